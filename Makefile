@@ -1,0 +1,155 @@
+# torchport: one entry for everything. `make help` lists it.
+#
+# Every target works from a clean clone, in any order, and is quick when nothing changed. What is
+# fetched is marked by a stamp whose name holds a hash of its inputs, and which lies inside the
+# thing it stands for: take .venv or deps/node_modules away and it is simply made again.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+MAKEFLAGS += --no-print-directory
+.DEFAULT_GOAL := help
+
+JOBS ?= 2
+FUZZ_SECONDS ?= 60
+export PYTHON ?= python3
+
+venv := .venv
+py := $(venv)/bin/python
+cpp_files = find $(wildcard src include tests fuzz bench) \( -name '*.h' -o -name '*.cpp' \) \
+  -not -path '*/fixtures/*' -print0
+python_dirs = $(wildcard python tests bench .ci)
+
+# The name of a stamp: $(call stamp,PREFIX,INPUTS)
+stamp = $(1).$(shell cat $(2) | sha256sum | cut -c1-16)
+
+parser_stamp := $(call stamp,deps/node_modules/.stamp,deps/package-lock.json)
+venv_stamp := $(call stamp,$(venv)/.stamp-packages,deps/requirements.lock)
+torch_stamp := $(call stamp,$(venv)/.stamp-torch,deps/torch.txt deps/requirements.lock)
+bench_stamp := $(call stamp,$(venv)/.stamp-bench,deps/bench.lock deps/requirements.lock)
+package_stamp := $(call stamp,$(venv)/.stamp-torchport,pyproject.toml CMakeLists.txt deps/requirements.lock)
+preset_stamp := $(call stamp,build/.stamps/presets,CMakePresets.json)
+
+##@ Every day
+
+.PHONY: help
+help: ## this page
+	@awk 'BEGIN { FS = ":.*## " } \
+	  /^##@ / { printf "\n%s\n", substr($$0, 5) } \
+	  /^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+.PHONY: demo
+demo: build $(torch_stamp) ## port examples/legacy and train it here, without a GPU
+	@bash examples/demo.sh
+
+.PHONY: build
+build: compile $(package_stamp) ## compile, and put torchport into .venv
+	@cmake --install build/release --prefix $(venv) >/dev/null
+
+.PHONY: test
+test: build $(torch_stamp) apt-test ecosystem-small ## unit tests, then everything that drives the program
+	@ctest --preset release
+	@$(py) -m pytest tests -q
+
+.PHONY: setup
+setup: apt-build $(parser_stamp) $(venv_stamp) $(torch_stamp) ## fetch all that build, test and demo need
+
+.PHONY: clean
+clean: ## take away what was built; what was fetched stays
+	@find build -mindepth 1 -maxdepth 1 ! -name ecosystem -exec rm -rf {} + 2>/dev/null || true
+
+.PHONY: distclean
+distclean: ## take away all that is not in git's keeping
+	@rm -rf build $(venv) deps/node_modules
+
+##@ Quality
+
+.PHONY: lint
+lint: format-check lint-python compile apt-lint ## formatting, clang-tidy, the Python parts
+	@$(py) .ci/clang_tidy.py build/release -j $(JOBS)
+
+.PHONY: format-check
+format-check: apt-format ## is every C++ file formatted?
+	@$(cpp_files) | xargs -0 -r clang-format-16 --dry-run -Werror
+
+.PHONY: format
+format: apt-format $(venv_stamp) ## format the C++ and the Python files
+	@$(cpp_files) | xargs -0 -r clang-format-16 -i
+	@$(py) -m ruff format --quiet $(python_dirs)
+
+.PHONY: lint-python
+lint-python: $(venv_stamp) ## ruff over the Python parts
+	@$(py) -m ruff check --quiet $(python_dirs)
+	@$(py) -m ruff format --check --quiet $(python_dirs) || \
+	  { echo 'Python files are not formatted: make format' >&2; exit 1; }
+
+.PHONY: asan tsan
+asan tsan: apt-build $(parser_stamp) $(preset_stamp) ## unit tests under the sanitizers
+	@[ -f build/$@/build.ninja ] || cmake --preset $@
+	@cmake --build --preset $@ -j $(JOBS)
+	@ctest --preset $@
+
+.PHONY: fuzz
+fuzz: apt-build apt-fuzz $(parser_stamp) $(preset_stamp) ## fuzz every target for FUZZ_SECONDS (60)
+	@[ -f build/fuzz/build.ninja ] || cmake --preset fuzz
+	@cmake --build --preset fuzz -j $(JOBS)
+	@.ci/fuzz $(FUZZ_SECONDS)
+
+.PHONY: test-ecosystem
+test-ecosystem: build ecosystem ## check and fix the real packages of tests/ecosystem
+	@TORCHPORT_ECOSYSTEM=all $(py) -m pytest tests/ecosystem -q
+
+.PHONY: bench
+bench: build apt-bench $(bench_stamp) ecosystem ## measure against ripgrep, ruff, TorchFix and the raw parse
+	@$(py) bench/run.py
+
+.PHONY: wheel
+wheel: apt-build $(parser_stamp) $(venv_stamp) ## build the wheel, into dist/
+	@$(py) -m pip --disable-pip-version-check wheel --quiet --no-build-isolation --no-deps -w dist .
+	@ls dist/*.whl
+
+##@ Parts
+
+.PHONY: compile
+compile: apt-build $(parser_stamp) $(preset_stamp)
+	@[ -f build/release/build.ninja ] || cmake --preset release
+	@cmake --build --preset release -j $(JOBS)
+
+.PHONY: ecosystem ecosystem-small
+ecosystem: $(venv_stamp) ## fetch the real packages of tests/ecosystem
+	@$(py) tests/ecosystem/fetch.py --set all
+ecosystem-small: $(venv_stamp)
+	@$(py) tests/ecosystem/fetch.py --set small --quiet
+
+.PHONY: apt-build apt-test apt-bench apt-format apt-lint apt-fuzz
+apt-build apt-test apt-bench apt-format apt-lint apt-fuzz: apt-%:
+	@deps/install.sh apt $*
+
+# A stamp of other inputs stands for a state that is no more, so it goes.
+mark = @rm -f $(basename $@).* && mkdir -p $(@D) && touch $@
+
+$(parser_stamp):
+	@deps/install.sh parser
+	$(mark)
+
+$(venv_stamp):
+	@deps/install.sh venv
+	$(mark)
+
+$(torch_stamp): $(venv_stamp)
+	@deps/install.sh torch
+	$(mark)
+
+$(bench_stamp): $(venv_stamp)
+	@deps/install.sh bench
+	$(mark)
+
+# The Python package and its metadata, straight from the checkout; `cmake --install` adds the binary.
+$(package_stamp): $(venv_stamp)
+	@$(py) -m pip --disable-pip-version-check install --quiet --no-build-isolation --no-deps \
+	  --config-settings=wheel.cmake=false --editable .
+	$(mark)
+
+# Changed presets do not reach an old build folder by themselves.
+$(preset_stamp):
+	@rm -f build/*/build.ninja
+	$(mark)

@@ -1,0 +1,155 @@
+#!/usr/bin/env bash
+# Brings one kind of dependency into place, or says in words what it misses.
+#
+#   deps/install.sh apt GROUP...   Debian packages of these groups of deps/apt.txt
+#   deps/install.sh parser         the parser's C sources, in deps/node_modules
+#   deps/install.sh venv           .venv with the packages of deps/requirements.lock
+#   deps/install.sh torch          torch, into .venv
+#   deps/install.sh bench          the benchmark's yardsticks, into .venv
+#
+# What is there already is left as it is. The Makefile decides when to call which.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+say() { printf '== %s\n' "$*" >&2; }
+die() {
+  printf '\ntorchport: %s\n' "$1" >&2
+  shift
+  [ $# -eq 0 ] || printf '  %s\n' "$@" >&2
+  exit 1
+}
+
+# Runs a command quietly; its output is shown where it fails.
+quietly() {
+  local log status=0
+  log=$(mktemp)
+  "$@" >"$log" 2>&1 || status=$?
+  [ $status -eq 0 ] || cat "$log" >&2
+  rm -f "$log"
+  return $status
+}
+
+# --- Debian packages ------------------------------------------------------------------------------
+
+packages_of() {
+  local group
+  for group in "$@"; do
+    awk -v group="$group" '$1 == group { print $2 }' deps/apt.txt
+  done | sort -u
+}
+
+# The packages of the given list that dpkg does not know as installed, one a line.
+missing_packages() {
+  comm -23 <(printf '%s\n' "$@" | sort -u) \
+    <(dpkg-query -W -f '${Package} ${db:Status-Status}\n' "$@" 2>/dev/null |
+      awk '$2 == "installed" { print $1 }' | sort -u)
+}
+
+as_root() {
+  if [ "$(id -u)" -eq 0 ]; then
+    "$@"
+  elif [ -t 0 ]; then
+    sudo "$@"
+  else
+    sudo -n "$@"
+  fi
+}
+
+apt_install() {
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 \
+    install -y --no-install-recommends "$@" </dev/null
+}
+
+install_apt() {
+  local wanted missing
+  mapfile -t wanted < <(packages_of "$@")
+  [ ${#wanted[@]} -gt 0 ] || die "deps/apt.txt has no group '$*'"
+  if [ -n "${TORCHPORT_NO_APT:-}" ]; then
+    return 0
+  fi
+  command -v dpkg-query >/dev/null || die \
+    "this is no Debian system (there is no dpkg-query), so packages cannot be installed here." \
+    "Install what these Debian packages hold: ${wanted[*]}" \
+    "and set TORCHPORT_NO_APT=1 to go on."
+  mapfile -t missing < <(missing_packages "${wanted[@]}")
+  [ ${#missing[@]} -gt 0 ] || return 0
+  if [ "$(id -u)" -ne 0 ] && ! command -v sudo >/dev/null; then
+    die "these Debian packages are missing, and there is neither root nor sudo to install them:" \
+      "${missing[*]}" \
+      "Have them installed: apt-get install ${missing[*]}"
+  fi
+  say "installing Debian packages: ${missing[*]}"
+  # The package lists may be absent or old: only then is `apt-get update` worth its time.
+  local log
+  log=$(mktemp)
+  if ! apt_install "${missing[@]}" >"$log" 2>&1; then
+    say "refreshing the package lists"
+    as_root apt-get -o DPkg::Lock::Timeout=300 update </dev/null >>"$log" 2>&1 || true
+    if ! apt_install "${missing[@]}" >"$log" 2>&1; then
+      tail -n 20 "$log" >&2
+      rm -f "$log"
+      die "apt-get could not install: ${missing[*]}" \
+        "What it said is above. Is there a network, and may this user use sudo?"
+    fi
+  fi
+  rm -f "$log"
+}
+
+# --- the parser's sources -------------------------------------------------------------------------
+
+install_parser() {
+  command -v npm >/dev/null || install_apt node
+  command -v npm >/dev/null || die \
+    "npm is missing: the parser's C sources come as npm packages." \
+    "Install Node.js with npm."
+  say "fetching the parser's sources"
+  # Nothing of a package is run: only its C sources are used.
+  (cd deps && quietly npm ci --ignore-scripts --no-audit --no-fund) || die \
+    "npm could not fetch the packages of deps/package-lock.json." \
+    "What it said is above. Is there a network?"
+}
+
+# --- Python ---------------------------------------------------------------------------------------
+
+python="${PYTHON:-python3}"
+
+check_python() {
+  command -v "$python" >/dev/null || die "$python is missing: Python 3.11 or newer is needed." \
+    "Name another one with PYTHON=/path/to/python3."
+  "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || die \
+    "$("$python" --version) is too old: Python 3.11 or newer is needed." \
+    "Name another one with PYTHON=/path/to/python3."
+}
+
+pip_install() {
+  say "$1"
+  shift
+  quietly .venv/bin/python -m pip --disable-pip-version-check install --no-input "$@" || die \
+    "pip could not install $*." "What it said is above. Is there a network?"
+}
+
+install_venv() {
+  check_python
+  # A virtual environment whose interpreter has gone, or is another one now, is made anew.
+  if ! .venv/bin/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+    "$python" -c 'import ensurepip, venv' 2>/dev/null || install_apt venv
+    say "making .venv with $("$python" --version)"
+    quietly "$python" -m venv --clear .venv || die "$python could not make a virtual environment."
+  fi
+  pip_install "installing the Python packages" --no-deps --require-hashes -r deps/requirements.lock
+}
+
+install_torch() {
+  # Never an unpinned torch: it would be another version, and on Linux gigabytes of CUDA libraries.
+  pip_install "installing torch" -r deps/torch.txt
+}
+
+install_bench() {
+  pip_install "installing the benchmark's yardsticks" --no-deps --require-hashes -r deps/bench.lock
+}
+
+case "${1:-}" in
+  apt) shift && install_apt "$@" ;;
+  parser | venv | torch | bench) "install_$1" ;;
+  *) sed -n '2,10s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2 && exit 2 ;;
+esac

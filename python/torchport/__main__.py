@@ -1,0 +1,19 @@
+"""``python -m torchport``: becomes the torchport program of this very environment."""
+
+import os
+import sys
+import sysconfig
+from pathlib import Path
+
+
+def main() -> int:
+    name = "torchport.exe" if os.name == "nt" else "torchport"
+    program = Path(sysconfig.get_path("scripts"), name)
+    if not program.is_file():
+        print(f"torchport: the program is missing at {program}; install it again", file=sys.stderr)
+        return 3
+    os.execv(program, [str(program), *sys.argv[1:]])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
