@@ -19,12 +19,12 @@ die() {
   exit 1
 }
 
-# Runs a command quietly; its output is shown where it fails.
+# Runs a command quietly; the end of its output is shown where it fails.
 quietly() {
   local log status=0
   log=$(mktemp)
   "$@" >"$log" 2>&1 || status=$?
-  [ $status -eq 0 ] || cat "$log" >&2
+  [ $status -eq 0 ] || tail -n 15 "$log" >&2
   rm -f "$log"
   return $status
 }
@@ -104,7 +104,8 @@ install_parser() {
     "Install Node.js with npm."
   say "fetching the parser's sources"
   # Nothing of a package is run: only its C sources are used.
-  (cd deps && quietly npm ci --ignore-scripts --no-audit --no-fund) || die \
+  (cd deps && quietly npm ci --ignore-scripts --no-audit --no-fund --prefer-offline \
+    --fetch-retries=2 --fetch-retry-mintimeout=1000 --fetch-retry-maxtimeout=5000) || die \
     "npm could not fetch the packages of deps/package-lock.json." \
     "What it said is above. Is there a network?"
 }
@@ -151,5 +152,5 @@ install_bench() {
 case "${1:-}" in
   apt) shift && install_apt "$@" ;;
   parser | venv | torch | bench) "install_$1" ;;
-  *) sed -n '2,10s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2 && exit 2 ;;
+  *) sed -n '2,10s/^# \{0,1\}//p' deps/install.sh >&2 && exit 2 ;;
 esac
