@@ -1,0 +1,42 @@
+"""The wheel is what users install: it has to carry the program, and to agree on the version."""
+
+import subprocess
+import sys
+import venv
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def output(*command):
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    """The bin folder of a fresh environment with the wheel, and nothing else, in it."""
+    dist = tmp_path_factory.mktemp("dist")
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
+    options = ["--no-build-isolation", "--no-deps", "--wheel-dir", dist]
+    subprocess.run([*pip, "wheel", *options, ROOT], check=True)
+    wheel = next(dist.glob("torchport-*.whl"))
+    home = tmp_path_factory.mktemp("home")
+    venv.create(home, with_pip=False, symlinks=True)
+    target = home / "bin" / "python"
+    subprocess.run([*pip, "--python", target, "install", "--no-index", wheel], check=True)
+    return home / "bin"
+
+
+def test_program_module_and_metadata_agree_on_the_version(installed):
+    expected = version("torchport")
+    assert expected in output(installed / "torchport", "--version")
+    assert expected in output(installed / "python", "-m", "torchport", "--version")
+    show = "import torchport; print(torchport.__version__)"
+    assert output(installed / "python", "-c", show).strip() == expected
+
+
+def test_the_checkout_has_that_version_too():
+    assert version("torchport") in output(Path(sys.executable).with_name("torchport"), "--version")
