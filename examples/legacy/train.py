@@ -18,9 +18,9 @@ from data import CLASSES, DataPrefetcher, get_loaders
 from losses import CenterLoss, get_criterion
 from models import build_model
 from utils import (AverageMeter, EpochTimer, HostInfo, accuracy,
-                   build_optimizer, confusion_matrix, free_cache,
-                   gpu_temperature, load_checkpoint, memory_string,
-                   save_checkpoint, set_seed, where)
+                   build_optimizer, confusion_matrix, cudnn_layout,
+                   free_cache, gpu_temperature, load_checkpoint,
+                   memory_string, save_checkpoint, set_seed)
 
 
 def get_args():
@@ -67,11 +67,10 @@ def train_epoch(loader, model, criterion, center, optimizer, scaler, args):
     losses, accs = AverageMeter(), AverageMeter()
     model.train()
     batches = DataPrefetcher(loader) if args.prefetch else loader
-    for i, (images, target) in enumerate(batches):
+    for images, target in batches:
         images = images.cuda(non_blocking=True)
         target = target.cuda(non_blocking=True)
-        if i == 0:
-            print("   first batch %s on the %s" % (tuple(images.shape), where(images)))
+        images = images.contiguous(memory_format=cudnn_layout(images))
 
         with torch.cuda.amp.autocast(enabled=args.amp):
             if args.mixup > 0:
