@@ -18,8 +18,8 @@ torchport() {
 check_figure() {
   awk -v line="$1" -v name="$2" -v op="$3" -v limit="$4" 'BEGIN {
     n = split(line, words, " ")
-    for (i = 1; i < n; i++) if (words[i] == name) { found = 1; value = words[i + 1] + 0 }
-    exit !(found && (op == "<" ? value < limit : value > limit))
+    for (i = 1; i < n; i++) if (words[i] == name) value = words[i + 1]
+    exit !(value ~ /^[0-9.e+-]+$/ && (value += 0) >= 0 && (op == "<" ? value < limit : value > limit))
   }' || fail "expected $2 $3 $4 in: $1"
 }
 
