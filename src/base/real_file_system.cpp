@@ -1,0 +1,169 @@
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <system_error>
+
+#include "base/file_system.h"
+
+namespace torchport::base {
+
+namespace {
+
+std::string errno_text(int error) { return std::generic_category().message(error); }
+
+tl::unexpected<Error> io_error(const std::string& path, std::string_view what = {}) {
+  std::string message = errno_text(errno);
+  if (!what.empty()) message = std::string(what) + ": " + message;
+  return fail(ErrorCode::kIo, std::move(message), path);
+}
+
+class FileDescriptor {
+ public:
+  explicit FileDescriptor(int fd) : fd_(fd) {}
+  FileDescriptor(const FileDescriptor&) = delete;
+  FileDescriptor& operator=(const FileDescriptor&) = delete;
+  ~FileDescriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  [[nodiscard]] int get() const { return fd_; }
+  [[nodiscard]] bool ok() const { return fd_ >= 0; }
+
+ private:
+  int fd_;
+};
+
+FileType type_of(mode_t mode) {
+  if (S_ISREG(mode)) return FileType::kRegular;
+  if (S_ISDIR(mode)) return FileType::kDirectory;
+  if (S_ISLNK(mode)) return FileType::kSymlink;
+  return FileType::kOther;
+}
+
+bool write_all(int fd, std::string_view content) {
+  while (!content.empty()) {
+    const ssize_t written = ::write(fd, content.data(), content.size());
+    if (written < 0) {
+      if (errno == EINTR) continue;
+      return false;
+    }
+    content.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return true;
+}
+
+class RealFileSystem final : public FileSystem {
+ public:
+  [[nodiscard]] Result<std::string> read(const std::string& path) const override {
+    // O_NONBLOCK: opening a FIFO must not wait for a writer.
+    const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    if (!file.ok()) return io_error(path);
+    struct stat info{};
+    if (::fstat(file.get(), &info) != 0) return io_error(path);
+    if (!S_ISREG(info.st_mode)) return fail(ErrorCode::kIo, "Not a regular file", path);
+    std::string content;
+    content.resize(static_cast<std::size_t>(info.st_size));
+    std::size_t filled = 0;
+    while (true) {
+      // One byte more than expected: a file that grows meanwhile is read to its end.
+      if (filled == content.size()) content.resize(filled + (filled == 0 ? 4096 : 1));
+      const ssize_t got = ::read(file.get(), content.data() + filled, content.size() - filled);
+      if (got < 0) {
+        if (errno == EINTR) continue;
+        return io_error(path);
+      }
+      if (got == 0) break;
+      filled += static_cast<std::size_t>(got);
+    }
+    content.resize(filled);
+    return content;
+  }
+
+  [[nodiscard]] FileStatus status(const std::string& path, bool follow_links) const override {
+    struct stat info{};
+    const int rc = follow_links ? ::stat(path.c_str(), &info) : ::lstat(path.c_str(), &info);
+    FileStatus status;
+    if (rc != 0) return status;
+    status.type = type_of(info.st_mode);
+    status.size = static_cast<std::uint64_t>(info.st_size);
+    status.mode = info.st_mode & 07777U;
+    status.device = info.st_dev;
+    status.inode = info.st_ino;
+    status.mtime_ns = static_cast<std::int64_t>(info.st_mtim.tv_sec) * 1'000'000'000 + info.st_mtim.tv_nsec;
+    return status;
+  }
+
+  [[nodiscard]] Result<std::vector<DirectoryEntry>> list(const std::string& path) const override {
+    const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir(path.c_str()), ::closedir);
+    if (!folder) return io_error(path);
+    std::vector<DirectoryEntry> entries;
+    while (const dirent* entry = ::readdir(folder.get())) {
+      std::string name = entry->d_name;
+      if (name == "." || name == "..") continue;
+      FileType type = FileType::kOther;
+      switch (entry->d_type) {
+        case DT_REG: type = FileType::kRegular; break;
+        case DT_DIR: type = FileType::kDirectory; break;
+        case DT_LNK: type = FileType::kSymlink; break;
+        case DT_UNKNOWN: type = status(join_path(path, name), false).type; break;
+        default: break;
+      }
+      entries.push_back({std::move(name), type});
+    }
+    std::sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+    return entries;
+  }
+
+  [[nodiscard]] Result<std::string> canonical(const std::string& path) const override {
+    const std::unique_ptr<char, void (*)(void*)> resolved(::realpath(path.c_str(), nullptr), ::free);
+    if (!resolved) return io_error(path);
+    return std::string(resolved.get());
+  }
+
+  [[nodiscard]] Result<void> write_atomic(const std::string& path, std::string_view content,
+                                          std::uint32_t mode) override {
+    const std::string folder(parent_path(path));
+    std::string temporary = join_path(folder, std::string(".") + std::string(file_name(path)) + ".torchport-XXXXXX");
+    // A one-letter folder such as "." is dropped by join_path: the name alone is right.
+    const FileDescriptor file(::mkstemp(temporary.data()));
+    if (!file.ok()) return io_error(path, "cannot create a temporary file beside it");
+    const bool stored = write_all(file.get(), content) && ::fchmod(file.get(), mode) == 0 && ::fsync(file.get()) == 0;
+    if (!stored || ::rename(temporary.c_str(), path.c_str()) != 0) {
+      auto error = io_error(path, "cannot write");
+      ::unlink(temporary.c_str());
+      return error;
+    }
+    const FileDescriptor directory(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (directory.ok()) ::fsync(directory.get());
+    return {};
+  }
+
+  [[nodiscard]] Result<void> make_directories(const std::string& path) override {
+    for (std::size_t slash = path.find('/', 1);; slash = path.find('/', slash + 1)) {
+      const std::string part = path.substr(0, slash);
+      if (::mkdir(part.c_str(), 0777) != 0 && errno != EEXIST) return io_error(part, "cannot create the folder");
+      if (slash == std::string::npos) return {};
+    }
+  }
+
+  [[nodiscard]] Result<void> remove(const std::string& path) override {
+    if (::unlink(path.c_str()) != 0) return io_error(path);
+    return {};
+  }
+};
+
+}  // namespace
+
+FileSystem& real_file_system() {
+  static RealFileSystem instance;
+  return instance;
+}
+
+}  // namespace torchport::base

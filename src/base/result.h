@@ -1,0 +1,41 @@
+// Expected failures are values: every fallible function of torchport returns
+// Result<T>. Exceptions stay inside the libraries that throw them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <tl/expected.hpp>
+#include <utility>
+
+namespace torchport::base {
+
+enum class ErrorCode : std::uint8_t {
+  kIo,        // the operating system refused: the message carries its words
+  kEncoding,  // the bytes are not the text they claim to be
+  kSyntax,    // the text is not the language it claims to be
+  kBudget,    // a time or size limit was reached; nothing is wrong with the file
+  kConfig,    // a setting is unknown or out of range
+  kUsage,     // the command line does not make sense
+  kChanged,   // a file is no longer what was read
+  kInternal,  // a bug of ours
+};
+
+// What went wrong, in words a user can act on, and where (empty path and line
+// 0 where there is no place).
+struct Error {
+  ErrorCode code = ErrorCode::kInternal;
+  std::string message;
+  std::string path;
+  std::uint32_t line = 0;
+};
+
+template <class T>
+using Result = tl::expected<T, Error>;
+
+// Shorthand for `return fail(kIo, "...", path)`.
+[[nodiscard]] inline tl::unexpected<Error> fail(ErrorCode code, std::string message, std::string path = {},
+                                                std::uint32_t line = 0) {
+  return tl::unexpected<Error>(Error{code, std::move(message), std::move(path), line});
+}
+
+}  // namespace torchport::base

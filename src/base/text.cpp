@@ -1,0 +1,90 @@
+#include "base/text.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace torchport::base {
+
+LineIndex::LineIndex(std::string_view text) : text_(text) {
+  starts_.push_back(0);
+  for (std::uint32_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '\n' || (c == '\r' && (i + 1 == text.size() || text[i + 1] != '\n'))) starts_.push_back(i + 1);
+  }
+}
+
+LineColumn LineIndex::at(std::uint32_t offset) const {
+  const auto after = std::upper_bound(starts_.begin(), starts_.end(), offset);
+  const auto line = static_cast<std::uint32_t>(after - starts_.begin());
+  std::uint32_t column = 1;
+  for (std::uint32_t i = starts_[line - 1]; i < offset && i < text_.size(); ++i) {
+    if ((static_cast<unsigned char>(text_[i]) & 0xC0U) != 0x80U) ++column;
+  }
+  return {line, column};
+}
+
+std::uint32_t LineIndex::line_start(std::uint32_t line) const {
+  return starts_[std::min<std::size_t>(line == 0 ? 0 : line - 1, starts_.size() - 1)];
+}
+
+std::string_view LineIndex::line(std::uint32_t line) const {
+  const std::uint32_t start = line_start(line);
+  std::size_t end = line < starts_.size() ? starts_[line] : text_.size();
+  while (end > start && (text_[end - 1] == '\n' || text_[end - 1] == '\r')) --end;
+  return text_.substr(start, end - start);
+}
+
+std::string_view trim(std::string_view text) {
+  const auto space = [](char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f'; };
+  while (!text.empty() && space(text.front())) text.remove_prefix(1);
+  while (!text.empty() && space(text.back())) text.remove_suffix(1);
+  return text;
+}
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  while (true) {
+    const auto at = text.find(separator);
+    parts.push_back(text.substr(0, at));
+    if (at == std::string_view::npos) return parts;
+    text.remove_prefix(at + 1);
+  }
+}
+
+bool is_identifier_char(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+         static_cast<unsigned char>(c) >= 0x80U;
+}
+
+bool contains_word(std::string_view text, std::string_view word) {
+  for (std::size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
+    const bool starts = at == 0 || !is_identifier_char(text[at - 1]);
+    const std::size_t end = at + word.size();
+    if (starts && (end == text.size() || !is_identifier_char(text[end]))) return true;
+  }
+  return false;
+}
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  std::transform(result.begin(), result.end(), result.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  return result;
+}
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
+    }
+  }
+  return row.back();
+}
+
+}  // namespace torchport::base

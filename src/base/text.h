@@ -1,0 +1,53 @@
+// Positions in text: bytes inside, one-based lines and columns outside.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace torchport::base {
+
+// A half-open range of byte offsets.
+struct Span {
+  std::uint32_t start = 0;
+  std::uint32_t end = 0;
+
+  [[nodiscard]] bool operator==(const Span&) const = default;
+  [[nodiscard]] std::uint32_t size() const { return end - start; }
+};
+
+// One-based; the column counts code points of UTF-8 (each byte that is not a
+// continuation byte), so that editors and this tool agree.
+struct LineColumn {
+  std::uint32_t line = 1;
+  std::uint32_t column = 1;
+};
+
+// Finds lines in a text that ends its lines with LF, CRLF or CR. Keeps a view:
+// the text must outlive it.
+class LineIndex {
+ public:
+  explicit LineIndex(std::string_view text);
+
+  [[nodiscard]] LineColumn at(std::uint32_t offset) const;
+  // The line without its line end. `line` is one-based and clamped to the last.
+  [[nodiscard]] std::string_view line(std::uint32_t line) const;
+  [[nodiscard]] std::uint32_t line_start(std::uint32_t line) const;
+  [[nodiscard]] std::uint32_t line_count() const { return static_cast<std::uint32_t>(starts_.size()); }
+  [[nodiscard]] std::string_view text() const { return text_; }
+
+ private:
+  std::string_view text_;
+  std::vector<std::uint32_t> starts_;
+};
+
+[[nodiscard]] std::string_view trim(std::string_view text);
+[[nodiscard]] std::vector<std::string_view> split(std::string_view text, char separator);
+[[nodiscard]] bool contains_word(std::string_view text, std::string_view word);
+[[nodiscard]] std::string lower(std::string_view text);
+[[nodiscard]] bool is_identifier_char(char c);
+// Levenshtein distance, for "did you mean".
+[[nodiscard]] std::size_t edit_distance(std::string_view a, std::string_view b);
+
+}  // namespace torchport::base

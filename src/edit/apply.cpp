@@ -1,0 +1,64 @@
+#include "edit/apply.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace torchport::edit {
+
+namespace {
+
+struct Chosen {
+  std::vector<Edit> edits;
+  std::vector<std::size_t> used;
+};
+
+Chosen choose(const std::vector<const Fix*>& fixes) {
+  std::vector<std::size_t> order(fixes.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const auto first_offset = [&](std::size_t i) {
+    std::uint32_t first = UINT32_MAX;
+    for (const Edit& edit : fixes[i]->edits) first = std::min(first, edit.span.start);
+    return first;
+  };
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return first_offset(a) < first_offset(b); });
+  Chosen chosen;
+  for (const std::size_t i : order) {
+    const bool clashes = std::any_of(fixes[i]->edits.begin(), fixes[i]->edits.end(), [&](const Edit& edit) {
+      return std::any_of(chosen.edits.begin(), chosen.edits.end(), [&](const Edit& other) { return overlap(edit, other); });
+    });
+    if (clashes || fixes[i]->edits.empty()) continue;
+    chosen.edits.insert(chosen.edits.end(), fixes[i]->edits.begin(), fixes[i]->edits.end());
+    chosen.used.push_back(i);
+  }
+  std::sort(chosen.used.begin(), chosen.used.end());
+  return chosen;
+}
+
+}  // namespace
+
+Applied apply_fixes(std::string_view text, const std::vector<const Fix*>& fixes, const DeviceSource& devices) {
+  Chosen chosen = choose(fixes);
+  Needs needs;
+  for (const std::size_t i : chosen.used) {
+    needs.module_device |= fixes[i]->needs.module_device;
+    needs.imports.insert(needs.imports.end(), fixes[i]->needs.imports.begin(), fixes[i]->needs.imports.end());
+  }
+  for (Edit& edit : devices.edits_for(needs)) {
+    const bool clashes = std::any_of(chosen.edits.begin(), chosen.edits.end(), [&](const Edit& other) {
+      return edit.span.start > other.span.start && edit.span.start < other.span.end;
+    });
+    // An import that would land inside a replaced range: nothing is applied rather than half of it.
+    if (clashes) return {std::string(text), {}};
+    chosen.edits.insert(chosen.edits.begin(), std::move(edit));
+  }
+  sort_edits(chosen.edits);
+  return {apply_edits(text, chosen.edits), std::move(chosen.used)};
+}
+
+Applied apply_fixes(std::string_view text, const std::vector<const Fix*>& fixes) {
+  Chosen chosen = choose(fixes);
+  sort_edits(chosen.edits);
+  return {apply_edits(text, chosen.edits), std::move(chosen.used)};
+}
+
+}  // namespace torchport::edit

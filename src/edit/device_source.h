@@ -1,0 +1,69 @@
+// Where a rewritten line gets its device from.
+//
+// Maintainers accept what is already in scope before anything invented: a
+// local or module-level `device`, `self.device`, `args.device`,
+// `accelerator.device`, the device of a tensor argument, the file's own helper.
+// Only where nothing is in scope, the module gets one source of truth.
+#pragma once
+
+#include <string>
+
+#include "edit/edit.h"
+#include "edit/settings.h"
+#include "flow/model.h"
+
+namespace torchport::edit {
+
+struct DeviceRef {
+  std::string text;            // the expression to write
+  bool module_device = false;  // it is the module's device variable, to be put in: set Needs::module_device
+  bool certain = false;        // provably the accelerator where there is one: a fix with it may be safe
+};
+
+class DeviceSource {
+ public:
+  DeviceSource(const flow::Model& model, const Settings& settings);
+
+  // The device for code at this node.
+  [[nodiscard]] DeviceRef at(syntax::Node node) const;
+  // Only what is in scope; empty text when nothing is.
+  [[nodiscard]] DeviceRef in_scope(syntax::Node node) const;
+
+  // An expression that chooses the device, on one line. As a string it yields
+  // "cuda" and the like, else a torch.device.
+  [[nodiscard]] std::string inline_expression(bool as_string) const;
+  // The name under which the file knows torch ("torch", "th").
+  [[nodiscard]] const std::string& torch_name() const { return torch_; }
+  // The name of the module's device variable ("DEVICE", or another when that is taken).
+  [[nodiscard]] const std::string& variable() const { return variable_; }
+
+  // The edits that fulfil `needs`: imports at the end of the import block, then
+  // the device variable. Nothing that is already there is added.
+  [[nodiscard]] std::vector<Edit> edits_for(const Needs& needs) const;
+
+ private:
+  [[nodiscard]] DeviceRef local(syntax::Node node) const;
+  [[nodiscard]] DeviceRef of_self(syntax::Node node) const;
+  [[nodiscard]] DeviceRef of_tensor_parameter(syntax::Node node) const;
+  [[nodiscard]] DeviceRef of_arguments(syntax::Node node) const;
+  [[nodiscard]] DeviceRef of_helper(syntax::Node node) const;
+  [[nodiscard]] std::string definition() const;
+  [[nodiscard]] bool has_import(std::string_view statement) const;
+
+  const flow::Model& model_;
+  const Settings& settings_;
+  std::string torch_ = "torch";
+  bool torch_imported_ = false;
+  std::string variable_;
+  bool variable_defined_ = false;
+};
+
+// The offset after the last import of the block at the top of the file (after
+// the docstring and `__future__`, 0 in an empty file) where new top-level
+// lines go. Imports inside `try`/`if` at the top count as part of the block.
+[[nodiscard]] std::uint32_t end_of_imports(const syntax::Tree& tree);
+
+// The line end the file uses ("\n", "\r\n" or "\r").
+[[nodiscard]] std::string_view newline_of(std::string_view text);
+
+}  // namespace torchport::edit

@@ -1,0 +1,36 @@
+// The settings that decide what inserted code may look like.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <string>
+
+namespace torchport::edit {
+
+// A torch release; only major and minor matter for what inserted code may use.
+struct TorchVersion {
+  std::uint16_t major = 1;
+  std::uint16_t minor = 12;
+
+  [[nodiscard]] auto operator<=>(const TorchVersion&) const = default;
+};
+
+enum class Idiom : std::uint8_t {
+  kAuto,         // accelerator from torch 2.6 on, classic below
+  kAccelerator,  // torch.accelerator.current_accelerator()
+  kClassic,      // cuda, mps, cpu by availability
+  kHelper,       // call Settings::helper
+};
+
+struct Settings {
+  TorchVersion min_torch;     // oldest torch the project supports; 1.12 unless the project says more
+  bool min_torch_stated = false;
+  Idiom idiom = Idiom::kAuto;
+  std::string helper;         // "package.module:function", for kHelper
+
+  [[nodiscard]] bool uses_accelerator() const {
+    return idiom == Idiom::kAccelerator || (idiom == Idiom::kAuto && min_torch >= TorchVersion{2, 6});
+  }
+};
+
+}  // namespace torchport::edit

@@ -1,0 +1,33 @@
+// Every string that names an accelerator has a role. Only placements tie the
+// program to a device; about a fifth of all "cuda" literals do not.
+#pragma once
+
+#include "flow/model.h"
+
+namespace torchport::flow {
+
+enum class LiteralRole : std::uint8_t {
+  kNone,        // does not name CUDA at all
+  kPlacement,   // decides where a tensor or module goes
+  kDefault,     // the default of a parameter, option or field that decides it
+  kComparison,  // == "cuda", in ("cuda", "cpu"), .startswith("cuda")
+  kGuarded,     // a placement in a branch that runs only where CUDA is
+  kDispatch,    // names a kernel, a dispatch key, a choice among devices, a key
+  kMode,        // the device type of autocast or a gradient scaler
+  kMessage,     // text for people
+  kOther,       // nothing that could be told
+};
+
+struct Literal {
+  LiteralRole role = LiteralRole::kNone;
+  Node node;                 // the string
+  bool indexed = false;      // "cuda:1", f"cuda:{i}"
+  bool formatted = false;    // an f-string or concatenation with an index inside
+};
+
+[[nodiscard]] std::string_view role_name(LiteralRole role);
+
+// The role of a string node. kNone for strings that do not name a CUDA device.
+[[nodiscard]] Literal classify_literal(const Model& model, Node string);
+
+}  // namespace torchport::flow

@@ -1,0 +1,142 @@
+// What a file's expressions are: dotted names of imported things, and a light
+// type-and-place inference (a tensor? a module? on which device?). It answers
+// "unknown" rather than guess: rules decide how much unknown they accept.
+//
+// A Model belongs to one thread; it caches answers as it goes.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "flow/scopes.h"
+#include "syntax/tree.h"
+
+namespace torchport::flow {
+
+enum class Type : std::uint8_t {
+  kUnknown,
+  kTensor,
+  kModule,      // an nn.Module instance
+  kOptimizer,
+  kDevice,      // a torch.device
+  kString,
+  kNumber,
+  kBool,
+  kNone,
+  kDataLoader,
+  kNumpy,       // a NumPy array or scalar
+  kStateDict,   // a state dict or another checkpoint container
+  kContainer,   // list, tuple, dict
+  kForeign,     // something of a library that is not torch
+};
+
+// Where a value lives.
+enum class Place : std::uint8_t {
+  kUnknown,
+  kCpu,       // made without a device, or moved to the CPU
+  kCuda,      // hard-coded CUDA
+  kFollows,   // goes where some expression says: see Value::device
+};
+
+struct Value {
+  Type type = Type::kUnknown;
+  Place place = Place::kUnknown;
+  std::string text;  // kString: the literal; kModule/kForeign: the dotted class name
+  Node device;       // kFollows: the expression that names the device
+  Node origin;       // the expression that made it
+
+  [[nodiscard]] bool is(Type wanted) const { return type == wanted; }
+};
+
+// Facts about a class of the file.
+struct ClassFacts {
+  Node node;
+  std::string_view name;
+  std::vector<std::string> bases;  // dotted where resolvable
+  bool is_module = false;          // derives from nn.Module, directly or not
+  bool has_forward = false;
+  std::unordered_map<std::string_view, Node> methods;
+  // self.NAME = value, over all methods, in source order.
+  struct Attribute {
+    Node target;  // the whole `self.NAME`
+    Node value;
+    Node function;
+  };
+  std::unordered_map<std::string_view, std::vector<Attribute>> attributes;
+};
+
+class Model {
+ public:
+  explicit Model(std::shared_ptr<const Tree> tree);
+
+  [[nodiscard]] const Tree& tree() const { return *tree_; }
+  [[nodiscard]] const Scopes& scopes() const { return scopes_; }
+
+  // The dotted name an expression stands for through imports and single
+  // assignments: `th.cuda.synchronize` -> "torch.cuda.synchronize"; empty when
+  // it is not a name of an imported thing.
+  [[nodiscard]] const std::string& qualified(Node expression) const;
+  // qualified(callee(call)).
+  [[nodiscard]] const std::string& called(Node call) const;
+  // For a method call `x.name(...)`: whether the callee is an attribute of that
+  // name whose object is not itself an imported name.
+  [[nodiscard]] bool is_method_call(Node call, std::string_view name) const;
+
+  [[nodiscard]] Value value(Node expression) const;
+  // The string an expression is known to be (literal, or a name bound once to one).
+  [[nodiscard]] std::optional<std::string> constant_string(Node expression) const;
+
+  [[nodiscard]] const ClassFacts* class_facts(Node class_node) const;
+  // Facts of the class around a node, or null.
+  [[nodiscard]] const ClassFacts* enclosing_class(Node node) const;
+  // Facts of the file's class of this name, or null.
+  [[nodiscard]] const ClassFacts* class_named(std::string_view name) const;
+  // The function definition of the module or enclosing scope that a name calls.
+  [[nodiscard]] Node function_named(std::string_view name, Node at) const;
+  // `self` of the method around a node ("" outside of methods).
+  [[nodiscard]] std::string_view self_name(Node node) const;
+
+  // Whether the file imports torch (or anything of it) at all.
+  [[nodiscard]] bool imports_torch() const { return imports_torch_; }
+  [[nodiscard]] bool imports(std::string_view module) const;
+
+ private:
+  void collect_classes();
+  [[nodiscard]] std::string resolve(Node expression, int depth) const;
+  [[nodiscard]] Value infer(Node expression, int depth) const;
+  [[nodiscard]] Value infer_name(Node identifier, int depth) const;
+  [[nodiscard]] Value infer_attribute(Node attribute, int depth) const;
+  [[nodiscard]] Value infer_call(Node call, int depth) const;
+  [[nodiscard]] Value infer_method(Node call, const Value& object, std::string_view method, int depth) const;
+  [[nodiscard]] Value infer_binding(const Binding& binding, int depth) const;
+  void place_by_device(Value& value, Node device, int depth) const;
+
+  std::shared_ptr<const Tree> tree_;
+  Scopes scopes_;
+  std::vector<ClassFacts> classes_;
+  std::unordered_map<std::uint32_t, std::size_t> class_by_node_;
+  bool imports_torch_ = false;
+  std::vector<std::string> imported_;
+  mutable std::unordered_map<std::uint32_t, std::string> qualified_;
+  mutable std::unordered_map<std::uint32_t, Value> values_;
+};
+
+// --- Vocabulary of torch ---------------------------------------------------
+
+// torch functions that make a new tensor and take `device=`.
+[[nodiscard]] bool is_factory(std::string_view qualified);
+// Methods of a tensor that return a tensor on the same device.
+[[nodiscard]] bool keeps_device(std::string_view method);
+// The base classes that make a class an nn.Module.
+[[nodiscard]] bool is_module_base(std::string_view qualified);
+// "cuda", "cuda:0", "mps", "xpu:1", "cpu", ...: whether a string names a device.
+[[nodiscard]] bool is_device_string(std::string_view text);
+// "cuda" or "cuda:N".
+[[nodiscard]] bool is_cuda_string(std::string_view text);
+
+}  // namespace torchport::flow

@@ -1,0 +1,87 @@
+// Names of a Python file: who binds them, where, and what a name means at a
+// place. Scoping follows Python's own rules (a class body is invisible to the
+// functions in it, `global` reaches the module).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "syntax/tree.h"
+
+namespace torchport::flow {
+
+using syntax::Field;
+using syntax::Kind;
+using syntax::Node;
+using syntax::Tree;
+
+enum class BindingKind : std::uint8_t {
+  kImport,
+  kAssign,     // value is the right side (or the matching element of a literal tuple)
+  kAugmented,  // x += ...
+  kParameter,  // value is the default, annotation the type
+  kFor,        // value is the iterable
+  kWith,       // value is the context manager
+  kExcept,
+  kFunction,
+  kClass,
+  kDelete,
+  kOther,      // bound in a way that says nothing of its value
+};
+
+struct Binding {
+  std::string_view name;
+  BindingKind kind = BindingKind::kOther;
+  Node target;             // the name that is bound
+  Node value;              // see BindingKind; may be invalid
+  Node annotation;
+  std::string qualified;   // kImport: the dotted name it stands for, ".mod.x" when relative
+  bool unpacked = false;   // one of several targets: value is the whole right side
+};
+
+class Scopes {
+ public:
+  explicit Scopes(const Tree& tree);
+
+  // The bindings that may have made the value which `name` has at `at`: the
+  // closest earlier ones in the scope that owns the name, stopping at one that
+  // dominates `at`; every one of the owner scope when `at` is in a function
+  // further in. Empty for builtins and unknown names.
+  [[nodiscard]] std::vector<const Binding*> reaching(std::string_view name, Node at) const;
+  // Every binding of the name in the scope that owns it at `at`.
+  [[nodiscard]] std::vector<const Binding*> all(std::string_view name, Node at) const;
+  // Every binding of the name in the module's own scope.
+  [[nodiscard]] std::vector<const Binding*> module_level(std::string_view name) const;
+  // Whether any scope of the file binds the name.
+  [[nodiscard]] bool is_bound_anywhere(std::string_view name) const;
+  // The scope's node (function, class, lambda, comprehension or module) of a node.
+  [[nodiscard]] Node scope_node(Node at) const;
+  // Bindings of exactly this scope, in source order.
+  [[nodiscard]] std::vector<const Binding*> of_scope(Node scope) const;
+  // Modules imported with `*`.
+  [[nodiscard]] const std::vector<std::string>& wildcards() const { return wildcards_; }
+
+ private:
+  using Names = std::unordered_map<std::string_view, std::vector<std::uint32_t>>;
+
+  void bind(Node scope, Binding binding);
+  void bind_target(Node target, Node value, BindingKind kind, bool unpacked);
+  void bind_import(Node statement);
+  void bind_import_from(Node statement);
+  void bind_parameters(Node parameters);
+  void visit(Node node);
+  [[nodiscard]] Node owner(std::string_view name, Node at) const;
+  [[nodiscard]] const std::vector<std::uint32_t>* find(Node scope, std::string_view name) const;
+
+  const Tree& tree_;
+  std::vector<Binding> bindings_;
+  std::unordered_map<std::uint32_t, Names> by_scope_;            // scope node index -> names
+  std::unordered_map<std::uint32_t, std::vector<std::string_view>> globals_;
+  std::vector<std::string> wildcards_;
+};
+
+}  // namespace torchport::flow

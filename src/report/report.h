@@ -1,0 +1,3 @@
+// Reports: one file a format.
+#pragma once
+#include "project/diagnostic.h"

@@ -1,0 +1,28 @@
+// One file through a set of rules.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "rules/rule.h"
+
+namespace torchport::rules {
+
+// Which rules run; an empty list means all.
+using Selection = std::vector<const Rule*>;
+
+// Findings of a parsed Python file, ordered by position, then code. Lines with
+// `# torchport: ignore` or `# torchport: ignore[CODE, ...]` are silent.
+[[nodiscard]] std::vector<Finding> examine_python(const PythonContext& context, const Selection& selection);
+
+// Findings of any other file.
+[[nodiscard]] std::vector<Finding> examine_text(const TextContext& context, const Selection& selection);
+
+// What a path is to us, by its name.
+[[nodiscard]] FileKind kind_of_path(std::string_view path);
+
+// A cheap test on the bytes: a file that fails it cannot have findings, and
+// need not be parsed.
+[[nodiscard]] bool may_matter(std::string_view source);
+
+}  // namespace torchport::rules

@@ -1,0 +1,200 @@
+// From bytes to the flat tree: one run of tree-sitter, one walk of its cursor.
+#include <tree_sitter/api.h>
+
+#include <array>
+#include <chrono>
+#include <fmt/format.h>
+#include <limits>
+#include <memory>
+#include <string_view>
+
+#include "syntax/encoding.h"
+#include "syntax/tree.h"
+
+extern "C" const TSLanguage* tree_sitter_python(void);
+
+namespace torchport::syntax {
+
+namespace {
+
+struct Vocabulary {
+  std::vector<Kind> kinds;    // by TSSymbol
+  std::vector<Field> fields;  // by TSFieldId
+};
+
+const Vocabulary& vocabulary() {
+  static const Vocabulary kVocabulary = [] {
+    Vocabulary words;
+    const TSLanguage* language = tree_sitter_python();
+    words.kinds.assign(ts_language_symbol_count(language), Kind::kOther);
+    for (std::uint32_t symbol = 0; symbol < words.kinds.size(); ++symbol) {
+      if (ts_language_symbol_type(language, static_cast<TSSymbol>(symbol)) != TSSymbolTypeRegular) continue;
+      const std::string_view name = ts_language_symbol_name(language, static_cast<TSSymbol>(symbol));
+#define TORCHPORT_MATCH(kind, text) \
+  if (name == (text)) words.kinds[symbol] = Kind::kind;
+      TORCHPORT_KINDS(TORCHPORT_MATCH)
+#undef TORCHPORT_MATCH
+    }
+    words.fields.assign(ts_language_field_count(language) + 1, Field::kNone);
+    for (std::uint32_t id = 1; id < words.fields.size(); ++id) {
+      const std::string_view name = ts_language_field_name_for_id(language, static_cast<TSFieldId>(id));
+#define TORCHPORT_MATCH(field, text) \
+  if (name == (text)) words.fields[id] = Field::field;
+      TORCHPORT_FIELDS(TORCHPORT_MATCH)
+#undef TORCHPORT_MATCH
+    }
+    return words;
+  }();
+  return kVocabulary;
+}
+
+using Clock = std::chrono::steady_clock;
+
+struct ParserDeleter {
+  void operator()(TSParser* parser) const { ts_parser_delete(parser); }
+};
+struct TreeDeleter {
+  void operator()(TSTree* tree) const { ts_tree_delete(tree); }
+};
+
+struct ViewInput {
+  std::string_view text;
+
+  static const char* read(void* payload, std::uint32_t byte, TSPoint, std::uint32_t* bytes_read) {
+    const auto& view = static_cast<ViewInput*>(payload)->text;
+    if (byte >= view.size()) {
+      *bytes_read = 0;
+      return "";
+    }
+    *bytes_read = static_cast<std::uint32_t>(view.size()) - byte;
+    return view.data() + byte;
+  }
+};
+
+bool past_deadline(TSParseState* state) { return Clock::now() > *static_cast<Clock::time_point*>(state->payload); }
+
+}  // namespace
+
+std::string_view kind_name(Kind kind) {
+  switch (kind) {
+#define TORCHPORT_MATCH(name, text) \
+  case Kind::name: return text;
+    TORCHPORT_KINDS(TORCHPORT_MATCH)
+#undef TORCHPORT_MATCH
+    default: return "other";
+  }
+}
+
+class TreeBuilder {
+ public:
+  explicit TreeBuilder(Tree& tree) : tree_(tree) {}
+
+  // Preorder over the cursor. Parents are kept on an explicit stack; anonymous
+  // nodes are dropped unless they are operators. False when out of time.
+  bool copy(TSNode root, Clock::time_point deadline) {
+    TSTreeCursor cursor = ts_tree_cursor_new(root);
+    bool in_time = true;
+    std::uint32_t seen = 0;
+    while (true) {
+      if ((++seen & 0xFFFFU) == 0 && Clock::now() > deadline) {
+        in_time = false;
+        break;
+      }
+      enter(cursor);
+      if (ts_tree_cursor_goto_first_child(&cursor)) continue;
+      leave();
+      bool done = false;
+      while (!ts_tree_cursor_goto_next_sibling(&cursor)) {
+        if (!ts_tree_cursor_goto_parent(&cursor)) {
+          done = true;
+          break;
+        }
+        leave();
+      }
+      if (done) break;
+    }
+    ts_tree_cursor_delete(&cursor);
+    return in_time;
+  }
+
+ private:
+  static constexpr std::uint32_t kDropped = std::numeric_limits<std::uint32_t>::max();
+
+  void enter(const TSTreeCursor& cursor) {
+    const TSNode node = ts_tree_cursor_current_node(&cursor);
+    const Vocabulary& words = vocabulary();
+    const TSSymbol symbol = ts_node_symbol(node);
+    const bool error_symbol = symbol == std::numeric_limits<TSSymbol>::max();
+    const Field field = words.fields[ts_tree_cursor_current_field_id(&cursor)];
+    const bool named = error_symbol || ts_node_is_named(node);
+    const bool kept = named || field == Field::kOperator || field == Field::kOperators;
+    const std::uint32_t start = ts_node_start_byte(node);
+    const bool missing = ts_node_is_missing(node);
+    const Kind kind = error_symbol ? Kind::kError : named ? words.kinds[symbol] : Kind::kOther;
+    if (error_symbol || missing || kind == Kind::kPrint || kind == Kind::kExec) note_error(start);
+    if (!kept) {
+      stack_.push_back(kDropped);
+      return;
+    }
+    const auto index = static_cast<std::uint32_t>(tree_.records_.size());
+    tree_.records_.push_back({kind, field, start, ts_node_end_byte(node), parent_, index + 1});
+    if (kind == Kind::kComment) tree_.comments_.emplace_back(&tree_, index);
+    stack_.push_back(index);
+    parent_ = index;
+  }
+
+  void leave() {
+    const std::uint32_t index = stack_.back();
+    stack_.pop_back();
+    if (index == kDropped) return;
+    tree_.records_[index].subtree_end = static_cast<std::uint32_t>(tree_.records_.size());
+    parent_ = tree_.records_[index].parent;
+  }
+
+  void note_error(std::uint32_t offset) {
+    if (tree_.has_error_) return;
+    tree_.has_error_ = true;
+    tree_.error_offset_ = offset;
+  }
+
+  Tree& tree_;
+  std::vector<std::uint32_t> stack_;
+  std::uint32_t parent_ = 0;
+};
+
+base::Result<std::shared_ptr<const Tree>> Tree::parse(std::string source, const ParseLimits& limits) {
+  if (source.size() > limits.max_bytes) {
+    return base::fail(base::ErrorCode::kBudget, fmt::format("larger than {} MiB", limits.max_bytes >> 20U));
+  }
+  auto view = parser_view(source);
+  if (!view) return tl::unexpected<base::Error>(view.error());
+
+  const auto give_up = [&] {
+    return base::fail(base::ErrorCode::kBudget, fmt::format("not parsed within {} ms", limits.max_milliseconds));
+  };
+  Clock::time_point deadline = Clock::now() + std::chrono::milliseconds(limits.max_milliseconds);
+  const std::unique_ptr<TSParser, ParserDeleter> parser(ts_parser_new());
+  if (!ts_parser_set_language(parser.get(), tree_sitter_python())) {
+    return base::fail(base::ErrorCode::kInternal, "the Python grammar does not fit the parser library");
+  }
+  ViewInput input{*view};
+  TSInput reader{};
+  reader.payload = &input;
+  reader.read = &ViewInput::read;
+  reader.encoding = TSInputEncodingUTF8;
+  TSParseOptions options{};
+  options.payload = &deadline;
+  options.progress_callback = &past_deadline;
+  const std::unique_ptr<TSTree, TreeDeleter> parsed(ts_parser_parse_with_options(parser.get(), nullptr, reader, options));
+  if (!parsed) return give_up();
+
+  std::shared_ptr<Tree> tree(new Tree());
+  tree->source_ = std::move(source);
+  tree->lines_ = std::make_unique<base::LineIndex>(tree->source_);
+  tree->records_.reserve(tree->source_.size() / 5 + 16);
+  TreeBuilder builder(*tree);
+  if (!builder.copy(ts_tree_root_node(parsed.get()), deadline)) return give_up();
+  return std::shared_ptr<const Tree>(std::move(tree));
+}
+
+}  // namespace torchport::syntax

@@ -1,0 +1,100 @@
+#include "syntax/tree.h"
+
+namespace torchport::syntax {
+
+Node callee(Node call) { return call.is(Kind::kCall) ? call.child(Field::kFunctionPart) : Node{}; }
+
+std::vector<Argument> arguments(Node call) {
+  std::vector<Argument> result;
+  const Node list = call.is(Kind::kCall) ? call.child(Field::kArguments) : call;
+  if (list.is(Kind::kGenerator)) return {{{}, list, list}};
+  if (!list.is(Kind::kArgumentList)) return result;
+  for (Node child = list.first_child(); child; child = child.next_sibling()) {
+    if (child.is(Kind::kKeywordArgument)) {
+      result.push_back({child.child(Field::kName).text(), child.child(Field::kValue), child});
+    } else if (child.is(Kind::kListSplat)) {
+      result.push_back({"*", child.first_child(), child});
+    } else if (child.is(Kind::kDictionarySplat)) {
+      result.push_back({"**", child.first_child(), child});
+    } else {
+      result.push_back({{}, child, child});
+    }
+  }
+  return result;
+}
+
+Node positional(Node call, std::size_t index) {
+  std::size_t seen = 0;
+  for (const Argument& arg : arguments(call)) {
+    if (arg.keyword == "*") return {};  // what comes after has no known position
+    if (!arg.keyword.empty()) continue;
+    if (seen++ == index) return arg.value;
+  }
+  return {};
+}
+
+Node keyword(Node call, std::string_view name) {
+  for (const Argument& arg : arguments(call)) {
+    if (arg.keyword == name) return arg.value;
+  }
+  return {};
+}
+
+Node argument(Node call, std::size_t index, std::string_view name) {
+  const Node named = keyword(call, name);
+  return named ? named : positional(call, index);
+}
+
+bool has_splat(Node call) {
+  for (const Argument& arg : arguments(call)) {
+    if (arg.keyword == "*" || arg.keyword == "**") return true;
+  }
+  return false;
+}
+
+Node unwrap(Node expression) {
+  while (expression.is(Kind::kParenthesized)) expression = expression.first_child();
+  return expression;
+}
+
+bool string_value(Node node, std::string& value) {
+  node = unwrap(node);
+  if (node.is(Kind::kConcatenatedString)) {
+    value.clear();
+    for (Node part = node.first_child(); part; part = part.next_sibling()) {
+      std::string piece;
+      if (!string_value(part, piece)) return false;
+      value += piece;
+    }
+    return true;
+  }
+  if (!node.is(Kind::kString)) return false;
+  value.clear();
+  for (Node part = node.first_child(); part; part = part.next_sibling()) {
+    if (part.is(Kind::kInterpolation)) return false;
+    if (!part.is(Kind::kStringContent)) continue;
+    if (part.first_child()) return false;  // escapes: no device name has one
+    value += part.text();
+  }
+  return true;
+}
+
+Node statement_of(Node node) {
+  while (node) {
+    const Node up = node.parent();
+    if (!up || up.is_any(Kind::kBlock, Kind::kModule)) return node;
+    node = up;
+  }
+  return node;
+}
+
+Node function_of(Node node) {
+  for (Node up = node.parent(); up; up = up.parent()) {
+    if (up.is_any(Kind::kFunction, Kind::kLambda)) return up;
+  }
+  return {};
+}
+
+Node class_of(Node node) { return node.ancestor(Kind::kClass); }
+
+}  // namespace torchport::syntax

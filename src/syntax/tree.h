@@ -1,0 +1,151 @@
+// A parsed Python file as one flat array in preorder.
+//
+// tree-sitter's own nodes cost a search for each child and each parent. Rules
+// ask for both all the time, so the tree is copied once into 20-byte records:
+// the first child of i is i + 1, its next sibling begins where its subtree
+// ends, and "everything below i" is a range. Nothing here recurses, so depth
+// costs nothing: 100,000 nested parentheses are an array like any other.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "base/text.h"
+#include "syntax/kind.h"
+
+namespace torchport::syntax {
+
+class Tree;
+
+// A place in a tree; cheap to copy. Invalid by default: every question to an
+// invalid node has the empty answer, so chains need no checks in between.
+class Node {
+ public:
+  Node() = default;
+  Node(const Tree* tree, std::uint32_t index) : tree_(tree), index_(index) {}
+
+  [[nodiscard]] explicit operator bool() const { return tree_ != nullptr; }
+  [[nodiscard]] bool operator==(const Node&) const = default;
+
+  [[nodiscard]] Kind kind() const;
+  [[nodiscard]] bool is(Kind kind) const { return tree_ != nullptr && this->kind() == kind; }
+  template <class... Kinds>
+  [[nodiscard]] bool is_any(Kinds... kinds) const {
+    return (is(kinds) || ...);
+  }
+  // The field under which the parent holds this node.
+  [[nodiscard]] Field field() const;
+  [[nodiscard]] std::uint32_t start() const;
+  [[nodiscard]] std::uint32_t end() const;
+  [[nodiscard]] base::Span span() const { return {start(), end()}; }
+  // The source bytes, as they stand in the file.
+  [[nodiscard]] std::string_view text() const;
+
+  [[nodiscard]] Node parent() const;
+  // First named child, comments passed over; next likewise.
+  [[nodiscard]] Node first_child() const;
+  [[nodiscard]] Node next_sibling() const;
+  [[nodiscard]] Node child(Field field) const;
+  [[nodiscard]] std::vector<Node> children() const;
+  [[nodiscard]] std::vector<Node> children(Field field) const;
+  // The closest node of this kind that holds this one (not itself).
+  [[nodiscard]] Node ancestor(Kind kind) const;
+  // Whether `other` lies at or below this node.
+  [[nodiscard]] bool holds(Node other) const;
+
+  // First index after the subtree; [index(), subtree_end()) are all below.
+  [[nodiscard]] std::uint32_t subtree_end() const;
+  [[nodiscard]] std::uint32_t index() const { return index_; }
+  [[nodiscard]] const Tree* tree() const { return tree_; }
+
+ private:
+  const Tree* tree_ = nullptr;
+  std::uint32_t index_ = 0;
+};
+
+// One argument of a call: keyword is empty for positional ones.
+struct Argument {
+  std::string_view keyword;
+  Node value;
+  Node whole;  // the keyword_argument, or the value itself
+};
+
+struct ParseLimits {
+  std::uint64_t max_bytes = 32ULL << 20U;
+  std::uint32_t max_milliseconds = 1500;
+};
+
+class Tree {
+ public:
+  // Parses Python 3. Fails with kEncoding (not decodable as Python would
+  // decode it, or NUL inside) and kBudget (limits reached). Broken syntax is
+  // not a failure: see syntax_error().
+  [[nodiscard]] static base::Result<std::shared_ptr<const Tree>> parse(std::string source,
+                                                                       const ParseLimits& limits = {});
+
+  Tree(const Tree&) = delete;
+  Tree& operator=(const Tree&) = delete;
+
+  [[nodiscard]] const std::string& source() const { return source_; }
+  [[nodiscard]] const base::LineIndex& lines() const { return *lines_; }
+  [[nodiscard]] Node root() const { return {this, 0}; }
+  [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(records_.size()); }
+  [[nodiscard]] Node at(std::uint32_t index) const { return {this, index}; }
+  // Comments, in order.
+  [[nodiscard]] const std::vector<Node>& comments() const { return comments_; }
+  // The first place that is not Python 3, or an invalid node.
+  [[nodiscard]] bool has_syntax_error() const { return has_error_; }
+  [[nodiscard]] std::uint32_t syntax_error_offset() const { return error_offset_; }
+
+ private:
+  friend class Node;
+  friend class TreeBuilder;
+
+  struct Record {
+    Kind kind;
+    Field field;
+    std::uint32_t start;
+    std::uint32_t end;
+    std::uint32_t parent;
+    std::uint32_t subtree_end;
+  };
+
+  Tree() = default;
+
+  std::string source_;
+  std::unique_ptr<base::LineIndex> lines_;
+  std::vector<Record> records_;
+  std::vector<Node> comments_;
+  bool has_error_ = false;
+  std::uint32_t error_offset_ = 0;
+};
+
+// --- Questions about single nodes that every layer above asks -------------
+
+// The callee of a call, the arguments of a call (splats have keyword "*" and
+// "**"), the n-th positional one, the one of that keyword.
+[[nodiscard]] Node callee(Node call);
+[[nodiscard]] std::vector<Argument> arguments(Node call);
+[[nodiscard]] Node positional(Node call, std::size_t index);
+[[nodiscard]] Node keyword(Node call, std::string_view name);
+// keyword(name), or positional(index) when there is no such keyword.
+[[nodiscard]] Node argument(Node call, std::size_t index, std::string_view name);
+[[nodiscard]] bool has_splat(Node call);
+
+// Drops parentheses around an expression.
+[[nodiscard]] Node unwrap(Node expression);
+// The value of a plain string literal (no f-string with interpolations, no
+// escapes but the trivial); false when it is anything else.
+[[nodiscard]] bool string_value(Node node, std::string& value);
+// The statement that holds the node (a direct child of a block or module).
+[[nodiscard]] Node statement_of(Node node);
+// The closest function definition or lambda around the node.
+[[nodiscard]] Node function_of(Node node);
+// The closest class around the node whose body holds it directly or through methods.
+[[nodiscard]] Node class_of(Node node);
+
+}  // namespace torchport::syntax

@@ -1,0 +1,174 @@
+// The pages of the rules are their tests. In "## Cases":
+//   ```python hit [count=N] [file=NAME] [min-torch=M.N]   the rule reports (N times)
+//   ```python fixed                                       what `fix --unsafe-fixes --select CODE` makes of the hit above
+//   ```python miss [...]                                  the rule says nothing
+// Other languages than python name the kind of file: dockerfile, requirements,
+// cmake, toml, notebook. Every rule has at least three hits and three misses,
+// and a rule that fixes shows at least one fixed text.
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "rules/converge.h"
+#include "rules/examine.h"
+#include "rules/registry.h"
+
+namespace torchport::rules {
+namespace {
+
+struct Block {
+  std::string language;
+  std::map<std::string, std::string, std::less<>> options;  // "hit" -> "", "count" -> "2"
+  std::string code;
+
+  [[nodiscard]] bool has(std::string_view name) const { return options.contains(name); }
+  [[nodiscard]] std::string path() const {
+    if (has("file")) return options.at("file");
+    if (language == "dockerfile") return "Dockerfile";
+    if (language == "requirements") return "requirements.txt";
+    if (language == "cmake") return "CMakeLists.txt";
+    if (language == "toml") return "pyproject.toml";
+    return "train.py";
+  }
+};
+
+std::vector<Block> cases_of(std::string_view page) {
+  std::vector<Block> blocks;
+  const auto start = page.find("## Cases");
+  if (start == std::string_view::npos) return blocks;
+  bool inside = false;
+  for (const std::string_view line : base::split(page.substr(start), '\n')) {
+    if (line.starts_with("```")) {
+      inside = !inside;
+      if (!inside) continue;
+      Block block;
+      for (const std::string_view word : base::split(line.substr(3), ' ')) {
+        const auto equals = word.find('=');
+        if (block.language.empty()) block.language = word;
+        else block.options[std::string(word.substr(0, equals))] = equals == std::string_view::npos ? "" : word.substr(equals + 1);
+      }
+      blocks.push_back(std::move(block));
+    } else if (inside) {
+      blocks.back().code += std::string(line) + "\n";
+    }
+  }
+  return blocks;
+}
+
+edit::Settings settings_of(const Block& block) {
+  edit::Settings settings;
+  if (block.has("min-torch")) {
+    const std::string& text = block.options.at("min-torch");
+    settings.min_torch.major = static_cast<std::uint16_t>(std::atoi(text.c_str()));
+    settings.min_torch.minor = static_cast<std::uint16_t>(std::atoi(text.c_str() + text.find('.') + 1));
+    settings.min_torch_stated = true;
+  }
+  return settings;
+}
+
+std::vector<Finding> examine(const Block& block, const Rule& rule) {
+  const edit::Settings settings = settings_of(block);
+  const std::string path = block.path();
+  const FileKind kind = kind_of_path(path);
+  if (kind != FileKind::kPython) {
+    const base::LineIndex lines(block.code);
+    return examine_text({path, kind, block.code, lines, settings}, {&rule});
+  }
+  auto tree = syntax::Tree::parse(block.code);
+  REQUIRE_MESSAGE(tree.has_value(), block.code);
+  REQUIRE_MESSAGE(!(*tree)->has_syntax_error(), block.code);
+  const Model model(*tree);
+  const edit::DeviceSource devices(model, settings);
+  auto findings = examine_python({path, model, devices, settings}, {&rule});
+  for (const Finding& finding : findings) CHECK(finding.span.end <= block.code.size());
+  return findings;
+}
+
+std::string fix(const Block& block, const Rule& rule) {
+  const edit::Settings settings = settings_of(block);
+  const FileKind kind = kind_of_path(block.path());
+  if (kind != FileKind::kPython) return converge_text(block.path(), kind, block.code, {&rule}, settings, Applicability::kUnsafe).text;
+  const auto result = converge_python(block.path(), block.code, {&rule}, settings, Applicability::kUnsafe);
+  REQUIRE(result.has_value());
+  CHECK_MESSAGE(!result->reverted, block.code);
+  return result->text;
+}
+
+void check_rule(const Rule& rule) {
+  INFO("rule ", std::string(rule.info.code), " ", std::string(rule.info.name));
+  const std::string_view page = page_of(rule.info);
+  REQUIRE_MESSAGE(!page.empty(), "no page.md");
+  for (const std::string_view heading : {"## What it does", "## Why is this bad?", "## Cases"}) {
+    CHECK_MESSAGE(page.find(heading) != std::string_view::npos, "page lacks ", std::string(heading));
+  }
+  int hits = 0;
+  int misses = 0;
+  int fixed = 0;
+  bool can_fix = false;
+  const Block* hit = nullptr;
+  const std::vector<Block> blocks = cases_of(page);
+  for (const Block& block : blocks) {
+    INFO("case:\n", block.code);
+    if (block.has("hit")) {
+      ++hits;
+      hit = &block;
+      const auto findings = examine(block, rule);
+      if (block.has("count")) CHECK(findings.size() == static_cast<std::size_t>(std::atoi(block.options.at("count").c_str())));
+      else CHECK(!findings.empty());
+      for (const Finding& finding : findings) {
+        CHECK(!finding.message.empty());
+        for (const Fix& f : finding.fix) {
+          CHECK(!f.title.empty());
+          can_fix |= f.applicability != Applicability::kDisplay;
+        }
+      }
+    } else if (block.has("miss")) {
+      ++misses;
+      for (const Finding& finding : examine(block, rule)) {
+        const std::string at = block.code.substr(finding.span.start, finding.span.size());
+        FAIL_CHECK("reported ", at, ": ", finding.message);
+      }
+    } else if (block.has("fixed")) {
+      ++fixed;
+      REQUIRE_MESSAGE(hit != nullptr, "a fixed block needs a hit before it");
+      const std::string result = fix(*hit, rule);
+      CHECK_MESSAGE(result == block.code, "got:\n", result);
+      Block again = *hit;
+      again.code = result;
+      CHECK_MESSAGE(fix(again, rule) == result, "a second run changes the file");
+    } else {
+      FAIL_CHECK("a case is hit, miss or fixed");
+    }
+  }
+  CHECK_MESSAGE(hits >= 3, "fewer than three hits");
+  CHECK_MESSAGE(misses >= 3, "fewer than three misses");
+  if (can_fix) CHECK_MESSAGE(fixed >= 1, "the rule fixes, but no fixed text shows how");
+}
+
+TEST_CASE("every rule keeps the promises of its page") {
+  const char* only = std::getenv("TORCHPORT_RULE");  // for work on one rule: TORCHPORT_RULE=TP101
+  for (const Rule& rule : all_rules()) {
+    if (only != nullptr && rule.info.code != only) continue;
+    check_rule(rule);
+  }
+}
+
+TEST_CASE("codes and names are unique, pages belong to rules") {
+  std::map<std::string_view, int> seen;
+  for (const Rule& rule : all_rules()) {
+    CHECK(++seen[rule.info.code] == 1);
+    CHECK(++seen[rule.info.name] == 1);
+  }
+  for (const EmbeddedPage& page : embedded_pages()) {
+    bool owned = false;
+    for (const Rule& rule : all_rules()) owned |= page_of(rule.info) == page.text;
+    CHECK_MESSAGE(owned, "no rule for ", std::string(page.folder));
+  }
+}
+
+}  // namespace
+}  // namespace torchport::rules
