@@ -59,7 +59,7 @@ clean: ## take away what was built; what was fetched stays
 
 .PHONY: distclean
 distclean: ## take away all that is not in git's keeping
-	@rm -rf build $(venv) deps/node_modules
+	@rm -rf build dist $(venv) deps/node_modules .pytest_cache .ruff_cache
 
 ##@ Quality
 
