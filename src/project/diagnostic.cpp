@@ -1,1 +1,94 @@
 #include "project/diagnostic.h"
+
+#include <nlohmann/json.hpp>
+
+#include "rules/registry.h"
+
+namespace torchport::project {
+
+namespace {
+
+constexpr std::size_t kMaxSourceLine = 400;
+
+// The first kMaxSourceLine bytes, never half of a UTF-8 sequence.
+std::string shorten(std::string_view line) {
+  if (line.size() <= kMaxSourceLine) return std::string(line);
+  std::size_t end = kMaxSourceLine;
+  while (end > 0 && (static_cast<unsigned char>(line[end]) & 0xC0U) == 0x80U) --end;
+  return std::string(line.substr(0, end));
+}
+
+}  // namespace
+
+Diagnostic make_diagnostic(const rules::Finding& finding, std::string_view path, const base::LineIndex& lines) {
+  Diagnostic result;
+  result.code = finding.rule->code;
+  result.name = finding.rule->name;
+  result.family = finding.rule->family;
+  result.severity = finding.rule->severity;
+  result.path = path;
+  const base::LineColumn start = lines.at(finding.span.start);
+  const base::LineColumn end = lines.at(finding.span.end);
+  result.line = start.line;
+  result.column = start.column;
+  result.end_line = end.line;
+  result.end_column = end.column;
+  result.message = finding.message;
+  result.source_line = shorten(lines.line(start.line));
+  if (!finding.fix.empty()) {
+    const edit::Fix& fix = finding.fix.front();
+    result.has_fix = true;
+    result.applicability = fix.edits.empty() ? edit::Applicability::kDisplay : fix.applicability;
+    result.fix_title = fix.title;
+  }
+  return result;
+}
+
+std::string_view severity_name(rules::Severity severity) {
+  return severity == rules::Severity::kError ? "error" : "warning";
+}
+
+std::string pack(const std::vector<Diagnostic>& diagnostics) {
+  if (diagnostics.empty()) return {};
+  nlohmann::json list = nlohmann::json::array();
+  for (const Diagnostic& d : diagnostics) {
+    list.push_back({d.code, d.line, d.column, d.end_line, d.end_column, d.message, nlohmann::json::binary({d.source_line.begin(), d.source_line.end()}),
+                    d.has_fix, static_cast<int>(d.applicability), d.fix_title});
+  }
+  const std::vector<std::uint8_t> bytes = nlohmann::json::to_cbor(list);
+  return {bytes.begin(), bytes.end()};
+}
+
+bool unpack(std::string_view packed, std::string_view path, std::vector<Diagnostic>& diagnostics) {
+  diagnostics.clear();
+  if (packed.empty()) return true;
+  try {
+    for (const auto& row : nlohmann::json::from_cbor(packed)) {
+      Diagnostic d;
+      d.code = row.at(0).get<std::string>();
+      const rules::Rule* rule = rules::find_rule(d.code);
+      if (rule == nullptr) return false;
+      d.name = rule->info.name;
+      d.family = rule->info.family;
+      d.severity = rule->info.severity;
+      d.path = path;
+      d.line = row.at(1);
+      d.column = row.at(2);
+      d.end_line = row.at(3);
+      d.end_column = row.at(4);
+      d.message = row.at(5).get<std::string>();
+      const auto& line = row.at(6).get_binary();
+      d.source_line.assign(line.begin(), line.end());
+      d.has_fix = row.at(7);
+      d.applicability = static_cast<edit::Applicability>(row.at(8).get<int>());
+      d.fix_title = row.at(9).get<std::string>();
+      diagnostics.push_back(std::move(d));
+    }
+  } catch (const nlohmann::json::exception&) {
+    diagnostics.clear();
+    return false;
+  }
+  return true;
+}
+
+}  // namespace torchport::project

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "edit/edit.h"
@@ -22,10 +23,19 @@ struct Diagnostic {
   std::uint32_t end_line = 1;
   std::uint32_t end_column = 1;
   std::string message;
-  std::string source_line;  // the line it starts on
+  std::string source_line;  // the line it starts on, at most 400 bytes of it
   bool has_fix = false;
   edit::Applicability applicability = edit::Applicability::kDisplay;
   std::string fix_title;
 };
+
+[[nodiscard]] Diagnostic make_diagnostic(const rules::Finding& finding, std::string_view path, const base::LineIndex& lines);
+
+[[nodiscard]] std::string_view severity_name(rules::Severity severity);
+
+// For the cache: a compact text of the diagnostics of one file, without the path.
+[[nodiscard]] std::string pack(const std::vector<Diagnostic>& diagnostics);
+// False when the text is not what pack() writes.
+[[nodiscard]] bool unpack(std::string_view packed, std::string_view path, std::vector<Diagnostic>& diagnostics);
 
 }  // namespace torchport::project

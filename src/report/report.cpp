@@ -1,1 +1,58 @@
 #include "report/report.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <map>
+
+#include "syntax/encoding.h"
+
+namespace torchport::report {
+
+namespace {
+
+std::vector<Format>& mutable_formats() {
+  static std::vector<Format> formats;
+  return formats;
+}
+
+}  // namespace
+
+FormatRegistration::FormatRegistration(Format format) {
+  auto& formats = mutable_formats();
+  const auto place = std::lower_bound(formats.begin(), formats.end(), format.name,
+                                      [](const Format& other, std::string_view name) { return other.name < name; });
+  formats.insert(place, format);
+}
+
+const std::vector<Format>& all_formats() { return mutable_formats(); }
+
+const Format* find_format(std::string_view name) {
+  const auto& formats = all_formats();
+  const auto found = std::find_if(formats.begin(), formats.end(), [&](const Format& f) { return f.name == name; });
+  return found == formats.end() ? nullptr : &*found;
+}
+
+std::vector<std::pair<std::string_view, std::size_t>> count_by_code(const project::Report& report) {
+  std::map<std::string_view, std::size_t> counts;
+  for (const auto& d : report.diagnostics) ++counts[d.code];
+  return {counts.begin(), counts.end()};
+}
+
+std::string counted(std::size_t n, std::string_view singular, std::string_view plural) {
+  if (n == 1) return fmt::format("1 {}", singular);
+  return plural.empty() ? fmt::format("{} {}s", n, singular) : fmt::format("{} {}", n, plural);
+}
+
+std::string printable(std::string_view text) {
+  std::string result;
+  std::size_t bad = 0;
+  while (!syntax::is_valid_utf8(text, bad)) {
+    result += text.substr(0, bad);
+    result += "\xEF\xBF\xBD";
+    text.remove_prefix(bad + 1);
+  }
+  result += text;
+  return result;
+}
+
+}  // namespace torchport::report

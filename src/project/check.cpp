@@ -1,0 +1,155 @@
+#include "project/check.h"
+
+#include <algorithm>
+#include <exception>
+#include <fmt/format.h>
+#include <thread>
+
+#include "project/notebook_check.h"
+#include "rules/examine.h"
+#include "rules/registry.h"
+
+namespace torchport::project {
+
+namespace {
+
+using base::ErrorCode;
+
+struct FileResult {
+  FileFindings findings;
+  std::uint64_t bytes = 0;
+  bool parsed = false;
+  bool done = false;
+};
+
+FileFindings check_python(const std::string& path, std::string source, const CheckOptions& options) {
+  FileFindings result;
+  auto tree = syntax::Tree::parse(std::move(source));
+  if (!tree) {
+    base::Error error = tree.error();
+    error.path = path;
+    result.problems.push_back(std::move(error));
+    return result;
+  }
+  const auto& lines = (*tree)->lines();
+  if ((*tree)->has_syntax_error()) {
+    result.problems.push_back({ErrorCode::kSyntax, "not valid Python 3 here; the file is checked as far as it can be read and never edited",
+                               path, lines.at((*tree)->syntax_error_offset()).line});
+  }
+  const rules::Model model(*tree);
+  const edit::DeviceSource devices(model, options.settings);
+  for (const auto& finding : rules::examine_python({path, model, devices, options.settings}, options.selection)) {
+    result.diagnostics.push_back(make_diagnostic(finding, path, lines));
+  }
+  return result;
+}
+
+FileFindings check_text(const std::string& path, rules::FileKind kind, const std::string& source, const CheckOptions& options) {
+  FileFindings result;
+  const base::LineIndex lines(source);
+  for (const auto& finding : rules::examine_text({path, kind, source, lines, options.settings}, options.selection)) {
+    result.diagnostics.push_back(make_diagnostic(finding, path, lines));
+  }
+  return result;
+}
+
+// What decides the findings of a file besides its bytes.
+std::string settings_key(const CheckOptions& options) {
+  std::string key = options.fingerprint;
+  for (const rules::Rule* rule : options.selection) key += rule->info.code;
+  key += fmt::format("|{}.{}|{}|{}|{}", options.settings.min_torch.major, options.settings.min_torch.minor,
+                     options.settings.min_torch_stated, static_cast<int>(options.settings.idiom), options.settings.helper);
+  return key;
+}
+
+void drop_ignored(const std::string& path, const CheckOptions& options, std::vector<Diagnostic>& diagnostics) {
+  std::string_view relative = path;
+  if (options.root != "." && relative.starts_with(options.root + "/")) relative.remove_prefix(options.root.size() + 1);
+  for (const auto& [globs, ignored] : options.per_file_ignores) {
+    if (globs.decide(relative, false) <= 0) continue;
+    std::erase_if(diagnostics, [&](const Diagnostic& d) {
+      return std::any_of(ignored.begin(), ignored.end(), [&](const rules::Rule* rule) { return rule->info.code == d.code; });
+    });
+  }
+}
+
+FileResult check_one(const base::FileSystem& fs, const std::string& path, const CheckOptions& options, const std::string& settings) {
+  FileResult result;
+  result.done = true;
+  auto source = fs.read(path);
+  if (!source) {
+    result.findings.problems.push_back(source.error());
+    return result;
+  }
+  result.bytes = source->size();
+  if (!rules::may_matter(*source)) return result;
+  CacheKey key;
+  if (options.cache != nullptr) {
+    key = cache_key({settings, path, *source});
+    if (const std::string* packed = options.cache->get(key);
+        packed != nullptr && unpack(*packed, path, result.findings.diagnostics)) {
+      drop_ignored(path, options, result.findings.diagnostics);
+      return result;
+    }
+  }
+  result.parsed = true;
+  result.findings = check_source(path, std::move(*source), options);
+  // A file that changes while it is read is read again by the next run: its content is the key.
+  if (options.cache != nullptr && result.findings.problems.empty()) options.cache->put(key, pack(result.findings.diagnostics));
+  drop_ignored(path, options, result.findings.diagnostics);
+  return result;
+}
+
+}  // namespace
+
+FileFindings check_source(const std::string& path, std::string source, const CheckOptions& options) {
+  if (options.selection.empty()) return {};
+  const rules::FileKind kind = rules::kind_of_path(path);
+  switch (kind) {
+    case rules::FileKind::kNotebook: return check_notebook(path, source, options);
+    case rules::FileKind::kPython:
+    case rules::FileKind::kOther: return check_python(path, std::move(source), options);
+    default: return check_text(path, kind, source, options);
+  }
+}
+
+Report check_files(const base::FileSystem& fs, const std::vector<std::string>& files, const CheckOptions& options) {
+  std::vector<FileResult> results(files.size());
+  const std::string settings = settings_key(options);
+  std::atomic<std::size_t> next{0};
+  std::atomic<std::size_t> done{0};
+  const auto work = [&] {
+    while (options.cancelled == nullptr || !options.cancelled->load()) {
+      const std::size_t i = next.fetch_add(1);
+      if (i >= files.size()) return;
+      try {
+        results[i] = check_one(fs, files[i], options, settings);
+      } catch (const std::exception& error) {
+        // Out of memory in one file must not cost the others.
+        results[i].done = true;
+        results[i].findings.problems.push_back({ErrorCode::kInternal, fmt::format("skipped: {}", error.what()), files[i], 0});
+      }
+      const std::size_t finished = done.fetch_add(1) + 1;
+      if (options.progress) options.progress(finished);
+    }
+  };
+  std::vector<std::thread> threads;
+  const std::size_t extra = std::min<std::size_t>(std::max(options.threads, 1U) - 1, files.size());
+  for (std::size_t i = 0; i < extra; ++i) threads.emplace_back(work);
+  work();
+  for (std::thread& thread : threads) thread.join();
+
+  Report report;
+  report.cancelled = options.cancelled != nullptr && options.cancelled->load();
+  for (FileResult& result : results) {
+    if (!result.done) continue;
+    ++report.files;
+    report.bytes += result.bytes;
+    report.parsed += result.parsed ? 1 : 0;
+    for (Diagnostic& d : result.findings.diagnostics) report.diagnostics.push_back(std::move(d));
+    for (base::Error& e : result.findings.problems) report.problems.push_back(std::move(e));
+  }
+  return report;
+}
+
+}  // namespace torchport::project

@@ -1,0 +1,249 @@
+#include "project/config.h"
+
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
+#include <limits>
+#include <toml++/toml.h>
+
+#include "base/text.h"
+#include "rules/registry.h"
+
+namespace torchport::project {
+
+namespace {
+
+using base::ErrorCode;
+using base::FileType;
+
+constexpr std::array<std::string_view, 8> kKeys{"select", "ignore", "per-file-ignores", "exclude",
+                                                "min-torch", "idiom", "helper", "unsafe-fixes"};
+
+template <class T>
+base::Result<T> bad(const std::string& path, const toml::node& node, std::string message) {
+  return base::fail(ErrorCode::kConfig, std::move(message), path, node.source().begin.line);
+}
+
+base::Result<std::vector<std::string>> strings(const std::string& path, std::string_view key, const toml::node& node) {
+  std::vector<std::string> result;
+  const toml::array* list = node.as_array();
+  if (list == nullptr) return bad<std::vector<std::string>>(path, node, fmt::format("\"{}\" must be a list of strings", key));
+  for (const toml::node& item : *list) {
+    const auto text = item.value<std::string>();
+    if (!text) return bad<std::vector<std::string>>(path, item, fmt::format("\"{}\" must be a list of strings", key));
+    result.push_back(*text);
+  }
+  return result;
+}
+
+std::string_view nearest_key(std::string_view written) {
+  return *std::min_element(kKeys.begin(), kKeys.end(), [&](std::string_view a, std::string_view b) {
+    return base::edit_distance(written, a) < base::edit_distance(written, b);
+  });
+}
+
+base::Result<void> read_key(Config& config, const std::string& path, std::string_view key, const toml::node& node) {
+  const auto list_into = [&](std::vector<std::string>& target) -> base::Result<void> {
+    auto list = strings(path, key, node);
+    if (!list) return tl::unexpected<base::Error>(list.error());
+    target = std::move(*list);
+    return {};
+  };
+  if (key == "select" || key == "ignore") {
+    auto& target = key == "select" ? config.select : config.ignore;
+    if (auto done = list_into(target); !done) return done;
+    auto known = select_rules(target, {});
+    if (!known) return bad<void>(path, node, known.error().message);
+    return {};
+  }
+  if (key == "exclude") return list_into(config.exclude);
+  if (key == "unsafe-fixes") {
+    const auto value = node.value<bool>();
+    if (!value) return bad<void>(path, node, "\"unsafe-fixes\" must be true or false");
+    config.unsafe_fixes = *value;
+    return {};
+  }
+  if (key == "per-file-ignores") {
+    const toml::table* table = node.as_table();
+    if (table == nullptr) return bad<void>(path, node, "\"per-file-ignores\" must be a table: \"pattern\" = [\"CODE\", ...]");
+    for (const auto& [pattern, codes] : *table) {
+      auto list = strings(path, pattern.str(), codes);
+      if (!list) return tl::unexpected<base::Error>(list.error());
+      if (auto known = select_rules(*list, {}); !known) return bad<void>(path, codes, known.error().message);
+      config.per_file_ignores.emplace_back(std::string(pattern.str()), std::move(*list));
+    }
+    return {};
+  }
+  const auto text = node.value<std::string>();
+  if (!text) return bad<void>(path, node, fmt::format("\"{}\" must be a string", key));
+  if (key == "min-torch") {
+    const auto version = parse_version(*text);
+    if (!version) return bad<void>(path, node, fmt::format("min-torch = \"{}\" is no version; write \"2.6\"", *text));
+    config.settings.min_torch = *version;
+    config.settings.min_torch_stated = true;
+  } else if (key == "idiom") {
+    const auto idiom = parse_idiom(*text);
+    if (!idiom) return bad<void>(path, node, fmt::format("idiom = \"{}\" is unknown; it is one of auto, accelerator, classic, helper", *text));
+    config.settings.idiom = *idiom;
+  } else if (key == "helper") {
+    if (text->find(':') == std::string::npos) return bad<void>(path, node, "helper must be \"package.module:function\"");
+    config.settings.helper = *text;
+  }
+  return {};
+}
+
+base::Result<Config> from_table(const toml::table& table, const std::string& path, const std::string& root) {
+  Config config;
+  config.root = root;
+  config.source = path;
+  for (const auto& [key, node] : table) {
+    if (std::find(kKeys.begin(), kKeys.end(), key.str()) == kKeys.end()) {
+      return bad<Config>(path, node, fmt::format("unknown key \"{}\"; did you mean \"{}\"?", key.str(), nearest_key(key.str())));
+    }
+    if (auto done = read_key(config, path, key.str(), node); !done) return tl::unexpected<base::Error>(done.error());
+  }
+  if (config.settings.idiom == edit::Idiom::kHelper && config.settings.helper.empty()) {
+    return base::fail(ErrorCode::kConfig, "idiom = \"helper\" needs helper = \"package.module:function\"", path);
+  }
+  return config;
+}
+
+// Nothing when the file has no table for us.
+base::Result<std::optional<Config>> try_file(const base::FileSystem& fs, const std::string& path, bool is_pyproject) {
+  auto text = fs.read(path);
+  if (!text) return tl::unexpected<base::Error>(text.error());
+  try {
+    const toml::table table = toml::parse(*text, path);
+    const std::string root(base::parent_path(path));
+    if (!is_pyproject) {
+      auto config = from_table(table, path, root);
+      if (!config) return tl::unexpected<base::Error>(config.error());
+      return std::optional<Config>(std::move(*config));
+    }
+    const toml::table* own = table["tool"]["torchport"].as_table();
+    if (own == nullptr) return std::optional<Config>();
+    auto config = from_table(*own, path, root);
+    if (!config) return tl::unexpected<base::Error>(config.error());
+    return std::optional<Config>(std::move(*config));
+  } catch (const toml::parse_error& error) {
+    if (is_pyproject && text->find("tool.torchport") == std::string::npos) return std::optional<Config>();
+    return base::fail(ErrorCode::kConfig, std::string(error.description()), path, error.source().begin.line);
+  }
+}
+
+void complete(const base::FileSystem& fs, Config& config) {
+  if (config.settings.min_torch_stated) return;
+  if (const auto version = stated_torch(fs, config.root)) {
+    config.settings.min_torch = *version;
+    config.settings.min_torch_stated = true;
+  }
+}
+
+}  // namespace
+
+base::Result<Config> load_config_file(const base::FileSystem& fs, const std::string& path) {
+  auto config = try_file(fs, path, base::file_name(path) == "pyproject.toml");
+  if (!config) return tl::unexpected<base::Error>(config.error());
+  if (!*config) return base::fail(ErrorCode::kConfig, "has no [tool.torchport] table", path);
+  complete(fs, **config);
+  return std::move(**config);
+}
+
+base::Result<Config> load_config(const base::FileSystem& fs, const std::string& start) {
+  std::string folder = fs.status(start, true).type == FileType::kDirectory ? start : std::string(base::parent_path(start));
+  std::string absolute = fs.canonical(folder).value_or(folder);
+  std::string project_root = folder;
+  bool root_found = false;
+  while (true) {
+    for (const std::string_view name : {"torchport.toml", "pyproject.toml"}) {
+      const std::string path = base::join_path(folder, name);
+      if (fs.status(path, true).type != FileType::kRegular) continue;
+      if (!root_found) project_root = folder;
+      root_found = true;
+      auto config = try_file(fs, path, name == "pyproject.toml");
+      if (!config) return tl::unexpected<base::Error>(config.error());
+      if (!*config) continue;
+      complete(fs, **config);
+      return std::move(**config);
+    }
+    const std::string up(base::parent_path(absolute));
+    if (up == absolute || up == ".") break;
+    absolute = up;
+    folder = up;
+  }
+  Config config;
+  config.root = project_root;
+  complete(fs, config);
+  return config;
+}
+
+std::optional<edit::TorchVersion> parse_version(std::string_view text) {
+  std::array<unsigned, 2> numbers{0, 0};
+  std::size_t count = 0;
+  std::size_t i = 0;
+  while (count < 2 && i < text.size() && text[i] >= '0' && text[i] <= '9') {
+    unsigned number = 0;
+    while (i < text.size() && text[i] >= '0' && text[i] <= '9' && number < 1000) number = number * 10 + static_cast<unsigned>(text[i++] - '0');
+    numbers[count++] = number;
+    if (i >= text.size() || text[i] != '.') break;
+    ++i;
+  }
+  if (count == 0) return std::nullopt;
+  return edit::TorchVersion{static_cast<std::uint16_t>(numbers[0]), static_cast<std::uint16_t>(numbers[1])};
+}
+
+std::optional<edit::Idiom> parse_idiom(std::string_view text) {
+  if (text == "auto") return edit::Idiom::kAuto;
+  if (text == "accelerator") return edit::Idiom::kAccelerator;
+  if (text == "classic") return edit::Idiom::kClassic;
+  if (text == "helper") return edit::Idiom::kHelper;
+  return std::nullopt;
+}
+
+std::optional<edit::TorchVersion> stated_torch(const base::FileSystem& fs, const std::string& root) {
+  std::optional<edit::TorchVersion> oldest;
+  for (const std::string_view name : {"requirements.txt", "requirements.in", "pyproject.toml", "setup.py", "setup.cfg"}) {
+    const std::string path = base::join_path(root, name);
+    if (fs.status(path, true).type != FileType::kRegular) continue;
+    auto text = fs.read(path);
+    if (!text) continue;
+    // A requirement: `torch` as a whole word, then an operator and a version.
+    for (auto at = text->find("torch"); at != std::string::npos; at = text->find("torch", at + 1)) {
+      if (at > 0 && (base::is_identifier_char((*text)[at - 1]) || (*text)[at - 1] == '-' || (*text)[at - 1] == '.')) continue;
+      std::size_t i = at + 5;
+      while (i < text->size() && ((*text)[i] == ' ' || (*text)[i] == '(')) ++i;
+      const std::string_view rest = std::string_view(*text).substr(i);
+      if (!rest.starts_with(">=") && !rest.starts_with("==") && !rest.starts_with("~=") && !rest.starts_with(">")) continue;
+      const auto digits = rest.find_first_not_of("<>=~! ");
+      if (digits == std::string_view::npos) continue;
+      const auto version = parse_version(rest.substr(digits));
+      if (version && (!oldest || *version < *oldest)) oldest = version;
+    }
+  }
+  return oldest;
+}
+
+base::Result<rules::Selection> select_rules(const std::vector<std::string>& select, const std::vector<std::string>& ignore) {
+  const auto names = [](const rules::Rule& rule, std::string_view word) {
+    return rule.info.code.starts_with(word) || rule.info.name == word || rule.info.family == word || word == "ALL" || word == "all";
+  };
+  for (const auto* words : {&select, &ignore}) {
+    for (const std::string& word : *words) {
+      const bool known = !word.empty() && std::any_of(rules::all_rules().begin(), rules::all_rules().end(),
+                                     [&](const rules::Rule& rule) { return names(rule, word); });
+      if (!known) {
+        return base::fail(ErrorCode::kConfig, fmt::format("no rule is called \"{}\"; did you mean \"{}\"?", word, rules::nearest_rule(word)));
+      }
+    }
+  }
+  rules::Selection selection;
+  for (const rules::Rule& rule : rules::all_rules()) {
+    const auto named_by = [&](const std::vector<std::string>& words) {
+      return std::any_of(words.begin(), words.end(), [&](const std::string& word) { return names(rule, word); });
+    };
+    if ((select.empty() || named_by(select)) && !named_by(ignore)) selection.push_back(&rule);
+  }
+  return selection;
+}
+
+}  // namespace torchport::project

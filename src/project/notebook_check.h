@@ -1,0 +1,19 @@
+// Notebooks through the Python rules.
+#pragma once
+
+#include <string>
+
+#include "project/check.h"
+#include "rules/converge.h"
+
+namespace torchport::project {
+
+// Findings of the code cells, all taken as one program. Lines and columns are
+// those of the .ipynb file itself.
+[[nodiscard]] FileFindings check_notebook(const std::string& path, const std::string& source, const CheckOptions& options);
+
+// The fixed notebook: the JSON outside of the changed source lines keeps its bytes.
+[[nodiscard]] base::Result<rules::Converged> converge_notebook(const std::string& path, const std::string& source,
+                                                               const CheckOptions& options, edit::Applicability tier);
+
+}  // namespace torchport::project

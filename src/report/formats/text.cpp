@@ -1,0 +1,142 @@
+// For people at a terminal.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/text.h"
+#include "report/report.h"
+#include "rules/registry.h"
+
+namespace torchport::report {
+
+namespace {
+
+struct Paint {
+  bool on;
+  [[nodiscard]] std::string operator()(std::string_view code, std::string_view text) const {
+    return on ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : std::string(text);
+  }
+};
+
+constexpr std::string_view kBold = "1";
+constexpr std::string_view kRed = "1;31";
+constexpr std::string_view kYellow = "1;33";
+constexpr std::string_view kBlue = "34";
+constexpr std::string_view kGreen = "32";
+constexpr std::size_t kMaxShown = 160;  // characters of a source line
+
+std::size_t length_of(std::string_view text) {
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
+}
+
+// Where the n-th character starts.
+std::size_t offset_of(std::string_view text, std::size_t n) {
+  std::size_t seen = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if ((static_cast<unsigned char>(text[i]) & 0xC0U) == 0x80U) continue;
+    if (seen++ == n) return i;
+  }
+  return text.size();
+}
+
+std::string snippet(const project::Diagnostic& d, const Paint& paint) {
+  std::string line = printable(d.source_line);
+  std::replace_if(line.begin(), line.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20U && c != '\t'; }, ' ');
+  std::size_t first = d.column - 1;
+  std::size_t width = d.end_line == d.line && d.end_column > d.column ? d.end_column - d.column : 0;
+  const std::size_t length = length_of(line);
+  if (first > length) return {};
+  if (width == 0) width = length - first;
+  std::string cut;
+  if (length > kMaxShown) {
+    const std::size_t from = first > kMaxShown / 2 ? first - kMaxShown / 2 : 0;
+    cut = line.substr(offset_of(line, from), offset_of(line, from + kMaxShown) - offset_of(line, from));
+    first -= from;
+  } else {
+    cut = line;
+  }
+  width = std::max<std::size_t>(1, std::min(width, length_of(cut) > first ? length_of(cut) - first : 1));
+  // Tabs stay tabs under the line too, so that the carets stand right.
+  std::string pad = cut.substr(0, offset_of(cut, first));
+  std::string blank;
+  for (std::size_t i = 0; i < pad.size(); ++i) {
+    if ((static_cast<unsigned char>(pad[i]) & 0xC0U) != 0x80U) blank += pad[i] == '\t' ? '\t' : ' ';
+  }
+  const std::string number = std::to_string(d.line);
+  const std::string gutter(number.size(), ' ');
+  return fmt::format("{0} {1}\n{2} {1} {3}\n{0} {1} {4}{5}\n", gutter, paint(kBlue, "|"), paint(kBlue, number), cut, blank,
+                     paint(d.severity == rules::Severity::kError ? kRed : kYellow, std::string(width, '^')));
+}
+
+std::string one(const project::Diagnostic& d, const Paint& paint) {
+  std::string text = fmt::format("{}:{}:{}: {} {}: {}\n", paint(kBold, d.path), d.line, d.column,
+                                 paint(d.severity == rules::Severity::kError ? kRed : kYellow, d.code), d.name, printable(d.message));
+  text += snippet(d, paint);
+  if (d.has_fix) {
+    const std::string_view how = d.applicability == edit::Applicability::kSafe     ? "fix"
+                                 : d.applicability == edit::Applicability::kUnsafe ? "fix (--unsafe-fixes)"
+                                                                                    : "by hand";
+    text += fmt::format("  = {}: {}\n", paint(kGreen, how), printable(d.fix_title));
+  }
+  return text + "\n";
+}
+
+std::string statistics(const Input& input, const Paint& paint) {
+  auto counts = count_by_code(input.report);
+  std::stable_sort(counts.begin(), counts.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::string text;
+  for (const auto& [code, n] : counts) {
+    const rules::Rule* rule = rules::find_rule(code);
+    text += fmt::format("{:>6}  {}  {:<28} {}\n", n, paint(kBold, code), rule->info.name, rule->info.summary);
+  }
+  return text.empty() ? text : text + "\n";
+}
+
+std::string next_step(const project::Report& report) {
+  const auto has = [&](edit::Applicability tier) {
+    return static_cast<std::size_t>(std::count_if(report.diagnostics.begin(), report.diagnostics.end(),
+                                                  [&](const auto& d) { return d.has_fix && d.applicability == tier; }));
+  };
+  const std::size_t safe = has(edit::Applicability::kSafe);
+  const std::size_t unsafe = has(edit::Applicability::kUnsafe);
+  if (safe + unsafe == 0) return {};
+  std::string text = fmt::format("{} can be fixed by `torchport fix`", safe);
+  if (unsafe > 0) text += fmt::format(", {} more with `--unsafe-fixes`", unsafe);
+  return text + "; `--diff` shows it first.\n";
+}
+
+std::string render(const Input& input) {
+  const Paint paint{input.colour};
+  const project::Report& report = input.report;
+  std::string text;
+  if (input.statistics) {
+    text += statistics(input, paint);
+  } else {
+    for (const project::Diagnostic& d : report.diagnostics) text += one(d, paint);
+  }
+  for (const base::Error& problem : report.problems) {
+    text += problem.line > 0 ? fmt::format("{}:{}: {}: {}\n", problem.path, problem.line, paint(kYellow, "not checked fully"), problem.message)
+                             : fmt::format("{}: {}: {}\n", problem.path, paint(kYellow, "not checked"), problem.message);
+  }
+  if (!report.problems.empty()) text += "\n";
+  std::set<std::string_view> hit;
+  for (const auto& d : report.diagnostics) hit.insert(d.path);
+  if (report.diagnostics.empty()) {
+    text += report.files == 0 ? "No Python file, notebook, Dockerfile or requirements file found here.\n"
+                              : fmt::format("{} in {}.\n", input.known > 0 ? "Nothing new" : "Nothing ties this code to CUDA", counted(report.files, "file"));
+  } else {
+    text += fmt::format("Found {} in {} of {}.\n", counted(report.diagnostics.size(), input.known > 0 ? "new finding" : "finding"),
+                        hit.size(), counted(report.files, "file"));
+    text += next_step(report);
+  }
+  if (input.known > 0) text += fmt::format("{} of the baseline not shown.\n", counted(input.known, "finding"));
+  if (report.cancelled) text += "Interrupted: not every file was checked.\n";
+  return text;
+}
+
+const FormatRegistration kRegistered{{"text", "findings with their source, for people", &render}};
+
+}  // namespace
+
+}  // namespace torchport::report
