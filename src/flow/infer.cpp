@@ -135,6 +135,11 @@ Value Model::infer_binding(const Binding& binding, int depth) const {
 }
 
 Value Model::infer_name(Node identifier, int depth) const {
+  if (const std::string_view self = self_name(identifier); !self.empty() && identifier.text() == self) {
+    const ClassFacts* facts = enclosing_class(identifier);
+    if (facts == nullptr) return {};
+    return of(facts->is_module ? Type::kModule : Type::kForeign, identifier, Place::kUnknown, std::string(facts->name));
+  }
   const auto bindings = scopes_.reaching(identifier.text(), identifier);
   if (bindings.empty()) return {};
   Value result = infer_binding(*bindings.front(), depth);

@@ -1,0 +1,167 @@
+// torchport fix
+#include <CLI/CLI.hpp>
+
+#include <unistd.h>
+
+#include <fmt/format.h>
+#include <memory>
+#include <set>
+
+#include "cli/command.h"
+#include "cli/git.h"
+#include "cli/session.h"
+#include "project/fix.h"
+#include "project/undo.h"
+#include "report/report.h"
+#include "rules/registry.h"
+
+namespace torchport::cli {
+
+namespace {
+
+using report::counted;
+
+struct FixCommand {
+  SelectionOptions selection;
+  bool diff = false;
+  bool unsafe_fixes = false;
+  bool undo = false;
+  bool allow_dirty = false;
+};
+
+int run_undo(const project::Config& config) {
+  auto undone = project::undo(base::real_file_system(), base::join_path(config.root, ".torchport"));
+  if (!undone) {
+    print_error(undone.error());
+    return kUsageError;
+  }
+  for (const base::Error& problem : undone->problems) print_error(problem);
+  fmt::print("Brought back {}.\n", counted(undone->restored.size(), "file"));
+  return undone->problems.empty() ? kClean : kFindings;
+}
+
+std::string table(const std::map<std::string, std::size_t>& counts) {
+  std::string text;
+  for (const auto& [code, n] : counts) {
+    const rules::Rule* rule = rules::find_rule(code);
+    text += fmt::format("{:>6}  {}  {}\n", n, code, rule == nullptr ? "" : rule->info.name);
+  }
+  return text;
+}
+
+// What is left, by reason.
+std::string left_summary(const project::FixPlan& plan, bool unsafe_fixes) {
+  std::map<std::string, std::size_t> review;
+  std::map<std::string, std::size_t> by_hand;
+  for (const project::Diagnostic& d : plan.left) {
+    const bool fixable = d.has_fix && d.applicability != edit::Applicability::kDisplay;
+    (fixable && !unsafe_fixes ? review : by_hand)[d.code] += 1;
+  }
+  std::string text;
+  if (!review.empty()) text += "\nLeft for your review (add --unsafe-fixes):\n" + table(review);
+  if (!by_hand.empty()) text += "\nLeft for your hands (`torchport check` shows each, `torchport explain CODE` says why):\n" + table(by_hand);
+  return text;
+}
+
+void print_result(const project::FixPlan& plan, std::size_t written, bool diff, bool unsafe_fixes) {
+  std::size_t fixes = 0;
+  for (const auto& [code, n] : plan.fixed) fixes += n;
+  FILE* out = diff ? stderr : stdout;
+  if (fixes == 0 && plan.left.empty()) {
+    fmt::print(out, "Nothing to fix in {}.\n", counted(plan.files, "file"));
+    return;
+  }
+  fmt::print(out, "{} {} in {}.\n{}{}", diff ? "Would fix" : "Fixed", counted(fixes, "finding"), counted(written, "file"),
+             table(plan.fixed), left_summary(plan, unsafe_fixes));
+  if (diff && fixes > 0) fmt::print(out, "\nNext: run it without --diff to write.\n");
+  else if (written > 0) fmt::print(out, "\nNext: read the change (`git diff`), run your tests; `torchport fix --undo` brings the files back.\n");
+}
+
+// Roots that edits must stay inside of.
+bool inside_roots(const base::FileSystem& fs, const std::vector<std::string>& roots, const std::string& file) {
+  const auto real = fs.canonical(file);
+  if (!real) return false;
+  for (const std::string& root : roots) {
+    const auto top = fs.canonical(root);
+    if (top && (*real == *top || real->starts_with(*top == "/" ? *top : *top + "/"))) return true;
+  }
+  return false;
+}
+
+bool refuse_dirty(const Session& session, const project::FixPlan& plan) {
+  std::vector<std::string> files;
+  for (const project::Change& change : plan.changes) files.push_back(change.path);
+  const auto status = base::real_file_system().status(session.first_path, true);
+  const std::string folder = status.type == base::FileType::kDirectory ? session.first_path : std::string(base::parent_path(session.first_path));
+  const auto dirty = dirty_files(folder, files);
+  if (dirty.empty()) return false;
+  fmt::print(stderr, "torchport: the git tree has changes that are not committed ({}{}); nothing was written.\n"
+                     "Commit or stash them first, or add --allow-dirty.\n",
+             dirty.front(), dirty.size() > 1 ? fmt::format(" and {} more", dirty.size() - 1) : "");
+  return true;
+}
+
+int run(const FixCommand& command) {
+  auto session = open_session(command.selection, false);
+  if (!session) {
+    print_error(session.error());
+    return kUsageError;
+  }
+  base::FileSystem& fs = base::real_file_system();
+  if (command.undo) return run_undo(session->config);
+  for (const base::Error& problem : session->problems) print_error(problem);
+  if (session->files.empty() && !session->problems.empty()) return kUsageError;
+
+  const bool unsafe_fixes = command.unsafe_fixes || session->config.unsafe_fixes;
+  project::FixPlan plan = project::plan_fixes(fs, session->files, session->check,
+                                              unsafe_fixes ? edit::Applicability::kUnsafe : edit::Applicability::kSafe);
+  clear_progress_line();
+  if (interrupted()) {
+    fmt::print(stderr, "Interrupted: nothing was written.\n");
+    return 130;
+  }
+  std::vector<std::string> roots = command.selection.paths;
+  if (roots.empty()) roots.emplace_back(".");
+  std::erase_if(plan.changes, [&](const project::Change& change) {
+    if (inside_roots(fs, roots, change.path)) return false;
+    plan.problems.push_back({base::ErrorCode::kUsage, "lies outside of the given paths; not edited", change.path, 0});
+    return true;
+  });
+  std::size_t written = plan.changes.size();
+  if (command.diff) {
+    for (const project::Change& change : plan.changes) {
+      const std::string text = project::unified_diff(change);
+      std::fwrite(text.data(), 1, text.size(), stdout);
+    }
+  } else if (!plan.changes.empty()) {
+    if (!command.allow_dirty && refuse_dirty(*session, plan)) return kUsageError;
+    auto result = project::write_changes(fs, base::join_path(session->config.root, ".torchport"), plan.changes);
+    if (!result) {
+      print_error(result.error());
+      return kInternalError;
+    }
+    written = result->files.size();
+    plan.problems.insert(plan.problems.end(), result->problems.begin(), result->problems.end());
+  }
+  for (const base::Error& problem : plan.problems) print_error(problem);
+  std::fflush(stdout);
+  print_result(plan, written, command.diff, unsafe_fixes);
+  return plan.left.empty() && plan.problems.empty() ? kClean : kFindings;
+}
+
+void attach(CLI::App& app) {
+  auto command = std::make_shared<FixCommand>();
+  CLI::App* sub = app.add_subcommand("fix", "Rewrite what check finds, with the format kept");
+  add_selection_options(*sub, command->selection);
+  sub->add_flag("--diff", command->diff, "Show the change as a patch; write nothing");
+  sub->add_flag("--unsafe-fixes", command->unsafe_fixes, "Apply fixes that ask for a review too");
+  sub->add_flag("--allow-dirty", command->allow_dirty, "Write although the git tree has uncommitted changes");
+  sub->add_flag("--undo", command->undo, "Bring back the files of the last fix");
+  sub->callback([command] { set_exit_code(run(*command)); });
+}
+
+const CommandRegistration kRegistered{{2, &attach}};
+
+}  // namespace
+
+}  // namespace torchport::cli

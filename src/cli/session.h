@@ -1,0 +1,61 @@
+// What check and fix share: the options that choose files, rules and settings,
+// and the run they describe.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "project/cache.h"
+#include "project/check.h"
+#include "project/config.h"
+
+namespace CLI {
+class App;
+}
+
+namespace torchport::cli {
+
+struct SelectionOptions {
+  std::vector<std::string> paths;
+  std::string package;
+  std::string config_file;
+  std::vector<std::string> select;
+  std::vector<std::string> ignore;
+  std::vector<std::string> exclude;
+  std::string min_torch;
+  std::string idiom;
+  std::string helper;
+  unsigned threads = 0;
+  bool no_gitignore = false;
+  bool no_cache = false;
+  bool quiet = false;
+};
+
+void add_selection_options(CLI::App& command, SelectionOptions& options);
+
+// Everything a run needs, made from options, settings file and environment.
+struct Session {
+  project::Config config;
+  project::CheckOptions check;
+  std::vector<std::string> files;
+  std::vector<base::Error> problems;  // of the discovery
+  std::unique_ptr<project::Cache> cache;
+  std::string first_path;
+};
+
+[[nodiscard]] base::Result<Session> open_session(const SelectionOptions& options, bool use_cache);
+
+// Prints an error as "torchport: path:line: message" to stderr.
+void print_error(const base::Error& error);
+
+// True when colour is wanted on this stream: a terminal, and NO_COLOR unset.
+[[nodiscard]] bool wants_colour(int file_descriptor);
+
+// A line on stderr that counts files on long work; only on a terminal.
+[[nodiscard]] std::function<void(std::size_t)> progress_line(std::size_t total, std::string verb);
+void clear_progress_line();
+
+}  // namespace torchport::cli
