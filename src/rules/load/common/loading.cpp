@@ -1,0 +1,145 @@
+#include "rules/load/common/loading.h"
+
+#include <algorithm>
+#include <array>
+
+#include "rules/edits.h"
+#include "rules/tensors.h"
+
+namespace torchport::rules {
+
+namespace {
+
+constexpr int kMaxDepth = 4;
+
+template <std::size_t N>
+bool one_of(const std::array<std::string_view, N>& words, std::string_view word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+// Entries of a checkpoint that are plain numbers, strings or settings.
+bool is_plain_entry(Node subscript_or_call) {
+  static constexpr std::array<std::string_view, 16> kPlain{
+      "epoch",   "iter",         "iteration", "step", "steps",   "global_step",      "args",
+      "config",  "cfg",          "opt",       "arch", "hparams", "hyper_parameters", "epochs",
+      "version", "params_config"};
+  std::string key;
+  const Node node = subscript_or_call.is(Kind::kCall)
+                        ? syntax::positional(subscript_or_call, 0)
+                        : subscript_or_call.child(Field::kSubscriptPart);
+  return syntax::string_value(node, key) && one_of(kPlain, key);
+}
+
+// The receiver is a part of training whose load_state_dict copies: by type, or by what everybody
+// calls it.
+bool copies_on_load(const Model& model, Node call) {
+  const Node receiver = object_of(call);
+  if (!receiver || syntax::keyword(call, "assign")) return false;
+  const Value value = model.value(receiver);
+  if (value.is(Type::kModule) || value.is(Type::kOptimizer)) return true;
+  const std::string_view last = receiver.is(Kind::kAttribute)
+                                    ? receiver.child(Field::kAttributeName).text()
+                                    : receiver.text();
+  const std::string name = base::lower(last);
+  if (name.find("ema") != std::string::npos && name.find("schema") == std::string::npos)
+    return false;
+  for (const std::string_view part :
+       {"model", "net", "optim", "sched", "encoder", "decoder", "module", "backbone"}) {
+    if (name.find(part) != std::string::npos) return true;
+  }
+  return false;
+}
+
+LoadedUse combine(std::optional<LoadedUse> a, LoadedUse b) {
+  if (!a || *a == b) return b;
+  return *a == LoadedUse::kModel || b == LoadedUse::kModel ? LoadedUse::kModel : LoadedUse::kOther;
+}
+
+// nullopt: harmless, says nothing.
+std::optional<LoadedUse> use_of(const Model& model, Node expression, int depth);
+
+std::optional<LoadedUse> use_of_name(const Model& model, Node target, int depth) {
+  std::optional<LoadedUse> result;
+  for (const Node read : reads_of(model, target)) {
+    if (read.start() < target.start()) continue;
+    if (const auto use = use_of(model, read, depth + 1)) result = combine(result, *use);
+  }
+  return result;
+}
+
+std::optional<LoadedUse> use_of(const Model& model, Node expression, int depth) {
+  if (depth > kMaxDepth) return LoadedUse::kOther;
+  for (Node node = expression;;) {
+    const Node parent = node.parent();
+    if (parent.is(Kind::kParenthesized)) {
+      node = parent;
+    } else if (parent.is(Kind::kSubscript) && node.field() == Field::kValue) {
+      if (is_plain_entry(parent)) return std::nullopt;
+      node = parent;
+    } else if (parent.is(Kind::kArgumentList) && parent.parent().is(Kind::kCall)) {
+      const Node call = parent.parent();
+      if (method_name(call) != "load_state_dict") return LoadedUse::kOther;
+      return copies_on_load(model, call) ? LoadedUse::kStateDict : LoadedUse::kOther;
+    } else if (parent.is(Kind::kAttribute) && parent.parent().is(Kind::kCall)) {
+      const std::string_view method = parent.child(Field::kAttributeName).text();
+      if (method == "keys") return std::nullopt;
+      if (method == "get" || method == "pop") {
+        if (is_plain_entry(parent.parent())) return std::nullopt;
+        node = parent.parent();
+        continue;
+      }
+      const bool module_like = method == "eval" || method == "train" || method == "forward";
+      return module_like && !is_moved_above(model, parent.parent()) ? LoadedUse::kModel
+                                                                    : LoadedUse::kOther;
+    } else if (parent.is(Kind::kCall) && node.field() == Field::kFunctionPart) {
+      return LoadedUse::kModel;
+    } else if (parent.is(Kind::kComparison)) {
+      return std::nullopt;
+    } else if (parent.is(Kind::kAssignment) && node.field() == Field::kRight &&
+               parent.child(Field::kLeft).is(Kind::kIdentifier)) {
+      return use_of_name(model, parent.child(Field::kLeft), depth);
+    } else {
+      return LoadedUse::kOther;
+    }
+  }
+}
+
+}  // namespace
+
+std::optional<std::size_t> map_location_position(std::string_view qualified) {
+  if (qualified == "torch.load" || qualified == "torch.jit.load" ||
+      qualified == "torch.serialization.load")
+    return 1;
+  static constexpr std::array<std::string_view, 5> kFromUrl{
+      "torch.hub.load_state_dict_from_url", "torch.utils.model_zoo.load_url",
+      "torchvision.models.utils.load_state_dict_from_url",
+      "torchvision._internally_replaced_utils.load_state_dict_from_url", "torch.hub.load_url"};
+  if (one_of(kFromUrl, qualified)) return 2;
+  return std::nullopt;
+}
+
+bool reads_own_output(const Model& model, Node call) {
+  const Node source = syntax::argument(call, 0, "f");
+  if (source.is(Kind::kCall) && model.called(source) == "io.BytesIO") {
+    return source.text().find(".getvalue()") != std::string_view::npos;
+  }
+  if (!source || source.is(Kind::kString)) return false;
+  // The same path or buffer was written before, in this function (or at the same level of the
+  // file).
+  const Node function = syntax::function_of(call);
+  const Node scope = function ? function : model.tree().root();
+  for (std::uint32_t i = scope.index(); i < call.index(); ++i) {
+    const Node other = model.tree().at(i);
+    if (!other.is(Kind::kCall) || (!function && syntax::function_of(other))) continue;
+    const std::string& name = model.called(other);
+    if (name != "torch.save" && name != "torch.jit.save") continue;
+    if (syntax::argument(other, 1, "f").text() == source.text()) return true;
+  }
+  return false;
+}
+
+LoadedUse use_of_loaded(const Model& model, Node call) {
+  return use_of(model, call, 0).value_or(LoadedUse::kOther);
+}
+
+}  // namespace torchport::rules

@@ -1,0 +1,27 @@
+// Where checkpoints are read, and what becomes of what was read.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "rules/rule.h"
+
+namespace torchport::rules {
+
+// The position of `map_location` in a function that loads tensors; nothing for other functions.
+[[nodiscard]] std::optional<std::size_t> map_location_position(std::string_view qualified);
+
+// Whether the call reads back what the same function wrote just before: a
+// buffer in memory, a temporary file. Whatever it holds was made here.
+[[nodiscard]] bool reads_own_output(const Model& model, Node call);
+
+// What a loaded object is used for.
+enum class LoadedUse : std::uint8_t {
+  kStateDict,  // only handed to load_state_dict, which copies to where the parameters are
+  kModel,      // used as a module as it is
+  kOther,
+};
+[[nodiscard]] LoadedUse use_of_loaded(const Model& model, Node call);
+
+}  // namespace torchport::rules

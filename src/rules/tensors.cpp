@@ -1,0 +1,147 @@
+#include "rules/tensors.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace torchport::rules {
+
+using flow::Model;
+using flow::Type;
+using syntax::Field;
+using syntax::Kind;
+using syntax::Node;
+
+namespace {
+
+std::string_view method_of(Node call) {
+  const Node function = syntax::callee(call);
+  return function.is(Kind::kAttribute) ? function.child(Field::kAttributeName).text()
+                                       : std::string_view{};
+}
+
+// The call whose callee is `expression.method`, or an invalid node.
+Node method_call_on(Node expression) {
+  const Node attribute = expression.parent();
+  if (!attribute.is(Kind::kAttribute) || expression.field() != Field::kObject) return {};
+  const Node call = attribute.parent();
+  return call.is(Kind::kCall) && attribute.field() == Field::kFunctionPart ? call : Node{};
+}
+
+}  // namespace
+
+bool is_move(const Model& model, Node call) {
+  const std::string_view method = method_of(call);
+  if (method == "cuda" || method == "cpu" || method == "type_as") return true;
+  if (method != "to") return false;
+  if (syntax::keyword(call, "device") || syntax::has_splat(call)) return true;
+  const Node first = syntax::positional(call, 0);
+  if (!first) return syntax::keyword(call, "other").tree() != nullptr;
+  const std::string& name = model.qualified(first);
+  if (name.starts_with("torch.") && !name.starts_with("torch.cuda")) return false;
+  if (first.is(Kind::kAttribute) && first.child(Field::kAttributeName).text() == "dtype")
+    return false;
+  const std::string_view text = first.text();
+  return text != "dtype" && !text.ends_with("_dtype");
+}
+
+bool is_moved_above(const Model& model, Node expression) {
+  for (Node node = expression; node; node = node.parent()) {
+    if (const Node call = method_call_on(node); call && is_move(model, call)) return true;
+    const Node parent = node.parent();
+    if (parent.is_any(Kind::kBlock, Kind::kModule, Kind::kLambda, Kind::kFunction)) return false;
+  }
+  return false;
+}
+
+std::vector<Node> reads_of(const Model& model, Node target) {
+  std::vector<Node> result;
+  const Node scope = model.scopes().scope_node(target);
+  for (std::uint32_t i = scope.index(); i < scope.subtree_end(); ++i) {
+    const Node node = model.tree().at(i);
+    if (!node.is(Kind::kIdentifier) || node.text() != target.text()) continue;
+    const Node parent = node.parent();
+    if (node.field() == Field::kAttributeName && parent.is(Kind::kAttribute)) continue;
+    if (parent.is(Kind::kKeywordArgument) && node.field() == Field::kName) continue;
+    const auto bindings = model.scopes().all(target.text(), node);
+    if (bindings.empty() || model.scopes().scope_node(bindings.front()->target) != scope) continue;
+    const bool bound = std::any_of(bindings.begin(), bindings.end(),
+                                   [&](const auto* b) { return b->target == node; });
+    if (!bound || parent.is(Kind::kAugmentedAssignment)) result.push_back(node);
+  }
+  return result;
+}
+
+std::vector<Node> reads_of_attribute(const Model& model, const flow::ClassFacts& facts,
+                                     std::string_view name) {
+  std::vector<Node> result;
+  const auto assigned = facts.attributes.find(name);
+  for (std::uint32_t i = facts.node.index(); i < facts.node.subtree_end(); ++i) {
+    const Node node = model.tree().at(i);
+    if (!node.is(Kind::kAttribute) || node.child(Field::kAttributeName).text() != name) continue;
+    const Node object = node.child(Field::kObject);
+    if (!object.is(Kind::kIdentifier) || object.text() != model.self_name(node)) continue;
+    if (model.enclosing_class(node) != &facts) continue;
+    const bool bound = assigned != facts.attributes.end() &&
+                       std::any_of(assigned->second.begin(), assigned->second.end(),
+                                   [&](const auto& a) { return a.target == node; });
+    if (!bound) result.push_back(node);
+  }
+  return result;
+}
+
+std::vector<Node> names_made_of(Node expression) {
+  for (Node node = expression; node; node = node.parent()) {
+    const Node parent = node.parent();
+    if (parent.is(Kind::kAssignment)) {
+      if (node.field() != Field::kRight) return {};
+      const Node left = parent.child(Field::kLeft);
+      if (left.is(Kind::kIdentifier)) return {left};
+      std::vector<Node> names;
+      for (Node part = left.first_child(); part; part = part.next_sibling()) {
+        if (left.is_any(Kind::kPatternList, Kind::kTuplePattern) && part.is(Kind::kIdentifier))
+          names.push_back(part);
+      }
+      return names;
+    }
+    if (parent.is_any(Kind::kBlock, Kind::kModule, Kind::kLambda, Kind::kFunction, Kind::kReturn))
+      return {};
+  }
+  return {};
+}
+
+bool is_parallel_wrapper(std::string_view qualified) {
+  if (!qualified.starts_with("torch.") && !qualified.starts_with("apex.")) return false;
+  return qualified.ends_with(".DataParallel") || qualified.ends_with(".DistributedDataParallel");
+}
+
+Node chain_top(Node expression) {
+  for (;;) {
+    const Node call = method_call_on(expression);
+    if (!call) return expression;
+    expression = call;
+  }
+}
+
+bool moves_things(const Model& model) {
+  for (std::uint32_t i = 0; i < model.tree().size(); ++i) {
+    const Node call = model.tree().at(i);
+    if (!call.is(Kind::kCall)) continue;
+    const std::string_view method = method_of(call);
+    if (method == "cuda" || (method == "to" && is_move(model, call))) return true;
+    if (model.called(call) == "torch.device" &&
+        syntax::positional(call, 0).text().find("cpu") == std::string_view::npos)
+      return true;
+  }
+  return false;
+}
+
+std::string quoted(const Model& model, std::string_view text) {
+  const std::string& source = model.tree().source();
+  const auto singles = std::count(source.begin(), source.end(), '\'');
+  const auto doubles = std::count(source.begin(), source.end(), '"');
+  const char mark = singles > doubles ? '\'' : '"';
+  return fmt::format("{0}{1}{0}", mark, text);
+}
+
+}  // namespace torchport::rules
