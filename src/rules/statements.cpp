@@ -1,0 +1,108 @@
+#include "rules/statements.h"
+
+#include <algorithm>
+
+#include "edit/device_source.h"
+#include "rules/edits.h"
+#include "rules/rule.h"
+
+namespace torchport::rules {
+
+std::string_view newline_of(Node node) {
+  return edit::newline_of(node.tree()->source());
+}
+
+bool stands_alone(Node statement) {
+  if (!statement.parent().is_any(Kind::kBlock, Kind::kModule)) return false;
+  const std::string& source = statement.tree()->source();
+  std::size_t first = statement.start();
+  while (first > 0 && (source[first - 1] == ' ' || source[first - 1] == '\t')) --first;
+  if (first > 0 && source[first - 1] != '\n' && source[first - 1] != '\r') return false;
+  std::size_t last = statement.end();
+  while (last < source.size() && (source[last] == ' ' || source[last] == '\t')) ++last;
+  return last >= source.size() || source[last] == '\n' || source[last] == '\r' ||
+         source[last] == '#';
+}
+
+Edit line_before(Node statement, std::string_view line) {
+  std::string text(line);
+  text += newline_of(statement);
+  text += indentation_of(statement);
+  return {{statement.start(), statement.start()}, std::move(text)};
+}
+
+Edit line_after(Node statement, std::string_view line) {
+  const std::string& source = statement.tree()->source();
+  std::uint32_t end = statement.end();
+  while (end < source.size() && source[end] != '\n' && source[end] != '\r') ++end;
+  std::string text(newline_of(statement));
+  text += indentation_of(statement);
+  text += line;
+  return {{end, end}, std::move(text)};
+}
+
+Node plain_assignment(Node statement) {
+  if (!statement.is(Kind::kExpressionStatement)) return {};
+  const Node assignment = statement.first_child();
+  if (!assignment.is(Kind::kAssignment) || assignment.child(Field::kFieldType)) return {};
+  const Node left = assignment.child(Field::kLeft);
+  if (!left.is_any(Kind::kIdentifier, Kind::kAttribute)) return {};
+  if (!assignment.child(Field::kRight) || assignment.child(Field::kRight).is(Kind::kAssignment))
+    return {};
+  return assignment;
+}
+
+bool is_primary(Node expression) {
+  return expression.is_any(Kind::kIdentifier, Kind::kAttribute, Kind::kCall, Kind::kSubscript,
+                           Kind::kParenthesized, Kind::kList, Kind::kListComprehension);
+}
+
+std::string primary_text(Node expression) {
+  std::string text(expression.text());
+  const bool broken = text.find('\n') != std::string::npos &&
+                      !expression.is(Kind::kParenthesized) &&
+                      syntax::callee(expression).text().find('\n') != std::string_view::npos;
+  if (is_primary(expression) && !broken) return text;
+  return "(" + text + ")";
+}
+
+std::string_view last_name(Node expression) {
+  if (expression.is(Kind::kAttribute)) return expression.child(Field::kAttributeName).text();
+  return expression.is(Kind::kIdentifier) ? expression.text() : std::string_view{};
+}
+
+namespace {
+
+bool speaks_of(Node condition, std::initializer_list<std::string_view> words) {
+  const syntax::Tree& tree = *condition.tree();
+  for (std::uint32_t i = condition.index(); i < condition.subtree_end(); ++i) {
+    const Node name = tree.at(i);
+    if (!name.is(Kind::kIdentifier)) continue;
+    const std::string text = base::lower(name.text());
+    for (const std::string_view part : base::split(text, '_')) {
+      if (std::find(words.begin(), words.end(), part) != words.end()) return true;
+    }
+    if (std::find(words.begin(), words.end(), text) != words.end()) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool runs_under(Node node, std::initializer_list<std::string_view> words) {
+  for (Node from = node; from; from = from.parent()) {
+    const Node parent = from.parent();
+    if (parent.is_any(Kind::kFunction, Kind::kLambda, Kind::kClass)) return false;
+    if (parent.is_any(Kind::kIf, Kind::kElif) && from.field() == Field::kConsequence) {
+      const Node condition = parent.child(Field::kCondition);
+      if (!condition.is(Kind::kNotOperator) && speaks_of(condition, words)) return true;
+    }
+    if (parent.is(Kind::kConditional)) {
+      const auto parts = parent.children();
+      if (parts.size() == 3 && from == parts[0] && speaks_of(parts[1], words)) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace torchport::rules
