@@ -1,13 +1,58 @@
 #include "project/notebook_check.h"
 
+#include "syntax/notebook.h"
+
 namespace torchport::project {
 
-FileFindings check_notebook(const std::string& /*path*/, const std::string& /*source*/, const CheckOptions& /*options*/) { return {}; }
+namespace {
 
-base::Result<rules::Converged> converge_notebook(const std::string& /*path*/, const std::string& source, const CheckOptions& /*options*/, edit::Applicability /*tier*/) {
-  rules::Converged same;
-  same.text = source;
-  return same;
+tl::unexpected<base::Error> at_path(base::Error error, const std::string& path) {
+  error.path = path;
+  return tl::unexpected<base::Error>(std::move(error));
+}
+
+}  // namespace
+
+FileFindings check_notebook(const std::string& path, const std::string& source, const CheckOptions& options) {
+  FileFindings result;
+  auto notebook = syntax::Notebook::parse(source);
+  if (!notebook) {
+    result.problems.push_back(at_path(notebook.error(), path).value());
+    return result;
+  }
+  auto tree = syntax::Tree::parse(notebook->program());
+  if (!tree) {
+    result.problems.push_back(at_path(tree.error(), path).value());
+    return result;
+  }
+  const base::LineIndex lines(notebook->json());
+  if ((*tree)->has_syntax_error()) {
+    const std::uint32_t offset = notebook->json_offset((*tree)->syntax_error_offset());
+    result.problems.push_back({base::ErrorCode::kSyntax, "a code cell is not valid Python 3 here; the notebook is never edited", path, lines.at(offset).line});
+  }
+  const rules::Model model(*tree);
+  const edit::DeviceSource devices(model, options.settings);
+  for (rules::Finding& finding : rules::examine_python({path, model, devices, options.settings}, options.selection)) {
+    finding.span = {notebook->json_offset(finding.span.start), notebook->json_offset(finding.span.end)};
+    result.diagnostics.push_back(make_diagnostic(finding, path, lines));
+  }
+  return result;
+}
+
+base::Result<rules::Converged> converge_notebook(const std::string& path, const std::string& source, const CheckOptions& options,
+                                                 edit::Applicability tier) {
+  auto notebook = syntax::Notebook::parse(source);
+  if (!notebook) return at_path(notebook.error(), path);
+  auto fixed = rules::converge_python(path, notebook->program(), options.selection, options.settings, tier);
+  if (!fixed) return at_path(fixed.error(), path);
+  if (fixed->text == notebook->program()) {
+    fixed->text = source;
+    return fixed;
+  }
+  auto json = notebook->with_program(fixed->text);
+  if (!json) return at_path(json.error(), path);
+  fixed->text = std::move(*json);
+  return fixed;
 }
 
 }  // namespace torchport::project

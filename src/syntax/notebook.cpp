@@ -1,0 +1,197 @@
+#include "syntax/notebook.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "syntax/notebook_scan.h"
+
+namespace torchport::syntax {
+
+namespace {
+
+constexpr std::string_view kMarker = "# torchport:cell ";
+constexpr std::string_view kMagic = "# torchport:ipython ";
+
+std::string marker(std::size_t cell) { return fmt::format("{}{}\n", kMarker, cell); }
+
+// Lines that IPython takes before Python sees them.
+bool is_ipython(std::string_view line) {
+  const std::string_view text = base::trim(line);
+  if (text.empty()) return false;
+  if (text.front() == '%' || text.front() == '!' || text.front() == '?') return true;
+  if (text.back() == '?' && text.find('#') == std::string_view::npos && text.find('"') == std::string_view::npos) return true;
+  const auto equals = text.find('=');
+  if (equals == std::string_view::npos || equals + 1 >= text.size()) return false;
+  const std::string_view right = base::trim(text.substr(equals + 1));
+  return !right.empty() && (right.front() == '!' || (right.front() == '%' && right.size() > 1 && base::is_identifier_char(right[1])));
+}
+
+// %%bash, %%html: another language. %%time and the like measure Python.
+bool is_other_language(std::string_view first_line) {
+  const std::string_view text = base::trim(first_line);
+  if (!text.starts_with("%%")) return false;
+  for (const std::string_view python : {"%%time", "%%timeit", "%%capture", "%%prun", "%%python", "%%memit", "%%wandb"}) {
+    if (text.starts_with(python)) return false;
+  }
+  return true;
+}
+
+std::string encode_line(std::string_view text, bool ascii) {
+  const std::string quoted = nlohmann::json(std::string(text)).dump(-1, ' ', ascii, nlohmann::json::error_handler_t::replace);
+  return quoted.substr(1, quoted.size() - 2);
+}
+
+std::vector<std::string> lines_of(std::string_view text) {
+  std::vector<std::string> lines;
+  while (!text.empty()) {
+    const auto end = text.find('\n');
+    const std::size_t size = end == std::string_view::npos ? text.size() : end + 1;
+    lines.emplace_back(text.substr(0, size));
+    text.remove_prefix(size);
+  }
+  return lines;
+}
+
+// The text without the "# torchport:ipython " that build_program put in.
+std::string without_magic(std::string line) {
+  const auto first = line.find_first_not_of(" \t");
+  if (first != std::string::npos && std::string_view(line).substr(first).starts_with(kMagic)) line.erase(first, kMagic.size());
+  return line;
+}
+
+}  // namespace
+
+base::Result<Notebook> Notebook::parse(std::string json) {
+  Notebook notebook;
+  if (!nlohmann::json::accept(json)) return base::fail(base::ErrorCode::kSyntax, "not valid JSON");
+  notebook.json_ = std::move(json);
+  notebook.ascii_ = std::all_of(notebook.json_.begin(), notebook.json_.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80U; });
+  for (const std::string_view language : {"\"R\"", "\"julia\"", "\"scala\"", "\"javascript\"", "\"rust\"", "\"cpp\""}) {
+    const auto at = notebook.json_.find("\"language\"");
+    if (at != std::string::npos && std::string_view(notebook.json_).substr(at, 40).find(language) != std::string_view::npos) notebook.is_python_ = false;
+  }
+  const std::string_view text = notebook.json_;
+  for (const SourceValue& source : scan_code_cells(text)) {
+    Cell cell;
+    cell.value = source.value;
+    cell.is_list = source.is_list;
+    for (const base::Span item : source.items) {
+      // One decoded line at a time, with the raw bytes it came from.
+      const std::string_view raw = text.substr(item.start, item.size());
+      Line line;
+      line.raw = {item.start, item.start};
+      for (std::size_t at = 0; at < raw.size();) {
+        at = decode_one(raw, at, line.text);
+        line.raw.end = item.start + static_cast<std::uint32_t>(at);
+        if (line.text.ends_with('\n')) {
+          cell.lines.push_back(line);
+          line = Line{};
+          line.raw = {item.start + static_cast<std::uint32_t>(at), item.start + static_cast<std::uint32_t>(at)};
+        }
+      }
+      if (!line.text.empty()) cell.lines.push_back(std::move(line));
+    }
+    if (source.items.size() > 1) {
+      cell.separator = text.substr(source.items[0].end + 1, source.items[1].start - source.items[0].end - 2);
+    } else if (source.is_list && !source.items.empty()) {
+      cell.separator = "," + std::string(text.substr(source.value.start + 1, source.items[0].start - source.value.start - 2));
+    }
+    cell.skipped = cell.lines.empty() || is_other_language(cell.lines.front().text);
+    notebook.cells_.push_back(std::move(cell));
+  }
+  notebook.build_program();
+  return notebook;
+}
+
+void Notebook::build_program() {
+  if (!is_python_) return;
+  for (std::size_t i = 0; i < cells_.size(); ++i) {
+    Cell& cell = cells_[i];
+    if (cell.skipped) continue;
+    program_ += marker(i);
+    for (Line& line : cell.lines) {
+      line.program_start = static_cast<std::uint32_t>(program_.size());
+      std::string text = line.text;
+      if (is_ipython(text)) {
+        text.insert(text.find_first_not_of(" \t"), kMagic);
+        line.prefix = static_cast<std::uint32_t>(kMagic.size());
+      }
+      program_ += text;
+    }
+    if (!program_.ends_with('\n')) program_ += '\n';
+  }
+}
+
+std::uint32_t Notebook::json_offset(std::uint32_t program_offset) const {
+  const Line* last = nullptr;
+  for (const Cell& cell : cells_) {
+    for (const Line& line : cell.lines) {
+      if (cell.skipped || line.program_start > program_offset) break;
+      last = &line;
+    }
+  }
+  if (last == nullptr) return 0;
+  std::uint32_t inside = program_offset - last->program_start;
+  inside = inside > last->prefix ? inside - last->prefix : 0;
+  const std::string_view raw = std::string_view(json_).substr(last->raw.start, last->raw.size());
+  std::string decoded;
+  std::size_t at = 0;
+  while (at < raw.size() && decoded.size() < inside) at = decode_one(raw, at, decoded);
+  return last->raw.start + static_cast<std::uint32_t>(at);
+}
+
+std::string Notebook::encode(const Cell& cell, std::string_view text) const {
+  std::map<std::string_view, base::Span> known;
+  for (const Line& line : cell.lines) known.emplace(line.text, line.raw);
+  std::string result = cell.is_list ? "" : "\"";
+  const auto lines = lines_of(text);
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const auto old = known.find(lines[i]);
+    const std::string raw = old == known.end() ? encode_line(lines[i], ascii_) : json_.substr(old->second.start, old->second.size());
+    if (cell.is_list && i > 0) result += cell.separator;
+    result += cell.is_list ? "\"" + raw + "\"" : raw;
+  }
+  if (!cell.is_list) return result + "\"";
+  // The list's own brackets with the space inside them stay.
+  const base::Span first = cell.lines.front().raw;
+  const base::Span last = cell.lines.back().raw;
+  return json_.substr(cell.value.start, first.start - 1 - cell.value.start) + result + json_.substr(last.end + 1, cell.value.end - last.end - 1);
+}
+
+base::Result<std::string> Notebook::with_program(std::string_view program) const {
+  std::string result;
+  std::size_t copied = 0;
+  std::size_t at = 0;
+  std::vector<std::size_t> used;
+  for (std::size_t i = 0; i < cells_.size(); ++i) {
+    if (!cells_[i].skipped && is_python_) used.push_back(i);
+  }
+  for (std::size_t k = 0; k < used.size(); ++k) {
+    const Cell& cell = cells_[used[k]];
+    const std::string head = marker(used[k]);
+    const auto found = program.find(head, at);
+    // Text before the first marker belongs to the first cell.
+    std::string fresh(k == 0 && found != std::string_view::npos ? program.substr(0, found) : std::string_view());
+    if (found == std::string_view::npos || (k > 0 && found != at)) {
+      return base::fail(base::ErrorCode::kInternal, "the fixed notebook does not fall into its cells; nothing was changed");
+    }
+    const std::size_t start = found + head.size();
+    const std::size_t end = k + 1 < used.size() ? program.find(marker(used[k + 1]), start) : program.size();
+    if (end == std::string_view::npos) return base::fail(base::ErrorCode::kInternal, "the fixed notebook does not fall into its cells; nothing was changed");
+    at = end;
+    for (std::string& line : lines_of(program.substr(start, end - start))) fresh += without_magic(std::move(line));
+    std::string before;
+    for (const Line& line : cell.lines) before += line.text;
+    if (!before.ends_with('\n') && fresh.ends_with('\n')) fresh.pop_back();
+    if (fresh == before) continue;
+    result += json_.substr(copied, cell.value.start - copied);
+    result += encode(cell, fresh);
+    copied = cell.value.end;
+  }
+  result += json_.substr(copied);
+  return result;
+}
+
+}  // namespace torchport::syntax

@@ -1,0 +1,145 @@
+// Finds the source strings of code cells in the JSON text, with their offsets.
+#include "syntax/notebook_scan.h"
+
+#include <cstdint>
+
+namespace torchport::syntax {
+
+namespace {
+
+int hex_digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+void append_utf8(std::string& out, std::uint32_t code) {
+  if (code < 0x80U) {
+    out += static_cast<char>(code);
+  } else if (code < 0x800U) {
+    out += static_cast<char>(0xC0U | (code >> 6U));
+    out += static_cast<char>(0x80U | (code & 0x3FU));
+  } else if (code < 0x10000U) {
+    out += static_cast<char>(0xE0U | (code >> 12U));
+    out += static_cast<char>(0x80U | ((code >> 6U) & 0x3FU));
+    out += static_cast<char>(0x80U | (code & 0x3FU));
+  } else {
+    out += static_cast<char>(0xF0U | (code >> 18U));
+    out += static_cast<char>(0x80U | ((code >> 12U) & 0x3FU));
+    out += static_cast<char>(0x80U | ((code >> 6U) & 0x3FU));
+    out += static_cast<char>(0x80U | (code & 0x3FU));
+  }
+}
+
+std::uint32_t four_hex(std::string_view text, std::size_t at) {
+  std::uint32_t code = 0;
+  for (std::size_t i = at; i < at + 4 && i < text.size(); ++i) code = code * 16 + static_cast<std::uint32_t>(hex_digit(text[i]) & 0xF);
+  return code;
+}
+
+}  // namespace
+
+std::size_t decode_one(std::string_view raw, std::size_t at, std::string& out) {
+  if (raw[at] != '\\' || at + 1 >= raw.size()) {
+    out += raw[at];
+    return at + 1;
+  }
+  switch (raw[at + 1]) {
+    case 'n': out += '\n'; return at + 2;
+    case 't': out += '\t'; return at + 2;
+    case 'r': out += '\r'; return at + 2;
+    case 'b': out += '\b'; return at + 2;
+    case 'f': out += '\f'; return at + 2;
+    case 'u': {
+      std::uint32_t code = four_hex(raw, at + 2);
+      std::size_t next = at + 6;
+      if (code >= 0xD800U && code < 0xDC00U && next + 6 <= raw.size() && raw[next] == '\\' && raw[next + 1] == 'u') {
+        code = 0x10000U + ((code - 0xD800U) << 10U) + (four_hex(raw, next + 2) - 0xDC00U);
+        next += 6;
+      }
+      append_utf8(out, code);
+      return next;
+    }
+    default: out += raw[at + 1]; return at + 2;
+  }
+}
+
+std::string decode_json_string(std::string_view raw) {
+  std::string text;
+  for (std::size_t at = 0; at < raw.size();) at = decode_one(raw, at, text);
+  return text;
+}
+
+// The text is known to be valid JSON, so the scan only has to keep count.
+std::vector<SourceValue> scan_code_cells(std::string_view json) {
+  struct Frame {
+    bool object = false;
+    std::string key;
+    bool is_code = false;
+    bool has_source = false;
+    SourceValue source;
+  };
+  std::vector<SourceValue> found;
+  std::vector<Frame> stack;
+  const auto string_at = [&](std::size_t open) {
+    std::size_t close = open + 1;
+    while (close < json.size() && json[close] != '"') close += json[close] == '\\' ? 2 : 1;
+    return base::Span{static_cast<std::uint32_t>(open + 1), static_cast<std::uint32_t>(close)};
+  };
+  bool expect_key = false;
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    switch (json[i]) {
+      case '{': stack.push_back({}); stack.back().object = true; expect_key = true; break;
+      case '[': stack.push_back({}); expect_key = false; break;
+      case '}':
+        if (!stack.empty()) {
+          if (stack.back().is_code && stack.back().has_source) found.push_back(std::move(stack.back().source));
+          stack.pop_back();
+        }
+        break;
+      case ']':
+        if (!stack.empty()) stack.pop_back();
+        if (!stack.empty() && stack.back().object && stack.back().has_source && stack.back().source.is_list &&
+            stack.back().source.value.end == 0) {
+          stack.back().source.value.end = static_cast<std::uint32_t>(i + 1);
+        }
+        break;
+      case ',': expect_key = !stack.empty() && stack.back().object; break;
+      case '"': {
+        const base::Span text = string_at(i);
+        if (!stack.empty() && stack.back().object && expect_key) {
+          stack.back().key = json.substr(text.start, text.size());
+          expect_key = false;
+          // A list of strings under "source" is noted when it opens.
+          std::size_t value = json.find_first_not_of(" \t\r\n:", text.end + 1);
+          const bool wanted = stack.back().key == "source" || stack.back().key == "input";
+          if (wanted && value != std::string_view::npos && json[value] == '[') {
+            stack.back().has_source = true;
+            stack.back().source = {};
+            stack.back().source.is_list = true;
+            stack.back().source.value.start = static_cast<std::uint32_t>(value);
+          }
+        } else if (!stack.empty() && stack.back().object) {
+          Frame& frame = stack.back();
+          if (frame.key == "cell_type") frame.is_code = json.substr(text.start, text.size()) == "code";
+          if (frame.key == "source" || frame.key == "input") {
+            frame.has_source = true;
+            frame.source = {{static_cast<std::uint32_t>(i), text.end + 1}, false, {text}};
+          }
+        } else if (stack.size() > 1) {
+          Frame& holder = stack[stack.size() - 2];
+          const bool inside = holder.object && holder.has_source && holder.source.is_list && holder.source.value.end == 0 &&
+                              (holder.key == "source" || holder.key == "input");
+          if (inside) holder.source.items.push_back(text);
+        }
+        i = text.end;
+        break;
+      }
+      default: break;
+    }
+  }
+  return found;
+}
+
+}  // namespace torchport::syntax

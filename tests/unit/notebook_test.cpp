@@ -1,0 +1,89 @@
+#include <doctest/doctest.h>
+
+#include "project/notebook_check.h"
+#include "rules/registry.h"
+#include "syntax/notebook.h"
+
+namespace torchport {
+namespace {
+
+using syntax::Notebook;
+
+constexpr const char* kList = R"json({
+ "cells": [
+  {"cell_type": "markdown", "source": ["model.cuda()\n"]},
+  {
+   "cell_type": "code",
+   "metadata": {"source": ["decoy.cuda()"]},
+   "source": [
+    "%matplotlib inline\n",
+    "!pip install torch\n",
+    "import torch\n",
+    "print(\"\u00e9 \\\"quoted\\\"\")"
+   ]
+  },
+  {"cell_type": "code", "source": ["%%bash\n", "echo .cuda()"]},
+  {"cell_type": "code", "source": "net = torch.nn.Linear(1, 1).cuda()\nnet"}
+ ],
+ "metadata": {}, "nbformat": 4, "nbformat_minor": 2
+}
+)json";
+
+project::CheckOptions options() {
+  project::CheckOptions result;
+  result.selection = {rules::find_rule("TP101")};
+  return result;
+}
+
+TEST_CASE("a notebook's code cells are one program") {
+  const auto notebook = Notebook::parse(kList);
+  REQUIRE(notebook.has_value());
+  CHECK(notebook->program() ==
+        "# torchport:cell 0\n# torchport:ipython %matplotlib inline\n# torchport:ipython !pip install torch\nimport torch\n"
+        "print(\"\xC3\xA9 \\\"quoted\\\"\")\n# torchport:cell 2\nnet = torch.nn.Linear(1, 1).cuda()\nnet\n");
+  const auto offset = static_cast<std::uint32_t>(notebook->program().find("net ="));
+  CHECK(notebook->json().substr(notebook->json_offset(offset), 5) == "net =");
+  const auto quoted = static_cast<std::uint32_t>(notebook->program().find("quoted"));
+  CHECK(notebook->json().substr(notebook->json_offset(quoted), 6) == "quoted");
+}
+
+TEST_CASE("a notebook goes back as it was") {
+  const auto notebook = Notebook::parse(kList);
+  REQUIRE(notebook.has_value());
+  CHECK(notebook->with_program(notebook->program()).value() == kList);
+}
+
+TEST_CASE("fixing a notebook touches nothing but the changed lines") {
+  const auto fixed = project::converge_notebook("a.ipynb", kList, options(), edit::Applicability::kUnsafe);
+  REQUIRE(fixed.has_value());
+  std::string expected = kList;
+  const auto import = expected.find("    \"import torch\\n\",\n") + std::string("    \"import torch\\n\",\n").size();
+  const auto replace = [&](const std::string& from, const std::string& to) {
+    const auto at = expected.find(from);
+    REQUIRE(at != std::string::npos);
+    expected.replace(at, from.size(), to);
+  };
+  expected.insert(import,
+                  "    \"\\n\",\n    \"DEVICE = torch.device(\\n\",\n    \"    \\\"cuda\\\" if torch.cuda.is_available()\\n\",\n"
+                  "    \"    else \\\"mps\\\" if torch.backends.mps.is_available()\\n\",\n    \"    else \\\"cpu\\\"\\n\",\n"
+                  "    \")\\n\",\n    \"\\n\",\n");
+  replace("Linear(1, 1).cuda()", "Linear(1, 1).to(DEVICE)");
+  CHECK(fixed->text == expected);
+}
+
+TEST_CASE("findings of a notebook are placed in the file") {
+  const auto found = project::check_notebook("a.ipynb", kList, options());
+  REQUIRE(found.diagnostics.size() == 1);
+  CHECK(found.diagnostics[0].line == 15);
+  CHECK(found.diagnostics[0].source_line.find(".cuda()") != std::string::npos);
+}
+
+TEST_CASE("what is no notebook is refused in words") {
+  CHECK_FALSE(Notebook::parse("{\"cells\": [").has_value());
+  CHECK(Notebook::parse("[]").value().program().empty());
+  CHECK(Notebook::parse(R"json({"cells":[{"cell_type":"code","source":[]}]})json").value().program().empty());
+  CHECK(Notebook::parse(R"json({"cells":[{"cell_type":"code","source":["library(torch)"]}],"metadata":{"kernelspec":{"language":"R"}}})json").value().program().empty());
+}
+
+}  // namespace
+}  // namespace torchport
