@@ -1,8 +1,10 @@
 // From bytes to the flat tree: one run of tree-sitter, one walk of its cursor.
+#include <malloc.h>
 #include <tree_sitter/api.h>
 
 #include <array>
 #include <chrono>
+#include <cstdlib>
 #include <fmt/format.h>
 #include <limits>
 #include <memory>
@@ -71,7 +73,36 @@ struct ViewInput {
   }
 };
 
-bool past_deadline(TSParseState* state) { return Clock::now() > *static_cast<Clock::time_point*>(state->payload); }
+// The parser's memory on this thread. tree-sitter cannot be told to stop at a
+// size, but it asks now and then whether to go on.
+thread_local std::int64_t parser_bytes = 0;
+
+void* counted(void* memory) {
+  if (memory != nullptr) parser_bytes += static_cast<std::int64_t>(malloc_usable_size(memory));
+  return memory;
+}
+void* counted_malloc(std::size_t size) { return counted(std::malloc(size)); }
+void* counted_calloc(std::size_t count, std::size_t size) { return counted(std::calloc(count, size)); }
+void* counted_realloc(void* memory, std::size_t size) {
+  if (memory != nullptr) parser_bytes -= static_cast<std::int64_t>(malloc_usable_size(memory));
+  return counted(std::realloc(memory, size));
+}
+void counted_free(void* memory) {
+  if (memory != nullptr) parser_bytes -= static_cast<std::int64_t>(malloc_usable_size(memory));
+  std::free(memory);
+}
+
+struct Budget {
+  Clock::time_point deadline;
+  std::int64_t max_bytes = 0;
+  bool too_large = false;
+};
+
+bool exceeded(TSParseState* state) {
+  auto* budget = static_cast<Budget*>(state->payload);
+  budget->too_large = parser_bytes > budget->max_bytes;
+  return budget->too_large || Clock::now() > budget->deadline;
+}
 
 }  // namespace
 
@@ -169,10 +200,18 @@ base::Result<std::shared_ptr<const Tree>> Tree::parse(std::string source, const 
   auto view = parser_view(source);
   if (!view) return tl::unexpected<base::Error>(view.error());
 
+  Budget budget{Clock::now() + std::chrono::milliseconds(limits.max_milliseconds),
+                parser_bytes + static_cast<std::int64_t>(limits.max_parser_bytes), false};
   const auto give_up = [&] {
-    return base::fail(base::ErrorCode::kBudget, fmt::format("not parsed within {} ms", limits.max_milliseconds));
+    return budget.too_large
+               ? base::fail(base::ErrorCode::kBudget, fmt::format("parsing it takes more than {} MiB", limits.max_parser_bytes >> 20U))
+               : base::fail(base::ErrorCode::kBudget, fmt::format("not parsed within {} ms", limits.max_milliseconds));
   };
-  Clock::time_point deadline = Clock::now() + std::chrono::milliseconds(limits.max_milliseconds);
+  static const bool kCounting = [] {
+    ts_set_allocator(counted_malloc, counted_calloc, counted_realloc, counted_free);
+    return true;
+  }();
+  static_cast<void>(kCounting);
   const std::unique_ptr<TSParser, ParserDeleter> parser(ts_parser_new());
   if (!ts_parser_set_language(parser.get(), tree_sitter_python())) {
     return base::fail(base::ErrorCode::kInternal, "the Python grammar does not fit the parser library");
@@ -183,8 +222,8 @@ base::Result<std::shared_ptr<const Tree>> Tree::parse(std::string source, const 
   reader.read = &ViewInput::read;
   reader.encoding = TSInputEncodingUTF8;
   TSParseOptions options{};
-  options.payload = &deadline;
-  options.progress_callback = &past_deadline;
+  options.payload = &budget;
+  options.progress_callback = &exceeded;
   const std::unique_ptr<TSTree, TreeDeleter> parsed(ts_parser_parse_with_options(parser.get(), nullptr, reader, options));
   if (!parsed) return give_up();
 
@@ -193,7 +232,7 @@ base::Result<std::shared_ptr<const Tree>> Tree::parse(std::string source, const 
   tree->lines_ = std::make_unique<base::LineIndex>(tree->source_);
   tree->records_.reserve(tree->source_.size() / 5 + 16);
   TreeBuilder builder(*tree);
-  if (!builder.copy(ts_tree_root_node(parsed.get()), deadline)) return give_up();
+  if (!builder.copy(ts_tree_root_node(parsed.get()), budget.deadline)) return give_up();
   return std::shared_ptr<const Tree>(std::move(tree));
 }
 

@@ -122,7 +122,9 @@ std::string render(const Input& input) {
   if (!report.problems.empty()) text += "\n";
   std::set<std::string_view> hit;
   for (const auto& d : report.diagnostics) hit.insert(d.path);
-  if (report.diagnostics.empty()) {
+  if (report.diagnostics.empty() && !report.problems.empty()) {
+    text += fmt::format("No {} in what could be read of {}.\n", input.known > 0 ? "new finding" : "finding", counted(report.files, "file"));
+  } else if (report.diagnostics.empty()) {
     text += report.files == 0 ? "No Python file, notebook, Dockerfile or requirements file found here.\n"
                               : fmt::format("{} in {}.\n", input.known > 0 ? "Nothing new" : "Nothing ties this code to CUDA", counted(report.files, "file"));
   } else {
