@@ -79,9 +79,9 @@ base::Result<void> override_settings(const SelectionOptions& options, project::C
 
 void add_selection_options(CLI::App& command, SelectionOptions& options) {
   command.add_option("paths", options.paths, "Files and folders; the current folder when none is given")->type_name("PATH");
-  command.add_option("--select", options.select, "Only these rules: codes, prefixes, names or families, comma-separated")->type_name("RULES");
-  command.add_option("--ignore", options.ignore, "All rules but these")->type_name("RULES");
-  command.add_option("--exclude", options.exclude, "Leave out what matches, as in .gitignore")->type_name("GLOB");
+  command.add_option("--select", options.select, "Only these rules: codes, prefixes, names or families, comma-separated")->type_name("RULES")->allow_extra_args(false);
+  command.add_option("--ignore", options.ignore, "All rules but these")->type_name("RULES")->allow_extra_args(false);
+  command.add_option("--exclude", options.exclude, "Leave out what matches, as in .gitignore")->type_name("GLOB")->allow_extra_args(false);
   command.add_option("--config", options.config_file, "Read the settings from this file")->type_name("FILE");
   command.add_option("--min-torch", options.min_torch, "Oldest torch the code must run on, e.g. 2.6")->type_name("VERSION");
   command.add_option("--idiom", options.idiom, "How inserted code chooses a device: auto, accelerator, classic, helper")->type_name("NAME");
