@@ -14,12 +14,36 @@ bool names_device(std::string_view name) {
   return text.find("device") != std::string::npos || text == "dev" || text == "map_location" || text.ends_with("_dev");
 }
 
-// "cuda", "cuda:0" as a literal; f"cuda:{i}" as a formatted one.
+// "cuda:%d" % i, "cuda:{}".format(i), "cuda:" + str(i): the expression that completes the string.
+Node completed(Node string, std::string_view text) {
+  const Node parent = string.parent();
+  if (text.starts_with("cuda:%") && text.size() == 7 && parent.is(Kind::kBinaryOperator) &&
+      parent.child(Field::kLeft) == string && parent.child(Field::kOperator).text() == "%") {
+    return parent;
+  }
+  if (text == "cuda:" && parent.is(Kind::kBinaryOperator) && parent.child(Field::kLeft) == string &&
+      parent.child(Field::kOperator).text() == "+") {
+    return parent;
+  }
+  if (text.starts_with("cuda:{") && text.ends_with('}') && parent.is(Kind::kAttribute) &&
+      parent.child(Field::kAttributeName).text() == "format" && parent.parent().is(Kind::kCall)) {
+    return parent.parent();
+  }
+  return {};
+}
+
+// "cuda", "cuda:0" as a literal; f"cuda:{i}" and the older forms as formatted ones.
 bool spells_cuda(Node string, Literal& literal) {
   std::string text;
+  literal.whole = string;
+  if (string.parent().is(Kind::kConcatenatedString)) return false;
   if (syntax::string_value(string, text)) {
     literal.indexed = text.size() > 4;
-    return is_cuda_string(text);
+    if (is_cuda_string(text)) return true;
+    if (!text.starts_with("cuda:")) return false;
+    literal.whole = completed(string, text);
+    literal.formatted = true;
+    return static_cast<bool>(literal.whole);
   }
   const Node first = string.is(Kind::kString) ? string.first_child().next_sibling() : Node{};
   if (!first.is(Kind::kStringContent)) return false;
@@ -42,6 +66,41 @@ bool is_one_of(std::string_view word, std::initializer_list<std::string_view> wo
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
+LiteralRole raw_role(const Model& model, Node string);
+
+// torch.device("cuda") is what its own place makes of it.
+LiteralRole role_of_device_call(const Model& model, Node call) {
+  const LiteralRole outer = raw_role(model, call);
+  const Node list = call.parent();
+  if (outer == LiteralRole::kDispatch && list.is_any(Kind::kList, Kind::kTuple, Kind::kSet)) {
+    return list.text().find("cpu") == std::string_view::npos ? LiteralRole::kPlacement : outer;
+  }
+  const bool keeps = outer == LiteralRole::kComparison || outer == LiteralRole::kDefault || outer == LiteralRole::kMode ||
+                     outer == LiteralRole::kDispatch || outer == LiteralRole::kMessage;
+  return keeps ? outer : LiteralRole::kPlacement;
+}
+
+// The default of an option or field that is named like a device; kNone when the call declares none.
+LiteralRole role_in_declaration(Node call, std::string_view last, std::string_view keyword, Node value) {
+  const bool option = is_one_of(last, {"add_argument", "option", "Option", "Argument"});
+  const bool field = is_one_of(last, {"field", "Field", "ib", "attrib"});
+  const bool flag = last.starts_with("DEFINE_");
+  if (last == "set_defaults") return names_device(keyword) ? LiteralRole::kDefault : LiteralRole::kOther;
+  if (!option && !field && !flag) return LiteralRole::kNone;
+  const bool first = keyword.empty() && syntax::positional(call, 0) == value;
+  const bool is_default = keyword == "default" || (first && is_one_of(last, {"Option", "Argument", "Field"})) ||
+                          (flag && keyword.empty() && syntax::positional(call, 1) == value);
+  if (!is_default) return LiteralRole::kDispatch;
+  std::string text;
+  for (const syntax::Argument& arg : syntax::arguments(call)) {
+    if (arg.value == value || (!arg.keyword.empty() && arg.keyword != "name" && arg.keyword != "dest")) continue;
+    if (syntax::string_value(arg.value, text) && names_device(text) && text.find(' ') == std::string::npos) return LiteralRole::kDefault;
+  }
+  const Node parent = call.parent();
+  const Node target = parent.is(Kind::kAssignment) ? parent.child(Field::kLeft) : parent.child(Field::kName);
+  return names_device(target.text()) ? LiteralRole::kDefault : LiteralRole::kOther;
+}
+
 LiteralRole role_in_call(const Model& model, Node call, std::string_view keyword, Node value) {
   const Node function = syntax::callee(call);
   const std::string& name = model.called(call);
@@ -50,33 +109,34 @@ LiteralRole role_in_call(const Model& model, Node call, std::string_view keyword
     return LiteralRole::kMode;
   }
   if (is_one_of(last, {"startswith", "endswith", "find", "index", "count", "replace", "split", "strip"})) return LiteralRole::kComparison;
-  if (is_one_of(last, {"isinstance", "hasattr", "getattr", "setattr", "import_module"})) return LiteralRole::kDispatch;
+  if (is_one_of(last, {"isinstance", "hasattr", "import_module"})) return LiteralRole::kDispatch;
   if (is_one_of(last, {"print", "warn", "warning", "info", "debug", "error", "log", "write", "format", "skip"})) return LiteralRole::kMessage;
   if (name.starts_with("torch.library.") || name.starts_with("torch._C.") || last.find("register") != std::string_view::npos ||
-      last.find("impl") != std::string_view::npos || last == "custom_op" || name.starts_with("torch.utils.benchmark") ||
+      last == "impl" || last.ends_with("_impl") || last == "custom_op" || name.starts_with("torch.utils.benchmark") ||
       name.starts_with("torch.utils.cpp_extension") || name.starts_with("triton.") || last == "Library") {
     return LiteralRole::kDispatch;
   }
-  if (last == "add_argument" || last == "option" || last == "Option") {
-    if (keyword != "default") return LiteralRole::kDispatch;
-    std::string option;
-    for (const syntax::Argument& arg : syntax::arguments(call)) {
-      if (arg.keyword.empty() && syntax::string_value(arg.value, option) && names_device(option)) return LiteralRole::kDefault;
-    }
-    return LiteralRole::kOther;
+  if (const LiteralRole role = role_in_declaration(call, last, keyword, value); role != LiteralRole::kNone) return role;
+  if (last == "getattr") {
+    std::string key;
+    const bool device_key = syntax::string_value(syntax::positional(call, 1), key) && names_device(key);
+    return device_key && syntax::positional(call, 2) == value ? LiteralRole::kDefault : LiteralRole::kDispatch;
   }
+  // torch.cuda's own functions and `.cuda(...)` have rules of their own.
+  if (last == "cuda" || name.starts_with("torch.cuda.")) return LiteralRole::kDispatch;
+  if (last.starts_with("assert") || last == "DeviceType") return LiteralRole::kComparison;
   if (last == "get" || last == "pop" || last == "getenv" || last == "setdefault") {
     std::string key;
     const bool device_key = syntax::string_value(syntax::positional(call, 0), key) && names_device(key);
     return device_key && syntax::positional(call, 1) == value ? LiteralRole::kDefault : LiteralRole::kDispatch;
   }
+  if (name == "torch.device") return role_of_device_call(model, call);
   if (!keyword.empty()) return names_device(keyword) ? LiteralRole::kPlacement : LiteralRole::kOther;
-  if (name == "torch.device" || last == "to" || last == "to_empty" || last == "to_device" || last == "set_default_device") {
+  if (last == "to" || last == "to_empty" || last == "to_device" || last == "set_default_device") {
     return LiteralRole::kPlacement;
   }
   if (name == "torch.load" || name == "torch.jit.load") return LiteralRole::kPlacement;
-  if (name == "torch.set_default_device" || name == "torch.Generator") return LiteralRole::kPlacement;
-  if (name == "functools.partial") return LiteralRole::kOther;
+  if (name == "torch.Generator") return LiteralRole::kPlacement;
   // A function of this file: the parameter's name tells.
   if (const Node definition = function.is(Kind::kIdentifier) ? model.function_named(function.text(), call) : Node{}) {
     const auto args = syntax::arguments(call);
@@ -130,6 +190,10 @@ LiteralRole raw_role(const Model& model, Node string) {
       case Kind::kTypedDefaultParameter:
         return names_device(parent.child(Field::kName).text()) ? LiteralRole::kDefault : LiteralRole::kOther;
       case Kind::kAssignment:
+        // A field of a data class: `device: str = "cuda"`.
+        if (from.field() == Field::kRight && parent.child(Field::kFieldType) && parent.parent().parent().parent().is(Kind::kClass)) {
+          return names_device(parent.child(Field::kLeft).text()) ? LiteralRole::kDefault : LiteralRole::kOther;
+        }
         return from.field() == Field::kRight ? role_in_target(parent.child(Field::kLeft)) : LiteralRole::kOther;
       case Kind::kReturn: {
         const Node function = syntax::function_of(parent);
@@ -141,6 +205,9 @@ LiteralRole raw_role(const Model& model, Node string) {
         if (parent.parent().is(Kind::kComparison)) return LiteralRole::kComparison;
         return LiteralRole::kDispatch;
       }
+      case Kind::kListComprehension:
+        if (parent.first_child() == from) continue;
+        return LiteralRole::kOther;
       case Kind::kExpressionStatement: return LiteralRole::kMessage;
       case Kind::kRaise:
       case Kind::kAssert: return LiteralRole::kMessage;
@@ -171,9 +238,17 @@ Literal classify_literal(const Model& model, Node string) {
   Literal literal;
   literal.node = string;
   if (!spells_cuda(string, literal)) return literal;
-  literal.role = raw_role(model, string);
+  literal.role = raw_role(model, literal.whole);
   const bool placed = literal.role == LiteralRole::kPlacement || literal.role == LiteralRole::kDefault;
   if (placed && is_cuda_guarded(model, string)) literal.role = LiteralRole::kGuarded;
+  Node list = literal.whole.parent();
+  if (list.is(Kind::kKeywordArgument)) list = list.parent();
+  if (list.is(Kind::kArgumentList) && model.called(list.parent()) == "torch.device") {
+    literal.device_call = list.parent();
+    const Node index = syntax::argument(literal.device_call, 1, "index");
+    literal.indexed |= static_cast<bool>(index);
+    literal.formatted |= index && !index.is(Kind::kInteger);
+  }
   return literal;
 }
 
