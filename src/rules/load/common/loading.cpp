@@ -138,6 +138,18 @@ bool reads_own_output(const Model& model, Node call) {
   return false;
 }
 
+bool is_scheduler_state(const Model& model, Node call) {
+  const Node user = call.parent().parent();
+  if (!call.parent().is(Kind::kArgumentList) || method_name(user) != "load_state_dict")
+    return false;
+  const Node receiver = object_of(user);
+  const std::string_view last = receiver.is(Kind::kAttribute)
+                                    ? receiver.child(Field::kAttributeName).text()
+                                    : receiver.text();
+  return !model.value(receiver).is(Type::kModule) &&
+         base::lower(last).find("sched") != std::string::npos;
+}
+
 LoadedUse use_of_loaded(const Model& model, Node call) {
   return use_of(model, call, 0).value_or(LoadedUse::kOther);
 }

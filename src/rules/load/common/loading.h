@@ -16,6 +16,9 @@ namespace torchport::rules {
 // buffer in memory, a temporary file. Whatever it holds was made here.
 [[nodiscard]] bool reads_own_output(const Model& model, Node call);
 
+// Whether the loaded object is the state of a learning rate scheduler: numbers, no tensors.
+[[nodiscard]] bool is_scheduler_state(const Model& model, Node call);
+
 // What a loaded object is used for.
 enum class LoadedUse : std::uint8_t {
   kStateDict,  // only handed to load_state_dict, which copies to where the parameters are

@@ -110,7 +110,9 @@ void check(const PythonContext& context, Node call, Reporter& reporter) {
   const Node present = syntax::argument(call, *position, "map_location");
   if (present && !present.is(Kind::kNone)) return;
   if (*position == 2 && is_official_url(model, syntax::argument(call, 0, "url"))) return;
-  if (flow::is_cuda_guarded(model, call) || reads_own_output(model, call)) return;
+  if (flow::is_cuda_guarded(model, call) || reads_own_output(model, call) ||
+      is_scheduler_state(model, call))
+    return;
   reporter
       .report(syntax::callee(call),
               "A checkpoint that was saved from CUDA raises \"Attempting to deserialize object on "

@@ -1,0 +1,207 @@
+// TP202: tensors that a module holds as plain attributes.
+#include "rules/rule.h"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "rules/edits.h"
+#include "rules/tensors.h"
+
+namespace torchport::rules {
+
+namespace {
+
+constexpr RuleInfo kInfo{
+    .code = "TP202",
+    .name = "unregistered-tensor",
+    .family = "mismatch",
+    .severity = Severity::kError,
+    .summary =
+        "a tensor attribute of a module is neither parameter nor buffer, and stays where it was "
+        "made",
+};
+
+constexpr edit::TorchVersion kPersistentSince{1, 5};
+
+using Attribute = flow::ClassFacts::Attribute;
+
+// A parameter with a default that is a tensor of the file: `weight=CLASS_WEIGHTS`.
+Value value_of(const Model& model, Node value) {
+  value = syntax::unwrap(value);
+  if (value.is(Kind::kIdentifier)) {
+    const auto bindings = model.scopes().reaching(value.text(), value);
+    if (bindings.size() == 1 && bindings.front()->kind == flow::BindingKind::kParameter &&
+        bindings.front()->value) {
+      const Value given = model.value(bindings.front()->value);
+      if (given.is(Type::kTensor)) return given;
+    }
+  }
+  return model.value(value);
+}
+
+// torch.tensor(0.5): a tensor without dimensions on the CPU goes with any other.
+bool is_scalar(const Model& model, Node value) {
+  const Node made = value_of(model, value).origin;
+  const std::string& name = model.called(made);
+  const Node first = syntax::positional(made, 0);
+  if (name == "torch.tensor" || name == "torch.as_tensor" || name == "torch.scalar_tensor") {
+    return !first.is_any(Kind::kList, Kind::kTuple, Kind::kListComprehension) &&
+           !model.value(first).is(Type::kContainer) && !model.value(first).is(Type::kNumpy) &&
+           !model.value(first).is(Type::kTensor);
+  }
+  return (first.is_any(Kind::kTuple, Kind::kList)) && !first.first_child() &&
+         name != "torch.Tensor";
+}
+
+bool is_init(Node function) {
+  return function.is(Kind::kFunction) && function.child(Field::kName).text() == "__init__";
+}
+
+// Read as an index, as numbers, or moved where it is read: these do not mind where it is.
+bool minds_place(const Model& model, Node read) {
+  for (Node node = read; node; node = node.parent()) {
+    const Node parent = node.parent();
+    if (parent.is(Kind::kSubscript) && node.field() == Field::kSubscriptPart) return false;
+    if (parent.is(Kind::kSubscript) && node.field() == Field::kValue) continue;
+    if (parent.is(Kind::kSlice)) continue;
+    if (!parent.is(Kind::kAttribute) || node.field() != Field::kObject) break;
+    const std::string_view name = parent.child(Field::kAttributeName).text();
+    static constexpr std::array<std::string_view, 16> kHarmless{
+        "to",  "type_as", "cpu",    "tolist", "item", "numpy", "shape", "size",
+        "dim", "numel",   "device", "dtype",  "ndim", "copy_", "new",   "is_cuda"};
+    if (name == "to" && !is_move(model, parent.parent())) break;
+    if (std::find(kHarmless.begin(), kHarmless.end(), name) != kHarmless.end()) return false;
+    if (!parent.parent().is(Kind::kCall)) break;
+    node = parent;
+  }
+  return !read.parent().is_any(Kind::kComparison) ||
+         read.parent().text().find("None") == std::string_view::npos;
+}
+
+bool is_used(const Model& model, const flow::ClassFacts& facts, std::string_view name) {
+  const auto reads = reads_of_attribute(model, facts, name);
+  return std::any_of(reads.begin(), reads.end(), [&](Node read) {
+    return !is_init(syntax::function_of(read)) && minds_place(model, read);
+  });
+}
+
+// Registered, made a parameter, or moved by the class itself: `self.x = self.x.to(x.device)`.
+bool is_taken_care_of(const Model& model, const flow::ClassFacts& facts, std::string_view name,
+                      const std::vector<Attribute>& all) {
+  for (const Attribute& attribute : all) {
+    const Value value = value_of(model, attribute.value);
+    if (value.text.ends_with("Parameter")) return true;
+    if (value.is(Type::kTensor) || value.is(Type::kNone)) {
+      if (!is_init(attribute.function) && value.place == Place::kFollows) return true;
+      continue;
+    }
+    if (attribute.value.is(Kind::kCall) && is_move(model, attribute.value)) return true;
+    if (is_init(attribute.function))
+      return true;  // a tensor in one branch, something else in another
+  }
+  for (std::uint32_t i = facts.node.index(); i < facts.node.subtree_end(); ++i) {
+    const Node call = model.tree().at(i);
+    if (!call.is(Kind::kCall)) continue;
+    const std::string_view method = method_name(call);
+    if (method != "register_buffer" && method != "register_parameter" && method != "setattr" &&
+        method != "_apply")
+      continue;
+    std::string text;
+    const Node named = syntax::positional(call, method == "setattr" ? 1 : 0);
+    if (!syntax::string_value(named, text) || text == name) return true;
+  }
+  return facts.methods.contains("_apply") || facts.methods.contains("to") ||
+         facts.methods.contains("cuda");
+}
+
+// Whether register_buffer can stand here: after super().__init__(), the name still free, nothing
+// but tensors later.
+bool can_register(const Model& model, const flow::ClassFacts& facts, std::string_view name,
+                  const Attribute& attribute, const std::vector<Attribute>& all) {
+  const Node statement = syntax::statement_of(attribute.target);
+  const Node assignment = attribute.target.parent();
+  if (!statement.is(Kind::kExpressionStatement) || statement.first_child() != assignment ||
+      assignment.child(Field::kFieldType) || assignment.child(Field::kRight) != attribute.value) {
+    return false;
+  }
+  for (const Attribute& other : all) {
+    if (other.target == attribute.target) continue;
+    const Value value = model.value(other.value);
+    if (is_init(other.function) || !(value.is(Type::kTensor) || value.is(Type::kNone)))
+      return false;
+  }
+  for (Node line = facts.node.child(Field::kBody).first_child(); line; line = line.next_sibling()) {
+    const Node body = line.is(Kind::kExpressionStatement) ? line.first_child() : Node{};
+    if (body.is(Kind::kAssignment) && body.child(Field::kLeft).text() == name &&
+        body.child(Field::kRight))
+      return false;
+  }
+  const std::string_view before =
+      std::string_view(model.tree().source())
+          .substr(attribute.function.start(), statement.start() - attribute.function.start());
+  return before.find(".__init__(") != std::string_view::npos &&
+         attribute.value.text().find("requires_grad") == std::string_view::npos;
+}
+
+// `torch.ones(3).cuda()`: a buffer goes with its module, so it need not be moved by itself.
+Node moved_by_hand(const Model& model, Node value) {
+  const bool cuda = value.is(Kind::kCall) && method_name(value) == "cuda" &&
+                    model.value(value).place == Place::kCuda;
+  return cuda && model.called(value).empty() ? value : Node{};
+}
+
+void add_fix(const PythonContext& context, const flow::ClassFacts& facts, std::string_view name,
+             const Attribute& attribute, const std::vector<Attribute>& all, Finding& finding) {
+  if (!can_register(context.model, facts, name, attribute, all)) return;
+  const std::string_view self = attribute.target.child(Field::kObject).text();
+  Fix fix;
+  fix.applicability = context.settings.min_torch < kPersistentSince ? Applicability::kDisplay
+                                                                    : Applicability::kUnsafe;
+  fix.title =
+      fmt::format("register it: {}.register_buffer(\"{}\", ..., persistent=False)", self, name);
+  fix.edits.push_back({{attribute.target.start(), attribute.value.start()},
+                       fmt::format("{}.register_buffer({}, ", self, quoted(context.model, name))});
+  if (const Node call = moved_by_hand(context.model, attribute.value)) {
+    fix.edits.push_back({method_span(call), ", persistent=False)"});
+  } else {
+    fix.edits.push_back(insert_after(attribute.value, ", persistent=False)"));
+  }
+  finding.fix.push_back(std::move(fix));
+}
+
+void check(const PythonContext& context, Node node, Reporter& reporter) {
+  const Model& model = context.model;
+  const flow::ClassFacts* facts = model.class_facts(node);
+  if (facts == nullptr || !facts->is_module || context.is_test()) return;
+  std::vector<std::pair<std::string_view, const std::vector<Attribute>*>> ordered;
+  for (const auto& [name, all] : facts->attributes) ordered.emplace_back(name, &all);
+  std::sort(ordered.begin(), ordered.end());
+  for (const auto& [name, all] : ordered) {
+    bool checked = false;
+    for (const Attribute& attribute : *all) {
+      const Value value = value_of(model, attribute.value);
+      if (!is_init(attribute.function) || !value.is(Type::kTensor)) continue;
+      if (value.place != Place::kCpu && value.place != Place::kCuda) continue;
+      if (value.text.ends_with("Parameter") || is_scalar(model, attribute.value)) continue;
+      if (!checked &&
+          (is_taken_care_of(model, *facts, name, *all) || !is_used(model, *facts, name)))
+        break;
+      checked = true;
+      Finding& finding = reporter.report(
+          attribute.target, fmt::format("`.to(device)` of the module leaves `{}` behind, and the "
+                                        "methods that use it raise \"Expected all "
+                                        "tensors to be on the same device\".",
+                                        attribute.target.text()));
+      add_fix(context, *facts, name, attribute, *all, finding);
+    }
+  }
+}
+
+const Registration kRegistered{
+    {.info = kInfo, .kinds = {Kind::kClass}, .python = &check, .file_kinds = {}, .text = nullptr}};
+
+}  // namespace
+
+}  // namespace torchport::rules
