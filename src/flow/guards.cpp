@@ -67,7 +67,8 @@ CudaKnowledge comparison_knowledge(const Model& model, Node comparison, bool tru
   const bool equal = op == "==" || op == "is" || op == "in";
   const bool unequal = op == "!=" || op == "is not" || op == "not in";
   for (const Node side : {left, right}) {
-    if (is_word(side, "cuda") && (equal || unequal)) return known(equal == truth, comparison);
+    // NCCL is CUDA's own.
+    if ((is_word(side, "cuda") || is_word(side, "nccl")) && (equal || unequal)) return known(equal == truth, comparison);
     if (is_word(side, "cpu") && (equal || unequal)) return known(unequal == truth, comparison);
   }
   const bool none = right.is(Kind::kNone);
@@ -75,8 +76,11 @@ CudaKnowledge comparison_knowledge(const Model& model, Node comparison, bool tru
   if (none && (name == "torch.version.cuda")) return known(unequal == truth, comparison);
   const Node subject = syntax::unwrap(left);
   const bool counts = subject.is(Kind::kCall) && model.called(subject) == "torch.cuda.device_count";
-  const bool flag = subject.is_any(Kind::kIdentifier, Kind::kAttribute) &&
-                    is_cuda_flag(subject.is(Kind::kAttribute) ? subject.child(Field::kAttributeName).text() : subject.text());
+  std::string key;  // opt["num_gpu"]
+  const bool keyed = subject.is(Kind::kSubscript) && syntax::string_value(subject.child(Field::kSubscriptPart), key);
+  const bool flag = (subject.is_any(Kind::kIdentifier, Kind::kAttribute) &&
+                     is_cuda_flag(subject.is(Kind::kAttribute) ? subject.child(Field::kAttributeName).text() : subject.text())) ||
+                    (keyed && is_cuda_flag(key));
   if (!counts && !flag) {
     if (subject.is(Kind::kIdentifier) && (op == ">" || op == ">=")) {
       const auto bindings = model.scopes().reaching(subject.text(), subject);
@@ -122,7 +126,7 @@ CudaKnowledge implied(const Model& model, Node condition, bool truth, int depth)
       const std::string_view last = function.is(Kind::kAttribute) ? function.child(Field::kAttributeName).text() : function.text();
       if (last == "startswith" && is_word(syntax::positional(condition, 0), "cuda")) return known(truth, condition);
       if (last == "bool") return implied(model, syntax::positional(condition, 0), truth, depth + 1);
-      if (is_cuda_flag(last) && (last.starts_with("is_") || last.starts_with("has_") || last.ends_with("available"))) {
+      if (is_cuda_flag(last) && (last.starts_with("is_") || last.starts_with("has_") || last.starts_with("use_") || last.ends_with("available"))) {
         return known(truth, condition);
       }
       return {};

@@ -107,4 +107,14 @@ DeviceText scope_device(const PythonContext& context, Node node, bool as_device)
   return result;
 }
 
+bool is_cuda_territory(const Model& model, Node node) {
+  if (model.imports("tensorrt") || model.imports("pycuda")) return true;
+  for (Node up = node.parent(); up; up = up.parent()) {
+    if (!up.is_any(Kind::kFunction, Kind::kClass)) continue;
+    const std::string name = base::lower(up.child(Field::kName).text());
+    if (up.is(Kind::kFunction) ? name == "cuda" : name.find("cuda") != std::string::npos) return true;
+  }
+  return false;
+}
+
 }  // namespace torchport::rules

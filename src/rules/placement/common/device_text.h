@@ -40,4 +40,8 @@ struct DeviceText {
 // The device in scope at the node, as torch.device when `as_device`.
 [[nodiscard]] DeviceText scope_device(const PythonContext& context, Node node, bool as_device);
 
+// Code that is CUDA's by its own name: a method `cuda`, a class such as
+// CUDAPrefetcher, a file about TensorRT.
+[[nodiscard]] bool is_cuda_territory(const Model& model, Node node);
+
 }  // namespace torchport::rules

@@ -67,6 +67,28 @@ bool chooses_device(Node holder, Node site) {
          (holder.is(Kind::kLambda) && !site.is(Kind::kCall));
 }
 
+bool counts_devices(const Model& model, Node iterable) {
+  for (std::uint32_t i = iterable.index(); i < iterable.subtree_end(); ++i) {
+    const Node call = model.tree().at(i);
+    if (call.is(Kind::kCall) && model.called(call) == "torch.cuda.device_count") return true;
+  }
+  return false;
+}
+
+// Inside of `for i in range(torch.cuda.device_count())`: never reached without CUDA.
+bool in_device_loop(const Model& model, Node node) {
+  for (Node up = node.parent(); up && !up.is(Kind::kFunction); up = up.parent()) {
+    if (up.is(Kind::kFor) && counts_devices(model, up.child(Field::kRight))) return true;
+    if (!up.is_any(Kind::kListComprehension, Kind::kGenerator, Kind::kDictionaryComprehension)) {
+      continue;
+    }
+    for (const Node part : up.children()) {
+      if (part.is(Kind::kForIn) && counts_devices(model, part.child(Field::kRight))) return true;
+    }
+  }
+  return false;
+}
+
 Fix make_fix(const PythonContext& context, const flow::Literal& literal) {
   Fix fix;
   const Node site = literal.site();
@@ -89,6 +111,8 @@ Fix make_fix(const PythonContext& context, const flow::Literal& literal) {
     const bool known = !as_string || (call && takes_devices(context.model, call));
     fill(fix, site, device, device.certain && known && !literal.indexed);
   }
+  // f"cuda:{i}" in a loop over CUDA's devices: the loop has to change, not the name.
+  if (several && in_device_loop(context.model, site)) fix.applicability = Applicability::kDisplay;
   // A file that does not know torch may run where torch is not.
   if (!context.model.imports_torch()) fix.applicability = Applicability::kDisplay;
   return fix;
@@ -114,6 +138,7 @@ std::string message_for(const Model& model, const flow::Literal& literal) {
 void check_string(const PythonContext& context, Node string, Reporter& reporter) {
   const flow::Literal literal = flow::classify_literal(context.model, string);
   if (literal.role != flow::LiteralRole::kPlacement) return;
+  if (is_cuda_territory(context.model, string)) return;
   reporter.report(literal.whole, message_for(context.model, literal))
       .fix.push_back(make_fix(context, literal));
 }
