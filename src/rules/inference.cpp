@@ -128,8 +128,7 @@ std::vector<Node> model_calls(const Model& model, Node scope) {
   for (std::uint32_t i = scope.index(); i < scope.subtree_end(); ++i) {
     const Node call = tree.at(i);
     if (!call.is(Kind::kCall) || !is_model_call(model, call)) continue;
-    Node owner = syntax::function_of(call);
-    while (owner.is(Kind::kLambda)) owner = syntax::function_of(owner);
+    const Node owner = syntax::function_of(call);
     if (owner == scope || (!owner && scope.is(Kind::kModule) && !syntax::class_of(call)))
       calls.push_back(call);
   }
@@ -151,11 +150,11 @@ bool calls_eval(Node range) {
 
 bool is_inference_name(std::string_view function) {
   const std::string name = base::lower(function);
-  static constexpr std::array<std::string_view, 20> kNames{
-      "predict",        "infer",          "inference",     "test",       "evaluate",
-      "eval",           "validate",       "validation",    "demo",       "val",
-      "detect",         "run_inference",  "do_eval",       "eval_model", "test_model",
-      "validate_model", "evaluate_model", "predict_batch", "test_epoch", "valid"};
+  static constexpr std::array<std::string_view, 19> kNames{
+      "predict",        "infer",         "inference",  "test",       "evaluate",
+      "eval",           "validate",      "validation", "demo",       "val",
+      "detect",         "run_inference", "do_eval",    "eval_model", "validate_model",
+      "evaluate_model", "predict_batch", "test_epoch", "valid"};
   return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
 }
 

@@ -77,7 +77,7 @@ bool speaks_of(Node condition, std::initializer_list<std::string_view> words) {
   const syntax::Tree& tree = *condition.tree();
   for (std::uint32_t i = condition.index(); i < condition.subtree_end(); ++i) {
     const Node name = tree.at(i);
-    if (!name.is(Kind::kIdentifier)) continue;
+    if (!name.is_any(Kind::kIdentifier, Kind::kStringContent)) continue;
     const std::string text = base::lower(name.text());
     for (const std::string_view part : base::split(text, '_')) {
       if (std::find(words.begin(), words.end(), part) != words.end()) return true;
@@ -96,6 +96,11 @@ bool runs_under(Node node, std::initializer_list<std::string_view> words) {
     if (parent.is_any(Kind::kIf, Kind::kElif) && from.field() == Field::kConsequence) {
       const Node condition = parent.child(Field::kCondition);
       if (!condition.is(Kind::kNotOperator) && speaks_of(condition, words)) return true;
+    }
+    // The other branch of a choice between ways to be parallel.
+    if (parent.is(Kind::kIf) && from.is(Kind::kElse) &&
+        speaks_of(parent.child(Field::kCondition), {"parallel", "dataparallel", "dp"})) {
+      return true;
     }
     if (parent.is(Kind::kConditional)) {
       const auto parts = parent.children();

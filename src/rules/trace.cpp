@@ -147,6 +147,14 @@ Node home_of(const Model& model, Node node) {
   return scope;
 }
 
+// Whether a name means the same variable at both places: a function may have its own.
+bool is_same_name(const Model& model, Node a, Node b) {
+  if (!a.is(Kind::kIdentifier) || !b.is(Kind::kIdentifier)) return true;
+  const auto first = model.scopes().all(a.text(), a);
+  const auto second = model.scopes().all(b.text(), b);
+  return !first.empty() && !second.empty() && first.front() == second.front();
+}
+
 }  // namespace
 
 Trace trace_value(const Model& model, Node expression) {
@@ -166,7 +174,8 @@ std::vector<Node> calls_on(const Model& model, const Trace& trace, std::string_v
     for (std::uint32_t i = home.index(); i < home.subtree_end(); ++i) {
       const Node call = tree.at(i);
       if (!call.is(Kind::kCall) || method_name(call) != method) continue;
-      if (object_of(call).text() == step.text()) found.push_back(call);
+      if (object_of(call).text() == step.text() && is_same_name(model, step, object_of(call)))
+        found.push_back(call);
     }
   }
   return found;

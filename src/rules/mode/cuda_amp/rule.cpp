@@ -43,13 +43,13 @@ Node enabled_of(Node call, Amp amp) {
   return syntax::argument(call, amp == Amp::kScaler ? 4 : 0, "enabled");
 }
 
-// With an old torch, this is how it is done: switched off where CUDA is not.
+// Switched off where CUDA is not; with an old torch, this is how it is done.
 bool asks_first(const PythonContext& context, Node call, Amp amp) {
   const Node enabled = enabled_of(call, amp);
+  if (flow::implied_by(context.model, enabled, true).present) return true;
   if (has_successor(context.settings, amp)) return false;
   return enabled.is(Kind::kFalse) ||
-         enabled.text().find("is_available()") != std::string_view::npos ||
-         flow::implied_by(context.model, enabled, true).present;
+         enabled.text().find("is_available()") != std::string_view::npos;
 }
 
 // `torch.cuda.amp.autocast(False)` has `enabled` first, torch.amp.autocast has not.

@@ -61,8 +61,10 @@ bool is_inference(const PythonContext& context, Node scope, Node call) {
     return own && evals(facts->node, callee.text()) && !trains(model, facts->node);
   }
   if (trains(model, model.tree().root()) || says_no_grad(model)) return false;
-  const bool named =
-      scope.is(Kind::kFunction) && is_inference_name(scope.child(Field::kName).text());
+  // Without parameters it is a self-test of a layer.
+  const bool named = scope.is(Kind::kFunction) &&
+                     is_inference_name(scope.child(Field::kName).text()) &&
+                     scope.child(Field::kParametersPart).first_child();
   return named || is_loaded(model, callee);
 }
 

@@ -72,6 +72,19 @@ Fix make_fix(Node loading) {
   return fix;
 }
 
+// Where a loss is computed, the model may be in training, steered from another file.
+bool computes_loss(const Model& model) {
+  const syntax::Tree& tree = model.tree();
+  for (std::uint32_t i = 0; i < tree.size(); ++i) {
+    const Node call = tree.at(i);
+    if (!call.is(Kind::kCall)) continue;
+    const std::string name = base::lower(method_name(call));
+    if (name.find("loss") != std::string::npos || name.find("criterion") != std::string::npos)
+      return true;
+  }
+  return false;
+}
+
 bool is_candidate_file(const PythonContext& context) {
   const std::string& source = context.model.tree().source();
   if (context.is_test() || !context.model.imports_torch()) return false;
@@ -81,7 +94,9 @@ bool is_candidate_file(const PythonContext& context) {
 }
 
 void check(const PythonContext& context, Node root, Reporter& reporter) {
-  if (!is_candidate_file(context) || calls_eval(root) || trains(context.model, root)) return;
+  if (!is_candidate_file(context) || calls_eval(root) || trains(context.model, root) ||
+      computes_loss(context.model))
+    return;
   std::vector<Node> reported;
   const syntax::Tree& tree = context.model.tree();
   for (std::uint32_t i = 0; i < tree.size(); ++i) {
@@ -89,8 +104,9 @@ void check(const PythonContext& context, Node root, Reporter& reporter) {
     if (!call.is(Kind::kCall) || !is_model_call(context.model, call)) continue;
     const flow::ClassFacts* facts = context.model.enclosing_class(call);
     if (facts != nullptr && facts->is_module) continue;
-    const Node loading =
-        loading_of(context.model, trace_value(context.model, syntax::callee(call)));
+    const Trace trace = trace_value(context.model, syntax::callee(call));
+    if (trace.origins.size() > 1) continue;  // one of several makers may have called eval()
+    const Node loading = loading_of(context.model, trace);
     if (!loading || std::find(reported.begin(), reported.end(), loading) != reported.end())
       continue;
     reported.push_back(loading);

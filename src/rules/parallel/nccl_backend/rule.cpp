@@ -92,7 +92,7 @@ void check(const PythonContext& context, Node literal, Reporter& reporter) {
   std::string value;
   if (!syntax::string_value(literal, value) || value != "nccl") return;
   const Use use = use_of(context.model, literal);
-  if (use == Use::kNone || !context.model.imports_torch()) return;
+  if (use == Use::kNone || !context.model.imports_torch() || context.is_test()) return;
   if (flow::is_cuda_guarded(context.model, literal) || runs_under(literal, {"nccl", "cuda", "gpu"}))
     return;
   reporter

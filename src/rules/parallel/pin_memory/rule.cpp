@@ -32,6 +32,11 @@ bool is_loader_name(std::string_view name) {
 bool is_loader(const Model& model, Node callee) {
   const std::string& name = model.qualified(callee);
   if (!name.empty()) return is_loader_name(name);
+  const auto bindings = model.scopes().reaching(callee.text(), callee);
+  if (bindings.size() == 1 && bindings.front()->value.is(Kind::kConditional)) {
+    const auto parts = bindings.front()->value.children();
+    return parts.size() == 3 && is_loader_name(parts[0].text()) && is_loader_name(parts[2].text());
+  }
   return callee.is(Kind::kIdentifier) && is_loader_name(callee.text()) &&
          model.class_named(callee.text()) != nullptr;
 }
