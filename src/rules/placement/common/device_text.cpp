@@ -107,8 +107,10 @@ DeviceText scope_device(const PythonContext& context, Node node, bool as_device)
   return result;
 }
 
-bool is_cuda_territory(const Model& model, Node node) {
-  if (model.imports("tensorrt") || model.imports("pycuda")) return true;
+bool is_cuda_territory(const PythonContext& context, Node node) {
+  if (context.model.imports("tensorrt") || context.model.imports("pycuda")) return true;
+  const std::string_view file = context.path.substr(context.path.rfind('/') + 1);
+  if (base::lower(file).find("cuda") != std::string::npos) return true;
   for (Node up = node.parent(); up; up = up.parent()) {
     if (!up.is_any(Kind::kFunction, Kind::kClass)) continue;
     const std::string name = base::lower(up.child(Field::kName).text());

@@ -41,7 +41,7 @@ struct DeviceText {
 [[nodiscard]] DeviceText scope_device(const PythonContext& context, Node node, bool as_device);
 
 // Code that is CUDA's by its own name: a method `cuda`, a class such as
-// CUDAPrefetcher, a file about TensorRT.
-[[nodiscard]] bool is_cuda_territory(const Model& model, Node node);
+// CUDAPrefetcher, a file cuda.py or one about TensorRT.
+[[nodiscard]] bool is_cuda_territory(const PythonContext& context, Node node);
 
 }  // namespace torchport::rules

@@ -51,7 +51,7 @@ DeviceText replacement(const PythonContext& context, const flow::Literal& litera
 void check(const PythonContext& context, Node string, Reporter& reporter) {
   const Model& model = context.model;
   const flow::Literal literal = flow::classify_literal(model, string);
-  if (literal.role != flow::LiteralRole::kDefault || is_cuda_territory(model, string)) return;
+  if (literal.role != flow::LiteralRole::kDefault || is_cuda_territory(context, string)) return;
   const Node site = literal.site();
   const Node parameter = parameter_of(site);
   if (parameter && is_repaired(model, parameter)) return;

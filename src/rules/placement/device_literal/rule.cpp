@@ -138,7 +138,7 @@ std::string message_for(const Model& model, const flow::Literal& literal) {
 void check_string(const PythonContext& context, Node string, Reporter& reporter) {
   const flow::Literal literal = flow::classify_literal(context.model, string);
   if (literal.role != flow::LiteralRole::kPlacement) return;
-  if (is_cuda_territory(context.model, string)) return;
+  if (is_cuda_territory(context, string)) return;
   reporter.report(literal.whole, message_for(context.model, literal))
       .fix.push_back(make_fix(context, literal));
 }
