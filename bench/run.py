@@ -136,7 +136,7 @@ def main() -> int:
     table.add("cold, against tree-sitter's bare parse of the tree", a, b, r, "<= 1.15", r <= 1.15)
     a, b, r = in_turn(ours, Command("ruff", [BIN / "ruff", "check", "--isolated", "--no-cache", "--no-respect-gitignore", "-q", "--select", "F,E9", *folders]), options.runs)
     table.add("cold, against ruff check --select F,E9 --no-cache", a, b, r)
-    a, b, r = in_turn(ours, Command("ripgrep", ["rg", "-c", "--no-ignore", "-tpy", r"\.cuda\(|[\"']cuda", *folders]), options.runs)
+    a, b, r = in_turn(ours, Command("ripgrep", ["rg", "-c", "--no-ignore", "-tpy", r"\.cuda\(|[\x22']cuda", *folders]), options.runs)
     table.add("cold, against ripgrep for `.cuda(` and \"cuda\"", a, b, r)
 
     with tempfile.TemporaryDirectory() as cache:

@@ -43,6 +43,10 @@ DeviceSource::DeviceSource(const flow::Model& model, const Settings& settings) :
       torch_imported_ = true;
     }
   }
+  for (std::uint32_t i = 0; i < model.tree().size(); ++i) {
+    const Node node = model.tree().at(i);
+    if (node.is(Kind::kAttribute) && node.child(Field::kAttributeName).text() == "device") device_attributes_.try_emplace(node.text(), node.start());
+  }
   for (const std::string_view name : {"DEVICE", "TORCH_DEVICE", "_TORCH_DEVICE"}) {
     variable_ = std::string(name);
     const auto bindings = model.scopes().module_level(name);
@@ -155,15 +159,9 @@ DeviceRef DeviceSource::of_arguments(Node node) const {
     }
     const std::string wanted = fmt::format("{}.device", holder);
     const bool accelerator = holder == "accelerator" && model_.called(bindings.front()->value).ends_with("Accelerator");
-    bool used = accelerator;
-    const std::string& source = model_.tree().source();
-    for (auto at = source.find(wanted); !used && at != std::string::npos; at = source.find(wanted, at + 1)) {
-      const std::size_t end = at + wanted.size();
-      const bool whole = (at == 0 || (!base::is_identifier_char(source[at - 1]) && source[at - 1] != '.')) &&
-                         (end >= source.size() || !base::is_identifier_char(source[end]));
-      // Assigned somewhere after the node at module level is no use; inside functions order is unknown: accept.
-      used = whole && (at < node.start() || syntax::function_of(node));
-    }
+    // Inside a function the order of things at module level is unknown: any use will do.
+    const auto use = device_attributes_.find(wanted);
+    const bool used = accelerator || (use != device_attributes_.end() && (use->second < node.start() || syntax::function_of(node)));
     if (used) return {wanted, false, accelerator};
   }
   return {};

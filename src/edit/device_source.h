@@ -7,6 +7,8 @@
 #pragma once
 
 #include <string>
+#include <string_view>
+#include <unordered_map>
 
 #include "edit/edit.h"
 #include "edit/settings.h"
@@ -56,6 +58,7 @@ class DeviceSource {
   bool torch_imported_ = false;
   std::string variable_;
   bool variable_defined_ = false;
+  std::unordered_map<std::string_view, std::uint32_t> device_attributes_;  // "args.device" -> first offset
 };
 
 // The offset after the last import of the block at the top of the file (after

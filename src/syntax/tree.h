@@ -125,6 +125,33 @@ class Tree {
   std::uint32_t error_offset_ = 0;
 };
 
+// The accessors that every walk calls for every node, kept inline.
+inline Kind Node::kind() const { return tree_ == nullptr ? Kind::kOther : tree_->records_[index_].kind; }
+inline Field Node::field() const { return tree_ == nullptr ? Field::kNone : tree_->records_[index_].field; }
+inline std::uint32_t Node::start() const { return tree_ == nullptr ? 0 : tree_->records_[index_].start; }
+inline std::uint32_t Node::end() const { return tree_ == nullptr ? 0 : tree_->records_[index_].end; }
+inline std::uint32_t Node::subtree_end() const { return tree_ == nullptr ? 0 : tree_->records_[index_].subtree_end; }
+inline Node Node::parent() const {
+  if (tree_ == nullptr || index_ == 0) return {};
+  return {tree_, tree_->records_[index_].parent};
+}
+inline std::string_view Node::text() const {
+  if (tree_ == nullptr) return {};
+  return std::string_view(tree_->source_).substr(start(), end() - start());
+}
+inline Node Node::next_sibling() const {
+  if (tree_ == nullptr || index_ == 0) return {};
+  const std::uint32_t stop = tree_->records_[tree_->records_[index_].parent].subtree_end;
+  std::uint32_t next = subtree_end();
+  while (next < stop && tree_->records_[next].kind == Kind::kComment) next = tree_->records_[next].subtree_end;
+  return next < stop ? Node{tree_, next} : Node{};
+}
+inline Node Node::first_child() const {
+  if (tree_ == nullptr || index_ + 1 >= subtree_end()) return {};
+  const Node first{tree_, index_ + 1};
+  return first.is(Kind::kComment) ? first.next_sibling() : first;
+}
+
 // --- Questions about single nodes that every layer above asks -------------
 
 // The callee of a call, the arguments of a call (splats have keyword "*" and
