@@ -45,6 +45,14 @@ bool may_be_evaluated(const Model& model, Node origin) {
   if (name.starts_with("torch.jit.") || name.starts_with("torch.hub.") ||
       name.starts_with("torch.onnx."))
     return true;
+  // A wrapper around a model that comes from elsewhere: `Traceable(model)`.
+  for (const syntax::Argument& arg : syntax::arguments(origin)) {
+    const std::string given = base::lower(last_name(arg.value));
+    for (const std::string_view word :
+         {"model", "net", "network", "module", "encoder", "decoder", "self"}) {
+      if (given.ends_with(word)) return true;
+    }
+  }
   const std::string last = base::lower(method_name(origin));
   for (const std::string_view word :
        {"load", "pretrained", "init", "restore", "get", "export", "eval", "fuse", "convert"}) {

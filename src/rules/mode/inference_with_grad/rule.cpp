@@ -44,6 +44,7 @@ bool evals(Node range, std::string_view name) {
 
 bool is_loaded(const Model& model, Node callee) {
   const Trace trace = trace_value(model, callee);
+  if (trace.origins.size() > 1) return false;
   if (!calls_on(model, trace, "load_state_dict").empty()) return true;
   return std::any_of(trace.origins.begin(), trace.origins.end(),
                      [&](Node origin) { return model.called(origin) == "torch.load"; });
