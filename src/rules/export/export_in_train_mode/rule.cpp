@@ -47,7 +47,10 @@ bool may_be_evaluated(const Model& model, Node origin) {
     return true;
   // A wrapper around a model that comes from elsewhere: `Traceable(model)`.
   for (const syntax::Argument& arg : syntax::arguments(origin)) {
-    const std::string given = base::lower(last_name(arg.value));
+    // `args.model` is the name of one.
+    const bool option = arg.value.is(Kind::kAttribute) &&
+                        arg.value.child(Field::kObject).text() != model.self_name(origin);
+    const std::string given = option ? std::string() : base::lower(last_name(arg.value));
     for (const std::string_view word :
          {"model", "net", "network", "module", "encoder", "decoder", "self"}) {
       if (given.ends_with(word)) return true;

@@ -28,14 +28,14 @@ bool is_fresh(const Model& model, Node data) {
     return !grad;
   if (!name.empty()) return false;
   const std::string_view method = method_name(data);
-  if (method == "detach" || method == "clone_detached") return true;
-  if (method == "cuda" || method == "cpu" || method == "to" || method == "float" ||
-      method == "long" || method == "unsqueeze" || method == "view" || method == "type") {
-    return is_fresh(model, syntax::unwrap(object_of(data)));
+  if (method == "detach") return true;
+  for (const std::string_view same :
+       {"cuda", "cpu", "to", "float", "long", "unsqueeze", "view", "type", "clone", "new", "zero_",
+        "fill_", "normal_", "uniform_", "contiguous"}) {
+    if (method == same) return is_fresh(model, syntax::unwrap(object_of(data)));
   }
   return false;
 }
-
 // Whether an expression may stand there as it is.
 bool needs_parentheses(Node call) {
   const Node parent = call.parent();
@@ -71,9 +71,10 @@ Fix make_fix(const PythonContext& context, Node call, Node data, Node grad, bool
   if (wants_grad || needs_parentheses(call) || broken) text = primary_text(data);
   if (wants_grad) {
     // Variable(x) never touched x itself: detach() is the same, over the same memory.
-    text += grad.is(Kind::kTrue) ? ".detach().requires_grad_()"
-                                 : fmt::format(".detach().requires_grad_({})", grad.text());
-    fix.title = "use `.detach().requires_grad_()`";
+    if (!is_fresh(context.model, data)) text += ".detach()";
+    text += grad.is(Kind::kTrue) ? ".requires_grad_()"
+                                 : fmt::format(".requires_grad_({})", grad.text());
+    fix.title = "use `requires_grad_()`";
   }
   fix.applicability = !is_volatile && (wants_grad || is_fresh(context.model, data))
                           ? Applicability::kSafe

@@ -81,10 +81,23 @@ Fix condition_fix(const PythonContext& context, Node call, Node ids) {
   return fix;
 }
 
+// The branch of a program that asked for its backend: NCCL means CUDA.
+bool is_nccl_branch(Node call) {
+  for (Node from = call; from; from = from.parent()) {
+    const Node parent = from.parent();
+    if (!parent.is_any(Kind::kIf, Kind::kElif)) continue;
+    const std::string_view condition = parent.child(Field::kCondition).text();
+    if (from.is(Kind::kElse) && condition.find("gloo") != std::string_view::npos) return true;
+    if (from.field() == Field::kConsequence && condition.find("nccl") != std::string_view::npos)
+      return true;
+  }
+  return false;
+}
+
 void check_distributed(const PythonContext& context, Node call, Reporter& reporter) {
   const Node ids = syntax::keyword(call, "device_ids");
   // A name may hold None already.
-  if (!ids.is_any(Kind::kList, Kind::kTuple) || !ids.first_child()) return;
+  if (!ids.is_any(Kind::kList, Kind::kTuple) || !ids.first_child() || is_nccl_branch(call)) return;
   if (ids.first_child().is_any(Kind::kNone, Kind::kListSplat)) return;
   reporter
       .report(whole_of(call, ids),
