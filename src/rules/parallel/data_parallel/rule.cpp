@@ -130,6 +130,16 @@ bool loads_into_wrapper(const Model& model, Node call, Node target) {
   return false;
 }
 
+// How far the file indents: what the statement's block has more than the line above it.
+std::string indentation_step(Node statement) {
+  const std::string_view inner = indentation_of(statement);
+  const Node owner = statement.parent().parent();
+  const std::string_view outer = owner ? indentation_of(owner) : std::string_view{};
+  if (owner && inner.size() > outer.size() && inner.starts_with(outer))
+    return std::string(inner.substr(outer.size()));
+  return inner.find('\t') == std::string_view::npos ? "    " : "\t";
+}
+
 Fix make_fix(const PythonContext& context, Node call) {
   Fix fix;
   fix.title =
@@ -147,7 +157,7 @@ Fix make_fix(const PythonContext& context, Node call) {
   const std::string_view newline = newline_of(call);
   const std::string_view indent = indentation_of(wrapping.statement);
   const std::string_view target = wrapping.target.text();
-  const std::string step = indent.find('\t') == std::string_view::npos ? "    " : "\t";
+  const std::string step = indentation_step(wrapping.statement);
   std::string text;
   if (wrapping.inner.text() != target) {
     text += fmt::format("{} = {}{}{}", target, wrapping.inner.text(), newline, indent);
