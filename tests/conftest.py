@@ -1,0 +1,47 @@
+"""What every test that drives the program shares."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TORCHPORT = Path(sys.executable).parent / "torchport"
+
+
+class Torchport:
+    """Runs the installed program in one folder, with a cache of its own."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self.program = TORCHPORT
+        self.env = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "FORCE_COLOR", "VIRTUAL_ENV")}
+        self.env["TORCHPORT_CACHE_DIR"] = str(folder.parent / "cache")
+
+    def __call__(self, *words: object, env: dict | None = None, **options) -> subprocess.CompletedProcess:
+        return subprocess.run(
+            [TORCHPORT, *map(str, words)],
+            cwd=self.folder,
+            env=self.env | (env or {}),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=60,
+            check=False,
+            **{"text": True, **options},
+        )
+
+    def write(self, name: str, content: str | bytes) -> Path:
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+
+@pytest.fixture
+def torchport(tmp_path: Path) -> Torchport:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    return Torchport(folder)
