@@ -102,7 +102,7 @@ void check(const PythonContext& context, Node statement, Reporter& reporter) {
   if (!receiver || call.next_sibling()) return;
   const std::string_view method = method_name(call);
   if ((method != "to" && method != "cuda" && method != "cpu") || !is_move(model, call) ||
-      !is_tensor(model, receiver))
+      !is_assignable(receiver) || !is_tensor(model, receiver))
     return;
   Finding& finding =
       reporter.report(base::Span{receiver.end() + 1, call.end()},
@@ -110,7 +110,7 @@ void check(const PythonContext& context, Node statement, Reporter& reporter) {
                                   "is, and meets the others with \"Expected all tensors to be "
                                   "on the same device\".",
                                   method, receiver.text()));
-  if (!is_assignable(receiver)) return;
+  if (statement.end() != call.end()) return;  // `x.to(device),` is a tuple
   Fix fix;
   fix.applicability = Applicability::kUnsafe;
   fix.title = fmt::format("keep the result: {} = ...", receiver.text());

@@ -41,18 +41,25 @@ Value value_of(const Model& model, Node value) {
   return model.value(value);
 }
 
-// torch.tensor(0.5): a tensor without dimensions on the CPU goes with any other.
+// torch.tensor(0.5), torch.sqrt(torch.tensor(dim)): a tensor without dimensions on the CPU goes
+// with any other.
 bool is_scalar(const Model& model, Node value) {
-  const Node made = value_of(model, value).origin;
-  const std::string& name = model.called(made);
-  const Node first = syntax::positional(made, 0);
-  if (name == "torch.tensor" || name == "torch.as_tensor" || name == "torch.scalar_tensor") {
-    return !first.is_any(Kind::kList, Kind::kTuple, Kind::kListComprehension) &&
-           !model.value(first).is(Type::kContainer) && !model.value(first).is(Type::kNumpy) &&
-           !model.value(first).is(Type::kTensor);
+  Node made = value_of(model, value).origin;
+  for (int depth = 0; depth < 4 && made.is(Kind::kCall); ++depth) {
+    const std::string& name = model.called(made);
+    const Node first = syntax::positional(made, 0);
+    const Value given = model.value(first);
+    if (name == "torch.tensor" || name == "torch.as_tensor" || name == "torch.scalar_tensor") {
+      return !first.is_any(Kind::kList, Kind::kTuple, Kind::kListComprehension) &&
+             !given.is(Type::kContainer) && !given.is(Type::kNumpy) && !given.is(Type::kTensor);
+    }
+    if (flow::is_factory(name))
+      return first.is_any(Kind::kTuple, Kind::kList) && !first.first_child();
+    if (!name.starts_with("torch.") || !given.is(Type::kTensor) || given.origin == made)
+      return false;
+    made = given.origin;
   }
-  return (first.is_any(Kind::kTuple, Kind::kList)) && !first.first_child() &&
-         name != "torch.Tensor";
+  return false;
 }
 
 bool is_init(Node function) {
@@ -60,7 +67,7 @@ bool is_init(Node function) {
 }
 
 // Read as an index, as numbers, or moved where it is read: these do not mind where it is.
-bool minds_place(const Model& model, Node read) {
+bool minds_place(const Model& model, Node read, bool hard_coded) {
   for (Node node = read; node; node = node.parent()) {
     const Node parent = node.parent();
     if (parent.is(Kind::kSubscript) && node.field() == Field::kSubscriptPart) return false;
@@ -68,22 +75,31 @@ bool minds_place(const Model& model, Node read) {
     if (parent.is(Kind::kSlice)) continue;
     if (!parent.is(Kind::kAttribute) || node.field() != Field::kObject) break;
     const std::string_view name = parent.child(Field::kAttributeName).text();
-    static constexpr std::array<std::string_view, 16> kHarmless{
-        "to",  "type_as", "cpu",    "tolist", "item", "numpy", "shape", "size",
-        "dim", "numel",   "device", "dtype",  "ndim", "copy_", "new",   "is_cuda"};
+    static constexpr std::array<std::string_view, 20> kHarmless{
+        "to",   "type_as", "cpu",      "tolist",  "item",    "numpy", "shape",
+        "size", "dim",     "numel",    "device",  "dtype",   "ndim",  "copy_",
+        "new",  "is_cuda", "uniform_", "normal_", "random_", "zero_"};
+    if (hard_coded && (name == "to" || name == "type_as" || name == "cuda")) return true;
     if (name == "to" && !is_move(model, parent.parent())) break;
     if (std::find(kHarmless.begin(), kHarmless.end(), name) != kHarmless.end()) return false;
     if (!parent.parent().is(Kind::kCall)) break;
     node = parent;
   }
-  return !read.parent().is_any(Kind::kComparison) ||
-         read.parent().text().find("None") == std::string_view::npos;
+  // `if self.rates[i] > 0.5:`, `if self.x is None:` look at it, and no tensor comes out of that.
+  for (Node node = read; node && !node.is(Kind::kBlock); node = node.parent()) {
+    if (node.is(Kind::kComparison) && node.text().find("None") != std::string_view::npos)
+      return false;
+    if (node.field() == Field::kCondition)
+      return !node.is_any(Kind::kComparison, Kind::kBooleanOperator, Kind::kNotOperator);
+  }
+  return true;
 }
 
-bool is_used(const Model& model, const flow::ClassFacts& facts, std::string_view name) {
+bool is_used(const Model& model, const flow::ClassFacts& facts, std::string_view name,
+             bool hard_coded) {
   const auto reads = reads_of_attribute(model, facts, name);
   return std::any_of(reads.begin(), reads.end(), [&](Node read) {
-    return !is_init(syntax::function_of(read)) && minds_place(model, read);
+    return !is_init(syntax::function_of(read)) && minds_place(model, read, hard_coded);
   });
 }
 
@@ -97,9 +113,7 @@ bool is_taken_care_of(const Model& model, const flow::ClassFacts& facts, std::st
       if (!is_init(attribute.function) && value.place == Place::kFollows) return true;
       continue;
     }
-    if (attribute.value.is(Kind::kCall) && is_move(model, attribute.value)) return true;
-    if (is_init(attribute.function))
-      return true;  // a tensor in one branch, something else in another
+    return true;  // something else in another branch, or made anew where it is needed
   }
   for (std::uint32_t i = facts.node.index(); i < facts.node.subtree_end(); ++i) {
     const Node call = model.tree().at(i);
@@ -185,8 +199,8 @@ void check(const PythonContext& context, Node node, Reporter& reporter) {
       if (!is_init(attribute.function) || !value.is(Type::kTensor)) continue;
       if (value.place != Place::kCpu && value.place != Place::kCuda) continue;
       if (value.text.ends_with("Parameter") || is_scalar(model, attribute.value)) continue;
-      if (!checked &&
-          (is_taken_care_of(model, *facts, name, *all) || !is_used(model, *facts, name)))
+      if (!checked && (is_taken_care_of(model, *facts, name, *all) ||
+                       !is_used(model, *facts, name, value.place == Place::kCuda)))
         break;
       checked = true;
       Finding& finding = reporter.report(
