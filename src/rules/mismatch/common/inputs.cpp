@@ -29,8 +29,8 @@ bool feeds_from_cpu(const Model& model, Node function, const flow::ClassFacts* f
       name == "__getitem__" || name == "__iter__")
     return true;
   for (const std::string& base : facts != nullptr ? facts->bases : std::vector<std::string>{}) {
-    if (base.ends_with("Dataset") || base.ends_with("Sampler") || base.ends_with("DataLoader") ||
-        base.ends_with("Function"))
+    if (base.ends_with("Dataset") || base.ends_with("Transform") || base.ends_with("Sampler") ||
+        base.ends_with("DataLoader") || base.ends_with("Function"))
       return true;
   }
   return !model.imports_torch();

@@ -26,6 +26,8 @@ class TensorInputs {
   // Whether an input, or what was computed from one, is in the expression as a
   // tensor: `x`, `self.conv(x)[0]`; not `x.size(0)`, `len(x)`, `x.device`.
   [[nodiscard]] bool feed(const Model& model, Node expression) const;
+  // Whether the name is an input or of what was computed from one.
+  [[nodiscard]] bool knows(std::string_view name) const { return derived_.contains(name); }
   // Whether the identifier is one of them, as it came in.
   [[nodiscard]] bool is_input(const Model& model, Node identifier) const;
   // The expression for their device at a call inside: a device in scope, else

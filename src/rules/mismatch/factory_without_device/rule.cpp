@@ -69,7 +69,7 @@ bool holds_numbers_only(const Model& model, Node call) {
            first.text().find(".size(") != std::string_view::npos;
   }
   if (first.is_any(Kind::kTuple, Kind::kList) && !first.first_child()) return true;
-  return first.is(Kind::kInteger) && first.text() == "0";
+  return first.text() == "0" || first.text() == "[0]" || first.text() == "(0,)";
 }
 
 // Methods and functions that make Python numbers or NumPy arrays, or copy across devices.
@@ -152,7 +152,7 @@ bool Uses::meets_in_call(Node call, Node part) const {
   const Node object = object_of(call);
   const bool method = object && name.empty() && object.text() != model_.self_name(call);
   if (!method && !name.starts_with("torch.")) return false;
-  if (method && !object.holds(part) && inputs_.feed(model_, object)) return true;
+  if (method && !object.holds(part)) return inputs_.feed(model_, object);
   for (const syntax::Argument& argument : syntax::arguments(call)) {
     if (!argument.value.holds(part) && inputs_.feed(model_, argument.value)) return true;
     // torch.cat([x, part])
@@ -222,6 +222,28 @@ bool stands_beside_input(const Model& model, Node call, const TensorInputs& inpu
   return other.is(Kind::kIdentifier) && inputs.is_input(model, other);
 }
 
+// `if isinstance(x, np.ndarray): x = torch.from_numpy(x)`: the input itself, in another form.
+bool converts_input(const Model& model, Node call, const TensorInputs& inputs) {
+  const std::string& name = model.called(call);
+  if (name != "torch.from_numpy" && !is_legacy_constructor(name)) return false;
+  const Node first = syntax::positional(call, 0);
+  for (std::uint32_t i = first.index(); first && i < first.subtree_end(); ++i) {
+    const Node node = model.tree().at(i);
+    if (node.is(Kind::kIdentifier) && !node.parent().is(Kind::kAttribute) &&
+        inputs.knows(node.text()))
+      return true;
+  }
+  return false;
+}
+
+// Lengths and counts stay on the CPU for packing and for loops.
+bool holds_lengths(Node call) {
+  for (const Node target : names_made_of(call)) {
+    if (target.text().find("len") != std::string_view::npos) return true;
+  }
+  return false;
+}
+
 Fix make_fix(const PythonContext& context, Node call, const TensorInputs& inputs) {
   Fix fix;
   std::string device = inputs.device_for(context, call);
@@ -244,13 +266,13 @@ Fix make_fix(const PythonContext& context, Node call, const TensorInputs& inputs
 
 void check(const PythonContext& context, Node call, Reporter& reporter) {
   const Model& model = context.model;
-  if (context.is_test() || !makes_cpu_tensor(model, call) || holds_numbers_only(model, call))
+  if (context.is_test() || !makes_cpu_tensor(model, call) || holds_numbers_only(model, call) ||
+      holds_lengths(call))
     return;
   const Node function = syntax::function_of(call);
   const TensorInputs inputs = TensorInputs::of(model, function);
   if (!inputs || Uses(model, inputs).of(call) != Use::kMeets) return;
-  if (model.called(call) == "torch.from_numpy" && inputs.feed(model, syntax::positional(call, 0)))
-    return;  // an input itself
+  if (converts_input(model, call, inputs)) return;
   reporter
       .report(syntax::callee(call),
               fmt::format("This makes the tensor on the CPU; with `{}` on another device it raises "
