@@ -90,6 +90,22 @@ Fix make_fix(const PythonContext& context, Node call, std::string_view name) {
   return fix;
 }
 
+// The count is for CUDA by its own words: NUM_CUDA_DEVICES, "CUDA devices: %d", the argument of
+// another call of torch.cuda.
+bool is_meant_for_cuda(const Model& model, Node call) {
+  Node top = call;
+  while (!top.parent().is_any(Kind::kBlock, Kind::kModule, Kind::kExpressionStatement) &&
+         !top.parent().is_any(Kind::kFor, Kind::kIf, Kind::kWith, Kind::kFunction, Kind::kClass)) {
+    top = top.parent();
+    if (top.is(Kind::kCall) && !cuda_function(model, top).empty()) return true;
+  }
+  std::string text = base::lower(top.text());
+  for (auto at = text.find("cuda."); at != std::string::npos; at = text.find("cuda.", at)) {
+    text.erase(at, 5);
+  }
+  return text.find("cuda") != std::string::npos;
+}
+
 void check(const PythonContext& context, Node call, Reporter& reporter) {
   const std::string_view name = cuda_function(context.model, call);
   if (name.empty()) return;
@@ -97,6 +113,7 @@ void check(const PythonContext& context, Node call, Reporter& reporter) {
   if (!counts && name != "empty_cache" && !is_seed(name) && !is_statistic(name)) return;
   // `if torch.cuda.device_count() > 1:` is a guard.
   if (is_tested(call) || is_prepared(context, call)) return;
+  if (counts && is_meant_for_cuda(context.model, call)) return;
   reporter.report(call, message_for(name)).fix.push_back(make_fix(context, call, name));
 }
 
