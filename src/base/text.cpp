@@ -5,22 +5,39 @@
 
 namespace torchport::base {
 
+namespace {
+
+constexpr std::uint32_t kBlock = 1024;
+
+bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U; }
+
+}  // namespace
+
 LineIndex::LineIndex(std::string_view text) : text_(text) {
   starts_.push_back(0);
+  std::uint32_t seen = 0;
   for (std::uint32_t i = 0; i < text.size(); ++i) {
+    if (i % kBlock == 0) continuations_.push_back(seen);
     const char c = text[i];
+    if (is_continuation(c)) ++seen;
     if (c == '\n' || (c == '\r' && (i + 1 == text.size() || text[i + 1] != '\n'))) starts_.push_back(i + 1);
   }
+  continuations_.push_back(seen);
+}
+
+std::uint32_t LineIndex::continuations(std::uint32_t offset) const {
+  offset = std::min(offset, static_cast<std::uint32_t>(text_.size()));
+  std::uint32_t count = continuations_[offset / kBlock];
+  for (std::uint32_t i = offset / kBlock * kBlock; i < offset; ++i) count += is_continuation(text_[i]) ? 1 : 0;
+  return count;
 }
 
 LineColumn LineIndex::at(std::uint32_t offset) const {
+  offset = std::min(offset, static_cast<std::uint32_t>(text_.size()));
   const auto after = std::upper_bound(starts_.begin(), starts_.end(), offset);
   const auto line = static_cast<std::uint32_t>(after - starts_.begin());
-  std::uint32_t column = 1;
-  for (std::uint32_t i = starts_[line - 1]; i < offset && i < text_.size(); ++i) {
-    if ((static_cast<unsigned char>(text_[i]) & 0xC0U) != 0x80U) ++column;
-  }
-  return {line, column};
+  const std::uint32_t start = starts_[line - 1];
+  return {line, offset - start - (continuations(offset) - continuations(start)) + 1};
 }
 
 std::uint32_t LineIndex::line_start(std::uint32_t line) const {

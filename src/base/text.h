@@ -38,8 +38,12 @@ class LineIndex {
   [[nodiscard]] std::string_view text() const { return text_; }
 
  private:
+  // Continuation bytes of UTF-8 before `offset`.
+  [[nodiscard]] std::uint32_t continuations(std::uint32_t offset) const;
+
   std::string_view text_;
   std::vector<std::uint32_t> starts_;
+  std::vector<std::uint32_t> continuations_;  // before each block of kBlock bytes: columns in long lines stay cheap
 };
 
 [[nodiscard]] std::string_view trim(std::string_view text);

@@ -1,6 +1,7 @@
 #include "edit/apply.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 
 namespace torchport::edit {
@@ -22,12 +23,25 @@ Chosen choose(const std::vector<const Fix*>& fixes) {
   };
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return first_offset(a) < first_offset(b); });
   Chosen chosen;
+  // Accepted edits by start: only neighbours can overlap, since accepted ones do not.
+  std::multimap<std::uint32_t, const Edit*> accepted;
+  const auto clashes = [&](const Edit& edit) {
+    auto next = accepted.lower_bound(edit.span.start);
+    for (auto it = next; it != accepted.end() && it->first <= edit.span.end; ++it) {
+      if (overlap(edit, *it->second)) return true;
+    }
+    // A longer edit may reach over from the left, behind insertions at its end.
+    for (int back = 0; back < 4 && next != accepted.begin(); ++back) {
+      if (overlap(edit, *(--next)->second)) return true;
+    }
+    return false;
+  };
   for (const std::size_t i : order) {
-    const bool clashes = std::any_of(fixes[i]->edits.begin(), fixes[i]->edits.end(), [&](const Edit& edit) {
-      return std::any_of(chosen.edits.begin(), chosen.edits.end(), [&](const Edit& other) { return overlap(edit, other); });
-    });
-    if (clashes || fixes[i]->edits.empty()) continue;
-    chosen.edits.insert(chosen.edits.end(), fixes[i]->edits.begin(), fixes[i]->edits.end());
+    if (fixes[i]->edits.empty() || std::any_of(fixes[i]->edits.begin(), fixes[i]->edits.end(), clashes)) continue;
+    for (const Edit& edit : fixes[i]->edits) {
+      accepted.emplace(edit.span.start, &edit);
+      chosen.edits.push_back(edit);
+    }
     chosen.used.push_back(i);
   }
   std::sort(chosen.used.begin(), chosen.used.end());

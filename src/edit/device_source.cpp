@@ -59,13 +59,23 @@ DeviceSource::DeviceSource(const flow::Model& model, const Settings& settings) :
   }
 }
 
+const std::vector<const Binding*>& DeviceSource::device_bindings(Node scope) const {
+  const auto [entry, fresh] = device_bindings_.try_emplace(scope.index());
+  if (fresh) {
+    for (const Binding* binding : model_.scopes().of_scope(scope)) {
+      if (is_device_name(binding->name)) entry->second.push_back(binding);
+    }
+  }
+  return entry->second;
+}
+
 DeviceRef DeviceSource::local(Node node) const {
   const auto& scopes = model_.scopes();
   for (Node scope = scopes.scope_node(node);; scope = scopes.scope_node(scope)) {
     const bool own = scope == scopes.scope_node(node);
     if (!scope.is(Kind::kClass)) {
-      for (const Binding* binding : scopes.of_scope(scope)) {
-        if (!is_device_name(binding->name) || binding->unpacked) continue;
+      for (const Binding* binding : device_bindings(scope)) {
+        if (binding->unpacked) continue;
         if (binding->kind != BindingKind::kAssign && binding->kind != BindingKind::kParameter && binding->kind != BindingKind::kImport) continue;
         // At module level a function may use what is defined further down; elsewhere the definition comes first.
         const bool before = binding->target.end() <= syntax::statement_of(node).start() &&

@@ -49,6 +49,7 @@ class DeviceSource {
   [[nodiscard]] DeviceRef of_tensor_parameter(syntax::Node node) const;
   [[nodiscard]] DeviceRef of_arguments(syntax::Node node) const;
   [[nodiscard]] DeviceRef of_helper(syntax::Node node) const;
+  [[nodiscard]] const std::vector<const flow::Binding*>& device_bindings(syntax::Node scope) const;
   [[nodiscard]] std::string definition() const;
   [[nodiscard]] bool has_import(std::string_view statement) const;
 
@@ -58,6 +59,7 @@ class DeviceSource {
   bool torch_imported_ = false;
   std::string variable_;
   bool variable_defined_ = false;
+  mutable std::unordered_map<std::uint32_t, std::vector<const flow::Binding*>> device_bindings_;  // by scope
   std::unordered_map<std::string_view, std::uint32_t> device_attributes_;  // "args.device" -> first offset
 };
 

@@ -183,18 +183,27 @@ CudaKnowledge from_parent(const Model& model, Node parent, Node from) {
 
 // What earlier statements of the same block imply by leaving it otherwise.
 CudaKnowledge from_earlier(const Model& model, Node statement) {
-  for (Node earlier = statement.parent().first_child(); earlier && earlier != statement; earlier = earlier.next_sibling()) {
-    if (earlier.is(Kind::kAssert)) {
-      if (auto word = implied_by(model, earlier.first_child(), true)) return word;
-    } else if (earlier.is(Kind::kIf) && !earlier.child(Field::kAlternative) &&
-               always_leaves(model, earlier.child(Field::kConsequence))) {
-      if (auto word = implied_by(model, earlier.child(Field::kCondition), false)) return word;
-    }
+  for (const Node earlier : model.early_exits(statement.parent())) {
+    if (earlier.start() >= statement.start()) break;
+    const bool asserts = earlier.is(Kind::kAssert);
+    if (auto word = implied_by(model, asserts ? earlier.first_child() : earlier.child(Field::kCondition), asserts)) return word;
   }
   return {};
 }
 
 }  // namespace
+
+const std::vector<Node>& Model::early_exits(Node block) const {
+  const auto [entry, fresh] = early_exits_.try_emplace(block.index());
+  if (!fresh) return entry->second;
+  std::vector<Node> exits;
+  for (Node statement = block.first_child(); statement; statement = statement.next_sibling()) {
+    const bool leaves = statement.is(Kind::kIf) && !statement.child(Field::kAlternative) &&
+                        always_leaves(*this, statement.child(Field::kConsequence));
+    if (leaves || statement.is(Kind::kAssert)) exits.push_back(statement);
+  }
+  return early_exits_[block.index()] = std::move(exits);
+}
 
 bool always_leaves(const Model& model, Node block) {
   Node last;

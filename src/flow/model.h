@@ -101,6 +101,10 @@ class Model {
   // `self` of the method around a node ("" outside of methods).
   [[nodiscard]] std::string_view self_name(Node node) const;
 
+  // The statements of a block after which it goes on only if a condition held:
+  // `assert c`, and `if c:` without `else` whose body always leaves.
+  [[nodiscard]] const std::vector<Node>& early_exits(Node block) const;
+
   // Whether the file imports torch (or anything of it) at all.
   [[nodiscard]] bool imports_torch() const { return imports_torch_; }
   [[nodiscard]] bool imports(std::string_view module) const;
@@ -124,6 +128,7 @@ class Model {
   std::vector<std::string> imported_;
   mutable std::unordered_map<std::uint32_t, std::string> qualified_;
   mutable std::unordered_map<std::uint32_t, Value> values_;
+  mutable std::unordered_map<std::uint32_t, std::vector<Node>> early_exits_;
 };
 
 // --- Vocabulary of torch ---------------------------------------------------

@@ -56,8 +56,10 @@ Node Scopes::scope_node(Node at) const {
 }
 
 void Scopes::bind(Node scope, Binding binding) {
-  by_scope_[scope.index()][binding.name].push_back(static_cast<std::uint32_t>(bindings_.size()));
-  bindings_.push_back(std::move(binding));
+  const Binding& kept = bindings_.emplace_back(std::move(binding));
+  Scope& names = scopes_[scope.index()];
+  names.in_order.push_back(&kept);
+  names.by_name[kept.name].push_back(&kept);
 }
 
 void Scopes::bind_target(Node target, Node value, BindingKind kind, bool unpacked) {
@@ -183,11 +185,11 @@ void Scopes::visit(Node node) {
   }
 }
 
-const std::vector<std::uint32_t>* Scopes::find(Node scope, std::string_view name) const {
-  const auto names = by_scope_.find(scope.index());
-  if (names == by_scope_.end()) return nullptr;
-  const auto found = names->second.find(name);
-  return found == names->second.end() ? nullptr : &found->second;
+const Scopes::List* Scopes::find(Node scope, std::string_view name) const {
+  const auto names = scopes_.find(scope.index());
+  if (names == scopes_.end()) return nullptr;
+  const auto found = names->second.by_name.find(name);
+  return found == names->second.by_name.end() ? nullptr : &found->second;
 }
 
 Node Scopes::owner(std::string_view name, Node at) const {
@@ -205,22 +207,22 @@ Node Scopes::owner(std::string_view name, Node at) const {
 }
 
 std::vector<const Binding*> Scopes::all(std::string_view name, Node at) const {
-  std::vector<const Binding*> result;
   const Node scope = owner(name, at);
-  if (!scope) return result;
-  if (const auto* ids = find(scope, name)) {
-    for (const std::uint32_t id : *ids) result.push_back(&bindings_[id]);
-  }
-  return result;
+  const List* list = scope ? find(scope, name) : nullptr;
+  return list == nullptr ? List{} : *list;
 }
 
 std::vector<const Binding*> Scopes::reaching(std::string_view name, Node at) const {
-  std::vector<const Binding*> candidates = all(name, at);
   const Node scope = owner(name, at);
-  if (candidates.size() < 2 || scope_node(at) != scope) return candidates;
-  std::vector<const Binding*> result;
-  for (auto it = candidates.rbegin(); it != candidates.rend(); ++it) {
-    const Binding& binding = **it;
+  const List* list = scope ? find(scope, name) : nullptr;
+  if (list == nullptr) return {};
+  if (list->size() < 2 || scope_node(at) != scope) return *list;
+  List result;
+  // From the last one before `at` backwards: in a long file most bindings are never looked at.
+  auto later = std::upper_bound(list->begin(), list->end(), at.start(),
+                                [](std::uint32_t offset, const Binding* binding) { return offset <= binding->target.start(); });
+  while (later != list->begin()) {
+    const Binding& binding = **--later;
     // `x = x.cuda()`: the x on the right is the earlier one.
     if (binding.target.start() >= at.start()) continue;
     if (binding.kind == BindingKind::kAssign && binding.value.holds(at)) continue;
@@ -228,31 +230,22 @@ std::vector<const Binding*> Scopes::reaching(std::string_view name, Node at) con
     const Node block = syntax::statement_of(binding.target).parent();
     if (!block || block.holds(at) || binding.kind == BindingKind::kParameter) break;
   }
-  return result.empty() ? candidates : result;
+  return result.empty() ? *list : result;
 }
 
 std::vector<const Binding*> Scopes::module_level(std::string_view name) const {
-  std::vector<const Binding*> result;
-  if (const auto* ids = find(tree_.root(), name)) {
-    for (const std::uint32_t id : *ids) result.push_back(&bindings_[id]);
-  }
-  return result;
+  const List* list = find(tree_.root(), name);
+  return list == nullptr ? List{} : *list;
 }
 
 bool Scopes::is_bound_anywhere(std::string_view name) const {
-  return std::any_of(by_scope_.begin(), by_scope_.end(), [&](const auto& scope) { return scope.second.contains(name); });
+  return std::any_of(scopes_.begin(), scopes_.end(), [&](const auto& scope) { return scope.second.by_name.contains(name); });
 }
 
-std::vector<const Binding*> Scopes::of_scope(Node scope) const {
-  std::vector<std::uint32_t> ids;
-  if (const auto names = by_scope_.find(scope.index()); names != by_scope_.end()) {
-    for (const auto& [name, list] : names->second) ids.insert(ids.end(), list.begin(), list.end());
-  }
-  std::sort(ids.begin(), ids.end());
-  std::vector<const Binding*> result;
-  result.reserve(ids.size());
-  for (const std::uint32_t id : ids) result.push_back(&bindings_[id]);
-  return result;
+const std::vector<const Binding*>& Scopes::of_scope(Node scope) const {
+  static const List kNone;
+  const auto names = scopes_.find(scope.index());
+  return names == scopes_.end() ? kNone : names->second.in_order;
 }
 
 }  // namespace torchport::flow

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -61,12 +62,16 @@ class Scopes {
   // The scope's node (function, class, lambda, comprehension or module) of a node.
   [[nodiscard]] Node scope_node(Node at) const;
   // Bindings of exactly this scope, in source order.
-  [[nodiscard]] std::vector<const Binding*> of_scope(Node scope) const;
+  [[nodiscard]] const std::vector<const Binding*>& of_scope(Node scope) const;
   // Modules imported with `*`.
   [[nodiscard]] const std::vector<std::string>& wildcards() const { return wildcards_; }
 
  private:
-  using Names = std::unordered_map<std::string_view, std::vector<std::uint32_t>>;
+  using List = std::vector<const Binding*>;
+  struct Scope {
+    List in_order;
+    std::unordered_map<std::string_view, List> by_name;  // each in source order
+  };
 
   void bind(Node scope, Binding binding);
   void bind_target(Node target, Node value, BindingKind kind, bool unpacked);
@@ -75,11 +80,11 @@ class Scopes {
   void bind_parameters(Node parameters);
   void visit(Node node);
   [[nodiscard]] Node owner(std::string_view name, Node at) const;
-  [[nodiscard]] const std::vector<std::uint32_t>* find(Node scope, std::string_view name) const;
+  [[nodiscard]] const List* find(Node scope, std::string_view name) const;
 
   const Tree& tree_;
-  std::vector<Binding> bindings_;
-  std::unordered_map<std::uint32_t, Names> by_scope_;            // scope node index -> names
+  std::deque<Binding> bindings_;                                 // addresses stay
+  std::unordered_map<std::uint32_t, Scope> scopes_;              // by the scope node's index
   std::unordered_map<std::uint32_t, std::vector<std::string_view>> globals_;
   std::vector<std::string> wildcards_;
 };

@@ -1,6 +1,7 @@
 #include "project/check.h"
 
 #include <algorithm>
+#include <chrono>
 #include <exception>
 #include <fmt/format.h>
 #include <thread>
@@ -15,6 +16,9 @@ namespace {
 
 using base::ErrorCode;
 
+// For parsing and rules together; parsing has its own, smaller one.
+constexpr std::chrono::milliseconds kFileBudget{1800};
+
 struct FileResult {
   FileFindings findings;
   std::uint64_t bytes = 0;
@@ -24,6 +28,7 @@ struct FileResult {
 
 FileFindings check_python(const std::string& path, std::string source, const CheckOptions& options) {
   FileFindings result;
+  rules::Deadline deadline{std::chrono::steady_clock::now() + kFileBudget};
   auto tree = syntax::Tree::parse(std::move(source));
   if (!tree) {
     base::Error error = tree.error();
@@ -38,8 +43,11 @@ FileFindings check_python(const std::string& path, std::string source, const Che
   }
   const rules::Model model(*tree);
   const edit::DeviceSource devices(model, options.settings);
-  for (const auto& finding : rules::examine_python({path, model, devices, options.settings}, options.selection)) {
+  for (const auto& finding : rules::examine_python({path, model, devices, options.settings}, options.selection, &deadline)) {
     result.diagnostics.push_back(make_diagnostic(finding, path, lines));
+  }
+  if (deadline.passed) {
+    result.problems.push_back({ErrorCode::kBudget, fmt::format("skipped the rest: not finished within {} ms", kFileBudget.count()), path, 0});
   }
   return result;
 }

@@ -49,7 +49,7 @@ void finish(std::vector<Finding>& findings, const Silence& silence, const base::
 
 }  // namespace
 
-std::vector<Finding> examine_python(const PythonContext& context, const Selection& selection) {
+std::vector<Finding> examine_python(const PythonContext& context, const Selection& selection, Deadline* deadline) {
   std::array<std::vector<const Rule*>, static_cast<std::size_t>(Kind::kCount)> by_kind;
   const auto enrol = [&](const Rule& rule) {
     for (const Kind kind : rule.kinds) by_kind[static_cast<std::size_t>(kind)].push_back(&rule);
@@ -63,6 +63,10 @@ std::vector<Finding> examine_python(const PythonContext& context, const Selectio
   const syntax::Tree& tree = context.model.tree();
   for (std::uint32_t i = 0; i < tree.size(); ++i) {
     const Node node = tree.at(i);
+    if (deadline != nullptr && (i & 0x7FU) == 0 && std::chrono::steady_clock::now() > deadline->at) {
+      deadline->passed = true;
+      break;
+    }
     for (const Rule* rule : by_kind[static_cast<std::size_t>(node.kind())]) {
       Reporter reporter(rule->info, findings);
       rule->python(context, node, reporter);

@@ -1,6 +1,7 @@
 // One file through a set of rules.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <vector>
 
@@ -13,7 +14,13 @@ using Selection = std::vector<const Rule*>;
 
 // Findings of a parsed Python file, ordered by position, then code. Lines with
 // `# torchport: ignore` or `# torchport: ignore[CODE, ...]` are silent.
-[[nodiscard]] std::vector<Finding> examine_python(const PythonContext& context, const Selection& selection);
+// With a deadline, gives up when it passes and says so in `passed`: the findings
+// are then those of the part that was reached.
+struct Deadline {
+  std::chrono::steady_clock::time_point at;
+  bool passed = false;
+};
+[[nodiscard]] std::vector<Finding> examine_python(const PythonContext& context, const Selection& selection, Deadline* deadline = nullptr);
 
 // Findings of any other file.
 [[nodiscard]] std::vector<Finding> examine_text(const TextContext& context, const Selection& selection);

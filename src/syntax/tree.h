@@ -76,7 +76,7 @@ struct Argument {
 
 struct ParseLimits {
   std::uint64_t max_bytes = 32ULL << 20U;
-  std::uint32_t max_milliseconds = 1500;
+  std::uint32_t max_milliseconds = 1300;
   std::uint64_t max_parser_bytes = 320ULL << 20U;
 };
 
