@@ -35,6 +35,14 @@ bool one_of(const std::array<std::string_view, N>& words, std::string_view word)
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
+// torch.tensor(2.0) has no dimensions and goes with any other tensor.
+bool is_number(const Model& model, Node made) {
+  const Node first = syntax::positional(made, 0);
+  return model.called(made) == "torch.tensor" &&
+         !first.is_any(Kind::kList, Kind::kTuple, Kind::kListComprehension) &&
+         !model.value(first).is(Type::kContainer) && !model.value(first).is(Type::kNumpy);
+}
+
 bool is_moved_read(const Model& model, Node read) {
   const Node call = read.parent().parent();
   return read.parent().is(Kind::kAttribute) && call.is(Kind::kCall) && is_move(model, call);
@@ -87,7 +95,8 @@ void check(const PythonContext& context, Node call, Reporter& reporter) {
         criterion && argument.keyword.empty() && argument.whole == syntax::positional(call, 0);
     if (argument.keyword != "weight" && argument.keyword != "pos_weight" && !first) continue;
     const Value value = model.value(argument.value);
-    if (!value.is(Type::kTensor) || value.place != Place::kCpu) continue;
+    if (!value.is(Type::kTensor) || value.place != Place::kCpu || is_number(model, value.origin))
+      continue;
     if (criterion ? may_move_later(model, call)
                   : bool(TensorInputs::of(model, syntax::function_of(call))))
       continue;

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "flow/guards.h"
 #include "rules/edits.h"
 #include "rules/tensors.h"
 
@@ -56,6 +57,15 @@ bool runs_without_gradient(const Model& model, Node node) {
   return false;
 }
 
+bool has_no_parameters(std::string_view name) {
+  if (!name.starts_with("torch.nn.")) return false;
+  for (const std::string_view part : {"Pad", "Pool", "Upsample", "ReLU", "Sigmoid", "Softmax",
+                                      "Tanh", "Flatten", "Unfold", "Fold", "Loss", "Identity"}) {
+    if (name.find(part) != std::string_view::npos) return true;
+  }
+  return false;
+}
+
 class Tracer {
  public:
   explicit Tracer(const Model& model) : model_(model), moves_(moves_things(model)) {}
@@ -76,7 +86,9 @@ class Tracer {
 // Something that is called like a module: known to be one, or named as everybody names one.
 bool Tracer::is_model(Node function) const {
   const Value value = model_.value(function);
-  if (value.is(Type::kModule)) return true;
+  // Padding, pooling and the like have no parameters: what they return is where and what they were
+  // given.
+  if (value.is(Type::kModule)) return !has_no_parameters(value.text);
   if (!value.is(Type::kUnknown) || !model_.qualified(function).empty()) return false;
   if (function.is(Kind::kIdentifier) && model_.function_named(function.text(), function))
     return false;
@@ -136,6 +148,8 @@ Source Tracer::trace_call(Node call, int depth) const {
   const std::string& name = model_.called(call);
   if (name.empty()) {
     if (is_model(function)) return {true, moves_, !runs_without_gradient(model_, call)};
+    if (model_.value(function).is(Type::kModule))
+      return trace(syntax::positional(call, 0), depth + 1);
     if (function.is(Kind::kIdentifier)) {
       const Node local = model_.function_named(function.text(), function);
       return local ? trace_function(local, depth) : Source{};
@@ -205,6 +219,8 @@ void check(const PythonContext& context, Node call, Reporter& reporter) {
   else if (method_name(call) == "numpy" && name.empty() && syntax::arguments(call).empty())
     tensor = object_of(call);
   if (!tensor || !model.imports_torch() || model.imports("tensorflow")) return;
+  if (model.imports("pytorch_lightning") || model.imports("lightning"))
+    return;  // validation steps run under no_grad
   const Source source = Tracer(model).trace(tensor);
   if (!source.tensor || (!source.device && !source.gradient)) return;
   const std::string missing =
