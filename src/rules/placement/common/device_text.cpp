@@ -109,7 +109,6 @@ DeviceText scope_device(const PythonContext& context, Node node, bool as_device)
 
 bool is_cuda_territory(const PythonContext& context, Node node) {
   if (context.model.imports("tensorrt") || context.model.imports("pycuda")) return true;
-  if (context.model.imports("cupy")) return true;
   const std::string_view file = context.path.substr(context.path.rfind('/') + 1);
   if (base::lower(file).find("cuda") != std::string::npos) return true;
   for (Node up = node.parent(); up; up = up.parent()) {

@@ -97,7 +97,7 @@ Node tensor_asked(Node condition) {
 }
 
 // `if t.is_cuda: y = y.cuda()`: y goes where t is, but only when that is CUDA.
-void check_if(const PythonContext& context, Node statement, Reporter& reporter) {
+void check_if(Node statement, Reporter& reporter) {
   if (statement.child(Field::kAlternative)) return;
   const Node condition = statement.child(Field::kCondition);
   const Node tensor = tensor_asked(condition);
@@ -112,19 +112,23 @@ void check_if(const PythonContext& context, Node statement, Reporter& reporter) 
                              plain_assignment(body).child(Field::kLeft).text(), tensor.text()));
   Fix fix;
   fix.title = fmt::format("move it to `{}.device`, whatever that is", tensor.text());
-  if (stands_alone(statement) && syntax::arguments(call).empty() &&
+  // `.cuda(x.device.index)` says the same.
+  const std::string_view args = arguments_text(call);
+  const bool same = args.empty() || args == std::string(tensor.text()) + ".device.index" ||
+                    args == std::string(tensor.text()) + ".get_device()" ||
+                    args == std::string(tensor.text()) + ".device";
+  if (stands_alone(statement) && same &&
       body.text().find('\n') == std::string_view::npos) {
     const std::string head(body.text().substr(0, method_span(call).start - body.start()));
     fix.applicability = Applicability::kUnsafe;
     fix.edits = {replace(statement, fmt::format("{}.to({}.device)", head, tensor.text()))};
   }
-  (void)context;
   finding.fix.push_back(std::move(fix));
 }
 
 void check(const PythonContext& context, Node node, Reporter& reporter) {
   if (node.is(Kind::kComparison)) check_comparison(context, node, reporter);
-  if (node.is(Kind::kIf)) check_if(context, node, reporter);
+  if (node.is(Kind::kIf)) check_if(node, reporter);
 }
 
 const Registration kRegistered{{.info = kInfo,
