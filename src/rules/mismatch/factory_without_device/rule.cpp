@@ -195,7 +195,7 @@ Use Uses::of(Node expression, int depth) const {
       const std::string& name = model_.called(parent.parent());
       if (!name.starts_with("torch.") || name.find("nn.Parameter") != std::string::npos)
         return Use::kHarmless;
-    } else if (parent.is(Kind::kCall)) {
+    } else if (parent.is(Kind::kCall) && node.field() == Field::kFunctionPart) {
       if (meets_in_call(parent, node)) return Use::kMeets;  // zeros.scatter_(1, target, 1)
     } else if (parent.is_any(Kind::kBinaryOperator, Kind::kComparison)) {
       if (meets_in_operator(parent, node)) return Use::kMeets;

@@ -106,7 +106,8 @@ Source Tracer::trace_name(Node name, int depth) const {
   Source result;
   for (const flow::Binding* binding : model_.scopes().reaching(name.text(), name)) {
     if (binding->kind == flow::BindingKind::kAssign) {
-      Source source = trace(binding->value, depth + 1);
+      const Source source = trace(binding->value, depth + 1);
+      if (!source.tensor && !binding->value.is(Kind::kNone)) return {};  // an array on another path
       result = join(result, source);
     } else if (binding->kind == flow::BindingKind::kFor ||
                binding->kind == flow::BindingKind::kParameter) {
@@ -174,8 +175,16 @@ Source Tracer::trace_call(Node call, int depth) const {
     return flow::keeps_device(method) || method == "data_ptr" ? source : Source{};
   }
   const Value value = model_.value(call);
-  if (flow::is_factory(name) && value.is(Type::kTensor))
-    return {true, value.place == Place::kCuda || value.place == Place::kFollows, false};
+  if (flow::is_factory(name) && value.is(Type::kTensor)) {
+    // `device=device` of a parameter: what callers say, "cpu" perhaps.
+    bool given = false;
+    if (value.device.is(Kind::kIdentifier)) {
+      for (const flow::Binding* b : model_.scopes().reaching(value.device.text(), value.device))
+        given |= b->kind == flow::BindingKind::kParameter;
+    }
+    return {true, value.place == Place::kCuda || (value.place == Place::kFollows && !given), false};
+  }
+
   if (!name.starts_with("torch.") || name.starts_with("torch.utils") ||
       name.starts_with("torch.nn.utils"))
     return {};
@@ -221,6 +230,9 @@ void check(const PythonContext& context, Node call, Reporter& reporter) {
   if (!tensor || !model.imports_torch() || model.imports("tensorflow")) return;
   if (model.imports("pytorch_lightning") || model.imports("lightning"))
     return;  // validation steps run under no_grad
+  const std::string_view step = syntax::function_of(call).child(Field::kName).text();
+  if (step == "validation_step" || step == "test_step" || step == "predict_step")
+    return;  // likewise
   const Source source = Tracer(model).trace(tensor);
   if (!source.tensor || (!source.device && !source.gradient)) return;
   const std::string missing =
