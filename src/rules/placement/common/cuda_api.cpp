@@ -34,7 +34,28 @@ std::string indent_unit(Node statement) {
   return inner.size() > outer.size() ? std::string(inner.size() - outer.size(), ' ') : "    ";
 }
 
+bool counts_devices(const Model& model, Node iterable) {
+  for (std::uint32_t i = iterable.index(); i < iterable.subtree_end(); ++i) {
+    const Node call = model.tree().at(i);
+    if (call.is(Kind::kCall) && model.called(call) == "torch.cuda.device_count") return true;
+  }
+  return false;
+}
+
 }  // namespace
+
+bool in_device_loop(const Model& model, Node node) {
+  for (Node up = node.parent(); up && !up.is(Kind::kFunction); up = up.parent()) {
+    if (up.is(Kind::kFor) && counts_devices(model, up.child(Field::kRight))) return true;
+    if (!up.is_any(Kind::kListComprehension, Kind::kGenerator, Kind::kDictionaryComprehension)) {
+      continue;
+    }
+    for (const Node part : up.children()) {
+      if (part.is(Kind::kForIn) && counts_devices(model, part.child(Field::kRight))) return true;
+    }
+  }
+  return false;
+}
 
 std::string_view cuda_function(const Model& model, Node call) {
   std::string_view name = model.called(call);

@@ -18,6 +18,9 @@ namespace torchport::rules {
 // catches the failure, or in code that is CUDA's by its name.
 [[nodiscard]] bool is_prepared(const PythonContext& context, Node call);
 
+// Inside of `for i in range(torch.cuda.device_count())`: never reached without CUDA.
+[[nodiscard]] bool in_device_loop(const Model& model, Node node);
+
 // Whether the call is only looked at: compared, tested, asserted.
 [[nodiscard]] bool is_tested(Node call);
 

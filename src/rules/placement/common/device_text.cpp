@@ -114,7 +114,8 @@ bool is_cuda_territory(const PythonContext& context, Node node) {
   for (Node up = node.parent(); up; up = up.parent()) {
     if (!up.is_any(Kind::kFunction, Kind::kClass)) continue;
     const std::string name = base::lower(up.child(Field::kName).text());
-    if (up.is(Kind::kFunction) ? name == "cuda" : name.find("cuda") != std::string::npos) return true;
+    if (up.is(Kind::kFunction) ? name == "cuda" : name.find("cuda") != std::string::npos)
+      return true;
   }
   return false;
 }

@@ -1,14 +1,15 @@
 // TP105: functions of torch.cuda that raise where CUDA is not.
-#include <fmt/format.h>
+#include "rules/rule.h"
 
 #include <algorithm>
 #include <array>
+
+#include <fmt/format.h>
 
 #include "flow/literals.h"
 #include "rules/edits.h"
 #include "rules/placement/common/cuda_api.h"
 #include "rules/placement/common/device_text.h"
-#include "rules/rule.h"
 
 namespace torchport::rules {
 
@@ -23,15 +24,43 @@ constexpr RuleInfo kInfo{
 };
 
 // Every one was called on a CPU build of torch 2.13 and raised.
-constexpr auto kRaising = std::to_array<std::string_view>(
-    {"CUDAGraph", "Event", "ExternalStream", "Stream", "can_device_access_peer", "cudart",
-     "current_blas_handle", "current_device", "current_stream", "default_stream", "device",
-     "get_device_capability", "get_device_name", "get_device_properties", "get_rng_state", "init",
-     "initial_seed", "ipc_collect", "make_graphed_callables", "mem_get_info", "memory_snapshot",
-     "memory_summary", "nvtx.mark", "nvtx.range", "nvtx.range_pop", "nvtx.range_push",
-     "profiler.start", "profiler.stop", "profiler.profile", "reset_max_memory_allocated",
-     "reset_max_memory_cached", "reset_peak_memory_stats", "set_device",
-     "set_per_process_memory_fraction", "stream", "synchronize", "utilization"});
+constexpr auto kRaising = std::to_array<std::string_view>({"CUDAGraph",
+                                                           "Event",
+                                                           "ExternalStream",
+                                                           "Stream",
+                                                           "can_device_access_peer",
+                                                           "cudart",
+                                                           "current_blas_handle",
+                                                           "current_device",
+                                                           "current_stream",
+                                                           "default_stream",
+                                                           "device",
+                                                           "get_device_capability",
+                                                           "get_device_name",
+                                                           "get_device_properties",
+                                                           "get_rng_state",
+                                                           "init",
+                                                           "initial_seed",
+                                                           "ipc_collect",
+                                                           "make_graphed_callables",
+                                                           "mem_get_info",
+                                                           "memory_snapshot",
+                                                           "memory_summary",
+                                                           "nvtx.mark",
+                                                           "nvtx.range",
+                                                           "nvtx.range_pop",
+                                                           "nvtx.range_push",
+                                                           "profiler.start",
+                                                           "profiler.stop",
+                                                           "profiler.profile",
+                                                           "reset_max_memory_allocated",
+                                                           "reset_max_memory_cached",
+                                                           "reset_peak_memory_stats",
+                                                           "set_device",
+                                                           "set_per_process_memory_fraction",
+                                                           "stream",
+                                                           "synchronize",
+                                                           "utilization"});
 
 bool raises(const Model& model, Node call) {
   const std::string_view name = cuda_function(model, call);
@@ -70,8 +99,8 @@ Fix guard_fix(const PythonContext& context, Node call, Node statement) {
     fix.edits = guard_statements({statement}, fmt::format("{}.accelerator.is_available()", torch));
     fix.edits.push_back(
         replace(syntax::callee(call), fmt::format("{}.accelerator.synchronize", torch)));
-    fix.title = fmt::format("wait for whatever accelerator there is: `{}.accelerator.synchronize()`",
-                            torch);
+    fix.title = fmt::format(
+        "wait for whatever accelerator there is: `{}.accelerator.synchronize()`", torch);
     return fix;
   }
   // Neighbours of the same kind share one test.
@@ -118,7 +147,7 @@ Fix choice_fix(const PythonContext& context, Node call) {
 void check(const PythonContext& context, Node call, Reporter& reporter) {
   const Model& model = context.model;
   if (!raises(model, call) || is_prepared(context, call)) return;
-  if (is_part_of_literal(model, call)) return;
+  if (is_part_of_literal(model, call) || in_device_loop(model, call)) return;
   const std::string_view name = cuda_function(model, call);
   const std::string message =
       name == "stream"
@@ -134,11 +163,8 @@ void check(const PythonContext& context, Node call, Reporter& reporter) {
                                   : choice_fix(context, call));
 }
 
-const Registration kRegistered{{.info = kInfo,
-                                .kinds = {Kind::kCall},
-                                .python = &check,
-                                .file_kinds = {},
-                                .text = nullptr}};
+const Registration kRegistered{
+    {.info = kInfo, .kinds = {Kind::kCall}, .python = &check, .file_kinds = {}, .text = nullptr}};
 
 }  // namespace
 

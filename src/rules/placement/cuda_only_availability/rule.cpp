@@ -1,12 +1,13 @@
 // TP106: a device that is CUDA where there is CUDA, and else the CPU.
-#include <fmt/format.h>
+#include "rules/rule.h"
 
 #include <array>
+
+#include <fmt/format.h>
 
 #include "flow/literals.h"
 #include "rules/edits.h"
 #include "rules/placement/common/device_text.h"
-#include "rules/rule.h"
 #include "rules/statements.h"
 
 namespace torchport::rules {
@@ -152,8 +153,9 @@ Fix fix_conditional(const PythonContext& context, Node conditional, const Test& 
   }
   const Node string = device_string(model, cpu);
   const char quote = string.text().back();
-  const std::string text = fitted(string, fmt::format("{0}mps{0} if {1}.backends.mps.is_available() else {2}", quote,
-                                                      torch, string.text()));
+  const std::string text =
+      fitted(string, fmt::format("{0}mps{0} if {1}.backends.mps.is_available() else {2}", quote,
+                                 torch, string.text()));
   fix.title = fmt::format("ask for mps before the CPU: `{}`", text);
   fix.edits = {replace(string, text)};
   return fix;
@@ -203,19 +205,19 @@ void check_if(const PythonContext& context, Node statement, Reporter& reporter) 
   const Node cuda = chosen_by(yes);
   if (!is_cuda_device(model, cuda) || !is_cpu_device(model, chosen_by(no))) return;
   if (!is_of_interest(context, statement)) return;
-  Finding& finding =
-      reporter.report(statement.child(Field::kCondition), std::string(kMessage));
+  Finding& finding = reporter.report(statement.child(Field::kCondition), std::string(kMessage));
   Fix fix;
   fix.title = "add a branch for the other accelerators";
   if (test.plain) {
     const std::string& torch = context.devices.torch_name();
     const bool accelerator = context.settings.uses_accelerator();
     const bool as_string = syntax::unwrap(cuda).is(Kind::kString);
-    const std::string condition = fmt::format(
-        "{}.{}.is_available()", torch, accelerator ? "accelerator" : "backends.mps");
+    const std::string condition =
+        fmt::format("{}.{}.is_available()", torch, accelerator ? "accelerator" : "backends.mps");
     std::string device = as_string ? "\"mps\"" : fmt::format("{}.device(\"mps\")", torch);
     if (accelerator) {
-      device = fmt::format("{}.accelerator.current_accelerator(){}", torch, as_string ? ".type" : "");
+      device =
+          fmt::format("{}.accelerator.current_accelerator(){}", torch, as_string ? ".type" : "");
     }
     const std::string indent(indentation_of(statement));
     const std::string newline(newline_of(statement));

@@ -1,11 +1,12 @@
 // TP107: questions about a device that go wrong: a torch.device compared with
 // a string, and moves that only CUDA gets.
-#include <fmt/format.h>
+#include "rules/rule.h"
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "rules/edits.h"
-#include "rules/rule.h"
 #include "rules/statements.h"
 
 namespace torchport::rules {
@@ -34,7 +35,8 @@ bool is_device_object(const Model& model, Node node, int depth = 0) {
     const auto bindings = model.scopes().reaching(node.text(), node);
     return !bindings.empty() && std::all_of(bindings.begin(), bindings.end(), [&](const auto* b) {
       if (b->unpacked) return false;
-      if (b->kind == flow::BindingKind::kAssign) return is_device_object(model, b->value, depth + 1);
+      if (b->kind == flow::BindingKind::kAssign)
+        return is_device_object(model, b->value, depth + 1);
       return b->kind == flow::BindingKind::kParameter && !b->value &&
              model.qualified(b->annotation.first_child()) == "torch.device";
     });
@@ -57,7 +59,8 @@ bool is_device_object(const Model& model, Node node, int depth = 0) {
 void check_comparison(const PythonContext& context, Node comparison, Reporter& reporter) {
   const auto parts = comparison.children();
   if (parts.size() != 3 || (parts[1].text() != "==" && parts[1].text() != "!=")) return;
-  for (const auto& [device, word] : {std::pair{parts[0], parts[2]}, std::pair{parts[2], parts[0]}}) {
+  for (const auto& [device, word] :
+       {std::pair{parts[0], parts[2]}, std::pair{parts[2], parts[0]}}) {
     std::string text;
     if (!syntax::string_value(word, text) || !flow::is_device_string(text)) continue;
     if (!is_device_object(context.model, device)) continue;
@@ -107,9 +110,10 @@ void check_if(Node statement, Reporter& reporter) {
   if (!call.is(Kind::kCall) || method_name(call) != "cuda" || !object_of(call)) return;
   if (object_of(call).text() == tensor.text()) return;
   Finding& finding = reporter.report(
-      condition, fmt::format("On mps or xpu `{}` stays on the CPU, and the next operation with `{}` "
-                             "raises \"Expected all tensors to be on the same device\".",
-                             plain_assignment(body).child(Field::kLeft).text(), tensor.text()));
+      condition,
+      fmt::format("On mps or xpu `{}` stays on the CPU, and the next operation with `{}` "
+                  "raises \"Expected all tensors to be on the same device\".",
+                  plain_assignment(body).child(Field::kLeft).text(), tensor.text()));
   Fix fix;
   fix.title = fmt::format("move it to `{}.device`, whatever that is", tensor.text());
   // `.cuda(x.device.index)` says the same.
@@ -117,8 +121,7 @@ void check_if(Node statement, Reporter& reporter) {
   const bool same = args.empty() || args == std::string(tensor.text()) + ".device.index" ||
                     args == std::string(tensor.text()) + ".get_device()" ||
                     args == std::string(tensor.text()) + ".device";
-  if (stands_alone(statement) && same &&
-      body.text().find('\n') == std::string_view::npos) {
+  if (stands_alone(statement) && same && body.text().find('\n') == std::string_view::npos) {
     const std::string head(body.text().substr(0, method_span(call).start - body.start()));
     fix.applicability = Applicability::kUnsafe;
     fix.edits = {replace(statement, fmt::format("{}.to({}.device)", head, tensor.text()))};

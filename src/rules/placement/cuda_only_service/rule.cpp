@@ -1,12 +1,13 @@
 // TP109: functions of torch.cuda that do nothing, or answer 0, where CUDA is not.
-#include <fmt/format.h>
+#include "rules/rule.h"
 
 #include <algorithm>
 #include <array>
 
+#include <fmt/format.h>
+
 #include "rules/edits.h"
 #include "rules/placement/common/cuda_api.h"
-#include "rules/rule.h"
 
 namespace torchport::rules {
 
@@ -117,11 +118,8 @@ void check(const PythonContext& context, Node call, Reporter& reporter) {
   reporter.report(call, message_for(name)).fix.push_back(make_fix(context, call, name));
 }
 
-const Registration kRegistered{{.info = kInfo,
-                                .kinds = {Kind::kCall},
-                                .python = &check,
-                                .file_kinds = {},
-                                .text = nullptr}};
+const Registration kRegistered{
+    {.info = kInfo, .kinds = {Kind::kCall}, .python = &check, .file_kinds = {}, .text = nullptr}};
 
 }  // namespace
 

@@ -1,14 +1,15 @@
 // TP104: torch.cuda.FloatTensor and its relatives.
-#include <fmt/format.h>
+#include "rules/rule.h"
 
 #include <algorithm>
 #include <array>
+
+#include <fmt/format.h>
 
 #include "flow/guards.h"
 #include "rules/edits.h"
 #include "rules/placement/common/cuda_api.h"
 #include "rules/placement/common/device_text.h"
-#include "rules/rule.h"
 
 namespace torchport::rules {
 
@@ -39,12 +40,13 @@ constexpr auto kTypes = std::to_array<TensorType>({{"torch.cuda.FloatTensor", "f
                                                    {"torch.cuda.BoolTensor", "bool"}});
 
 const TensorType* type_named(std::string_view name) {
-  const auto* found =
-      std::find_if(kTypes.begin(), kTypes.end(), [&](const auto& type) { return type.name == name; });
+  const auto* found = std::find_if(kTypes.begin(), kTypes.end(),
+                                   [&](const auto& type) { return type.name == name; });
   return found == kTypes.end() ? nullptr : &*found;
 }
 
-void set(Fix& fix, const DeviceText& device, std::string title, std::vector<Edit> edits, bool safe) {
+void set(Fix& fix, const DeviceText& device, std::string title, std::vector<Edit> edits,
+         bool safe) {
   fix.applicability = safe && device.certain ? Applicability::kSafe : Applicability::kUnsafe;
   fix.title = std::move(title);
   fix.edits = std::move(edits);
@@ -161,8 +163,9 @@ void check_use(const PythonContext& context, Node use, const TensorType& type, R
     reporter.report(use, "False for every tensor that is not on CUDA; ask for its dtype instead.");
   } else if (holder_of(use).is(Kind::kAssignment) &&
              holder_of(use).child(Field::kRight).holds(use)) {
-    reporter.report(use, "Calling this type raises on a machine without CUDA; mps and xpu are "
-                         "never used.");
+    reporter.report(use,
+                    "Calling this type raises on a machine without CUDA; mps and xpu are "
+                    "never used.");
   }
 }
 

@@ -1,10 +1,11 @@
 // TP103: a default that names a CUDA device.
+#include "rules/rule.h"
+
 #include <fmt/format.h>
 
 #include "flow/guards.h"
 #include "rules/edits.h"
 #include "rules/placement/common/device_text.h"
-#include "rules/rule.h"
 
 namespace torchport::rules {
 
@@ -30,7 +31,8 @@ bool is_repaired(const Model& model, Node parameter) {
   const Node function = parameter.parent().parent();
   const std::string_view name = parameter.child(Field::kName).text();
   for (const flow::Binding* binding : model.scopes().of_scope(function)) {
-    if (binding->name != name || binding->kind != flow::BindingKind::kAssign || !binding->value) continue;
+    if (binding->name != name || binding->kind != flow::BindingKind::kAssign || !binding->value)
+      continue;
     if (flow::knowledge_at(model, binding->value).absent) return true;
     if (binding->value.text().find("is_available") != std::string_view::npos) return true;
   }
@@ -57,10 +59,11 @@ void check(const PythonContext& context, Node string, Reporter& reporter) {
   if (parameter && is_repaired(model, parameter)) return;
   Finding& finding = reporter.report(
       literal.whole,
-      parameter ? "Called without a device, this raises \"Torch not compiled with CUDA enabled\" on "
-                  "a machine without CUDA; mps and xpu are never used."
-                : "Without this setting the program raises \"Torch not compiled with CUDA enabled\" "
-                  "on a machine without CUDA; mps and xpu are never used.");
+      parameter
+          ? "Called without a device, this raises \"Torch not compiled with CUDA enabled\" on "
+            "a machine without CUDA; mps and xpu are never used."
+          : "Without this setting the program raises \"Torch not compiled with CUDA enabled\" "
+            "on a machine without CUDA; mps and xpu are never used.");
   const DeviceText device = replacement(context, literal, parameter);
   const std::string text =
       device.text.find(" if ") == std::string::npos ? device.text : fitted(site, device.text);
@@ -73,11 +76,8 @@ void check(const PythonContext& context, Node string, Reporter& reporter) {
   finding.fix.push_back(std::move(fix));
 }
 
-const Registration kRegistered{{.info = kInfo,
-                                .kinds = {Kind::kString},
-                                .python = &check,
-                                .file_kinds = {},
-                                .text = nullptr}};
+const Registration kRegistered{
+    {.info = kInfo, .kinds = {Kind::kString}, .python = &check, .file_kinds = {}, .text = nullptr}};
 
 }  // namespace
 

@@ -1,13 +1,15 @@
 // TP102: a literal that says where a tensor or module goes.
-#include <fmt/format.h>
+#include "rules/rule.h"
 
 #include <algorithm>
 #include <array>
 
+#include <fmt/format.h>
+
 #include "flow/guards.h"
 #include "rules/edits.h"
+#include "rules/placement/common/cuda_api.h"
 #include "rules/placement/common/device_text.h"
-#include "rules/rule.h"
 
 namespace torchport::rules {
 
@@ -34,8 +36,9 @@ std::string_view keyword_of(Node argument) {
 
 // Takes a torch.device as well as a string: torch's own functions and the moves.
 bool takes_devices(const Model& model, Node call) {
-  static constexpr std::array<std::string_view, 8> kMethods{
-      "to", "to_empty", "new_zeros", "new_ones", "new_full", "new_empty", "new_tensor", "rand_like"};
+  static constexpr std::array<std::string_view, 8> kMethods{"to",         "to_empty", "new_zeros",
+                                                            "new_ones",   "new_full", "new_empty",
+                                                            "new_tensor", "rand_like"};
   const std::string& name = model.called(call);
   if (!name.empty() && !object_of(call)) return name.starts_with("torch.");
   if (name.starts_with("torch.") || name.starts_with("functools.")) return true;
@@ -60,33 +63,13 @@ void fill(Fix& fix, Node place, const DeviceText& device, bool safe) {
   fix.needs = device.needs;
 }
 
-// `device = "cuda"`, `return "cuda"`: here the device is chosen, so here it is made to follow the machine.
+// `device = "cuda"`, `return "cuda"`: here the device is chosen, so here it is made to follow the
+// machine.
 bool chooses_device(Node holder, Node site) {
   if (holder.is_any(Kind::kAssignment, Kind::kReturn, Kind::kNamedExpression)) return true;
-  return holder.is_any(Kind::kList, Kind::kTuple, Kind::kExpressionList, Kind::kListComprehension) ||
+  return holder.is_any(Kind::kList, Kind::kTuple, Kind::kExpressionList,
+                       Kind::kListComprehension) ||
          (holder.is(Kind::kLambda) && !site.is(Kind::kCall));
-}
-
-bool counts_devices(const Model& model, Node iterable) {
-  for (std::uint32_t i = iterable.index(); i < iterable.subtree_end(); ++i) {
-    const Node call = model.tree().at(i);
-    if (call.is(Kind::kCall) && model.called(call) == "torch.cuda.device_count") return true;
-  }
-  return false;
-}
-
-// Inside of `for i in range(torch.cuda.device_count())`: never reached without CUDA.
-bool in_device_loop(const Model& model, Node node) {
-  for (Node up = node.parent(); up && !up.is(Kind::kFunction); up = up.parent()) {
-    if (up.is(Kind::kFor) && counts_devices(model, up.child(Field::kRight))) return true;
-    if (!up.is_any(Kind::kListComprehension, Kind::kGenerator, Kind::kDictionaryComprehension)) {
-      continue;
-    }
-    for (const Node part : up.children()) {
-      if (part.is(Kind::kForIn) && counts_devices(model, part.child(Field::kRight))) return true;
-    }
-  }
-  return false;
 }
 
 Fix make_fix(const PythonContext& context, const flow::Literal& literal) {
@@ -96,7 +79,8 @@ Fix make_fix(const PythonContext& context, const flow::Literal& literal) {
   const Node holder = holder_of(site);
   const bool several = literal.indexed && !is_first_device(literal);
   // torch.device("cpu" if args.cpu else "cuda"): one branch of the choice.
-  const bool branch = holder.is(Kind::kArgumentList) && context.model.called(holder.parent()) == "torch.device";
+  const bool branch =
+      holder.is(Kind::kArgumentList) && context.model.called(holder.parent()) == "torch.device";
   const bool choice = branch || chooses_device(holder, site);
   const bool stored = holder.is(Kind::kPair) || keyword_of(site) == "device_type";
   if (several || (literal.indexed && (choice || stored))) {
@@ -159,8 +143,9 @@ void check_integer(const PythonContext& context, Node integer, Reporter& reporte
   }
   if (!placed || flow::is_cuda_guarded(model, call)) return;
   Finding& finding = reporter.report(
-      integer, "A bare index means a CUDA device: on a machine without an accelerator this raises, "
-               "and older torch never uses mps or xpu for it.");
+      integer,
+      "A bare index means a CUDA device: on a machine without an accelerator this raises, "
+      "and older torch never uses mps or xpu for it.");
   if (integer.text() != "0") return;
   const Node site = name == "torch.device" ? call : integer;
   const Node holder = holder_of(site);

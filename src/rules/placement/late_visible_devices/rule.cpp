@@ -1,11 +1,12 @@
 // TP108: CUDA_VISIBLE_DEVICES set when CUDA may already have read it.
+#include "rules/rule.h"
+
 #include <algorithm>
 #include <array>
 
 #include "flow/literals.h"
 #include "rules/edits.h"
 #include "rules/placement/common/cuda_api.h"
-#include "rules/rule.h"
 
 namespace torchport::rules {
 
@@ -61,12 +62,15 @@ bool starts_cuda(const Model& model, Node call) {
 }
 
 // The functions and classes around two nodes are the same: one runs after the other.
-bool same_function(Node a, Node b) { return syntax::function_of(a) == syntax::function_of(b); }
+bool same_function(Node a, Node b) {
+  return syntax::function_of(a) == syntax::function_of(b);
+}
 
 // `if __name__ == "__main__":` around a node of the module's own code.
 bool in_main_block(Node node) {
   for (Node up = node.parent(); up; up = up.parent()) {
-    if (up.is(Kind::kIf) && up.child(Field::kCondition).text().find("__name__") != std::string::npos)
+    if (up.is(Kind::kIf) &&
+        up.child(Field::kCondition).text().find("__name__") != std::string::npos)
       return true;
   }
   return false;
@@ -89,7 +93,8 @@ Node started_before(const Model& model, Node setting) {
     if (!call.is(Kind::kCall) || !starts_cuda(model, call)) continue;
     const bool module_level = !syntax::function_of(call) && !in_main_block(call);
     const bool earlier = call.end() <= setting.start() && same_function(call, setting) &&
-                         !excludes_each_other(call, setting) && !call.parent().is(Kind::kComparison);
+                         !excludes_each_other(call, setting) &&
+                         !call.parent().is(Kind::kComparison);
     const bool on_import = module_level && syntax::function_of(setting);
     if (earlier || on_import) return call;
   }
@@ -99,11 +104,15 @@ Node started_before(const Model& model, Node setting) {
 // Well-known modules that start nothing when they are imported.
 bool is_harmless_module(std::string_view import) {
   static constexpr auto kHarmless = std::to_array<std::string_view>(
-      {"PIL", "absl", "argparse", "collections", "contextlib", "copy", "cv2", "dataclasses",
-       "datetime", "easydict", "einops", "enum", "functools", "glob", "itertools", "json", "logging",
-       "math", "matplotlib", "multiprocessing", "numpy", "omegaconf", "os", "pandas", "pathlib",
-       "pprint", "random", "scipy", "shutil", "sklearn", "subprocess", "sys", "tensorboard",
-       "tensorboardX", "time", "tqdm", "transformers", "typing", "urllib", "warnings", "yacs"});
+      {"PIL",        "absl",         "argparse",    "collections",  "contextlib",
+       "copy",       "cv2",          "dataclasses", "datetime",     "easydict",
+       "einops",     "enum",         "functools",   "glob",         "itertools",
+       "json",       "logging",      "math",        "matplotlib",   "multiprocessing",
+       "numpy",      "omegaconf",    "os",          "pandas",       "pathlib",
+       "pprint",     "random",       "scipy",       "shutil",       "sklearn",
+       "subprocess", "sys",          "tensorboard", "tensorboardX", "time",
+       "tqdm",       "transformers", "typing",      "urllib",       "warnings",
+       "yacs"});
   import.remove_prefix(5);  // "from "
   const std::string_view module = import.substr(0, import.find_first_of(" ."));
   return std::find(kHarmless.begin(), kHarmless.end(), module) != kHarmless.end();
