@@ -81,6 +81,10 @@ bool is_harmless_method(std::string_view name) {
 
 bool is_harmless_call(const Model& model, Node call) {
   const std::string_view name = method_name(call);
+  if (name == "append" || name == "extend" || name == "insert" || name == "update" ||
+      name == "setdefault")
+    return true;
+  if (flow::is_factory(model.called(call))) return true;  // a size
   static constexpr std::array<std::string_view, 17> kNames{"int",
                                                            "float",
                                                            "len",
@@ -106,6 +110,14 @@ bool is_harmless_call(const Model& model, Node call) {
 }
 
 enum class Use : std::uint8_t { kMeets, kHarmless, kMoved };
+
+// `lengths.max()`: one number without dimensions, which goes with any tensor.
+bool is_reduction(Node attribute) {
+  static constexpr std::array<std::string_view, 5> kNames{"max", "min", "sum", "mean", "prod"};
+  const Node call = attribute.parent();
+  return one_of(kNames, attribute.child(Field::kAttributeName).text()) && call.is(Kind::kCall) &&
+         syntax::arguments(call).empty();
+}
 
 class Uses {
  public:
@@ -188,6 +200,7 @@ Use Uses::of(Node expression, int depth) const {
           parent.child(Field::kSubscriptPart).is(Kind::kInteger))
         return Use::kHarmless;
     } else if (parent.is(Kind::kAttribute)) {
+      if (is_reduction(parent)) return Use::kHarmless;
       if (is_harmless_method(parent.child(Field::kAttributeName).text())) return Use::kHarmless;
     } else if (parent.is(Kind::kArgumentList)) {
       if (is_harmless_call(model_, parent.parent())) return Use::kHarmless;
