@@ -62,12 +62,27 @@ bool is_seeded_above(const Model& model, Node statement, Node call) {
   return seeded;
 }
 
+// A loop over the devices that does something of CUDA's with each.
+bool drives_cuda_loop(Node call) {
+  for (Node up = call; up.parent(); up = up.parent()) {
+    const Node parent = up.parent();
+    if (parent.is(Kind::kFor) && up.field() == Field::kRight) {
+      return parent.child(Field::kBody).text().find("cuda") != std::string_view::npos;
+    }
+    if (parent.is(Kind::kForIn)) {
+      return parent.parent().first_child().text().find("cuda") != std::string_view::npos;
+    }
+    if (parent.is_any(Kind::kBlock, Kind::kModule)) return false;
+  }
+  return false;
+}
+
 Fix make_fix(const PythonContext& context, Node call, std::string_view name) {
   const std::string& torch = context.devices.torch_name();
   const Node statement = statement_of_call(call);
   Fix fix;
   fix.title = "torch.accelerator has the device-neutral form from torch 2.6 (memory: 2.9) on";
-  if (name == "device_count" && context.settings.uses_accelerator()) {
+  if (name == "device_count" && context.settings.uses_accelerator() && !drives_cuda_loop(call)) {
     fix.applicability = Applicability::kUnsafe;
     fix.title = fmt::format("count what there is: `{}.accelerator.device_count()`", torch);
     fix.edits = {replace(syntax::callee(call), fmt::format("{}.accelerator.device_count", torch))};
