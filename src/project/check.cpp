@@ -22,6 +22,7 @@ constexpr std::chrono::milliseconds kFileBudget{1800};
 struct FileResult {
   FileFindings findings;
   std::uint64_t bytes = 0;
+  bool relevant = false;
   bool parsed = false;
   bool done = false;
 };
@@ -91,6 +92,7 @@ FileResult check_one(const base::FileSystem& fs, const std::string& path, const 
   }
   result.bytes = source->size();
   if (!rules::may_matter(*source)) return result;
+  result.relevant = true;
   CacheKey key;
   if (options.cache != nullptr) {
     key = cache_key({settings, path, *source});
@@ -153,6 +155,7 @@ Report check_files(const base::FileSystem& fs, const std::vector<std::string>& f
     if (!result.done) continue;
     ++report.files;
     report.bytes += result.bytes;
+    report.relevant += result.relevant ? 1 : 0;
     report.parsed += result.parsed ? 1 : 0;
     for (Diagnostic& d : result.findings.diagnostics) report.diagnostics.push_back(std::move(d));
     for (base::Error& e : result.findings.problems) report.problems.push_back(std::move(e));

@@ -31,6 +31,7 @@ struct Report {
   std::vector<base::Error> problems;    // files that could not be read or understood
   std::size_t files = 0;
   std::uint64_t bytes = 0;
+  std::size_t relevant = 0;             // files that mention torch or CUDA at all
   std::size_t parsed = 0;               // files that had to be parsed (neither irrelevant nor cached)
   bool cancelled = false;
 };

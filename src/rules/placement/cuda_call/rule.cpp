@@ -48,7 +48,20 @@ bool is_plain_factory(const Model& model, Node object) {
   return false;
 }
 
+// map_location=lambda storage, loc: storage.cuda(): a storage's .to() takes no device; the device itself will do.
+Node map_location_lambda(Node call) {
+  const Node lambda = syntax::function_of(call);
+  const bool is_value = lambda.is(Kind::kLambda) && lambda.child(Field::kBody) == call && lambda.parent().is(Kind::kKeywordArgument);
+  return is_value && lambda.parent().child(Field::kName).text() == "map_location" ? lambda : Node{};
+}
+
 Fix make_fix(const PythonContext& context, Node call, Node object) {
+  if (const Node lambda = map_location_lambda(call)) {
+    const edit::DeviceRef device = context.devices.at(lambda);
+    Fix fix{device.certain ? Applicability::kSafe : Applicability::kUnsafe, fmt::format("load with map_location={}", device.text), {replace(lambda, device.text)}, {}};
+    fix.needs.module_device = device.module_device;
+    return fix;
+  }
   const edit::DeviceRef device = context.devices.at(call);
   Fix fix;
   fix.needs.module_device = device.module_device;

@@ -1,0 +1,162 @@
+// One self-contained page for people who do not sit at a terminal: the score,
+// what blocks which device, where, and the source with its findings.
+#include <algorithm>
+#include <fmt/format.h>
+#include <map>
+
+#include "base/text.h"
+#include "report/portability.h"
+#include "report/report.h"
+#include "rules/registry.h"
+
+namespace torchport::report {
+
+namespace {
+
+constexpr std::string_view kStyle = R"css(
+:root{color-scheme:light dark;--ink:#1c2430;--soft:#5b6675;--line:#d9dee5;--ground:#fff;--panel:#f5f7f9;--bad:#b3261e;--badbg:#fdecea;--warn:#8a5a00;--warnbg:#fff4dc;--good:#1a7f37}
+@media (prefers-color-scheme:dark){:root{--ink:#e6eaf0;--soft:#9aa6b5;--line:#333c48;--ground:#14181d;--panel:#1c2229;--bad:#ff8a80;--badbg:#3a1f1f;--warn:#f2c063;--warnbg:#332912;--good:#5fd07f}}
+*{box-sizing:border-box}body{margin:0;background:var(--ground);color:var(--ink);font:15px/1.5 system-ui,sans-serif}
+main{max-width:1080px;margin:0 auto;padding:24px 16px 80px}h1{font-size:24px;margin:0 0 4px}h2{font-size:18px;margin:36px 0 10px}
+p{margin:4px 0}.soft{color:var(--soft)}.top{display:flex;gap:28px;align-items:center;flex-wrap:wrap;margin-top:18px}
+.score{font-size:56px;font-weight:700;line-height:1}.score small{font-size:18px;color:var(--soft);font-weight:400}
+.devices{display:flex;gap:12px;flex-wrap:wrap}.device{border:1px solid var(--line);border-radius:8px;padding:10px 14px;min-width:120px;background:var(--panel)}
+.device b{display:block}.blocked{color:var(--bad)}.free{color:var(--good)}
+table{border-collapse:collapse;width:100%}th,td{text-align:left;padding:5px 10px;border-bottom:1px solid var(--line);vertical-align:top}
+td.n,th.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}.scroll{overflow-x:auto}
+details{border:1px solid var(--line);border-radius:8px;margin:8px 0;background:var(--panel)}summary{cursor:pointer;padding:8px 14px;overflow-wrap:anywhere}
+summary b{font-weight:600}.code{overflow-x:auto;border-top:1px solid var(--line);background:var(--ground);border-radius:0 0 8px 8px}
+pre{margin:0;font:13px/1.5 ui-monospace,Menlo,Consolas,monospace;min-width:max-content;tab-size:4}
+pre span{display:block;padding:0 14px}pre i{display:inline-block;width:4.5em;color:var(--soft);font-style:normal;user-select:none}
+.e{background:var(--badbg)}.w{background:var(--warnbg)}.gap{color:var(--soft)}
+.note{font:14px/1.45 system-ui,sans-serif;white-space:normal;padding:4px 14px 6px 5.6em;border-left:3px solid var(--bad)}.note.w{border-color:var(--warn)}
+.note code{font:13px ui-monospace,Menlo,Consolas,monospace}
+)css";
+
+std::string escape(std::string_view text) {
+  std::string result;
+  for (const char c : printable(text)) {
+    switch (c) {
+      case '&': result += "&amp;"; break;
+      case '<': result += "&lt;"; break;
+      case '>': result += "&gt;"; break;
+      case '"': result += "&quot;"; break;
+      default: result += static_cast<unsigned char>(c) < 0x20U && c != '\t' ? ' ' : c;
+    }
+  }
+  return result;
+}
+
+// `code` in messages becomes <code>.
+std::string prose(std::string_view text) {
+  std::string result;
+  bool inside = false;
+  for (const std::string_view part : base::split(text, '`')) {
+    result += inside ? "<code>" + escape(part) + "</code>" : escape(part);
+    inside = !inside;
+  }
+  return result;
+}
+
+std::string head(const Input& input) {
+  const project::Report& report = input.report;
+  std::string html = fmt::format(
+      "<h1>Portability of this code</h1>\n<p class=soft>torchport {}: {} read, {} of them mention torch or CUDA.</p>\n<div class=top>\n"
+      "<div><div class=score id=score>{}<small> / 100</small></div><p class=soft>of these files run as they are on any device<br>"
+      "(files with errors count 0, with warnings only one half)</p></div>\n<div class=devices>\n",
+      escape(input.version), counted(report.files, "file"), report.relevant, portability_score(report));
+  for (const DeviceBlocks& device : blocked_devices(report)) {
+    html += device.findings == 0
+                ? fmt::format("<div class=device><b>{}</b><span class=free>not blocked</span></div>\n", device.device)
+                : fmt::format("<div class=device><b>{}</b><span class=blocked>{}</span><br><span class=soft>in {}</span></div>\n", device.device,
+                              counted(device.findings, "blocker"), counted(device.files, "file"));
+  }
+  return html + "</div></div>\n";
+}
+
+std::string table(std::string_view id, std::string_view first, const std::vector<Group>& groups, bool rules) {
+  std::string html = fmt::format("<div class=scroll><table id={}><tr><th>{}<th class=n>errors<th class=n>warnings{}</tr>\n", id, first, rules ? "<th>what" : "");
+  for (const Group& group : groups) {
+    const rules::Rule* rule = rules ? rules::find_rule(group.name) : nullptr;
+    html += fmt::format("<tr><td>{}<td class=n>{}<td class=n>{}{}</tr>\n", escape(rule != nullptr ? fmt::format("{} {}", rule->info.code, rule->info.name) : group.name),
+                        group.errors, group.warnings, rule != nullptr ? "<td>" + prose(rule->info.summary) : "");
+  }
+  return html + "</table></div>\n";
+}
+
+using Findings = std::vector<const project::Diagnostic*>;
+
+std::string note(const project::Diagnostic& d) {
+  std::string html = fmt::format("<div class=\"note {}\"><b>{} {}</b>: {}", d.severity == rules::Severity::kError ? "e" : "w", escape(d.code), escape(d.name), prose(d.message));
+  if (d.has_fix) {
+    html += fmt::format("<br><span class=soft>{}: {}</span>", d.applicability == edit::Applicability::kSafe     ? "torchport fix"
+                                                              : d.applicability == edit::Applicability::kUnsafe ? "torchport fix --unsafe-fixes"
+                                                                                                                 : "by hand",
+                        prose(d.fix_title));
+  }
+  return html + "</div>";
+}
+
+// The lines around the findings of one file, each finding under its line.
+std::string source(const Input& input, const std::string& path, const Findings& findings) {
+  constexpr std::uint32_t kContext = 3;
+  constexpr std::size_t kLongest = 300;
+  const auto text = input.fs.read(path);
+  std::string html = "<div class=code><pre>";
+  if (!text) {
+    for (const auto* d : findings) html += fmt::format("<span class=e><i>{}</i>{}</span>{}", d->line, escape(d->source_line), note(*d));
+    return html + "</pre></div>\n";
+  }
+  const base::LineIndex lines(*text);
+  std::map<std::uint32_t, Findings> at;
+  for (const auto* d : findings) at[d->line].push_back(d);
+  std::uint32_t shown = 0;
+  for (auto entry = at.begin(); entry != at.end(); ++entry) {
+    const std::uint32_t first = std::max(shown + 1, entry->first > kContext ? entry->first - kContext : 1);
+    const auto next = std::next(entry);
+    const std::uint32_t stop = std::min(lines.line_count(), entry->first + kContext);
+    const std::uint32_t last = next != at.end() ? std::min(stop, next->first - 1) : stop;
+    if (first > shown + 1) html += "<span class=gap>&#8942;</span>";
+    for (std::uint32_t n = first; n <= last; ++n) {
+      const bool marked = n == entry->first;
+      const bool error = marked && std::any_of(entry->second.begin(), entry->second.end(), [](const auto* d) { return d->severity == rules::Severity::kError; });
+      html += fmt::format("<span{}><i>{}</i>{}</span>", !marked ? "" : error ? " class=e" : " class=w", n, escape(lines.line(n).substr(0, kLongest)));
+      if (!marked) continue;
+      for (const auto* d : entry->second) html += note(*d);
+    }
+    shown = last;
+  }
+  return html + "</pre></div>\n";
+}
+
+std::string render(const Input& input) {
+  const project::Report& report = input.report;
+  std::string html = fmt::format("<!doctype html>\n<html lang=en><head><meta charset=utf-8><meta name=viewport content=\"width=device-width,initial-scale=1\">"
+                                 "<title>torchport: portability report</title><style>{}</style></head>\n<body><main>\n", kStyle);
+  html += head(input);
+  if (!report.diagnostics.empty()) {
+    html += "<h2>By rule</h2>\n" + table("rules", "rule", by_rule(report), true);
+    html += "<h2>By folder</h2>\n" + table("folders", "folder", by_folder(report), false);
+    html += "<h2>In the source</h2>\n<p class=soft>Open a file to see each place, why it matters, and what would mend it.</p>\n";
+  } else {
+    html += "<h2>Nothing to report</h2>\n";
+  }
+  std::map<std::string, Findings> files;
+  for (const auto& d : report.diagnostics) files[d.path].push_back(&d);
+  for (const auto& [path, findings] : files) {
+    html += fmt::format("<details class=file><summary><b>{}</b> <span class=soft>{}</span></summary>{}</details>\n", escape(path), counted(findings.size(), "finding"),
+                        source(input, path, findings));
+  }
+  if (!report.problems.empty()) {
+    html += "<h2>Not checked</h2>\n<ul>\n";
+    for (const auto& p : report.problems) html += fmt::format("<li>{}{}: {}\n", escape(p.path), p.line > 0 ? fmt::format(":{}", p.line) : "", escape(p.message));
+    html += "</ul>\n";
+  }
+  return html + "</main></body></html>\n";
+}
+
+const FormatRegistration kRegistered{{"html", "one page with the annotated source", &render}};
+
+}  // namespace
+
+}  // namespace torchport::report

@@ -1,0 +1,74 @@
+#include "report/portability.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/file_system.h"
+
+namespace torchport::report {
+
+namespace {
+
+std::vector<Group> sorted(std::map<std::string, Group> groups) {
+  std::vector<Group> result;
+  for (auto& [name, group] : groups) {
+    group.name = name;
+    result.push_back(std::move(group));
+  }
+  std::stable_sort(result.begin(), result.end(), [](const Group& a, const Group& b) {
+    return a.errors + a.warnings > b.errors + b.warnings;
+  });
+  return result;
+}
+
+template <class Key>
+std::vector<Group> grouped(const project::Report& report, Key key) {
+  std::map<std::string, Group> groups;
+  for (const auto& d : report.diagnostics) {
+    Group& group = groups[key(d)];
+    (d.severity == rules::Severity::kError ? group.errors : group.warnings) += 1;
+  }
+  return sorted(std::move(groups));
+}
+
+}  // namespace
+
+int portability_score(const project::Report& report) {
+  if (report.relevant == 0) return 100;
+  std::map<std::string_view, bool> has_error;
+  for (const auto& d : report.diagnostics) has_error[d.path] |= d.severity == rules::Severity::kError;
+  double lost = 0;
+  for (const auto& [path, error] : has_error) lost += error ? 1.0 : 0.5;
+  const double share = 1.0 - lost / static_cast<double>(report.relevant);
+  return static_cast<int>(std::max(0.0, share) * 100.0 + 0.5);
+}
+
+std::array<DeviceBlocks, 4> blocked_devices(const project::Report& report) {
+  std::array<DeviceBlocks, 4> blocks{{{"cpu", 0, 0}, {"mps", 0, 0}, {"xpu", 0, 0}, {"cuda", 0, 0}}};
+  std::array<std::set<std::string_view>, 4> files;
+  for (const auto& d : report.diagnostics) {
+    if (d.severity != rules::Severity::kError) continue;
+    const bool mixes = d.family == "mismatch" || d.family == "export";
+    for (std::size_t i = 0; i < blocks.size(); ++i) {
+      const bool blocked = mixes ? blocks[i].device != "cpu" : blocks[i].device != "cuda";
+      if (!blocked) continue;
+      ++blocks[i].findings;
+      files[i].insert(d.path);
+    }
+  }
+  for (std::size_t i = 0; i < blocks.size(); ++i) blocks[i].files = files[i].size();
+  return blocks;
+}
+
+std::vector<Group> by_folder(const project::Report& report) {
+  return grouped(report, [](const project::Diagnostic& d) {
+    return std::string(base::parent_path(d.path));
+  });
+}
+
+std::vector<Group> by_rule(const project::Report& report) {
+  return grouped(report, [](const project::Diagnostic& d) { return d.code; });
+}
+
+}  // namespace torchport::report

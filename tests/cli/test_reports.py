@@ -1,0 +1,94 @@
+"""The reports for machines and for managers."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+LEGACY = ROOT / "examples/legacy"
+SARIF_SCHEMA = ROOT / "deps/node_modules/@microsoft/jest-sarif/lib/schemas/sarif-2.1.0-rtm.5.json"
+CHROMIUM = shutil.which("chromium")
+
+
+def check(torchport, form: str, *words: object) -> str:
+    run = torchport("check", "--no-cache", "--format", form, *words)
+    assert run.returncode in (0, 1), run.stderr
+    return run.stdout
+
+
+def test_sarif_is_valid_and_says_what_json_says(torchport) -> None:
+    torchport.write("odd name %41 é.py", "import torch\nx = torch.ones(1).cuda()\n")
+    torchport.write("bad.py", b"import torch\n\0\n")
+    shutil.copytree(LEGACY, torchport.folder / "legacy")
+    document = json.loads(check(torchport, "sarif"))
+    schema = json.loads(SARIF_SCHEMA.read_text())
+    jsonschema.Draft7Validator(schema).validate(document)
+    (run,) = document["runs"]
+    findings = json.loads(check(torchport, "json"))["findings"]
+    assert [r["ruleId"] for r in run["results"]] == [f["code"] for f in findings]
+    for result, finding in zip(run["results"], findings, strict=True):
+        place = result["locations"][0]["physicalLocation"]
+        assert place["region"]["startLine"] == finding["line"]
+        assert run["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == finding["code"]
+    uris = {r["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for r in run["results"]}
+    assert "odd%20name%20%2541%20%C3%A9.py" in uris
+    assert run["invocations"][0]["toolExecutionNotifications"], "what could not be read is said"
+
+
+def dump_dom(page: Path, profile: Path) -> str:
+    """The page after a real browser has parsed it."""
+    flags = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync"
+    run = subprocess.run(
+        [CHROMIUM, *flags.split(), f"--user-data-dir={profile}", "--dump-dom", page.as_uri()],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    return run.stdout
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
+def test_html_in_a_browser(torchport, tmp_path) -> None:
+    shutil.copytree(LEGACY, torchport.folder / "legacy")
+    torchport.write("x.py", "import torch\nx = torch.ones(1).cuda()  # <script>document.title='owned'</script>\n")
+    page = tmp_path / "report.html"
+    page.write_text(check(torchport, "html"))
+    document = json.loads(check(torchport, "json"))
+    # A script of our own at the end counts what the browser made of it.
+    probe = """<script>document.title = JSON.stringify({
+      score: parseInt(document.querySelector('#score').textContent),
+      files: document.querySelectorAll('details.file').length,
+      notes: document.querySelectorAll('.note').length,
+      rules: document.querySelectorAll('#rules tr').length - 1,
+      devices: [...document.querySelectorAll('.device b')].map(b => b.textContent),
+      scripts: document.scripts.length,
+      outside: [...document.querySelectorAll('[src],link[href]')].length,
+      tall: document.body.scrollHeight, wide: document.documentElement.scrollWidth <= window.innerWidth,
+      height: (document.querySelectorAll('details').forEach(d => d.open = true), document.body.scrollHeight)})</script>"""
+    page.write_text(page.read_text().replace("</body>", probe + "</body>"))
+    dom = dump_dom(page, tmp_path / "profile")
+    title = re.search(r"<title>(.*?)</title>", dom).group(1).replace("&quot;", '"')
+    seen = json.loads(title)
+    assert seen["scripts"] == 1, "source code must not become markup"
+    assert seen["outside"] == 0, "the page needs nothing but itself"
+    assert seen["files"] == len({f["path"] for f in document["findings"]})
+    assert seen["notes"] == document["summary"]["findings"]
+    assert seen["rules"] == len(document["summary"]["by_code"])
+    assert seen["devices"] == ["cpu", "mps", "xpu", "cuda"]
+    assert 0 <= seen["score"] < 60
+    assert seen["wide"], "the page must not scroll sideways"
+    assert seen["height"] > seen["tall"], "files unfold"
+
+
+def test_html_of_nothing(torchport) -> None:
+    torchport.write("a.py", "print(1)\n")
+    page = check(torchport, "html")
+    assert "Nothing to report" in page and ">100<" in page
