@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
+#include <utility>
 
 namespace torchport::edit {
 
@@ -123,37 +124,69 @@ DeviceRef DeviceSource::of_self(Node node) const {
   return {};
 }
 
+namespace {
+
+// Whether a call moves a parameter of the function itself: `x.float().cuda()`.
+// Its own device, or that of the parameter beside it, is what is to be changed.
+bool moves_parameter(const flow::Model& model, Node node) {
+  Node root = node;
+  while (root.is_any(Kind::kCall, Kind::kAttribute, Kind::kSubscript)) {
+    root = root.is(Kind::kCall) ? syntax::callee(root) : root.is(Kind::kAttribute) ? root.child(Field::kObject) : root.child(Field::kValue);
+  }
+  if (!root.is(Kind::kIdentifier)) return false;
+  const auto bindings = model.scopes().reaching(root.text(), root);
+  return !bindings.empty() && bindings.front()->kind == BindingKind::kParameter && root.text() != model.self_name(node);
+}
+
+// How a name is used in a function: like a tensor, or like something else.
+struct Usage {
+  bool attribute = false;  // x.size(0), x.view(...)
+  bool operand = false;    // x + 1, f(x)
+  bool other = false;      // iterated, compared, x["key"]
+};
+
+Usage usage_of(const flow::Model& model, Node function, const Binding& binding) {
+  Usage usage;
+  for (std::uint32_t i = function.index(); i < function.subtree_end(); ++i) {
+    const Node use = model.tree().at(i);
+    if (!use.is(Kind::kIdentifier) || use.text() != binding.name || use == binding.target) continue;
+    const Node parent = use.parent();
+    if (parent.is(Kind::kAttribute) && use.field() == Field::kObject) {
+      const std::string_view attribute = parent.child(Field::kAttributeName).text();
+      usage.attribute |= flow::keeps_device(attribute) || attribute == "size" || attribute == "shape" || attribute == "device" ||
+                         attribute == "dtype" || attribute == "dim";
+    }
+    usage.operand |= parent.is_any(Kind::kBinaryOperator, Kind::kArgumentList);
+    usage.other |= (parent.is_any(Kind::kFor, Kind::kForIn) && use.field() == Field::kRight) || parent.is(Kind::kComparison) ||
+                   (parent.is(Kind::kSubscript) && parent.child(Field::kSubscriptPart).is(Kind::kString));
+  }
+  return usage;
+}
+
+}  // namespace
+
 DeviceRef DeviceSource::of_tensor_parameter(Node node) const {
   const Node function = syntax::function_of(node);
-  if (!function.is(Kind::kFunction)) return {};
+  if (!function.is(Kind::kFunction) || moves_parameter(model_, node)) return {};
   const std::string_view name = function.child(Field::kName).text();
   const flow::ClassFacts* facts = model_.enclosing_class(function);
   const bool forward = facts != nullptr && facts->is_module && (name == "forward" || name.starts_with("forward_"));
+  bool first = true;
   for (const Binding* binding : model_.scopes().of_scope(function)) {
     if (binding->kind != BindingKind::kParameter || binding->unpacked || binding->value) continue;
     if (binding->name == "self" || binding->name == "cls") continue;
+    const bool leading = std::exchange(first, false);
     const std::string& hint = model_.qualified(binding->annotation.first_child());
     const bool typed_tensor = hint == "torch.Tensor";
     if (!typed_tensor && !(forward && !binding->annotation)) continue;
     // Rebinding the name (`x = x.cuda()`) would make x.device mean something else.
     const auto seen = model_.scopes().reaching(binding->name, node);
     if (seen.size() != 1 || seen.front() != binding) continue;
-    if (forward && !typed_tensor) {
-      // Used as a tensor somewhere in the function, not as a list, dict or None.
-      bool tensor_like = false;
-      bool other = false;
-      for (std::uint32_t i = function.index(); i < function.subtree_end(); ++i) {
-        const Node use = model_.tree().at(i);
-        if (!use.is(Kind::kIdentifier) || use.text() != binding->name || use == binding->target) continue;
-        const Node parent = use.parent();
-        if (parent.is(Kind::kAttribute) && use.field() == Field::kObject) {
-          const std::string_view attribute = parent.child(Field::kAttributeName).text();
-          tensor_like |= flow::keeps_device(attribute) || attribute == "size" || attribute == "shape" || attribute == "device" || attribute == "dtype" || attribute == "dim";
-        }
-        other |= (parent.is_any(Kind::kFor, Kind::kForIn) && use.field() == Field::kRight) || parent.is(Kind::kComparison) ||
-                 (parent.is(Kind::kSubscript) && parent.child(Field::kSubscriptPart).is(Kind::kString));
-      }
-      if (!tensor_like || other) continue;
+    if (!typed_tensor) {
+      // The input of a forward() is a tensor when it is used as one; operators and
+      // calls alone tell only of the first parameter.
+      const Usage usage = usage_of(model_, function, *binding);
+      if (usage.other || !(usage.attribute || (leading && usage.operand))) continue;
     }
     return {fmt::format("{}.device", binding->name), false, false};
   }
