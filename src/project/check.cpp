@@ -91,7 +91,7 @@ FileResult check_one(const base::FileSystem& fs, const std::string& path, const 
     return result;
   }
   result.bytes = source->size();
-  if (!rules::may_matter(*source)) return result;
+  if (!rules::may_matter(path, *source)) return result;
   result.relevant = true;
   CacheKey key;
   if (options.cache != nullptr) {

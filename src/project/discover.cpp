@@ -145,7 +145,7 @@ class Walk {
     }
     // A link to a file is read where it points, if that is inside what is walked anyway; so it is passed over here.
     if (entry.type != FileType::kRegular) return;
-    if (rules::kind_of_path(entry.name) == rules::FileKind::kOther || ignored(path, false, levels)) return;
+    if (rules::kind_of_path(path) == rules::FileKind::kOther || ignored(path, false, levels)) return;
     result_.files.push_back(path);
   }
 

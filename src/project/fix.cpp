@@ -57,7 +57,7 @@ FileFix fix_one(const base::FileSystem& fs, const std::string& path, const Check
     result.left.problems.push_back(source.error());
     return result;
   }
-  if (!rules::may_matter(*source)) return result;
+  if (!rules::may_matter(path, *source)) return result;
   const CheckOptions options = options_for(path, all);
   if (status.type == base::FileType::kSymlink) {
     result.left = check_source(path, *source, options);

@@ -110,15 +110,25 @@ FileKind kind_of_path(std::string_view path) {
   const std::string name = base::lower(base::file_name(path));
   if (name.ends_with(".py") || name.ends_with(".pyi") || name.ends_with(".pyw")) return FileKind::kPython;
   if (name.ends_with(".ipynb")) return FileKind::kNotebook;
+  const std::string folder = base::lower(base::file_name(base::parent_path(path)));
+  const bool list = name.ends_with(".txt") || name.ends_with(".in");
+  const bool yaml = name.ends_with(".yml") || name.ends_with(".yaml");
   if (name == "dockerfile" || name.starts_with("dockerfile.") || name.ends_with(".dockerfile") || name == "containerfile") return FileKind::kDockerfile;
-  if ((name.find("requirements") != std::string::npos || name == "constraints.txt") && (name.ends_with(".txt") || name.ends_with(".in"))) return FileKind::kRequirements;
-  if (name == "environment.yml" || name == "environment.yaml") return FileKind::kRequirements;
   if (name == "cmakelists.txt" || name.ends_with(".cmake")) return FileKind::kCMake;
+  if (list && (name.find("requirements") != std::string::npos || name == "constraints.txt" || folder == "requirements")) {
+    return FileKind::kRequirements;
+  }
+  if (yaml && (name.starts_with("environment") || name.starts_with("conda_env") || name.starts_with("conda-env") ||
+               name.find("_environment.") != std::string::npos || name.find("-environment.") != std::string::npos)) {
+    return FileKind::kRequirements;
+  }
   if (name == "pyproject.toml") return FileKind::kPyproject;
   return FileKind::kOther;
 }
 
-bool may_matter(std::string_view source) {
+bool may_matter(std::string_view path, std::string_view source) {
+  const FileKind kind = kind_of_path(path);
+  if (kind != FileKind::kPython && kind != FileKind::kNotebook) return true;
   // UTF-16 hides every word; it is reported, not passed over.
   if (source.starts_with("\xFF\xFE") || source.starts_with("\xFE\xFF")) return true;
   // Every rule needs one of these words in the file. memmem is the fastest search there is here.

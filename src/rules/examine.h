@@ -29,7 +29,7 @@ struct Deadline {
 [[nodiscard]] FileKind kind_of_path(std::string_view path);
 
 // A cheap test on the bytes: a file that fails it cannot have findings, and
-// need not be parsed.
-[[nodiscard]] bool may_matter(std::string_view source);
+// need not be parsed. Files that are not Python are short, and always pass.
+[[nodiscard]] bool may_matter(std::string_view path, std::string_view source);
 
 }  // namespace torchport::rules
