@@ -6,6 +6,9 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 bin=$PWD/.venv/bin
 demo=$PWD/build/demo
+# The model is small: more threads cost more than they give.
+export OMP_NUM_THREADS=1
+
 title() { printf '\n--- %s\n\n' "$*"; }
 fail() { printf '\ndemo: %s\n' "$*" >&2; exit 1; }
 

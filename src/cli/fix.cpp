@@ -49,17 +49,33 @@ std::string table(const std::map<std::string, std::size_t>& counts) {
   return text;
 }
 
+// Code -> how many are left, and where the first one stands.
+struct Left {
+  std::size_t count = 0;
+  std::string first;
+};
+
+std::string table(const std::map<std::string, Left>& left) {
+  std::string text;
+  for (const auto& [code, entry] : left) {
+    const rules::Rule* rule = rules::find_rule(code);
+    text += fmt::format("{:>6}  {}  {:<28} {}{}\n", entry.count, code, rule == nullptr ? "" : rule->info.name, entry.first, entry.count > 1 ? ", ..." : "");
+  }
+  return text;
+}
+
 // What is left, by reason.
 std::string left_summary(const project::FixPlan& plan, bool unsafe_fixes) {
-  std::map<std::string, std::size_t> review;
-  std::map<std::string, std::size_t> by_hand;
+  std::map<std::string, Left> review;
+  std::map<std::string, Left> by_hand;
   for (const project::Diagnostic& d : plan.left) {
     const bool fixable = d.has_fix && d.applicability != edit::Applicability::kDisplay;
-    (fixable && !unsafe_fixes ? review : by_hand)[d.code] += 1;
+    Left& entry = (fixable && !unsafe_fixes ? review : by_hand)[d.code];
+    if (entry.count++ == 0) entry.first = fmt::format("{}:{}", d.path, d.line);
   }
   std::string text;
-  if (!review.empty()) text += "\nLeft for your review (add --unsafe-fixes):\n" + table(review);
-  if (!by_hand.empty()) text += "\nLeft for your hands (`torchport check` shows each, `torchport explain CODE` says why):\n" + table(by_hand);
+  if (!review.empty()) text += "\nLeft for your review; --unsafe-fixes applies them:\n" + table(review);
+  if (!by_hand.empty()) text += "\nLeft for your hands, since only you know what is meant (`torchport check` shows each, `torchport explain CODE` says why):\n" + table(by_hand);
   return text;
 }
 
@@ -71,8 +87,9 @@ void print_result(const project::FixPlan& plan, std::size_t written, bool diff, 
     fmt::print(out, "Nothing to fix in {}.\n", counted(plan.files, "file"));
     return;
   }
-  fmt::print(out, "{} {} in {}.\n{}{}", diff ? "Would fix" : "Fixed", counted(fixes, "finding"), counted(written, "file"),
-             table(plan.fixed), left_summary(plan, unsafe_fixes));
+  if (fixes == 0) fmt::print(out, "Nothing here can be fixed automatically{}.\n", unsafe_fixes ? "" : " without a review");
+  else fmt::print(out, "{} {} in {}.\n{}", diff ? "Would fix" : "Fixed", counted(fixes, "finding"), counted(written, "file"), table(plan.fixed));
+  fmt::print(out, "{}", left_summary(plan, unsafe_fixes));
   if (diff && fixes > 0) fmt::print(out, "\nNext: run it without --diff to write.\n");
   else if (written > 0) fmt::print(out, "\nNext: read the change (`git diff`), run your tests; `torchport fix --undo` brings the files back.\n");
 }

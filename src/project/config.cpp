@@ -131,12 +131,23 @@ base::Result<std::optional<Config>> try_file(const base::FileSystem& fs, const s
   }
 }
 
-void complete(const base::FileSystem& fs, Config& config) {
-  if (config.settings.min_torch_stated) return;
-  if (const auto version = stated_torch(fs, config.root)) {
-    config.settings.min_torch = *version;
-    config.settings.min_torch_stated = true;
+// Without a setting the project's own requirement on torch counts: that of the
+// project around the files, or of the folder that the settings lie in.
+void complete(const base::FileSystem& fs, Config& config, const std::string& project) {
+  for (const std::string& folder : {project, config.root}) {
+    if (config.settings.min_torch_stated) return;
+    if (const auto version = stated_torch(fs, folder)) {
+      config.settings.min_torch = *version;
+      config.settings.min_torch_stated = true;
+    }
   }
+}
+
+bool is_project_root(const base::FileSystem& fs, const std::string& folder) {
+  static constexpr std::array<std::string_view, 6> kMarks{"torchport.toml", "pyproject.toml", "setup.py", "setup.cfg", "requirements.txt", ".git"};
+  return std::any_of(kMarks.begin(), kMarks.end(), [&](std::string_view mark) {
+    return fs.status(base::join_path(folder, mark), true).type != FileType::kMissing;
+  });
 }
 
 }  // namespace
@@ -145,7 +156,7 @@ base::Result<Config> load_config_file(const base::FileSystem& fs, const std::str
   auto config = try_file(fs, path, base::file_name(path) == "pyproject.toml");
   if (!config) return tl::unexpected<base::Error>(config.error());
   if (!*config) return base::fail(ErrorCode::kConfig, "has no [tool.torchport] table", path);
-  complete(fs, **config);
+  complete(fs, **config, std::string(base::parent_path(path)));
   return std::move(**config);
 }
 
@@ -155,15 +166,17 @@ base::Result<Config> load_config(const base::FileSystem& fs, const std::string& 
   std::string project_root = folder;
   bool root_found = false;
   while (true) {
+    if (!root_found && is_project_root(fs, folder)) {
+      project_root = folder;
+      root_found = true;
+    }
     for (const std::string_view name : {"torchport.toml", "pyproject.toml"}) {
       const std::string path = base::join_path(folder, name);
       if (fs.status(path, true).type != FileType::kRegular) continue;
-      if (!root_found) project_root = folder;
-      root_found = true;
       auto config = try_file(fs, path, name == "pyproject.toml");
       if (!config) return tl::unexpected<base::Error>(config.error());
       if (!*config) continue;
-      complete(fs, **config);
+      complete(fs, **config, project_root);
       return std::move(**config);
     }
     const std::string up(base::parent_path(absolute));
@@ -173,7 +186,7 @@ base::Result<Config> load_config(const base::FileSystem& fs, const std::string& 
   }
   Config config;
   config.root = project_root;
-  complete(fs, config);
+  complete(fs, config, project_root);
   return config;
 }
 

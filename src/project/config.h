@@ -26,7 +26,9 @@ struct Config {
 
 // Looks in `start` and the folders above it for torchport.toml, then for a
 // pyproject.toml with a [tool.torchport] table; no file gives the defaults.
-// When min-torch is not stated, the project's own torch requirement counts.
+// When min-torch is not stated, the project's own torch requirement counts. With
+// no settings file the root is the nearest folder upwards that looks like a
+// project (pyproject.toml, setup.py, setup.cfg, requirements.txt, .git).
 // Fails with kConfig on broken TOML, unknown keys (naming the nearest valid
 // one) and unusable values.
 [[nodiscard]] base::Result<Config> load_config(const base::FileSystem& fs, const std::string& start);

@@ -60,7 +60,7 @@ base::Result<Written> write_changes(base::FileSystem& fs, const std::string& sta
 base::Result<Undone> undo(base::FileSystem& fs, const std::string& state) {
   const std::string path = base::join_path(state, kJournal);
   if (fs.status(path, true).type == base::FileType::kMissing) {
-    return base::fail(ErrorCode::kUsage, "nothing to undo: no earlier `torchport fix` has left a journal here", state);
+    return base::fail(ErrorCode::kUsage, "nothing to undo: no `torchport fix` has left a journal here; name the path that was fixed, `torchport fix --undo PATH`", state);
   }
   auto content = fs.read(path);
   if (!content) return tl::unexpected<base::Error>(content.error());
