@@ -51,6 +51,17 @@ bool goes_to_cpu(const Model& model, Node function, std::string_view name) {
   return false;
 }
 
+// `if start is None: start = torch.zeros(n)`: then it is on the CPU.
+bool may_be_made_here(const Model& model, Node function, const Binding& parameter) {
+  for (const Binding* binding : model.scopes().of_scope(function)) {
+    if (binding->kind == BindingKind::kAssign && binding->name == parameter.name &&
+        flow::is_factory(model.called(binding->value)) &&
+        !syntax::keyword(binding->value, "device"))
+      return true;
+  }
+  return false;
+}
+
 struct Evidence {
   bool tensor = false;
   bool fed = false;  // handed to a layer: self.conv(x)
@@ -90,6 +101,24 @@ Evidence evidence_for(const Model& model, const Binding& parameter) {
 
 }  // namespace
 
+namespace {
+
+// `x.device` and `x.size(...)` in one function: x is a tensor, annotated or not.
+bool asks_device(const Model& model, Node function, std::string_view name) {
+  bool device = false;
+  bool size = false;
+  for (std::uint32_t i = function.index(); i < function.subtree_end(); ++i) {
+    const Node node = model.tree().at(i);
+    if (!node.is(Kind::kAttribute) || node.child(Field::kObject).text() != name) continue;
+    const std::string_view attribute = node.child(Field::kAttributeName).text();
+    device |= attribute == "device";
+    size |= attribute == "size" || attribute == "shape" || attribute == "dtype";
+  }
+  return device && size;
+}
+
+}  // namespace
+
 TensorInputs TensorInputs::of(const Model& model, Node function) {
   TensorInputs result;
   if (!function.is(Kind::kFunction)) return result;
@@ -103,10 +132,12 @@ TensorInputs TensorInputs::of(const Model& model, Node function) {
         binding->name == "cls")
       continue;
     const bool typed = is_tensor_hint(model.qualified(binding->annotation.first_child()));
-    if (!typed && (!forward || binding->annotation || binding->value)) continue;
+    const bool untold = !typed && (binding->annotation || binding->value);
+    if (untold || (!typed && !forward && !asks_device(model, function, binding->name))) continue;
     const Evidence evidence = typed ? Evidence{true, false, false} : evidence_for(model, *binding);
     if ((!evidence.tensor && !evidence.fed) || evidence.other) continue;
     if (goes_to_cpu(model, function, binding->name)) return {};
+    if (may_be_made_here(model, function, *binding)) continue;
     if (evidence.tensor) result.names_.push_back(binding->name);
     result.derived_.insert(binding->name);
   }

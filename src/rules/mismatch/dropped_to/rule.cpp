@@ -106,9 +106,8 @@ void check(const PythonContext& context, Node statement, Reporter& reporter) {
     return;
   Finding& finding =
       reporter.report(base::Span{receiver.end() + 1, call.end()},
-                      fmt::format("`{}` of a tensor returns the moved tensor; `{}` stays where it "
-                                  "is, and meets the others with \"Expected all tensors to be "
-                                  "on the same device\".",
+                      fmt::format("`{}` of a tensor returns the moved tensor, and it is dropped "
+                                  "here: `{}` stays where it is.",
                                   method, receiver.text()));
   if (statement.end() != call.end()) return;  // `x.to(device),` is a tuple
   Fix fix;

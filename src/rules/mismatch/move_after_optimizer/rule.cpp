@@ -125,6 +125,7 @@ bool can_swap(const Model& model, Node made, Node moved, std::string_view name) 
 void check(const PythonContext& context, Node assignment, Reporter& reporter) {
   const Model& model = context.model;
   const Node call = syntax::unwrap(assignment.child(Field::kRight));
+  if (context.is_test()) return;  // a fresh optimizer, and a device that the test knows
   if (!call.is(Kind::kCall) || !is_optimizer_call(model, call)) return;
   const Node made = syntax::statement_of(assignment);
   const Node trained = trained_model(model, call);

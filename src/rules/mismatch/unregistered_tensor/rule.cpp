@@ -66,6 +66,28 @@ bool is_init(Node function) {
   return function.is(Kind::kFunction) && function.child(Field::kName).text() == "__init__";
 }
 
+// Handed to a function of the project, which may move it; written to with `self.x[a:b] = y`, which
+// copies across devices; or put into a dict that is returned.
+bool is_handed_on(const Model& model, Node read) {
+  for (Node node = read; node && !node.is(Kind::kBlock); node = node.parent()) {
+    const Node parent = node.parent();
+    if (parent.is(Kind::kAssignment) && node.field() == Field::kLeft)
+      return node.is(Kind::kSubscript);
+    if (parent.is(Kind::kPair)) return parent.parent().parent().is(Kind::kReturn);
+    if (!parent.is_any(Kind::kArgumentList, Kind::kKeywordArgument)) {
+      if (parent.is_any(Kind::kSubscript, Kind::kSlice)) continue;
+      return false;
+    }
+    const Node call = parent.is(Kind::kKeywordArgument) ? parent.parent().parent() : parent.parent();
+    const std::string& name = model.called(call);
+    if (!name.empty()) return !name.starts_with("torch.");
+    const flow::ClassFacts* facts = model.enclosing_class(call);
+    return object_of(call).text() == model.self_name(call) && facts != nullptr &&
+           facts->methods.contains(method_name(call));
+  }
+  return false;
+}
+
 // Read as an index, as numbers, or moved where it is read: these do not mind where it is.
 bool minds_place(const Model& model, Node read, bool hard_coded) {
   for (Node node = read; node; node = node.parent()) {
@@ -85,6 +107,7 @@ bool minds_place(const Model& model, Node read, bool hard_coded) {
     if (!parent.parent().is(Kind::kCall)) break;
     node = parent;
   }
+  if (is_handed_on(model, read)) return false;
   // `if self.rates[i] > 0.5:`, `if self.x is None:` look at it, and no tensor comes out of that.
   for (Node node = read; node && !node.is(Kind::kBlock); node = node.parent()) {
     if (node.is(Kind::kComparison) && node.text().find("None") != std::string_view::npos)
