@@ -19,7 +19,7 @@ CudaKnowledge known(bool present, Node condition) {
 // Names of flags that people use for "CUDA is on", as words split at underscores.
 bool is_cuda_flag(std::string_view name) {
   const std::string text = base::lower(name);
-  static constexpr std::array<std::string_view, 9> kSubjects{"cuda", "gpu", "gpus", "iscuda", "usecuda", "usegpu", "ngpu", "ngpus", "multigpu"};
+  static constexpr std::array<std::string_view, 10> kSubjects{"cuda", "gpu", "gpus", "iscuda", "usecuda", "usegpu", "ngpu", "ngpus", "multigpu", "nvtx"};
   for (const std::string_view word : base::split(text, '_')) {
     if (std::find(kSubjects.begin(), kSubjects.end(), word) != kSubjects.end()) return true;
   }
@@ -48,6 +48,10 @@ CudaKnowledge flag_knowledge(const Model& model, Node name, bool truth, int dept
     }
   }
   if (text == "is_cuda") return known(truth, name);
+  // chainer.cuda.available, cupy.cuda.available
+  if (text == "available" && name.is(Kind::kAttribute) && name.child(Field::kObject).text().ends_with("cuda")) {
+    return known(truth, name);
+  }
   if (!is_cuda_flag(text)) return {};
   return known(truth != is_negative_flag(text), name);
 }
@@ -55,6 +59,12 @@ CudaKnowledge flag_knowledge(const Model& model, Node name, bool truth, int dept
 bool is_word(Node node, std::string_view word) {
   std::string text;
   return syntax::string_value(node, text) && text == word;
+}
+
+// "torch.cuda.HalfTensor", which `x.type()` says.
+bool is_cuda_type_name(Node node) {
+  std::string text;
+  return syntax::string_value(node, text) && text.starts_with("torch.cuda.");
 }
 
 // device.type == "cuda", device != "cpu", "cuda" in str(device), torch.version.cuda is not None, ngpu > 0.
@@ -70,6 +80,8 @@ CudaKnowledge comparison_knowledge(const Model& model, Node comparison, bool tru
     // NCCL is CUDA's own.
     if ((is_word(side, "cuda") || is_word(side, "nccl")) && (equal || unequal)) return known(equal == truth, comparison);
     if (is_word(side, "cpu") && (equal || unequal)) return known(unequal == truth, comparison);
+    if (equal && truth && is_cuda_type_name(side)) return known(true, comparison);
+    if ((equal || unequal) && model.qualified(side).ends_with("distributed.Backend.NCCL")) return known(equal == truth, comparison);
   }
   const bool none = right.is(Kind::kNone);
   const std::string& name = model.qualified(left);
@@ -125,6 +137,12 @@ CudaKnowledge implied(const Model& model, Node condition, bool truth, int depth)
       const Node function = syntax::callee(condition);
       const std::string_view last = function.is(Kind::kAttribute) ? function.child(Field::kAttributeName).text() : function.text();
       if (last == "startswith" && is_word(syntax::positional(condition, 0), "cuda")) return known(truth, condition);
+      if (function.is(Kind::kIdentifier) && last == "all" && truth) {
+        for (Node part = syntax::positional(condition, 0).first_child(); part; part = part.next_sibling()) {
+          if (auto word = implied(model, part, true, depth + 1)) return word;
+        }
+        return {};
+      }
       if (last == "bool") return implied(model, syntax::positional(condition, 0), truth, depth + 1);
       if (is_cuda_flag(last) && (last.starts_with("is_") || last.starts_with("has_") || last.starts_with("use_") || last.ends_with("available"))) {
         return known(truth, condition);
@@ -183,9 +201,13 @@ CudaKnowledge from_parent(const Model& model, Node parent, Node from) {
 
 // What earlier statements of the same block imply by leaving it otherwise.
 CudaKnowledge from_earlier(const Model& model, Node statement) {
+  // `assert torch.cuda.is_available()` at the top of a module ties the whole file to CUDA: what
+  // follows is to be changed with it. A script that says so and leaves, or skips, is another thing.
+  const bool module = statement.parent().is(Kind::kModule);
   for (const Node earlier : model.early_exits(statement.parent())) {
     if (earlier.start() >= statement.start()) break;
     const bool asserts = earlier.is(Kind::kAssert);
+    if (asserts && module && statement.is_any(Kind::kFunction, Kind::kClass, Kind::kDecorated)) continue;
     if (auto word = implied_by(model, asserts ? earlier.first_child() : earlier.child(Field::kCondition), asserts)) return word;
   }
   return {};

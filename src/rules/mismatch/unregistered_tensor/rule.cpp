@@ -67,18 +67,19 @@ bool is_init(Node function) {
 }
 
 // Handed to a function of the project, which may move it; written to with `self.x[a:b] = y`, which
-// copies across devices; or put into a dict that is returned.
+// copies across devices; or put into a dict.
 bool is_handed_on(const Model& model, Node read) {
   for (Node node = read; node && !node.is(Kind::kBlock); node = node.parent()) {
     const Node parent = node.parent();
     if (parent.is(Kind::kAssignment) && node.field() == Field::kLeft)
       return node.is(Kind::kSubscript);
-    if (parent.is(Kind::kPair)) return parent.parent().parent().is(Kind::kReturn);
+    if (parent.is(Kind::kPair)) return true;
     if (!parent.is_any(Kind::kArgumentList, Kind::kKeywordArgument)) {
       if (parent.is_any(Kind::kSubscript, Kind::kSlice)) continue;
       return false;
     }
-    const Node call = parent.is(Kind::kKeywordArgument) ? parent.parent().parent() : parent.parent();
+    const Node call =
+        parent.is(Kind::kKeywordArgument) ? parent.parent().parent() : parent.parent();
     const std::string& name = model.called(call);
     if (!name.empty()) return !name.starts_with("torch.");
     const flow::ClassFacts* facts = model.enclosing_class(call);

@@ -34,6 +34,13 @@ std::string indent_unit(Node statement) {
   return inner.size() > outer.size() ? std::string(inner.size() - outer.size(), ' ') : "    ";
 }
 
+// `unused_gpus + used_gpus`, `range(num_cuda_devices())`, `args.gpu_ids`
+bool names_gpus(Node iterable) {
+  const std::string text = base::lower(iterable.text());
+  return text.find("gpus") != std::string::npos || text.find("gpu_ids") != std::string::npos ||
+         text.find("cuda_devices") != std::string::npos;
+}
+
 bool counts_devices(const Model& model, Node iterable) {
   for (std::uint32_t i = iterable.index(); i < iterable.subtree_end(); ++i) {
     const Node call = model.tree().at(i);
@@ -46,7 +53,9 @@ bool counts_devices(const Model& model, Node iterable) {
 
 bool in_device_loop(const Model& model, Node node) {
   for (Node up = node.parent(); up && !up.is(Kind::kFunction); up = up.parent()) {
-    if (up.is(Kind::kFor) && counts_devices(model, up.child(Field::kRight))) return true;
+    if (up.is(Kind::kFor) &&
+        (counts_devices(model, up.child(Field::kRight)) || names_gpus(up.child(Field::kRight))))
+      return true;
     if (!up.is_any(Kind::kListComprehension, Kind::kGenerator, Kind::kDictionaryComprehension)) {
       continue;
     }

@@ -1,5 +1,8 @@
 #include "rules/placement/common/device_text.h"
 
+#include <algorithm>
+#include <array>
+
 #include <fmt/format.h>
 
 namespace torchport::rules {
@@ -107,8 +110,35 @@ DeviceText scope_device(const PythonContext& context, Node node, bool as_device)
   return result;
 }
 
+bool drives_kernels(const Model& model, Node node) {
+  static constexpr std::array<std::string_view, 5> kLibraries{"cupy", "pynvrtc", "pycuda",
+                                                              "tensorrt", "torch_tensorrt"};
+  const Node function = syntax::function_of(node);
+  if (!function.is(Kind::kFunction)) return false;
+  for (std::uint32_t i = function.index(); i < function.subtree_end(); ++i) {
+    const Node part = model.tree().at(i);
+    if (part.is_any(Kind::kImport, Kind::kImportFrom)) {
+      const Node module =
+          part.is(Kind::kImportFrom) ? part.child(Field::kModuleName) : part.child(Field::kName);
+      const std::string_view root = module.text().substr(0, module.text().find_first_of(". "));
+      if (std::find(kLibraries.begin(), kLibraries.end(), root) != kLibraries.end()) return true;
+    }
+    if (!part.is(Kind::kCall)) continue;
+    // kernel[blocks, threads](...) of numba, and of triton.
+    const Node callee = syntax::callee(part);
+    if (callee.is(Kind::kSubscript) &&
+        callee.child(Field::kValue).text().find("kernel") != std::string_view::npos)
+      return true;
+    if (model.called(part).find("tensorrt") != std::string::npos ||
+        callee.text().starts_with("torch_tensorrt."))
+      return true;
+  }
+  return false;
+}
+
 bool is_cuda_territory(const PythonContext& context, Node node) {
   if (context.model.imports("tensorrt") || context.model.imports("pycuda")) return true;
+  if (drives_kernels(context.model, node)) return true;
   const std::string_view file = context.path.substr(context.path.rfind('/') + 1);
   if (base::lower(file).find("cuda") != std::string::npos) return true;
   for (Node up = node.parent(); up; up = up.parent()) {

@@ -42,6 +42,7 @@ struct DeviceText {
 
 // Code that is CUDA's by its own name: a method `cuda`, a class such as
 // CUDAPrefetcher, a file cuda.py or one about TensorRT.
+[[nodiscard]] bool drives_kernels(const Model& model, Node node);
 [[nodiscard]] bool is_cuda_territory(const PythonContext& context, Node node);
 
 }  // namespace torchport::rules

@@ -129,13 +129,41 @@ void check_if(Node statement, Reporter& reporter) {
   finding.fix.push_back(std::move(fix));
 }
 
+// `"cuda" if t.is_cuda else "cpu"`: the device of t, but only when that is CUDA.
+void check_conditional(Node conditional, Reporter& reporter) {
+  const auto parts = conditional.children();
+  std::string yes;
+  std::string no;
+  if (parts.size() != 3 || !syntax::string_value(parts[0], yes) ||
+      !syntax::string_value(parts[2], no) || yes != "cuda" || no != "cpu")
+    return;
+  const Node tensor = tensor_asked(parts[1]);
+  if (!tensor || !is_primary(tensor)) return;
+  const Node move = conditional.parent().parent();
+  const bool moves = conditional.parent().is(Kind::kArgumentList) && method_name(move) == "to";
+  const bool device = conditional.parent().is(Kind::kKeywordArgument) &&
+                      conditional.parent().child(Field::kName).text() == "device";
+  if (!moves && !device) return;
+  Finding& finding = reporter.report(
+      conditional, fmt::format("With `{0}` on mps or xpu this says \"cpu\", and the next operation "
+                               "with `{0}` raises \"Expected all tensors to be on the same "
+                               "device\".",
+                               tensor.text()));
+  Fix fix;
+  fix.applicability = Applicability::kUnsafe;
+  fix.title = fmt::format("say `{}.device`, whatever that is", tensor.text());
+  fix.edits = {replace(conditional, fmt::format("{}.device", tensor.text()))};
+  finding.fix.push_back(std::move(fix));
+}
+
 void check(const PythonContext& context, Node node, Reporter& reporter) {
+  if (node.is(Kind::kConditional)) check_conditional(node, reporter);
   if (node.is(Kind::kComparison)) check_comparison(context, node, reporter);
   if (node.is(Kind::kIf)) check_if(node, reporter);
 }
 
 const Registration kRegistered{{.info = kInfo,
-                                .kinds = {Kind::kComparison, Kind::kIf},
+                                .kinds = {Kind::kComparison, Kind::kIf, Kind::kConditional},
                                 .python = &check,
                                 .file_kinds = {},
                                 .text = nullptr}};

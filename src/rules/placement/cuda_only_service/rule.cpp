@@ -8,6 +8,7 @@
 
 #include "rules/edits.h"
 #include "rules/placement/common/cuda_api.h"
+#include "rules/tensors.h"
 
 namespace torchport::rules {
 
@@ -122,6 +123,30 @@ bool is_meant_for_cuda(const Model& model, Node call) {
   return text.find("cuda") != std::string::npos;
 }
 
+// `max(1, torch.cuda.device_count())`: the count shares out work, and one device is expected.
+bool is_at_least_one(const Model& model, Node call) {
+  const auto in_max = [](Node node) {
+    return node.parent().is(Kind::kArgumentList) && node.parent().parent().is(Kind::kCall) &&
+           syntax::callee(node.parent().parent()).text() == "max";
+  };
+  if (in_max(call)) return true;
+  const Node assignment = call.parent();
+  if (!assignment.is(Kind::kAssignment) || !assignment.child(Field::kLeft).is(Kind::kIdentifier))
+    return false;
+  const auto reads = reads_of(model, assignment.child(Field::kLeft));
+  return !reads.empty() && std::all_of(reads.begin(), reads.end(), in_max);
+}
+
+// empty_cuda_cache(): its caller asked for CUDA's.
+bool is_named_for_cuda(Node call) {
+  for (Node up = call.parent(); up; up = up.parent()) {
+    if (up.is_any(Kind::kFunction, Kind::kClass) &&
+        base::lower(up.child(Field::kName).text()).find("cuda") != std::string::npos)
+      return true;
+  }
+  return false;
+}
+
 void check(const PythonContext& context, Node call, Reporter& reporter) {
   const std::string_view name = cuda_function(context.model, call);
   if (name.empty()) return;
@@ -129,7 +154,9 @@ void check(const PythonContext& context, Node call, Reporter& reporter) {
   if (!counts && name != "empty_cache" && !is_seed(name) && !is_statistic(name)) return;
   // `if torch.cuda.device_count() > 1:` is a guard.
   if (is_tested(call) || is_prepared(context, call)) return;
-  if (counts && is_meant_for_cuda(context.model, call)) return;
+  if (counts && (is_meant_for_cuda(context.model, call) || context.is_test())) return;
+  if (counts && is_at_least_one(context.model, call)) return;
+  if (name == "empty_cache" && is_named_for_cuda(call)) return;
   reporter.report(call, message_for(name)).fix.push_back(make_fix(context, call, name));
 }
 

@@ -119,10 +119,22 @@ std::string message_for(const Model& model, const flow::Literal& literal) {
          "xpu are never used.";
 }
 
+// `for i in unused_gpus:`
+bool over_found_gpus(Node node) {
+  for (Node up = node.parent(); up && !up.is(Kind::kFunction); up = up.parent()) {
+    if (up.is(Kind::kFor) &&
+        base::lower(up.child(Field::kRight).text()).find("gpus") != std::string::npos)
+      return true;
+  }
+  return false;
+}
+
 void check_string(const PythonContext& context, Node string, Reporter& reporter) {
   const flow::Literal literal = flow::classify_literal(context.model, string);
   if (literal.role != flow::LiteralRole::kPlacement) return;
   if (is_cuda_territory(context, string)) return;
+  // f"cuda:{i}" for each of the GPUs that were found.
+  if (literal.indexed && !is_first_device(literal) && over_found_gpus(literal.site())) return;
   reporter.report(literal.whole, message_for(context.model, literal))
       .fix.push_back(make_fix(context, literal));
 }
