@@ -99,7 +99,15 @@ bool is_asked_for(const Model& model, Node node) {
   return false;
 }
 
+bool reads_environment(const Model& model, Node expression) {
+  return reads_environment(model, expression, 0);
+}
+
 bool path_speaks_of(std::string_view path, std::string_view word) {
+  std::size_t start = path.size();
+  for (int folders = 0; folders < 3 && start != std::string_view::npos && start > 0; ++folders)
+    start = path.rfind('/', start - 1);
+  if (start != std::string_view::npos) path.remove_prefix(start);
   return base::lower(path).find(word) != std::string::npos;
 }
 

@@ -26,7 +26,10 @@ namespace torchport::rules {
 // `if os.getenv("APP_JIT") == "1":`, through names too.
 [[nodiscard]] bool is_asked_for(const flow::Model& model, syntax::Node node);
 
-// Whether a folder or the file of the path has the word in its name.
+// Whether an expression reads the environment, through names too.
+[[nodiscard]] bool reads_environment(const flow::Model& model, syntax::Node expression);
+
+// Whether the file, or one of the two folders it is in, has the word in its name.
 [[nodiscard]] bool path_speaks_of(std::string_view path, std::string_view word);
 
 }  // namespace torchport::rules
