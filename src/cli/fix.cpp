@@ -107,6 +107,7 @@ bool inside_roots(const base::FileSystem& fs, const std::vector<std::string>& ro
 
 bool refuse_dirty(const Session& session, const project::FixPlan& plan) {
   std::vector<std::string> files;
+  files.reserve(plan.changes.size());
   for (const project::Change& change : plan.changes) files.push_back(change.path);
   const auto status = base::real_file_system().status(session.first_path, true);
   const std::string folder = status.type == base::FileType::kDirectory ? session.first_path : std::string(base::parent_path(session.first_path));

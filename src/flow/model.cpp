@@ -60,7 +60,7 @@ std::string Model::resolve(Node expression, int depth) const {
   }
   if (bindings.empty()) {
     for (const std::string& module : scopes_.wildcards()) {
-      const std::string name = module + "." + std::string(expression.text());
+      std::string name = module + "." + std::string(expression.text());
       if (is_factory(name) || is_module_base(name)) return name;
     }
   }
