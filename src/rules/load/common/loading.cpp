@@ -154,4 +154,73 @@ LoadedUse use_of_loaded(const Model& model, Node call) {
   return use_of(model, call, 0).value_or(LoadedUse::kOther);
 }
 
+namespace {
+
+bool says_one_of(std::string_view text, std::initializer_list<std::string_view> words) {
+  const std::string lower = base::lower(text);
+  return std::any_of(words.begin(), words.end(),
+                     [&](std::string_view word) { return lower.find(word) != std::string::npos; });
+}
+
+// The entry that is taken out of the loaded object at this place: `x["model"]`, `x.get("model")`.
+Node entry_key(Node loaded) {
+  const Node parent = loaded.parent();
+  if (parent.is(Kind::kSubscript) && loaded.field() == Field::kValue)
+    return parent.child(Field::kSubscriptPart);
+  if (!parent.is(Kind::kAttribute) || !parent.parent().is(Kind::kCall)) return {};
+  const std::string_view method = parent.child(Field::kAttributeName).text();
+  return method == "get" || method == "pop" ? syntax::positional(parent.parent(), 0) : Node{};
+}
+
+// Nothing is taken out of it but what can only be weights.
+bool takes_weights_only(Node loaded) {
+  const Node key = entry_key(loaded);
+  std::string text;
+  return !key || (syntax::string_value(key, text) && text.starts_with("params"));
+}
+
+// What the call's value is bound to; invalid where it is used at once.
+Node bound_to(Node call) {
+  Node value = call;
+  while (value.parent().is_any(Kind::kSubscript, Kind::kParenthesized)) value = value.parent();
+  const Node parent = value.parent();
+  return parent.is(Kind::kAssignment) && value.field() == Field::kRight ? parent.child(Field::kLeft)
+                                                                        : Node{};
+}
+
+}  // namespace
+
+bool holds_weights(const Model& model, Node call) {
+  if (!takes_weights_only(call)) return false;
+  const Node target = bound_to(call);
+  if (!target) return use_of_loaded(model, call) == LoadedUse::kStateDict;
+  if (!target.is(Kind::kIdentifier)) return false;
+  const auto reads = reads_of(model, target);
+  if (!std::all_of(reads.begin(), reads.end(), takes_weights_only)) return false;
+  return says_one_of(target.text(), {"state_dict", "weights"}) ||
+         use_of_loaded(model, call) == LoadedUse::kStateDict;
+}
+
+bool holds_no_weights(const Model& model, Node call) {
+  const Node target = bound_to(call);
+  const std::string_view path = syntax::positional(call, 0).text();
+  static constexpr auto kData = {"dataset",   "vocab", "fields", "statistics", "stats.",
+                                 "data_file", "_stat", "mnist",  "corpus"};
+  static constexpr auto kWeights = {"model", "weight", "ckpt", "checkpoint", "state_dict", "net"};
+  const std::string said = std::string(path) + " " + std::string(target.text());
+  const auto any = [&](const auto& words) {
+    return std::any_of(words.begin(), words.end(), [&](const char* word) {
+      return base::lower(said).find(word) != std::string::npos;
+    });
+  };
+  if (any(kData) && !any(kWeights)) return true;
+  // Only numbers are ever taken out.
+  if (!target.is(Kind::kIdentifier)) return false;
+  const auto reads = reads_of(model, target);
+  return !reads.empty() && std::all_of(reads.begin(), reads.end(), [](Node read) {
+    std::string key;
+    return syntax::string_value(entry_key(read), key) && says_one_of(key, {"loss", "n_steps"});
+  });
+}
+
 }  // namespace torchport::rules

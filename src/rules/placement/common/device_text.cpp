@@ -124,9 +124,10 @@ bool drives_kernels(const Model& model, Node node) {
       if (std::find(kLibraries.begin(), kLibraries.end(), root) != kLibraries.end()) return true;
     }
     if (!part.is(Kind::kCall)) continue;
-    // kernel[blocks, threads](...) of numba, and of triton.
+    if (model.called(part).starts_with("numba.cuda.")) return true;
+    // kernel[blocks, threads](...) of numba; triton's run on other devices too.
     const Node callee = syntax::callee(part);
-    if (callee.is(Kind::kSubscript) &&
+    if (callee.is(Kind::kSubscript) && !model.imports("triton") &&
         callee.child(Field::kValue).text().find("kernel") != std::string_view::npos)
       return true;
     if (model.called(part).find("tensorrt") != std::string::npos ||
