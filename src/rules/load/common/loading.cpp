@@ -179,6 +179,12 @@ bool takes_weights_only(Node loaded) {
   return !key || (syntax::string_value(key, text) && text.starts_with("params"));
 }
 
+// State of a scheduler or an optimizer may hold anything.
+bool is_optimizer(const Model& model, Node user) {
+  return model.value(object_of(user)).is(Type::kOptimizer) ||
+         says_one_of(object_of(user).text(), {"optim", "sched"});
+}
+
 // What the call's value is bound to; invalid where it is used at once.
 Node bound_to(Node call) {
   Node value = call;
@@ -192,13 +198,18 @@ Node bound_to(Node call) {
 
 bool holds_weights(const Model& model, Node call) {
   if (!takes_weights_only(call)) return false;
+  const bool params = static_cast<bool>(entry_key(call));
   const Node target = bound_to(call);
-  if (!target) return use_of_loaded(model, call) == LoadedUse::kStateDict;
+  if (!target) {
+    const Node user = call.parent().parent();
+    return params || (call.parent().is(Kind::kArgumentList) &&
+                      method_name(user) == "load_state_dict" && !is_optimizer(model, user));
+  }
   if (!target.is(Kind::kIdentifier)) return false;
+  if (params || says_one_of(target.text(), {"state_dict", "weights"})) return true;
   const auto reads = reads_of(model, target);
   if (!std::all_of(reads.begin(), reads.end(), takes_weights_only)) return false;
-  return says_one_of(target.text(), {"state_dict", "weights"}) ||
-         use_of_loaded(model, call) == LoadedUse::kStateDict;
+  return use_of_loaded(model, call) == LoadedUse::kStateDict;
 }
 
 bool holds_no_weights(const Model& model, Node call) {
