@@ -63,6 +63,7 @@ std::vector<Node> reads_of(const Model& model, Node target) {
     const Node parent = node.parent();
     if (node.field() == Field::kAttributeName && parent.is(Kind::kAttribute)) continue;
     if (parent.is(Kind::kKeywordArgument) && node.field() == Field::kName) continue;
+    if (parent.is(Kind::kDottedName)) continue;  // of an import
     const auto bindings = model.scopes().all(target.text(), node);
     if (bindings.empty() || model.scopes().scope_node(bindings.front()->target) != scope) continue;
     const bool bound = std::any_of(bindings.begin(), bindings.end(),

@@ -159,14 +159,34 @@ void check_run(const DockerInstruction& run, Reporter& reporter) {
   }
 }
 
+// Whether a stage is one variant of several: `FROM nvidia/cuda:... AS gpu` beside one that needs no
+// CUDA.
+bool is_variant_stage(const DockerInstruction& from, bool has_other) {
+  const std::string text = base::lower(from.lines.front().text);
+  const auto as = text.find(" as ");
+  if (!has_other || as == std::string::npos) return false;
+  return text.find("gpu", as) != std::string::npos || text.find("cuda", as) != std::string::npos;
+}
+
 void check(const TextContext& context, Reporter& reporter) {
   if (is_cuda_variant(context.path)) return;
+  const auto instructions = docker_instructions(context.lines);
+  bool has_other = false;
+  for (const DockerInstruction& from : instructions) {
+    if (from.keyword != "FROM" || from.lines.empty()) continue;
+    const base::Span image = image_of(from.lines.front());
+    has_other |= !is_cuda_image(context.text.substr(image.start, image.size()));
+  }
   bool first = true;
-  for (const DockerInstruction& instruction : docker_instructions(context.lines)) {
+  bool variant = false;
+  for (const DockerInstruction& instruction : instructions) {
     if (instruction.lines.empty()) continue;
     if (instruction.keyword == "FROM") {
-      check_from(context, instruction, first, reporter);
+      variant = is_variant_stage(instruction, has_other);
+      if (!variant) check_from(context, instruction, first, reporter);
       first = false;
+    } else if (variant) {
+      continue;
     } else if (instruction.keyword == "ENV") {
       check_env(instruction, reporter);
     } else if (instruction.keyword == "RUN") {

@@ -24,8 +24,8 @@ constexpr RuleInfo kInfo{
 };
 
 constexpr std::string_view kMessage =
-    "On a build host without a GPU this is False even where torch and the toolkit are there: the "
-    "package comes out without its kernels, and says nothing.";
+    "On a build host without a GPU this is False even where torch and the toolkit are made for "
+    "CUDA: the kernels are not built.";
 
 // `torch.cuda.is_available() or os.getenv("FORCE_CUDA") == "1"`
 bool is_overridden(const Model& model, Node call) {
