@@ -8,6 +8,7 @@
 #include "rules/build/common/build_script.h"
 #include "rules/edits.h"
 #include "rules/optional.h"
+#include "rules/statements.h"
 #include "rules/tensors.h"
 #include "rules/trace.h"
 
@@ -147,7 +148,17 @@ Fix make_fix(const PythonContext& context, Node call) {
       model.scopes().is_bound_anywhere("CUDA_HOME") != (home == "CUDA_HOME"))
     return fix;
   if (home.empty()) {
-    fix.edits.push_back(insert_before(import, "CUDA_HOME, "));
+    // One name a line stays one name a line.
+    const base::Span gap{import.end(),
+                         import.next_sibling() ? import.next_sibling().start() : import.end()};
+    const std::string_view source = model.tree().source();
+    const bool own_line =
+        source.substr(gap.start, gap.size()).find('\n') != std::string_view::npos &&
+        base::trim(model.tree().lines().line(model.tree().lines().at(import.start()).line))
+            .starts_with(import.text());
+    fix.edits.push_back(insert_before(
+        import, own_line ? fmt::format("CUDA_HOME,{}{}", newline_of(import), indentation_of(import))
+                         : "CUDA_HOME, "));
     home = "CUDA_HOME";
   }
   if (!model.scopes().is_bound_anywhere("os")) fix.needs.imports.emplace_back("import os");

@@ -54,6 +54,15 @@ bool is_cuda_extension(const Model& model, Node call) {
   return model.called(call) == "torch.utils.cpp_extension.CUDAExtension";
 }
 
+// `extension = CUDAExtension` in a branch, and `extension(...)` behind it.
+bool is_chosen(const Model& model, Node callee) {
+  if (!callee.is(Kind::kIdentifier)) return false;
+  const auto bindings = model.scopes().reaching(callee.text(), callee);
+  return std::any_of(bindings.begin(), bindings.end(), [](const flow::Binding* binding) {
+    return binding->kind == flow::BindingKind::kAssign && deciding_branch(binding->target);
+  });
+}
+
 // The first of a statement speaks for all that stand beside it.
 bool is_first(const Model& model, Node call) {
   const Node statement = syntax::statement_of(call);
@@ -66,7 +75,9 @@ bool is_first(const Model& model, Node call) {
 
 void check(const PythonContext& context, Node call, Reporter& reporter) {
   const Model& model = context.model;
-  if (!is_cuda_extension(model, call) || context.is_test()) return;
+  if (!is_cuda_extension(model, call) || context.is_test() ||
+      is_chosen(model, syntax::callee(call)))
+    return;
   if (!is_first(model, call) || is_conditional(model, call, 0)) return;
   Finding& finding =
       reporter.report(syntax::callee(call),
