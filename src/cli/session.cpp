@@ -153,12 +153,12 @@ bool wants_colour(int file_descriptor) {
   return !environment("FORCE_COLOR").empty() || isatty(file_descriptor) == 1;
 }
 
-std::function<void(std::size_t)> progress_line(std::size_t total, std::string verb) {
+std::function<void(std::size_t)> progress_line(std::size_t total, std::string_view verb) {
   using Clock = std::chrono::steady_clock;
   if (isatty(STDERR_FILENO) != 1) return {};
   const auto start = Clock::now();
   const auto last = std::make_shared<std::atomic<std::int64_t>>(0);
-  return [=](std::size_t done) {
+  return [start, last, total, verb = std::string(verb)](std::size_t done) {
     const auto now = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - start).count();
     std::int64_t shown = last->load();
     // Short runs stay silent; long ones speak ten times a second.
