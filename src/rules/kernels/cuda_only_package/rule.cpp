@@ -61,6 +61,8 @@ constexpr std::array<Package, 22> kPackages{{
 }};
 
 const Package* package_of(std::string_view module) {
+  // Only its operators are tied; the components are plain torch.
+  if (module.starts_with("xformers.") && !module.starts_with("xformers.ops")) return nullptr;
   for (const Package& package : kPackages) {
     if (module.starts_with(package.root) &&
         (module.size() == package.root.size() || module[package.root.size()] == '.'))
