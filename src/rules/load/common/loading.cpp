@@ -206,8 +206,16 @@ bool holds_weights(const Model& model, Node call) {
                       method_name(user) == "load_state_dict" && !is_optimizer(model, user));
   }
   if (!target.is(Kind::kIdentifier)) return false;
-  if (params || says_one_of(target.text(), {"state_dict", "weights"})) return true;
+  if (params) return true;
   const auto reads = reads_of(model, target);
+  // `state_dict.pop("fc.weight")` takes a weight; `state_dict["config"]` says that there is more.
+  if (says_one_of(target.text(), {"state_dict", "weights"})) {
+    return std::all_of(reads.begin(), reads.end(), [](Node read) {
+      const Node key = entry_key(read);
+      std::string text;
+      return !key || !syntax::string_value(key, text) || text.find('.') != std::string::npos;
+    });
+  }
   if (!std::all_of(reads.begin(), reads.end(), takes_weights_only)) return false;
   return use_of_loaded(model, call) == LoadedUse::kStateDict;
 }
@@ -225,6 +233,8 @@ bool holds_no_weights(const Model& model, Node call) {
     });
   };
   if (any(kData) && !any(kWeights)) return true;
+  const Node holder = syntax::class_of(call);
+  if (holder && holder.child(Field::kName).text().ends_with("Dataset")) return true;
   // Only numbers are ever taken out.
   if (!target.is(Kind::kIdentifier)) return false;
   const auto reads = reads_of(model, target);

@@ -27,4 +27,12 @@ enum class LoadedUse : std::uint8_t {
 };
 [[nodiscard]] LoadedUse use_of_loaded(const Model& model, Node call);
 
+// Whether the file holds a state dict and nothing else, as far as the code shows: the object goes
+// to load_state_dict as it is (or by the one entry `params`), or its name says so.
+[[nodiscard]] bool holds_weights(const Model& model, Node call);
+
+// Whether the file holds data or plain entries, and no tensor that could have been on a device:
+// a dataset, a vocabulary, statistics, losses.
+[[nodiscard]] bool holds_no_weights(const Model& model, Node call);
+
 }  // namespace torchport::rules

@@ -111,7 +111,7 @@ void check(const PythonContext& context, Node call, Reporter& reporter) {
   if (present && !present.is(Kind::kNone)) return;
   if (*position == 2 && is_official_url(model, syntax::argument(call, 0, "url"))) return;
   if (flow::is_cuda_guarded(model, call) || reads_own_output(model, call) ||
-      is_scheduler_state(model, call))
+      is_scheduler_state(model, call) || holds_no_weights(model, call))
     return;
   reporter
       .report(syntax::callee(call),

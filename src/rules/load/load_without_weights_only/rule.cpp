@@ -36,9 +36,8 @@ void check(const PythonContext& context, Node call, Reporter& reporter) {
   if (unknown || pickle) return;  // no such parameter there; not both at once
   Fix fix;
   fix.title = "load with weights_only=True";
-  fix.applicability = use_of_loaded(context.model, call) == LoadedUse::kModel
-                          ? Applicability::kDisplay
-                          : Applicability::kUnsafe;
+  fix.applicability =
+      holds_weights(context.model, call) ? Applicability::kUnsafe : Applicability::kDisplay;
   fix.edits = {add_argument(call, "weights_only=True")};
   finding.fix.push_back(std::move(fix));
 }

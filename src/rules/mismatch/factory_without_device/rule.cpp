@@ -218,6 +218,9 @@ Use Uses::of(Node expression, int depth) const {
       return meets_in_operator(parent, node) && !parent.child(Field::kLeft).is(Kind::kSubscript)
                  ? Use::kMeets
                  : Use::kHarmless;
+    } else if (parent.is_any(Kind::kTuple, Kind::kExpressionList) &&
+               parent.parent().is(Kind::kAssignment)) {
+      return Use::kHarmless;  // `a, b = torch.zeros(1), None` to begin with
     } else if (parent.is(Kind::kAssignment)) {
       if (node.field() != Field::kRight || parent.child(Field::kLeft).is(Kind::kSubscript))
         return Use::kHarmless;

@@ -164,8 +164,14 @@ bool can_register(const Model& model, const flow::ClassFacts& facts, std::string
       assignment.child(Field::kFieldType) || assignment.child(Field::kRight) != attribute.value) {
     return false;
   }
+  const std::string_view before =
+      std::string_view(model.tree().source())
+          .substr(attribute.function.start(), statement.start() - attribute.function.start());
   for (const Attribute& other : all) {
     if (other.target == attribute.target) continue;
+    // A method that __init__ has called by then took the name already.
+    const std::string_view setter = other.function.child(Field::kName).text();
+    if (before.find(fmt::format(".{}(", setter)) != std::string_view::npos) return false;
     const Value value = model.value(other.value);
     if (is_init(other.function) || !(value.is(Type::kTensor) || value.is(Type::kNone)))
       return false;
@@ -176,9 +182,6 @@ bool can_register(const Model& model, const flow::ClassFacts& facts, std::string
         body.child(Field::kRight))
       return false;
   }
-  const std::string_view before =
-      std::string_view(model.tree().source())
-          .substr(attribute.function.start(), statement.start() - attribute.function.start());
   return before.find(".__init__(") != std::string_view::npos &&
          attribute.value.text().find("requires_grad") == std::string_view::npos;
 }
