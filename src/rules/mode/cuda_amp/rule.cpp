@@ -205,7 +205,11 @@ Fix make_fix(const PythonContext& context, Node call, Amp amp) {
   return fix;
 }
 
-std::string message_of(Amp amp) {
+std::string message_of(Amp amp, bool switches_off = false) {
+  if (switches_off) {
+    return "This switches off CUDA's autocast only (and is deprecated): under the autocast of "
+           "another device the code stays in low precision.";
+  }
   if (amp == Amp::kScaler) {
     return "This scaler serves CUDA only (and is deprecated): on other devices it warns and is "
            "off.";
@@ -229,7 +233,8 @@ void check(const PythonContext& context, Node node, Reporter& reporter) {
   if (amp == Amp::kNone || flow::is_cuda_guarded(context.model, node) ||
       asks_first(context, node, amp))
     return;
-  reporter.report(node, message_of(amp)).fix.push_back(make_fix(context, node, amp));
+  const bool switches_off = amp == Amp::kAutocast && enabled_of(node, amp).is(Kind::kFalse);
+  reporter.report(node, message_of(amp, switches_off)).fix.push_back(make_fix(context, node, amp));
 }
 
 const Registration kRegistered{{.info = kInfo,

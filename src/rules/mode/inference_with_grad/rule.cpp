@@ -54,6 +54,7 @@ bool is_loaded(const Model& model, Node callee) {
 bool is_inference(const PythonContext& context, Node scope, Node call) {
   const Model& model = context.model;
   const Node callee = syntax::callee(call);
+  if (scope.is(Kind::kModule) && !is_loaded(model, callee)) return false;  // a self-test
   if (evals(scope, callee.text())) return true;
   const flow::ClassFacts* facts = model.enclosing_class(call);
   if (facts != nullptr) {
@@ -67,6 +68,13 @@ bool is_inference(const PythonContext& context, Node scope, Node call) {
                      is_inference_name(scope.child(Field::kName).text()) &&
                      scope.child(Field::kParametersPart).first_child();
   return named || is_loaded(model, callee);
+}
+
+// `_ = model(x)`: nothing is kept.
+bool is_thrown_away(Node call) {
+  const Node parent = call.parent();
+  return parent.is(Kind::kExpressionStatement) ||
+         (parent.is(Kind::kAssignment) && parent.child(Field::kLeft).text() == "_");
 }
 
 bool is_generator(Node function) {
@@ -100,7 +108,7 @@ void check_scope(const PythonContext& context, Node scope, Reporter& reporter) {
   if (facts != nullptr && (facts->is_module || facts->has_forward)) return;
   for (const Node call : model_calls(model, scope)) {
     if (!is_inference(context, scope, call) || uses_gradients(model, scope)) continue;
-    if (gradients_off(model, call)) continue;
+    if (gradients_off(model, call) || is_thrown_away(call)) continue;
     reporter
         .report(call,
                 "Autograd records this inference: memory grows with every batch that is kept, and "

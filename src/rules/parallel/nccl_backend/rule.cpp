@@ -54,6 +54,7 @@ Use use_of(const Model& model, Node literal) {
   if (parent.is(Kind::kKeywordArgument)) {
     const std::string_view keyword = parent.child(Field::kName).text();
     const Node call = parent.parent().parent();
+    if (model.called(call).starts_with("colossalai.")) return Use::kNone;  // CUDA's own framework
     if (keyword == "default" && is_backend_option(call)) return Use::kOption;
     return is_backend_name(keyword) ? Use::kArgument : Use::kNone;
   }

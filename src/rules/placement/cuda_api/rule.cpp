@@ -84,6 +84,29 @@ bool is_part_of_literal(const Model& model, Node call) {
   return false;
 }
 
+// Part of another such call, or behind a test that makes one: that one is the finding.
+bool another_raises_first(const Model& model, Node call) {
+  for (Node up = call; up.parent() && !up.parent().is_any(Kind::kFunction, Kind::kModule);
+       up = up.parent()) {
+    const Node parent = up.parent();
+    if (parent.is(Kind::kCall) && raises(model, parent)) return true;
+    if (!parent.is(Kind::kIf) || up.field() != Field::kConsequence) continue;
+    const Node condition = parent.child(Field::kCondition);
+    for (std::uint32_t i = condition.index(); i < condition.subtree_end(); ++i) {
+      const Node asked = model.tree().at(i);
+      if (asked.is(Kind::kCall) && raises(model, asked)) return true;
+    }
+  }
+  return false;
+}
+
+// get_current_cuda_device(): its caller has CUDA, and says so.
+bool gives_cuda_device(Node call) {
+  const Node function = syntax::function_of(call);
+  return function.is(Kind::kFunction) &&
+         base::lower(function.child(Field::kName).text()).find("cuda_device") != std::string::npos;
+}
+
 std::string condition_for(const PythonContext& context) {
   return fmt::format("{}.cuda.is_available()", context.devices.torch_name());
 }
@@ -148,6 +171,7 @@ void check(const PythonContext& context, Node call, Reporter& reporter) {
   const Model& model = context.model;
   if (!raises(model, call) || is_prepared(context, call)) return;
   if (is_part_of_literal(model, call) || in_device_loop(model, call)) return;
+  if (another_raises_first(model, call) || gives_cuda_device(call)) return;
   const std::string_view name = cuda_function(model, call);
   const std::string message =
       name == "stream"

@@ -124,10 +124,22 @@ bool others_are_near(Node node) {
   return false;
 }
 
+bool function_says(Node node, std::string_view word) {
+  const Node function = syntax::function_of(node);
+  return function.is(Kind::kFunction) &&
+         base::lower(function.child(Field::kName).text()).find(word) != std::string::npos;
+}
+
 bool is_of_interest(const PythonContext& context, Node node) {
   // mps came with torch 1.12: a project that stays below has no choice.
   if (context.is_test() || context.settings.min_torch < edit::TorchVersion{1, 12}) return false;
+  if (function_says(node, "cuda_device")) return false;  // it gives CUDA's devices, and says so
   return !is_cuda_territory(context, node) && !others_are_near(node);
+}
+
+// A function named for CUDA (`use_cuda_if_available`) has to be renamed first.
+void keep_names_honest(Node node, Fix& fix) {
+  if (function_says(node, "cuda")) fix.applicability = Applicability::kDisplay;
 }
 
 Fix fix_conditional(const PythonContext& context, Node conditional, const Test& test, Node cuda,
@@ -170,8 +182,9 @@ void check_conditional(const PythonContext& context, Node conditional, Reporter&
   const Node cpu = test.negated ? parts[0] : parts[2];
   if (!is_cuda_device(context.model, cuda) || !is_cpu_device(context.model, cpu)) return;
   if (!is_of_interest(context, conditional)) return;
-  reporter.report(conditional, std::string(kMessage))
-      .fix.push_back(fix_conditional(context, conditional, test, cuda, cpu));
+  Fix fix = fix_conditional(context, conditional, test, cuda, cpu);
+  keep_names_honest(conditional, fix);
+  reporter.report(conditional, std::string(kMessage)).fix.push_back(std::move(fix));
 }
 
 // The one statement of a block, when it stands on a line of its own.
@@ -231,6 +244,7 @@ void check_if(const PythonContext& context, Node statement, Reporter& reporter) 
       fix.edits = {insert_before(no, "if " + condition + ":" + body + newline + indent)};
     }
   }
+  keep_names_honest(statement, fix);
   finding.fix.push_back(std::move(fix));
 }
 
