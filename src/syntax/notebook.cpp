@@ -28,6 +28,20 @@ bool is_ipython(std::string_view line) {
   return !right.empty() && (right.front() == '!' || (right.front() == '%' && right.size() > 1 && base::is_identifier_char(right[1])));
 }
 
+// Lines that look like ours, and must come back as they are.
+bool is_like_ours(std::string_view line) {
+  const std::string_view text = base::trim(line);
+  return text.starts_with(base::trim(kMarker)) || text.starts_with(base::trim(kMagic));
+}
+
+// Where `marker` stands at the start of a line, from `at` on.
+std::size_t find_marker(std::string_view program, std::string_view marker, std::size_t at) {
+  for (auto found = program.find(marker, at); found != std::string_view::npos; found = program.find(marker, found + 1)) {
+    if (found == 0 || program[found - 1] == '\n') return found;
+  }
+  return std::string_view::npos;
+}
+
 // %%bash, %%html: another language. %%time and the like measure Python.
 bool is_other_language(std::string_view first_line) {
   const std::string_view text = base::trim(first_line);
@@ -110,11 +124,12 @@ void Notebook::build_program() {
   for (std::size_t i = 0; i < cells_.size(); ++i) {
     Cell& cell = cells_[i];
     if (cell.skipped) continue;
+    in_program_.push_back(i);
     program_ += marker(i);
     for (Line& line : cell.lines) {
       line.program_start = static_cast<std::uint32_t>(program_.size());
       std::string text = line.text;
-      if (is_ipython(text)) {
+      if (is_ipython(text) || is_like_ours(text)) {
         text.insert(text.find_first_not_of(" \t"), kMagic);
         line.prefix = static_cast<std::uint32_t>(kMagic.size());
       }
@@ -125,14 +140,14 @@ void Notebook::build_program() {
 }
 
 std::uint32_t Notebook::json_offset(std::uint32_t program_offset) const {
-  const Line* last = nullptr;
-  for (const Cell& cell : cells_) {
-    for (const Line& line : cell.lines) {
-      if (cell.skipped || line.program_start > program_offset) break;
-      last = &line;
-    }
-  }
-  if (last == nullptr) return 0;
+  // Cells that are in the program, and the lines of each, are in its order.
+  const auto cell = std::partition_point(in_program_.begin(), in_program_.end(), [&](std::size_t i) {
+    return cells_[i].lines.front().program_start <= program_offset;
+  });
+  if (cell == in_program_.begin()) return 0;
+  const auto& lines = cells_[*(cell - 1)].lines;
+  const auto line = std::partition_point(lines.begin(), lines.end(), [&](const Line& l) { return l.program_start <= program_offset; });
+  const Line* last = &*(line - 1);
   std::uint32_t inside = program_offset - last->program_start;
   inside = inside > last->prefix ? inside - last->prefix : 0;
   const std::string_view raw = std::string_view(json_).substr(last->raw.start, last->raw.size());
@@ -164,21 +179,18 @@ base::Result<std::string> Notebook::with_program(std::string_view program) const
   std::string result;
   std::size_t copied = 0;
   std::size_t at = 0;
-  std::vector<std::size_t> used;
-  for (std::size_t i = 0; i < cells_.size(); ++i) {
-    if (!cells_[i].skipped && is_python_) used.push_back(i);
-  }
+  const std::vector<std::size_t>& used = in_program_;
   for (std::size_t k = 0; k < used.size(); ++k) {
     const Cell& cell = cells_[used[k]];
     const std::string head = marker(used[k]);
-    const auto found = program.find(head, at);
+    const auto found = find_marker(program, head, at);
     // Text before the first marker belongs to the first cell.
     std::string fresh(k == 0 && found != std::string_view::npos ? program.substr(0, found) : std::string_view());
     if (found == std::string_view::npos || (k > 0 && found != at)) {
       return base::fail(base::ErrorCode::kInternal, "the fixed notebook does not fall into its cells; nothing was changed");
     }
     const std::size_t start = found + head.size();
-    const std::size_t end = k + 1 < used.size() ? program.find(marker(used[k + 1]), start) : program.size();
+    const std::size_t end = k + 1 < used.size() ? find_marker(program, marker(used[k + 1]), start) : program.size();
     if (end == std::string_view::npos) return base::fail(base::ErrorCode::kInternal, "the fixed notebook does not fall into its cells; nothing was changed");
     at = end;
     for (std::string& line : lines_of(program.substr(start, end - start))) fresh += without_magic(std::move(line));

@@ -52,6 +52,7 @@ class Notebook {
   std::string json_;
   std::string program_;
   std::vector<Cell> cells_;
+  std::vector<std::size_t> in_program_;  // the cells of which the program is made
   bool ascii_ = true;         // the JSON escapes everything above ASCII
   bool is_python_ = true;
 };

@@ -53,6 +53,19 @@ TEST_CASE("a notebook goes back as it was") {
   CHECK(notebook->with_program(notebook->program()).value() == kList);
 }
 
+TEST_CASE("lines that look like the program's own markers stay what they are") {
+  const std::string json =
+      R"json({"cells": [{"cell_type": "code", "source": "# torchport:cell 1\nimport torch\nx = torch.ones(1).cuda()"},)json"
+      R"json( {"cell_type": "code", "source": ["  # torchport:ipython %x\n", "# torchport:cell 0\n", "y.cuda()"]}], "nbformat": 4})json";
+  const auto notebook = Notebook::parse(json);
+  REQUIRE(notebook.has_value());
+  CHECK(notebook->with_program(notebook->program()).value() == json);
+  const auto fixed = project::converge_notebook("a.ipynb", json, options(), edit::Applicability::kUnsafe);
+  REQUIRE(fixed.has_value());
+  CHECK(fixed->text.find("\"# torchport:cell 1\\nimport torch\\n") != std::string::npos);
+  CHECK(fixed->text.find("[\"  # torchport:ipython %x\\n\", \"# torchport:cell 0\\n\", ") != std::string::npos);
+}
+
 TEST_CASE("fixing a notebook touches nothing but the changed lines") {
   const auto fixed = project::converge_notebook("a.ipynb", kList, options(), edit::Applicability::kUnsafe);
   REQUIRE(fixed.has_value());
