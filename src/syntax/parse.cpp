@@ -121,14 +121,21 @@ class TreeBuilder {
   explicit TreeBuilder(Tree& tree) : tree_(tree) {}
 
   // Preorder over the cursor. Parents are kept on an explicit stack; anonymous
-  // nodes are dropped unless they are operators. False when out of time.
-  bool copy(TSNode root, Clock::time_point deadline) {
+  // nodes are dropped unless they are operators.
+  enum class Outcome : std::uint8_t { kDone, kLate, kDeep };
+  Outcome copy(TSNode root, Clock::time_point deadline, const ParseLimits& limits) {
     TSTreeCursor cursor = ts_tree_cursor_new(root);
-    bool in_time = true;
+    Outcome outcome = Outcome::kDone;
     std::uint32_t seen = 0;
+    std::uint64_t total_depth = 0;
     while (true) {
       if ((++seen & 0xFFFFU) == 0 && Clock::now() > deadline) {
-        in_time = false;
+        outcome = Outcome::kLate;
+        break;
+      }
+      total_depth += stack_.size();
+      if (stack_.size() > limits.max_depth || total_depth > limits.max_total_depth) {
+        outcome = Outcome::kDeep;
         break;
       }
       enter(cursor);
@@ -145,7 +152,7 @@ class TreeBuilder {
       if (done) break;
     }
     ts_tree_cursor_delete(&cursor);
-    return in_time;
+    return outcome;
   }
 
  private:
@@ -168,7 +175,8 @@ class TreeBuilder {
       return;
     }
     const auto index = static_cast<std::uint32_t>(tree_.records_.size());
-    tree_.records_.push_back({kind, field, start, ts_node_end_byte(node), parent_, index + 1});
+    // The root of a text that is broken from end to end is an error node; it is the module all the same.
+    tree_.records_.push_back({index == 0 ? Kind::kModule : kind, field, start, ts_node_end_byte(node), parent_, index + 1});
     if (kind == Kind::kComment) tree_.comments_.emplace_back(&tree_, index);
     stack_.push_back(index);
     parent_ = index;
@@ -232,7 +240,11 @@ base::Result<std::shared_ptr<const Tree>> Tree::parse(std::string source, const 
   tree->lines_ = std::make_unique<base::LineIndex>(tree->source_);
   tree->records_.reserve(tree->source_.size() / 5 + 16);
   TreeBuilder builder(*tree);
-  if (!builder.copy(ts_tree_root_node(parsed.get()), budget.deadline)) return give_up();
+  switch (builder.copy(ts_tree_root_node(parsed.get()), budget.deadline, limits)) {
+    case TreeBuilder::Outcome::kDone: break;
+    case TreeBuilder::Outcome::kLate: return give_up();
+    case TreeBuilder::Outcome::kDeep: return base::fail(base::ErrorCode::kBudget, "nested too deeply; Python itself refuses such a file");
+  }
   return std::shared_ptr<const Tree>(std::move(tree));
 }
 

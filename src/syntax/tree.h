@@ -78,6 +78,10 @@ struct ParseLimits {
   std::uint64_t max_bytes = 32ULL << 20U;
   std::uint32_t max_milliseconds = 1300;
   std::uint64_t max_parser_bytes = 320ULL << 20U;
+  // Levels of the tree, and levels summed over all nodes: what walks from nodes to the root may cost.
+  // CPython itself gives up at far fewer (200 parentheses, 100 indentations, some thousand operators).
+  std::uint32_t max_depth = 4000;
+  std::uint64_t max_total_depth = 400'000'000;
 };
 
 class Tree {

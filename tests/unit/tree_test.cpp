@@ -1,0 +1,82 @@
+#include "syntax/tree.h"
+
+#include <doctest/doctest.h>
+
+#include "project/check.h"
+#include "rules/registry.h"
+
+namespace torchport::syntax {
+namespace {
+
+// Small enough to be a case, wide enough for the parser to give up on the whole text.
+constexpr const char* kHopeless =
+    "import torch\n\nclass A:\n    def f(self):\n      x(\n\t        y = 1\n\n    def g(self:; "
+    "import torch\n"
+    "        z = torch.ones([1.0]return self.x\n x = [x.cuda() for x in y]\n if x else( ";
+
+TEST_CASE("the root is the module, however broken the text is") {
+  for (const char* text : {"", "x = 1\n", "(", "x = = )\n", kHopeless}) {
+    const auto tree = Tree::parse(text);
+    REQUIRE(tree.has_value());
+    CHECK((*tree)->root().is(Kind::kModule));
+  }
+}
+
+TEST_CASE("a text that is broken from end to end is checked to its end") {
+  project::CheckOptions options;
+  for (const rules::Rule& rule : rules::all_rules()) options.selection.push_back(&rule);
+  const auto found = project::check_source("a.py", kHopeless, options);
+  REQUIRE(found.problems.size() == 1);
+  CHECK(found.problems.front().code == base::ErrorCode::kSyntax);
+}
+
+TEST_CASE("nesting beyond what Python reads is refused in words") {
+  const auto nested = [](int levels) {
+    return "x = " + std::string(static_cast<std::size_t>(levels), '[') +
+           std::string(static_cast<std::size_t>(levels), ']') + "\n";
+  };
+  CHECK(Tree::parse(nested(1000)).has_value());
+  const auto deep = Tree::parse(nested(100'000));
+  REQUIRE(!deep.has_value());
+  CHECK(deep.error().code == base::ErrorCode::kBudget);
+  CHECK(deep.error().message.find("too deeply") != std::string::npos);
+}
+
+TEST_CASE("parents, siblings and fields") {
+  const auto tree = Tree::parse("f(a, # why\n  key=b)\n");
+  REQUIRE(tree.has_value());
+  const Node call = (*tree)->root().first_child().first_child();
+  REQUIRE(call.is(Kind::kCall));
+  CHECK(callee(call).text() == "f");
+  const auto list = arguments(call);
+  REQUIRE(list.size() == 2);
+  CHECK(list[0].value.text() == "a");
+  CHECK(list[1].keyword == "key");
+  CHECK(keyword(call, "key").text() == "b");
+  CHECK(!keyword(call, "other"));
+  CHECK(list[1].value.ancestor(Kind::kCall) == call);
+  CHECK(call.holds(list[1].value));
+  CHECK(!list[1].value.holds(call));
+  REQUIRE((*tree)->comments().size() == 1);
+  CHECK((*tree)->comments().front().text() == "# why");
+}
+
+TEST_CASE("string values") {
+  const auto value = [](const std::string& literal) -> std::string {
+    const auto tree = Tree::parse("x = " + literal + "\n");
+    std::string text;
+    const Node assignment = (*tree)->root().first_child().first_child();
+    return string_value(assignment.child(Field::kRight), text) ? text : "<none>";
+  };
+  CHECK(value("'cuda'") == "cuda");
+  CHECK(value("\"cuda:0\"") == "cuda:0");
+  CHECK(value("'''cuda'''") == "cuda");
+  CHECK(value("r'cuda'") == "cuda");
+  CHECK(value("f'cuda'") == "cuda");
+  CHECK(value("''") == "");
+  CHECK(value("f'cuda:{i}'") == "<none>");
+  CHECK(value("x") == "<none>");
+}
+
+}  // namespace
+}  // namespace torchport::syntax
