@@ -165,7 +165,7 @@ Value Model::infer_attribute(Node attribute, int depth) const {
     for (std::size_t i = 1; i < found->second.size(); ++i) result = join(result, infer(found->second[i].value, depth + 1));
     return result;
   }
-  const Value value = infer(object, depth + 1);
+  Value value = infer(object, depth + 1);
   if (value.is(Type::kTensor)) {
     if (name == "data" || name == "grad" || name == "T" || name == "mT" || name == "real" || name == "imag") return value;
     if (name == "device") return of(Type::kDevice, attribute, value.place == Place::kUnknown ? Place::kFollows : value.place);

@@ -155,9 +155,10 @@ bool is_project_root(const base::FileSystem& fs, const std::string& folder) {
 base::Result<Config> load_config_file(const base::FileSystem& fs, const std::string& path) {
   auto config = try_file(fs, path, base::file_name(path) == "pyproject.toml");
   if (!config) return tl::unexpected<base::Error>(config.error());
-  if (!*config) return base::fail(ErrorCode::kConfig, "has no [tool.torchport] table", path);
-  complete(fs, **config, std::string(base::parent_path(path)));
-  return std::move(**config);
+  std::optional<Config> found = std::move(*config);
+  if (!found) return base::fail(ErrorCode::kConfig, "has no [tool.torchport] table", path);
+  complete(fs, *found, std::string(base::parent_path(path)));
+  return std::move(*found);
 }
 
 base::Result<Config> load_config(const base::FileSystem& fs, const std::string& start) {
@@ -175,9 +176,10 @@ base::Result<Config> load_config(const base::FileSystem& fs, const std::string& 
       if (fs.status(path, true).type != FileType::kRegular) continue;
       auto config = try_file(fs, path, name == "pyproject.toml");
       if (!config) return tl::unexpected<base::Error>(config.error());
-      if (!*config) continue;
-      complete(fs, **config, project_root);
-      return std::move(**config);
+      std::optional<Config> found = std::move(*config);
+      if (!found) continue;
+      complete(fs, *found, project_root);
+      return std::move(*found);
     }
     const std::string up(base::parent_path(absolute));
     if (up == absolute || up == ".") break;
