@@ -38,7 +38,13 @@ GREPS = {
 
 @functools.cache
 def packages() -> dict[str, Path]:
-    words = [sys.executable, HERE / "fetch.py", "--set", "research" if WHOLE else "small", "--paths"]
+    words = [
+        sys.executable,
+        HERE / "fetch.py",
+        "--set",
+        "research" if WHOLE else "small",
+        "--paths",
+    ]
     listing = subprocess.run(words, check=True, capture_output=True, text=True)
     return {Path(line).name: Path(line) for line in listing.stdout.splitlines() if line}
 
@@ -96,7 +102,10 @@ def applying(kind: str) -> tuple[list[dict], list[dict]]:
 
 def table(here: list[dict]) -> str:
     right = Counter(label["code"] for label in here if label["verdict"] == "right")
-    rows = (f"  {code}  {right[code]:3} of {count:3}" for code, count in Counter(x["code"] for x in here).items())
+    rows = (
+        f"  {code}  {right[code]:3} of {count:3}"
+        for code, count in Counter(x["code"] for x in here).items()
+    )
     return "\n".join(sorted(rows))
 
 
@@ -105,8 +114,11 @@ def test_what_is_reported_is_right(kind: str, enough: int) -> None:
     here, gone = applying(kind)
     right = sum(label["verdict"] == "right" for label in here)
     lost = [label for label in gone if label["verdict"] == "right"]
-    print(f"\n{kind}: {right} of {len(here)} right ({right / max(len(here), 1):.1%}), "
-          f"{len(gone) - len(lost)} wrong ones mended, {len(lost)} right ones lost\n{table(here)}")  # fmt: skip
+    share = right / max(len(here), 1)
+    print(f"\n{kind}: {right} of {len(here)} right ({share:.1%})")
+    print(
+        f"  {len(gone) - len(lost)} wrong ones mended, {len(lost)} right ones lost\n{table(here)}"
+    )
     assert len(here) >= enough
     assert right / len(here) >= PRECISION, [x for x in here if x["verdict"] == "wrong"]
     assert len(lost) <= LOST * (right + len(lost)), lost
@@ -138,7 +150,9 @@ def test_what_grep_finds_is_reported_or_rightly_left(grep: str) -> None:
     reported = reported_lines()
     found = hits(GREPS[grep])
     silent = sum(hit not in reported for hit in found)
-    texts = {(name, path, lines_of(packages()[name] / path)[n - 1].strip()) for name, path, n in reported}
+    texts = {
+        (name, path, lines_of(packages()[name] / path)[n - 1].strip()) for name, path, n in reported
+    }
     sample = [label for label in labels() if label.get("grep") == grep]
     still = [x for x in sample if (x["package"], x["path"], x["snippet"]) not in texts]
     missed = sum(x["kind"] == "missed" for x in still)

@@ -236,11 +236,14 @@ bool holds_no_weights(const Model& model, Node call) {
   const Node holder = syntax::class_of(call);
   if (holder && holder.child(Field::kName).text().ends_with("Dataset")) return true;
   // Only numbers are ever taken out.
-  if (!target.is(Kind::kIdentifier)) return false;
+  if (!target.is(Kind::kIdentifier) || any(kWeights)) return false;
   const auto reads = reads_of(model, target);
   return !reads.empty() && std::all_of(reads.begin(), reads.end(), [](Node read) {
     std::string key;
-    return syntax::string_value(entry_key(read), key) && says_one_of(key, {"loss", "n_steps"});
+    return syntax::string_value(entry_key(read), key) &&
+           says_one_of(key, {"loss", "steps", "current_step", "metric_values", "patien", "anchor",
+                             "hyperparam", "warmup", "cooldown", "base_lr", "power",
+                             "initial_value", "iterations"});
   });
 }
 
