@@ -1,0 +1,111 @@
+// The project layer on a file system in memory.
+#include <doctest/doctest.h>
+
+#include "project/baseline.h"
+#include "project/config.h"
+#include "project/discover.h"
+#include "project/glob.h"
+#include "project/undo.h"
+#include "syntax/encoding.h"
+
+namespace torchport::project {
+namespace {
+
+TEST_CASE("globs as gitignore(5) has them") {
+  struct Row {
+    const char* pattern;
+    const char* path;
+    bool folder;
+    bool matches;
+  };
+  const Row rows[] = {
+      {"*.py", "a/b/c.py", false, true},   {"/a.py", "a.py", false, true},     {"/a.py", "b/a.py", false, false},
+      {"build/", "x/build", true, true},   {"build/", "x/build", false, false}, {"a/*.py", "a/b/c.py", false, false},
+      {"a/**/c.py", "a/c.py", false, true}, {"a/**/c.py", "a/x/y/c.py", false, true}, {"**/t", "x/y/t", false, true},
+      {"a/**", "a/b/c", false, true},      {"# no", "# no", false, false},     {"\\#yes", "#yes", false, true},
+      {"trailing  ", "trailing", false, true}, {"[ab].py", "b.py", false, true}, {"", "a", false, false},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.pattern);
+    CAPTURE(row.path);
+    CHECK(Glob(row.pattern).matches(row.path, row.folder) == row.matches);
+  }
+  GlobList list;
+  list.add_lines("*.py\n!keep.py\n");
+  CHECK(list.decide("a.py", false) == 1);
+  CHECK(list.decide("keep.py", false) == -1);
+  CHECK(list.decide("a.txt", false) == 0);
+}
+
+TEST_CASE("a full disk, a changed file and a lost journal harm nothing") {
+  base::MemoryFileSystem fs;
+  fs.add("a.py", "old a");
+  fs.add("b.py", "changed meanwhile");
+  const std::vector<Change> changes{{"a.py", "old a", "new a", 0644}, {"b.py", "old b", "new b", 0644}};
+  auto written = write_changes(fs, ".torchport", changes);
+  REQUIRE(written.has_value());
+  CHECK(written->files == std::vector<std::string>{"a.py"});
+  REQUIRE(written->problems.size() == 1);
+  CHECK(written->problems[0].path == "b.py");
+  CHECK(fs.read("b.py").value() == "changed meanwhile");
+  auto undone = undo(fs, ".torchport");
+  REQUIRE(undone.has_value());
+  CHECK(fs.read("a.py").value() == "old a");
+
+  for (int n = 1; n <= 3; ++n) {
+    base::MemoryFileSystem full;
+    full.add("a.py", "old a");
+    full.fail_writes_from(n);
+    auto result = write_changes(full, ".torchport", {{"a.py", "old a", "new a", 0644}});
+    CHECK(full.read("a.py").value() == "old a");
+    CHECK((!result.has_value() || result->problems.size() == 1));
+  }
+}
+
+TEST_CASE("settings come from the nearest file, the torch floor from the project") {
+  base::MemoryFileSystem fs;
+  fs.add("p/pyproject.toml", "[project]\ndependencies = [\"torch>=2.1,<3\", \"torchvision>=0.5\"]\n");
+  fs.add("p/a.py", "");
+  auto config = load_config(fs, "p/a.py");
+  REQUIRE(config.has_value());
+  CHECK(config->root == "p");
+  CHECK((config->settings.min_torch == edit::TorchVersion{2, 1}));
+  fs.add("p/torchport.toml", "min-torch = \"2.7\"\n");
+  CHECK(load_config(fs, "p/a.py")->settings.uses_accelerator());
+  fs.add("p/torchport.toml", "mintorch = \"2.7\"\n");
+  const auto broken = load_config(fs, "p/a.py");
+  REQUIRE_FALSE(broken.has_value());
+  CHECK(broken.error().message == "unknown key \"mintorch\"; did you mean \"min-torch\"?");
+  CHECK(broken.error().line == 1);
+  CHECK((parse_version("1.13.1+cu117") == edit::TorchVersion{1, 13}));
+  CHECK_FALSE(parse_version("newest").has_value());
+}
+
+TEST_CASE("encodings: the parser's view has the same length, and Python's own limits") {
+  for (const std::string source : {"x = 1\r", "# coding: latin-1\ns = '\xE9'\n", "# coding: gbk\ns = '\x95\x5C'\n"}) {
+    const auto view = syntax::parser_view(source);
+    REQUIRE(view.has_value());
+    CHECK(view->size() == source.size());
+  }
+  CHECK(syntax::parser_view("# coding: gbk\ns = '\x95\x5C'\n")->find('\\') == std::string::npos);
+  CHECK_FALSE(syntax::parser_view("s = '\xE9'\n").has_value());
+  CHECK_FALSE(syntax::parser_view(std::string("a\0b", 3)).has_value());
+  CHECK_FALSE(syntax::parser_view("\xFF\xFEx").has_value());
+  CHECK_FALSE(syntax::parser_view("# coding: klingon\n").has_value());
+  CHECK(syntax::encoding_cookie("#!/bin/python\n# -*- coding: UTF-8 -*-\n") == "utf-8");
+  CHECK(syntax::encoding_cookie("x = 1\n# coding: latin-1\n").empty());
+}
+
+TEST_CASE("lines and columns") {
+  const std::string text = "a\r\nb\xC3\xA9" "c\rd\n";
+  const base::LineIndex lines(text);
+  CHECK(lines.line_count() == 4);
+  CHECK(lines.line(2) == "b\xC3\xA9" "c");
+  const auto c = lines.at(static_cast<std::uint32_t>(text.find('c')));
+  CHECK(c.line == 2);
+  CHECK(c.column == 3);
+  CHECK(lines.at(999).line == 4);
+}
+
+}  // namespace
+}  // namespace torchport::project
