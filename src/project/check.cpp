@@ -16,9 +16,6 @@ namespace {
 
 using base::ErrorCode;
 
-// For parsing and rules together; parsing has its own, smaller one.
-constexpr std::chrono::milliseconds kFileBudget{1800};
-
 struct FileResult {
   FileFindings findings;
   std::uint64_t bytes = 0;
@@ -27,10 +24,9 @@ struct FileResult {
   bool done = false;
 };
 
-FileFindings check_python(const std::string& path, std::string source, const CheckOptions& options) {
+FileFindings check_python(const std::string& path, std::string source, const CheckOptions& options, rules::Deadline& deadline) {
   FileFindings result;
-  rules::Deadline deadline{std::chrono::steady_clock::now() + kFileBudget};
-  auto tree = syntax::Tree::parse(std::move(source));
+  auto tree = syntax::Tree::parse(std::move(source), rules::parse_limits(&deadline));
   if (!tree) {
     base::Error error = tree.error();
     error.path = path;
@@ -112,13 +108,17 @@ FileResult check_one(const base::FileSystem& fs, const std::string& path, const 
 
 }  // namespace
 
-FileFindings check_source(const std::string& path, std::string source, const CheckOptions& options) {
+rules::Deadline file_deadline() { return {std::chrono::steady_clock::now() + kFileBudget}; }
+
+FileFindings check_source(const std::string& path, std::string source, const CheckOptions& options, rules::Deadline* deadline) {
   if (options.selection.empty()) return {};
+  rules::Deadline own = file_deadline();
+  if (deadline == nullptr) deadline = &own;
   const rules::FileKind kind = rules::kind_of_path(path);
   switch (kind) {
-    case rules::FileKind::kNotebook: return check_notebook(path, source, options);
+    case rules::FileKind::kNotebook: return check_notebook(path, source, options, deadline);
     case rules::FileKind::kPython:
-    case rules::FileKind::kOther: return check_python(path, std::move(source), options);
+    case rules::FileKind::kOther: return check_python(path, std::move(source), options, *deadline);
     default: return check_text(path, kind, source, options);
   }
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <string>
 #include <vector>
@@ -44,6 +45,12 @@ struct FileFindings {
   std::vector<Diagnostic> diagnostics;
   std::vector<base::Error> problems;
 };
-[[nodiscard]] FileFindings check_source(const std::string& path, std::string source, const CheckOptions& options);
+// Ends at the deadline, or after the budget of one file.
+[[nodiscard]] FileFindings check_source(const std::string& path, std::string source, const CheckOptions& options,
+                                        rules::Deadline* deadline = nullptr);
+
+// What one file may take, reading it apart.
+constexpr std::chrono::milliseconds kFileBudget{1800};
+[[nodiscard]] rules::Deadline file_deadline();
 
 }  // namespace torchport::project

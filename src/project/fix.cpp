@@ -32,7 +32,8 @@ CheckOptions options_for(const std::string& path, const CheckOptions& options) {
   return own;
 }
 
-base::Result<rules::Converged> converge(const std::string& path, const std::string& source, const CheckOptions& options, edit::Applicability tier) {
+base::Result<rules::Converged> converge(const std::string& path, const std::string& source, const CheckOptions& options, edit::Applicability tier,
+                                      rules::Deadline& deadline) {
   if (options.selection.empty()) {
     rules::Converged same;
     same.text = source;
@@ -41,8 +42,8 @@ base::Result<rules::Converged> converge(const std::string& path, const std::stri
   const rules::FileKind kind = rules::kind_of_path(path);
   switch (kind) {
     case rules::FileKind::kPython:
-    case rules::FileKind::kOther: return rules::converge_python(path, source, options.selection, options.settings, tier);
-    case rules::FileKind::kNotebook: return converge_notebook(path, source, options, tier);
+    case rules::FileKind::kOther: return rules::converge_python(path, source, options.selection, options.settings, tier, &deadline);
+    case rules::FileKind::kNotebook: return converge_notebook(path, source, options, tier, &deadline);
     default: return rules::converge_text(path, kind, source, options.selection, options.settings, tier);
   }
 }
@@ -64,14 +65,20 @@ FileFix fix_one(const base::FileSystem& fs, const std::string& path, const Check
     if (!result.left.diagnostics.empty()) refuse(ErrorCode::kUsage, "is a link; not edited: name the file it points to");
     return result;
   }
-  auto fixed = converge(path, *source, options, tier);
+  rules::Deadline deadline = file_deadline();
+  auto fixed = converge(path, *source, options, tier, deadline);
   if (!fixed) {
     base::Error error = fixed.error();
     error.path = path;
     result.left.problems.push_back(std::move(error));
     return result;
   }
-  result.left = check_source(path, fixed->text, options);
+  if (fixed->left) {
+    const base::LineIndex lines(fixed->text);
+    for (const rules::Finding& finding : *fixed->left) result.left.diagnostics.push_back(make_diagnostic(finding, path, lines));
+  } else {
+    result.left = check_source(path, fixed->text, options, &deadline);
+  }
   if (fixed->reverted) {
     refuse(ErrorCode::kInternal, fmt::format("a fix of {} broke the syntax, so nothing in this file was changed; please report it", fixed->reverted_by));
   }

@@ -13,14 +13,14 @@ tl::unexpected<base::Error> at_path(base::Error error, const std::string& path) 
 
 }  // namespace
 
-FileFindings check_notebook(const std::string& path, const std::string& source, const CheckOptions& options) {
+FileFindings check_notebook(const std::string& path, const std::string& source, const CheckOptions& options, rules::Deadline* deadline) {
   FileFindings result;
   auto notebook = syntax::Notebook::parse(source);
   if (!notebook) {
     result.problems.push_back(at_path(notebook.error(), path).value());
     return result;
   }
-  auto tree = syntax::Tree::parse(notebook->program());
+  auto tree = syntax::Tree::parse(notebook->program(), rules::parse_limits(deadline));
   if (!tree) {
     result.problems.push_back(at_path(tree.error(), path).value());
     return result;
@@ -32,19 +32,21 @@ FileFindings check_notebook(const std::string& path, const std::string& source, 
   }
   const rules::Model model(*tree);
   const edit::DeviceSource devices(model, options.settings);
-  for (rules::Finding& finding : rules::examine_python({path, model, devices, options.settings}, options.selection)) {
+  for (rules::Finding& finding : rules::examine_python({path, model, devices, options.settings}, options.selection, deadline)) {
     finding.span = {notebook->json_offset(finding.span.start), notebook->json_offset(finding.span.end)};
     result.diagnostics.push_back(make_diagnostic(finding, path, lines));
   }
+  if (deadline != nullptr && deadline->passed) result.problems.push_back({base::ErrorCode::kBudget, "takes too long; the rest was skipped", path, 0});
   return result;
 }
 
 base::Result<rules::Converged> converge_notebook(const std::string& path, const std::string& source, const CheckOptions& options,
-                                                 edit::Applicability tier) {
+                                                 edit::Applicability tier, rules::Deadline* deadline) {
   auto notebook = syntax::Notebook::parse(source);
   if (!notebook) return at_path(notebook.error(), path);
-  auto fixed = rules::converge_python(path, notebook->program(), options.selection, options.settings, tier);
+  auto fixed = rules::converge_python(path, notebook->program(), options.selection, options.settings, tier, deadline);
   if (!fixed) return at_path(fixed.error(), path);
+  fixed->left.reset();  // of the program, not of the file
   if (fixed->text == notebook->program()) {
     fixed->text = source;
     return fixed;

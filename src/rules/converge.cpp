@@ -32,22 +32,25 @@ void count(Converged& result, const Wanted& wanted, const edit::Applied& applied
 }  // namespace
 
 base::Result<Converged> converge_python(std::string_view path, const std::string& source, const Selection& selection,
-                                        const edit::Settings& settings, Applicability tier) {
+                                        const edit::Settings& settings, Applicability tier, Deadline* deadline) {
   Converged result;
   result.text = source;
-  auto parsed = syntax::Tree::parse(source);
+  auto parsed = syntax::Tree::parse(source, parse_limits(deadline));
   if (!parsed) return tl::unexpected<base::Error>(parsed.error());
   if ((*parsed)->has_syntax_error()) return result;
   while (result.passes < kMaxPasses) {
     const Model model(*parsed);
     const edit::DeviceSource devices(model, settings);
     const PythonContext context{path, model, devices, settings};
-    const auto findings = examine_python(context, selection);
+    auto findings = examine_python(context, selection, deadline);
+    if (deadline != nullptr && deadline->passed) return base::fail(base::ErrorCode::kBudget, "takes too long to fix; left as it is");
     const Wanted wanted = wanted_fixes(findings, tier);
-    if (wanted.fixes.empty()) break;
-    const edit::Applied applied = edit::apply_fixes(result.text, wanted.fixes, devices);
-    if (applied.used.empty() || applied.text == result.text) break;
-    parsed = syntax::Tree::parse(applied.text);
+    const edit::Applied applied = wanted.fixes.empty() ? edit::Applied{} : edit::apply_fixes(result.text, wanted.fixes, devices);
+    if (applied.used.empty() || applied.text == result.text) {
+      result.left = std::move(findings);
+      break;
+    }
+    parsed = syntax::Tree::parse(applied.text, parse_limits(deadline));
     if (!parsed) return tl::unexpected<base::Error>(parsed.error());
     if ((*parsed)->has_syntax_error()) {
       Converged broken;

@@ -49,6 +49,14 @@ void finish(std::vector<Finding>& findings, const Silence& silence, const base::
 
 }  // namespace
 
+syntax::ParseLimits parse_limits(const Deadline* deadline) {
+  syntax::ParseLimits limits;
+  if (deadline == nullptr) return limits;
+  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline->at - std::chrono::steady_clock::now()).count();
+  limits.max_milliseconds = static_cast<std::uint32_t>(std::clamp<std::int64_t>(left, 1, limits.max_milliseconds));
+  return limits;
+}
+
 std::vector<Finding> examine_python(const PythonContext& context, const Selection& selection, Deadline* deadline) {
   std::array<std::vector<const Rule*>, static_cast<std::size_t>(Kind::kCount)> by_kind;
   const auto enrol = [&](const Rule& rule) {
@@ -63,7 +71,7 @@ std::vector<Finding> examine_python(const PythonContext& context, const Selectio
   const syntax::Tree& tree = context.model.tree();
   for (std::uint32_t i = 0; i < tree.size(); ++i) {
     const Node node = tree.at(i);
-    if (deadline != nullptr && (i & 0x7FU) == 0 && std::chrono::steady_clock::now() > deadline->at) {
+    if (deadline != nullptr && (i & 0x0FU) == 0 && std::chrono::steady_clock::now() > deadline->at) {
       deadline->passed = true;
       break;
     }

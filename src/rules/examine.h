@@ -20,6 +20,8 @@ struct Deadline {
   std::chrono::steady_clock::time_point at;
   bool passed = false;
 };
+// The parser's own limits, or less where less time is left.
+[[nodiscard]] syntax::ParseLimits parse_limits(const Deadline* deadline);
 [[nodiscard]] std::vector<Finding> examine_python(const PythonContext& context, const Selection& selection, Deadline* deadline = nullptr);
 
 // Findings of any other file.

@@ -9,10 +9,12 @@ namespace torchport::syntax {
 namespace {
 
 // Small enough to be a case, wide enough for the parser to give up on the whole text.
-constexpr const char* kHopeless =
-    "import torch\n\nclass A:\n    def f(self):\n      x(\n\t        y = 1\n\n    def g(self:; "
-    "import torch\n"
-    "        z = torch.ones([1.0]return self.x\n x = [x.cuda() for x in y]\n if x else( ";
+constexpr const char* kHopeless = R"py(class Trainer:
+    def __init__(self, model, device):
+    def __init__(self, model, device):; import torch.nn as nn
+        weights = torch.FloatTensor([1.0, 2.0]return self.loss(self.model(x), y)
+ batches = [x.cuda(non_blocking=True) for x in torch.randn(4, 2)]
+ if x else( )py";
 
 TEST_CASE("the root is the module, however broken the text is") {
   for (const char* text : {"", "x = 1\n", "(", "x = = )\n", kHopeless}) {
