@@ -2,25 +2,57 @@
 
 #include <fnmatch.h>
 
+#include <algorithm>
+
 #include "base/text.h"
 
 namespace torchport::project {
 
 namespace {
 
-bool match_parts(const std::vector<std::string>& pattern, std::size_t p, const std::vector<std::string>& path,
-                 std::size_t i) {
-  for (; p < pattern.size(); ++p, ++i) {
-    if (pattern[p] == "**") {
-      if (p + 1 == pattern.size()) return i < path.size();
-      for (std::size_t skip = i; skip <= path.size(); ++skip) {
-        if (match_parts(pattern, p + 1, path, skip)) return true;
-      }
+bool match_part(const std::string& pattern, const std::string& name) { return fnmatch(pattern.c_str(), name.c_str(), 0) == 0; }
+
+// A "**" takes as few parts as it can; only the last one met ever takes more,
+// so that many of them cost no more than one.
+bool match_parts(const std::vector<std::string>& pattern, const std::vector<std::string>& path) {
+  std::size_t p = 0;
+  std::size_t after_stars = pattern.size() + 1;  // where to go on behind the last "**"; none yet
+  std::size_t taken = 0;                         // parts of the path up to the end of what it takes
+  for (std::size_t i = 0; i < path.size();) {
+    if (p < pattern.size() && pattern[p] == "**") {
+      if (p + 1 == pattern.size()) return true;
+      after_stars = ++p;
+      taken = i;
+    } else if (p < pattern.size() && match_part(pattern[p], path[i])) {
+      ++p;
+      ++i;
+    } else if (after_stars <= pattern.size()) {
+      p = after_stars;
+      i = ++taken;
+    } else {
       return false;
     }
-    if (i >= path.size() || fnmatch(pattern[p].c_str(), path[i].c_str(), 0) != 0) return false;
   }
-  return i == path.size();
+  // A "**" in the middle may stand for nothing, one at the end may not.
+  while (p + 1 < pattern.size() && pattern[p] == "**") ++p;
+  return p == pattern.size();
+}
+
+// Whether every "[" of a part is closed: git lets the others match nothing.
+bool is_well_formed(std::string_view part) {
+  for (std::size_t i = 0; i < part.size(); ++i) {
+    if (part[i] == '\\') {
+      if (++i >= part.size()) return false;
+    } else if (part[i] == '[') {
+      std::size_t close = i + 1;
+      if (close < part.size() && (part[close] == '!' || part[close] == '^')) ++close;
+      if (close < part.size() && part[close] == ']') ++close;
+      while (close < part.size() && part[close] != ']') close += part[close] == '\\' ? 2 : 1;
+      if (close >= part.size()) return false;
+      i = close;
+    }
+  }
+  return true;
 }
 
 std::vector<std::string> parts_of(std::string_view path) {
@@ -51,14 +83,14 @@ Glob::Glob(std::string_view line) {
   }
   anchored_ = line.find('/') != std::string_view::npos;
   parts_ = parts_of(line);
+  if (!std::all_of(parts_.begin(), parts_.end(), is_well_formed)) parts_.clear();
 }
 
 bool Glob::matches(std::string_view path, bool is_directory) const {
   if (parts_.empty() || (directory_only_ && !is_directory)) return false;
   const auto parts = parts_of(path);
   if (parts.empty()) return false;
-  if (!anchored_) return fnmatch(parts_.front().c_str(), parts.back().c_str(), 0) == 0;
-  return match_parts(parts_, 0, parts, 0);
+  return anchored_ ? match_parts(parts_, parts) : match_part(parts_.front(), parts.back());
 }
 
 void GlobList::add(std::string_view line) {

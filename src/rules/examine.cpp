@@ -138,7 +138,7 @@ bool may_matter(std::string_view path, std::string_view source) {
   const FileKind kind = kind_of_path(path);
   if (kind != FileKind::kPython && kind != FileKind::kNotebook) return true;
   // UTF-16 hides every word; it is reported, not passed over.
-  if (source.starts_with("\xFF\xFE") || source.starts_with("\xFE\xFF")) return true;
+  if (source.starts_with("\xFF\xFE") || source.starts_with("\xFE\xFF") || source.substr(0, 64).find('\0') != std::string_view::npos) return true;
   // Every rule needs one of these words in the file. memmem is the fastest search there is here.
   for (const std::string_view word : {std::string_view("torch"), std::string_view("cuda"), std::string_view("CUDA"), std::string_view("nccl"), std::string_view("pin_memory")}) {
     if (memmem(source.data(), source.size(), word.data(), word.size()) != nullptr) return true;
