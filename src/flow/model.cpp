@@ -157,6 +157,19 @@ Node Model::function_named(std::string_view name, Node at) const {
   return {};
 }
 
+const std::vector<Node>& Model::calls_of(std::string_view name) const {
+  static const std::vector<Node> kNone;
+  if (calls_.empty()) {
+    for (std::uint32_t i = 0; i < tree_->size(); ++i) {
+      const Node callee = syntax::callee(tree_->at(i));
+      const Node last = callee.is(Kind::kAttribute) ? callee.child(Field::kAttributeName) : callee;
+      if (last.is(Kind::kIdentifier)) calls_[last.text()].push_back(tree_->at(i));
+    }
+  }
+  const auto found = calls_.find(name);
+  return found == calls_.end() ? kNone : found->second;
+}
+
 Value Model::value(Node expression) const {
   if (!expression) return {};
   const auto found = values_.find(expression.index());

@@ -105,6 +105,9 @@ class Model {
   // `assert c`, and `if c:` without `else` whose body always leaves.
   [[nodiscard]] const std::vector<Node>& early_exits(Node block) const;
 
+  // The calls whose callee ends in this name (`f(...)`, `x.f(...)`), in order.
+  [[nodiscard]] const std::vector<Node>& calls_of(std::string_view name) const;
+
   // Whether the file imports torch (or anything of it) at all.
   [[nodiscard]] bool imports_torch() const { return imports_torch_; }
   [[nodiscard]] bool imports(std::string_view module) const;
@@ -129,6 +132,7 @@ class Model {
   mutable std::unordered_map<std::uint32_t, std::string> qualified_;
   mutable std::unordered_map<std::uint32_t, Value> values_;
   mutable std::unordered_map<std::uint32_t, std::vector<Node>> early_exits_;
+  mutable std::unordered_map<std::string_view, std::vector<Node>> calls_;  // filled at the first question
 };
 
 // --- Vocabulary of torch ---------------------------------------------------

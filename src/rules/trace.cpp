@@ -183,19 +183,16 @@ std::vector<Node> calls_on(const Model& model, const Trace& trace, std::string_v
 
 std::vector<Node> callers_of(const Model& model, Node function) {
   std::vector<Node> callers;
-  const syntax::Tree& tree = model.tree();
   const std::string_view name = function.child(Field::kName).text();
   if (name.empty()) return callers;
   Node holder = syntax::statement_of(function).parent().parent();
   if (holder.is(Kind::kDecorated)) holder = syntax::statement_of(holder).parent().parent();
   const bool method = holder.is(Kind::kClass);
-  for (std::uint32_t i = 0; i < tree.size(); ++i) {
-    const Node call = tree.at(i);
-    if (!call.is(Kind::kCall) || function.holds(call)) continue;
+  for (const Node call : model.calls_of(name)) {
+    if (function.holds(call)) continue;
     const Node callee = syntax::callee(call);
-    if (method && callee.is(Kind::kAttribute) && callee.child(Field::kAttributeName).text() == name)
-      callers.push_back(call);
-    if (!method && callee.is(Kind::kIdentifier) && callee.text() == name &&
+    if (method && callee.is(Kind::kAttribute)) callers.push_back(call);
+    if (!method && callee.is(Kind::kIdentifier) &&
         model.function_named(name, callee) == function) {
       callers.push_back(call);
     }
