@@ -8,7 +8,8 @@ if(NOT EXISTS ${_core}/src/lib.c OR NOT EXISTS ${_python}/parser.c)
     "Run `make setup`, or `npm ci --ignore-scripts` in deps/.")
 endif()
 
-add_library(torchport_treesitter STATIC ${_core}/src/lib.c ${_python}/parser.c ${_python}/scanner.c)
+add_library(torchport_treesitter STATIC
+  ${_core}/src/lib.c ${_python}/parser.c ${PROJECT_SOURCE_DIR}/src/syntax/python_scanner.c)
 target_include_directories(torchport_treesitter
   SYSTEM PUBLIC ${_core}/include
   PRIVATE ${_core}/src ${_python})

@@ -44,6 +44,38 @@ TEST_CASE("nesting beyond what Python reads is refused in words") {
   CHECK(deep.error().message.find("too deeply") != std::string::npos);
 }
 
+std::string nested_blocks(int levels) {
+  std::string text;
+  for (int i = 0; i < levels; ++i)
+    text += std::string(static_cast<std::size_t>(i), ' ') + "if x:\n";
+  return text + std::string(static_cast<std::size_t>(levels), ' ') + "pass\n";
+}
+
+std::string nested_f_strings(int levels) {
+  std::string open;
+  std::string close;
+  for (int i = 0; i < levels; ++i) {
+    open += "f'{";
+    close += "}'";
+  }
+  return "x = " + open + "1" + close + "\n";
+}
+
+// As deep as CPython goes is fine; beyond what the grammar's scanner can save, it ends all the
+// same.
+TEST_CASE("nested blocks and f-strings end in a tree or in a syntax error") {
+  for (const int levels : {1, 99}) {
+    CHECK(!Tree::parse(nested_blocks(levels)).value()->has_syntax_error());
+    CHECK(!Tree::parse(nested_f_strings(levels)).value()->has_syntax_error());
+  }
+  for (const int levels : {600, 2000}) {
+    for (const std::string& text : {nested_blocks(levels), nested_f_strings(levels)}) {
+      const auto tree = Tree::parse(text);
+      CHECK((!tree.has_value() || (*tree)->has_syntax_error()));
+    }
+  }
+}
+
 TEST_CASE("parents, siblings and fields") {
   const auto tree = Tree::parse("f(a, # why\n  key=b)\n");
   REQUIRE(tree.has_value());
