@@ -3,8 +3,6 @@
 // threads as torchport.
 //
 //   raw_parse THREADS < list-of-files
-#include <tree_sitter/api.h>
-
 #include <atomic>
 #include <cstdint>
 #include <cstdio>
@@ -13,6 +11,8 @@
 #include <string>
 #include <thread>
 #include <vector>
+
+#include <tree_sitter/api.h>
 
 #include "base/file_system.h"
 
@@ -30,7 +30,8 @@ int main(int argc, char** argv) {
     for (std::size_t i = next.fetch_add(1); i < files.size(); i = next.fetch_add(1)) {
       const auto text = torchport::base::real_file_system().read(files[i]);
       if (!text) continue;
-      TSTree* tree = ts_parser_parse_string(parser, nullptr, text->data(), static_cast<std::uint32_t>(text->size()));
+      TSTree* tree = ts_parser_parse_string(parser, nullptr, text->data(),
+                                            static_cast<std::uint32_t>(text->size()));
       bytes += text->size();
       ts_tree_delete(tree);
       ts_parser_reset(parser);

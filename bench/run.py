@@ -29,18 +29,30 @@ class Command:
     """A command line, with what it must be given on standard input."""
 
     def __init__(self, name: str, words: list, stdin: str | None = None, before=None):
-        self.name, self.words, self.stdin, self.before = name, [str(w) for w in words], stdin, before
+        self.name, self.words, self.stdin, self.before = (
+            name,
+            [str(w) for w in words],
+            stdin,
+            before,
+        )
 
     def seconds(self) -> float:
         if self.before:
             self.before()
         start = time.perf_counter()
         run = subprocess.run(
-            self.words, input=self.stdin, text=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False
+            self.words,
+            input=self.stdin,
+            text=True,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            check=False,
         )
         took = time.perf_counter() - start
         if run.returncode not in (0, 1):
-            raise SystemExit(f"{self.name} ended with {run.returncode}: {' '.join(self.words[:6])} ...")
+            raise SystemExit(
+                f"{self.name} ended with {run.returncode}: {' '.join(self.words[:6])} ..."
+            )
         return took
 
 
@@ -58,14 +70,18 @@ def in_turn(a: Command, b: Command, runs: int) -> tuple[float, float, float]:
 def peak_megabytes(words: list) -> float:
     """Peak memory of one run, measured in a process of its own."""
     code = "import resource,subprocess,sys;subprocess.run(sys.argv[1:],stdout=subprocess.DEVNULL,stderr=subprocess.DEVNULL);print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
-    run = subprocess.run([sys.executable, "-c", code, *map(str, words)], capture_output=True, text=True, check=True)
+    run = subprocess.run(
+        [sys.executable, "-c", code, *map(str, words)], capture_output=True, text=True, check=True
+    )
     return int(run.stdout) / 1024
 
 
 def bench_tree() -> list[Path]:
     listing = subprocess.run(
         [sys.executable, ROOT / "tests/ecosystem/fetch.py", "--set", "bench", "--paths"],
-        check=True, capture_output=True, text=True,
+        check=True,
+        capture_output=True,
+        text=True,
     )
     return [Path(line) for line in listing.stdout.split("\n") if line]
 
@@ -79,8 +95,25 @@ class Table:
     def __init__(self):
         self.rows: list[dict] = []
 
-    def add(self, what: str, ours: float, theirs: float | None, ratio: float | None, bound: str = "", ok: bool | None = None):
-        self.rows.append({"what": what, "torchport_s": ours, "other_s": theirs, "ratio": ratio, "bound": bound, "ok": ok})
+    def add(
+        self,
+        what: str,
+        ours: float,
+        theirs: float | None,
+        ratio: float | None,
+        bound: str = "",
+        ok: bool | None = None,
+    ):
+        self.rows.append(
+            {
+                "what": what,
+                "torchport_s": ours,
+                "other_s": theirs,
+                "ratio": ratio,
+                "bound": bound,
+                "ok": ok,
+            }
+        )
         other = "" if theirs is None else f"{theirs:8.3f} s"
         share = "" if ratio is None else f"{ratio:8.3f}"
         verdict = "" if ok is None else ("  reached" if ok else "  MISSED")
@@ -97,11 +130,22 @@ def linear_in_files(table: Table, folders: list[Path]) -> None:
             for i, path in enumerate(part):
                 target = Path(folder) / name / str(i % 50) / f"{i}.py"
                 target.parent.mkdir(parents=True, exist_ok=True)
-                os.link(path, target) if os.stat(path).st_dev == os.stat(folder).st_dev else shutil.copy(path, target)
+                os.link(path, target) if os.stat(path).st_dev == os.stat(
+                    folder
+                ).st_dev else shutil.copy(path, target)
             trees.append(Path(folder) / name)
-        a, b, ratio = in_turn(Command("whole", check(trees[1])), Command("quarter", check(trees[0])), 3)
+        a, b, ratio = in_turn(
+            Command("whole", check(trees[1])), Command("quarter", check(trees[0])), 3
+        )
     expected = size[1] / size[0]
-    table.add(f"whole tree against every 4th file ({expected:.2f} times the bytes)", a, b, ratio, f"<= {expected * 1.3:.2f}", ratio <= expected * 1.3)
+    table.add(
+        f"whole tree against every 4th file ({expected:.2f} times the bytes)",
+        a,
+        b,
+        ratio,
+        f"<= {expected * 1.3:.2f}",
+        ratio <= expected * 1.3,
+    )
 
 
 def linear_in_size(table: Table) -> None:
@@ -111,15 +155,25 @@ def linear_in_size(table: Table) -> None:
         for times in (16, 64):
             path = Path(folder) / f"x{times}.py"
             # Each copy in a function of its own, so that names stay local.
-            body = "\n".join("    " + line if line.strip() else "" for line in unit.splitlines() if not line.startswith(("from __future__",)))
+            body = "\n".join(
+                "    " + line if line.strip() else ""
+                for line in unit.splitlines()
+                if not line.startswith(("from __future__",))
+            )
             path.write_text("".join(f"def part_{i}():\n{body}\n\n" for i in range(times)))
             paths.append(path)
-        a, b, ratio = in_turn(Command("large", check(paths[1], threads=1)), Command("small", check(paths[0], threads=1)), 5)
+        a, b, ratio = in_turn(
+            Command("large", check(paths[1], threads=1)),
+            Command("small", check(paths[0], threads=1)),
+            5,
+        )
     table.add("one file, four times as long, full of findings", a, b, ratio, "<= 5.2", ratio <= 5.2)
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--json", type=Path, help="write the figures there too")
     options = parser.parse_args()
@@ -134,10 +188,31 @@ def main() -> int:
 
     a, b, r = in_turn(ours, Command("raw parse", [RAW_PARSE, THREADS], stdin=listing), options.runs)
     table.add("cold, against tree-sitter's bare parse of the tree", a, b, r, "<= 1.15", r <= 1.15)
-    a, b, r = in_turn(ours, Command("ruff", [BIN / "ruff", "check", "--isolated", "--no-cache", "--no-respect-gitignore", "-q", "--select", "F,E9", *folders]), options.runs)
+    a, b, r = in_turn(
+        ours,
+        Command(
+            "ruff",
+            [
+                BIN / "ruff",
+                "check",
+                "--isolated",
+                "--no-cache",
+                "--no-respect-gitignore",
+                "-q",
+                "--select",
+                "F,E9",
+                *folders,
+            ],
+        ),
+        options.runs,
+    )
     table.add("cold, against ruff check --select F,E9 --no-cache", a, b, r)
-    a, b, r = in_turn(ours, Command("ripgrep", ["rg", "-c", "--no-ignore", "-tpy", r"\.cuda\(|[\x22']cuda", *folders]), options.runs)
-    table.add("cold, against ripgrep for `.cuda(` and \"cuda\"", a, b, r)
+    a, b, r = in_turn(
+        ours,
+        Command("ripgrep", ["rg", "-c", "--no-ignore", "-tpy", r"\.cuda\(|[\x22']cuda", *folders]),
+        options.runs,
+    )
+    table.add('cold, against ripgrep for `.cuda(` and "cuda"', a, b, r)
 
     with tempfile.TemporaryDirectory() as cache:
         os.environ["TORCHPORT_CACHE_DIR"] = cache
@@ -152,18 +227,43 @@ def main() -> int:
         sample = sum(os.path.getsize(f) for f in files[::24])
         torchfix = Command("TorchFix", [BIN / "torchfix", "--select", "ALL", folder])
         a, b = Command("torchport", check(folder)).seconds(), torchfix.seconds()
-        a = statistics.median(Command("torchport", check(folder)).seconds() for _ in range(options.runs))
-        table.add(f"every 24th file ({sample / 1e6:.1f} MB): TorchFix takes ... times as long", a, b, b / a, ">= 500", b / a >= 500)
+        a = statistics.median(
+            Command("torchport", check(folder)).seconds() for _ in range(options.runs)
+        )
+        table.add(
+            f"every 24th file ({sample / 1e6:.1f} MB): TorchFix takes ... times as long",
+            a,
+            b,
+            b / a,
+            ">= 500",
+            b / a >= 500,
+        )
 
     linear_in_files(table, folders)
     linear_in_size(table)
     memory = peak_megabytes(check(*folders))
-    print(f"{'peak memory, cold':<58} {memory:8.1f} MB {'':>20}  <= 300 MB{'  reached' if memory <= 300 else '  MISSED'}")
+    print(
+        f"{'peak memory, cold':<58} {memory:8.1f} MB {'':>20}  <= 300 MB{'  reached' if memory <= 300 else '  MISSED'}"
+    )
     version = Command("version", [TORCHPORT, "--version"])
     took = statistics.median(version.seconds() for _ in range(20))
-    print(f"{'torchport --version':<58} {took * 1000:8.1f} ms {'':>20}  <= 10 ms{'  reached' if took <= 0.010 else '  MISSED'}")
+    print(
+        f"{'torchport --version':<58} {took * 1000:8.1f} ms {'':>20}  <= 10 ms{'  reached' if took <= 0.010 else '  MISSED'}"
+    )
     if options.json:
-        options.json.write_text(json.dumps({"files": len(files), "bytes": size, "rows": table.rows, "peak_mb": memory, "version_s": took}, indent=1) + "\n")
+        options.json.write_text(
+            json.dumps(
+                {
+                    "files": len(files),
+                    "bytes": size,
+                    "rows": table.rows,
+                    "peak_mb": memory,
+                    "version_s": took,
+                },
+                indent=1,
+            )
+            + "\n"
+        )
     return 0
 
 

@@ -18,10 +18,16 @@ class Torchport:
     def __init__(self, folder: Path):
         self.folder = folder
         self.program = TORCHPORT
-        self.env = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "FORCE_COLOR", "VIRTUAL_ENV")}
+        self.env = {
+            k: v
+            for k, v in os.environ.items()
+            if k not in ("NO_COLOR", "FORCE_COLOR", "VIRTUAL_ENV")
+        }
         self.env["TORCHPORT_CACHE_DIR"] = str(folder.parent / "cache")
 
-    def __call__(self, *words: object, env: dict | None = None, **options) -> subprocess.CompletedProcess:
+    def __call__(
+        self, *words: object, env: dict | None = None, **options
+    ) -> subprocess.CompletedProcess:
         return subprocess.run(
             [TORCHPORT, *map(str, words)],
             cwd=self.folder,

@@ -17,9 +17,9 @@ enum class FileType : std::uint8_t { kMissing, kRegular, kDirectory, kSymlink, k
 
 struct FileStatus {
   FileType type = FileType::kMissing;
-  std::uint64_t size = 0;   // bytes
-  std::uint32_t mode = 0;   // permission bits
-  std::uint64_t device = 0; // with inode: the identity of a directory, to cut symlink loops
+  std::uint64_t size = 0;    // bytes
+  std::uint32_t mode = 0;    // permission bits
+  std::uint64_t device = 0;  // with inode: the identity of a directory, to cut symlink loops
   std::uint64_t inode = 0;
   std::int64_t mtime_ns = 0;
 };

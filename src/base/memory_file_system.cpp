@@ -43,29 +43,38 @@ Result<std::vector<DirectoryEntry>> MemoryFileSystem::list(const std::string& pa
   const std::string prefix = key == "." || key.empty() ? "" : key + "/";
   std::set<std::string> seen;
   std::vector<DirectoryEntry> entries;
-  for (auto it = files_.lower_bound(prefix); it != files_.end() && it->first.starts_with(prefix); ++it) {
+  for (auto it = files_.lower_bound(prefix); it != files_.end() && it->first.starts_with(prefix);
+       ++it) {
     const std::string rest = it->first.substr(prefix.size());
     const auto slash = rest.find('/');
     const std::string name = rest.substr(0, slash);
     if (!seen.insert(name).second) continue;
-    entries.push_back({name, slash == std::string::npos ? FileType::kRegular : FileType::kDirectory});
+    entries.push_back(
+        {name, slash == std::string::npos ? FileType::kRegular : FileType::kDirectory});
   }
   return entries;
 }
 
-Result<std::string> MemoryFileSystem::canonical(const std::string& path) const { return normal(path); }
+Result<std::string> MemoryFileSystem::canonical(const std::string& path) const {
+  return normal(path);
+}
 
-Result<void> MemoryFileSystem::write_atomic(const std::string& path, std::string_view content, std::uint32_t mode) {
+Result<void> MemoryFileSystem::write_atomic(const std::string& path, std::string_view content,
+                                            std::uint32_t mode) {
   ++writes_;
-  if (fail_from_ != 0 && writes_ >= fail_from_) return fail(ErrorCode::kIo, "No space left on device", path);
+  if (fail_from_ != 0 && writes_ >= fail_from_)
+    return fail(ErrorCode::kIo, "No space left on device", path);
   files_[normal(path)] = File{std::string(content), mode};
   return {};
 }
 
-Result<void> MemoryFileSystem::make_directories(const std::string& /*path*/) { return {}; }
+Result<void> MemoryFileSystem::make_directories(const std::string& /*path*/) {
+  return {};
+}
 
 Result<void> MemoryFileSystem::remove(const std::string& path) {
-  if (files_.erase(normal(path)) == 0) return fail(ErrorCode::kIo, "No such file or directory", path);
+  if (files_.erase(normal(path)) == 0)
+    return fail(ErrorCode::kIo, "No such file or directory", path);
   return {};
 }
 

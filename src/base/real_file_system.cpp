@@ -1,8 +1,3 @@
-#include <dirent.h>
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
@@ -11,13 +6,20 @@
 #include <string>
 #include <system_error>
 
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include "base/file_system.h"
 
 namespace torchport::base {
 
 namespace {
 
-std::string errno_text(int error) { return std::generic_category().message(error); }
+std::string errno_text(int error) {
+  return std::generic_category().message(error);
+}
 
 tl::unexpected<Error> io_error(const std::string& path, std::string_view what = {}) {
   std::string message = errno_text(errno);
@@ -65,7 +67,7 @@ class RealFileSystem final : public FileSystem {
     // O_NONBLOCK: opening a FIFO must not wait for a writer.
     const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     if (!file.ok()) return io_error(path);
-    struct stat info{};
+    struct stat info {};
     if (::fstat(file.get(), &info) != 0) return io_error(path);
     if (!S_ISREG(info.st_mode)) return fail(ErrorCode::kIo, "Not a regular file", path);
     std::string content;
@@ -87,7 +89,7 @@ class RealFileSystem final : public FileSystem {
   }
 
   [[nodiscard]] FileStatus status(const std::string& path, bool follow_links) const override {
-    struct stat info{};
+    struct stat info {};
     const int rc = follow_links ? ::stat(path.c_str(), &info) : ::lstat(path.c_str(), &info);
     FileStatus status;
     if (rc != 0) return status;
@@ -96,7 +98,8 @@ class RealFileSystem final : public FileSystem {
     status.mode = info.st_mode & 07777U;
     status.device = info.st_dev;
     status.inode = info.st_ino;
-    status.mtime_ns = static_cast<std::int64_t>(info.st_mtim.tv_sec) * 1'000'000'000 + info.st_mtim.tv_nsec;
+    status.mtime_ns =
+        static_cast<std::int64_t>(info.st_mtim.tv_sec) * 1'000'000'000 + info.st_mtim.tv_nsec;
     return status;
   }
 
@@ -109,20 +112,31 @@ class RealFileSystem final : public FileSystem {
       if (name == "." || name == "..") continue;
       FileType type = FileType::kOther;
       switch (entry->d_type) {
-        case DT_REG: type = FileType::kRegular; break;
-        case DT_DIR: type = FileType::kDirectory; break;
-        case DT_LNK: type = FileType::kSymlink; break;
-        case DT_UNKNOWN: type = status(join_path(path, name), false).type; break;
-        default: break;
+        case DT_REG:
+          type = FileType::kRegular;
+          break;
+        case DT_DIR:
+          type = FileType::kDirectory;
+          break;
+        case DT_LNK:
+          type = FileType::kSymlink;
+          break;
+        case DT_UNKNOWN:
+          type = status(join_path(path, name), false).type;
+          break;
+        default:
+          break;
       }
       entries.push_back({std::move(name), type});
     }
-    std::sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+    std::sort(entries.begin(), entries.end(),
+              [](const auto& a, const auto& b) { return a.name < b.name; });
     return entries;
   }
 
   [[nodiscard]] Result<std::string> canonical(const std::string& path) const override {
-    const std::unique_ptr<char, void (*)(void*)> resolved(::realpath(path.c_str(), nullptr), ::free);
+    const std::unique_ptr<char, void (*)(void*)> resolved(::realpath(path.c_str(), nullptr),
+                                                          ::free);
     if (!resolved) return io_error(path);
     return std::string(resolved.get());
   }
@@ -130,11 +144,13 @@ class RealFileSystem final : public FileSystem {
   [[nodiscard]] Result<void> write_atomic(const std::string& path, std::string_view content,
                                           std::uint32_t mode) override {
     const std::string folder(parent_path(path));
-    std::string temporary = join_path(folder, std::string(".") + std::string(file_name(path)) + ".torchport-XXXXXX");
+    std::string temporary =
+        join_path(folder, std::string(".") + std::string(file_name(path)) + ".torchport-XXXXXX");
     // A one-letter folder such as "." is dropped by join_path: the name alone is right.
     const FileDescriptor file(::mkstemp(temporary.data()));
     if (!file.ok()) return io_error(path, "cannot create a temporary file beside it");
-    const bool stored = write_all(file.get(), content) && ::fchmod(file.get(), mode) == 0 && ::fsync(file.get()) == 0;
+    const bool stored = write_all(file.get(), content) && ::fchmod(file.get(), mode) == 0 &&
+                        ::fsync(file.get()) == 0;
     if (!stored || ::rename(temporary.c_str(), path.c_str()) != 0) {
       auto error = io_error(path, "cannot write");
       ::unlink(temporary.c_str());
@@ -148,7 +164,8 @@ class RealFileSystem final : public FileSystem {
   [[nodiscard]] Result<void> make_directories(const std::string& path) override {
     for (std::size_t slash = path.find('/', 1);; slash = path.find('/', slash + 1)) {
       const std::string part = path.substr(0, slash);
-      if (::mkdir(part.c_str(), 0777) != 0 && errno != EEXIST) return io_error(part, "cannot create the folder");
+      if (::mkdir(part.c_str(), 0777) != 0 && errno != EEXIST)
+        return io_error(part, "cannot create the folder");
       if (slash == std::string::npos) return {};
     }
   }

@@ -4,8 +4,9 @@
 
 #include <cstdint>
 #include <string>
-#include <tl/expected.hpp>
 #include <utility>
+
+#include <tl/expected.hpp>
 
 namespace torchport::base {
 
@@ -33,8 +34,8 @@ template <class T>
 using Result = tl::expected<T, Error>;
 
 // Shorthand for `return fail(kIo, "...", path)`.
-[[nodiscard]] inline tl::unexpected<Error> fail(ErrorCode code, std::string message, std::string path = {},
-                                                std::uint32_t line = 0) {
+[[nodiscard]] inline tl::unexpected<Error> fail(ErrorCode code, std::string message,
+                                                std::string path = {}, std::uint32_t line = 0) {
   return tl::unexpected<Error>(Error{code, std::move(message), std::move(path), line});
 }
 

@@ -9,7 +9,9 @@ namespace {
 
 constexpr std::uint32_t kBlock = 1024;
 
-bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U; }
+bool is_continuation(char c) {
+  return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U;
+}
 
 }  // namespace
 
@@ -20,7 +22,8 @@ LineIndex::LineIndex(std::string_view text) : text_(text) {
     if (i % kBlock == 0) continuations_.push_back(seen);
     const char c = text[i];
     if (is_continuation(c)) ++seen;
-    if (c == '\n' || (c == '\r' && (i + 1 == text.size() || text[i + 1] != '\n'))) starts_.push_back(i + 1);
+    if (c == '\n' || (c == '\r' && (i + 1 == text.size() || text[i + 1] != '\n')))
+      starts_.push_back(i + 1);
   }
   continuations_.push_back(seen);
 }
@@ -28,7 +31,8 @@ LineIndex::LineIndex(std::string_view text) : text_(text) {
 std::uint32_t LineIndex::continuations(std::uint32_t offset) const {
   offset = std::min(offset, static_cast<std::uint32_t>(text_.size()));
   std::uint32_t count = continuations_[offset / kBlock];
-  for (std::uint32_t i = offset / kBlock * kBlock; i < offset; ++i) count += is_continuation(text_[i]) ? 1 : 0;
+  for (std::uint32_t i = offset / kBlock * kBlock; i < offset; ++i)
+    count += is_continuation(text_[i]) ? 1 : 0;
   return count;
 }
 
@@ -52,7 +56,9 @@ std::string_view LineIndex::line(std::uint32_t line) const {
 }
 
 std::string_view trim(std::string_view text) {
-  const auto space = [](char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f'; };
+  const auto space = [](char c) {
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f';
+  };
   while (!text.empty() && space(text.front())) text.remove_prefix(1);
   while (!text.empty() && space(text.back())) text.remove_suffix(1);
   return text;
@@ -74,7 +80,8 @@ bool is_identifier_char(char c) {
 }
 
 bool contains_word(std::string_view text, std::string_view word) {
-  for (std::size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
+  for (std::size_t at = text.find(word); at != std::string_view::npos;
+       at = text.find(word, at + 1)) {
     const bool starts = at == 0 || !is_identifier_char(text[at - 1]);
     const std::size_t end = at + word.size();
     if (starts && (end == text.size() || !is_identifier_char(text[end]))) return true;
@@ -84,8 +91,9 @@ bool contains_word(std::string_view text, std::string_view word) {
 
 std::string lower(std::string_view text) {
   std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  std::transform(result.begin(), result.end(), result.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
   return result;
 }
 

@@ -34,7 +34,9 @@ class LineIndex {
   // The line without its line end. `line` is one-based and clamped to the last.
   [[nodiscard]] std::string_view line(std::uint32_t line) const;
   [[nodiscard]] std::uint32_t line_start(std::uint32_t line) const;
-  [[nodiscard]] std::uint32_t line_count() const { return static_cast<std::uint32_t>(starts_.size()); }
+  [[nodiscard]] std::uint32_t line_count() const {
+    return static_cast<std::uint32_t>(starts_.size());
+  }
   [[nodiscard]] std::string_view text() const { return text_; }
 
  private:
@@ -43,7 +45,8 @@ class LineIndex {
 
   std::string_view text_;
   std::vector<std::uint32_t> starts_;
-  std::vector<std::uint32_t> continuations_;  // before each block of kBlock bytes: columns in long lines stay cheap
+  std::vector<std::uint32_t>
+      continuations_;  // before each block of kBlock bytes: columns in long lines stay cheap
 };
 
 [[nodiscard]] std::string_view trim(std::string_view text);

@@ -1,11 +1,10 @@
 // torchport check
-#include <CLI/CLI.hpp>
-
-#include <unistd.h>
-
 #include <chrono>
-#include <fmt/format.h>
 #include <memory>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <unistd.h>
 
 #include "cli/command.h"
 #include "cli/session.h"
@@ -28,7 +27,8 @@ struct CheckCommand {
 int run(const CheckCommand& command) {
   const report::Format* format = report::find_format(command.format);
   if (format == nullptr) {
-    print_error({base::ErrorCode::kUsage, fmt::format("--format {} is unknown", command.format), {}, 0});
+    print_error(
+        {base::ErrorCode::kUsage, fmt::format("--format {} is unknown", command.format), {}, 0});
     return kUsageError;
   }
   auto session = open_session(command.selection, true);
@@ -37,24 +37,35 @@ int run(const CheckCommand& command) {
     return session.error().code == base::ErrorCode::kInternal ? kInternalError : kUsageError;
   }
   const auto start = std::chrono::steady_clock::now();
-  project::Report report = project::check_files(base::real_file_system(), session->files, session->check);
+  project::Report report =
+      project::check_files(base::real_file_system(), session->files, session->check);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   clear_progress_line();
   if (session->cache) session->cache->store();
-  report.problems.insert(report.problems.begin(), session->problems.begin(), session->problems.end());
+  report.problems.insert(report.problems.begin(), session->problems.begin(),
+                         session->problems.end());
 
   std::size_t known = 0;
   if (!command.baseline.empty()) {
-    auto applied = project::apply_baseline(base::real_file_system(), command.baseline, session->config.root, report);
+    auto applied = project::apply_baseline(base::real_file_system(), command.baseline,
+                                           session->config.root, report);
     if (!applied) {
       print_error(applied.error());
       return kUsageError;
     }
     known = applied->known;
-    if (applied->written) fmt::print(stderr, "Wrote {} findings to {}; from now on only new ones count.\n", applied->known, command.baseline);
+    if (applied->written)
+      fmt::print(stderr, "Wrote {} findings to {}; from now on only new ones count.\n",
+                 applied->known, command.baseline);
   }
-  report::Input input{report, base::real_file_system(), session->check, TORCHPORT_VERSION,
-                      command.output.empty() && wants_colour(STDOUT_FILENO), command.statistics, known, seconds.count()};
+  report::Input input{report,
+                      base::real_file_system(),
+                      session->check,
+                      TORCHPORT_VERSION,
+                      command.output.empty() && wants_colour(STDOUT_FILENO),
+                      command.statistics,
+                      known,
+                      seconds.count()};
   const std::string text = format->render(input);
   if (command.output.empty()) {
     std::fwrite(text.data(), 1, text.size(), stdout);
@@ -65,19 +76,27 @@ int run(const CheckCommand& command) {
   if (report.cancelled) return 130;
   const bool missing = !session->problems.empty();
   if (missing && report.files == 0) return kUsageError;
-  return (report.diagnostics.empty() && report.problems.empty()) || command.exit_zero ? kClean : kFindings;
+  return (report.diagnostics.empty() && report.problems.empty()) || command.exit_zero ? kClean
+                                                                                      : kFindings;
 }
 
 void attach(CLI::App& app) {
   auto command = std::make_shared<CheckCommand>();
-  CLI::App* sub = app.add_subcommand("check", "Find every place that ties the code to one device, or mixes devices");
+  CLI::App* sub = app.add_subcommand(
+      "check", "Find every place that ties the code to one device, or mixes devices");
   add_selection_options(*sub, command->selection);
-  sub->add_option("--package", command->selection.package, "Check an installed package by its import name")->type_name("NAME");
+  sub->add_option("--package", command->selection.package,
+                  "Check an installed package by its import name")
+      ->type_name("NAME");
   std::string formats;
-  for (const report::Format& format : report::all_formats()) formats += (formats.empty() ? "" : ", ") + std::string(format.name);
+  for (const report::Format& format : report::all_formats())
+    formats += (formats.empty() ? "" : ", ") + std::string(format.name);
   sub->add_option("--format", command->format, "Report format: " + formats)->type_name("NAME");
-  sub->add_option("-o,--output", command->output, "Write the report to this file")->type_name("FILE");
-  sub->add_option("--baseline", command->baseline, "Write today's findings there, or count only what is new since")->type_name("FILE");
+  sub->add_option("-o,--output", command->output, "Write the report to this file")
+      ->type_name("FILE");
+  sub->add_option("--baseline", command->baseline,
+                  "Write today's findings there, or count only what is new since")
+      ->type_name("FILE");
   sub->add_flag("--statistics", command->statistics, "Counts by rule in place of the findings");
   sub->add_flag("--exit-zero", command->exit_zero, "Exit with 0 even when there are findings");
   sub->callback([command] { set_exit_code(run(*command)); });

@@ -13,10 +13,18 @@ int chosen_exit_code = kClean;
 
 }  // namespace
 
-CommandRegistration::CommandRegistration(Command command) { commands().push_back(command); }
-std::vector<Command> all_commands() { return commands(); }
-void set_exit_code(int code) { chosen_exit_code = code; }
-int exit_code() { return chosen_exit_code; }
+CommandRegistration::CommandRegistration(Command command) {
+  commands().push_back(command);
+}
+std::vector<Command> all_commands() {
+  return commands();
+}
+void set_exit_code(int code) {
+  chosen_exit_code = code;
+}
+int exit_code() {
+  return chosen_exit_code;
+}
 
 std::atomic<bool>& interrupted() {
   static std::atomic<bool> flag{false};

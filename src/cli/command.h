@@ -18,8 +18,9 @@ inline constexpr int kUsageError = 2;
 inline constexpr int kInternalError = 3;
 
 struct Command {
-  int order = 0;                      // place in --help
-  void (*attach)(CLI::App& app) = nullptr;  // adds the subcommand and its options; sets its callback
+  int order = 0;  // place in --help
+  void (*attach)(CLI::App& app) =
+      nullptr;  // adds the subcommand and its options; sets its callback
 };
 
 struct CommandRegistration {

@@ -1,8 +1,8 @@
 // torchport explain, torchport rules
-#include <CLI/CLI.hpp>
-
-#include <fmt/format.h>
 #include <memory>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
 
 #include "cli/command.h"
 #include "cli/session.h"
@@ -16,11 +16,17 @@ namespace {
 int explain(const std::string& word) {
   const rules::Rule* rule = rules::find_rule(word);
   if (rule == nullptr) {
-    print_error({base::ErrorCode::kUsage, fmt::format("no rule is called \"{}\"; did you mean \"{}\"? `torchport rules` lists them", word, rules::nearest_rule(word)), {}, 0});
+    print_error(
+        {base::ErrorCode::kUsage,
+         fmt::format("no rule is called \"{}\"; did you mean \"{}\"? `torchport rules` lists them",
+                     word, rules::nearest_rule(word)),
+         {},
+         0});
     return kUsageError;
   }
-  fmt::print("# {} {}\n\n{}. Family {}, {}.\n\n{}", rule->info.code, rule->info.name, rule->info.summary, rule->info.family,
-             project::severity_name(rule->info.severity), rules::page_of(rule->info));
+  fmt::print("# {} {}\n\n{}. Family {}, {}.\n\n{}", rule->info.code, rule->info.name,
+             rule->info.summary, rule->info.family, project::severity_name(rule->info.severity),
+             rules::page_of(rule->info));
   return kClean;
 }
 
@@ -31,7 +37,8 @@ int list_rules() {
       family = rule.info.family;
       fmt::print("\n{}\n", family);
     }
-    fmt::print("  {}  {:<28} {:<8} {}\n", rule.info.code, rule.info.name, project::severity_name(rule.info.severity), rule.info.summary);
+    fmt::print("  {}  {:<28} {:<8} {}\n", rule.info.code, rule.info.name,
+               project::severity_name(rule.info.severity), rule.info.summary);
   }
   fmt::print("\n`torchport explain CODE` prints a rule's page.\n");
   return kClean;
@@ -39,8 +46,11 @@ int list_rules() {
 
 void attach_explain(CLI::App& app) {
   auto word = std::make_shared<std::string>();
-  CLI::App* sub = app.add_subcommand("explain", "Print a rule's page: what, why, how it is fixed, examples");
-  sub->add_option("rule", *word, "A code (TP101) or a name (cuda-call)")->required()->type_name("RULE");
+  CLI::App* sub =
+      app.add_subcommand("explain", "Print a rule's page: what, why, how it is fixed, examples");
+  sub->add_option("rule", *word, "A code (TP101) or a name (cuda-call)")
+      ->required()
+      ->type_name("RULE");
   sub->callback([word] { set_exit_code(explain(*word)); });
 }
 

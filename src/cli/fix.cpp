@@ -1,16 +1,16 @@
 // torchport fix
-#include <CLI/CLI.hpp>
+#include "project/fix.h"
 
-#include <unistd.h>
-
-#include <fmt/format.h>
 #include <memory>
 #include <set>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <unistd.h>
 
 #include "cli/command.h"
 #include "cli/git.h"
 #include "cli/session.h"
-#include "project/fix.h"
 #include "project/undo.h"
 #include "report/report.h"
 #include "rules/registry.h"
@@ -59,7 +59,9 @@ std::string table(const std::map<std::string, Left>& left) {
   std::string text;
   for (const auto& [code, entry] : left) {
     const rules::Rule* rule = rules::find_rule(code);
-    text += fmt::format("{:>6}  {}  {:<28} {}{}\n", entry.count, code, rule == nullptr ? "" : rule->info.name, entry.first, entry.count > 1 ? ", ..." : "");
+    text += fmt::format("{:>6}  {}  {:<28} {}{}\n", entry.count, code,
+                        rule == nullptr ? "" : rule->info.name, entry.first,
+                        entry.count > 1 ? ", ..." : "");
   }
   return text;
 }
@@ -74,8 +76,13 @@ std::string left_summary(const project::FixPlan& plan, bool unsafe_fixes) {
     if (entry.count++ == 0) entry.first = fmt::format("{}:{}", d.path, d.line);
   }
   std::string text;
-  if (!review.empty()) text += "\nLeft for your review; --unsafe-fixes applies them:\n" + table(review);
-  if (!by_hand.empty()) text += "\nLeft for your hands, since only you know what is meant (`torchport check` shows each, `torchport explain CODE` says why):\n" + table(by_hand);
+  if (!review.empty())
+    text += "\nLeft for your review; --unsafe-fixes applies them:\n" + table(review);
+  if (!by_hand.empty())
+    text +=
+        "\nLeft for your hands, since only you know what is meant (`torchport check` shows each, "
+        "`torchport explain CODE` says why):\n" +
+        table(by_hand);
   return text;
 }
 
@@ -87,15 +94,24 @@ void print_result(const project::FixPlan& plan, std::size_t written, bool diff, 
     fmt::print(out, "Nothing to fix in {}.\n", counted(plan.files, "file"));
     return;
   }
-  if (fixes == 0) fmt::print(out, "Nothing here can be fixed automatically{}.\n", unsafe_fixes ? "" : " without a review");
-  else fmt::print(out, "{} {} in {}.\n{}", diff ? "Would fix" : "Fixed", counted(fixes, "finding"), counted(written, "file"), table(plan.fixed));
+  if (fixes == 0)
+    fmt::print(out, "Nothing here can be fixed automatically{}.\n",
+               unsafe_fixes ? "" : " without a review");
+  else
+    fmt::print(out, "{} {} in {}.\n{}", diff ? "Would fix" : "Fixed", counted(fixes, "finding"),
+               counted(written, "file"), table(plan.fixed));
   fmt::print(out, "{}", left_summary(plan, unsafe_fixes));
-  if (diff && fixes > 0) fmt::print(out, "\nNext: run it without --diff to write.\n");
-  else if (written > 0) fmt::print(out, "\nNext: read the change (`git diff`), run your tests; `torchport fix --undo` brings the files back.\n");
+  if (diff && fixes > 0)
+    fmt::print(out, "\nNext: run it without --diff to write.\n");
+  else if (written > 0)
+    fmt::print(out,
+               "\nNext: read the change (`git diff`), run your tests; `torchport fix --undo` "
+               "brings the files back.\n");
 }
 
 // Roots that edits must stay inside of.
-bool inside_roots(const base::FileSystem& fs, const std::vector<std::string>& roots, const std::string& file) {
+bool inside_roots(const base::FileSystem& fs, const std::vector<std::string>& roots,
+                  const std::string& file) {
   const auto real = fs.canonical(file);
   if (!real) return false;
   for (const std::string& root : roots) {
@@ -110,12 +126,16 @@ bool refuse_dirty(const Session& session, const project::FixPlan& plan) {
   files.reserve(plan.changes.size());
   for (const project::Change& change : plan.changes) files.push_back(change.path);
   const auto status = base::real_file_system().status(session.first_path, true);
-  const std::string folder = status.type == base::FileType::kDirectory ? session.first_path : std::string(base::parent_path(session.first_path));
+  const std::string folder = status.type == base::FileType::kDirectory
+                                 ? session.first_path
+                                 : std::string(base::parent_path(session.first_path));
   const auto dirty = dirty_files(folder, files);
   if (dirty.empty()) return false;
-  fmt::print(stderr, "torchport: the git tree has changes that are not committed ({}{}); nothing was written.\n"
-                     "Commit or stash them first, or add --allow-dirty.\n",
-             dirty.front(), dirty.size() > 1 ? fmt::format(" and {} more", dirty.size() - 1) : "");
+  fmt::print(
+      stderr,
+      "torchport: the git tree has changes that are not committed ({}{}); nothing was written.\n"
+      "Commit or stash them first, or add --allow-dirty.\n",
+      dirty.front(), dirty.size() > 1 ? fmt::format(" and {} more", dirty.size() - 1) : "");
   return true;
 }
 
@@ -131,8 +151,9 @@ int run(const FixCommand& command) {
   if (session->files.empty() && !session->problems.empty()) return kUsageError;
 
   const bool unsafe_fixes = command.unsafe_fixes || session->config.unsafe_fixes;
-  project::FixPlan plan = project::plan_fixes(fs, session->files, session->check,
-                                              unsafe_fixes ? edit::Applicability::kUnsafe : edit::Applicability::kSafe);
+  project::FixPlan plan =
+      project::plan_fixes(fs, session->files, session->check,
+                          unsafe_fixes ? edit::Applicability::kUnsafe : edit::Applicability::kSafe);
   clear_progress_line();
   if (interrupted()) {
     fmt::print(stderr, "Interrupted: nothing was written.\n");
@@ -142,7 +163,8 @@ int run(const FixCommand& command) {
   if (roots.empty()) roots.emplace_back(".");
   std::erase_if(plan.changes, [&](const project::Change& change) {
     if (inside_roots(fs, roots, change.path)) return false;
-    plan.problems.push_back({base::ErrorCode::kUsage, "lies outside of the given paths; not edited", change.path, 0});
+    plan.problems.push_back(
+        {base::ErrorCode::kUsage, "lies outside of the given paths; not edited", change.path, 0});
     return true;
   });
   std::size_t written = plan.changes.size();
@@ -153,7 +175,8 @@ int run(const FixCommand& command) {
     }
   } else if (!plan.changes.empty()) {
     if (!command.allow_dirty && refuse_dirty(*session, plan)) return kUsageError;
-    auto result = project::write_changes(fs, base::join_path(session->config.root, ".torchport"), plan.changes);
+    auto result = project::write_changes(fs, base::join_path(session->config.root, ".torchport"),
+                                         plan.changes);
     if (!result) {
       print_error(result.error());
       return kInternalError;
@@ -173,7 +196,8 @@ void attach(CLI::App& app) {
   add_selection_options(*sub, command->selection);
   sub->add_flag("--diff", command->diff, "Show the change as a patch; write nothing");
   sub->add_flag("--unsafe-fixes", command->unsafe_fixes, "Apply fixes that ask for a review too");
-  sub->add_flag("--allow-dirty", command->allow_dirty, "Write although the git tree has uncommitted changes");
+  sub->add_flag("--allow-dirty", command->allow_dirty,
+                "Write although the git tree has uncommitted changes");
   sub->add_flag("--undo", command->undo, "Bring back the files of the last fix");
   sub->callback([command] { set_exit_code(run(*command)); });
 }

@@ -1,12 +1,12 @@
 #include "cli/git.h"
 
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <cerrno>
+
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/text.h"
 
@@ -60,13 +60,17 @@ std::vector<std::string> entries(const std::string& listing) {
 
 }  // namespace
 
-std::vector<std::string> dirty_files(const std::string& folder, const std::vector<std::string>& files) {
-  auto dirty = entries(output_of({"git", "-C", folder, "status", "--porcelain=v1", "-z", "--untracked-files=no"}));
+std::vector<std::string> dirty_files(const std::string& folder,
+                                     const std::vector<std::string>& files) {
+  auto dirty = entries(
+      output_of({"git", "-C", folder, "status", "--porcelain=v1", "-z", "--untracked-files=no"}));
   if (files.empty()) return dirty;
-  std::vector<std::string> command{"git", "status", "--porcelain=v1", "-z", "--untracked-files=all", "--"};
+  std::vector<std::string> command{"git", "status", "--porcelain=v1", "-z", "--untracked-files=all",
+                                   "--"};
   command.insert(command.end(), files.begin(), files.end());
   for (std::string& path : entries(output_of(std::move(command)))) {
-    if (std::find(dirty.begin(), dirty.end(), path) == dirty.end()) dirty.push_back(std::move(path));
+    if (std::find(dirty.begin(), dirty.end(), path) == dirty.end())
+      dirty.push_back(std::move(path));
   }
   return dirty;
 }

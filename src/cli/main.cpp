@@ -1,11 +1,11 @@
-#include <CLI/CLI.hpp>
-
 #include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <exception>
-#include <fmt/format.h>
 #include <memory>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
 
 #include "cli/command.h"
 
@@ -14,7 +14,8 @@ namespace torchport::cli {
 namespace {
 
 constexpr const char* kFooter =
-    "\nExit codes: 0 clean, 1 findings (or files that could not be checked), 2 wrong use, 3 internal error.\n"
+    "\nExit codes: 0 clean, 1 findings (or files that could not be checked), 2 wrong use, 3 "
+    "internal error.\n"
     "Settings live in [tool.torchport] of pyproject.toml or in torchport.toml.\n"
     "Start with `torchport check .`; `torchport COMMAND --help` tells more.";
 
@@ -24,14 +25,17 @@ void on_interrupt(int /*signal*/) {
 }
 
 int run(int argc, char** argv) {
-  CLI::App app{"Port PyTorch programs to any device, and prove it without the hardware.", "torchport"};
-  app.set_version_flag("--version", std::string("torchport ") + TORCHPORT_VERSION, "Print the version and exit");
+  CLI::App app{"Port PyTorch programs to any device, and prove it without the hardware.",
+               "torchport"};
+  app.set_version_flag("--version", std::string("torchport ") + TORCHPORT_VERSION,
+                       "Print the version and exit");
   app.set_help_flag("-h,--help", "Print this page and exit");
   app.require_subcommand(1);
   app.footer(kFooter);
   app.get_formatter()->column_width(34);
   auto commands = all_commands();
-  std::sort(commands.begin(), commands.end(), [](const Command& a, const Command& b) { return a.order < b.order; });
+  std::sort(commands.begin(), commands.end(),
+            [](const Command& a, const Command& b) { return a.order < b.order; });
   for (const Command& command : commands) command.attach(app);
   if (argc == 1) {
     fmt::print("{}", app.help());
@@ -43,7 +47,8 @@ int run(int argc, char** argv) {
     return app.exit(done);
   } catch (const CLI::ParseError& error) {
     const auto used = app.get_subcommands();
-    fmt::print(stderr, "torchport: {}\nTry `torchport {}--help`.\n", error.what(), used.empty() ? "" : used.front()->get_name() + " ");
+    fmt::print(stderr, "torchport: {}\nTry `torchport {}--help`.\n", error.what(),
+               used.empty() ? "" : used.front()->get_name() + " ");
     return kUsageError;
   }
   return exit_code();
@@ -63,7 +68,10 @@ int main(int argc, char** argv) {
     const int code = torchport::cli::run(argc, argv);
     return std::fflush(stdout) == 0 ? code : torchport::cli::kInternalError;
   } catch (const std::exception& error) {
-    fmt::print(stderr, "torchport: internal error: {}\nThis is a bug of torchport; please report it with the command you ran.\n", error.what());
+    fmt::print(stderr,
+               "torchport: internal error: {}\nThis is a bug of torchport; please report it with "
+               "the command you ran.\n",
+               error.what());
     return torchport::cli::kInternalError;
   }
 }

@@ -1,13 +1,12 @@
 #include "cli/session.h"
 
-#include <CLI/CLI.hpp>
-
-#include <unistd.h>
-
 #include <chrono>
 #include <cstdlib>
-#include <fmt/format.h>
 #include <thread>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <unistd.h>
 
 #include "cli/command.h"
 #include "project/discover.h"
@@ -54,18 +53,26 @@ std::unique_ptr<project::Cache> open_cache(const std::string& root) {
 base::Result<void> override_settings(const SelectionOptions& options, project::Config& config) {
   if (!options.min_torch.empty()) {
     const auto version = project::parse_version(options.min_torch);
-    if (!version) return base::fail(base::ErrorCode::kUsage, fmt::format("--min-torch {} is no version; write 2.6", options.min_torch));
+    if (!version)
+      return base::fail(base::ErrorCode::kUsage,
+                        fmt::format("--min-torch {} is no version; write 2.6", options.min_torch));
     config.settings.min_torch = *version;
     config.settings.min_torch_stated = true;
   }
   if (!options.idiom.empty()) {
     const auto idiom = project::parse_idiom(options.idiom);
-    if (!idiom) return base::fail(base::ErrorCode::kUsage, fmt::format("--idiom {} is unknown; it is one of auto, accelerator, classic, helper", options.idiom));
+    if (!idiom)
+      return base::fail(
+          base::ErrorCode::kUsage,
+          fmt::format("--idiom {} is unknown; it is one of auto, accelerator, classic, helper",
+                      options.idiom));
     config.settings.idiom = *idiom;
   }
   if (!options.helper.empty()) config.settings.helper = options.helper;
-  if (config.settings.idiom == edit::Idiom::kHelper && config.settings.helper.find(':') == std::string::npos) {
-    return base::fail(base::ErrorCode::kUsage, "--idiom helper needs --helper package.module:function");
+  if (config.settings.idiom == edit::Idiom::kHelper &&
+      config.settings.helper.find(':') == std::string::npos) {
+    return base::fail(base::ErrorCode::kUsage,
+                      "--idiom helper needs --helper package.module:function");
   }
   if (!options.select.empty()) config.select = split_words(options.select);
   const auto ignore = split_words(options.ignore);
@@ -78,17 +85,39 @@ base::Result<void> override_settings(const SelectionOptions& options, project::C
 }  // namespace
 
 void add_selection_options(CLI::App& command, SelectionOptions& options) {
-  command.add_option("paths", options.paths, "Files and folders; the current folder when none is given")->type_name("PATH");
-  command.add_option("--select", options.select, "Only these rules: codes, prefixes, names or families, comma-separated")->type_name("RULES")->allow_extra_args(false);
-  command.add_option("--ignore", options.ignore, "All rules but these")->type_name("RULES")->allow_extra_args(false);
-  command.add_option("--exclude", options.exclude, "Leave out what matches, as in .gitignore")->type_name("GLOB")->allow_extra_args(false);
-  command.add_option("--config", options.config_file, "Read the settings from this file")->type_name("FILE");
-  command.add_option("--min-torch", options.min_torch, "Oldest torch the code must run on, e.g. 2.6")->type_name("VERSION");
-  command.add_option("--idiom", options.idiom, "How inserted code chooses a device: auto, accelerator, classic, helper")->type_name("NAME");
-  command.add_option("--helper", options.helper, "With --idiom helper: package.module:function that returns the device")->type_name("NAME");
-  command.add_option("-j,--threads", options.threads, "Threads; 0 means one a core")->type_name("N");
+  command
+      .add_option("paths", options.paths,
+                  "Files and folders; the current folder when none is given")
+      ->type_name("PATH");
+  command
+      .add_option("--select", options.select,
+                  "Only these rules: codes, prefixes, names or families, comma-separated")
+      ->type_name("RULES")
+      ->allow_extra_args(false);
+  command.add_option("--ignore", options.ignore, "All rules but these")
+      ->type_name("RULES")
+      ->allow_extra_args(false);
+  command.add_option("--exclude", options.exclude, "Leave out what matches, as in .gitignore")
+      ->type_name("GLOB")
+      ->allow_extra_args(false);
+  command.add_option("--config", options.config_file, "Read the settings from this file")
+      ->type_name("FILE");
+  command
+      .add_option("--min-torch", options.min_torch, "Oldest torch the code must run on, e.g. 2.6")
+      ->type_name("VERSION");
+  command
+      .add_option("--idiom", options.idiom,
+                  "How inserted code chooses a device: auto, accelerator, classic, helper")
+      ->type_name("NAME");
+  command
+      .add_option("--helper", options.helper,
+                  "With --idiom helper: package.module:function that returns the device")
+      ->type_name("NAME");
+  command.add_option("-j,--threads", options.threads, "Threads; 0 means one a core")
+      ->type_name("N");
   command.add_flag("--no-gitignore", options.no_gitignore, "Read files that .gitignore hides too");
-  command.add_flag("--no-cache", options.no_cache, "Neither use nor write the cache of earlier results");
+  command.add_flag("--no-cache", options.no_cache,
+                   "Neither use nor write the cache of earlier results");
   command.add_flag("-q,--quiet", options.quiet, "No progress line");
 }
 
@@ -97,17 +126,22 @@ base::Result<Session> open_session(const SelectionOptions& options, bool use_cac
   Session session;
   std::vector<std::string> paths = options.paths;
   if (!options.package.empty()) {
-    if (!paths.empty()) return base::fail(base::ErrorCode::kUsage, "give either paths or --package, not both");
-    auto folder = project::find_package(fs, options.package, project::site_packages(fs, environment("VIRTUAL_ENV"), environment("PATH")));
+    if (!paths.empty())
+      return base::fail(base::ErrorCode::kUsage, "give either paths or --package, not both");
+    auto folder = project::find_package(
+        fs, options.package,
+        project::site_packages(fs, environment("VIRTUAL_ENV"), environment("PATH")));
     if (!folder) return tl::unexpected<base::Error>(folder.error());
     paths.push_back(*folder);
   }
   if (paths.empty()) paths.emplace_back(".");
   session.first_path = paths.front();
-  auto config = options.config_file.empty() ? project::load_config(fs, paths.front()) : project::load_config_file(fs, options.config_file);
+  auto config = options.config_file.empty() ? project::load_config(fs, paths.front())
+                                            : project::load_config_file(fs, options.config_file);
   if (!config) return tl::unexpected<base::Error>(config.error());
   session.config = std::move(*config);
-  if (auto done = override_settings(options, session.config); !done) return tl::unexpected<base::Error>(done.error());
+  if (auto done = override_settings(options, session.config); !done)
+    return tl::unexpected<base::Error>(done.error());
   auto selection = project::select_rules(session.config.select, session.config.ignore);
   if (!selection) {
     selection.error().code = base::ErrorCode::kUsage;
@@ -124,7 +158,8 @@ base::Result<Session> open_session(const SelectionOptions& options, bool use_cac
     globs.add(pattern);
     check.per_file_ignores.emplace_back(std::move(globs), std::move(*ignored));
   }
-  check.threads = options.threads != 0 ? options.threads : std::max(1U, std::thread::hardware_concurrency());
+  check.threads =
+      options.threads != 0 ? options.threads : std::max(1U, std::thread::hardware_concurrency());
   check.fingerprint = fingerprint();
   check.cancelled = &interrupted();
   if (use_cache && !options.no_cache) session.cache = open_cache(session.config.root);
@@ -159,7 +194,8 @@ std::function<void(std::size_t)> progress_line(std::size_t total, std::string_vi
   const auto start = Clock::now();
   const auto last = std::make_shared<std::atomic<std::int64_t>>(0);
   return [start, last, total, verb = std::string(verb)](std::size_t done) {
-    const auto now = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - start).count();
+    const auto now =
+        std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - start).count();
     std::int64_t shown = last->load();
     // Short runs stay silent; long ones speak ten times a second.
     if (now < 500 || now - shown < 100 || !last->compare_exchange_strong(shown, now)) return;

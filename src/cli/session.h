@@ -55,7 +55,8 @@ void print_error(const base::Error& error);
 [[nodiscard]] bool wants_colour(int file_descriptor);
 
 // A line on stderr that counts files on long work; only on a terminal.
-[[nodiscard]] std::function<void(std::size_t)> progress_line(std::size_t total, std::string_view verb);
+[[nodiscard]] std::function<void(std::size_t)> progress_line(std::size_t total,
+                                                             std::string_view verb);
 void clear_progress_line();
 
 }  // namespace torchport::cli

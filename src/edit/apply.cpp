@@ -21,7 +21,8 @@ Chosen choose(const std::vector<const Fix*>& fixes) {
     for (const Edit& edit : fixes[i]->edits) first = std::min(first, edit.span.start);
     return first;
   };
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return first_offset(a) < first_offset(b); });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return first_offset(a) < first_offset(b); });
   Chosen chosen;
   // Accepted edits by start: only neighbours can overlap, since accepted ones do not.
   std::multimap<std::uint32_t, const Edit*> accepted;
@@ -37,7 +38,9 @@ Chosen choose(const std::vector<const Fix*>& fixes) {
     return false;
   };
   for (const std::size_t i : order) {
-    if (fixes[i]->edits.empty() || std::any_of(fixes[i]->edits.begin(), fixes[i]->edits.end(), clashes)) continue;
+    if (fixes[i]->edits.empty() ||
+        std::any_of(fixes[i]->edits.begin(), fixes[i]->edits.end(), clashes))
+      continue;
     for (const Edit& edit : fixes[i]->edits) {
       accepted.emplace(edit.span.start, &edit);
       chosen.edits.push_back(edit);
@@ -50,17 +53,20 @@ Chosen choose(const std::vector<const Fix*>& fixes) {
 
 }  // namespace
 
-Applied apply_fixes(std::string_view text, const std::vector<const Fix*>& fixes, const DeviceSource& devices) {
+Applied apply_fixes(std::string_view text, const std::vector<const Fix*>& fixes,
+                    const DeviceSource& devices) {
   Chosen chosen = choose(fixes);
   Needs needs;
   for (const std::size_t i : chosen.used) {
     needs.module_device |= fixes[i]->needs.module_device;
-    needs.imports.insert(needs.imports.end(), fixes[i]->needs.imports.begin(), fixes[i]->needs.imports.end());
+    needs.imports.insert(needs.imports.end(), fixes[i]->needs.imports.begin(),
+                         fixes[i]->needs.imports.end());
   }
   for (Edit& edit : devices.edits_for(needs)) {
-    const bool clashes = std::any_of(chosen.edits.begin(), chosen.edits.end(), [&](const Edit& other) {
-      return edit.span.start > other.span.start && edit.span.start < other.span.end;
-    });
+    const bool clashes =
+        std::any_of(chosen.edits.begin(), chosen.edits.end(), [&](const Edit& other) {
+          return edit.span.start > other.span.start && edit.span.start < other.span.end;
+        });
     // An import that would land inside a replaced range: nothing is applied rather than half of it.
     if (clashes) return {std::string(text), {}};
     chosen.edits.insert(chosen.edits.begin(), std::move(edit));

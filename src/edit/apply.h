@@ -17,7 +17,8 @@ struct Applied {
 // Applies as many of the fixes as go together: in order of position, a fix that
 // touches bytes of an accepted one waits for the next pass. A fix is applied
 // whole or not at all. What the accepted ones need is put in once.
-[[nodiscard]] Applied apply_fixes(std::string_view text, const std::vector<const Fix*>& fixes, const DeviceSource& devices);
+[[nodiscard]] Applied apply_fixes(std::string_view text, const std::vector<const Fix*>& fixes,
+                                  const DeviceSource& devices);
 
 // The same for files without imports and devices.
 [[nodiscard]] Applied apply_fixes(std::string_view text, const std::vector<const Fix*>& fixes);

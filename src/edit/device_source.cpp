@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <fmt/format.h>
 #include <utility>
+
+#include <fmt/format.h>
 
 namespace torchport::edit {
 
@@ -18,7 +19,8 @@ using syntax::Kind;
 using syntax::Node;
 
 bool is_device_name(std::string_view name) {
-  static constexpr std::array<std::string_view, 8> kNames{"device", "dev", "DEVICE", "_device", "torch_device", "DEV", "_DEVICE", "TORCH_DEVICE"};
+  static constexpr std::array<std::string_view, 8> kNames{
+      "device", "dev", "DEVICE", "_device", "torch_device", "DEV", "_DEVICE", "TORCH_DEVICE"};
   return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
 }
 
@@ -30,13 +32,15 @@ bool may_be_device(const flow::Value& value) {
 bool follows_accelerator(const flow::Model& model, Node value) {
   if (!value) return false;
   const std::string_view text = value.text();
-  return text.find("is_available()") != std::string_view::npos || text.find("current_accelerator") != std::string_view::npos ||
+  return text.find("is_available()") != std::string_view::npos ||
+         text.find("current_accelerator") != std::string_view::npos ||
          model.value(value).place == Place::kCuda;
 }
 
 }  // namespace
 
-DeviceSource::DeviceSource(const flow::Model& model, const Settings& settings) : model_(model), settings_(settings) {
+DeviceSource::DeviceSource(const flow::Model& model, const Settings& settings)
+    : model_(model), settings_(settings) {
   const Node root = model.tree().root();
   for (const Binding* binding : model.scopes().of_scope(root)) {
     if (binding->kind == BindingKind::kImport && binding->qualified == "torch") {
@@ -46,7 +50,8 @@ DeviceSource::DeviceSource(const flow::Model& model, const Settings& settings) :
   }
   for (std::uint32_t i = 0; i < model.tree().size(); ++i) {
     const Node node = model.tree().at(i);
-    if (node.is(Kind::kAttribute) && node.child(Field::kAttributeName).text() == "device") device_attributes_.try_emplace(node.text(), node.start());
+    if (node.is(Kind::kAttribute) && node.child(Field::kAttributeName).text() == "device")
+      device_attributes_.try_emplace(node.text(), node.start());
   }
   for (const std::string_view name : {"DEVICE", "TORCH_DEVICE", "_TORCH_DEVICE"}) {
     variable_ = std::string(name);
@@ -77,21 +82,29 @@ DeviceRef DeviceSource::local(Node node) const {
     if (!scope.is(Kind::kClass)) {
       for (const Binding* binding : device_bindings(scope)) {
         if (binding->unpacked) continue;
-        if (binding->kind != BindingKind::kAssign && binding->kind != BindingKind::kParameter && binding->kind != BindingKind::kImport) continue;
-        // At module level a function may use what is defined further down; elsewhere the definition comes first.
+        if (binding->kind != BindingKind::kAssign && binding->kind != BindingKind::kParameter &&
+            binding->kind != BindingKind::kImport)
+          continue;
+        // At module level a function may use what is defined further down; elsewhere the definition
+        // comes first.
         const bool before = binding->target.end() <= syntax::statement_of(node).start() &&
                             syntax::statement_of(binding->target).parent().holds(node);
         const bool parameter = binding->kind == BindingKind::kParameter;
-        const bool module_name = scope.is(Kind::kModule) && !own && syntax::statement_of(binding->target).parent() == scope;
+        const bool module_name = scope.is(Kind::kModule) && !own &&
+                                 syntax::statement_of(binding->target).parent() == scope;
         if (!parameter && !before && !module_name) continue;
         if (parameter && binding->value.is_any(Kind::kNone, Kind::kInteger)) continue;
         // The name seen from here must be this binding, not a nearer one.
         const auto seen = scopes.reaching(binding->name, node);
         if (std::find(seen.begin(), seen.end(), binding) == seen.end()) continue;
-        const flow::Value value = binding->kind == BindingKind::kAssign ? model_.value(binding->value) : flow::Value{};
-        if (!may_be_device(value) || value.place == Place::kCpu || (value.is(Type::kString) && value.text == "cpu")) continue;
+        const flow::Value value =
+            binding->kind == BindingKind::kAssign ? model_.value(binding->value) : flow::Value{};
+        if (!may_be_device(value) || value.place == Place::kCpu ||
+            (value.is(Type::kString) && value.text == "cpu"))
+          continue;
         return {std::string(binding->name), false,
-                seen.size() == 1 && binding->kind == BindingKind::kAssign && follows_accelerator(model_, binding->value)};
+                seen.size() == 1 && binding->kind == BindingKind::kAssign &&
+                    follows_accelerator(model_, binding->value)};
       }
     }
     if (scope.is(Kind::kModule)) return {};
@@ -113,8 +126,10 @@ DeviceRef DeviceSource::of_self(Node node) const {
     const auto& first = attribute->second.front();
     const bool same_function = first.function == syntax::function_of(node);
     if (same_function && first.target.start() >= syntax::statement_of(node).start()) return {};
-    if (!may_be_device(model_.value(first.value)) || model_.value(first.value).place == Place::kCpu) continue;
-    return {fmt::format("{}.{}", self, name), false, attribute->second.size() == 1 && follows_accelerator(model_, first.value)};
+    if (!may_be_device(model_.value(first.value)) || model_.value(first.value).place == Place::kCpu)
+      continue;
+    return {fmt::format("{}.{}", self, name), false,
+            attribute->second.size() == 1 && follows_accelerator(model_, first.value)};
   }
   const Node method = syntax::function_of(node);
   const bool in_init = method.child(Field::kName).text() == "__init__";
@@ -131,11 +146,14 @@ namespace {
 bool moves_parameter(const flow::Model& model, Node node) {
   Node root = node;
   while (root.is_any(Kind::kCall, Kind::kAttribute, Kind::kSubscript)) {
-    root = root.is(Kind::kCall) ? syntax::callee(root) : root.is(Kind::kAttribute) ? root.child(Field::kObject) : root.child(Field::kValue);
+    root = root.is(Kind::kCall)        ? syntax::callee(root)
+           : root.is(Kind::kAttribute) ? root.child(Field::kObject)
+                                       : root.child(Field::kValue);
   }
   if (!root.is(Kind::kIdentifier)) return false;
   const auto bindings = model.scopes().reaching(root.text(), root);
-  return !bindings.empty() && bindings.front()->kind == BindingKind::kParameter && root.text() != model.self_name(node);
+  return !bindings.empty() && bindings.front()->kind == BindingKind::kParameter &&
+         root.text() != model.self_name(node);
 }
 
 // How a name is used in a function: like a tensor, or like something else.
@@ -153,12 +171,15 @@ Usage usage_of(const flow::Model& model, Node function, const Binding& binding) 
     const Node parent = use.parent();
     if (parent.is(Kind::kAttribute) && use.field() == Field::kObject) {
       const std::string_view attribute = parent.child(Field::kAttributeName).text();
-      usage.attribute |= flow::keeps_device(attribute) || attribute == "size" || attribute == "shape" || attribute == "device" ||
-                         attribute == "dtype" || attribute == "dim";
+      usage.attribute |= flow::keeps_device(attribute) || attribute == "size" ||
+                         attribute == "shape" || attribute == "device" || attribute == "dtype" ||
+                         attribute == "dim";
     }
     usage.operand |= parent.is_any(Kind::kBinaryOperator, Kind::kArgumentList);
-    usage.other |= (parent.is_any(Kind::kFor, Kind::kForIn) && use.field() == Field::kRight) || parent.is(Kind::kComparison) ||
-                   (parent.is(Kind::kSubscript) && parent.child(Field::kSubscriptPart).is(Kind::kString));
+    usage.other |=
+        (parent.is_any(Kind::kFor, Kind::kForIn) && use.field() == Field::kRight) ||
+        parent.is(Kind::kComparison) ||
+        (parent.is(Kind::kSubscript) && parent.child(Field::kSubscriptPart).is(Kind::kString));
   }
   return usage;
 }
@@ -170,7 +191,8 @@ DeviceRef DeviceSource::of_tensor_parameter(Node node) const {
   if (!function.is(Kind::kFunction) || moves_parameter(model_, node)) return {};
   const std::string_view name = function.child(Field::kName).text();
   const flow::ClassFacts* facts = model_.enclosing_class(function);
-  const bool forward = facts != nullptr && facts->is_module && (name == "forward" || name.starts_with("forward_"));
+  const bool forward =
+      facts != nullptr && facts->is_module && (name == "forward" || name.starts_with("forward_"));
   bool first = true;
   for (const Binding* binding : model_.scopes().of_scope(function)) {
     if (binding->kind != BindingKind::kParameter || binding->unpacked || binding->value) continue;
@@ -194,45 +216,55 @@ DeviceRef DeviceSource::of_tensor_parameter(Node node) const {
 }
 
 DeviceRef DeviceSource::of_arguments(Node node) const {
-  for (const std::string_view holder : {"args", "opt", "opts", "cfg", "config", "accelerator", "self.args", "self.opt", "self.cfg"}) {
+  for (const std::string_view holder : {"args", "opt", "opts", "cfg", "config", "accelerator",
+                                        "self.args", "self.opt", "self.cfg"}) {
     const std::string_view root = holder.starts_with("self.") ? std::string_view("self") : holder;
     const auto bindings = model_.scopes().reaching(root, node);
     if (bindings.empty() || bindings.front()->target.start() > node.start()) {
       if (bindings.empty() || model_.scopes().scope_node(node).is(Kind::kModule)) continue;
     }
     const std::string wanted = fmt::format("{}.device", holder);
-    const bool accelerator = holder == "accelerator" && model_.called(bindings.front()->value).ends_with("Accelerator");
+    const bool accelerator =
+        holder == "accelerator" && model_.called(bindings.front()->value).ends_with("Accelerator");
     // Inside a function the order of things at module level is unknown: any use will do.
     const auto use = device_attributes_.find(wanted);
-    const bool used = accelerator || (use != device_attributes_.end() && (use->second < node.start() || syntax::function_of(node)));
+    const bool used = accelerator || (use != device_attributes_.end() &&
+                                      (use->second < node.start() || syntax::function_of(node)));
     if (used) return {wanted, false, accelerator};
   }
   return {};
 }
 
 DeviceRef DeviceSource::of_helper(Node node) const {
-  static constexpr std::array<std::string_view, 5> kHelpers{"get_device", "select_device", "default_device", "get_default_device", "pick_device"};
+  static constexpr std::array<std::string_view, 5> kHelpers{
+      "get_device", "select_device", "default_device", "get_default_device", "pick_device"};
   for (const std::string_view name : kHelpers) {
     const auto bindings = model_.scopes().module_level(name);
-    if (bindings.size() != 1 || syntax::function_of(node).child(Field::kName).text() == name) continue;
+    if (bindings.size() != 1 || syntax::function_of(node).child(Field::kName).text() == name)
+      continue;
     const Binding& binding = *bindings.front();
-    if (binding.kind == BindingKind::kImport && binding.qualified.find("torch.") == std::string::npos) {
+    if (binding.kind == BindingKind::kImport &&
+        binding.qualified.find("torch.") == std::string::npos) {
       return {fmt::format("{}()", name), false, false};
     }
     if (binding.kind != BindingKind::kFunction) continue;
     bool required = false;
     for (const Binding* parameter : model_.scopes().of_scope(binding.value)) {
-      required |= parameter->kind == BindingKind::kParameter && !parameter->value && !parameter->unpacked;
+      required |=
+          parameter->kind == BindingKind::kParameter && !parameter->value && !parameter->unpacked;
     }
     const bool defined = binding.value.end() < node.start() || syntax::function_of(node);
-    if (!required && defined) return {fmt::format("{}()", name), false, follows_accelerator(model_, binding.value.child(Field::kBody))};
+    if (!required && defined)
+      return {fmt::format("{}()", name), false,
+              follows_accelerator(model_, binding.value.child(Field::kBody))};
   }
   return {};
 }
 
 DeviceRef DeviceSource::in_scope(Node node) const {
-  for (auto find : {&DeviceSource::local, &DeviceSource::of_self, &DeviceSource::of_tensor_parameter,
-                    &DeviceSource::of_arguments, &DeviceSource::of_helper}) {
+  for (auto find :
+       {&DeviceSource::local, &DeviceSource::of_self, &DeviceSource::of_tensor_parameter,
+        &DeviceSource::of_arguments, &DeviceSource::of_helper}) {
     DeviceRef found = (this->*find)(node);
     if (!found.text.empty()) return found;
   }
@@ -250,13 +282,21 @@ std::string DeviceSource::inline_expression(bool as_string) const {
     return fmt::format("{}()", settings_.helper.substr(settings_.helper.find(':') + 1));
   }
   if (settings_.uses_accelerator()) {
-    return as_string
-               ? fmt::format("{0}.accelerator.current_accelerator().type if {0}.accelerator.is_available() else \"cpu\"", torch_)
-               : fmt::format("{0}.accelerator.current_accelerator() if {0}.accelerator.is_available() else {0}.device(\"cpu\")", torch_);
+    return as_string ? fmt::format(
+                           "{0}.accelerator.current_accelerator().type if "
+                           "{0}.accelerator.is_available() else \"cpu\"",
+                           torch_)
+                     : fmt::format(
+                           "{0}.accelerator.current_accelerator() if "
+                           "{0}.accelerator.is_available() else {0}.device(\"cpu\")",
+                           torch_);
   }
   const std::string mps =
-      settings_.min_torch >= TorchVersion{1, 12} ? fmt::format("\"mps\" if {}.backends.mps.is_available() else ", torch_) : "";
-  const std::string choice = fmt::format("\"cuda\" if {}.cuda.is_available() else {}\"cpu\"", torch_, mps);
+      settings_.min_torch >= TorchVersion{1, 12}
+          ? fmt::format("\"mps\" if {}.backends.mps.is_available() else ", torch_)
+          : "";
+  const std::string choice =
+      fmt::format("\"cuda\" if {}.cuda.is_available() else {}\"cpu\"", torch_, mps);
   return as_string ? choice : fmt::format("{}.device({})", torch_, choice);
 }
 
@@ -265,12 +305,17 @@ std::string DeviceSource::definition() const {
     return fmt::format("{} = {}\n", variable_, inline_expression(false));
   }
   if (settings_.uses_accelerator()) {
-    return fmt::format("{0} = (\n    {1}.accelerator.current_accelerator()\n    if {1}.accelerator.is_available()\n    else {1}.device(\"cpu\")\n)\n",
-                       variable_, torch_);
+    return fmt::format(
+        "{0} = (\n    {1}.accelerator.current_accelerator()\n    if "
+        "{1}.accelerator.is_available()\n    else {1}.device(\"cpu\")\n)\n",
+        variable_, torch_);
   }
-  if (settings_.min_torch < TorchVersion{1, 12}) return fmt::format("{} = {}\n", variable_, inline_expression(false));
-  return fmt::format("{0} = {1}.device(\n    \"cuda\" if {1}.cuda.is_available()\n    else \"mps\" if {1}.backends.mps.is_available()\n    else \"cpu\"\n)\n",
-                     variable_, torch_);
+  if (settings_.min_torch < TorchVersion{1, 12})
+    return fmt::format("{} = {}\n", variable_, inline_expression(false));
+  return fmt::format(
+      "{0} = {1}.device(\n    \"cuda\" if {1}.cuda.is_available()\n    else \"mps\" if "
+      "{1}.backends.mps.is_available()\n    else \"cpu\"\n)\n",
+      variable_, torch_);
 }
 
 bool DeviceSource::has_import(std::string_view statement) const {
@@ -287,11 +332,13 @@ std::vector<Edit> DeviceSource::edits_for(const Needs& needs) const {
   if (needs.module_device) imports.emplace_back("import torch");
   if (needs.module_device && settings_.idiom == Idiom::kHelper && !settings_.helper.empty()) {
     const auto colon = settings_.helper.find(':');
-    imports.push_back(fmt::format("from {} import {}", settings_.helper.substr(0, colon), settings_.helper.substr(colon + 1)));
+    imports.push_back(fmt::format("from {} import {}", settings_.helper.substr(0, colon),
+                                  settings_.helper.substr(colon + 1)));
   }
   std::vector<std::string> done;
   for (const std::string& statement : imports) {
-    if (has_import(statement) || std::find(done.begin(), done.end(), statement) != done.end()) continue;
+    if (has_import(statement) || std::find(done.begin(), done.end(), statement) != done.end())
+      continue;
     done.push_back(statement);
     added += statement + "\n";
   }
@@ -304,12 +351,15 @@ std::vector<Edit> DeviceSource::edits_for(const Needs& needs) const {
     if (!rest.empty() && rest.front() != '\n' && rest.front() != '\r') added += "\n";
   }
   if (added.empty()) return {};
-  if (offset == text.size() && !text.empty() && text.back() != '\n' && text.back() != '\r') added.insert(0, "\n");
+  if (offset == text.size() && !text.empty() && text.back() != '\n' && text.back() != '\r')
+    added.insert(0, "\n");
   const std::string_view newline = newline_of(text);
   std::string converted;
   for (const char c : added) {
-    if (c == '\n') converted += newline;
-    else converted += c;
+    if (c == '\n')
+      converted += newline;
+    else
+      converted += c;
   }
   return {Edit{{offset, offset}, std::move(converted)}};
 }
@@ -318,8 +368,10 @@ std::uint32_t end_of_imports(const syntax::Tree& tree) {
   const std::string& text = tree.source();
   Node last;
   bool first = true;
-  for (Node statement = tree.root().first_child(); statement; statement = statement.next_sibling()) {
-    const bool docstring = first && statement.is(Kind::kExpressionStatement) && statement.first_child().is(Kind::kString);
+  for (Node statement = tree.root().first_child(); statement;
+       statement = statement.next_sibling()) {
+    const bool docstring = first && statement.is(Kind::kExpressionStatement) &&
+                           statement.first_child().is(Kind::kString);
     first = false;
     if (docstring || statement.is_any(Kind::kImport, Kind::kImportFrom, Kind::kFutureImport)) {
       last = statement;
@@ -330,8 +382,10 @@ std::uint32_t end_of_imports(const syntax::Tree& tree) {
       for (std::uint32_t i = statement.index(); i < statement.subtree_end(); ++i) {
         const Node node = tree.at(i);
         if (node.parent().is(Kind::kBlock)) {
-          imports_only &= node.is_any(Kind::kImport, Kind::kImportFrom, Kind::kPass, Kind::kComment, Kind::kAssignment) ||
-                          (node.is(Kind::kExpressionStatement) && node.first_child().is(Kind::kAssignment));
+          imports_only &=
+              node.is_any(Kind::kImport, Kind::kImportFrom, Kind::kPass, Kind::kComment,
+                          Kind::kAssignment) ||
+              (node.is(Kind::kExpressionStatement) && node.first_child().is(Kind::kAssignment));
         }
       }
       if (imports_only && statement.text().find("import") != std::string_view::npos) {
@@ -360,7 +414,8 @@ std::uint32_t end_of_imports(const syntax::Tree& tree) {
   }
   // To the end of that line, over a trailing comment or semicolon-free rest.
   while (offset < text.size() && text[offset] != '\n' && text[offset] != '\r') ++offset;
-  if (offset < text.size()) offset += text[offset] == '\r' && offset + 1 < text.size() && text[offset + 1] == '\n' ? 2 : 1;
+  if (offset < text.size())
+    offset += text[offset] == '\r' && offset + 1 < text.size() && text[offset + 1] == '\n' ? 2 : 1;
   return static_cast<std::uint32_t>(offset);
 }
 

@@ -17,9 +17,10 @@
 namespace torchport::edit {
 
 struct DeviceRef {
-  std::string text;            // the expression to write
-  bool module_device = false;  // it is the module's device variable, to be put in: set Needs::module_device
-  bool certain = false;        // provably the accelerator where there is one: a fix with it may be safe
+  std::string text;  // the expression to write
+  bool module_device =
+      false;  // it is the module's device variable, to be put in: set Needs::module_device
+  bool certain = false;  // provably the accelerator where there is one: a fix with it may be safe
 };
 
 class DeviceSource {
@@ -59,8 +60,10 @@ class DeviceSource {
   bool torch_imported_ = false;
   std::string variable_;
   bool variable_defined_ = false;
-  mutable std::unordered_map<std::uint32_t, std::vector<const flow::Binding*>> device_bindings_;  // by scope
-  std::unordered_map<std::string_view, std::uint32_t> device_attributes_;  // "args.device" -> first offset
+  mutable std::unordered_map<std::uint32_t, std::vector<const flow::Binding*>>
+      device_bindings_;  // by scope
+  std::unordered_map<std::string_view, std::uint32_t>
+      device_attributes_;  // "args.device" -> first offset
 };
 
 // The offset after the last import of the block at the top of the file (after

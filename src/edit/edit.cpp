@@ -6,9 +6,12 @@ namespace torchport::edit {
 
 std::string_view applicability_name(Applicability applicability) {
   switch (applicability) {
-    case Applicability::kSafe: return "safe";
-    case Applicability::kUnsafe: return "unsafe";
-    case Applicability::kDisplay: return "display";
+    case Applicability::kSafe:
+      return "safe";
+    case Applicability::kUnsafe:
+      return "unsafe";
+    case Applicability::kDisplay:
+      return "display";
   }
   return "display";
 }

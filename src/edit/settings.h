@@ -23,13 +23,14 @@ enum class Idiom : std::uint8_t {
 };
 
 struct Settings {
-  TorchVersion min_torch;     // oldest torch the project supports; 1.12 unless the project says more
+  TorchVersion min_torch;  // oldest torch the project supports; 1.12 unless the project says more
   bool min_torch_stated = false;
   Idiom idiom = Idiom::kAuto;
-  std::string helper;         // "package.module:function", for kHelper
+  std::string helper;  // "package.module:function", for kHelper
 
   [[nodiscard]] bool uses_accelerator() const {
-    return idiom == Idiom::kAccelerator || (idiom == Idiom::kAuto && min_torch >= TorchVersion{2, 6});
+    return idiom == Idiom::kAccelerator ||
+           (idiom == Idiom::kAuto && min_torch >= TorchVersion{2, 6});
   }
 };
 

@@ -19,7 +19,8 @@ CudaKnowledge known(bool present, Node condition) {
 // Names of flags that people use for "CUDA is on", as words split at underscores.
 bool is_cuda_flag(std::string_view name) {
   const std::string text = base::lower(name);
-  static constexpr std::array<std::string_view, 10> kSubjects{"cuda", "gpu", "gpus", "iscuda", "usecuda", "usegpu", "ngpu", "ngpus", "multigpu", "nvtx"};
+  static constexpr std::array<std::string_view, 10> kSubjects{
+      "cuda", "gpu", "gpus", "iscuda", "usecuda", "usegpu", "ngpu", "ngpus", "multigpu", "nvtx"};
   for (const std::string_view word : base::split(text, '_')) {
     if (std::find(kSubjects.begin(), kSubjects.end(), word) != kSubjects.end()) return true;
   }
@@ -28,28 +29,33 @@ bool is_cuda_flag(std::string_view name) {
 
 bool is_negative_flag(std::string_view name) {
   const std::string text = base::lower(name);
-  return text.starts_with("no_") || text.starts_with("not_") || text.starts_with("disable_") || text.starts_with("without_") ||
-         text == "nocuda" || text == "nogpu";
+  return text.starts_with("no_") || text.starts_with("not_") || text.starts_with("disable_") ||
+         text.starts_with("without_") || text == "nocuda" || text == "nogpu";
 }
 
 CudaKnowledge implied(const Model& model, Node condition, bool truth, int depth);
 
 CudaKnowledge flag_knowledge(const Model& model, Node name, bool truth, int depth) {
-  const std::string_view text = name.is(Kind::kAttribute) ? name.child(Field::kAttributeName).text() : name.text();
+  const std::string_view text =
+      name.is(Kind::kAttribute) ? name.child(Field::kAttributeName).text() : name.text();
   if (name.is(Kind::kIdentifier)) {
     const auto bindings = model.scopes().reaching(text, name);
-    if (bindings.size() == 1 && bindings.front()->kind == BindingKind::kAssign && !bindings.front()->unpacked) {
+    if (bindings.size() == 1 && bindings.front()->kind == BindingKind::kAssign &&
+        !bindings.front()->unpacked) {
       if (auto found = implied(model, bindings.front()->value, truth, depth + 1)) return found;
     }
   } else if (const ClassFacts* facts = model.enclosing_class(name);
              facts != nullptr && name.child(Field::kObject).text() == model.self_name(name)) {
-    if (const auto found = facts->attributes.find(text); found != facts->attributes.end() && found->second.size() == 1) {
-      if (auto knowledge = implied(model, found->second.front().value, truth, depth + 1)) return knowledge;
+    if (const auto found = facts->attributes.find(text);
+        found != facts->attributes.end() && found->second.size() == 1) {
+      if (auto knowledge = implied(model, found->second.front().value, truth, depth + 1))
+        return knowledge;
     }
   }
   if (text == "is_cuda") return known(truth, name);
   // chainer.cuda.available, cupy.cuda.available
-  if (text == "available" && name.is(Kind::kAttribute) && name.child(Field::kObject).text().ends_with("cuda")) {
+  if (text == "available" && name.is(Kind::kAttribute) &&
+      name.child(Field::kObject).text().ends_with("cuda")) {
     return known(truth, name);
   }
   if (!is_cuda_flag(text)) return {};
@@ -67,7 +73,8 @@ bool is_cuda_type_name(Node node) {
   return syntax::string_value(node, text) && text.starts_with("torch.cuda.");
 }
 
-// device.type == "cuda", device != "cpu", "cuda" in str(device), torch.version.cuda is not None, ngpu > 0.
+// device.type == "cuda", device != "cpu", "cuda" in str(device), torch.version.cuda is not None,
+// ngpu > 0.
 CudaKnowledge comparison_knowledge(const Model& model, Node comparison, bool truth, int depth) {
   const auto parts = comparison.children();
   if (parts.size() != 3) return {};
@@ -78,10 +85,12 @@ CudaKnowledge comparison_knowledge(const Model& model, Node comparison, bool tru
   const bool unequal = op == "!=" || op == "is not" || op == "not in";
   for (const Node side : {left, right}) {
     // NCCL is CUDA's own.
-    if ((is_word(side, "cuda") || is_word(side, "nccl")) && (equal || unequal)) return known(equal == truth, comparison);
+    if ((is_word(side, "cuda") || is_word(side, "nccl")) && (equal || unequal))
+      return known(equal == truth, comparison);
     if (is_word(side, "cpu") && (equal || unequal)) return known(unequal == truth, comparison);
     if (equal && truth && is_cuda_type_name(side)) return known(true, comparison);
-    if ((equal || unequal) && model.qualified(side).ends_with("distributed.Backend.NCCL")) return known(equal == truth, comparison);
+    if ((equal || unequal) && model.qualified(side).ends_with("distributed.Backend.NCCL"))
+      return known(equal == truth, comparison);
   }
   const bool none = right.is(Kind::kNone);
   const std::string& name = model.qualified(left);
@@ -89,21 +98,28 @@ CudaKnowledge comparison_knowledge(const Model& model, Node comparison, bool tru
   const Node subject = syntax::unwrap(left);
   const bool counts = subject.is(Kind::kCall) && model.called(subject) == "torch.cuda.device_count";
   std::string key;  // opt["num_gpu"]
-  const bool keyed = subject.is(Kind::kSubscript) && syntax::string_value(subject.child(Field::kSubscriptPart), key);
-  const bool flag = (subject.is_any(Kind::kIdentifier, Kind::kAttribute) &&
-                     is_cuda_flag(subject.is(Kind::kAttribute) ? subject.child(Field::kAttributeName).text() : subject.text())) ||
-                    (keyed && is_cuda_flag(key));
+  const bool keyed = subject.is(Kind::kSubscript) &&
+                     syntax::string_value(subject.child(Field::kSubscriptPart), key);
+  const bool flag =
+      (subject.is_any(Kind::kIdentifier, Kind::kAttribute) &&
+       is_cuda_flag(subject.is(Kind::kAttribute) ? subject.child(Field::kAttributeName).text()
+                                                 : subject.text())) ||
+      (keyed && is_cuda_flag(key));
   if (!counts && !flag) {
     if (subject.is(Kind::kIdentifier) && (op == ">" || op == ">=")) {
       const auto bindings = model.scopes().reaching(subject.text(), subject);
-      if (bindings.size() == 1 && model.called(bindings.front()->value) == "torch.cuda.device_count") return known(truth, comparison);
+      if (bindings.size() == 1 &&
+          model.called(bindings.front()->value) == "torch.cuda.device_count")
+        return known(truth, comparison);
     }
     return {};
   }
   if (none) return known(unequal == truth, comparison);
   if (op == ">" || op == ">=" || op == "!=") return known(truth, comparison);
   if (op == "<" || op == "<=") return known(!truth, comparison);
-  if (op == "==") return right.text() == "0" || right.text() == "-1" ? known(!truth, comparison) : known(truth, comparison);
+  if (op == "==")
+    return right.text() == "0" || right.text() == "-1" ? known(!truth, comparison)
+                                                       : known(truth, comparison);
   (void)depth;
   return {};
 }
@@ -112,7 +128,8 @@ CudaKnowledge implied(const Model& model, Node condition, bool truth, int depth)
   condition = syntax::unwrap(condition);
   if (!condition || depth > kMaxDepth) return {};
   switch (condition.kind()) {
-    case Kind::kNotOperator: return implied(model, condition.child(Field::kArgument), !truth, depth + 1);
+    case Kind::kNotOperator:
+      return implied(model, condition.child(Field::kArgument), !truth, depth + 1);
     case Kind::kBooleanOperator: {
       const Node left = condition.child(Field::kLeft);
       const Node right = condition.child(Field::kRight);
@@ -127,31 +144,42 @@ CudaKnowledge implied(const Model& model, Node condition, bool truth, int depth)
     }
     case Kind::kConditional: {
       const auto parts = condition.children();
-      return parts.size() == 3 && parts[0].is(Kind::kTrue) ? implied(model, parts[1], truth, depth + 1) : CudaKnowledge{};
+      return parts.size() == 3 && parts[0].is(Kind::kTrue)
+                 ? implied(model, parts[1], truth, depth + 1)
+                 : CudaKnowledge{};
     }
-    case Kind::kComparison: return comparison_knowledge(model, condition, truth, depth);
+    case Kind::kComparison:
+      return comparison_knowledge(model, condition, truth, depth);
     case Kind::kCall: {
       const std::string& name = model.called(condition);
-      if (name == "torch.cuda.is_available" || name == "torch.cuda.is_initialized") return known(truth, condition);
+      if (name == "torch.cuda.is_available" || name == "torch.cuda.is_initialized")
+        return known(truth, condition);
       if (name == "torch.cuda.device_count") return known(truth, condition);
       const Node function = syntax::callee(condition);
-      const std::string_view last = function.is(Kind::kAttribute) ? function.child(Field::kAttributeName).text() : function.text();
-      if (last == "startswith" && is_word(syntax::positional(condition, 0), "cuda")) return known(truth, condition);
+      const std::string_view last = function.is(Kind::kAttribute)
+                                        ? function.child(Field::kAttributeName).text()
+                                        : function.text();
+      if (last == "startswith" && is_word(syntax::positional(condition, 0), "cuda"))
+        return known(truth, condition);
       if (function.is(Kind::kIdentifier) && last == "all" && truth) {
-        for (Node part = syntax::positional(condition, 0).first_child(); part; part = part.next_sibling()) {
+        for (Node part = syntax::positional(condition, 0).first_child(); part;
+             part = part.next_sibling()) {
           if (auto word = implied(model, part, true, depth + 1)) return word;
         }
         return {};
       }
       if (last == "bool") return implied(model, syntax::positional(condition, 0), truth, depth + 1);
-      if (is_cuda_flag(last) && (last.starts_with("is_") || last.starts_with("has_") || last.starts_with("use_") || last.ends_with("available"))) {
+      if (is_cuda_flag(last) && (last.starts_with("is_") || last.starts_with("has_") ||
+                                 last.starts_with("use_") || last.ends_with("available"))) {
         return known(truth, condition);
       }
       return {};
     }
     case Kind::kIdentifier:
-    case Kind::kAttribute: return flag_knowledge(model, condition, truth, depth);
-    default: return {};
+    case Kind::kAttribute:
+      return flag_knowledge(model, condition, truth, depth);
+    default:
+      return {};
   }
 }
 
@@ -161,13 +189,15 @@ CudaKnowledge from_parent(const Model& model, Node parent, Node from) {
     case Kind::kIf:
     case Kind::kElif:
     case Kind::kWhile:
-      if (from.field() == Field::kConsequence || (parent.is(Kind::kWhile) && from.field() == Field::kBody)) {
+      if (from.field() == Field::kConsequence ||
+          (parent.is(Kind::kWhile) && from.field() == Field::kBody)) {
         return implied_by(model, parent.child(Field::kCondition), true);
       }
       if (parent.is(Kind::kIf) && from.field() == Field::kAlternative) {
         // `elif` and `else` run when the tests before them failed.
         if (auto word = implied_by(model, parent.child(Field::kCondition), false)) return word;
-        for (Node other = from.parent().first_child(); other && other != from; other = other.next_sibling()) {
+        for (Node other = from.parent().first_child(); other && other != from;
+             other = other.next_sibling()) {
           if (!other.is(Kind::kElif)) continue;
           if (auto word = implied_by(model, other.child(Field::kCondition), false)) return word;
         }
@@ -180,22 +210,28 @@ CudaKnowledge from_parent(const Model& model, Node parent, Node from) {
     }
     case Kind::kBooleanOperator:
       if (from.field() != Field::kRight) return {};
-      return implied_by(model, parent.child(Field::kLeft), parent.child(Field::kOperator).text() == "and");
+      return implied_by(model, parent.child(Field::kLeft),
+                        parent.child(Field::kOperator).text() == "and");
     case Kind::kDecorated:
-      for (Node decorator = parent.first_child(); decorator.is(Kind::kDecorator); decorator = decorator.next_sibling()) {
+      for (Node decorator = parent.first_child(); decorator.is(Kind::kDecorator);
+           decorator = decorator.next_sibling()) {
         const Node call = decorator.first_child();
-        const std::string text = base::lower(call.is(Kind::kCall) ? syntax::callee(call).text() : call.text());
+        const std::string text =
+            base::lower(call.is(Kind::kCall) ? syntax::callee(call).text() : call.text());
         const bool skip_if = text.ends_with("skipif");
         if (skip_if || text.ends_with("skipunless")) {
           if (auto word = implied_by(model, syntax::positional(call, 0), !skip_if)) return word;
-        } else if ((text.find("cuda") != std::string::npos || text.find("gpu") != std::string::npos) &&
-                   (text.find("require") != std::string::npos || text.find("skip") != std::string::npos ||
+        } else if ((text.find("cuda") != std::string::npos ||
+                    text.find("gpu") != std::string::npos) &&
+                   (text.find("require") != std::string::npos ||
+                    text.find("skip") != std::string::npos ||
                     text.find("only") != std::string::npos)) {
           return known(true, decorator);
         }
       }
       return {};
-    default: return {};
+    default:
+      return {};
   }
 }
 
@@ -207,8 +243,11 @@ CudaKnowledge from_earlier(const Model& model, Node statement) {
   for (const Node earlier : model.early_exits(statement.parent())) {
     if (earlier.start() >= statement.start()) break;
     const bool asserts = earlier.is(Kind::kAssert);
-    if (asserts && module && statement.is_any(Kind::kFunction, Kind::kClass, Kind::kDecorated)) continue;
-    if (auto word = implied_by(model, asserts ? earlier.first_child() : earlier.child(Field::kCondition), asserts)) return word;
+    if (asserts && module && statement.is_any(Kind::kFunction, Kind::kClass, Kind::kDecorated))
+      continue;
+    if (auto word = implied_by(
+            model, asserts ? earlier.first_child() : earlier.child(Field::kCondition), asserts))
+      return word;
   }
   return {};
 }
@@ -229,17 +268,20 @@ const std::vector<Node>& Model::early_exits(Node block) const {
 
 bool always_leaves(const Model& model, Node block) {
   Node last;
-  for (Node statement = block.first_child(); statement; statement = statement.next_sibling()) last = statement;
+  for (Node statement = block.first_child(); statement; statement = statement.next_sibling())
+    last = statement;
   if (last.is_any(Kind::kReturn, Kind::kRaise, Kind::kContinue, Kind::kBreak)) return true;
   const Node call = last.is(Kind::kExpressionStatement) ? last.first_child() : Node{};
   if (!call.is(Kind::kCall)) return false;
   const std::string& name = model.called(call);
   return name == "sys.exit" || name == "os._exit" || syntax::callee(call).text() == "exit" ||
-         syntax::callee(call).text() == "quit" || syntax::callee(call).text().ends_with("skipTest") ||
-         name == "pytest.skip";
+         syntax::callee(call).text() == "quit" ||
+         syntax::callee(call).text().ends_with("skipTest") || name == "pytest.skip";
 }
 
-CudaKnowledge implied_by(const Model& model, Node condition, bool truth) { return implied(model, condition, truth, 0); }
+CudaKnowledge implied_by(const Model& model, Node condition, bool truth) {
+  return implied(model, condition, truth, 0);
+}
 
 CudaKnowledge knowledge_at(const Model& model, Node at) {
   for (Node node = at; node; node = node.parent()) {

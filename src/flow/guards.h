@@ -24,7 +24,9 @@ struct CudaKnowledge {
 [[nodiscard]] CudaKnowledge implied_by(const Model& model, Node condition, bool truth);
 
 // Shorthand: code that runs only where CUDA is.
-[[nodiscard]] inline bool is_cuda_guarded(const Model& model, Node at) { return knowledge_at(model, at).present; }
+[[nodiscard]] inline bool is_cuda_guarded(const Model& model, Node at) {
+  return knowledge_at(model, at).present;
+}
 
 // Whether a block leaves for good at its end: return, raise, continue, break, exit().
 [[nodiscard]] bool always_leaves(const Model& model, Node block);

@@ -11,7 +11,8 @@ namespace {
 
 bool names_device(std::string_view name) {
   const std::string text = base::lower(name);
-  return text.find("device") != std::string::npos || text == "dev" || text == "map_location" || text.ends_with("_dev");
+  return text.find("device") != std::string::npos || text == "dev" || text == "map_location" ||
+         text.ends_with("_dev");
 }
 
 // "cuda:%d" % i, "cuda:{}".format(i), "cuda:" + str(i): the expression that completes the string.
@@ -59,7 +60,8 @@ bool spells_cuda(Node string, Literal& literal) {
 }
 
 std::string_view last_name(Node function) {
-  return function.is(Kind::kAttribute) ? function.child(Field::kAttributeName).text() : function.text();
+  return function.is(Kind::kAttribute) ? function.child(Field::kAttributeName).text()
+                                       : function.text();
 }
 
 bool is_one_of(std::string_view word, std::initializer_list<std::string_view> words) {
@@ -75,29 +77,38 @@ LiteralRole role_of_device_call(const Model& model, Node call) {
   if (outer == LiteralRole::kDispatch && list.is_any(Kind::kList, Kind::kTuple, Kind::kSet)) {
     return list.text().find("cpu") == std::string_view::npos ? LiteralRole::kPlacement : outer;
   }
-  const bool keeps = outer == LiteralRole::kComparison || outer == LiteralRole::kDefault || outer == LiteralRole::kMode ||
-                     outer == LiteralRole::kDispatch || outer == LiteralRole::kMessage;
+  const bool keeps = outer == LiteralRole::kComparison || outer == LiteralRole::kDefault ||
+                     outer == LiteralRole::kMode || outer == LiteralRole::kDispatch ||
+                     outer == LiteralRole::kMessage;
   return keeps ? outer : LiteralRole::kPlacement;
 }
 
 // The default of an option or field that is named like a device; kNone when the call declares none.
-LiteralRole role_in_declaration(Node call, std::string_view last, std::string_view keyword, Node value) {
+LiteralRole role_in_declaration(Node call, std::string_view last, std::string_view keyword,
+                                Node value) {
   const bool option = is_one_of(last, {"add_argument", "option", "Option", "Argument"});
   const bool field = is_one_of(last, {"field", "Field", "ib", "attrib"});
   const bool flag = last.starts_with("DEFINE_");
-  if (last == "set_defaults") return names_device(keyword) ? LiteralRole::kDefault : LiteralRole::kOther;
+  if (last == "set_defaults")
+    return names_device(keyword) ? LiteralRole::kDefault : LiteralRole::kOther;
   if (!option && !field && !flag) return LiteralRole::kNone;
   const bool first = keyword.empty() && syntax::positional(call, 0) == value;
-  const bool is_default = keyword == "default" || (first && is_one_of(last, {"Option", "Argument", "Field"})) ||
+  const bool is_default = keyword == "default" ||
+                          (first && is_one_of(last, {"Option", "Argument", "Field"})) ||
                           (flag && keyword.empty() && syntax::positional(call, 1) == value);
   if (!is_default) return LiteralRole::kDispatch;
   std::string text;
   for (const syntax::Argument& arg : syntax::arguments(call)) {
-    if (arg.value == value || (!arg.keyword.empty() && arg.keyword != "name" && arg.keyword != "dest")) continue;
-    if (syntax::string_value(arg.value, text) && names_device(text) && text.find(' ') == std::string::npos) return LiteralRole::kDefault;
+    if (arg.value == value ||
+        (!arg.keyword.empty() && arg.keyword != "name" && arg.keyword != "dest"))
+      continue;
+    if (syntax::string_value(arg.value, text) && names_device(text) &&
+        text.find(' ') == std::string::npos)
+      return LiteralRole::kDefault;
   }
   const Node parent = call.parent();
-  const Node target = parent.is(Kind::kAssignment) ? parent.child(Field::kLeft) : parent.child(Field::kName);
+  const Node target =
+      parent.is(Kind::kAssignment) ? parent.child(Field::kLeft) : parent.child(Field::kName);
   return names_device(target.text()) ? LiteralRole::kDefault : LiteralRole::kOther;
 }
 
@@ -105,47 +116,63 @@ LiteralRole role_in_call(const Model& model, Node call, std::string_view keyword
   const Node function = syntax::callee(call);
   const std::string& name = model.called(call);
   const std::string_view last = last_name(function);
-  if (last.ends_with("autocast") || last.ends_with("GradScaler") || name == "torch.amp.autocast_mode.autocast") {
+  if (last.ends_with("autocast") || last.ends_with("GradScaler") ||
+      name == "torch.amp.autocast_mode.autocast") {
     return LiteralRole::kMode;
   }
-  if (is_one_of(last, {"startswith", "endswith", "find", "index", "count", "replace", "split", "strip"})) return LiteralRole::kComparison;
+  if (is_one_of(last,
+                {"startswith", "endswith", "find", "index", "count", "replace", "split", "strip"}))
+    return LiteralRole::kComparison;
   if (is_one_of(last, {"isinstance", "hasattr", "import_module"})) return LiteralRole::kDispatch;
-  if (is_one_of(last, {"print", "warn", "warning", "info", "debug", "error", "log", "write", "format", "skip"})) return LiteralRole::kMessage;
-  if (name.starts_with("torch.library.") || name.starts_with("torch._C.") || last.find("register") != std::string_view::npos ||
-      last == "impl" || last.ends_with("_impl") || last == "custom_op" || name.starts_with("torch.utils.benchmark") ||
-      name.starts_with("torch.utils.cpp_extension") || name.starts_with("triton.") || last == "Library") {
+  if (is_one_of(last, {"print", "warn", "warning", "info", "debug", "error", "log", "write",
+                       "format", "skip"}))
+    return LiteralRole::kMessage;
+  if (name.starts_with("torch.library.") || name.starts_with("torch._C.") ||
+      last.find("register") != std::string_view::npos || last == "impl" ||
+      last.ends_with("_impl") || last == "custom_op" || name.starts_with("torch.utils.benchmark") ||
+      name.starts_with("torch.utils.cpp_extension") || name.starts_with("triton.") ||
+      last == "Library") {
     return LiteralRole::kDispatch;
   }
-  if (const LiteralRole role = role_in_declaration(call, last, keyword, value); role != LiteralRole::kNone) return role;
+  if (const LiteralRole role = role_in_declaration(call, last, keyword, value);
+      role != LiteralRole::kNone)
+    return role;
   if (last == "getattr") {
     std::string key;
-    const bool device_key = syntax::string_value(syntax::positional(call, 1), key) && names_device(key);
-    return device_key && syntax::positional(call, 2) == value ? LiteralRole::kDefault : LiteralRole::kDispatch;
+    const bool device_key =
+        syntax::string_value(syntax::positional(call, 1), key) && names_device(key);
+    return device_key && syntax::positional(call, 2) == value ? LiteralRole::kDefault
+                                                              : LiteralRole::kDispatch;
   }
   // torch.cuda's own functions and `.cuda(...)` have rules of their own.
   if (last == "cuda" || name.starts_with("torch.cuda.")) return LiteralRole::kDispatch;
   if (last.starts_with("assert") || last == "DeviceType") return LiteralRole::kComparison;
   if (last == "get" || last == "pop" || last == "getenv" || last == "setdefault") {
     std::string key;
-    const bool device_key = syntax::string_value(syntax::positional(call, 0), key) && names_device(key);
-    return device_key && syntax::positional(call, 1) == value ? LiteralRole::kDefault : LiteralRole::kDispatch;
+    const bool device_key =
+        syntax::string_value(syntax::positional(call, 0), key) && names_device(key);
+    return device_key && syntax::positional(call, 1) == value ? LiteralRole::kDefault
+                                                              : LiteralRole::kDispatch;
   }
   if (name == "torch.device") return role_of_device_call(model, call);
-  if (!keyword.empty()) return names_device(keyword) ? LiteralRole::kPlacement : LiteralRole::kOther;
+  if (!keyword.empty())
+    return names_device(keyword) ? LiteralRole::kPlacement : LiteralRole::kOther;
   if (last == "to" || last == "to_empty" || last == "to_device" || last == "set_default_device") {
     return LiteralRole::kPlacement;
   }
   if (name == "torch.load" || name == "torch.jit.load") return LiteralRole::kPlacement;
   if (name == "torch.Generator") return LiteralRole::kPlacement;
   // A function of this file: the parameter's name tells.
-  if (const Node definition = function.is(Kind::kIdentifier) ? model.function_named(function.text(), call) : Node{}) {
+  if (const Node definition =
+          function.is(Kind::kIdentifier) ? model.function_named(function.text(), call) : Node{}) {
     const auto args = syntax::arguments(call);
     const auto parameters = definition.child(Field::kParametersPart).children();
     for (std::size_t i = 0; i < args.size() && i < parameters.size(); ++i) {
       if (!args[i].keyword.empty() || args[i].value != value) continue;
       const Node parameter = parameters[i];
-      const Node target = parameter.child(Field::kName) ? parameter.child(Field::kName)
-                          : parameter.is(Kind::kIdentifier) ? parameter : parameter.first_child();
+      const Node target = parameter.child(Field::kName)     ? parameter.child(Field::kName)
+                          : parameter.is(Kind::kIdentifier) ? parameter
+                                                            : parameter.first_child();
       if (names_device(target.text())) return LiteralRole::kPlacement;
     }
   }
@@ -156,9 +183,12 @@ LiteralRole role_in_target(Node target) {
   if (target.is(Kind::kAttribute)) target = target.child(Field::kAttributeName);
   if (target.is(Kind::kSubscript)) {
     std::string key;
-    return syntax::string_value(target.child(Field::kSubscriptPart), key) && names_device(key) ? LiteralRole::kPlacement : LiteralRole::kOther;
+    return syntax::string_value(target.child(Field::kSubscriptPart), key) && names_device(key)
+               ? LiteralRole::kPlacement
+               : LiteralRole::kOther;
   }
-  return target.is(Kind::kIdentifier) && names_device(target.text()) ? LiteralRole::kPlacement : LiteralRole::kOther;
+  return target.is(Kind::kIdentifier) && names_device(target.text()) ? LiteralRole::kPlacement
+                                                                     : LiteralRole::kOther;
 }
 
 LiteralRole raw_role(const Model& model, Node string) {
@@ -166,38 +196,50 @@ LiteralRole raw_role(const Model& model, Node string) {
   for (Node parent = from.parent(); parent; from = parent, parent = parent.parent()) {
     switch (parent.kind()) {
       case Kind::kParenthesized:
-      case Kind::kConcatenatedString: continue;
+      case Kind::kConcatenatedString:
+        continue;
       case Kind::kConditional: {
         const auto parts = parent.children();
         if (parts.size() == 3 && parts[1] == from) return LiteralRole::kComparison;
         continue;
       }
-      case Kind::kBooleanOperator: continue;
+      case Kind::kBooleanOperator:
+        continue;
       case Kind::kComparison:
-      case Kind::kCase: return LiteralRole::kComparison;
-      case Kind::kSubscript: return LiteralRole::kDispatch;
+      case Kind::kCase:
+        return LiteralRole::kComparison;
+      case Kind::kSubscript:
+        return LiteralRole::kDispatch;
       case Kind::kPair: {
         if (from.field() == Field::kKey) return LiteralRole::kDispatch;
         std::string key;
-        return syntax::string_value(parent.child(Field::kKey), key) && names_device(key) ? LiteralRole::kPlacement : LiteralRole::kOther;
+        return syntax::string_value(parent.child(Field::kKey), key) && names_device(key)
+                   ? LiteralRole::kPlacement
+                   : LiteralRole::kOther;
       }
       case Kind::kKeywordArgument:
-        return role_in_call(model, parent.parent().parent(), parent.child(Field::kName).text(), from);
+        return role_in_call(model, parent.parent().parent(), parent.child(Field::kName).text(),
+                            from);
       case Kind::kArgumentList:
         if (!parent.parent().is(Kind::kCall)) return LiteralRole::kOther;
         return role_in_call(model, parent.parent(), {}, from);
       case Kind::kDefaultParameter:
       case Kind::kTypedDefaultParameter:
-        return names_device(parent.child(Field::kName).text()) ? LiteralRole::kDefault : LiteralRole::kOther;
+        return names_device(parent.child(Field::kName).text()) ? LiteralRole::kDefault
+                                                               : LiteralRole::kOther;
       case Kind::kAssignment:
         // A field of a data class: `device: str = "cuda"`.
-        if (from.field() == Field::kRight && parent.child(Field::kFieldType) && parent.parent().parent().parent().is(Kind::kClass)) {
-          return names_device(parent.child(Field::kLeft).text()) ? LiteralRole::kDefault : LiteralRole::kOther;
+        if (from.field() == Field::kRight && parent.child(Field::kFieldType) &&
+            parent.parent().parent().parent().is(Kind::kClass)) {
+          return names_device(parent.child(Field::kLeft).text()) ? LiteralRole::kDefault
+                                                                 : LiteralRole::kOther;
         }
-        return from.field() == Field::kRight ? role_in_target(parent.child(Field::kLeft)) : LiteralRole::kOther;
+        return from.field() == Field::kRight ? role_in_target(parent.child(Field::kLeft))
+                                             : LiteralRole::kOther;
       case Kind::kReturn: {
         const Node function = syntax::function_of(parent);
-        return names_device(function.child(Field::kName).text()) ? LiteralRole::kPlacement : LiteralRole::kOther;
+        return names_device(function.child(Field::kName).text()) ? LiteralRole::kPlacement
+                                                                 : LiteralRole::kOther;
       }
       case Kind::kList:
       case Kind::kTuple:
@@ -208,10 +250,13 @@ LiteralRole raw_role(const Model& model, Node string) {
       case Kind::kListComprehension:
         if (parent.first_child() == from) continue;
         return LiteralRole::kOther;
-      case Kind::kExpressionStatement: return LiteralRole::kMessage;
+      case Kind::kExpressionStatement:
+        return LiteralRole::kMessage;
       case Kind::kRaise:
-      case Kind::kAssert: return LiteralRole::kMessage;
-      default: return LiteralRole::kOther;
+      case Kind::kAssert:
+        return LiteralRole::kMessage;
+      default:
+        return LiteralRole::kOther;
     }
   }
   return LiteralRole::kOther;
@@ -221,15 +266,24 @@ LiteralRole raw_role(const Model& model, Node string) {
 
 std::string_view role_name(LiteralRole role) {
   switch (role) {
-    case LiteralRole::kNone: return "none";
-    case LiteralRole::kPlacement: return "placement";
-    case LiteralRole::kDefault: return "default";
-    case LiteralRole::kComparison: return "comparison";
-    case LiteralRole::kGuarded: return "guarded";
-    case LiteralRole::kDispatch: return "dispatch";
-    case LiteralRole::kMode: return "mode";
-    case LiteralRole::kMessage: return "message";
-    case LiteralRole::kOther: return "other";
+    case LiteralRole::kNone:
+      return "none";
+    case LiteralRole::kPlacement:
+      return "placement";
+    case LiteralRole::kDefault:
+      return "default";
+    case LiteralRole::kComparison:
+      return "comparison";
+    case LiteralRole::kGuarded:
+      return "guarded";
+    case LiteralRole::kDispatch:
+      return "dispatch";
+    case LiteralRole::kMode:
+      return "mode";
+    case LiteralRole::kMessage:
+      return "message";
+    case LiteralRole::kOther:
+      return "other";
   }
   return "other";
 }
@@ -239,7 +293,8 @@ Literal classify_literal(const Model& model, Node string) {
   literal.node = string;
   if (!spells_cuda(string, literal)) return literal;
   literal.role = raw_role(model, literal.whole);
-  const bool placed = literal.role == LiteralRole::kPlacement || literal.role == LiteralRole::kDefault;
+  const bool placed =
+      literal.role == LiteralRole::kPlacement || literal.role == LiteralRole::kDefault;
   if (placed && is_cuda_guarded(model, string)) literal.role = LiteralRole::kGuarded;
   Node list = literal.whole.parent();
   if (list.is(Kind::kKeywordArgument)) list = list.parent();

@@ -20,11 +20,12 @@ enum class LiteralRole : std::uint8_t {
 
 struct Literal {
   LiteralRole role = LiteralRole::kNone;
-  Node node;                 // the string
-  bool indexed = false;      // "cuda:1", f"cuda:{i}"
-  bool formatted = false;    // the index is an expression: f"cuda:{i}", "cuda:%d" % i, torch.device("cuda", i)
-  Node whole;                // the expression that yields the string: `"cuda:%d" % i`, else the string
-  Node device_call;          // the torch.device(...) around it, if any
+  Node node;             // the string
+  bool indexed = false;  // "cuda:1", f"cuda:{i}"
+  bool formatted =
+      false;   // the index is an expression: f"cuda:{i}", "cuda:%d" % i, torch.device("cuda", i)
+  Node whole;  // the expression that yields the string: `"cuda:%d" % i`, else the string
+  Node device_call;  // the torch.device(...) around it, if any
 
   // What yields the device: the torch.device call, or the string.
   [[nodiscard]] Node site() const { return device_call ? device_call : whole; }

@@ -39,7 +39,9 @@ const std::string& Model::qualified(Node expression) const {
   return qualified_[expression.index()] = std::move(name);
 }
 
-const std::string& Model::called(Node call) const { return qualified(syntax::callee(call)); }
+const std::string& Model::called(Node call) const {
+  return qualified(syntax::callee(call));
+}
 
 std::string Model::resolve(Node expression, int depth) const {
   expression = syntax::unwrap(expression);
@@ -54,7 +56,8 @@ std::string Model::resolve(Node expression, int depth) const {
   for (const Binding* binding : bindings) {
     if (binding->kind == BindingKind::kImport) return binding->qualified;
   }
-  if (bindings.size() == 1 && bindings.front()->kind == BindingKind::kAssign && !bindings.front()->unpacked &&
+  if (bindings.size() == 1 && bindings.front()->kind == BindingKind::kAssign &&
+      !bindings.front()->unpacked &&
       bindings.front()->value.is_any(Kind::kAttribute, Kind::kIdentifier)) {
     return resolve(bindings.front()->value, depth + 1);
   }
@@ -74,12 +77,14 @@ bool Model::is_method_call(Node call, std::string_view name) const {
 }
 
 std::string_view Model::self_name(Node node) const {
-  for (Node function = syntax::function_of(node); function; function = syntax::function_of(function)) {
+  for (Node function = syntax::function_of(node); function;
+       function = syntax::function_of(function)) {
     const Node holder = syntax::statement_of(function).parent().parent();
     if (!function.is(Kind::kFunction) || !holder.is(Kind::kClass)) continue;
     const Node first = function.child(Field::kParametersPart).first_child();
-    return first.is(Kind::kIdentifier) ? first.text() : first.is(Kind::kTypedParameter) ? first.first_child().text()
-                                                                                         : std::string_view{};
+    return first.is(Kind::kIdentifier)       ? first.text()
+           : first.is(Kind::kTypedParameter) ? first.first_child().text()
+                                             : std::string_view{};
   }
   return {};
 }
@@ -96,9 +101,12 @@ void Model::collect_classes() {
       std::string name = qualified(base.value);
       facts.bases.push_back(name.empty() ? std::string(base.value.text()) : std::move(name));
     }
-    for (Node statement = node.child(Field::kBody).first_child(); statement; statement = statement.next_sibling()) {
-      const Node function = statement.is(Kind::kDecorated) ? statement.child(Field::kDefinition) : statement;
-      if (function.is(Kind::kFunction)) facts.methods[function.child(Field::kName).text()] = function;
+    for (Node statement = node.child(Field::kBody).first_child(); statement;
+         statement = statement.next_sibling()) {
+      const Node function =
+          statement.is(Kind::kDecorated) ? statement.child(Field::kDefinition) : statement;
+      if (function.is(Kind::kFunction))
+        facts.methods[function.child(Field::kName).text()] = function;
     }
     facts.has_forward = facts.methods.contains("forward");
     class_by_node_[node.index()] = classes_.size();
@@ -124,15 +132,17 @@ void Model::collect_classes() {
     changed = false;
     for (ClassFacts& facts : classes_) {
       if (facts.is_module) continue;
-      facts.is_module = std::any_of(facts.bases.begin(), facts.bases.end(), [&](const std::string& base) {
-        if (is_module_base(base)) return true;
-        const ClassFacts* local = class_named(base);
-        if (local != nullptr && local != &facts) return local->is_module;
-        const std::string_view last = std::string_view(base).substr(base.rfind('.') + 1);
-        // A base from elsewhere in the project: its name and a forward method tell.
-        return facts.has_forward && !base.empty() &&
-               (last.ends_with("Module") || last.ends_with("Model") || last.ends_with("Net") || last.ends_with("Base"));
-      });
+      facts.is_module =
+          std::any_of(facts.bases.begin(), facts.bases.end(), [&](const std::string& base) {
+            if (is_module_base(base)) return true;
+            const ClassFacts* local = class_named(base);
+            if (local != nullptr && local != &facts) return local->is_module;
+            const std::string_view last = std::string_view(base).substr(base.rfind('.') + 1);
+            // A base from elsewhere in the project: its name and a forward method tell.
+            return facts.has_forward && !base.empty() &&
+                   (last.ends_with("Module") || last.ends_with("Model") || last.ends_with("Net") ||
+                    last.ends_with("Base"));
+          });
       changed |= facts.is_module;
     }
   }
@@ -143,10 +153,13 @@ const ClassFacts* Model::class_facts(Node class_node) const {
   return !class_node || found == class_by_node_.end() ? nullptr : &classes_[found->second];
 }
 
-const ClassFacts* Model::enclosing_class(Node node) const { return class_facts(syntax::class_of(node)); }
+const ClassFacts* Model::enclosing_class(Node node) const {
+  return class_facts(syntax::class_of(node));
+}
 
 const ClassFacts* Model::class_named(std::string_view name) const {
-  const auto found = std::find_if(classes_.begin(), classes_.end(), [&](const auto& c) { return c.name == name; });
+  const auto found =
+      std::find_if(classes_.begin(), classes_.end(), [&](const auto& c) { return c.name == name; });
   return found == classes_.end() ? nullptr : &*found;
 }
 

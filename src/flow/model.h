@@ -21,26 +21,26 @@ namespace torchport::flow {
 enum class Type : std::uint8_t {
   kUnknown,
   kTensor,
-  kModule,      // an nn.Module instance
+  kModule,  // an nn.Module instance
   kOptimizer,
-  kDevice,      // a torch.device
+  kDevice,  // a torch.device
   kString,
   kNumber,
   kBool,
   kNone,
   kDataLoader,
-  kNumpy,       // a NumPy array or scalar
-  kStateDict,   // a state dict or another checkpoint container
-  kContainer,   // list, tuple, dict
-  kForeign,     // something of a library that is not torch
+  kNumpy,      // a NumPy array or scalar
+  kStateDict,  // a state dict or another checkpoint container
+  kContainer,  // list, tuple, dict
+  kForeign,    // something of a library that is not torch
 };
 
 // Where a value lives.
 enum class Place : std::uint8_t {
   kUnknown,
-  kCpu,       // made without a device, or moved to the CPU
-  kCuda,      // hard-coded CUDA
-  kFollows,   // goes where some expression says: see Value::device
+  kCpu,      // made without a device, or moved to the CPU
+  kCuda,     // hard-coded CUDA
+  kFollows,  // goes where some expression says: see Value::device
 };
 
 struct Value {
@@ -119,7 +119,8 @@ class Model {
   [[nodiscard]] Value infer_name(Node identifier, int depth) const;
   [[nodiscard]] Value infer_attribute(Node attribute, int depth) const;
   [[nodiscard]] Value infer_call(Node call, int depth) const;
-  [[nodiscard]] Value infer_method(Node call, const Value& object, std::string_view method, int depth) const;
+  [[nodiscard]] Value infer_method(Node call, const Value& object, std::string_view method,
+                                   int depth) const;
   [[nodiscard]] Value infer_binding(const Binding& binding, int depth) const;
   void place_by_device(Value& value, Node device, int depth) const;
 
@@ -132,7 +133,8 @@ class Model {
   mutable std::unordered_map<std::uint32_t, std::string> qualified_;
   mutable std::unordered_map<std::uint32_t, Value> values_;
   mutable std::unordered_map<std::uint32_t, std::vector<Node>> early_exits_;
-  mutable std::unordered_map<std::string_view, std::vector<Node>> calls_;  // filled at the first question
+  mutable std::unordered_map<std::string_view, std::vector<Node>>
+      calls_;  // filled at the first question
 };
 
 // --- Vocabulary of torch ---------------------------------------------------

@@ -7,8 +7,9 @@ namespace torchport::flow {
 namespace {
 
 bool makes_scope(Node node) {
-  return node.is_any(Kind::kModule, Kind::kFunction, Kind::kClass, Kind::kLambda, Kind::kListComprehension,
-                     Kind::kSetComprehension, Kind::kDictionaryComprehension, Kind::kGenerator);
+  return node.is_any(Kind::kModule, Kind::kFunction, Kind::kClass, Kind::kLambda,
+                     Kind::kListComprehension, Kind::kSetComprehension,
+                     Kind::kDictionaryComprehension, Kind::kGenerator);
 }
 
 // "a . b" as written may hold spaces or comments; names do not.
@@ -71,15 +72,17 @@ void Scopes::bind_target(Node target, Node value, BindingKind kind, bool unpacke
     left = syntax::unwrap(left);
     if (left.is(Kind::kIdentifier)) {
       bind(scope_node(left), {left.text(), kind, left, right, {}, {}, many});
-    } else if (left.is_any(Kind::kPatternList, Kind::kTuplePattern, Kind::kListPattern, Kind::kExpressionList,
-                           Kind::kTuple, Kind::kList)) {
+    } else if (left.is_any(Kind::kPatternList, Kind::kTuplePattern, Kind::kListPattern,
+                           Kind::kExpressionList, Kind::kTuple, Kind::kList)) {
       const auto parts = left.children();
-      const auto values = right.is_any(Kind::kExpressionList, Kind::kTuple, Kind::kList) ? right.children()
-                                                                                         : std::vector<Node>{};
+      const auto values = right.is_any(Kind::kExpressionList, Kind::kTuple, Kind::kList)
+                              ? right.children()
+                              : std::vector<Node>{};
       // a, b = 1, 2 pairs up; a, b = f() does not.
       const bool pairs = kind == BindingKind::kAssign && values.size() == parts.size();
       if (!pairs) many = true;
-      for (std::size_t i = 0; i < parts.size(); ++i) work.emplace_back(parts[i], pairs ? values[i] : right);
+      for (std::size_t i = 0; i < parts.size(); ++i)
+        work.emplace_back(parts[i], pairs ? values[i] : right);
     } else if (left.is_any(Kind::kListSplatPattern, Kind::kListSplat, Kind::kAsPatternTarget)) {
       work.emplace_back(left.first_child(), right);
     }
@@ -116,8 +119,13 @@ void Scopes::bind_import_from(Node statement) {
     const Node original = aliased ? name.child(Field::kName) : name;
     const Node target = aliased ? name.child(Field::kAlias) : name;
     const std::string separator = module.ends_with('.') ? "" : ".";
-    bind(scope_node(statement), {target.text(), BindingKind::kImport, target, statement, {},
-                                 module + separator + dotted(original), false});
+    bind(scope_node(statement), {target.text(),
+                                 BindingKind::kImport,
+                                 target,
+                                 statement,
+                                 {},
+                                 module + separator + dotted(original),
+                                 false});
   }
 }
 
@@ -126,28 +134,45 @@ void Scopes::bind_parameters(Node parameters) {
     Node target = parameter;
     if (parameter.is_any(Kind::kDefaultParameter, Kind::kTypedDefaultParameter)) {
       target = parameter.child(Field::kName);
-    } else if (parameter.is_any(Kind::kTypedParameter, Kind::kListSplatPattern, Kind::kDictionarySplatPattern)) {
+    } else if (parameter.is_any(Kind::kTypedParameter, Kind::kListSplatPattern,
+                                Kind::kDictionarySplatPattern)) {
       target = parameter.first_child();
-      if (target.is_any(Kind::kListSplatPattern, Kind::kDictionarySplatPattern)) target = target.first_child();
+      if (target.is_any(Kind::kListSplatPattern, Kind::kDictionarySplatPattern))
+        target = target.first_child();
     }
     if (!target.is(Kind::kIdentifier)) continue;
     const bool star = parameter.is_any(Kind::kListSplatPattern, Kind::kDictionarySplatPattern);
-    bind(parameters.parent(), {target.text(), BindingKind::kParameter, target, parameter.child(Field::kValue),
-                               parameter.child(Field::kFieldType), {}, star});
+    bind(parameters.parent(), {target.text(),
+                               BindingKind::kParameter,
+                               target,
+                               parameter.child(Field::kValue),
+                               parameter.child(Field::kFieldType),
+                               {},
+                               star});
   }
 }
 
 void Scopes::visit(Node node) {
   switch (node.kind()) {
-    case Kind::kImport: bind_import(node); break;
-    case Kind::kImportFrom: bind_import_from(node); break;
+    case Kind::kImport:
+      bind_import(node);
+      break;
+    case Kind::kImportFrom:
+      bind_import_from(node);
+      break;
     case Kind::kAssignment: {
       // In a = b = 1 the right side of the outer is the inner assignment.
       Node value = node.child(Field::kRight);
       while (value.is(Kind::kAssignment)) value = value.child(Field::kRight);
       const Node left = node.child(Field::kLeft);
       if (left.is(Kind::kIdentifier)) {
-        bind(scope_node(left), {left.text(), BindingKind::kAssign, left, value, node.child(Field::kFieldType), {}, false});
+        bind(scope_node(left), {left.text(),
+                                BindingKind::kAssign,
+                                left,
+                                value,
+                                node.child(Field::kFieldType),
+                                {},
+                                false});
       } else {
         bind_target(left, value, BindingKind::kAssign, false);
       }
@@ -157,31 +182,44 @@ void Scopes::visit(Node node) {
       bind_target(node.child(Field::kName), node.child(Field::kValue), BindingKind::kAssign, false);
       break;
     case Kind::kAugmentedAssignment:
-      bind_target(node.child(Field::kLeft), node.child(Field::kRight), BindingKind::kAugmented, false);
+      bind_target(node.child(Field::kLeft), node.child(Field::kRight), BindingKind::kAugmented,
+                  false);
       break;
     case Kind::kFor:
-    case Kind::kForIn: bind_target(node.child(Field::kLeft), node.child(Field::kRight), BindingKind::kFor, false); break;
+    case Kind::kForIn:
+      bind_target(node.child(Field::kLeft), node.child(Field::kRight), BindingKind::kFor, false);
+      break;
     case Kind::kAsPattern: {
       const bool is_with = node.parent().is(Kind::kWithItem);
-      bind_target(node.child(Field::kAlias), node.first_child(), is_with ? BindingKind::kWith : BindingKind::kExcept, false);
+      bind_target(node.child(Field::kAlias), node.first_child(),
+                  is_with ? BindingKind::kWith : BindingKind::kExcept, false);
       break;
     }
     case Kind::kFunction:
     case Kind::kClass: {
       const Node name = node.child(Field::kName);
-      bind(scope_node(node), {name.text(), node.is(Kind::kClass) ? BindingKind::kClass : BindingKind::kFunction, name,
-                              node, {}, {}, false});
+      bind(scope_node(node), {name.text(),
+                              node.is(Kind::kClass) ? BindingKind::kClass : BindingKind::kFunction,
+                              name,
+                              node,
+                              {},
+                              {},
+                              false});
       break;
     }
     case Kind::kParameters:
-    case Kind::kLambdaParameters: bind_parameters(node); break;
+    case Kind::kLambdaParameters:
+      bind_parameters(node);
+      break;
     case Kind::kGlobal:
     case Kind::kNonlocal:
-      for (Node name = node.first_child(); name && node.is(Kind::kGlobal); name = name.next_sibling()) {
+      for (Node name = node.first_child(); name && node.is(Kind::kGlobal);
+           name = name.next_sibling()) {
         globals_[scope_node(node).index()].push_back(name.text());
       }
       break;
-    default: break;
+    default:
+      break;
   }
 }
 
@@ -196,8 +234,8 @@ Node Scopes::owner(std::string_view name, Node at) const {
   bool first = true;
   for (Node scope = scope_node(at);; scope = scope_node(scope)) {
     if (const auto declared = globals_.find(scope.index());
-        declared != globals_.end() &&
-        std::find(declared->second.begin(), declared->second.end(), name) != declared->second.end()) {
+        declared != globals_.end() && std::find(declared->second.begin(), declared->second.end(),
+                                                name) != declared->second.end()) {
       return tree_.root();
     }
     if ((first || !scope.is(Kind::kClass)) && find(scope, name) != nullptr) return scope;
@@ -220,7 +258,9 @@ std::vector<const Binding*> Scopes::reaching(std::string_view name, Node at) con
   List result;
   // From the last one before `at` backwards: in a long file most bindings are never looked at.
   auto later = std::upper_bound(list->begin(), list->end(), at.start(),
-                                [](std::uint32_t offset, const Binding* binding) { return offset <= binding->target.start(); });
+                                [](std::uint32_t offset, const Binding* binding) {
+                                  return offset <= binding->target.start();
+                                });
   while (later != list->begin()) {
     const Binding& binding = **--later;
     // `x = x.cuda()`: the x on the right is the earlier one.
@@ -239,7 +279,8 @@ std::vector<const Binding*> Scopes::module_level(std::string_view name) const {
 }
 
 bool Scopes::is_bound_anywhere(std::string_view name) const {
-  return std::any_of(scopes_.begin(), scopes_.end(), [&](const auto& scope) { return scope.second.by_name.contains(name); });
+  return std::any_of(scopes_.begin(), scopes_.end(),
+                     [&](const auto& scope) { return scope.second.by_name.contains(name); });
 }
 
 const std::vector<const Binding*>& Scopes::of_scope(Node scope) const {

@@ -31,17 +31,17 @@ enum class BindingKind : std::uint8_t {
   kFunction,
   kClass,
   kDelete,
-  kOther,      // bound in a way that says nothing of its value
+  kOther,  // bound in a way that says nothing of its value
 };
 
 struct Binding {
   std::string_view name;
   BindingKind kind = BindingKind::kOther;
-  Node target;             // the name that is bound
-  Node value;              // see BindingKind; may be invalid
+  Node target;  // the name that is bound
+  Node value;   // see BindingKind; may be invalid
   Node annotation;
-  std::string qualified;   // kImport: the dotted name it stands for, ".mod.x" when relative
-  bool unpacked = false;   // one of several targets: value is the whole right side
+  std::string qualified;  // kImport: the dotted name it stands for, ".mod.x" when relative
+  bool unpacked = false;  // one of several targets: value is the whole right side
 };
 
 class Scopes {
@@ -83,8 +83,8 @@ class Scopes {
   [[nodiscard]] const List* find(Node scope, std::string_view name) const;
 
   const Tree& tree_;
-  std::deque<Binding> bindings_;                                 // addresses stay
-  std::unordered_map<std::uint32_t, Scope> scopes_;              // by the scope node's index
+  std::deque<Binding> bindings_;                     // addresses stay
+  std::unordered_map<std::uint32_t, Scope> scopes_;  // by the scope node's index
   std::unordered_map<std::uint32_t, std::vector<std::string_view>> globals_;
   std::vector<std::string> wildcards_;
 };

@@ -20,26 +20,127 @@ constexpr std::array<std::string_view, N> sorted(std::array<std::string_view, N>
 }
 
 // Functions of torch's own namespace whose `device=` decides where the result is made.
-constexpr auto kFactories = sorted(std::to_array<std::string_view>(
-    {"arange", "as_tensor", "bartlett_window", "blackman_window", "empty", "empty_strided", "eye", "full",
-     "hamming_window", "hann_window", "kaiser_window", "linspace", "logspace", "normal", "ones", "rand", "randint",
-     "randn", "randperm", "range", "scalar_tensor", "sparse_coo_tensor", "sparse_csr_tensor", "tensor",
-     "tril_indices", "triu_indices", "zeros"}));
+constexpr auto kFactories = sorted(std::to_array<std::string_view>({"arange",
+                                                                    "as_tensor",
+                                                                    "bartlett_window",
+                                                                    "blackman_window",
+                                                                    "empty",
+                                                                    "empty_strided",
+                                                                    "eye",
+                                                                    "full",
+                                                                    "hamming_window",
+                                                                    "hann_window",
+                                                                    "kaiser_window",
+                                                                    "linspace",
+                                                                    "logspace",
+                                                                    "normal",
+                                                                    "ones",
+                                                                    "rand",
+                                                                    "randint",
+                                                                    "randn",
+                                                                    "randperm",
+                                                                    "range",
+                                                                    "scalar_tensor",
+                                                                    "sparse_coo_tensor",
+                                                                    "sparse_csr_tensor",
+                                                                    "tensor",
+                                                                    "tril_indices",
+                                                                    "triu_indices",
+                                                                    "zeros"}));
 
-constexpr auto kKeepers = sorted(std::to_array<std::string_view>(
-    {"abs", "add", "addmm", "argmax", "argmin", "argsort", "bfloat16", "bmm", "bool", "byte", "ceil", "chunk", "clamp",
-     "clone", "contiguous", "cos", "cosh", "cumsum", "detach", "div", "double", "eq", "exp", "expand", "expand_as",
-     "flatten", "flip", "float", "floor", "gather", "ge", "gt", "half", "index_select", "int", "le", "log", "log_softmax",
-     "long", "lt", "masked_fill", "matmul", "max", "mean", "min", "mm", "mul", "ne", "neg", "new_empty", "new_full",
-     "new_ones", "new_tensor", "new_zeros", "norm", "permute", "pow", "relu", "repeat", "reshape", "requires_grad_",
-     "round", "rsqrt", "scatter", "scatter_", "short", "sigmoid", "sin", "softmax", "sort", "split", "sqrt", "squeeze",
-     "std", "sub", "sum", "t", "tanh", "topk", "transpose", "type_as", "unfold", "unsqueeze", "var", "view", "view_as",
-     "zero_"}));
+constexpr auto kKeepers = sorted(std::to_array<std::string_view>({"abs",
+                                                                  "add",
+                                                                  "addmm",
+                                                                  "argmax",
+                                                                  "argmin",
+                                                                  "argsort",
+                                                                  "bfloat16",
+                                                                  "bmm",
+                                                                  "bool",
+                                                                  "byte",
+                                                                  "ceil",
+                                                                  "chunk",
+                                                                  "clamp",
+                                                                  "clone",
+                                                                  "contiguous",
+                                                                  "cos",
+                                                                  "cosh",
+                                                                  "cumsum",
+                                                                  "detach",
+                                                                  "div",
+                                                                  "double",
+                                                                  "eq",
+                                                                  "exp",
+                                                                  "expand",
+                                                                  "expand_as",
+                                                                  "flatten",
+                                                                  "flip",
+                                                                  "float",
+                                                                  "floor",
+                                                                  "gather",
+                                                                  "ge",
+                                                                  "gt",
+                                                                  "half",
+                                                                  "index_select",
+                                                                  "int",
+                                                                  "le",
+                                                                  "log",
+                                                                  "log_softmax",
+                                                                  "long",
+                                                                  "lt",
+                                                                  "masked_fill",
+                                                                  "matmul",
+                                                                  "max",
+                                                                  "mean",
+                                                                  "min",
+                                                                  "mm",
+                                                                  "mul",
+                                                                  "ne",
+                                                                  "neg",
+                                                                  "new_empty",
+                                                                  "new_full",
+                                                                  "new_ones",
+                                                                  "new_tensor",
+                                                                  "new_zeros",
+                                                                  "norm",
+                                                                  "permute",
+                                                                  "pow",
+                                                                  "relu",
+                                                                  "repeat",
+                                                                  "reshape",
+                                                                  "requires_grad_",
+                                                                  "round",
+                                                                  "rsqrt",
+                                                                  "scatter",
+                                                                  "scatter_",
+                                                                  "short",
+                                                                  "sigmoid",
+                                                                  "sin",
+                                                                  "softmax",
+                                                                  "sort",
+                                                                  "split",
+                                                                  "sqrt",
+                                                                  "squeeze",
+                                                                  "std",
+                                                                  "sub",
+                                                                  "sum",
+                                                                  "t",
+                                                                  "tanh",
+                                                                  "topk",
+                                                                  "transpose",
+                                                                  "type_as",
+                                                                  "unfold",
+                                                                  "unsqueeze",
+                                                                  "var",
+                                                                  "view",
+                                                                  "view_as",
+                                                                  "zero_"}));
 
 constexpr auto kModuleBases = sorted(std::to_array<std::string_view>(
-    {"torch.nn.Module", "torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict", "torch.jit.ScriptModule",
-     "pytorch_lightning.LightningModule", "lightning.LightningModule", "lightning.pytorch.LightningModule",
-     "transformers.PreTrainedModel", "transformers.modeling_utils.PreTrainedModel"}));
+    {"torch.nn.Module", "torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict",
+     "torch.jit.ScriptModule", "pytorch_lightning.LightningModule", "lightning.LightningModule",
+     "lightning.pytorch.LightningModule", "transformers.PreTrainedModel",
+     "transformers.modeling_utils.PreTrainedModel"}));
 
 }  // namespace
 
@@ -48,26 +149,30 @@ bool is_factory(std::string_view qualified) {
   return one_of(kFactories, qualified.substr(6));
 }
 
-bool keeps_device(std::string_view method) { return one_of(kKeepers, method); }
+bool keeps_device(std::string_view method) {
+  return one_of(kKeepers, method);
+}
 
 bool is_module_base(std::string_view qualified) {
   if (one_of(kModuleBases, qualified)) return true;
   // Any layer or loss class of torch.nn is a module; its functions are lower case.
   return qualified.starts_with("torch.nn.") && qualified.find('.', 9) == std::string_view::npos &&
-         qualified.size() > 9 && qualified[9] >= 'A' && qualified[9] <= 'Z' && qualified != "torch.nn.Parameter";
+         qualified.size() > 9 && qualified[9] >= 'A' && qualified[9] <= 'Z' &&
+         qualified != "torch.nn.Parameter";
 }
 
 bool is_cuda_string(std::string_view text) {
   if (text == "cuda") return true;
   if (!text.starts_with("cuda:")) return false;
   const std::string_view index = text.substr(5);
-  return !index.empty() && std::all_of(index.begin(), index.end(), [](char c) { return c >= '0' && c <= '9'; });
+  return !index.empty() &&
+         std::all_of(index.begin(), index.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
 bool is_device_string(std::string_view text) {
   const std::string_view kind = text.substr(0, text.find(':'));
-  return kind == "cuda" || kind == "cpu" || kind == "mps" || kind == "xpu" || kind == "hpu" || kind == "npu" ||
-         kind == "meta" || kind == "xla" || kind == "vulkan";
+  return kind == "cuda" || kind == "cpu" || kind == "mps" || kind == "xpu" || kind == "hpu" ||
+         kind == "npu" || kind == "meta" || kind == "xla" || kind == "vulkan";
 }
 
 }  // namespace torchport::flow

@@ -1,9 +1,10 @@
 #include "project/baseline.h"
 
-#include <fmt/format.h>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "base/text.h"
 
@@ -28,9 +29,13 @@ base::Result<void> save(base::FileSystem& fs, const std::string& path, const Cou
   document["torchport-baseline"] = 1;
   document["findings"] = Json::array();
   for (const auto& [key, n] : counts) {
-    document["findings"].push_back({{"path", std::get<0>(key)}, {"code", std::get<1>(key)}, {"line", std::get<2>(key)}, {"count", n}});
+    document["findings"].push_back({{"path", std::get<0>(key)},
+                                    {"code", std::get<1>(key)},
+                                    {"line", std::get<2>(key)},
+                                    {"count", n}});
   }
-  return fs.write_atomic(path, document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n", 0644);
+  return fs.write_atomic(path, document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n",
+                         0644);
 }
 
 base::Result<Counts> load(const base::FileSystem& fs, const std::string& path) {
@@ -39,19 +44,24 @@ base::Result<Counts> load(const base::FileSystem& fs, const std::string& path) {
   Counts counts;
   try {
     const Json document = Json::parse(*text);
-    if (document.at("torchport-baseline") != 1) return base::fail(base::ErrorCode::kConfig, "a baseline of another version; delete it to start anew", path);
+    if (document.at("torchport-baseline") != 1)
+      return base::fail(base::ErrorCode::kConfig,
+                        "a baseline of another version; delete it to start anew", path);
     for (const Json& row : document.at("findings")) {
-      counts[{row.at("path"), row.at("code"), row.at("line")}] += row.at("count").get<std::size_t>();
+      counts[{row.at("path"), row.at("code"), row.at("line")}] +=
+          row.at("count").get<std::size_t>();
     }
   } catch (const Json::exception&) {
-    return base::fail(base::ErrorCode::kConfig, "not a baseline of torchport; delete it to start anew", path);
+    return base::fail(base::ErrorCode::kConfig,
+                      "not a baseline of torchport; delete it to start anew", path);
   }
   return counts;
 }
 
 }  // namespace
 
-base::Result<BaselineResult> apply_baseline(base::FileSystem& fs, const std::string& path, const std::string& root, Report& report) {
+base::Result<BaselineResult> apply_baseline(base::FileSystem& fs, const std::string& path,
+                                            const std::string& root, Report& report) {
   BaselineResult result;
   if (fs.status(path, true).type == base::FileType::kMissing) {
     Counts counts;

@@ -18,6 +18,8 @@ struct BaselineResult {
 // file what is no longer found, so that it can only shrink. A finding is known
 // by path, code and the text of its line, not by its number: code may move.
 // Fails with kConfig when the file is no baseline.
-[[nodiscard]] base::Result<BaselineResult> apply_baseline(base::FileSystem& fs, const std::string& path, const std::string& root, Report& report);
+[[nodiscard]] base::Result<BaselineResult> apply_baseline(base::FileSystem& fs,
+                                                          const std::string& path,
+                                                          const std::string& root, Report& report);
 
 }  // namespace torchport::project

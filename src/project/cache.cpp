@@ -1,9 +1,9 @@
 #include "project/cache.h"
 
+#include <cstring>
+
 #include <sqlite3.h>
 #include <xxhash.h>
-
-#include <cstring>
 
 namespace torchport::project {
 
@@ -28,7 +28,8 @@ Database open_database(const std::string& path) {
   sqlite3_busy_timeout(raw, 200);
   const char* schema =
       "PRAGMA synchronous=OFF;"
-      "CREATE TABLE IF NOT EXISTS results (key BLOB PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;";
+      "CREATE TABLE IF NOT EXISTS results (key BLOB PRIMARY KEY, value BLOB NOT NULL) WITHOUT "
+      "ROWID;";
   if (sqlite3_exec(raw, schema, nullptr, nullptr, nullptr) != SQLITE_OK) return nullptr;
   return database;
 }
@@ -109,7 +110,8 @@ void Cache::store() {
   for (const auto* entry : fresh) {
     if (!insert) break;
     sqlite3_bind_blob(insert.get(), 1, &entry->first, sizeof(CacheKey), SQLITE_STATIC);
-    sqlite3_bind_blob(insert.get(), 2, entry->second.value.data(), static_cast<int>(entry->second.value.size()), SQLITE_STATIC);
+    sqlite3_bind_blob(insert.get(), 2, entry->second.value.data(),
+                      static_cast<int>(entry->second.value.size()), SQLITE_STATIC);
     sqlite3_step(insert.get());
     sqlite3_reset(insert.get());
   }

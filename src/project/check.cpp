@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
-#include <fmt/format.h>
 #include <thread>
+
+#include <fmt/format.h>
 
 #include "project/notebook_check.h"
 #include "rules/examine.h"
@@ -24,7 +25,8 @@ struct FileResult {
   bool done = false;
 };
 
-FileFindings check_python(const std::string& path, std::string source, const CheckOptions& options, rules::Deadline& deadline) {
+FileFindings check_python(const std::string& path, std::string source, const CheckOptions& options,
+                          rules::Deadline& deadline) {
   FileFindings result;
   auto tree = syntax::Tree::parse(std::move(source), rules::parse_limits(&deadline));
   if (!tree) {
@@ -35,24 +37,31 @@ FileFindings check_python(const std::string& path, std::string source, const Che
   }
   const auto& lines = (*tree)->lines();
   if ((*tree)->has_syntax_error()) {
-    result.problems.push_back({ErrorCode::kSyntax, "not valid Python 3 here; the file is checked as far as it can be read and never edited",
-                               path, lines.at((*tree)->syntax_error_offset()).line});
+    result.problems.push_back(
+        {ErrorCode::kSyntax,
+         "not valid Python 3 here; the file is checked as far as it can be read and never edited",
+         path, lines.at((*tree)->syntax_error_offset()).line});
   }
   const rules::Model model(*tree);
   const edit::DeviceSource devices(model, options.settings);
-  for (const auto& finding : rules::examine_python({path, model, devices, options.settings}, options.selection, &deadline)) {
+  for (const auto& finding : rules::examine_python({path, model, devices, options.settings},
+                                                   options.selection, &deadline)) {
     result.diagnostics.push_back(make_diagnostic(finding, path, lines));
   }
   if (deadline.passed) {
-    result.problems.push_back({ErrorCode::kBudget, fmt::format("skipped the rest: not finished within {} ms", kFileBudget.count()), path, 0});
+    result.problems.push_back(
+        {ErrorCode::kBudget,
+         fmt::format("skipped the rest: not finished within {} ms", kFileBudget.count()), path, 0});
   }
   return result;
 }
 
-FileFindings check_text(const std::string& path, rules::FileKind kind, const std::string& source, const CheckOptions& options) {
+FileFindings check_text(const std::string& path, rules::FileKind kind, const std::string& source,
+                        const CheckOptions& options) {
   FileFindings result;
   const base::LineIndex lines(source);
-  for (const auto& finding : rules::examine_text({path, kind, source, lines, options.settings}, options.selection)) {
+  for (const auto& finding :
+       rules::examine_text({path, kind, source, lines, options.settings}, options.selection)) {
     result.diagnostics.push_back(make_diagnostic(finding, path, lines));
   }
   return result;
@@ -62,23 +71,28 @@ FileFindings check_text(const std::string& path, rules::FileKind kind, const std
 std::string settings_key(const CheckOptions& options) {
   std::string key = options.fingerprint;
   for (const rules::Rule* rule : options.selection) key += rule->info.code;
-  key += fmt::format("|{}.{}|{}|{}|{}", options.settings.min_torch.major, options.settings.min_torch.minor,
-                     options.settings.min_torch_stated, static_cast<int>(options.settings.idiom), options.settings.helper);
+  key += fmt::format("|{}.{}|{}|{}|{}", options.settings.min_torch.major,
+                     options.settings.min_torch.minor, options.settings.min_torch_stated,
+                     static_cast<int>(options.settings.idiom), options.settings.helper);
   return key;
 }
 
-void drop_ignored(const std::string& path, const CheckOptions& options, std::vector<Diagnostic>& diagnostics) {
+void drop_ignored(const std::string& path, const CheckOptions& options,
+                  std::vector<Diagnostic>& diagnostics) {
   std::string_view relative = path;
-  if (options.root != "." && relative.starts_with(options.root + "/")) relative.remove_prefix(options.root.size() + 1);
+  if (options.root != "." && relative.starts_with(options.root + "/"))
+    relative.remove_prefix(options.root.size() + 1);
   for (const auto& [globs, ignored] : options.per_file_ignores) {
     if (globs.decide(relative, false) <= 0) continue;
     std::erase_if(diagnostics, [&](const Diagnostic& d) {
-      return std::any_of(ignored.begin(), ignored.end(), [&](const rules::Rule* rule) { return rule->info.code == d.code; });
+      return std::any_of(ignored.begin(), ignored.end(),
+                         [&](const rules::Rule* rule) { return rule->info.code == d.code; });
     });
   }
 }
 
-FileResult check_one(const base::FileSystem& fs, const std::string& path, const CheckOptions& options, const std::string& settings) {
+FileResult check_one(const base::FileSystem& fs, const std::string& path,
+                     const CheckOptions& options, const std::string& settings) {
   FileResult result;
   result.done = true;
   auto source = fs.read(path);
@@ -101,29 +115,37 @@ FileResult check_one(const base::FileSystem& fs, const std::string& path, const 
   result.parsed = true;
   result.findings = check_source(path, std::move(*source), options);
   // A file that changes while it is read is read again by the next run: its content is the key.
-  if (options.cache != nullptr && result.findings.problems.empty()) options.cache->put(key, pack(result.findings.diagnostics));
+  if (options.cache != nullptr && result.findings.problems.empty())
+    options.cache->put(key, pack(result.findings.diagnostics));
   drop_ignored(path, options, result.findings.diagnostics);
   return result;
 }
 
 }  // namespace
 
-rules::Deadline file_deadline() { return {std::chrono::steady_clock::now() + kFileBudget}; }
+rules::Deadline file_deadline() {
+  return {std::chrono::steady_clock::now() + kFileBudget};
+}
 
-FileFindings check_source(const std::string& path, std::string source, const CheckOptions& options, rules::Deadline* deadline) {
+FileFindings check_source(const std::string& path, std::string source, const CheckOptions& options,
+                          rules::Deadline* deadline) {
   if (options.selection.empty()) return {};
   rules::Deadline own = file_deadline();
   if (deadline == nullptr) deadline = &own;
   const rules::FileKind kind = rules::kind_of_path(path);
   switch (kind) {
-    case rules::FileKind::kNotebook: return check_notebook(path, source, options, deadline);
+    case rules::FileKind::kNotebook:
+      return check_notebook(path, source, options, deadline);
     case rules::FileKind::kPython:
-    case rules::FileKind::kOther: return check_python(path, std::move(source), options, *deadline);
-    default: return check_text(path, kind, source, options);
+    case rules::FileKind::kOther:
+      return check_python(path, std::move(source), options, *deadline);
+    default:
+      return check_text(path, kind, source, options);
   }
 }
 
-Report check_files(const base::FileSystem& fs, const std::vector<std::string>& files, const CheckOptions& options) {
+Report check_files(const base::FileSystem& fs, const std::vector<std::string>& files,
+                   const CheckOptions& options) {
   std::vector<FileResult> results(files.size());
   const std::string settings = settings_key(options);
   std::atomic<std::size_t> next{0};
@@ -137,7 +159,8 @@ Report check_files(const base::FileSystem& fs, const std::vector<std::string>& f
       } catch (const std::exception& error) {
         // Out of memory in one file must not cost the others.
         results[i].done = true;
-        results[i].findings.problems.push_back({ErrorCode::kInternal, fmt::format("skipped: {}", error.what()), files[i], 0});
+        results[i].findings.problems.push_back(
+            {ErrorCode::kInternal, fmt::format("skipped: {}", error.what()), files[i], 0});
       }
       const std::size_t finished = done.fetch_add(1) + 1;
       if (options.progress) options.progress(finished);

@@ -16,15 +16,15 @@
 namespace torchport::project {
 
 struct CheckOptions {
-  rules::Selection selection;      // exactly these rules
+  rules::Selection selection;  // exactly these rules
   edit::Settings settings;
-  std::string root = ".";          // what per-file patterns are relative to
+  std::string root = ".";  // what per-file patterns are relative to
   std::vector<std::pair<GlobList, rules::Selection>> per_file_ignores;
   unsigned threads = 1;
-  std::string fingerprint;         // of this program: part of every cache key
+  std::string fingerprint;  // of this program: part of every cache key
   Cache* cache = nullptr;
-  const std::atomic<bool>* cancelled = nullptr;             // stops between files when true
-  std::function<void(std::size_t done)> progress;           // called from worker threads
+  const std::atomic<bool>* cancelled = nullptr;    // stops between files when true
+  std::function<void(std::size_t done)> progress;  // called from worker threads
 };
 
 struct Report {
@@ -32,13 +32,14 @@ struct Report {
   std::vector<base::Error> problems;    // files that could not be read or understood
   std::size_t files = 0;
   std::uint64_t bytes = 0;
-  std::size_t relevant = 0;             // files that mention torch or CUDA at all
-  std::size_t parsed = 0;               // files that had to be parsed (neither irrelevant nor cached)
+  std::size_t relevant = 0;  // files that mention torch or CUDA at all
+  std::size_t parsed = 0;    // files that had to be parsed (neither irrelevant nor cached)
   bool cancelled = false;
 };
 
 // The result does not depend on the number of threads.
-[[nodiscard]] Report check_files(const base::FileSystem& fs, const std::vector<std::string>& files, const CheckOptions& options);
+[[nodiscard]] Report check_files(const base::FileSystem& fs, const std::vector<std::string>& files,
+                                 const CheckOptions& options);
 
 // Findings of one file's bytes; the problem is set when it could not be understood.
 struct FileFindings {
@@ -46,7 +47,8 @@ struct FileFindings {
   std::vector<base::Error> problems;
 };
 // Ends at the deadline, or after the budget of one file.
-[[nodiscard]] FileFindings check_source(const std::string& path, std::string source, const CheckOptions& options,
+[[nodiscard]] FileFindings check_source(const std::string& path, std::string source,
+                                        const CheckOptions& options,
                                         rules::Deadline* deadline = nullptr);
 
 // What one file may take, reading it apart.

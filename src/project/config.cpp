@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <fmt/format.h>
 #include <limits>
+
+#include <fmt/format.h>
 #include <toml++/toml.h>
 
 #include "base/text.h"
@@ -16,21 +17,27 @@ namespace {
 using base::ErrorCode;
 using base::FileType;
 
-constexpr std::array<std::string_view, 8> kKeys{"select", "ignore", "per-file-ignores", "exclude",
-                                                "min-torch", "idiom", "helper", "unsafe-fixes"};
+constexpr std::array<std::string_view, 8> kKeys{"select",  "ignore",      "per-file-ignores",
+                                                "exclude", "min-torch",   "idiom",
+                                                "helper",  "unsafe-fixes"};
 
 template <class T>
 base::Result<T> bad(const std::string& path, const toml::node& node, std::string message) {
   return base::fail(ErrorCode::kConfig, std::move(message), path, node.source().begin.line);
 }
 
-base::Result<std::vector<std::string>> strings(const std::string& path, std::string_view key, const toml::node& node) {
+base::Result<std::vector<std::string>> strings(const std::string& path, std::string_view key,
+                                               const toml::node& node) {
   std::vector<std::string> result;
   const toml::array* list = node.as_array();
-  if (list == nullptr) return bad<std::vector<std::string>>(path, node, fmt::format("\"{}\" must be a list of strings", key));
+  if (list == nullptr)
+    return bad<std::vector<std::string>>(path, node,
+                                         fmt::format("\"{}\" must be a list of strings", key));
   for (const toml::node& item : *list) {
     const auto text = item.value<std::string>();
-    if (!text) return bad<std::vector<std::string>>(path, item, fmt::format("\"{}\" must be a list of strings", key));
+    if (!text)
+      return bad<std::vector<std::string>>(path, item,
+                                           fmt::format("\"{}\" must be a list of strings", key));
     result.push_back(*text);
   }
   return result;
@@ -42,7 +49,8 @@ std::string_view nearest_key(std::string_view written) {
   });
 }
 
-base::Result<void> read_key(Config& config, const std::string& path, std::string_view key, const toml::node& node) {
+base::Result<void> read_key(Config& config, const std::string& path, std::string_view key,
+                            const toml::node& node) {
   const auto list_into = [&](std::vector<std::string>& target) -> base::Result<void> {
     auto list = strings(path, key, node);
     if (!list) return tl::unexpected<base::Error>(list.error());
@@ -65,11 +73,14 @@ base::Result<void> read_key(Config& config, const std::string& path, std::string
   }
   if (key == "per-file-ignores") {
     const toml::table* table = node.as_table();
-    if (table == nullptr) return bad<void>(path, node, "\"per-file-ignores\" must be a table: \"pattern\" = [\"CODE\", ...]");
+    if (table == nullptr)
+      return bad<void>(path, node,
+                       "\"per-file-ignores\" must be a table: \"pattern\" = [\"CODE\", ...]");
     for (const auto& [pattern, codes] : *table) {
       auto list = strings(path, pattern.str(), codes);
       if (!list) return tl::unexpected<base::Error>(list.error());
-      if (auto known = select_rules(*list, {}); !known) return bad<void>(path, codes, known.error().message);
+      if (auto known = select_rules(*list, {}); !known)
+        return bad<void>(path, codes, known.error().message);
       config.per_file_ignores.emplace_back(std::string(pattern.str()), std::move(*list));
     }
     return {};
@@ -78,38 +89,51 @@ base::Result<void> read_key(Config& config, const std::string& path, std::string
   if (!text) return bad<void>(path, node, fmt::format("\"{}\" must be a string", key));
   if (key == "min-torch") {
     const auto version = parse_version(*text);
-    if (!version) return bad<void>(path, node, fmt::format("min-torch = \"{}\" is no version; write \"2.6\"", *text));
+    if (!version)
+      return bad<void>(path, node,
+                       fmt::format("min-torch = \"{}\" is no version; write \"2.6\"", *text));
     config.settings.min_torch = *version;
     config.settings.min_torch_stated = true;
   } else if (key == "idiom") {
     const auto idiom = parse_idiom(*text);
-    if (!idiom) return bad<void>(path, node, fmt::format("idiom = \"{}\" is unknown; it is one of auto, accelerator, classic, helper", *text));
+    if (!idiom)
+      return bad<void>(
+          path, node,
+          fmt::format("idiom = \"{}\" is unknown; it is one of auto, accelerator, classic, helper",
+                      *text));
     config.settings.idiom = *idiom;
   } else if (key == "helper") {
-    if (text->find(':') == std::string::npos) return bad<void>(path, node, "helper must be \"package.module:function\"");
+    if (text->find(':') == std::string::npos)
+      return bad<void>(path, node, "helper must be \"package.module:function\"");
     config.settings.helper = *text;
   }
   return {};
 }
 
-base::Result<Config> from_table(const toml::table& table, const std::string& path, const std::string& root) {
+base::Result<Config> from_table(const toml::table& table, const std::string& path,
+                                const std::string& root) {
   Config config;
   config.root = root;
   config.source = path;
   for (const auto& [key, node] : table) {
     if (std::find(kKeys.begin(), kKeys.end(), key.str()) == kKeys.end()) {
-      return bad<Config>(path, node, fmt::format("unknown key \"{}\"; did you mean \"{}\"?", key.str(), nearest_key(key.str())));
+      return bad<Config>(path, node,
+                         fmt::format("unknown key \"{}\"; did you mean \"{}\"?", key.str(),
+                                     nearest_key(key.str())));
     }
-    if (auto done = read_key(config, path, key.str(), node); !done) return tl::unexpected<base::Error>(done.error());
+    if (auto done = read_key(config, path, key.str(), node); !done)
+      return tl::unexpected<base::Error>(done.error());
   }
   if (config.settings.idiom == edit::Idiom::kHelper && config.settings.helper.empty()) {
-    return base::fail(ErrorCode::kConfig, "idiom = \"helper\" needs helper = \"package.module:function\"", path);
+    return base::fail(ErrorCode::kConfig,
+                      "idiom = \"helper\" needs helper = \"package.module:function\"", path);
   }
   return config;
 }
 
 // Nothing when the file has no table for us.
-base::Result<std::optional<Config>> try_file(const base::FileSystem& fs, const std::string& path, bool is_pyproject) {
+base::Result<std::optional<Config>> try_file(const base::FileSystem& fs, const std::string& path,
+                                             bool is_pyproject) {
   auto text = fs.read(path);
   if (!text) return tl::unexpected<base::Error>(text.error());
   try {
@@ -126,8 +150,10 @@ base::Result<std::optional<Config>> try_file(const base::FileSystem& fs, const s
     if (!config) return tl::unexpected<base::Error>(config.error());
     return std::optional<Config>(std::move(*config));
   } catch (const toml::parse_error& error) {
-    if (is_pyproject && text->find("tool.torchport") == std::string::npos) return std::optional<Config>();
-    return base::fail(ErrorCode::kConfig, std::string(error.description()), path, error.source().begin.line);
+    if (is_pyproject && text->find("tool.torchport") == std::string::npos)
+      return std::optional<Config>();
+    return base::fail(ErrorCode::kConfig, std::string(error.description()), path,
+                      error.source().begin.line);
   }
 }
 
@@ -144,7 +170,8 @@ void complete(const base::FileSystem& fs, Config& config, const std::string& pro
 }
 
 bool is_project_root(const base::FileSystem& fs, const std::string& folder) {
-  static constexpr std::array<std::string_view, 6> kMarks{"torchport.toml", "pyproject.toml", "setup.py", "setup.cfg", "requirements.txt", ".git"};
+  static constexpr std::array<std::string_view, 6> kMarks{
+      "torchport.toml", "pyproject.toml", "setup.py", "setup.cfg", "requirements.txt", ".git"};
   return std::any_of(kMarks.begin(), kMarks.end(), [&](std::string_view mark) {
     return fs.status(base::join_path(folder, mark), true).type != FileType::kMissing;
   });
@@ -162,7 +189,9 @@ base::Result<Config> load_config_file(const base::FileSystem& fs, const std::str
 }
 
 base::Result<Config> load_config(const base::FileSystem& fs, const std::string& start) {
-  std::string folder = fs.status(start, true).type == FileType::kDirectory ? start : std::string(base::parent_path(start));
+  std::string folder = fs.status(start, true).type == FileType::kDirectory
+                           ? start
+                           : std::string(base::parent_path(start));
   std::string absolute = fs.canonical(folder).value_or(folder);
   std::string project_root = folder;
   bool root_found = false;
@@ -198,13 +227,15 @@ std::optional<edit::TorchVersion> parse_version(std::string_view text) {
   std::size_t i = 0;
   while (count < 2 && i < text.size() && text[i] >= '0' && text[i] <= '9') {
     unsigned number = 0;
-    while (i < text.size() && text[i] >= '0' && text[i] <= '9' && number < 1000) number = number * 10 + static_cast<unsigned>(text[i++] - '0');
+    while (i < text.size() && text[i] >= '0' && text[i] <= '9' && number < 1000)
+      number = number * 10 + static_cast<unsigned>(text[i++] - '0');
     numbers[count++] = number;
     if (i >= text.size() || text[i] != '.') break;
     ++i;
   }
   if (count == 0) return std::nullopt;
-  return edit::TorchVersion{static_cast<std::uint16_t>(numbers[0]), static_cast<std::uint16_t>(numbers[1])};
+  return edit::TorchVersion{static_cast<std::uint16_t>(numbers[0]),
+                            static_cast<std::uint16_t>(numbers[1])};
 }
 
 std::optional<edit::Idiom> parse_idiom(std::string_view text) {
@@ -215,20 +246,26 @@ std::optional<edit::Idiom> parse_idiom(std::string_view text) {
   return std::nullopt;
 }
 
-std::optional<edit::TorchVersion> stated_torch(const base::FileSystem& fs, const std::string& root) {
+std::optional<edit::TorchVersion> stated_torch(const base::FileSystem& fs,
+                                               const std::string& root) {
   std::optional<edit::TorchVersion> oldest;
-  for (const std::string_view name : {"requirements.txt", "requirements.in", "pyproject.toml", "setup.py", "setup.cfg"}) {
+  for (const std::string_view name :
+       {"requirements.txt", "requirements.in", "pyproject.toml", "setup.py", "setup.cfg"}) {
     const std::string path = base::join_path(root, name);
     if (fs.status(path, true).type != FileType::kRegular) continue;
     auto text = fs.read(path);
     if (!text) continue;
     // A requirement: `torch` as a whole word, then an operator and a version.
     for (auto at = text->find("torch"); at != std::string::npos; at = text->find("torch", at + 1)) {
-      if (at > 0 && (base::is_identifier_char((*text)[at - 1]) || (*text)[at - 1] == '-' || (*text)[at - 1] == '.')) continue;
+      if (at > 0 && (base::is_identifier_char((*text)[at - 1]) || (*text)[at - 1] == '-' ||
+                     (*text)[at - 1] == '.'))
+        continue;
       std::size_t i = at + 5;
       while (i < text->size() && ((*text)[i] == ' ' || (*text)[i] == '(')) ++i;
       const std::string_view rest = std::string_view(*text).substr(i);
-      if (!rest.starts_with(">=") && !rest.starts_with("==") && !rest.starts_with("~=") && !rest.starts_with(">")) continue;
+      if (!rest.starts_with(">=") && !rest.starts_with("==") && !rest.starts_with("~=") &&
+          !rest.starts_with(">"))
+        continue;
       const auto digits = rest.find_first_not_of("<>=~! ");
       if (digits == std::string_view::npos) continue;
       const auto version = parse_version(rest.substr(digits));
@@ -238,23 +275,29 @@ std::optional<edit::TorchVersion> stated_torch(const base::FileSystem& fs, const
   return oldest;
 }
 
-base::Result<rules::Selection> select_rules(const std::vector<std::string>& select, const std::vector<std::string>& ignore) {
+base::Result<rules::Selection> select_rules(const std::vector<std::string>& select,
+                                            const std::vector<std::string>& ignore) {
   const auto names = [](const rules::Rule& rule, std::string_view word) {
-    return rule.info.code.starts_with(word) || rule.info.name == word || rule.info.family == word || word == "ALL" || word == "all";
+    return rule.info.code.starts_with(word) || rule.info.name == word || rule.info.family == word ||
+           word == "ALL" || word == "all";
   };
   for (const auto* words : {&select, &ignore}) {
     for (const std::string& word : *words) {
-      const bool known = !word.empty() && std::any_of(rules::all_rules().begin(), rules::all_rules().end(),
-                                     [&](const rules::Rule& rule) { return names(rule, word); });
+      const bool known =
+          !word.empty() && std::any_of(rules::all_rules().begin(), rules::all_rules().end(),
+                                       [&](const rules::Rule& rule) { return names(rule, word); });
       if (!known) {
-        return base::fail(ErrorCode::kConfig, fmt::format("no rule is called \"{}\"; did you mean \"{}\"?", word, rules::nearest_rule(word)));
+        return base::fail(ErrorCode::kConfig,
+                          fmt::format("no rule is called \"{}\"; did you mean \"{}\"?", word,
+                                      rules::nearest_rule(word)));
       }
     }
   }
   rules::Selection selection;
   for (const rules::Rule& rule : rules::all_rules()) {
     const auto named_by = [&](const std::vector<std::string>& words) {
-      return std::any_of(words.begin(), words.end(), [&](const std::string& word) { return names(rule, word); });
+      return std::any_of(words.begin(), words.end(),
+                         [&](const std::string& word) { return names(rule, word); });
     };
     if ((select.empty() || named_by(select)) && !named_by(ignore)) selection.push_back(&rule);
   }

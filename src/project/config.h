@@ -14,11 +14,12 @@
 namespace torchport::project {
 
 struct Config {
-  std::string root = ".";   // the folder the file lies in; patterns are relative to it
-  std::string source;       // the file the settings came from; empty when there is none
-  std::vector<std::string> select;   // codes, names, families or code prefixes; empty: all
+  std::string root = ".";           // the folder the file lies in; patterns are relative to it
+  std::string source;               // the file the settings came from; empty when there is none
+  std::vector<std::string> select;  // codes, names, families or code prefixes; empty: all
   std::vector<std::string> ignore;
-  std::vector<std::pair<std::string, std::vector<std::string>>> per_file_ignores;  // pattern -> codes
+  std::vector<std::pair<std::string, std::vector<std::string>>>
+      per_file_ignores;  // pattern -> codes
   std::vector<std::string> exclude;
   edit::Settings settings;
   bool unsafe_fixes = false;
@@ -31,9 +32,11 @@ struct Config {
 // project (pyproject.toml, setup.py, setup.cfg, requirements.txt, .git).
 // Fails with kConfig on broken TOML, unknown keys (naming the nearest valid
 // one) and unusable values.
-[[nodiscard]] base::Result<Config> load_config(const base::FileSystem& fs, const std::string& start);
+[[nodiscard]] base::Result<Config> load_config(const base::FileSystem& fs,
+                                               const std::string& start);
 // The settings of one named file.
-[[nodiscard]] base::Result<Config> load_config_file(const base::FileSystem& fs, const std::string& path);
+[[nodiscard]] base::Result<Config> load_config_file(const base::FileSystem& fs,
+                                                    const std::string& path);
 
 // Rules named by `select` minus `ignore`. Words may be a code (TP101), a
 // prefix (TP1), a rule's name or a family. kConfig on a word that names nothing.
@@ -46,6 +49,7 @@ struct Config {
 
 // The oldest torch that the project's own files ask for (requirements*.txt,
 // pyproject.toml, setup.py, setup.cfg in `root`); nothing when none says.
-[[nodiscard]] std::optional<edit::TorchVersion> stated_torch(const base::FileSystem& fs, const std::string& root);
+[[nodiscard]] std::optional<edit::TorchVersion> stated_torch(const base::FileSystem& fs,
+                                                             const std::string& root);
 
 }  // namespace torchport::project

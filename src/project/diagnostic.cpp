@@ -20,7 +20,8 @@ std::string shorten(std::string_view line) {
 
 }  // namespace
 
-Diagnostic make_diagnostic(const rules::Finding& finding, std::string_view path, const base::LineIndex& lines) {
+Diagnostic make_diagnostic(const rules::Finding& finding, std::string_view path,
+                           const base::LineIndex& lines) {
   Diagnostic result;
   result.code = finding.rule->code;
   result.name = finding.rule->name;
@@ -52,8 +53,9 @@ std::string pack(const std::vector<Diagnostic>& diagnostics) {
   if (diagnostics.empty()) return {};
   nlohmann::json list = nlohmann::json::array();
   for (const Diagnostic& d : diagnostics) {
-    list.push_back({d.code, d.line, d.column, d.end_line, d.end_column, d.message, nlohmann::json::binary({d.source_line.begin(), d.source_line.end()}),
-                    d.has_fix, static_cast<int>(d.applicability), d.fix_title});
+    list.push_back({d.code, d.line, d.column, d.end_line, d.end_column, d.message,
+                    nlohmann::json::binary({d.source_line.begin(), d.source_line.end()}), d.has_fix,
+                    static_cast<int>(d.applicability), d.fix_title});
   }
   const std::vector<std::uint8_t> bytes = nlohmann::json::to_cbor(list);
   return {bytes.begin(), bytes.end()};

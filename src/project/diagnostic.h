@@ -29,13 +29,15 @@ struct Diagnostic {
   std::string fix_title;
 };
 
-[[nodiscard]] Diagnostic make_diagnostic(const rules::Finding& finding, std::string_view path, const base::LineIndex& lines);
+[[nodiscard]] Diagnostic make_diagnostic(const rules::Finding& finding, std::string_view path,
+                                         const base::LineIndex& lines);
 
 [[nodiscard]] std::string_view severity_name(rules::Severity severity);
 
 // For the cache: a compact text of the diagnostics of one file, without the path.
 [[nodiscard]] std::string pack(const std::vector<Diagnostic>& diagnostics);
 // False when the text is not what pack() writes.
-[[nodiscard]] bool unpack(std::string_view packed, std::string_view path, std::vector<Diagnostic>& diagnostics);
+[[nodiscard]] bool unpack(std::string_view packed, std::string_view path,
+                          std::vector<Diagnostic>& diagnostics);
 
 }  // namespace torchport::project

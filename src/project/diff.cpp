@@ -37,7 +37,11 @@ std::string unified_diff(const Change& change) {
     out += fmt::format("@@ -{},{} +{},{} @@\n", hunk.a, hunk.b, hunk.c, hunk.d);
     for (const auto& line : hunk.common[0]) append_line(out, ' ', line.first);
     for (const auto& entry : hunk.change) {
-      append_line(out, entry.second.type == dtl::SES_DELETE ? '-' : entry.second.type == dtl::SES_ADD ? '+' : ' ', entry.first);
+      append_line(out,
+                  entry.second.type == dtl::SES_DELETE ? '-'
+                  : entry.second.type == dtl::SES_ADD  ? '+'
+                                                       : ' ',
+                  entry.first);
     }
     for (const auto& line : hunk.common[1]) append_line(out, ' ', line.first);
   }

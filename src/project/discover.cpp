@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <fmt/format.h>
 #include <set>
+
+#include <fmt/format.h>
 
 #include "base/text.h"
 #include "rules/examine.h"
@@ -15,9 +16,15 @@ namespace {
 using base::FileType;
 
 bool always_skipped(std::string_view name) {
-  static constexpr std::array<std::string_view, 17> kNames{
-      ".git", ".hg", ".svn", ".venv", "venv", "node_modules", "__pycache__", ".tox", ".nox", ".mypy_cache",
-      ".pytest_cache", ".ruff_cache", ".eggs", ".ipynb_checkpoints", "__pypackages__", ".cache", ".torchport"};
+  static constexpr std::array<std::string_view, 17> kNames{".git",           ".hg",
+                                                           ".svn",           ".venv",
+                                                           "venv",           "node_modules",
+                                                           "__pycache__",    ".tox",
+                                                           ".nox",           ".mypy_cache",
+                                                           ".pytest_cache",  ".ruff_cache",
+                                                           ".eggs",          ".ipynb_checkpoints",
+                                                           "__pypackages__", ".cache",
+                                                           ".torchport"};
   return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
 }
 
@@ -31,8 +38,11 @@ class Walk {
       case FileType::kMissing:
         result_.problems.push_back({base::ErrorCode::kIo, "No such file or directory", path, 0});
         return;
-      case FileType::kRegular: result_.files.push_back(path); return;
-      case FileType::kDirectory: break;
+      case FileType::kRegular:
+        result_.files.push_back(path);
+        return;
+      case FileType::kDirectory:
+        break;
       default:
         result_.problems.push_back({base::ErrorCode::kIo, "neither a file nor a folder", path, 0});
         return;
@@ -92,18 +102,21 @@ class Walk {
     return canonical_start_ + "/" + path.substr(prefix.size());
   }
 
-  [[nodiscard]] bool ignored(const std::string& path, bool is_directory, const std::vector<Level>& levels) const {
+  [[nodiscard]] bool ignored(const std::string& path, bool is_directory,
+                             const std::vector<Level>& levels) const {
     if (options_.respect_gitignore) {
       const std::string full = canonical_of(path);
       for (auto level = levels.rbegin(); level != levels.rend(); ++level) {
         const std::string prefix = level->folder == "." ? "" : level->folder + "/";
         if (!full.starts_with(prefix)) continue;
-        const int verdict = level->globs.decide(std::string_view(full).substr(prefix.size()), is_directory);
+        const int verdict =
+            level->globs.decide(std::string_view(full).substr(prefix.size()), is_directory);
         if (verdict != 0) return verdict > 0;
       }
     }
     std::string_view relative = path;
-    if (options_.root != "." && relative.starts_with(options_.root + "/")) relative.remove_prefix(options_.root.size() + 1);
+    if (options_.root != "." && relative.starts_with(options_.root + "/"))
+      relative.remove_prefix(options_.root.size() + 1);
     return options_.exclude.decide(relative, is_directory) > 0;
   }
 
@@ -127,14 +140,16 @@ class Walk {
         continue;
       }
       if (options_.respect_gitignore) add_level(canonical_of(here.path), levels, here.path);
-      for (auto entry = entries->rbegin(); entry != entries->rend(); ++entry) visit(here.path, *entry, levels, [&](std::string path) {
-        stack.push_back({std::move(path), levels.size()});
-      });
+      for (auto entry = entries->rbegin(); entry != entries->rend(); ++entry)
+        visit(here.path, *entry, levels, [&](std::string path) {
+          stack.push_back({std::move(path), levels.size()});
+        });
     }
   }
 
   template <class Push>
-  void visit(const std::string& parent, const base::DirectoryEntry& entry, const std::vector<Level>& levels, Push push) {
+  void visit(const std::string& parent, const base::DirectoryEntry& entry,
+             const std::vector<Level>& levels, Push push) {
     const std::string path = base::join_path(parent, entry.name);
     if (entry.type == FileType::kDirectory) {
       if (always_skipped(entry.name) || ignored(path, true, levels)) return;
@@ -143,9 +158,11 @@ class Walk {
       push(path);
       return;
     }
-    // A link to a file is read where it points, if that is inside what is walked anyway; so it is passed over here.
+    // A link to a file is read where it points, if that is inside what is walked anyway; so it is
+    // passed over here.
     if (entry.type != FileType::kRegular) return;
-    if (rules::kind_of_path(path) == rules::FileKind::kOther || ignored(path, false, levels)) return;
+    if (rules::kind_of_path(path) == rules::FileKind::kOther || ignored(path, false, levels))
+      return;
     result_.files.push_back(path);
   }
 
@@ -159,7 +176,8 @@ class Walk {
 
 }  // namespace
 
-Discovery discover(const base::FileSystem& fs, const std::vector<std::string>& paths, const DiscoveryOptions& options) {
+Discovery discover(const base::FileSystem& fs, const std::vector<std::string>& paths,
+                   const DiscoveryOptions& options) {
   Walk walk(fs, options);
   for (std::string path : paths) {
     while (path.size() > 1 && path.ends_with('/')) path.pop_back();
@@ -189,7 +207,8 @@ std::vector<std::string> site_packages(const base::FileSystem& fs, const std::st
   for (const std::string_view folder : base::split(path_variable, ':')) {
     const std::string python = base::join_path(folder, "python3");
     if (fs.status(python, true).type != FileType::kRegular) continue;
-    if (auto real = fs.canonical(python)) add_under(std::string(base::parent_path(base::parent_path(*real))));
+    if (auto real = fs.canonical(python))
+      add_under(std::string(base::parent_path(base::parent_path(*real))));
     add_under(std::string(base::parent_path(folder)));
   }
   return found;
@@ -200,12 +219,15 @@ base::Result<std::string> find_package(const base::FileSystem& fs, const std::st
   std::string relative = name;
   std::replace(relative.begin(), relative.end(), '.', '/');
   for (const std::string& folder : search) {
-    for (const std::string& candidate : {base::join_path(folder, relative), base::join_path(folder, relative + ".py")}) {
+    for (const std::string& candidate :
+         {base::join_path(folder, relative), base::join_path(folder, relative + ".py")}) {
       if (fs.status(candidate, true).type != FileType::kMissing) return candidate;
     }
   }
-  return base::fail(base::ErrorCode::kUsage, fmt::format("package \"{}\" is not installed in any of the {} environments looked at; activate its environment or give its path",
-                                                         name, search.size()));
+  return base::fail(base::ErrorCode::kUsage,
+                    fmt::format("package \"{}\" is not installed in any of the {} environments "
+                                "looked at; activate its environment or give its path",
+                                name, search.size()));
 }
 
 }  // namespace torchport::project

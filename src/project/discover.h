@@ -15,7 +15,7 @@ struct Discovery {
 };
 
 struct DiscoveryOptions {
-  GlobList exclude;               // relative to `root`
+  GlobList exclude;  // relative to `root`
   std::string root = ".";
   bool respect_gitignore = true;
 };
@@ -29,12 +29,14 @@ struct DiscoveryOptions {
 
 // The folder of an installed third-party package, found as Python would on the
 // given import path entries; fails with kUsage when it is in none.
-[[nodiscard]] base::Result<std::string> find_package(const base::FileSystem& fs, const std::string& name,
+[[nodiscard]] base::Result<std::string> find_package(const base::FileSystem& fs,
+                                                     const std::string& name,
                                                      const std::vector<std::string>& search);
 
 // Folders in which installed packages lie: of $VIRTUAL_ENV, of .venv here, of
 // the python3 on PATH, found without starting Python.
-[[nodiscard]] std::vector<std::string> site_packages(const base::FileSystem& fs, const std::string& virtual_env,
+[[nodiscard]] std::vector<std::string> site_packages(const base::FileSystem& fs,
+                                                     const std::string& virtual_env,
                                                      const std::string& path_variable);
 
 }  // namespace torchport::project

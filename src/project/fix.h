@@ -20,8 +20,8 @@ struct FixPlan {
 
 // Computes the fixed text of each file. Files that do not parse, are links, or
 // whose fixed text would not parse are left alone and reported.
-[[nodiscard]] FixPlan plan_fixes(const base::FileSystem& fs, const std::vector<std::string>& files, const CheckOptions& options,
-                                 edit::Applicability tier);
+[[nodiscard]] FixPlan plan_fixes(const base::FileSystem& fs, const std::vector<std::string>& files,
+                                 const CheckOptions& options, edit::Applicability tier);
 
 // A unified diff of one change, three lines of context, as `patch` reads it.
 [[nodiscard]] std::string unified_diff(const Change& change);

@@ -1,8 +1,8 @@
 #include "project/glob.h"
 
-#include <fnmatch.h>
-
 #include <algorithm>
+
+#include <fnmatch.h>
 
 #include "base/text.h"
 
@@ -10,7 +10,9 @@ namespace torchport::project {
 
 namespace {
 
-bool match_part(const std::string& pattern, const std::string& name) { return fnmatch(pattern.c_str(), name.c_str(), 0) == 0; }
+bool match_part(const std::string& pattern, const std::string& name) {
+  return fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
+}
 
 // A "**" takes as few parts as it can; only the last one met ever takes more,
 // so that many of them cost no more than one.

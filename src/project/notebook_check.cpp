@@ -13,7 +13,8 @@ tl::unexpected<base::Error> at_path(base::Error error, const std::string& path) 
 
 }  // namespace
 
-FileFindings check_notebook(const std::string& path, const std::string& source, const CheckOptions& options, rules::Deadline* deadline) {
+FileFindings check_notebook(const std::string& path, const std::string& source,
+                            const CheckOptions& options, rules::Deadline* deadline) {
   FileFindings result;
   auto notebook = syntax::Notebook::parse(source);
   if (!notebook) {
@@ -28,23 +29,33 @@ FileFindings check_notebook(const std::string& path, const std::string& source, 
   const base::LineIndex lines(notebook->json());
   if ((*tree)->has_syntax_error()) {
     const std::uint32_t offset = notebook->json_offset((*tree)->syntax_error_offset());
-    result.problems.push_back({base::ErrorCode::kSyntax, "a code cell is not valid Python 3 here; the notebook is never edited", path, lines.at(offset).line});
+    result.problems.push_back(
+        {base::ErrorCode::kSyntax,
+         "a code cell is not valid Python 3 here; the notebook is never edited", path,
+         lines.at(offset).line});
   }
   const rules::Model model(*tree);
   const edit::DeviceSource devices(model, options.settings);
-  for (rules::Finding& finding : rules::examine_python({path, model, devices, options.settings}, options.selection, deadline)) {
-    finding.span = {notebook->json_offset(finding.span.start), notebook->json_offset(finding.span.end)};
+  for (rules::Finding& finding : rules::examine_python({path, model, devices, options.settings},
+                                                       options.selection, deadline)) {
+    finding.span = {notebook->json_offset(finding.span.start),
+                    notebook->json_offset(finding.span.end)};
     result.diagnostics.push_back(make_diagnostic(finding, path, lines));
   }
-  if (deadline != nullptr && deadline->passed) result.problems.push_back({base::ErrorCode::kBudget, "takes too long; the rest was skipped", path, 0});
+  if (deadline != nullptr && deadline->passed)
+    result.problems.push_back(
+        {base::ErrorCode::kBudget, "takes too long; the rest was skipped", path, 0});
   return result;
 }
 
-base::Result<rules::Converged> converge_notebook(const std::string& path, const std::string& source, const CheckOptions& options,
-                                                 edit::Applicability tier, rules::Deadline* deadline) {
+base::Result<rules::Converged> converge_notebook(const std::string& path, const std::string& source,
+                                                 const CheckOptions& options,
+                                                 edit::Applicability tier,
+                                                 rules::Deadline* deadline) {
   auto notebook = syntax::Notebook::parse(source);
   if (!notebook) return at_path(notebook.error(), path);
-  auto fixed = rules::converge_python(path, notebook->program(), options.selection, options.settings, tier, deadline);
+  auto fixed = rules::converge_python(path, notebook->program(), options.selection,
+                                      options.settings, tier, deadline);
   if (!fixed) return at_path(fixed.error(), path);
   fixed->left.reset();  // of the program, not of the file
   if (fixed->text == notebook->program()) {

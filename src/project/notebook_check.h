@@ -10,11 +10,15 @@ namespace torchport::project {
 
 // Findings of the code cells, all taken as one program. Lines and columns are
 // those of the .ipynb file itself.
-[[nodiscard]] FileFindings check_notebook(const std::string& path, const std::string& source, const CheckOptions& options,
+[[nodiscard]] FileFindings check_notebook(const std::string& path, const std::string& source,
+                                          const CheckOptions& options,
                                           rules::Deadline* deadline = nullptr);
 
 // The fixed notebook: the JSON outside of the changed source lines keeps its bytes.
-[[nodiscard]] base::Result<rules::Converged> converge_notebook(const std::string& path, const std::string& source,
-                                                               const CheckOptions& options, edit::Applicability tier, rules::Deadline* deadline = nullptr);
+[[nodiscard]] base::Result<rules::Converged> converge_notebook(const std::string& path,
+                                                               const std::string& source,
+                                                               const CheckOptions& options,
+                                                               edit::Applicability tier,
+                                                               rules::Deadline* deadline = nullptr);
 
 }  // namespace torchport::project

@@ -19,35 +19,46 @@ std::string digest(std::string_view content) {
   return fmt::format("{:016x}{:016x}", key.high, key.low);
 }
 
-std::vector<std::uint8_t> bytes_of(std::string_view text) { return {text.begin(), text.end()}; }
+std::vector<std::uint8_t> bytes_of(std::string_view text) {
+  return {text.begin(), text.end()};
+}
 
 }  // namespace
 
-base::Result<Written> write_changes(base::FileSystem& fs, const std::string& state, const std::vector<Change>& changes) {
+base::Result<Written> write_changes(base::FileSystem& fs, const std::string& state,
+                                    const std::vector<Change>& changes) {
   Written written;
   if (changes.empty()) return written;
   Json journal = Json::array();
   for (const Change& change : changes) {
     // Absolute, so that undo works from any folder.
     const std::string path = fs.canonical(change.path).value_or(change.path);
-    journal.push_back({{"path", bytes_of(path)}, {"before", Json::binary(bytes_of(change.before))}, {"after", digest(change.after)}, {"mode", change.mode}});
+    journal.push_back({{"path", bytes_of(path)},
+                       {"before", Json::binary(bytes_of(change.before))},
+                       {"after", digest(change.after)},
+                       {"mode", change.mode}});
   }
-  if (auto made = fs.make_directories(state); !made) return tl::unexpected<base::Error>(made.error());
+  if (auto made = fs.make_directories(state); !made)
+    return tl::unexpected<base::Error>(made.error());
   // The folder is nobody's source: version control must not see it.
   const std::string ignore = base::join_path(state, ".gitignore");
   if (fs.status(ignore, true).type == base::FileType::kMissing) {
-    if (auto done = fs.write_atomic(ignore, "*\n", 0644); !done) return tl::unexpected<base::Error>(done.error());
+    if (auto done = fs.write_atomic(ignore, "*\n", 0644); !done)
+      return tl::unexpected<base::Error>(done.error());
   }
   const auto packed = Json::to_cbor(journal);
   const std::string_view content(reinterpret_cast<const char*>(packed.data()), packed.size());
-  if (auto done = fs.write_atomic(base::join_path(state, kJournal), content, 0600); !done) return tl::unexpected<base::Error>(done.error());
+  if (auto done = fs.write_atomic(base::join_path(state, kJournal), content, 0600); !done)
+    return tl::unexpected<base::Error>(done.error());
 
   for (const Change& change : changes) {
     const auto now = fs.read(change.path);
     if (!now) {
       written.problems.push_back(now.error());
     } else if (*now != change.before) {
-      written.problems.push_back({ErrorCode::kChanged, "changed while it was being fixed; left alone, run fix again", change.path, 0});
+      written.problems.push_back({ErrorCode::kChanged,
+                                  "changed while it was being fixed; left alone, run fix again",
+                                  change.path, 0});
     } else if (auto done = fs.write_atomic(change.path, change.after, change.mode); !done) {
       written.problems.push_back(done.error());
     } else {
@@ -60,7 +71,10 @@ base::Result<Written> write_changes(base::FileSystem& fs, const std::string& sta
 base::Result<Undone> undo(base::FileSystem& fs, const std::string& state) {
   const std::string path = base::join_path(state, kJournal);
   if (fs.status(path, true).type == base::FileType::kMissing) {
-    return base::fail(ErrorCode::kUsage, "nothing to undo: no `torchport fix` has left a journal here; name the path that was fixed, `torchport fix --undo PATH`", state);
+    return base::fail(ErrorCode::kUsage,
+                      "nothing to undo: no `torchport fix` has left a journal here; name the path "
+                      "that was fixed, `torchport fix --undo PATH`",
+                      state);
   }
   auto content = fs.read(path);
   if (!content) return tl::unexpected<base::Error>(content.error());
@@ -77,8 +91,10 @@ base::Result<Undone> undo(base::FileSystem& fs, const std::string& state) {
       } else if (*now == before) {
         continue;  // the run was stopped before it came to this file
       } else if (digest(*now) != entry.at("after").get<std::string>()) {
-        undone.problems.push_back({ErrorCode::kChanged, "edited since the fix; left as it is", file, 0});
-      } else if (auto done = fs.write_atomic(file, before, entry.at("mode").get<std::uint32_t>()); !done) {
+        undone.problems.push_back(
+            {ErrorCode::kChanged, "edited since the fix; left as it is", file, 0});
+      } else if (auto done = fs.write_atomic(file, before, entry.at("mode").get<std::uint32_t>());
+                 !done) {
         undone.problems.push_back(done.error());
       } else {
         undone.restored.push_back(file);

@@ -27,7 +27,8 @@ struct Written {
 // first file is touched. A file that is no longer what was read (`before`) is
 // left alone and reported, and so is one that cannot be written; the others
 // are written all the same. `state` is the folder of the journal.
-[[nodiscard]] base::Result<Written> write_changes(base::FileSystem& fs, const std::string& state, const std::vector<Change>& changes);
+[[nodiscard]] base::Result<Written> write_changes(base::FileSystem& fs, const std::string& state,
+                                                  const std::vector<Change>& changes);
 
 struct Undone {
   std::vector<std::string> restored;

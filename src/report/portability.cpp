@@ -37,7 +37,8 @@ std::vector<Group> grouped(const project::Report& report, Key key) {
 int portability_score(const project::Report& report) {
   if (report.relevant == 0) return 100;
   std::map<std::string_view, bool> has_error;
-  for (const auto& d : report.diagnostics) has_error[d.path] |= d.severity == rules::Severity::kError;
+  for (const auto& d : report.diagnostics)
+    has_error[d.path] |= d.severity == rules::Severity::kError;
   double lost = 0;
   for (const auto& [path, error] : has_error) lost += error ? 1.0 : 0.5;
   const double share = 1.0 - lost / static_cast<double>(report.relevant);
@@ -62,9 +63,8 @@ std::array<DeviceBlocks, 4> blocked_devices(const project::Report& report) {
 }
 
 std::vector<Group> by_folder(const project::Report& report) {
-  return grouped(report, [](const project::Diagnostic& d) {
-    return std::string(base::parent_path(d.path));
-  });
+  return grouped(
+      report, [](const project::Diagnostic& d) { return std::string(base::parent_path(d.path)); });
 }
 
 std::vector<Group> by_rule(const project::Report& report) {

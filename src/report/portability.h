@@ -17,8 +17,8 @@ namespace torchport::report {
 [[nodiscard]] int portability_score(const project::Report& report);
 
 struct DeviceBlocks {
-  std::string_view device;  // "cpu", "mps", "xpu", "cuda"
-  std::size_t findings = 0; // errors that stop the program there
+  std::string_view device;   // "cpu", "mps", "xpu", "cuda"
+  std::size_t findings = 0;  // errors that stop the program there
   std::size_t files = 0;
 };
 

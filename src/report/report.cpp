@@ -1,8 +1,9 @@
 #include "report/report.h"
 
 #include <algorithm>
-#include <fmt/format.h>
 #include <map>
+
+#include <fmt/format.h>
 
 #include "syntax/encoding.h"
 
@@ -19,16 +20,20 @@ std::vector<Format>& mutable_formats() {
 
 FormatRegistration::FormatRegistration(Format format) {
   auto& formats = mutable_formats();
-  const auto place = std::lower_bound(formats.begin(), formats.end(), format.name,
-                                      [](const Format& other, std::string_view name) { return other.name < name; });
+  const auto place = std::lower_bound(
+      formats.begin(), formats.end(), format.name,
+      [](const Format& other, std::string_view name) { return other.name < name; });
   formats.insert(place, format);
 }
 
-const std::vector<Format>& all_formats() { return mutable_formats(); }
+const std::vector<Format>& all_formats() {
+  return mutable_formats();
+}
 
 const Format* find_format(std::string_view name) {
   const auto& formats = all_formats();
-  const auto found = std::find_if(formats.begin(), formats.end(), [&](const Format& f) { return f.name == name; });
+  const auto found =
+      std::find_if(formats.begin(), formats.end(), [&](const Format& f) { return f.name == name; });
   return found == formats.end() ? nullptr : &*found;
 }
 

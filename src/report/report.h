@@ -12,13 +12,13 @@ namespace torchport::report {
 
 struct Input {
   const project::Report& report;
-  const base::FileSystem& fs;        // for formats that show whole files
+  const base::FileSystem& fs;  // for formats that show whole files
   const project::CheckOptions& options;
   std::string_view version;
   bool colour = false;
-  bool statistics = false;           // text: a table by rule in place of the findings
-  std::size_t known = 0;             // findings that a baseline took out
-  double seconds = 0;                // the check's wall time; only text may show it
+  bool statistics = false;  // text: a table by rule in place of the findings
+  std::size_t known = 0;    // findings that a baseline took out
+  double seconds = 0;       // the check's wall time; only text may show it
 };
 
 // The whole report, ending in a newline. Must not depend on anything but the
@@ -40,10 +40,12 @@ struct FormatRegistration {
 [[nodiscard]] const Format* find_format(std::string_view name);
 
 // Code -> number of findings, by code.
-[[nodiscard]] std::vector<std::pair<std::string_view, std::size_t>> count_by_code(const project::Report& report);
+[[nodiscard]] std::vector<std::pair<std::string_view, std::size_t>> count_by_code(
+    const project::Report& report);
 
 // "1 file", "2 files".
-[[nodiscard]] std::string counted(std::size_t n, std::string_view singular, std::string_view plural = {});
+[[nodiscard]] std::string counted(std::size_t n, std::string_view singular,
+                                  std::string_view plural = {});
 
 // Bytes that are not UTF-8 become U+FFFD.
 [[nodiscard]] std::string printable(std::string_view text);

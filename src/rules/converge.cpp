@@ -17,7 +17,9 @@ Wanted wanted_fixes(const std::vector<Finding>& findings, Applicability tier) {
   Wanted wanted;
   for (const Finding& finding : findings) {
     for (const Fix& fix : finding.fix) {
-      if (fix.applicability > tier || fix.applicability == Applicability::kDisplay || fix.edits.empty()) continue;
+      if (fix.applicability > tier || fix.applicability == Applicability::kDisplay ||
+          fix.edits.empty())
+        continue;
       wanted.fixes.push_back(&fix);
       wanted.codes.push_back(finding.rule->code);
     }
@@ -31,8 +33,9 @@ void count(Converged& result, const Wanted& wanted, const edit::Applied& applied
 
 }  // namespace
 
-base::Result<Converged> converge_python(std::string_view path, const std::string& source, const Selection& selection,
-                                        const edit::Settings& settings, Applicability tier, Deadline* deadline) {
+base::Result<Converged> converge_python(std::string_view path, const std::string& source,
+                                        const Selection& selection, const edit::Settings& settings,
+                                        Applicability tier, Deadline* deadline) {
   Converged result;
   result.text = source;
   auto parsed = syntax::Tree::parse(source, parse_limits(deadline));
@@ -43,9 +46,12 @@ base::Result<Converged> converge_python(std::string_view path, const std::string
     const edit::DeviceSource devices(model, settings);
     const PythonContext context{path, model, devices, settings};
     auto findings = examine_python(context, selection, deadline);
-    if (deadline != nullptr && deadline->passed) return base::fail(base::ErrorCode::kBudget, "takes too long to fix; left as it is");
+    if (deadline != nullptr && deadline->passed)
+      return base::fail(base::ErrorCode::kBudget, "takes too long to fix; left as it is");
     const Wanted wanted = wanted_fixes(findings, tier);
-    const edit::Applied applied = wanted.fixes.empty() ? edit::Applied{} : edit::apply_fixes(result.text, wanted.fixes, devices);
+    const edit::Applied applied = wanted.fixes.empty()
+                                      ? edit::Applied{}
+                                      : edit::apply_fixes(result.text, wanted.fixes, devices);
     if (applied.used.empty() || applied.text == result.text) {
       result.left = std::move(findings);
       break;
@@ -66,8 +72,9 @@ base::Result<Converged> converge_python(std::string_view path, const std::string
   return result;
 }
 
-Converged converge_text(std::string_view path, FileKind kind, const std::string& source, const Selection& selection,
-                        const edit::Settings& settings, Applicability tier) {
+Converged converge_text(std::string_view path, FileKind kind, const std::string& source,
+                        const Selection& selection, const edit::Settings& settings,
+                        Applicability tier) {
   Converged result;
   result.text = source;
   while (result.passes < kMaxPasses) {

@@ -4,10 +4,18 @@
 
 namespace torchport::rules {
 
-Edit replace(Node node, std::string text) { return {node.span(), std::move(text)}; }
-Edit insert_before(Node node, std::string text) { return {{node.start(), node.start()}, std::move(text)}; }
-Edit insert_after(Node node, std::string text) { return {{node.end(), node.end()}, std::move(text)}; }
-Edit erase(base::Span span) { return {span, {}}; }
+Edit replace(Node node, std::string text) {
+  return {node.span(), std::move(text)};
+}
+Edit insert_before(Node node, std::string text) {
+  return {{node.start(), node.start()}, std::move(text)};
+}
+Edit insert_after(Node node, std::string text) {
+  return {{node.end(), node.end()}, std::move(text)};
+}
+Edit erase(base::Span span) {
+  return {span, {}};
+}
 
 Edit add_argument(Node call, std::string_view argument) {
   const Node list = call.child(Field::kArguments);
@@ -15,13 +23,16 @@ Edit add_argument(Node call, std::string_view argument) {
   if (args.empty()) return {{list.end() - 1, list.end() - 1}, std::string(argument)};
   const Node last = args.back().whole;
   // A trailing comma stays the trailing comma.
-  const std::string_view rest = std::string_view(call.tree()->source()).substr(last.end(), list.end() - 1 - last.end());
+  const std::string_view rest =
+      std::string_view(call.tree()->source()).substr(last.end(), list.end() - 1 - last.end());
   std::string separator = ", ";
-  if (const auto newline = rest.find('\n'); newline != std::string_view::npos && rest.find(',') < newline) {
+  if (const auto newline = rest.find('\n');
+      newline != std::string_view::npos && rest.find(',') < newline) {
     // One argument a line: the new one gets its own.
     const std::string_view indent = indentation_of(last);
     const auto line = call.tree()->lines().at(last.start()).line;
-    if (base::trim(call.tree()->lines().line(line)).starts_with(last.text().substr(0, last.text().find('\n')))) {
+    if (base::trim(call.tree()->lines().line(line))
+            .starts_with(last.text().substr(0, last.text().find('\n')))) {
       separator = ",\n" + std::string(indent);
     }
   }
@@ -66,7 +77,8 @@ base::Span whole_lines(Node statement) {
 
 std::string_view method_name(Node call) {
   const Node function = syntax::callee(call);
-  return function.is(Kind::kAttribute) ? function.child(Field::kAttributeName).text() : function.text();
+  return function.is(Kind::kAttribute) ? function.child(Field::kAttributeName).text()
+                                       : function.text();
 }
 
 Node object_of(Node call) {
@@ -74,6 +86,8 @@ Node object_of(Node call) {
   return function.is(Kind::kAttribute) ? function.child(Field::kObject) : Node{};
 }
 
-base::Span method_span(Node call) { return {object_of(call).end(), call.end()}; }
+base::Span method_span(Node call) {
+  return {object_of(call).end(), call.end()};
+}
 
 }  // namespace torchport::rules

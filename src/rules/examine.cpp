@@ -21,7 +21,8 @@ std::vector<std::string_view> silenced_codes(std::string_view comment) {
   rest = base::trim(rest.substr(6));
   if (!rest.starts_with('[')) return {"*"};
   std::vector<std::string_view> codes;
-  for (const std::string_view code : base::split(rest.substr(1, rest.find(']') - 1), ',')) codes.push_back(base::trim(code));
+  for (const std::string_view code : base::split(rest.substr(1, rest.find(']') - 1), ','))
+    codes.push_back(base::trim(code));
   return codes;
 }
 
@@ -39,7 +40,8 @@ void finish(std::vector<Finding>& findings, const Silence& silence, const base::
   std::erase_if(findings, [&](const Finding& finding) {
     const std::uint32_t first = lines.at(finding.span.start).line;
     const std::uint32_t last = lines.at(finding.span.end).line;
-    return !silence.empty() && (is_silenced(silence, first, *finding.rule) || is_silenced(silence, last, *finding.rule));
+    return !silence.empty() && (is_silenced(silence, first, *finding.rule) ||
+                                is_silenced(silence, last, *finding.rule));
   });
   std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) {
     if (a.span.start != b.span.start) return a.span.start < b.span.start;
@@ -52,12 +54,16 @@ void finish(std::vector<Finding>& findings, const Silence& silence, const base::
 syntax::ParseLimits parse_limits(const Deadline* deadline) {
   syntax::ParseLimits limits;
   if (deadline == nullptr) return limits;
-  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline->at - std::chrono::steady_clock::now()).count();
-  limits.max_milliseconds = static_cast<std::uint32_t>(std::clamp<std::int64_t>(left, 1, limits.max_milliseconds));
+  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+                        deadline->at - std::chrono::steady_clock::now())
+                        .count();
+  limits.max_milliseconds =
+      static_cast<std::uint32_t>(std::clamp<std::int64_t>(left, 1, limits.max_milliseconds));
   return limits;
 }
 
-std::vector<Finding> examine_python(const PythonContext& context, const Selection& selection, Deadline* deadline) {
+std::vector<Finding> examine_python(const PythonContext& context, const Selection& selection,
+                                    Deadline* deadline) {
   std::array<std::vector<const Rule*>, static_cast<std::size_t>(Kind::kCount)> by_kind;
   const auto enrol = [&](const Rule& rule) {
     for (const Kind kind : rule.kinds) by_kind[static_cast<std::size_t>(kind)].push_back(&rule);
@@ -71,7 +77,8 @@ std::vector<Finding> examine_python(const PythonContext& context, const Selectio
   const syntax::Tree& tree = context.model.tree();
   for (std::uint32_t i = 0; i < tree.size(); ++i) {
     const Node node = tree.at(i);
-    if (deadline != nullptr && (i & 0x0FU) == 0 && std::chrono::steady_clock::now() > deadline->at) {
+    if (deadline != nullptr && (i & 0x0FU) == 0 &&
+        std::chrono::steady_clock::now() > deadline->at) {
       deadline->passed = true;
       break;
     }
@@ -93,7 +100,9 @@ std::vector<Finding> examine_text(const TextContext& context, const Selection& s
   std::vector<Finding> findings;
   const auto run = [&](const Rule& rule) {
     if (rule.text == nullptr) return;
-    if (std::find(rule.file_kinds.begin(), rule.file_kinds.end(), context.kind) == rule.file_kinds.end()) return;
+    if (std::find(rule.file_kinds.begin(), rule.file_kinds.end(), context.kind) ==
+        rule.file_kinds.end())
+      return;
     Reporter reporter(rule.info, findings);
     rule.text(context, reporter);
   };
@@ -116,18 +125,23 @@ std::vector<Finding> examine_text(const TextContext& context, const Selection& s
 
 FileKind kind_of_path(std::string_view path) {
   const std::string name = base::lower(base::file_name(path));
-  if (name.ends_with(".py") || name.ends_with(".pyi") || name.ends_with(".pyw")) return FileKind::kPython;
+  if (name.ends_with(".py") || name.ends_with(".pyi") || name.ends_with(".pyw"))
+    return FileKind::kPython;
   if (name.ends_with(".ipynb")) return FileKind::kNotebook;
   const std::string folder = base::lower(base::file_name(base::parent_path(path)));
   const bool list = name.ends_with(".txt") || name.ends_with(".in");
   const bool yaml = name.ends_with(".yml") || name.ends_with(".yaml");
-  if (name == "dockerfile" || name.starts_with("dockerfile.") || name.ends_with(".dockerfile") || name == "containerfile") return FileKind::kDockerfile;
+  if (name == "dockerfile" || name.starts_with("dockerfile.") || name.ends_with(".dockerfile") ||
+      name == "containerfile")
+    return FileKind::kDockerfile;
   if (name == "cmakelists.txt" || name.ends_with(".cmake")) return FileKind::kCMake;
-  if (list && (name.find("requirements") != std::string::npos || name == "constraints.txt" || folder == "requirements")) {
+  if (list && (name.find("requirements") != std::string::npos || name == "constraints.txt" ||
+               folder == "requirements")) {
     return FileKind::kRequirements;
   }
-  if (yaml && (name.starts_with("environment") || name.starts_with("conda_env") || name.starts_with("conda-env") ||
-               name.find("_environment.") != std::string::npos || name.find("-environment.") != std::string::npos)) {
+  if (yaml && (name.starts_with("environment") || name.starts_with("conda_env") ||
+               name.starts_with("conda-env") || name.find("_environment.") != std::string::npos ||
+               name.find("-environment.") != std::string::npos)) {
     return FileKind::kRequirements;
   }
   if (name == "pyproject.toml") return FileKind::kPyproject;
@@ -138,9 +152,13 @@ bool may_matter(std::string_view path, std::string_view source) {
   const FileKind kind = kind_of_path(path);
   if (kind != FileKind::kPython && kind != FileKind::kNotebook) return true;
   // UTF-16 hides every word; it is reported, not passed over.
-  if (source.starts_with("\xFF\xFE") || source.starts_with("\xFE\xFF") || source.substr(0, 64).find('\0') != std::string_view::npos) return true;
+  if (source.starts_with("\xFF\xFE") || source.starts_with("\xFE\xFF") ||
+      source.substr(0, 64).find('\0') != std::string_view::npos)
+    return true;
   // Every rule needs one of these words in the file. memmem is the fastest search there is here.
-  for (const std::string_view word : {std::string_view("torch"), std::string_view("cuda"), std::string_view("CUDA"), std::string_view("nccl"), std::string_view("pin_memory")}) {
+  for (const std::string_view word :
+       {std::string_view("torch"), std::string_view("cuda"), std::string_view("CUDA"),
+        std::string_view("nccl"), std::string_view("pin_memory")}) {
     if (memmem(source.data(), source.size(), word.data(), word.size()) != nullptr) return true;
   }
   return false;

@@ -22,10 +22,13 @@ struct Deadline {
 };
 // The parser's own limits, or less where less time is left.
 [[nodiscard]] syntax::ParseLimits parse_limits(const Deadline* deadline);
-[[nodiscard]] std::vector<Finding> examine_python(const PythonContext& context, const Selection& selection, Deadline* deadline = nullptr);
+[[nodiscard]] std::vector<Finding> examine_python(const PythonContext& context,
+                                                  const Selection& selection,
+                                                  Deadline* deadline = nullptr);
 
 // Findings of any other file.
-[[nodiscard]] std::vector<Finding> examine_text(const TextContext& context, const Selection& selection);
+[[nodiscard]] std::vector<Finding> examine_text(const TextContext& context,
+                                                const Selection& selection);
 
 // What a path is to us, by its name.
 [[nodiscard]] FileKind kind_of_path(std::string_view path);

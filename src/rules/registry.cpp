@@ -16,12 +16,15 @@ std::vector<Rule>& mutable_rules() {
 
 Registration::Registration(Rule rule) {
   auto& rules = mutable_rules();
-  const auto place = std::lower_bound(rules.begin(), rules.end(), rule.info.code,
-                                      [](const Rule& other, std::string_view code) { return other.info.code < code; });
+  const auto place = std::lower_bound(
+      rules.begin(), rules.end(), rule.info.code,
+      [](const Rule& other, std::string_view code) { return other.info.code < code; });
   rules.insert(place, std::move(rule));
 }
 
-const std::vector<Rule>& all_rules() { return mutable_rules(); }
+const std::vector<Rule>& all_rules() {
+  return mutable_rules();
+}
 
 const Rule* find_rule(std::string_view code_or_name) {
   const auto& rules = all_rules();
@@ -59,14 +62,16 @@ std::string_view nearest_rule(std::string_view written) {
 bool PythonContext::is_build_script() const {
   const auto slash = path.rfind('/');
   const std::string_view name = slash == std::string_view::npos ? path : path.substr(slash + 1);
-  return name == "setup.py" || name == "build.py" || name == "setup_ext.py" || (name.starts_with("setup") && name.ends_with(".py"));
+  return name == "setup.py" || name == "build.py" || name == "setup_ext.py" ||
+         (name.starts_with("setup") && name.ends_with(".py"));
 }
 
 bool PythonContext::is_test() const {
   const auto slash = path.rfind('/');
   const std::string_view name = slash == std::string_view::npos ? path : path.substr(slash + 1);
   return name.starts_with("test_") || name.ends_with("_test.py") || name == "conftest.py" ||
-         path.find("tests/") != std::string_view::npos || path.find("/test/") != std::string_view::npos;
+         path.find("tests/") != std::string_view::npos ||
+         path.find("/test/") != std::string_view::npos;
 }
 
 }  // namespace torchport::rules

@@ -32,9 +32,9 @@ enum class Severity : std::uint8_t {
 };
 
 struct RuleInfo {
-  std::string_view code;     // "TP101"
-  std::string_view name;     // "cuda-call"; reads well after "allow"
-  std::string_view family;   // placement, mismatch, load, parallel, mode, export, build, kernels
+  std::string_view code;    // "TP101"
+  std::string_view name;    // "cuda-call"; reads well after "allow"
+  std::string_view family;  // placement, mismatch, load, parallel, mode, export, build, kernels
   Severity severity = Severity::kError;
   std::string_view summary;  // one line, no full stop
 };
@@ -42,8 +42,8 @@ struct RuleInfo {
 struct Finding {
   const RuleInfo* rule = nullptr;
   base::Span span;
-  std::string message;  // what breaks and where, one or two sentences
-  std::vector<Fix> fix; // none or one
+  std::string message;   // what breaks and where, one or two sentences
+  std::vector<Fix> fix;  // none or one
 };
 
 // Collects the findings of one matcher.
@@ -54,7 +54,9 @@ class Reporter {
   Finding& report(base::Span span, std::string message) {
     return sink_.emplace_back(Finding{&rule_, span, std::move(message), {}});
   }
-  Finding& report(Node node, std::string message) { return report(node.span(), std::move(message)); }
+  Finding& report(Node node, std::string message) {
+    return report(node.span(), std::move(message));
+  }
 
  private:
   const RuleInfo& rule_;
@@ -63,7 +65,15 @@ class Reporter {
 
 // What kind of file a matcher gets. Python files are parsed; the others come
 // as text.
-enum class FileKind : std::uint8_t { kPython, kNotebook, kDockerfile, kRequirements, kCMake, kPyproject, kOther };
+enum class FileKind : std::uint8_t {
+  kPython,
+  kNotebook,
+  kDockerfile,
+  kRequirements,
+  kCMake,
+  kPyproject,
+  kOther
+};
 
 // A Python file under examination.
 struct PythonContext {
@@ -90,7 +100,7 @@ using TextMatcher = void (*)(const TextContext& context, Reporter& reporter);
 
 struct Rule {
   RuleInfo info;
-  std::vector<Kind> kinds;           // the node kinds that `python` wants to see; kModule: once a file
+  std::vector<Kind> kinds;  // the node kinds that `python` wants to see; kModule: once a file
   PythonMatcher python = nullptr;
   std::vector<FileKind> file_kinds;  // the files that `text` wants to see
   TextMatcher text = nullptr;

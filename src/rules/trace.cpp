@@ -192,8 +192,7 @@ std::vector<Node> callers_of(const Model& model, Node function) {
     if (function.holds(call)) continue;
     const Node callee = syntax::callee(call);
     if (method && callee.is(Kind::kAttribute)) callers.push_back(call);
-    if (!method && callee.is(Kind::kIdentifier) &&
-        model.function_named(name, callee) == function) {
+    if (!method && callee.is(Kind::kIdentifier) && model.function_named(name, callee) == function) {
       callers.push_back(call);
     }
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+
 #include <fmt/format.h>
 
 #include "base/text.h"
@@ -13,7 +14,9 @@ namespace {
 
 using base::ErrorCode;
 
-std::uint8_t byte_at(std::string_view bytes, std::size_t i) { return static_cast<std::uint8_t>(bytes[i]); }
+std::uint8_t byte_at(std::string_view bytes, std::size_t i) {
+  return static_cast<std::uint8_t>(bytes[i]);
+}
 
 // Length of the well-formed UTF-8 sequence at i (RFC 3629, table 3-7 of the
 // Unicode standard), 0 when there is none.
@@ -32,18 +35,28 @@ std::size_t sequence_length(std::string_view bytes, std::size_t i) {
   return length;
 }
 
-enum class Width : std::uint8_t { kSingleByte, kDoubleByteHighTrail, kDoubleByteAnyTrail, kUtf8, kUnknown };
+enum class Width : std::uint8_t {
+  kSingleByte,
+  kDoubleByteHighTrail,
+  kDoubleByteAnyTrail,
+  kUtf8,
+  kUnknown
+};
 
 // How the encodings of Python's standard codecs spell characters above ASCII.
 Width width_of(std::string name) {
   std::replace(name.begin(), name.end(), '_', '-');
-  static constexpr std::array kUtf8{"utf-8", "utf8", "utf-8-sig", "u8", "cp65001", "utf", "ascii", "us-ascii"};
-  static constexpr std::array kSingle{"latin", "iso-8859", "iso8859", "l1", "cp125", "cp437", "cp850", "cp866",
-                                      "windows-125", "koi8", "mac-", "kz1048", "tis-620"};
+  static constexpr std::array kUtf8{"utf-8",   "utf8", "utf-8-sig", "u8",
+                                    "cp65001", "utf",  "ascii",     "us-ascii"};
+  static constexpr std::array kSingle{"latin", "iso-8859", "iso8859", "l1",          "cp125",
+                                      "cp437", "cp850",    "cp866",   "windows-125", "koi8",
+                                      "mac-",  "kz1048",   "tis-620"};
   static constexpr std::array kHighTrail{"euc", "gb2312", "ujis", "ks-c"};
-  static constexpr std::array kAnyTrail{"gbk", "gb18030", "cp936", "big5", "shift", "sjis", "cp932", "cp949", "uhc", "johab"};
+  static constexpr std::array kAnyTrail{"gbk",  "gb18030", "cp936", "big5", "shift",
+                                        "sjis", "cp932",   "cp949", "uhc",  "johab"};
   const auto starts = [&](const char* prefix) { return name.starts_with(prefix); };
-  if (std::any_of(kUtf8.begin(), kUtf8.end(), [&](const char* n) { return name == n; })) return Width::kUtf8;
+  if (std::any_of(kUtf8.begin(), kUtf8.end(), [&](const char* n) { return name == n; }))
+    return Width::kUtf8;
   if (std::any_of(kSingle.begin(), kSingle.end(), starts)) return Width::kSingleByte;
   if (std::any_of(kHighTrail.begin(), kHighTrail.end(), starts)) return Width::kDoubleByteHighTrail;
   if (std::any_of(kAnyTrail.begin(), kAnyTrail.end(), starts)) return Width::kDoubleByteAnyTrail;
@@ -85,7 +98,9 @@ std::string encoding_cookie(std::string_view source) {
         ++i;
         while (i < text.size() && (text[i] == ' ' || text[i] == '\t')) ++i;
         std::size_t stop = i;
-        while (stop < text.size() && (base::is_identifier_char(text[stop]) || text[stop] == '-' || text[stop] == '.')) ++stop;
+        while (stop < text.size() &&
+               (base::is_identifier_char(text[stop]) || text[stop] == '-' || text[stop] == '.'))
+          ++stop;
         if (stop > i) return base::lower(text.substr(i, stop - i));
       }
     }
@@ -98,25 +113,36 @@ std::string encoding_cookie(std::string_view source) {
 
 base::Result<std::string> parser_view(std::string_view source) {
   if (source.starts_with("\xFF\xFE") || source.starts_with("\xFE\xFF")) {
-    return base::fail(ErrorCode::kEncoding, "UTF-16 text; Python reads UTF-8 only: save it as UTF-8");
+    return base::fail(ErrorCode::kEncoding,
+                      "UTF-16 text; Python reads UTF-8 only: save it as UTF-8");
   }
   if (const auto nul = source.find('\0'); nul != std::string_view::npos) {
-    const auto line = static_cast<std::uint32_t>(std::count(source.begin(), source.begin() + static_cast<std::ptrdiff_t>(nul), '\n')) + 1;
-    return base::fail(ErrorCode::kEncoding, "contains a NUL byte; Python refuses such a file", {}, line);
+    const auto line =
+        static_cast<std::uint32_t>(
+            std::count(source.begin(), source.begin() + static_cast<std::ptrdiff_t>(nul), '\n')) +
+        1;
+    return base::fail(ErrorCode::kEncoding, "contains a NUL byte; Python refuses such a file", {},
+                      line);
   }
   std::string view(source);
   const std::string cookie = encoding_cookie(source);
   const Width width = cookie.empty() ? Width::kUtf8 : width_of(cookie);
   if (width == Width::kUnknown) {
-    return base::fail(ErrorCode::kEncoding, fmt::format("unknown encoding \"{}\" in the coding comment", cookie));
+    return base::fail(ErrorCode::kEncoding,
+                      fmt::format("unknown encoding \"{}\" in the coding comment", cookie));
   }
   if (width == Width::kUtf8) {
     std::size_t bad = 0;
     if (!is_valid_utf8(source, bad)) {
-      const auto line = static_cast<std::uint32_t>(std::count(source.begin(), source.begin() + static_cast<std::ptrdiff_t>(bad), '\n')) + 1;
-      return base::fail(ErrorCode::kEncoding,
-                        fmt::format("byte 0x{:02x} is not UTF-8, and no coding comment names another encoding",
-                                    byte_at(source, bad)), {}, line);
+      const auto line =
+          static_cast<std::uint32_t>(
+              std::count(source.begin(), source.begin() + static_cast<std::ptrdiff_t>(bad), '\n')) +
+          1;
+      return base::fail(
+          ErrorCode::kEncoding,
+          fmt::format("byte 0x{:02x} is not UTF-8, and no coding comment names another encoding",
+                      byte_at(source, bad)),
+          {}, line);
     }
   } else {
     mask_high_bytes(view, width == Width::kDoubleByteAnyTrail);

@@ -1,8 +1,9 @@
 #include "syntax/notebook.h"
 
 #include <algorithm>
-#include <fmt/format.h>
 #include <map>
+
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "syntax/notebook_scan.h"
@@ -14,18 +15,23 @@ namespace {
 constexpr std::string_view kMarker = "# torchport:cell ";
 constexpr std::string_view kMagic = "# torchport:ipython ";
 
-std::string marker(std::size_t cell) { return fmt::format("{}{}\n", kMarker, cell); }
+std::string marker(std::size_t cell) {
+  return fmt::format("{}{}\n", kMarker, cell);
+}
 
 // Lines that IPython takes before Python sees them.
 bool is_ipython(std::string_view line) {
   const std::string_view text = base::trim(line);
   if (text.empty()) return false;
   if (text.front() == '%' || text.front() == '!' || text.front() == '?') return true;
-  if (text.back() == '?' && text.find('#') == std::string_view::npos && text.find('"') == std::string_view::npos) return true;
+  if (text.back() == '?' && text.find('#') == std::string_view::npos &&
+      text.find('"') == std::string_view::npos)
+    return true;
   const auto equals = text.find('=');
   if (equals == std::string_view::npos || equals + 1 >= text.size()) return false;
   const std::string_view right = base::trim(text.substr(equals + 1));
-  return !right.empty() && (right.front() == '!' || (right.front() == '%' && right.size() > 1 && base::is_identifier_char(right[1])));
+  return !right.empty() && (right.front() == '!' || (right.front() == '%' && right.size() > 1 &&
+                                                     base::is_identifier_char(right[1])));
 }
 
 // Lines that look like ours, and must come back as they are.
@@ -36,7 +42,8 @@ bool is_like_ours(std::string_view line) {
 
 // Where `marker` stands at the start of a line, from `at` on.
 std::size_t find_marker(std::string_view program, std::string_view marker, std::size_t at) {
-  for (auto found = program.find(marker, at); found != std::string_view::npos; found = program.find(marker, found + 1)) {
+  for (auto found = program.find(marker, at); found != std::string_view::npos;
+       found = program.find(marker, found + 1)) {
     if (found == 0 || program[found - 1] == '\n') return found;
   }
   return std::string_view::npos;
@@ -46,14 +53,16 @@ std::size_t find_marker(std::string_view program, std::string_view marker, std::
 bool is_other_language(std::string_view first_line) {
   const std::string_view text = base::trim(first_line);
   if (!text.starts_with("%%")) return false;
-  for (const std::string_view python : {"%%time", "%%timeit", "%%capture", "%%prun", "%%python", "%%memit", "%%wandb"}) {
+  for (const std::string_view python :
+       {"%%time", "%%timeit", "%%capture", "%%prun", "%%python", "%%memit", "%%wandb"}) {
     if (text.starts_with(python)) return false;
   }
   return true;
 }
 
 std::string encode_line(std::string_view text, bool ascii) {
-  const std::string quoted = nlohmann::json(std::string(text)).dump(-1, ' ', ascii, nlohmann::json::error_handler_t::replace);
+  const std::string quoted = nlohmann::json(std::string(text))
+                                 .dump(-1, ' ', ascii, nlohmann::json::error_handler_t::replace);
   return quoted.substr(1, quoted.size() - 2);
 }
 
@@ -71,7 +80,8 @@ std::vector<std::string> lines_of(std::string_view text) {
 // The text without the "# torchport:ipython " that build_program put in.
 std::string without_magic(std::string line) {
   const auto first = line.find_first_not_of(" \t");
-  if (first != std::string::npos && std::string_view(line).substr(first).starts_with(kMagic)) line.erase(first, kMagic.size());
+  if (first != std::string::npos && std::string_view(line).substr(first).starts_with(kMagic))
+    line.erase(first, kMagic.size());
   return line;
 }
 
@@ -81,10 +91,14 @@ base::Result<Notebook> Notebook::parse(std::string json) {
   Notebook notebook;
   if (!nlohmann::json::accept(json)) return base::fail(base::ErrorCode::kSyntax, "not valid JSON");
   notebook.json_ = std::move(json);
-  notebook.ascii_ = std::all_of(notebook.json_.begin(), notebook.json_.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80U; });
-  for (const std::string_view language : {"\"R\"", "\"julia\"", "\"scala\"", "\"javascript\"", "\"rust\"", "\"cpp\""}) {
+  notebook.ascii_ = std::all_of(notebook.json_.begin(), notebook.json_.end(),
+                                [](char c) { return static_cast<unsigned char>(c) < 0x80U; });
+  for (const std::string_view language :
+       {"\"R\"", "\"julia\"", "\"scala\"", "\"javascript\"", "\"rust\"", "\"cpp\""}) {
     const auto at = notebook.json_.find("\"language\"");
-    if (at != std::string::npos && std::string_view(notebook.json_).substr(at, 40).find(language) != std::string_view::npos) notebook.is_python_ = false;
+    if (at != std::string::npos &&
+        std::string_view(notebook.json_).substr(at, 40).find(language) != std::string_view::npos)
+      notebook.is_python_ = false;
   }
   const std::string_view text = notebook.json_;
   for (const SourceValue& source : scan_code_cells(text)) {
@@ -102,15 +116,19 @@ base::Result<Notebook> Notebook::parse(std::string json) {
         if (line.text.ends_with('\n')) {
           cell.lines.push_back(line);
           line = Line{};
-          line.raw = {item.start + static_cast<std::uint32_t>(at), item.start + static_cast<std::uint32_t>(at)};
+          line.raw = {item.start + static_cast<std::uint32_t>(at),
+                      item.start + static_cast<std::uint32_t>(at)};
         }
       }
       if (!line.text.empty()) cell.lines.push_back(std::move(line));
     }
     if (source.items.size() > 1) {
-      cell.separator = text.substr(source.items[0].end + 1, source.items[1].start - source.items[0].end - 2);
+      cell.separator =
+          text.substr(source.items[0].end + 1, source.items[1].start - source.items[0].end - 2);
     } else if (source.is_list && !source.items.empty()) {
-      cell.separator = "," + std::string(text.substr(source.value.start + 1, source.items[0].start - source.value.start - 2));
+      cell.separator =
+          "," + std::string(text.substr(source.value.start + 1,
+                                        source.items[0].start - source.value.start - 2));
     }
     cell.skipped = cell.lines.empty() || is_other_language(cell.lines.front().text);
     notebook.cells_.push_back(std::move(cell));
@@ -141,12 +159,13 @@ void Notebook::build_program() {
 
 std::uint32_t Notebook::json_offset(std::uint32_t program_offset) const {
   // Cells that are in the program, and the lines of each, are in its order.
-  const auto cell = std::partition_point(in_program_.begin(), in_program_.end(), [&](std::size_t i) {
-    return cells_[i].lines.front().program_start <= program_offset;
-  });
+  const auto cell = std::partition_point(
+      in_program_.begin(), in_program_.end(),
+      [&](std::size_t i) { return cells_[i].lines.front().program_start <= program_offset; });
   if (cell == in_program_.begin()) return 0;
   const auto& lines = cells_[*(cell - 1)].lines;
-  const auto line = std::partition_point(lines.begin(), lines.end(), [&](const Line& l) { return l.program_start <= program_offset; });
+  const auto line = std::partition_point(
+      lines.begin(), lines.end(), [&](const Line& l) { return l.program_start <= program_offset; });
   const Line* last = &*(line - 1);
   std::uint32_t inside = program_offset - last->program_start;
   inside = inside > last->prefix ? inside - last->prefix : 0;
@@ -164,7 +183,9 @@ std::string Notebook::encode(const Cell& cell, std::string_view text) const {
   const auto lines = lines_of(text);
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const auto old = known.find(lines[i]);
-    const std::string raw = old == known.end() ? encode_line(lines[i], ascii_) : json_.substr(old->second.start, old->second.size());
+    const std::string raw = old == known.end()
+                                ? encode_line(lines[i], ascii_)
+                                : json_.substr(old->second.start, old->second.size());
     if (cell.is_list && i > 0) result += cell.separator;
     result += cell.is_list ? "\"" + raw + "\"" : raw;
   }
@@ -172,7 +193,8 @@ std::string Notebook::encode(const Cell& cell, std::string_view text) const {
   // The list's own brackets with the space inside them stay.
   const base::Span first = cell.lines.front().raw;
   const base::Span last = cell.lines.back().raw;
-  return json_.substr(cell.value.start, first.start - 1 - cell.value.start) + result + json_.substr(last.end + 1, cell.value.end - last.end - 1);
+  return json_.substr(cell.value.start, first.start - 1 - cell.value.start) + result +
+         json_.substr(last.end + 1, cell.value.end - last.end - 1);
 }
 
 base::Result<std::string> Notebook::with_program(std::string_view program) const {
@@ -185,15 +207,21 @@ base::Result<std::string> Notebook::with_program(std::string_view program) const
     const std::string head = marker(used[k]);
     const auto found = find_marker(program, head, at);
     // Text before the first marker belongs to the first cell.
-    std::string fresh(k == 0 && found != std::string_view::npos ? program.substr(0, found) : std::string_view());
+    std::string fresh(k == 0 && found != std::string_view::npos ? program.substr(0, found)
+                                                                : std::string_view());
     if (found == std::string_view::npos || (k > 0 && found != at)) {
-      return base::fail(base::ErrorCode::kInternal, "the fixed notebook does not fall into its cells; nothing was changed");
+      return base::fail(base::ErrorCode::kInternal,
+                        "the fixed notebook does not fall into its cells; nothing was changed");
     }
     const std::size_t start = found + head.size();
-    const std::size_t end = k + 1 < used.size() ? find_marker(program, marker(used[k + 1]), start) : program.size();
-    if (end == std::string_view::npos) return base::fail(base::ErrorCode::kInternal, "the fixed notebook does not fall into its cells; nothing was changed");
+    const std::size_t end =
+        k + 1 < used.size() ? find_marker(program, marker(used[k + 1]), start) : program.size();
+    if (end == std::string_view::npos)
+      return base::fail(base::ErrorCode::kInternal,
+                        "the fixed notebook does not fall into its cells; nothing was changed");
     at = end;
-    for (std::string& line : lines_of(program.substr(start, end - start))) fresh += without_magic(std::move(line));
+    for (std::string& line : lines_of(program.substr(start, end - start)))
+      fresh += without_magic(std::move(line));
     std::string before;
     for (const Line& line : cell.lines) before += line.text;
     if (!before.ends_with('\n') && fresh.ends_with('\n')) fresh.pop_back();

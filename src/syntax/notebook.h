@@ -33,17 +33,17 @@ class Notebook {
 
  private:
   struct Line {
-    std::string text;         // decoded, with its "\n" when it has one
-    base::Span raw;           // between the quotes
+    std::string text;  // decoded, with its "\n" when it has one
+    base::Span raw;    // between the quotes
     std::uint32_t program_start = 0;
-    std::uint32_t prefix = 0; // bytes of the program's line that are ours (IPython lines)
+    std::uint32_t prefix = 0;  // bytes of the program's line that are ours (IPython lines)
   };
   struct Cell {
-    base::Span value;         // the JSON value of "source"
+    base::Span value;  // the JSON value of "source"
     bool is_list = false;
     std::vector<Line> lines;
-    std::string separator;    // between the items of a list
-    bool skipped = false;     // %%bash and the like
+    std::string separator;  // between the items of a list
+    bool skipped = false;   // %%bash and the like
   };
 
   void build_program();
@@ -53,7 +53,7 @@ class Notebook {
   std::string program_;
   std::vector<Cell> cells_;
   std::vector<std::size_t> in_program_;  // the cells of which the program is made
-  bool ascii_ = true;         // the JSON escapes everything above ASCII
+  bool ascii_ = true;                    // the JSON escapes everything above ASCII
   bool is_python_ = true;
 };
 

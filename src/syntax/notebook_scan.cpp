@@ -34,7 +34,8 @@ void append_utf8(std::string& out, std::uint32_t code) {
 
 std::uint32_t four_hex(std::string_view text, std::size_t at) {
   std::uint32_t code = 0;
-  for (std::size_t i = at; i < at + 4 && i < text.size(); ++i) code = code * 16 + static_cast<std::uint32_t>(hex_digit(text[i]) & 0xF);
+  for (std::size_t i = at; i < at + 4 && i < text.size(); ++i)
+    code = code * 16 + static_cast<std::uint32_t>(hex_digit(text[i]) & 0xF);
   return code;
 }
 
@@ -46,22 +47,35 @@ std::size_t decode_one(std::string_view raw, std::size_t at, std::string& out) {
     return at + 1;
   }
   switch (raw[at + 1]) {
-    case 'n': out += '\n'; return at + 2;
-    case 't': out += '\t'; return at + 2;
-    case 'r': out += '\r'; return at + 2;
-    case 'b': out += '\b'; return at + 2;
-    case 'f': out += '\f'; return at + 2;
+    case 'n':
+      out += '\n';
+      return at + 2;
+    case 't':
+      out += '\t';
+      return at + 2;
+    case 'r':
+      out += '\r';
+      return at + 2;
+    case 'b':
+      out += '\b';
+      return at + 2;
+    case 'f':
+      out += '\f';
+      return at + 2;
     case 'u': {
       std::uint32_t code = four_hex(raw, at + 2);
       std::size_t next = at + 6;
-      if (code >= 0xD800U && code < 0xDC00U && next + 6 <= raw.size() && raw[next] == '\\' && raw[next + 1] == 'u') {
+      if (code >= 0xD800U && code < 0xDC00U && next + 6 <= raw.size() && raw[next] == '\\' &&
+          raw[next + 1] == 'u') {
         code = 0x10000U + ((code - 0xD800U) << 10U) + (four_hex(raw, next + 2) - 0xDC00U);
         next += 6;
       }
       append_utf8(out, code);
       return next;
     }
-    default: out += raw[at + 1]; return at + 2;
+    default:
+      out += raw[at + 1];
+      return at + 2;
   }
 }
 
@@ -90,22 +104,32 @@ std::vector<SourceValue> scan_code_cells(std::string_view json) {
   bool expect_key = false;
   for (std::size_t i = 0; i < json.size(); ++i) {
     switch (json[i]) {
-      case '{': stack.push_back({}); stack.back().object = true; expect_key = true; break;
-      case '[': stack.push_back({}); expect_key = false; break;
+      case '{':
+        stack.push_back({});
+        stack.back().object = true;
+        expect_key = true;
+        break;
+      case '[':
+        stack.push_back({});
+        expect_key = false;
+        break;
       case '}':
         if (!stack.empty()) {
-          if (stack.back().is_code && stack.back().has_source) found.push_back(std::move(stack.back().source));
+          if (stack.back().is_code && stack.back().has_source)
+            found.push_back(std::move(stack.back().source));
           stack.pop_back();
         }
         break;
       case ']':
         if (!stack.empty()) stack.pop_back();
-        if (!stack.empty() && stack.back().object && stack.back().has_source && stack.back().source.is_list &&
-            stack.back().source.value.end == 0) {
+        if (!stack.empty() && stack.back().object && stack.back().has_source &&
+            stack.back().source.is_list && stack.back().source.value.end == 0) {
           stack.back().source.value.end = static_cast<std::uint32_t>(i + 1);
         }
         break;
-      case ',': expect_key = !stack.empty() && stack.back().object; break;
+      case ',':
+        expect_key = !stack.empty() && stack.back().object;
+        break;
       case '"': {
         const base::Span text = string_at(i);
         if (!stack.empty() && stack.back().object && expect_key) {
@@ -122,21 +146,24 @@ std::vector<SourceValue> scan_code_cells(std::string_view json) {
           }
         } else if (!stack.empty() && stack.back().object) {
           Frame& frame = stack.back();
-          if (frame.key == "cell_type") frame.is_code = json.substr(text.start, text.size()) == "code";
+          if (frame.key == "cell_type")
+            frame.is_code = json.substr(text.start, text.size()) == "code";
           if (frame.key == "source" || frame.key == "input") {
             frame.has_source = true;
             frame.source = {{static_cast<std::uint32_t>(i), text.end + 1}, false, {text}};
           }
         } else if (stack.size() > 1) {
           Frame& holder = stack[stack.size() - 2];
-          const bool inside = holder.object && holder.has_source && holder.source.is_list && holder.source.value.end == 0 &&
+          const bool inside = holder.object && holder.has_source && holder.source.is_list &&
+                              holder.source.value.end == 0 &&
                               (holder.key == "source" || holder.key == "input");
           if (inside) holder.source.items.push_back(text);
         }
         i = text.end;
         break;
       }
-      default: break;
+      default:
+        break;
     }
   }
   return found;

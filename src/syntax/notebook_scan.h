@@ -11,7 +11,7 @@ namespace torchport::syntax {
 
 // The "source" of one code cell: a string, or a list of strings.
 struct SourceValue {
-  base::Span value;               // the whole JSON value
+  base::Span value;  // the whole JSON value
   bool is_list = false;
   std::vector<base::Span> items;  // the strings, between their quotes
 };

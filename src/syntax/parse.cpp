@@ -1,14 +1,14 @@
 // From bytes to the flat tree: one run of tree-sitter, one walk of its cursor.
-#include <malloc.h>
-#include <tree_sitter/api.h>
-
 #include <array>
 #include <chrono>
 #include <cstdlib>
-#include <fmt/format.h>
 #include <limits>
 #include <memory>
 #include <string_view>
+
+#include <fmt/format.h>
+#include <malloc.h>
+#include <tree_sitter/api.h>
 
 #include "syntax/encoding.h"
 #include "syntax/tree.h"
@@ -30,8 +30,10 @@ const Vocabulary& vocabulary() {
     const TSLanguage* language = tree_sitter_python();
     words.kinds.assign(ts_language_symbol_count(language), Kind::kOther);
     for (std::uint32_t symbol = 0; symbol < words.kinds.size(); ++symbol) {
-      if (ts_language_symbol_type(language, static_cast<TSSymbol>(symbol)) != TSSymbolTypeRegular) continue;
-      const std::string_view name = ts_language_symbol_name(language, static_cast<TSSymbol>(symbol));
+      if (ts_language_symbol_type(language, static_cast<TSSymbol>(symbol)) != TSSymbolTypeRegular)
+        continue;
+      const std::string_view name =
+          ts_language_symbol_name(language, static_cast<TSSymbol>(symbol));
 #define TORCHPORT_MATCH(kind, text) \
   if (name == (text)) words.kinds[symbol] = Kind::kind;
       TORCHPORT_KINDS(TORCHPORT_MATCH)
@@ -39,7 +41,8 @@ const Vocabulary& vocabulary() {
     }
     words.fields.assign(ts_language_field_count(language) + 1, Field::kNone);
     for (std::uint32_t id = 1; id < words.fields.size(); ++id) {
-      const std::string_view name = ts_language_field_name_for_id(language, static_cast<TSFieldId>(id));
+      const std::string_view name =
+          ts_language_field_name_for_id(language, static_cast<TSFieldId>(id));
 #define TORCHPORT_MATCH(field, text) \
   if (name == (text)) words.fields[id] = Field::field;
       TORCHPORT_FIELDS(TORCHPORT_MATCH)
@@ -81,8 +84,12 @@ void* counted(void* memory) {
   if (memory != nullptr) parser_bytes += static_cast<std::int64_t>(malloc_usable_size(memory));
   return memory;
 }
-void* counted_malloc(std::size_t size) { return counted(std::malloc(size)); }
-void* counted_calloc(std::size_t count, std::size_t size) { return counted(std::calloc(count, size)); }
+void* counted_malloc(std::size_t size) {
+  return counted(std::malloc(size));
+}
+void* counted_calloc(std::size_t count, std::size_t size) {
+  return counted(std::calloc(count, size));
+}
 void* counted_realloc(void* memory, std::size_t size) {
   if (memory != nullptr) parser_bytes -= static_cast<std::int64_t>(malloc_usable_size(memory));
   return counted(std::realloc(memory, size));
@@ -109,10 +116,12 @@ bool exceeded(TSParseState* state) {
 std::string_view kind_name(Kind kind) {
   switch (kind) {
 #define TORCHPORT_MATCH(name, text) \
-  case Kind::name: return text;
+  case Kind::name:                  \
+    return text;
     TORCHPORT_KINDS(TORCHPORT_MATCH)
 #undef TORCHPORT_MATCH
-    default: return "other";
+    default:
+      return "other";
   }
 }
 
@@ -175,8 +184,10 @@ class TreeBuilder {
       return;
     }
     const auto index = static_cast<std::uint32_t>(tree_.records_.size());
-    // The root of a text that is broken from end to end is an error node; it is the module all the same.
-    tree_.records_.push_back({index == 0 ? Kind::kModule : kind, field, start, ts_node_end_byte(node), parent_, index + 1});
+    // The root of a text that is broken from end to end is an error node; it is the module all the
+    // same.
+    tree_.records_.push_back({index == 0 ? Kind::kModule : kind, field, start,
+                              ts_node_end_byte(node), parent_, index + 1});
     if (kind == Kind::kComment) tree_.comments_.emplace_back(&tree_, index);
     stack_.push_back(index);
     parent_ = index;
@@ -201,9 +212,11 @@ class TreeBuilder {
   std::uint32_t parent_ = 0;
 };
 
-base::Result<std::shared_ptr<const Tree>> Tree::parse(std::string source, const ParseLimits& limits) {
+base::Result<std::shared_ptr<const Tree>> Tree::parse(std::string source,
+                                                      const ParseLimits& limits) {
   if (source.size() > limits.max_bytes) {
-    return base::fail(base::ErrorCode::kBudget, fmt::format("larger than {} MiB", limits.max_bytes >> 20U));
+    return base::fail(base::ErrorCode::kBudget,
+                      fmt::format("larger than {} MiB", limits.max_bytes >> 20U));
   }
   auto view = parser_view(source);
   if (!view) return tl::unexpected<base::Error>(view.error());
@@ -212,8 +225,11 @@ base::Result<std::shared_ptr<const Tree>> Tree::parse(std::string source, const 
                 parser_bytes + static_cast<std::int64_t>(limits.max_parser_bytes), false};
   const auto give_up = [&] {
     return budget.too_large
-               ? base::fail(base::ErrorCode::kBudget, fmt::format("parsing it takes more than {} MiB", limits.max_parser_bytes >> 20U))
-               : base::fail(base::ErrorCode::kBudget, fmt::format("not parsed within {} ms", limits.max_milliseconds));
+               ? base::fail(base::ErrorCode::kBudget,
+                            fmt::format("parsing it takes more than {} MiB",
+                                        limits.max_parser_bytes >> 20U))
+               : base::fail(base::ErrorCode::kBudget,
+                            fmt::format("not parsed within {} ms", limits.max_milliseconds));
   };
   static const bool kCounting = [] {
     ts_set_allocator(counted_malloc, counted_calloc, counted_realloc, counted_free);
@@ -222,7 +238,8 @@ base::Result<std::shared_ptr<const Tree>> Tree::parse(std::string source, const 
   static_cast<void>(kCounting);
   const std::unique_ptr<TSParser, ParserDeleter> parser(ts_parser_new());
   if (!ts_parser_set_language(parser.get(), tree_sitter_python())) {
-    return base::fail(base::ErrorCode::kInternal, "the Python grammar does not fit the parser library");
+    return base::fail(base::ErrorCode::kInternal,
+                      "the Python grammar does not fit the parser library");
   }
   ViewInput input{*view};
   TSInput reader{};
@@ -232,7 +249,8 @@ base::Result<std::shared_ptr<const Tree>> Tree::parse(std::string source, const 
   TSParseOptions options{};
   options.payload = &budget;
   options.progress_callback = &exceeded;
-  const std::unique_ptr<TSTree, TreeDeleter> parsed(ts_parser_parse_with_options(parser.get(), nullptr, reader, options));
+  const std::unique_ptr<TSTree, TreeDeleter> parsed(
+      ts_parser_parse_with_options(parser.get(), nullptr, reader, options));
   if (!parsed) return give_up();
 
   std::shared_ptr<Tree> tree(new Tree());
@@ -241,9 +259,13 @@ base::Result<std::shared_ptr<const Tree>> Tree::parse(std::string source, const 
   tree->records_.reserve(tree->source_.size() / 5 + 16);
   TreeBuilder builder(*tree);
   switch (builder.copy(ts_tree_root_node(parsed.get()), budget.deadline, limits)) {
-    case TreeBuilder::Outcome::kDone: break;
-    case TreeBuilder::Outcome::kLate: return give_up();
-    case TreeBuilder::Outcome::kDeep: return base::fail(base::ErrorCode::kBudget, "nested too deeply; Python itself refuses such a file");
+    case TreeBuilder::Outcome::kDone:
+      break;
+    case TreeBuilder::Outcome::kLate:
+      return give_up();
+    case TreeBuilder::Outcome::kDeep:
+      return base::fail(base::ErrorCode::kBudget,
+                        "nested too deeply; Python itself refuses such a file");
   }
   return std::shared_ptr<const Tree>(std::move(tree));
 }

@@ -2,7 +2,9 @@
 
 namespace torchport::syntax {
 
-Node callee(Node call) { return call.is(Kind::kCall) ? call.child(Field::kFunctionPart) : Node{}; }
+Node callee(Node call) {
+  return call.is(Kind::kCall) ? call.child(Field::kFunctionPart) : Node{};
+}
 
 std::vector<Argument> arguments(Node call) {
   std::vector<Argument> result;
@@ -95,6 +97,8 @@ Node function_of(Node node) {
   return {};
 }
 
-Node class_of(Node node) { return node.ancestor(Kind::kClass); }
+Node class_of(Node node) {
+  return node.ancestor(Kind::kClass);
+}
 
 }  // namespace torchport::syntax

@@ -31,7 +31,8 @@ Node Node::ancestor(Kind kind) const {
 }
 
 bool Node::holds(Node other) const {
-  return tree_ != nullptr && other.tree_ == tree_ && other.index_ >= index_ && other.index_ < subtree_end();
+  return tree_ != nullptr && other.tree_ == tree_ && other.index_ >= index_ &&
+         other.index_ < subtree_end();
 }
 
 }  // namespace torchport::syntax

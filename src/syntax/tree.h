@@ -78,8 +78,9 @@ struct ParseLimits {
   std::uint64_t max_bytes = 32ULL << 20U;
   std::uint32_t max_milliseconds = 1300;
   std::uint64_t max_parser_bytes = 320ULL << 20U;
-  // Levels of the tree, and levels summed over all nodes: what walks from nodes to the root may cost.
-  // CPython itself gives up at far fewer (200 parentheses, 100 indentations, some thousand operators).
+  // Levels of the tree, and levels summed over all nodes: what walks from nodes to the root may
+  // cost. CPython itself gives up at far fewer (200 parentheses, 100 indentations, some thousand
+  // operators).
   std::uint32_t max_depth = 4000;
   std::uint64_t max_total_depth = 400'000'000;
 };
@@ -89,8 +90,8 @@ class Tree {
   // Parses Python 3. Fails with kEncoding (not decodable as Python would
   // decode it, or NUL inside) and kBudget (limits reached). Broken syntax is
   // not a failure: see syntax_error().
-  [[nodiscard]] static base::Result<std::shared_ptr<const Tree>> parse(std::string source,
-                                                                       const ParseLimits& limits = {});
+  [[nodiscard]] static base::Result<std::shared_ptr<const Tree>> parse(
+      std::string source, const ParseLimits& limits = {});
 
   Tree(const Tree&) = delete;
   Tree& operator=(const Tree&) = delete;
@@ -130,11 +131,21 @@ class Tree {
 };
 
 // The accessors that every walk calls for every node, kept inline.
-inline Kind Node::kind() const { return tree_ == nullptr ? Kind::kOther : tree_->records_[index_].kind; }
-inline Field Node::field() const { return tree_ == nullptr ? Field::kNone : tree_->records_[index_].field; }
-inline std::uint32_t Node::start() const { return tree_ == nullptr ? 0 : tree_->records_[index_].start; }
-inline std::uint32_t Node::end() const { return tree_ == nullptr ? 0 : tree_->records_[index_].end; }
-inline std::uint32_t Node::subtree_end() const { return tree_ == nullptr ? 0 : tree_->records_[index_].subtree_end; }
+inline Kind Node::kind() const {
+  return tree_ == nullptr ? Kind::kOther : tree_->records_[index_].kind;
+}
+inline Field Node::field() const {
+  return tree_ == nullptr ? Field::kNone : tree_->records_[index_].field;
+}
+inline std::uint32_t Node::start() const {
+  return tree_ == nullptr ? 0 : tree_->records_[index_].start;
+}
+inline std::uint32_t Node::end() const {
+  return tree_ == nullptr ? 0 : tree_->records_[index_].end;
+}
+inline std::uint32_t Node::subtree_end() const {
+  return tree_ == nullptr ? 0 : tree_->records_[index_].subtree_end;
+}
 inline Node Node::parent() const {
   if (tree_ == nullptr || index_ == 0) return {};
   return {tree_, tree_->records_[index_].parent};
@@ -147,7 +158,8 @@ inline Node Node::next_sibling() const {
   if (tree_ == nullptr || index_ == 0) return {};
   const std::uint32_t stop = tree_->records_[tree_->records_[index_].parent].subtree_end;
   std::uint32_t next = subtree_end();
-  while (next < stop && tree_->records_[next].kind == Kind::kComment) next = tree_->records_[next].subtree_end;
+  while (next < stop && tree_->records_[next].kind == Kind::kComment)
+    next = tree_->records_[next].subtree_end;
   return next < stop ? Node{tree_, next} : Node{};
 }
 inline Node Node::first_child() const {

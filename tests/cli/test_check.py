@@ -70,7 +70,12 @@ def test_json_has_the_documented_shape(torchport) -> None:
     (finding,) = [f for f in document["findings"] if f["code"] == "TP101"]
     assert finding["name"] == "cuda-call"
     assert finding["path"] == "a/tie.py"
-    assert (finding["line"], finding["column"], finding["end_line"], finding["end_column"]) == (3, 31, 3, 37)
+    assert (finding["line"], finding["column"], finding["end_line"], finding["end_column"]) == (
+        3,
+        31,
+        3,
+        37,
+    )
     assert finding["severity"] == "error"
     assert finding["fix"]["applicability"] == "safe"
     assert document["summary"]["files"] == 1
@@ -105,7 +110,9 @@ def test_colour_only_where_asked_for(torchport) -> None:
 def test_github_annotations(torchport) -> None:
     torchport.write("tie.py", TIE)
     out = torchport("check", "--select", "TP101", "--format", "github").stdout
-    assert out.startswith("::error file=tie.py,line=3,col=31,endLine=3,endColumn=37,title=TP101 cuda-call::")
+    assert out.startswith(
+        "::error file=tie.py,line=3,col=31,endLine=3,endColumn=37,title=TP101 cuda-call::"
+    )
 
 
 def test_statistics(torchport) -> None:
@@ -133,7 +140,9 @@ def test_gitignore_is_honoured(torchport) -> None:
     assert below == {"sub/top.py", "sub/x_pb.py"}
     named = findings(torchport("check", "--format", "json", "top.py"))
     assert {f["path"] for f in named} == {"top.py"}, "a file named outright is read"
-    everything = {f["path"] for f in findings(torchport("check", "--format", "json", "--no-gitignore"))}
+    everything = {
+        f["path"] for f in findings(torchport("check", "--format", "json", "--no-gitignore"))
+    }
     assert "build/a.py" in everything and "top.py" in everything
 
 
@@ -191,7 +200,9 @@ def test_inline_ignores(torchport) -> None:
         "c = torch.ones(1).cuda()  # torchport: ignore[cuda-call, TP302]\n"
         "d = torch.ones(1).cuda()  # torchport: ignore[TP302]\n",
     )
-    assert [f["line"] for f in findings(torchport("check", "--format", "json", "--select", "TP101"))] == [5]
+    assert [
+        f["line"] for f in findings(torchport("check", "--format", "json", "--select", "TP101"))
+    ] == [5]
 
 
 def test_baseline_ratchets(torchport) -> None:
@@ -223,7 +234,14 @@ def test_package_by_name(torchport) -> None:
     site.mkdir(parents=True)
     (site / "legacy_net").mkdir()
     (site / "legacy_net/model.py").write_text(TIE)
-    run = torchport("check", "--format", "json", "--package", "legacy_net", env={"VIRTUAL_ENV": str(site.parents[2])})
+    run = torchport(
+        "check",
+        "--format",
+        "json",
+        "--package",
+        "legacy_net",
+        env={"VIRTUAL_ENV": str(site.parents[2])},
+    )
     assert findings(run)[0]["path"].endswith("legacy_net/model.py")
 
 
@@ -231,7 +249,9 @@ def test_same_bytes_with_any_number_of_threads(torchport) -> None:
     for i in range(60):
         torchport.write(f"p{i % 7}/m{i}.py", TIE * (i % 5 + 1))
     for form in ("json", "text", "github"):
-        outputs = {torchport("check", "--no-cache", "--format", form, "-j", n).stdout for n in (1, 2, 8)}
+        outputs = {
+            torchport("check", "--no-cache", "--format", form, "-j", n).stdout for n in (1, 2, 8)
+        }
         assert len(outputs) == 1
 
 
@@ -247,16 +267,25 @@ def test_cache_changes_nothing_but_time(torchport) -> None:
     for database in (torchport.folder.parent / "cache").glob("*.sqlite"):
         database.write_bytes(b"no database" * 100)
     assert torchport("check", "--format", "json").stdout == cold
-    assert torchport("check", "--format", "json", env={"TORCHPORT_CACHE_DIR": "/proc/no"}).stdout == cold
+    assert (
+        torchport("check", "--format", "json", env={"TORCHPORT_CACHE_DIR": "/proc/no"}).stdout
+        == cold
+    )
 
 
 def test_rules_and_pages(torchport) -> None:
     table = torchport("rules").stdout
-    codes = [word for line in table.splitlines() for word in line.split()[:1] if word.startswith("TP")]
+    codes = [
+        word for line in table.splitlines() for word in line.split()[:1] if word.startswith("TP")
+    ]
     assert len(codes) == len(set(codes)) >= 30
     for code in codes:
         page = torchport("explain", code)
-        assert page.returncode == 0 and f"# {code} " in page.stdout and "## Why is this bad?" in page.stdout
+        assert (
+            page.returncode == 0
+            and f"# {code} " in page.stdout
+            and "## Why is this bad?" in page.stdout
+        )
     assert torchport("explain", "cuda-call").stdout == torchport("explain", "TP101").stdout
 
 
@@ -265,7 +294,9 @@ def test_interrupt_ends_the_run(torchport) -> None:
     for i in range(12):
         torchport.write(f"m{i}.py", big)
     words = ["check", "--no-cache", "-j", "1", "--statistics"]
-    process = subprocess.Popen([torchport.program, *words], cwd=torchport.folder, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [torchport.program, *words], cwd=torchport.folder, stdout=subprocess.PIPE, text=True
+    )
     time.sleep(0.3)
     process.send_signal(signal.SIGINT)
     out, _ = process.communicate(timeout=20)
@@ -275,7 +306,12 @@ def test_interrupt_ends_the_run(torchport) -> None:
 
 def test_a_closed_pipe_is_quiet(torchport) -> None:
     torchport.write("a.py", TIE * 3000)
-    process = subprocess.Popen([torchport.program, "check", "--no-cache"], cwd=torchport.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = subprocess.Popen(
+        [torchport.program, "check", "--no-cache"],
+        cwd=torchport.folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
     process.stdout.read(10)
     process.stdout.close()
     assert process.stderr.read() == b""
@@ -283,8 +319,19 @@ def test_a_closed_pipe_is_quiet(torchport) -> None:
 
 
 def test_notebook(torchport) -> None:
-    cells = [{"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None, "source": ["import torch\n", "x = torch.ones(1).cuda()"]}]
-    torchport.write("a.ipynb", json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}, indent=1))
+    cells = [
+        {
+            "cell_type": "code",
+            "metadata": {},
+            "outputs": [],
+            "execution_count": None,
+            "source": ["import torch\n", "x = torch.ones(1).cuda()"],
+        }
+    ]
+    torchport.write(
+        "a.ipynb",
+        json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}, indent=1),
+    )
     (finding,) = findings(torchport("check", "--format", "json", "--select", "TP101"))
     line = (torchport.folder / "a.ipynb").read_text().splitlines()[finding["line"] - 1]
     assert line[finding["column"] - 1 :].startswith("cuda()")

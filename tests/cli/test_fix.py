@@ -55,7 +55,14 @@ def test_diff_writes_nothing_and_patch_reads_it(torchport) -> None:
     run = fix(torchport, "--diff")
     assert path.read_text() == TIE
     assert not (torchport.folder / ".torchport").exists()
-    subprocess.run(["patch", "-p0"], input=run.stdout, text=True, cwd=torchport.folder, check=True, capture_output=True)
+    subprocess.run(
+        ["patch", "-p0"],
+        input=run.stdout,
+        text=True,
+        cwd=torchport.folder,
+        check=True,
+        capture_output=True,
+    )
     assert path.read_text() == FIXED
 
 
@@ -91,10 +98,19 @@ def test_bytes_outside_of_the_edits_stay(torchport, name, content, expected) -> 
 
 
 def test_docstring_future_and_comments_stay_on_top(torchport) -> None:
-    path = torchport.write("a.py", '#!/usr/bin/env python\n"""Doc."""\nfrom __future__ import annotations\n\nimport torch  # the library\n\nx = torch.ones(1).cuda()\n')
+    path = torchport.write(
+        "a.py",
+        '#!/usr/bin/env python\n"""Doc."""\nfrom __future__ import annotations\n\nimport torch  # the library\n\nx = torch.ones(1).cuda()\n',
+    )
     fix(torchport)
     lines = path.read_text().splitlines()
-    assert lines[:5] == ["#!/usr/bin/env python", '"""Doc."""', "from __future__ import annotations", "", "import torch  # the library"]
+    assert lines[:5] == [
+        "#!/usr/bin/env python",
+        '"""Doc."""',
+        "from __future__ import annotations",
+        "",
+        "import torch  # the library",
+    ]
     compile(path.read_text(), str(path), "exec")
 
 
@@ -153,7 +169,13 @@ def test_dirty_git_tree_is_refused(torchport) -> None:
     assert fix(torchport, "--diff").returncode == 0, "showing is always allowed"
     assert fix(torchport, "--allow-dirty").returncode == 0
     git(torchport.folder, "commit", "-qam", "y")
-    status = subprocess.run(["git", "status", "--porcelain"], cwd=torchport.folder, capture_output=True, text=True, check=True)
+    status = subprocess.run(
+        ["git", "status", "--porcelain"],
+        cwd=torchport.folder,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert status.stdout == "", "the journal is nobody's source"
 
 
@@ -185,14 +207,19 @@ def test_undo_leaves_later_edits_alone(torchport) -> None:
 def test_a_kill_in_the_middle_can_be_undone(torchport, delay) -> None:
     files = [torchport.write(f"m{i}.py", TIE * 40) for i in range(150)]
     process = subprocess.Popen(
-        [torchport.program, "fix", "--select", "TP101", "."], cwd=torchport.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        [torchport.program, "fix", "--select", "TP101", "."],
+        cwd=torchport.folder,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
     )
     time.sleep(delay)
     process.send_signal(signal.SIGKILL)
     process.wait()
     for path in files:
         text = path.read_text()
-        assert text == TIE * 40 or (".cuda()" not in text and text.endswith(".to(DEVICE)\n")), "half a file"
+        assert text == TIE * 40 or (".cuda()" not in text and text.endswith(".to(DEVICE)\n")), (
+            "half a file"
+        )
     undo = torchport("fix", "--undo")
     assert undo.returncode in (0, 2)
     assert all(path.read_text() == TIE * 40 for path in files)
@@ -205,13 +232,26 @@ def test_a_full_disk_harms_nothing(torchport, tmp_path) -> None:
     """A real one: a small tmpfs, when this user may mount one."""
     disk = tmp_path / "disk"
     disk.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "none", disk], capture_output=True, check=False).returncode != 0:
+    if (
+        subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", "size=256k", "none", disk],
+            capture_output=True,
+            check=False,
+        ).returncode
+        != 0
+    ):
         pytest.skip("may not mount")
     try:
         (disk / "a.py").write_text(TIE * 500)
         (disk / "fill").write_bytes(b"x" * (256 * 1024 - 500 * len(TIE) - 16384))
         before = (disk / "a.py").read_bytes()
-        run = subprocess.run([torchport.program, "fix", "--select", "TP101", "."], cwd=disk, capture_output=True, text=True, check=False)
+        run = subprocess.run(
+            [torchport.program, "fix", "--select", "TP101", "."],
+            cwd=disk,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         assert run.returncode in (1, 3)
         assert "No space left on device" in run.stderr
         assert (disk / "a.py").read_bytes() == before
@@ -224,8 +264,20 @@ def test_notebooks_keep_their_layout(torchport) -> None:
     notebook = {
         "cells": [
             {"cell_type": "markdown", "metadata": {}, "source": ["use `.cuda()`"]},
-            {"cell_type": "code", "execution_count": 3, "metadata": {"x": [1]}, "outputs": [{"data": "é"}], "source": ["%time\n", "import torch\n"]},
-            {"cell_type": "code", "execution_count": 4, "metadata": {}, "outputs": [], "source": ["x = torch.ones(1).cuda()  # é"]},
+            {
+                "cell_type": "code",
+                "execution_count": 3,
+                "metadata": {"x": [1]},
+                "outputs": [{"data": "é"}],
+                "source": ["%time\n", "import torch\n"],
+            },
+            {
+                "cell_type": "code",
+                "execution_count": 4,
+                "metadata": {},
+                "outputs": [],
+                "source": ["x = torch.ones(1).cuda()  # é"],
+            },
         ],
         "metadata": {"kernelspec": {"language": "python"}},
         "nbformat": 4,

@@ -21,7 +21,13 @@ def lines(entry: dict) -> range:
 
 @pytest.fixture(scope="module")
 def findings() -> list[dict]:
-    run = subprocess.run([Path(sys.executable).parent / "torchport", "check", "--no-cache", "--format", "json", "."], cwd=LEGACY, capture_output=True, text=True, check=False)
+    run = subprocess.run(
+        [Path(sys.executable).parent / "torchport", "check", "--no-cache", "--format", "json", "."],
+        cwd=LEGACY,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert run.returncode == 1, run.stderr
     return json.loads(run.stdout)["findings"]
 
@@ -35,15 +41,26 @@ def test_every_tie_is_found(findings) -> None:
 
 def test_nothing_else_is_reported(findings) -> None:
     fair = {(e["file"], n) for e in EXPECTED["ties"] + EXPECTED["either"] for n in lines(e)}
-    assert [(f["path"], f["line"], f["code"]) for f in findings if (f["path"], f["line"]) not in fair] == []
+    assert [
+        (f["path"], f["line"], f["code"]) for f in findings if (f["path"], f["line"]) not in fair
+    ] == []
 
 
 def test_near_misses_are_left_alone(findings) -> None:
     near = {(e["file"], n) for e in EXPECTED["near_misses"] for n in lines(e)}
-    assert [(f["path"], f["line"], f["code"]) for f in findings if (f["path"], f["line"]) in near] == []
+    assert [
+        (f["path"], f["line"], f["code"]) for f in findings if (f["path"], f["line"]) in near
+    ] == []
 
 
 def test_the_port_trains_and_infers_on_this_host() -> None:
-    run = subprocess.run(["bash", "examples/demo.sh"], cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)
+    run = subprocess.run(
+        ["bash", "examples/demo.sh"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
     assert run.returncode == 0, run.stdout[-3000:] + run.stderr[-3000:]
     assert "final: train_loss" in run.stdout and "infer: images 128 acc" in run.stdout

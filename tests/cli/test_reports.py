@@ -37,7 +37,9 @@ def test_sarif_is_valid_and_says_what_json_says(torchport) -> None:
         place = result["locations"][0]["physicalLocation"]
         assert place["region"]["startLine"] == finding["line"]
         assert run["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == finding["code"]
-    uris = {r["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for r in run["results"]}
+    uris = {
+        r["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for r in run["results"]
+    }
     assert "odd%20name%20%2541%20%C3%A9.py" in uris
     assert run["invocations"][0]["toolExecutionNotifications"], "what could not be read is said"
 
@@ -58,7 +60,10 @@ def dump_dom(page: Path, profile: Path) -> str:
 @pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
 def test_html_in_a_browser(torchport, tmp_path) -> None:
     shutil.copytree(LEGACY, torchport.folder / "legacy")
-    torchport.write("x.py", "import torch\nx = torch.ones(1).cuda()  # <script>document.title='owned'</script>\n")
+    torchport.write(
+        "x.py",
+        "import torch\nx = torch.ones(1).cuda()  # <script>document.title='owned'</script>\n",
+    )
     page = tmp_path / "report.html"
     page.write_text(check(torchport, "html"))
     document = json.loads(check(torchport, "json"))

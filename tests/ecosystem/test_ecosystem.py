@@ -38,7 +38,12 @@ def packages() -> list[Path]:
 
 def torchport(*words: object, cwd: Path) -> subprocess.CompletedProcess:
     return subprocess.run(
-        [TORCHPORT, *map(str, words)], cwd=cwd, capture_output=True, text=True, timeout=600, check=False
+        [TORCHPORT, *map(str, words)],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
     )
 
 
@@ -79,7 +84,9 @@ def test_findings_change_only_on_purpose(package: Path, expected: dict) -> None:
         table[package.name] = counts
         FINDINGS.write_text(json.dumps(dict(sorted(table.items())), indent=1) + "\n")
         return
-    assert counts == expected.get(package.name), "read the findings, then run with TORCHPORT_UPDATE=1"
+    assert counts == expected.get(package.name), (
+        "read the findings, then run with TORCHPORT_UPDATE=1"
+    )
 
 
 @pytest.mark.parametrize("package", packages(), ids=lambda path: path.name)

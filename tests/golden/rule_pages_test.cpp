@@ -1,17 +1,18 @@
 // The pages of the rules are their tests. In "## Cases":
 //   ```python hit [count=N] [file=NAME] [min-torch=M.N]   the rule reports (N times)
-//   ```python fixed                                       what `fix --unsafe-fixes --select CODE` makes of the hit above
+//   ```python fixed                                       what `fix --unsafe-fixes --select CODE`
+//   makes of the hit above
 //   ```python miss [...]                                  the rule says nothing
 // Other languages than python name the kind of file: dockerfile, requirements,
 // cmake, toml, notebook. Every rule has at least three hits and three misses,
 // and a rule that fixes shows at least one fixed text.
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
-#include <doctest/doctest.h>
-
 #include <cstdlib>
 #include <map>
 #include <string>
 #include <vector>
+
+#include <doctest/doctest.h>
 
 #include "rules/converge.h"
 #include "rules/examine.h"
@@ -48,8 +49,11 @@ std::vector<Block> cases_of(std::string_view page) {
       Block block;
       for (const std::string_view word : base::split(line.substr(3), ' ')) {
         const auto equals = word.find('=');
-        if (block.language.empty()) block.language = word;
-        else block.options[std::string(word.substr(0, equals))] = equals == std::string_view::npos ? "" : word.substr(equals + 1);
+        if (block.language.empty())
+          block.language = word;
+        else
+          block.options[std::string(word.substr(0, equals))] =
+              equals == std::string_view::npos ? "" : word.substr(equals + 1);
       }
       blocks.push_back(std::move(block));
     } else if (inside) {
@@ -64,7 +68,8 @@ edit::Settings settings_of(const Block& block) {
   if (block.has("min-torch")) {
     const std::string& text = block.options.at("min-torch");
     settings.min_torch.major = static_cast<std::uint16_t>(std::atoi(text.c_str()));
-    settings.min_torch.minor = static_cast<std::uint16_t>(std::atoi(text.c_str() + text.find('.') + 1));
+    settings.min_torch.minor =
+        static_cast<std::uint16_t>(std::atoi(text.c_str() + text.find('.') + 1));
     settings.min_torch_stated = true;
   }
   return settings;
@@ -91,8 +96,11 @@ std::vector<Finding> examine(const Block& block, const Rule& rule) {
 std::string fix(const Block& block, const Rule& rule) {
   const edit::Settings settings = settings_of(block);
   const FileKind kind = kind_of_path(block.path());
-  if (kind != FileKind::kPython) return converge_text(block.path(), kind, block.code, {&rule}, settings, Applicability::kUnsafe).text;
-  const auto result = converge_python(block.path(), block.code, {&rule}, settings, Applicability::kUnsafe);
+  if (kind != FileKind::kPython)
+    return converge_text(block.path(), kind, block.code, {&rule}, settings, Applicability::kUnsafe)
+        .text;
+  const auto result =
+      converge_python(block.path(), block.code, {&rule}, settings, Applicability::kUnsafe);
   REQUIRE(result.has_value());
   CHECK_MESSAGE(!result->reverted, block.code);
   return result->text;
@@ -103,7 +111,8 @@ void check_rule(const Rule& rule) {
   const std::string_view page = page_of(rule.info);
   REQUIRE_MESSAGE(!page.empty(), "no page.md");
   for (const std::string_view heading : {"## What it does", "## Why is this bad?", "## Cases"}) {
-    CHECK_MESSAGE(page.find(heading) != std::string_view::npos, "page lacks ", std::string(heading));
+    CHECK_MESSAGE(page.find(heading) != std::string_view::npos, "page lacks ",
+                  std::string(heading));
   }
   int hits = 0;
   int misses = 0;
@@ -117,8 +126,11 @@ void check_rule(const Rule& rule) {
       ++hits;
       hit = &block;
       const auto findings = examine(block, rule);
-      if (block.has("count")) CHECK(findings.size() == static_cast<std::size_t>(std::atoi(block.options.at("count").c_str())));
-      else CHECK(!findings.empty());
+      if (block.has("count"))
+        CHECK(findings.size() ==
+              static_cast<std::size_t>(std::atoi(block.options.at("count").c_str())));
+      else
+        CHECK(!findings.empty());
       for (const Finding& finding : findings) {
         CHECK(!finding.message.empty());
         for (const Fix& f : finding.fix) {

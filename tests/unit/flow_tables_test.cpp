@@ -1,7 +1,7 @@
 // Tables of small programs: what the flow layer knows about a marked place.
-#include <doctest/doctest.h>
-
 #include <string>
+
+#include <doctest/doctest.h>
 
 #include "edit/device_source.h"
 #include "flow/guards.h"
@@ -45,14 +45,21 @@ TEST_CASE("guards: what holds at a place") {
       {"from torch.cuda import is_available\nif is_available() and y:\n    mark()\n", true, false},
       {"import torch\nif torch.cuda.is_available() or y:\n    mark()\n", false, false},
       {"import torch\nuse = torch.cuda.is_available()\nif use:\n    mark()\n", true, false},
-      {"import torch\ndef f():\n    if not torch.cuda.is_available():\n        return\n    mark()\n", true, false},
-      {"import torch\ndef f():\n    if not torch.cuda.is_available():\n        print()\n    mark()\n", false, false},
+      {"import torch\ndef f():\n    if not torch.cuda.is_available():\n        return\n    "
+       "mark()\n",
+       true, false},
+      {"import torch\ndef f():\n    if not torch.cuda.is_available():\n        print()\n    "
+       "mark()\n",
+       false, false},
       {"import torch\nassert torch.cuda.is_available()\nmark()\n", true, false},
-      {"import torch\ndef f(args):\n    if args.no_cuda:\n        return\n    mark()\n", true, false},
+      {"import torch\ndef f(args):\n    if args.no_cuda:\n        return\n    mark()\n", true,
+       false},
       {"def f(device):\n    if device.type == 'cuda':\n        mark()\n", true, false},
       {"def f(device):\n    if device.type != 'cuda':\n        mark()\n", false, true},
       {"import torch\nif torch.cuda.device_count() > 1:\n    mark()\n", true, false},
-      {"import unittest, torch\n@unittest.skipIf(not torch.cuda.is_available(), '')\ndef test():\n    mark()\n", true, false},
+      {"import unittest, torch\n@unittest.skipIf(not torch.cuda.is_available(), '')\ndef test():\n "
+       "   mark()\n",
+       true, false},
   };
   for (const Row& row : rows) {
     CAPTURE(row.source);
@@ -116,9 +123,15 @@ TEST_CASE("device source: what is in scope comes before anything invented") {
       {"import torch\ndef f():\n    x.mark()\ndevice = torch.device('cuda')\n", "device", false},
       {"import torch\nx.mark()\ndevice = torch.device('cuda')\n", "DEVICE", true},
       {"import torch\ndevice = torch.device('cpu')\nx.mark()\n", "DEVICE", true},
-      {"class A:\n    def __init__(self, d):\n        self.device = d\n    def f(self):\n        x.mark()\n", "self.device", false},
-      {"from torch import nn\nclass A(nn.Module):\n    def forward(self, x):\n        y = x.view(1)\n        z = g().mark()\n", "x.device", false},
-      {"from torch import nn\nclass A(nn.Module):\n    def forward(self, x):\n        x = x.mark()\n        return x.view(1)\n", "DEVICE", true},
+      {"class A:\n    def __init__(self, d):\n        self.device = d\n    def f(self):\n        "
+       "x.mark()\n",
+       "self.device", false},
+      {"from torch import nn\nclass A(nn.Module):\n    def forward(self, x):\n        y = "
+       "x.view(1)\n        z = g().mark()\n",
+       "x.device", false},
+      {"from torch import nn\nclass A(nn.Module):\n    def forward(self, x):\n        x = "
+       "x.mark()\n        return x.view(1)\n",
+       "DEVICE", true},
       {"args = get()\nprint(args.device)\nx.mark()\n", "args.device", false},
       {"from .utils import get_device\nx.mark()\n", "get_device()", false},
   };
@@ -139,8 +152,8 @@ TEST_CASE("device source: what is in scope comes before anything invented") {
 }
 
 TEST_CASE("scopes: a class body is invisible to its methods, branches join") {
-  const auto tree = parse(
-      "a = 1\nclass C:\n    a = 2\n    def f(self):\n        return a.mark()\n");
+  const auto tree =
+      parse("a = 1\nclass C:\n    a = 2\n    def f(self):\n        return a.mark()\n");
   const flow::Model model(tree);
   Node use = marked(*tree);
   while (!use.is(Kind::kIdentifier)) use = use.first_child();

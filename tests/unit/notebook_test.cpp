@@ -1,8 +1,9 @@
+#include "syntax/notebook.h"
+
 #include <doctest/doctest.h>
 
 #include "project/notebook_check.h"
 #include "rules/registry.h"
-#include "syntax/notebook.h"
 
 namespace torchport {
 namespace {
@@ -39,8 +40,10 @@ TEST_CASE("a notebook's code cells are one program") {
   const auto notebook = Notebook::parse(kList);
   REQUIRE(notebook.has_value());
   CHECK(notebook->program() ==
-        "# torchport:cell 0\n# torchport:ipython %matplotlib inline\n# torchport:ipython !pip install torch\nimport torch\n"
-        "print(\"\xC3\xA9 \\\"quoted\\\"\")\n# torchport:cell 2\nnet = torch.nn.Linear(1, 1).cuda()\nnet\n");
+        "# torchport:cell 0\n# torchport:ipython %matplotlib inline\n# torchport:ipython !pip "
+        "install torch\nimport torch\n"
+        "print(\"\xC3\xA9 \\\"quoted\\\"\")\n# torchport:cell 2\nnet = torch.nn.Linear(1, "
+        "1).cuda()\nnet\n");
   const auto offset = static_cast<std::uint32_t>(notebook->program().find("net ="));
   CHECK(notebook->json().substr(notebook->json_offset(offset), 5) == "net =");
   const auto quoted = static_cast<std::uint32_t>(notebook->program().find("quoted"));
@@ -60,25 +63,31 @@ TEST_CASE("lines that look like the program's own markers stay what they are") {
   const auto notebook = Notebook::parse(json);
   REQUIRE(notebook.has_value());
   CHECK(notebook->with_program(notebook->program()).value() == json);
-  const auto fixed = project::converge_notebook("a.ipynb", json, options(), edit::Applicability::kUnsafe);
+  const auto fixed =
+      project::converge_notebook("a.ipynb", json, options(), edit::Applicability::kUnsafe);
   REQUIRE(fixed.has_value());
   CHECK(fixed->text.find("\"# torchport:cell 1\\nimport torch\\n") != std::string::npos);
-  CHECK(fixed->text.find("[\"  # torchport:ipython %x\\n\", \"# torchport:cell 0\\n\", ") != std::string::npos);
+  CHECK(fixed->text.find("[\"  # torchport:ipython %x\\n\", \"# torchport:cell 0\\n\", ") !=
+        std::string::npos);
 }
 
 TEST_CASE("fixing a notebook touches nothing but the changed lines") {
-  const auto fixed = project::converge_notebook("a.ipynb", kList, options(), edit::Applicability::kUnsafe);
+  const auto fixed =
+      project::converge_notebook("a.ipynb", kList, options(), edit::Applicability::kUnsafe);
   REQUIRE(fixed.has_value());
   std::string expected = kList;
-  const auto import = expected.find("    \"import torch\\n\",\n") + std::string("    \"import torch\\n\",\n").size();
+  const auto import = expected.find("    \"import torch\\n\",\n") +
+                      std::string("    \"import torch\\n\",\n").size();
   const auto replace = [&](const std::string& from, const std::string& to) {
     const auto at = expected.find(from);
     REQUIRE(at != std::string::npos);
     expected.replace(at, from.size(), to);
   };
   expected.insert(import,
-                  "    \"\\n\",\n    \"DEVICE = torch.device(\\n\",\n    \"    \\\"cuda\\\" if torch.cuda.is_available()\\n\",\n"
-                  "    \"    else \\\"mps\\\" if torch.backends.mps.is_available()\\n\",\n    \"    else \\\"cpu\\\"\\n\",\n"
+                  "    \"\\n\",\n    \"DEVICE = torch.device(\\n\",\n    \"    \\\"cuda\\\" if "
+                  "torch.cuda.is_available()\\n\",\n"
+                  "    \"    else \\\"mps\\\" if torch.backends.mps.is_available()\\n\",\n    \"   "
+                  " else \\\"cpu\\\"\\n\",\n"
                   "    \")\\n\",\n    \"\\n\",\n");
   replace("Linear(1, 1).cuda()", "Linear(1, 1).to(DEVICE)");
   CHECK(fixed->text == expected);
@@ -94,8 +103,16 @@ TEST_CASE("findings of a notebook are placed in the file") {
 TEST_CASE("what is no notebook is refused in words") {
   CHECK_FALSE(Notebook::parse("{\"cells\": [").has_value());
   CHECK(Notebook::parse("[]").value().program().empty());
-  CHECK(Notebook::parse(R"json({"cells":[{"cell_type":"code","source":[]}]})json").value().program().empty());
-  CHECK(Notebook::parse(R"json({"cells":[{"cell_type":"code","source":["library(torch)"]}],"metadata":{"kernelspec":{"language":"R"}}})json").value().program().empty());
+  CHECK(Notebook::parse(R"json({"cells":[{"cell_type":"code","source":[]}]})json")
+            .value()
+            .program()
+            .empty());
+  CHECK(
+      Notebook::parse(
+          R"json({"cells":[{"cell_type":"code","source":["library(torch)"]}],"metadata":{"kernelspec":{"language":"R"}}})json")
+          .value()
+          .program()
+          .empty());
 }
 
 }  // namespace

@@ -19,11 +19,21 @@ TEST_CASE("globs as gitignore(5) has them") {
     bool matches;
   };
   const Row rows[] = {
-      {"*.py", "a/b/c.py", false, true},   {"/a.py", "a.py", false, true},     {"/a.py", "b/a.py", false, false},
-      {"build/", "x/build", true, true},   {"build/", "x/build", false, false}, {"a/*.py", "a/b/c.py", false, false},
-      {"a/**/c.py", "a/c.py", false, true}, {"a/**/c.py", "a/x/y/c.py", false, true}, {"**/t", "x/y/t", false, true},
-      {"a/**", "a/b/c", false, true},      {"# no", "# no", false, false},     {"\\#yes", "#yes", false, true},
-      {"trailing  ", "trailing", false, true}, {"[ab].py", "b.py", false, true}, {"", "a", false, false},
+      {"*.py", "a/b/c.py", false, true},
+      {"/a.py", "a.py", false, true},
+      {"/a.py", "b/a.py", false, false},
+      {"build/", "x/build", true, true},
+      {"build/", "x/build", false, false},
+      {"a/*.py", "a/b/c.py", false, false},
+      {"a/**/c.py", "a/c.py", false, true},
+      {"a/**/c.py", "a/x/y/c.py", false, true},
+      {"**/t", "x/y/t", false, true},
+      {"a/**", "a/b/c", false, true},
+      {"# no", "# no", false, false},
+      {"\\#yes", "#yes", false, true},
+      {"trailing  ", "trailing", false, true},
+      {"[ab].py", "b.py", false, true},
+      {"", "a", false, false},
   };
   for (const Row& row : rows) {
     CAPTURE(row.pattern);
@@ -41,7 +51,8 @@ TEST_CASE("a full disk, a changed file and a lost journal harm nothing") {
   base::MemoryFileSystem fs;
   fs.add("a.py", "old a");
   fs.add("b.py", "changed meanwhile");
-  const std::vector<Change> changes{{"a.py", "old a", "new a", 0644}, {"b.py", "old b", "new b", 0644}};
+  const std::vector<Change> changes{{"a.py", "old a", "new a", 0644},
+                                    {"b.py", "old b", "new b", 0644}};
   auto written = write_changes(fs, ".torchport", changes);
   REQUIRE(written.has_value());
   CHECK(written->files == std::vector<std::string>{"a.py"});
@@ -64,7 +75,8 @@ TEST_CASE("a full disk, a changed file and a lost journal harm nothing") {
 
 TEST_CASE("settings come from the nearest file, the torch floor from the project") {
   base::MemoryFileSystem fs;
-  fs.add("p/pyproject.toml", "[project]\ndependencies = [\"torch>=2.1,<3\", \"torchvision>=0.5\"]\n");
+  fs.add("p/pyproject.toml",
+         "[project]\ndependencies = [\"torch>=2.1,<3\", \"torchvision>=0.5\"]\n");
   fs.add("p/a.py", "");
   auto config = load_config(fs, "p/a.py");
   REQUIRE(config.has_value());
@@ -82,7 +94,8 @@ TEST_CASE("settings come from the nearest file, the torch floor from the project
 }
 
 TEST_CASE("encodings: the parser's view has the same length, and Python's own limits") {
-  for (const std::string source : {"x = 1\r", "# coding: latin-1\ns = '\xE9'\n", "# coding: gbk\ns = '\x95\x5C'\n"}) {
+  for (const std::string source :
+       {"x = 1\r", "# coding: latin-1\ns = '\xE9'\n", "# coding: gbk\ns = '\x95\x5C'\n"}) {
     const auto view = syntax::parser_view(source);
     REQUIRE(view.has_value());
     CHECK(view->size() == source.size());
@@ -97,10 +110,14 @@ TEST_CASE("encodings: the parser's view has the same length, and Python's own li
 }
 
 TEST_CASE("lines and columns") {
-  const std::string text = "a\r\nb\xC3\xA9" "c\rd\n";
+  const std::string text =
+      "a\r\nb\xC3\xA9"
+      "c\rd\n";
   const base::LineIndex lines(text);
   CHECK(lines.line_count() == 4);
-  CHECK(lines.line(2) == "b\xC3\xA9" "c");
+  CHECK(lines.line(2) ==
+        "b\xC3\xA9"
+        "c");
   const auto c = lines.at(static_cast<std::uint32_t>(text.find('c')));
   CHECK(c.line == 2);
   CHECK(c.column == 3);

@@ -1,8 +1,9 @@
 // One self-contained page for people who do not sit at a terminal: the score,
 // what blocks which device, where, and the source with its findings.
 #include <algorithm>
-#include <fmt/format.h>
 #include <map>
+
+#include <fmt/format.h>
 
 #include "base/text.h"
 #include "report/portability.h"
@@ -37,11 +38,20 @@ std::string escape(std::string_view text) {
   std::string result;
   for (const char c : printable(text)) {
     switch (c) {
-      case '&': result += "&amp;"; break;
-      case '<': result += "&lt;"; break;
-      case '>': result += "&gt;"; break;
-      case '"': result += "&quot;"; break;
-      default: result += static_cast<unsigned char>(c) < 0x20U && c != '\t' ? ' ' : c;
+      case '&':
+        result += "&amp;";
+        break;
+      case '<':
+        result += "&lt;";
+        break;
+      case '>':
+        result += "&gt;";
+        break;
+      case '"':
+        result += "&quot;";
+        break;
+      default:
+        result += static_cast<unsigned char>(c) < 0x20U && c != '\t' ? ' ' : c;
     }
   }
   return result;
@@ -61,25 +71,39 @@ std::string prose(std::string_view text) {
 std::string head(const Input& input) {
   const project::Report& report = input.report;
   std::string html = fmt::format(
-      "<h1>Portability of this code</h1>\n<p class=soft>torchport {}: {} read, {} of them mention torch or CUDA.</p>\n<div class=top>\n"
-      "<div><div class=score id=score>{}<small> / 100</small></div><p class=soft>of these files run as they are on any device<br>"
+      "<h1>Portability of this code</h1>\n<p class=soft>torchport {}: {} read, {} of them mention "
+      "torch or CUDA.</p>\n<div class=top>\n"
+      "<div><div class=score id=score>{}<small> / 100</small></div><p class=soft>of these files "
+      "run as they are on any device<br>"
       "(files with errors count 0, with warnings only one half)</p></div>\n<div class=devices>\n",
-      escape(input.version), counted(report.files, "file"), report.relevant, portability_score(report));
+      escape(input.version), counted(report.files, "file"), report.relevant,
+      portability_score(report));
   for (const DeviceBlocks& device : blocked_devices(report)) {
-    html += device.findings == 0
-                ? fmt::format("<div class=device><b>{}</b><span class=free>not blocked</span></div>\n", device.device)
-                : fmt::format("<div class=device><b>{}</b><span class=blocked>{}</span><br><span class=soft>in {}</span></div>\n", device.device,
-                              counted(device.findings, "blocker"), counted(device.files, "file"));
+    html +=
+        device.findings == 0
+            ? fmt::format("<div class=device><b>{}</b><span class=free>not blocked</span></div>\n",
+                          device.device)
+            : fmt::format(
+                  "<div class=device><b>{}</b><span class=blocked>{}</span><br><span class=soft>in "
+                  "{}</span></div>\n",
+                  device.device, counted(device.findings, "blocker"),
+                  counted(device.files, "file"));
   }
   return html + "</div></div>\n";
 }
 
-std::string table(std::string_view id, std::string_view first, const std::vector<Group>& groups, bool rules) {
-  std::string html = fmt::format("<div class=scroll><table id={}><tr><th>{}<th class=n>errors<th class=n>warnings{}</tr>\n", id, first, rules ? "<th>what" : "");
+std::string table(std::string_view id, std::string_view first, const std::vector<Group>& groups,
+                  bool rules) {
+  std::string html = fmt::format(
+      "<div class=scroll><table id={}><tr><th>{}<th class=n>errors<th class=n>warnings{}</tr>\n",
+      id, first, rules ? "<th>what" : "");
   for (const Group& group : groups) {
     const rules::Rule* rule = rules ? rules::find_rule(group.name) : nullptr;
-    html += fmt::format("<tr><td>{}<td class=n>{}<td class=n>{}{}</tr>\n", escape(rule != nullptr ? fmt::format("{} {}", rule->info.code, rule->info.name) : group.name),
-                        group.errors, group.warnings, rule != nullptr ? "<td>" + prose(rule->info.summary) : "");
+    html += fmt::format(
+        "<tr><td>{}<td class=n>{}<td class=n>{}{}</tr>\n",
+        escape(rule != nullptr ? fmt::format("{} {}", rule->info.code, rule->info.name)
+                               : group.name),
+        group.errors, group.warnings, rule != nullptr ? "<td>" + prose(rule->info.summary) : "");
   }
   return html + "</table></div>\n";
 }
@@ -87,11 +111,15 @@ std::string table(std::string_view id, std::string_view first, const std::vector
 using Findings = std::vector<const project::Diagnostic*>;
 
 std::string note(const project::Diagnostic& d) {
-  std::string html = fmt::format("<div class=\"note {}\"><b>{} {}</b>: {}", d.severity == rules::Severity::kError ? "e" : "w", escape(d.code), escape(d.name), prose(d.message));
+  std::string html = fmt::format("<div class=\"note {}\"><b>{} {}</b>: {}",
+                                 d.severity == rules::Severity::kError ? "e" : "w", escape(d.code),
+                                 escape(d.name), prose(d.message));
   if (d.has_fix) {
-    html += fmt::format("<br><span class=soft>{}: {}</span>", d.applicability == edit::Applicability::kSafe     ? "torchport fix"
-                                                              : d.applicability == edit::Applicability::kUnsafe ? "torchport fix --unsafe-fixes"
-                                                                                                                 : "by hand",
+    html += fmt::format("<br><span class=soft>{}: {}</span>",
+                        d.applicability == edit::Applicability::kSafe ? "torchport fix"
+                        : d.applicability == edit::Applicability::kUnsafe
+                            ? "torchport fix --unsafe-fixes"
+                            : "by hand",
                         prose(d.fix_title));
   }
   return html + "</div>";
@@ -104,7 +132,9 @@ std::string source(const Input& input, const std::string& path, const Findings& 
   const auto text = input.fs.read(path);
   std::string html = "<div class=code><pre>";
   if (!text) {
-    for (const auto* d : findings) html += fmt::format("<span class=e><i>{}</i>{}</span>{}", d->line, escape(d->source_line), note(*d));
+    for (const auto* d : findings)
+      html += fmt::format("<span class=e><i>{}</i>{}</span>{}", d->line, escape(d->source_line),
+                          note(*d));
     return html + "</pre></div>\n";
   }
   const base::LineIndex lines(*text);
@@ -112,15 +142,23 @@ std::string source(const Input& input, const std::string& path, const Findings& 
   for (const auto* d : findings) at[d->line].push_back(d);
   std::uint32_t shown = 0;
   for (auto entry = at.begin(); entry != at.end(); ++entry) {
-    const std::uint32_t first = std::max(shown + 1, entry->first > kContext ? entry->first - kContext : 1);
+    const std::uint32_t first =
+        std::max(shown + 1, entry->first > kContext ? entry->first - kContext : 1);
     const auto next = std::next(entry);
     const std::uint32_t stop = std::min(lines.line_count(), entry->first + kContext);
     const std::uint32_t last = next != at.end() ? std::min(stop, next->first - 1) : stop;
     if (first > shown + 1) html += "<span class=gap>&#8942;</span>";
     for (std::uint32_t n = first; n <= last; ++n) {
       const bool marked = n == entry->first;
-      const bool error = marked && std::any_of(entry->second.begin(), entry->second.end(), [](const auto* d) { return d->severity == rules::Severity::kError; });
-      html += fmt::format("<span{}><i>{}</i>{}</span>", !marked ? "" : error ? " class=e" : " class=w", n, escape(lines.line(n).substr(0, kLongest)));
+      const bool error =
+          marked && std::any_of(entry->second.begin(), entry->second.end(), [](const auto* d) {
+            return d->severity == rules::Severity::kError;
+          });
+      html += fmt::format("<span{}><i>{}</i>{}</span>",
+                          !marked ? ""
+                          : error ? " class=e"
+                                  : " class=w",
+                          n, escape(lines.line(n).substr(0, kLongest)));
       if (!marked) continue;
       for (const auto* d : entry->second) html += note(*d);
     }
@@ -131,25 +169,33 @@ std::string source(const Input& input, const std::string& path, const Findings& 
 
 std::string render(const Input& input) {
   const project::Report& report = input.report;
-  std::string html = fmt::format("<!doctype html>\n<html lang=en><head><meta charset=utf-8><meta name=viewport content=\"width=device-width,initial-scale=1\">"
-                                 "<title>torchport: portability report</title><style>{}</style></head>\n<body><main>\n", kStyle);
+  std::string html = fmt::format(
+      "<!doctype html>\n<html lang=en><head><meta charset=utf-8><meta name=viewport "
+      "content=\"width=device-width,initial-scale=1\">"
+      "<title>torchport: portability report</title><style>{}</style></head>\n<body><main>\n",
+      kStyle);
   html += head(input);
   if (!report.diagnostics.empty()) {
     html += "<h2>By rule</h2>\n" + table("rules", "rule", by_rule(report), true);
     html += "<h2>By folder</h2>\n" + table("folders", "folder", by_folder(report), false);
-    html += "<h2>In the source</h2>\n<p class=soft>Open a file to see each place, why it matters, and what would mend it.</p>\n";
+    html +=
+        "<h2>In the source</h2>\n<p class=soft>Open a file to see each place, why it matters, and "
+        "what would mend it.</p>\n";
   } else {
     html += "<h2>Nothing to report</h2>\n";
   }
   std::map<std::string, Findings> files;
   for (const auto& d : report.diagnostics) files[d.path].push_back(&d);
   for (const auto& [path, findings] : files) {
-    html += fmt::format("<details class=file><summary><b>{}</b> <span class=soft>{}</span></summary>{}</details>\n", escape(path), counted(findings.size(), "finding"),
-                        source(input, path, findings));
+    html += fmt::format(
+        "<details class=file><summary><b>{}</b> <span class=soft>{}</span></summary>{}</details>\n",
+        escape(path), counted(findings.size(), "finding"), source(input, path, findings));
   }
   if (!report.problems.empty()) {
     html += "<h2>Not checked</h2>\n<ul>\n";
-    for (const auto& p : report.problems) html += fmt::format("<li>{}{}: {}\n", escape(p.path), p.line > 0 ? fmt::format(":{}", p.line) : "", escape(p.message));
+    for (const auto& p : report.problems)
+      html += fmt::format("<li>{}{}: {}\n", escape(p.path),
+                          p.line > 0 ? fmt::format(":{}", p.line) : "", escape(p.message));
     html += "</ul>\n";
   }
   return html + "</main></body></html>\n";

@@ -11,7 +11,8 @@ using Json = nlohmann::ordered_json;
 
 Json finding(const project::Diagnostic& d) {
   Json fix = nullptr;
-  if (d.has_fix) fix = {{"applicability", edit::applicability_name(d.applicability)}, {"title", d.fix_title}};
+  if (d.has_fix)
+    fix = {{"applicability", edit::applicability_name(d.applicability)}, {"title", d.fix_title}};
   return {{"code", d.code},
           {"name", d.name},
           {"family", d.family},

@@ -1,6 +1,7 @@
 // SARIF 2.1.0, the exchange format of code-scanning services
 // (OASIS, "Static Analysis Results Interchange Format Version 2.1.0").
 #include <map>
+
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
@@ -18,8 +19,8 @@ std::string uri(std::string_view path) {
   static constexpr std::string_view kHex = "0123456789ABCDEF";
   std::string result;
   for (const char c : path) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '/' || c == '-' ||
-                       c == '.' || c == '_' || c == '~';
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       c == '/' || c == '-' || c == '.' || c == '_' || c == '~';
     if (plain) {
       result += c;
     } else {
@@ -48,7 +49,10 @@ Json rule_entry(const rules::RuleInfo& info) {
 }
 
 Json region_of(const project::Diagnostic& d) {
-  return {{"startLine", d.line}, {"startColumn", d.column}, {"endLine", d.end_line}, {"endColumn", d.end_column}};
+  return {{"startLine", d.line},
+          {"startColumn", d.column},
+          {"endLine", d.end_line},
+          {"endColumn", d.end_column}};
 }
 
 Json result_of(const project::Diagnostic& d, std::size_t rule_index) {
@@ -58,7 +62,9 @@ Json result_of(const project::Diagnostic& d, std::size_t rule_index) {
           {"ruleIndex", rule_index},
           {"level", project::severity_name(d.severity)},
           {"message", {{"text", text}}},
-          {"locations", {{{"physicalLocation", {{"artifactLocation", {{"uri", uri(d.path)}}}, {"region", region_of(d)}}}}}}};
+          {"locations",
+           {{{"physicalLocation",
+              {{"artifactLocation", {{"uri", uri(d.path)}}}, {"region", region_of(d)}}}}}}};
 }
 
 std::string render(const Input& input) {
@@ -74,11 +80,15 @@ std::string render(const Input& input) {
   for (const auto& p : input.report.problems) {
     Json location = {{"artifactLocation", {{"uri", uri(p.path)}}}};
     if (p.line > 0) location["region"] = {{"startLine", p.line}};
-    notices.push_back({{"level", "warning"}, {"message", {{"text", p.message}}}, {"locations", {{{"physicalLocation", location}}}}});
+    notices.push_back({{"level", "warning"},
+                       {"message", {{"text", p.message}}},
+                       {"locations", {{{"physicalLocation", location}}}}});
   }
   Json run;
-  run["tool"]["driver"] = {{"name", "torchport"}, {"semanticVersion", input.version}, {"rules", std::move(rules)}};
-  run["invocations"] = {{{"executionSuccessful", !input.report.cancelled}, {"toolExecutionNotifications", std::move(notices)}}};
+  run["tool"]["driver"] = {
+      {"name", "torchport"}, {"semanticVersion", input.version}, {"rules", std::move(rules)}};
+  run["invocations"] = {{{"executionSuccessful", !input.report.cancelled},
+                         {"toolExecutionNotifications", std::move(notices)}}};
   run["columnKind"] = "unicodeCodePoints";
   run["results"] = std::move(results);
   Json document;

@@ -1,10 +1,11 @@
 // For people at a terminal.
-#include <fmt/format.h>
+#include "base/text.h"
 
 #include <algorithm>
 #include <set>
 
-#include "base/text.h"
+#include <fmt/format.h>
+
 #include "report/report.h"
 #include "rules/registry.h"
 
@@ -27,7 +28,9 @@ constexpr std::string_view kGreen = "32";
 constexpr std::size_t kMaxShown = 160;  // characters of a source line
 
 std::size_t length_of(std::string_view text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;
+  }));
 }
 
 // Where the n-th character starts.
@@ -42,7 +45,9 @@ std::size_t offset_of(std::string_view text, std::size_t n) {
 
 std::string snippet(const project::Diagnostic& d, const Paint& paint) {
   std::string line = printable(d.source_line);
-  std::replace_if(line.begin(), line.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20U && c != '\t'; }, ' ');
+  std::replace_if(
+      line.begin(), line.end(),
+      [](char c) { return static_cast<unsigned char>(c) < 0x20U && c != '\t'; }, ' ');
   std::size_t first = d.column - 1;
   std::size_t width = d.end_line == d.line && d.end_column > d.column ? d.end_column - d.column : 0;
   const std::size_t length = length_of(line);
@@ -51,12 +56,14 @@ std::string snippet(const project::Diagnostic& d, const Paint& paint) {
   std::string cut;
   if (length > kMaxShown) {
     const std::size_t from = first > kMaxShown / 2 ? first - kMaxShown / 2 : 0;
-    cut = line.substr(offset_of(line, from), offset_of(line, from + kMaxShown) - offset_of(line, from));
+    cut = line.substr(offset_of(line, from),
+                      offset_of(line, from + kMaxShown) - offset_of(line, from));
     first -= from;
   } else {
     cut = line;
   }
-  width = std::max<std::size_t>(1, std::min(width, length_of(cut) > first ? length_of(cut) - first : 1));
+  width = std::max<std::size_t>(
+      1, std::min(width, length_of(cut) > first ? length_of(cut) - first : 1));
   // Tabs stay tabs under the line too, so that the carets stand right.
   std::string pad = cut.substr(0, offset_of(cut, first));
   std::string blank;
@@ -65,18 +72,23 @@ std::string snippet(const project::Diagnostic& d, const Paint& paint) {
   }
   const std::string number = std::to_string(d.line);
   const std::string gutter(number.size(), ' ');
-  return fmt::format("{0} {1}\n{2} {1} {3}\n{0} {1} {4}{5}\n", gutter, paint(kBlue, "|"), paint(kBlue, number), cut, blank,
-                     paint(d.severity == rules::Severity::kError ? kRed : kYellow, std::string(width, '^')));
+  return fmt::format(
+      "{0} {1}\n{2} {1} {3}\n{0} {1} {4}{5}\n", gutter, paint(kBlue, "|"), paint(kBlue, number),
+      cut, blank,
+      paint(d.severity == rules::Severity::kError ? kRed : kYellow, std::string(width, '^')));
 }
 
 std::string one(const project::Diagnostic& d, const Paint& paint) {
-  std::string text = fmt::format("{}:{}:{}: {} {}: {}\n", paint(kBold, d.path), d.line, d.column,
-                                 paint(d.severity == rules::Severity::kError ? kRed : kYellow, d.code), d.name, printable(d.message));
+  std::string text =
+      fmt::format("{}:{}:{}: {} {}: {}\n", paint(kBold, d.path), d.line, d.column,
+                  paint(d.severity == rules::Severity::kError ? kRed : kYellow, d.code), d.name,
+                  printable(d.message));
   text += snippet(d, paint);
   if (d.has_fix) {
-    const std::string_view how = d.applicability == edit::Applicability::kSafe     ? "fix"
-                                 : d.applicability == edit::Applicability::kUnsafe ? "fix (--unsafe-fixes)"
-                                                                                    : "by hand";
+    const std::string_view how = d.applicability == edit::Applicability::kSafe ? "fix"
+                                 : d.applicability == edit::Applicability::kUnsafe
+                                     ? "fix (--unsafe-fixes)"
+                                     : "by hand";
     text += fmt::format("  = {}: {}\n", paint(kGreen, how), printable(d.fix_title));
   }
   return text + "\n";
@@ -84,19 +96,22 @@ std::string one(const project::Diagnostic& d, const Paint& paint) {
 
 std::string statistics(const Input& input, const Paint& paint) {
   auto counts = count_by_code(input.report);
-  std::stable_sort(counts.begin(), counts.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::stable_sort(counts.begin(), counts.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
   std::string text;
   for (const auto& [code, n] : counts) {
     const rules::Rule* rule = rules::find_rule(code);
-    text += fmt::format("{:>6}  {}  {:<28} {}\n", n, paint(kBold, code), rule->info.name, rule->info.summary);
+    text += fmt::format("{:>6}  {}  {:<28} {}\n", n, paint(kBold, code), rule->info.name,
+                        rule->info.summary);
   }
   return text.empty() ? text : text + "\n";
 }
 
 std::string next_step(const project::Report& report) {
   const auto has = [&](edit::Applicability tier) {
-    return static_cast<std::size_t>(std::count_if(report.diagnostics.begin(), report.diagnostics.end(),
-                                                  [&](const auto& d) { return d.has_fix && d.applicability == tier; }));
+    return static_cast<std::size_t>(
+        std::count_if(report.diagnostics.begin(), report.diagnostics.end(),
+                      [&](const auto& d) { return d.has_fix && d.applicability == tier; }));
   };
   const std::size_t safe = has(edit::Applicability::kSafe);
   const std::size_t unsafe = has(edit::Applicability::kUnsafe);
@@ -116,23 +131,32 @@ std::string render(const Input& input) {
     for (const project::Diagnostic& d : report.diagnostics) text += one(d, paint);
   }
   for (const base::Error& problem : report.problems) {
-    text += problem.line > 0 ? fmt::format("{}:{}: {}: {}\n", problem.path, problem.line, paint(kYellow, "not checked fully"), problem.message)
-                             : fmt::format("{}: {}: {}\n", problem.path, paint(kYellow, "not checked"), problem.message);
+    text += problem.line > 0 ? fmt::format("{}:{}: {}: {}\n", problem.path, problem.line,
+                                           paint(kYellow, "not checked fully"), problem.message)
+                             : fmt::format("{}: {}: {}\n", problem.path,
+                                           paint(kYellow, "not checked"), problem.message);
   }
   if (!report.problems.empty()) text += "\n";
   std::set<std::string_view> hit;
   for (const auto& d : report.diagnostics) hit.insert(d.path);
   if (report.diagnostics.empty() && !report.problems.empty()) {
-    text += fmt::format("No {} in what could be read of {}.\n", input.known > 0 ? "new finding" : "finding", counted(report.files, "file"));
+    text += fmt::format("No {} in what could be read of {}.\n",
+                        input.known > 0 ? "new finding" : "finding", counted(report.files, "file"));
   } else if (report.diagnostics.empty()) {
-    text += report.files == 0 ? "No Python file, notebook, Dockerfile or requirements file found here.\n"
-                              : fmt::format("{} in {}.\n", input.known > 0 ? "Nothing new" : "Nothing ties this code to CUDA", counted(report.files, "file"));
+    text += report.files == 0
+                ? "No Python file, notebook, Dockerfile or requirements file found here.\n"
+                : fmt::format("{} in {}.\n",
+                              input.known > 0 ? "Nothing new" : "Nothing ties this code to CUDA",
+                              counted(report.files, "file"));
   } else {
-    text += fmt::format("Found {} in {} of {}.\n", counted(report.diagnostics.size(), input.known > 0 ? "new finding" : "finding"),
-                        hit.size(), counted(report.files, "file"));
+    text +=
+        fmt::format("Found {} in {} of {}.\n",
+                    counted(report.diagnostics.size(), input.known > 0 ? "new finding" : "finding"),
+                    hit.size(), counted(report.files, "file"));
     text += next_step(report);
   }
-  if (input.known > 0) text += fmt::format("{} of the baseline not shown.\n", counted(input.known, "finding"));
+  if (input.known > 0)
+    text += fmt::format("{} of the baseline not shown.\n", counted(input.known, "finding"));
   if (report.cancelled) text += "Interrupted: not every file was checked.\n";
   return text;
 }
