@@ -55,6 +55,8 @@ class Scopes {
   [[nodiscard]] std::vector<const Binding*> reaching(std::string_view name, Node at) const;
   // Every binding of the name in the scope that owns it at `at`.
   [[nodiscard]] std::vector<const Binding*> all(std::string_view name, Node at) const;
+  // The scope whose name it is at `at`; invalid when no scope of the file binds it.
+  [[nodiscard]] Node owner(std::string_view name, Node at) const;
   // Every binding of the name in the module's own scope.
   [[nodiscard]] std::vector<const Binding*> module_level(std::string_view name) const;
   // Whether any scope of the file binds the name.
@@ -79,7 +81,6 @@ class Scopes {
   void bind_import_from(Node statement);
   void bind_parameters(Node parameters);
   void visit(Node node);
-  [[nodiscard]] Node owner(std::string_view name, Node at) const;
   [[nodiscard]] const List* find(Node scope, std::string_view name) const;
 
   const Tree& tree_;

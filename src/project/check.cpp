@@ -25,6 +25,14 @@ struct FileResult {
   bool done = false;
 };
 
+void note_surplus(const std::string& path, FileFindings& result) {
+  if (result.diagnostics.size() < rules::kMaxFindings) return;
+  result.problems.push_back(
+      {ErrorCode::kBudget,
+       fmt::format("has more than {} findings; the rest is left out", rules::kMaxFindings), path,
+       0});
+}
+
 FileFindings check_python(const std::string& path, std::string source, const CheckOptions& options,
                           rules::Deadline& deadline) {
   FileFindings result;
@@ -48,6 +56,7 @@ FileFindings check_python(const std::string& path, std::string source, const Che
                                                    options.selection, &deadline)) {
     result.diagnostics.push_back(make_diagnostic(finding, path, lines));
   }
+  note_surplus(path, result);
   if (deadline.passed) {
     result.problems.push_back(
         {ErrorCode::kBudget,
@@ -64,6 +73,7 @@ FileFindings check_text(const std::string& path, rules::FileKind kind, const std
        rules::examine_text({path, kind, source, lines, options.settings}, options.selection)) {
     result.diagnostics.push_back(make_diagnostic(finding, path, lines));
   }
+  note_surplus(path, result);
   return result;
 }
 

@@ -75,7 +75,7 @@ std::vector<Finding> examine_python(const PythonContext& context, const Selectio
   }
   std::vector<Finding> findings;
   const syntax::Tree& tree = context.model.tree();
-  for (std::uint32_t i = 0; i < tree.size(); ++i) {
+  for (std::uint32_t i = 0; i < tree.size() && findings.size() < kMaxFindings; ++i) {
     const Node node = tree.at(i);
     if (deadline != nullptr && (i & 0x0FU) == 0 &&
         std::chrono::steady_clock::now() > deadline->at) {

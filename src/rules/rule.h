@@ -46,13 +46,18 @@ struct Finding {
   std::vector<Fix> fix;  // none or one
 };
 
+// More findings than this in one file are of no use to anybody, and would cost memory without bound.
+constexpr std::size_t kMaxFindings = 20'000;
+
 // Collects the findings of one matcher.
 class Reporter {
  public:
   Reporter(const RuleInfo& rule, std::vector<Finding>& sink) : rule_(rule), sink_(sink) {}
 
   Finding& report(base::Span span, std::string message) {
-    return sink_.emplace_back(Finding{&rule_, span, std::move(message), {}});
+    Finding finding{&rule_, span, std::move(message), {}};
+    if (sink_.size() >= kMaxFindings) return surplus_ = std::move(finding);
+    return sink_.emplace_back(std::move(finding));
   }
   Finding& report(Node node, std::string message) {
     return report(node.span(), std::move(message));
@@ -61,6 +66,7 @@ class Reporter {
  private:
   const RuleInfo& rule_;
   std::vector<Finding>& sink_;
+  Finding surplus_;  // where findings go that are too many
 };
 
 // What kind of file a matcher gets. Python files are parsed; the others come

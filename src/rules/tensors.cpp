@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <unordered_map>
+#include <unordered_set>
 
 namespace torchport::rules {
 
@@ -56,19 +58,35 @@ bool is_moved_above(const Model& model, Node expression) {
 
 std::vector<Node> reads_of(const Model& model, Node target) {
   std::vector<Node> result;
+  const std::string_view name = target.text();
   const Node scope = model.scopes().scope_node(target);
+  // What the name's owner binds, looked up once an owner: a name may be bound as often as it is read.
+  struct Bound {
+    bool here = false;
+    std::unordered_set<std::uint32_t> targets;
+  };
+  std::unordered_map<std::uint32_t, Bound> by_owner;
+  const auto bound_by = [&](Node node) -> const Bound* {
+    const Node owner = model.scopes().owner(name, node);
+    if (!owner) return nullptr;
+    const auto [entry, fresh] = by_owner.try_emplace(owner.index());
+    if (fresh) {
+      const auto bindings = model.scopes().all(name, node);
+      entry->second.here = !bindings.empty() && model.scopes().scope_node(bindings.front()->target) == scope;
+      for (const auto* binding : bindings) entry->second.targets.insert(binding->target.index());
+    }
+    return &entry->second;
+  };
   for (std::uint32_t i = scope.index(); i < scope.subtree_end(); ++i) {
     const Node node = model.tree().at(i);
-    if (!node.is(Kind::kIdentifier) || node.text() != target.text()) continue;
+    if (!node.is(Kind::kIdentifier) || node.text() != name) continue;
     const Node parent = node.parent();
     if (node.field() == Field::kAttributeName && parent.is(Kind::kAttribute)) continue;
     if (parent.is(Kind::kKeywordArgument) && node.field() == Field::kName) continue;
     if (parent.is(Kind::kDottedName)) continue;  // of an import
-    const auto bindings = model.scopes().all(target.text(), node);
-    if (bindings.empty() || model.scopes().scope_node(bindings.front()->target) != scope) continue;
-    const bool bound = std::any_of(bindings.begin(), bindings.end(),
-                                   [&](const auto* b) { return b->target == node; });
-    if (!bound || parent.is(Kind::kAugmentedAssignment)) result.push_back(node);
+    const Bound* owner = bound_by(node);
+    if (owner == nullptr || !owner->here) continue;
+    if (!owner->targets.contains(i) || parent.is(Kind::kAugmentedAssignment)) result.push_back(node);
   }
   return result;
 }
