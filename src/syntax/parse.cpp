@@ -1,6 +1,7 @@
 // From bytes to the flat tree: one run of tree-sitter, one walk of its cursor.
 #include <array>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <limits>
 #include <memory>
@@ -81,7 +82,12 @@ struct ViewInput {
 thread_local std::int64_t parser_bytes = 0;
 
 void* counted(void* memory) {
-  if (memory != nullptr) parser_bytes += static_cast<std::int64_t>(malloc_usable_size(memory));
+  if (memory == nullptr) {
+    // The parser is C that takes every allocation for granted: there is no way back from here.
+    std::fputs("torchport: out of memory while parsing; check fewer files, or with -j 1\n", stderr);
+    std::_Exit(3);
+  }
+  parser_bytes += static_cast<std::int64_t>(malloc_usable_size(memory));
   return memory;
 }
 void* counted_malloc(std::size_t size) {
