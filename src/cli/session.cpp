@@ -10,6 +10,7 @@
 
 #include "cli/command.h"
 #include "project/discover.h"
+#include "report/report.h"
 
 namespace torchport::cli {
 
@@ -177,9 +178,9 @@ base::Result<Session> open_session(const SelectionOptions& options, bool use_cac
 }
 
 void print_error(const base::Error& error) {
-  std::string place = error.path;
+  std::string place = report::one_line(error.path);
   if (!place.empty()) place += error.line > 0 ? fmt::format(":{}: ", error.line) : ": ";
-  fmt::print(stderr, "torchport: {}{}\n", place, error.message);
+  fmt::print(stderr, "torchport: {}{}\n", place, report::printable(error.message));
 }
 
 bool wants_colour(int file_descriptor) {

@@ -60,4 +60,16 @@ std::string printable(std::string_view text) {
   return result;
 }
 
+std::string one_line(std::string_view text) {
+  std::string result;
+  for (const char c : printable(text)) {
+    if (static_cast<unsigned char>(c) < 0x20U || c == '\x7F') {
+      result += "\xEF\xBF\xBD";
+    } else {
+      result += c;
+    }
+  }
+  return result;
+}
+
 }  // namespace torchport::report

@@ -49,5 +49,8 @@ struct FormatRegistration {
 
 // Bytes that are not UTF-8 become U+FFFD.
 [[nodiscard]] std::string printable(std::string_view text);
+// printable(), and control characters too: the name of a file draws nothing on a terminal and ends
+// no line.
+[[nodiscard]] std::string one_line(std::string_view text);
 
 }  // namespace torchport::report

@@ -28,7 +28,7 @@ std::string escape(std::string_view text, bool property) {
         result += property ? "%2C" : ",";
         break;
       default:
-        result += c;
+        result += static_cast<unsigned char>(c) < 0x20U && c != '\t' ? '?' : c;
     }
   }
   return result;

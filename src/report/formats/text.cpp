@@ -80,7 +80,7 @@ std::string snippet(const project::Diagnostic& d, const Paint& paint) {
 
 std::string one(const project::Diagnostic& d, const Paint& paint) {
   std::string text =
-      fmt::format("{}:{}:{}: {} {}: {}\n", paint(kBold, d.path), d.line, d.column,
+      fmt::format("{}:{}:{}: {} {}: {}\n", paint(kBold, one_line(d.path)), d.line, d.column,
                   paint(d.severity == rules::Severity::kError ? kRed : kYellow, d.code), d.name,
                   printable(d.message));
   text += snippet(d, paint);
@@ -131,10 +131,11 @@ std::string render(const Input& input) {
     for (const project::Diagnostic& d : report.diagnostics) text += one(d, paint);
   }
   for (const base::Error& problem : report.problems) {
-    text += problem.line > 0 ? fmt::format("{}:{}: {}: {}\n", problem.path, problem.line,
-                                           paint(kYellow, "not checked fully"), problem.message)
-                             : fmt::format("{}: {}: {}\n", problem.path,
-                                           paint(kYellow, "not checked"), problem.message);
+    text += problem.line > 0
+                ? fmt::format("{}:{}: {}: {}\n", one_line(problem.path), problem.line,
+                              paint(kYellow, "not checked fully"), one_line(problem.message))
+                : fmt::format("{}: {}: {}\n", one_line(problem.path), paint(kYellow, "not checked"),
+                              one_line(problem.message));
   }
   if (!report.problems.empty()) text += "\n";
   std::set<std::string_view> hit;
