@@ -46,7 +46,8 @@ struct Finding {
   std::vector<Fix> fix;  // none or one
 };
 
-// More findings than this in one file are of no use to anybody, and would cost memory without bound.
+// More findings than this in one file are of no use to anybody, and would cost memory without
+// bound.
 constexpr std::size_t kMaxFindings = 20'000;
 
 // Collects the findings of one matcher.

@@ -1,10 +1,10 @@
 #include "rules/tensors.h"
 
 #include <algorithm>
-
-#include <fmt/format.h>
 #include <unordered_map>
 #include <unordered_set>
+
+#include <fmt/format.h>
 
 namespace torchport::rules {
 
@@ -60,7 +60,8 @@ std::vector<Node> reads_of(const Model& model, Node target) {
   std::vector<Node> result;
   const std::string_view name = target.text();
   const Node scope = model.scopes().scope_node(target);
-  // What the name's owner binds, looked up once an owner: a name may be bound as often as it is read.
+  // What the name's owner binds, looked up once an owner: a name may be bound as often as it is
+  // read.
   struct Bound {
     bool here = false;
     std::unordered_set<std::uint32_t> targets;
@@ -72,7 +73,8 @@ std::vector<Node> reads_of(const Model& model, Node target) {
     const auto [entry, fresh] = by_owner.try_emplace(owner.index());
     if (fresh) {
       const auto bindings = model.scopes().all(name, node);
-      entry->second.here = !bindings.empty() && model.scopes().scope_node(bindings.front()->target) == scope;
+      entry->second.here =
+          !bindings.empty() && model.scopes().scope_node(bindings.front()->target) == scope;
       for (const auto* binding : bindings) entry->second.targets.insert(binding->target.index());
     }
     return &entry->second;
@@ -86,7 +88,8 @@ std::vector<Node> reads_of(const Model& model, Node target) {
     if (parent.is(Kind::kDottedName)) continue;  // of an import
     const Bound* owner = bound_by(node);
     if (owner == nullptr || !owner->here) continue;
-    if (!owner->targets.contains(i) || parent.is(Kind::kAugmentedAssignment)) result.push_back(node);
+    if (!owner->targets.contains(i) || parent.is(Kind::kAugmentedAssignment))
+      result.push_back(node);
   }
   return result;
 }
