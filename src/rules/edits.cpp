@@ -61,6 +61,7 @@ std::string_view arguments_text(Node call) {
 }
 
 std::string_view indentation_of(Node node) {
+  if (!node) return {};
   const auto& lines = node.tree()->lines();
   const std::string_view line = lines.line(lines.at(node.start()).line);
   const auto first = line.find_first_not_of(" \t\f");

@@ -30,7 +30,7 @@ using syntax::Node;
 // stands between the parentheses after the first n arguments; "" when none.
 [[nodiscard]] std::string_view arguments_text(Node call);
 
-// The indentation (spaces and tabs) of the line that the node's statement starts on.
+// The indentation (spaces and tabs) of the line that the node's statement starts on; "" for none.
 [[nodiscard]] std::string_view indentation_of(Node node);
 
 // The whole line(s) of a statement that stands alone on them, line end included.

@@ -147,7 +147,9 @@ void Notebook::build_program() {
     for (Line& line : cell.lines) {
       line.program_start = static_cast<std::uint32_t>(program_.size());
       std::string text = line.text;
-      if (is_ipython(text) || is_like_ours(text)) {
+      // A string of the list that does not end its line goes on in the next one.
+      const bool starts_line = program_.ends_with('\n');
+      if (starts_line && (is_ipython(text) || is_like_ours(text))) {
         text.insert(text.find_first_not_of(" \t"), kMagic);
         line.prefix = static_cast<std::uint32_t>(kMagic.size());
       }

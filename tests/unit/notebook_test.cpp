@@ -56,6 +56,16 @@ TEST_CASE("a notebook goes back as it was") {
   CHECK(notebook->with_program(notebook->program()).value() == kList);
 }
 
+TEST_CASE("a string of the list that does not end its line goes on in the next one") {
+  const std::string json =
+      R"json({"cells": [{"cell_type": "code", "source": ["%matplotlib inline", "  !ls\n", "x = 1"]}]})json";
+  const auto notebook = Notebook::parse(json);
+  REQUIRE(notebook.has_value());
+  CHECK(notebook->program() ==
+        "# torchport:cell 0\n# torchport:ipython %matplotlib inline  !ls\nx = 1\n");
+  CHECK(notebook->with_program(notebook->program()).value() == json);
+}
+
 TEST_CASE("lines that look like the program's own markers stay what they are") {
   const std::string json =
       R"json({"cells": [{"cell_type": "code", "source": "# torchport:cell 1\nimport torch\nx = torch.ones(1).cuda()"},)json"

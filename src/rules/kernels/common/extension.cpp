@@ -48,6 +48,7 @@ std::string indent_unit(const syntax::Tree& tree) {
   for (std::uint32_t i = 0; i < tree.size(); ++i) {
     const Node block = tree.at(i);
     if (!block.is(Kind::kBlock) || !block.parent().parent().is(Kind::kModule)) continue;
+    // A block the parser gave up on can be empty.
     const std::string_view indent = indentation_of(block.first_child());
     if (!indent.empty() && stands_alone(block.first_child())) return std::string(indent);
   }
