@@ -48,9 +48,9 @@ DeviceSource::DeviceSource(const flow::Model& model, const Settings& settings)
       torch_imported_ = true;
     }
   }
-  for (std::uint32_t i = 0; i < model.tree().size(); ++i) {
-    const Node node = model.tree().at(i);
-    if (node.is(Kind::kAttribute) && node.child(Field::kAttributeName).text() == "device")
+  for (const Node name : model.named("device")) {
+    const Node node = name.parent();
+    if (node.is(Kind::kAttribute) && name.field() == Field::kAttributeName)
       device_attributes_.try_emplace(node.text(), node.start());
   }
   for (const std::string_view name : {"DEVICE", "TORCH_DEVICE", "_TORCH_DEVICE"}) {

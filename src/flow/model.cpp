@@ -10,7 +10,7 @@ constexpr int kMaxDepth = 12;  // chains longer than this are answered "unknown"
 
 }  // namespace
 
-Model::Model(std::shared_ptr<const Tree> tree) : tree_(std::move(tree)), scopes_(*tree_) {
+Model::Model(std::shared_ptr<const Tree> tree) : tree_(std::move(tree)), scopes_(*tree_), index_(*tree_) {
   for (std::uint32_t i = 0; i < tree_->size(); ++i) {
     const Node node = tree_->at(i);
     if (node.is(Kind::kImport)) {
@@ -170,17 +170,14 @@ Node Model::function_named(std::string_view name, Node at) const {
   return {};
 }
 
-const std::vector<Node>& Model::calls_of(std::string_view name) const {
-  static const std::vector<Node> kNone;
-  if (calls_.empty()) {
-    for (std::uint32_t i = 0; i < tree_->size(); ++i) {
-      const Node callee = syntax::callee(tree_->at(i));
-      const Node last = callee.is(Kind::kAttribute) ? callee.child(Field::kAttributeName) : callee;
-      if (last.is(Kind::kIdentifier)) calls_[last.text()].push_back(tree_->at(i));
-    }
+std::vector<Node> Model::calls_of(std::string_view name, Node range) const {
+  std::vector<Node> calls;
+  for (const Node last : named(name, range ? range : tree_->root())) {
+    const Node callee = last.field() == Field::kAttributeName ? last.parent() : last;
+    if (callee.field() == Field::kFunctionPart && callee.parent().is(Kind::kCall))
+      calls.push_back(callee.parent());
   }
-  const auto found = calls_.find(name);
-  return found == calls_.end() ? kNone : found->second;
+  return calls;
 }
 
 Value Model::value(Node expression) const {

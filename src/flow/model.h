@@ -10,9 +10,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <typeindex>
 #include <unordered_map>
 #include <vector>
 
+#include "flow/node_index.h"
 #include "flow/scopes.h"
 #include "syntax/tree.h"
 
@@ -105,8 +107,27 @@ class Model {
   // `assert c`, and `if c:` without `else` whose body always leaves.
   [[nodiscard]] const std::vector<Node>& early_exits(Node block) const;
 
+  // The nodes of a kind, and the identifiers of a name, in the file or at or below a node: in
+  // source order, without a walk.
+  [[nodiscard]] Nodes nodes(Kind kind) const { return index_.of_kind(kind); }
+  [[nodiscard]] Nodes nodes(Kind kind, Node range) const {
+    return index_.of_kind(kind).within(range);
+  }
+  [[nodiscard]] Nodes named(std::string_view text) const { return index_.named(text); }
+  [[nodiscard]] Nodes named(std::string_view text, Node range) const {
+    return index_.named(text).within(range);
+  }
   // The calls whose callee ends in this name (`f(...)`, `x.f(...)`), in order.
-  [[nodiscard]] const std::vector<Node>& calls_of(std::string_view name) const;
+  [[nodiscard]] std::vector<Node> calls_of(std::string_view name, Node range = {}) const;
+
+  // What is true of the file as a whole: made by T's constructor, from this model, at the first
+  // question, and kept.
+  template <class T>
+  [[nodiscard]] const T& facts() const {
+    auto& kept = facts_[std::type_index(typeid(T))];
+    if (!kept) kept = std::make_shared<const T>(*this);
+    return *static_cast<const T*>(kept.get());
+  }
 
   // Whether the file imports torch (or anything of it) at all.
   [[nodiscard]] bool imports_torch() const { return imports_torch_; }
@@ -133,8 +154,8 @@ class Model {
   mutable std::unordered_map<std::uint32_t, std::string> qualified_;
   mutable std::unordered_map<std::uint32_t, Value> values_;
   mutable std::unordered_map<std::uint32_t, std::vector<Node>> early_exits_;
-  mutable std::unordered_map<std::string_view, std::vector<Node>>
-      calls_;  // filled at the first question
+  NodeIndex index_;
+  mutable std::unordered_map<std::type_index, std::shared_ptr<const void>> facts_;
 };
 
 // --- Vocabulary of torch ---------------------------------------------------

@@ -25,10 +25,22 @@ bool turns_gradients_off(Node node) {
 
 // torch.set_grad_enabled(False), torch.autograd.set_grad_enabled as a statement: for the rest of
 // the program.
-bool off_for_good(const Model& model) {
-  const std::string& source = model.tree().source();
-  return source.find("set_grad_enabled(False)") != std::string::npos;
-}
+struct OffForGood {
+  explicit OffForGood(const Model& model)
+      : value(model.tree().source().find("set_grad_enabled(False)") != std::string::npos) {}
+  bool value;
+};
+
+// Whether the file makes an optimizer of torch's at all.
+struct Optimizers {
+  explicit Optimizers(const Model& model) {
+    for (const Node call : model.nodes(Kind::kCall)) {
+      any = model.called(call).starts_with("torch.optim.");
+      if (any) return;
+    }
+  }
+  bool any = false;
+};
 
 bool off_by_decorator(Node function) {
   if (!function.parent().is(Kind::kDecorated)) return false;
@@ -66,38 +78,30 @@ bool is_network_name(std::string_view name) {
 }  // namespace
 
 bool uses_gradients(const Model& model, Node range) {
-  const syntax::Tree& tree = model.tree();
-  for (std::uint32_t i = range.index(); i < range.subtree_end(); ++i) {
-    const Node name = tree.at(i);
-    if (!name.is(Kind::kIdentifier)) continue;
-    const std::string_view text = name.text();
-    if (text == "backward" || text == "zero_grad" || text == "requires_grad" ||
-        text == "requires_grad_" || text == "manual_backward" || text == "enable_grad" ||
-        text == "retain_grad") {
+  for (const std::string_view text : {"backward", "zero_grad", "requires_grad", "requires_grad_",
+                                      "manual_backward", "enable_grad", "retain_grad"}) {
+    if (!model.named(text, range).empty()) return true;
+  }
+  for (const Node name : model.named("grad", range)) {
+    if (name.field() == Field::kAttributeName || model.qualified(name) == "torch.autograd.grad")
       return true;
-    }
-    const bool member = name.field() == Field::kAttributeName;
-    if (member && text == "grad") return true;
-    if (!member && text == "grad" && model.qualified(name) == "torch.autograd.grad") return true;
   }
   return false;
 }
 
 bool trains(const Model& model, Node range) {
-  if (uses_gradients(model, range)) return true;
-  const syntax::Tree& tree = model.tree();
-  for (std::uint32_t i = range.index(); i < range.subtree_end(); ++i) {
-    const Node call = tree.at(i);
-    if (!call.is(Kind::kCall)) continue;
-    const std::string_view method = method_name(call);
-    if (method == "train" || method == "fit") return true;
+  if (uses_gradients(model, range) || !model.calls_of("train", range).empty() ||
+      !model.calls_of("fit", range).empty())
+    return true;
+  if (!model.facts<Optimizers>().any) return false;
+  for (const Node call : model.nodes(Kind::kCall, range)) {
     if (model.called(call).starts_with("torch.optim.")) return true;
   }
   return false;
 }
 
 bool gradients_off(const Model& model, Node node) {
-  return off_for_good(model) || off_at(model, node, 0);
+  return model.facts<OffForGood>().value || off_at(model, node, 0);
 }
 
 bool is_model_call(const Model& model, Node call) {
@@ -124,26 +128,22 @@ bool is_model_call(const Model& model, Node call) {
 
 std::vector<Node> model_calls(const Model& model, Node scope) {
   std::vector<Node> calls;
-  const syntax::Tree& tree = model.tree();
-  for (std::uint32_t i = scope.index(); i < scope.subtree_end(); ++i) {
-    const Node call = tree.at(i);
-    if (!call.is(Kind::kCall) || !is_model_call(model, call)) continue;
+  for (const Node call : model.nodes(Kind::kCall, scope)) {
     const Node owner = syntax::function_of(call);
-    if (owner == scope || (!owner && scope.is(Kind::kModule) && !syntax::class_of(call)))
-      calls.push_back(call);
+    const bool own =
+        owner == scope || (!owner && scope.is(Kind::kModule) && !syntax::class_of(call));
+    if (own && is_model_call(model, call)) calls.push_back(call);
   }
   return calls;
 }
 
-bool calls_eval(Node range) {
-  const syntax::Tree& tree = *range.tree();
-  for (std::uint32_t i = range.index(); i < range.subtree_end(); ++i) {
-    const Node call = tree.at(i);
-    if (!call.is(Kind::kCall) || !object_of(call)) continue;
+bool calls_eval(const Model& model, Node range) {
+  for (const Node call : model.calls_of("eval", range)) {
+    if (object_of(call) && syntax::arguments(call).empty()) return true;
+  }
+  for (const Node call : model.calls_of("train", range)) {
     const auto args = syntax::arguments(call);
-    const std::string_view method = method_name(call);
-    if (method == "eval" && args.empty()) return true;
-    if (method == "train" && args.size() == 1 && !args.front().value.is(Kind::kTrue)) return true;
+    if (object_of(call) && args.size() == 1 && !args.front().value.is(Kind::kTrue)) return true;
   }
   return false;
 }

@@ -28,7 +28,7 @@ namespace torchport::rules {
 [[nodiscard]] std::vector<syntax::Node> model_calls(const flow::Model& model, syntax::Node scope);
 
 // Whether some `x.eval()` or `x.train(False)` stands below the node.
-[[nodiscard]] bool calls_eval(syntax::Node range);
+[[nodiscard]] bool calls_eval(const flow::Model& model, syntax::Node range);
 
 // predict, infer, evaluate, validate, test_step and the like.
 [[nodiscard]] bool is_inference_name(std::string_view function);

@@ -79,16 +79,14 @@ std::vector<Node> reads_of(const Model& model, Node target) {
     }
     return &entry->second;
   };
-  for (std::uint32_t i = scope.index(); i < scope.subtree_end(); ++i) {
-    const Node node = model.tree().at(i);
-    if (!node.is(Kind::kIdentifier) || node.text() != name) continue;
+  for (const Node node : model.named(name, scope)) {
     const Node parent = node.parent();
     if (node.field() == Field::kAttributeName && parent.is(Kind::kAttribute)) continue;
     if (parent.is(Kind::kKeywordArgument) && node.field() == Field::kName) continue;
     if (parent.is(Kind::kDottedName)) continue;  // of an import
     const Bound* owner = bound_by(node);
     if (owner == nullptr || !owner->here) continue;
-    if (!owner->targets.contains(i) || parent.is(Kind::kAugmentedAssignment))
+    if (!owner->targets.contains(node.index()) || parent.is(Kind::kAugmentedAssignment))
       result.push_back(node);
   }
   return result;
@@ -98,9 +96,9 @@ std::vector<Node> reads_of_attribute(const Model& model, const flow::ClassFacts&
                                      std::string_view name) {
   std::vector<Node> result;
   const auto assigned = facts.attributes.find(name);
-  for (std::uint32_t i = facts.node.index(); i < facts.node.subtree_end(); ++i) {
-    const Node node = model.tree().at(i);
-    if (!node.is(Kind::kAttribute) || node.child(Field::kAttributeName).text() != name) continue;
+  for (const Node last : model.named(name, facts.node)) {
+    const Node node = last.parent();
+    if (!node.is(Kind::kAttribute) || last.field() != Field::kAttributeName) continue;
     const Node object = node.child(Field::kObject);
     if (!object.is(Kind::kIdentifier) || object.text() != model.self_name(node)) continue;
     if (model.enclosing_class(node) != &facts) continue;
@@ -145,10 +143,17 @@ Node chain_top(Node expression) {
   }
 }
 
-bool moves_things(const Model& model) {
-  for (std::uint32_t i = 0; i < model.tree().size(); ++i) {
-    const Node call = model.tree().at(i);
-    if (!call.is(Kind::kCall)) continue;
+namespace {
+
+struct Moves {
+  explicit Moves(const Model& model) : any(moves_something(model)) {}
+  bool any;
+
+  static bool moves_something(const Model& model);
+};
+
+bool Moves::moves_something(const Model& model) {
+  for (const Node call : model.nodes(Kind::kCall)) {
     const std::string_view method = method_of(call);
     if (method == "cuda" || (method == "to" && is_move(model, call))) return true;
     if (model.called(call) == "torch.device" &&
@@ -158,11 +163,25 @@ bool moves_things(const Model& model) {
   return false;
 }
 
+// The quotation mark that the file prefers.
+struct Quotes {
+  explicit Quotes(const Model& model) {
+    const std::string& source = model.tree().source();
+    const auto singles = std::count(source.begin(), source.end(), '\'');
+    const auto doubles = std::count(source.begin(), source.end(), '"');
+    if (singles > doubles) mark = '\'';
+  }
+  char mark = '"';
+};
+
+}  // namespace
+
+bool moves_things(const Model& model) {
+  return model.facts<Moves>().any;
+}
+
 std::string quoted(const Model& model, std::string_view text) {
-  const std::string& source = model.tree().source();
-  const auto singles = std::count(source.begin(), source.end(), '\'');
-  const auto doubles = std::count(source.begin(), source.end(), '"');
-  const char mark = singles > doubles ? '\'' : '"';
+  const char mark = model.facts<Quotes>().mark;
   return fmt::format("{0}{1}{0}", mark, text);
 }
 

@@ -121,7 +121,7 @@ class Tracer {
     }
     if (function.is(Kind::kIdentifier)) {
       if (const Node local = model_.function_named(function.text(), function)) {
-        const auto returns = returns_of(local);
+        const auto returns = returns_of(model_, local);
         for (const Node value : returns) follow(value);
         if (!returns.empty()) return;
       }
@@ -171,9 +171,7 @@ std::vector<Node> calls_on(const Model& model, const Trace& trace, std::string_v
     if (!step.is_any(Kind::kIdentifier, Kind::kAttribute)) continue;
     Node home = home_of(model, step);
     if (!home) home = tree.root();
-    for (std::uint32_t i = home.index(); i < home.subtree_end(); ++i) {
-      const Node call = tree.at(i);
-      if (!call.is(Kind::kCall) || method_name(call) != method) continue;
+    for (const Node call : model.calls_of(method, home)) {
       if (object_of(call).text() == step.text() && is_same_name(model, step, object_of(call)))
         found.push_back(call);
     }
@@ -199,12 +197,10 @@ std::vector<Node> callers_of(const Model& model, Node function) {
   return callers;
 }
 
-std::vector<Node> returns_of(Node function) {
+std::vector<Node> returns_of(const Model& model, Node function) {
   std::vector<Node> values;
-  const syntax::Tree& tree = *function.tree();
-  for (std::uint32_t i = function.index(); i < function.subtree_end(); ++i) {
-    const Node statement = tree.at(i);
-    if (!statement.is(Kind::kReturn) || syntax::function_of(statement) != function) continue;
+  for (const Node statement : model.nodes(Kind::kReturn, function)) {
+    if (syntax::function_of(statement) != function) continue;
     if (const Node value = statement.first_child()) values.push_back(value);
   }
   return values;

@@ -27,6 +27,6 @@ struct Trace {
 [[nodiscard]] std::vector<syntax::Node> callers_of(const flow::Model& model, syntax::Node function);
 
 // The expressions that a function returns (its own, not of functions inside).
-[[nodiscard]] std::vector<syntax::Node> returns_of(syntax::Node function);
+[[nodiscard]] std::vector<syntax::Node> returns_of(const flow::Model& model, syntax::Node function);
 
 }  // namespace torchport::rules

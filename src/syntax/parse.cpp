@@ -1,17 +1,15 @@
 // From bytes to the flat tree: one run of tree-sitter, one walk of its cursor.
 #include <array>
 #include <chrono>
-#include <cstdio>
-#include <cstdlib>
 #include <limits>
 #include <memory>
 #include <string_view>
 
 #include <fmt/format.h>
-#include <malloc.h>
 #include <tree_sitter/api.h>
 
 #include "syntax/encoding.h"
+#include "syntax/parser_memory.h"
 #include "syntax/tree.h"
 
 extern "C" const TSLanguage* tree_sitter_python(void);
@@ -56,13 +54,6 @@ const Vocabulary& vocabulary() {
 
 using Clock = std::chrono::steady_clock;
 
-struct ParserDeleter {
-  void operator()(TSParser* parser) const { ts_parser_delete(parser); }
-};
-struct TreeDeleter {
-  void operator()(TSTree* tree) const { ts_tree_delete(tree); }
-};
-
 struct ViewInput {
   std::string_view text;
 
@@ -77,34 +68,6 @@ struct ViewInput {
   }
 };
 
-// The parser's memory on this thread. tree-sitter cannot be told to stop at a
-// size, but it asks now and then whether to go on.
-thread_local std::int64_t parser_bytes = 0;
-
-void* counted(void* memory) {
-  if (memory == nullptr) {
-    // The parser is C that takes every allocation for granted: there is no way back from here.
-    std::fputs("torchport: out of memory while parsing; check fewer files, or with -j 1\n", stderr);
-    std::_Exit(3);
-  }
-  parser_bytes += static_cast<std::int64_t>(malloc_usable_size(memory));
-  return memory;
-}
-void* counted_malloc(std::size_t size) {
-  return counted(std::malloc(size));
-}
-void* counted_calloc(std::size_t count, std::size_t size) {
-  return counted(std::calloc(count, size));
-}
-void* counted_realloc(void* memory, std::size_t size) {
-  if (memory != nullptr) parser_bytes -= static_cast<std::int64_t>(malloc_usable_size(memory));
-  return counted(std::realloc(memory, size));
-}
-void counted_free(void* memory) {
-  if (memory != nullptr) parser_bytes -= static_cast<std::int64_t>(malloc_usable_size(memory));
-  std::free(memory);
-}
-
 struct Budget {
   Clock::time_point deadline;
   std::int64_t max_bytes = 0;
@@ -113,7 +76,7 @@ struct Budget {
 
 bool exceeded(TSParseState* state) {
   auto* budget = static_cast<Budget*>(state->payload);
-  budget->too_large = parser_bytes > budget->max_bytes;
+  budget->too_large = ParserMemory::used() > budget->max_bytes;
   return budget->too_large || Clock::now() > budget->deadline;
 }
 
@@ -166,7 +129,6 @@ class TreeBuilder {
       }
       if (done) break;
     }
-    ts_tree_cursor_delete(&cursor);
     return outcome;
   }
 
@@ -228,7 +190,7 @@ base::Result<std::shared_ptr<const Tree>> Tree::parse(std::string source,
   if (!view) return tl::unexpected<base::Error>(view.error());
 
   Budget budget{Clock::now() + std::chrono::milliseconds(limits.max_milliseconds),
-                parser_bytes + static_cast<std::int64_t>(limits.max_parser_bytes), false};
+                static_cast<std::int64_t>(limits.max_parser_bytes), false};
   const auto give_up = [&] {
     return budget.too_large
                ? base::fail(base::ErrorCode::kBudget,
@@ -237,13 +199,10 @@ base::Result<std::shared_ptr<const Tree>> Tree::parse(std::string source,
                : base::fail(base::ErrorCode::kBudget,
                             fmt::format("not parsed within {} ms", limits.max_milliseconds));
   };
-  static const bool kCounting = [] {
-    ts_set_allocator(counted_malloc, counted_calloc, counted_realloc, counted_free);
-    return true;
-  }();
-  static_cast<void>(kCounting);
-  const std::unique_ptr<TSParser, ParserDeleter> parser(ts_parser_new());
-  if (!ts_parser_set_language(parser.get(), tree_sitter_python())) {
+  // The parser and its tree go with it.
+  const ParserMemory memory;
+  TSParser* parser = ts_parser_new();
+  if (!ts_parser_set_language(parser, tree_sitter_python())) {
     return base::fail(base::ErrorCode::kInternal,
                       "the Python grammar does not fit the parser library");
   }
@@ -255,16 +214,15 @@ base::Result<std::shared_ptr<const Tree>> Tree::parse(std::string source,
   TSParseOptions options{};
   options.payload = &budget;
   options.progress_callback = &exceeded;
-  const std::unique_ptr<TSTree, TreeDeleter> parsed(
-      ts_parser_parse_with_options(parser.get(), nullptr, reader, options));
-  if (!parsed) return give_up();
+  const TSTree* parsed = ts_parser_parse_with_options(parser, nullptr, reader, options);
+  if (parsed == nullptr) return give_up();
 
   std::shared_ptr<Tree> tree(new Tree());
   tree->source_ = std::move(source);
   tree->lines_ = std::make_unique<base::LineIndex>(tree->source_);
   tree->records_.reserve(tree->source_.size() / 5 + 16);
   TreeBuilder builder(*tree);
-  switch (builder.copy(ts_tree_root_node(parsed.get()), budget.deadline, limits)) {
+  switch (builder.copy(ts_tree_root_node(parsed), budget.deadline, limits)) {
     case TreeBuilder::Outcome::kDone:
       break;
     case TreeBuilder::Outcome::kLate:

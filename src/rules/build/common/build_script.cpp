@@ -32,10 +32,7 @@ bool chooses(const Model& model, Node range, int depth) {
 
 bool is_build_file(const PythonContext& context) {
   if (context.is_build_script()) return true;
-  const syntax::Tree& tree = context.model.tree();
-  for (std::uint32_t i = 0; i < tree.size(); ++i) {
-    const Node node = tree.at(i);
-    if (!node.is(Kind::kImportFrom)) continue;
+  for (const Node node : context.model.nodes(Kind::kImportFrom)) {
     const std::string_view module = node.child(Field::kModuleName).text();
     if (module == "setuptools" || module == "distutils.core") return true;
     if (module == "torch.utils.cpp_extension" && base::contains_word(node.text(), "CUDAExtension"))
@@ -49,11 +46,9 @@ bool chooses_extension(const Model& model, Node range) {
 }
 
 bool has_override(const Model& model) {
-  const syntax::Tree& tree = model.tree();
-  for (std::uint32_t i = 0; i < tree.size(); ++i) {
-    const Node node = tree.at(i);
+  for (const Node node : model.nodes(Kind::kString)) {
     std::string text;
-    if (!node.is(Kind::kString) || !syntax::string_value(node, text)) continue;
+    if (!syntax::string_value(node, text)) continue;
     for (const std::string_view word :
          {"FORCE_CUDA", "WITH_CUDA", "USE_CUDA", "BUILD_CUDA", "ENABLE_CUDA", "CUDA_EXT"}) {
       if (text.find(word) == std::string::npos) continue;

@@ -66,7 +66,7 @@ bool may_be_evaluated(const Model& model, Node origin) {
 }
 
 bool is_in_train_mode(const Model& model, Node call, Node subject) {
-  if (!subject.is_any(Kind::kIdentifier, Kind::kAttribute) || calls_eval(around(model, call)))
+  if (!subject.is_any(Kind::kIdentifier, Kind::kAttribute) || calls_eval(model, around(model, call)))
     return false;
   const Trace trace = trace_value(model, subject);
   if (trace.open || trace.origins.empty()) return false;
@@ -79,7 +79,7 @@ bool is_in_train_mode(const Model& model, Node call, Node subject) {
   // A caller, or whoever made it, said eval() to something there.
   return std::none_of(trace.steps.begin(), trace.steps.end(), [&](Node step) {
     const Node home = around(model, step);
-    return home != model.tree().root() && calls_eval(home);
+    return home != model.tree().root() && calls_eval(model, home);
   });
 }
 

@@ -44,10 +44,9 @@ bool names_cuda_sources(const Model& model, Node expression, int depth) {
 }
 
 // One level of indentation, as the file writes it.
-std::string indent_unit(const syntax::Tree& tree) {
-  for (std::uint32_t i = 0; i < tree.size(); ++i) {
-    const Node block = tree.at(i);
-    if (!block.is(Kind::kBlock) || !block.parent().parent().is(Kind::kModule)) continue;
+std::string indent_unit(const Model& model) {
+  for (const Node block : model.nodes(Kind::kBlock)) {
+    if (!block.parent().parent().is(Kind::kModule)) continue;
     // A block the parser gave up on can be empty.
     const std::string_view indent = indentation_of(block.first_child());
     if (!indent.empty() && stands_alone(block.first_child())) return std::string(indent);
@@ -86,14 +85,6 @@ bool is_twin_name(std::string_view twin, std::string_view name) {
   });
 }
 
-bool mentions(Node range, std::string_view name) {
-  for (std::uint32_t i = range.index(); i < range.subtree_end(); ++i) {
-    const Node node = range.tree()->at(i);
-    if (node.is(Kind::kIdentifier) && node.text() == name) return true;
-  }
-  return false;
-}
-
 // The function of the file that does the same in plain PyTorch.
 Node twin_of(const Model& model, Node function) {
   const Parameters wanted = parameters_of(function);
@@ -104,7 +95,7 @@ Node twin_of(const Model& model, Node function) {
     if (binding->kind != flow::BindingKind::kFunction || !is_twin_name(binding->name, name))
       continue;
     const Parameters given = parameters_of(binding->value);
-    if (given.plain && given.names == wanted.names && !mentions(binding->value, name))
+    if (given.plain && given.names == wanted.names && model.named(name, binding->value).empty())
       return binding->value;
   }
   return {};
@@ -151,8 +142,8 @@ class Guards {
   bool launches(const flow::ClassFacts& facts) {
     std::vector<Node> sites;
     bool outside = false;
-    for (std::uint32_t i = 0; i < model_.tree().size(); ++i) {
-      const Node node = model_.tree().at(i);
+    for (const Node name : model_.named("apply")) {
+      const Node node = name.parent();
       if (!is_apply_of(node, facts.name) || facts.node.holds(node)) continue;
       outside |= !syntax::function_of(node).is(Kind::kFunction);
       sites.push_back(node);
@@ -174,7 +165,7 @@ class Guards {
         first.is(Kind::kExpressionStatement) && first.first_child().is(Kind::kString);
     if (docstring && first.next_sibling()) first = first.next_sibling();
     if (!stands_alone(first)) return false;
-    if (first.is(Kind::kIf) && mentions(first.child(Field::kCondition), target_.text()))
+    if (first.is(Kind::kIf) && !model_.named(target_.text(), first.child(Field::kCondition)).empty())
       return true;
     edits_.push_back(line_before(first, lines_for(function, call, first)));
     return true;
@@ -183,7 +174,7 @@ class Guards {
   std::string lines_for(Node function, Node call, Node first) {
     const std::string_view name = function.child(Field::kName).text();
     const std::string inner = fmt::format("{}{}{}", newline_of(function), indentation_of(first),
-                                          indent_unit(model_.tree()));
+                                          indent_unit(model_));
     const Parameters parameters = parameters_of(function);
     const Node given = unwrapped_argument(call);
     const bool known = std::find(parameters.names.begin(), parameters.names.end(), given.text()) !=
@@ -255,13 +246,13 @@ std::optional<std::vector<Edit>> guard_uses(const Model& model, Node target) {
   return Guards(model, target).run();
 }
 
-std::vector<Edit> run_only_if(Node statement, Node target, std::string_view condition) {
+std::vector<Edit> run_only_if(const Model& model, Node statement, Node target, std::string_view condition) {
   if (!stands_alone(statement)) return {};
   const syntax::Tree& tree = *statement.tree();
   if (holds_long_string(statement)) {
     return {insert_after(statement, fmt::format(" if {} else None", condition))};
   }
-  const std::string unit = indent_unit(tree);
+  const std::string unit = indent_unit(model);
   std::vector<Edit> edits{insert_before(
       statement, fmt::format("{0} = None{1}{2}if {3}:{1}{2}{4}", target.text(),
                              newline_of(statement), indentation_of(statement), condition, unit))};

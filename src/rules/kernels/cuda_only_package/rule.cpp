@@ -88,9 +88,8 @@ bool is_dedicated(std::string_view path, const Package& package) {
 bool init_is_caught(const Model& model, const Package& package) {
   if (package.word != "nvml") return false;
   bool any = false;
-  for (std::uint32_t i = 0; i < model.tree().size(); ++i) {
-    const Node call = model.tree().at(i);
-    if (!call.is(Kind::kCall) || !method_name(call).starts_with("nvmlInit")) continue;
+  for (const Node call : model.nodes(Kind::kCall)) {
+    if (!method_name(call).starts_with("nvmlInit")) continue;
     if (!is_caught(model, call, {"NVMLError", "pynvml.NVMLError", "RuntimeError", "OSError"}, true))
       return false;
     any = true;

@@ -66,7 +66,7 @@ void add_load_fix(const PythonContext& context, Node call, Finding& finding) {
   if (assignment && assignment.child(Field::kRight) == call && target.is(Kind::kIdentifier) &&
       !syntax::function_of(call) && !syntax::class_of(call) && knows_torch(context, statement)) {
     auto guards = guard_uses(context.model, target);
-    auto edits = run_only_if(statement, target,
+    auto edits = run_only_if(context.model, statement, target,
                              fmt::format("{}.cuda.is_available()", context.devices.torch_name()));
     if (guards && !edits.empty()) {
       fix.applicability = Applicability::kUnsafe;
@@ -185,13 +185,8 @@ std::string launched(const Model& model, Node name) {
 }
 
 bool knows_where(const Model& model, Node function) {
-  for (std::uint32_t i = function.index(); i < function.subtree_end(); ++i) {
-    const Node node = model.tree().at(i);
-    const bool device =
-        node.is(Kind::kIdentifier) && (node.text() == "is_cuda" || node.text() == "is_available");
-    if (device) return true;
-  }
-  return false;
+  return !model.named("is_cuda", function).empty() ||
+         !model.named("is_available", function).empty();
 }
 
 Node outermost_function(Node node) {

@@ -2,6 +2,7 @@
 #include "rules/rule.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include <fmt/format.h>
 
@@ -50,22 +51,29 @@ bool is_model_name(std::string_view name) {
          lower.starts_with("net");
 }
 
+// What the file wraps, and whether it writes the prefix of the keys.
+struct Wrappings {
+  explicit Wrappings(const Model& model) {
+    for (const Node node : model.nodes(Kind::kAssignment)) {
+      if (wraps(model, node.child(Field::kRight)) != Wrapped::kNo)
+        names.insert(node.child(Field::kLeft).text());
+    }
+    std::string text;
+    for (const Node node : model.nodes(Kind::kString))
+      speaks_of_keys |= syntax::string_value(node, text) && text == "module.";
+  }
+
+  std::unordered_set<std::string_view> names;
+  bool speaks_of_keys = false;
+};
+
 // A parameter is wrapped when the same file wraps what it hands over under that name, or speaks of
 // DataParallel's keys.
 Wrapped parameter_state(const Model& model, Node name) {
   if (!is_model_name(name.text())) return Wrapped::kNo;
-  const syntax::Tree& tree = model.tree();
-  for (std::uint32_t i = 0; i < tree.size(); ++i) {
-    const Node node = tree.at(i);
-    if (node.is(Kind::kAssignment) && node.child(Field::kLeft).text() == name.text() &&
-        wraps(model, node.child(Field::kRight)) != Wrapped::kNo) {
-      return Wrapped::kMaybe;
-    }
-    std::string text;
-    if (node.is(Kind::kString) && syntax::string_value(node, text) && text == "module.")
-      return Wrapped::kMaybe;
-  }
-  return Wrapped::kNo;
+  const auto& facts = model.facts<Wrappings>();
+  return facts.speaks_of_keys || facts.names.contains(name.text()) ? Wrapped::kMaybe
+                                                                    : Wrapped::kNo;
 }
 
 Wrapped name_state(const Model& model, Node name) {
@@ -161,10 +169,7 @@ Fix make_fix(const Model& model, Node object, Wrapped state) {
       state == Wrapped::kYes ? "save the module inside" : "save the module inside, if there is one";
   fix.edits = {replace(object, inner(model, object, state))};
   // Where the same object takes its state back, the keys have to be the same ones.
-  const syntax::Tree& tree = model.tree();
-  for (std::uint32_t i = 0; i < tree.size(); ++i) {
-    const Node call = tree.at(i);
-    if (!call.is(Kind::kCall) || method_name(call) != "load_state_dict") continue;
+  for (const Node call : model.calls_of("load_state_dict")) {
     const Node other = object_of(call);
     if (!other || other.text() != object.text() || is_handled(call)) continue;
     const Wrapped there = state_of(model, other);

@@ -38,15 +38,13 @@ bool feeds_from_cpu(const Model& model, Node function, const flow::ClassFacts* f
 
 // `x = x.cpu()`, `x = x.numpy()`, `with torch.device(d):`
 bool goes_to_cpu(const Model& model, Node function, std::string_view name) {
-  for (std::uint32_t i = function.index(); i < function.subtree_end(); ++i) {
-    const Node call = model.tree().at(i);
-    if (!call.is(Kind::kCall)) continue;
-    const std::string_view method = method_name(call);
-    if (method != "cpu" && method != "numpy") continue;
-    Node base = object_of(call);
-    while (base.is_any(Kind::kCall, Kind::kAttribute))
-      base = base.is(Kind::kCall) ? object_of(base) : base.child(Field::kObject);
-    if (base.text() == name) return true;
+  for (const std::string_view method : {"cpu", "numpy"}) {
+    for (const Node call : model.calls_of(method, function)) {
+      Node base = object_of(call);
+      while (base.is_any(Kind::kCall, Kind::kAttribute))
+        base = base.is(Kind::kCall) ? object_of(base) : base.child(Field::kObject);
+      if (base.text() == name) return true;
+    }
   }
   return false;
 }
@@ -107,9 +105,9 @@ namespace {
 bool asks_device(const Model& model, Node function, std::string_view name) {
   bool device = false;
   bool size = false;
-  for (std::uint32_t i = function.index(); i < function.subtree_end(); ++i) {
-    const Node node = model.tree().at(i);
-    if (!node.is(Kind::kAttribute) || node.child(Field::kObject).text() != name) continue;
+  for (const Node use : model.named(name, function)) {
+    const Node node = use.parent();
+    if (!node.is(Kind::kAttribute) || use.field() != Field::kObject) continue;
     const std::string_view attribute = node.child(Field::kAttributeName).text();
     device |= attribute == "device";
     size |= attribute == "size" || attribute == "shape" || attribute == "dtype";

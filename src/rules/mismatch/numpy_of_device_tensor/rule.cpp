@@ -135,10 +135,8 @@ Source Tracer::trace_items(Node name, int depth) const {
 // What a function of this file returns.
 Source Tracer::trace_function(Node function, int depth) const {
   Source result;
-  const Node body = function.child(Field::kBody);
-  for (std::uint32_t i = body.index(); i < body.subtree_end(); ++i) {
-    const Node node = model_.tree().at(i);
-    if (node.is(Kind::kReturn) && syntax::function_of(node) == function)
+  for (const Node node : model_.nodes(Kind::kReturn, function.child(Field::kBody))) {
+    if (syntax::function_of(node) == function)
       result = join(result, trace(node.first_child(), depth + 1));
   }
   return result;

@@ -139,16 +139,13 @@ bool is_taken_care_of(const Model& model, const flow::ClassFacts& facts, std::st
     }
     return true;  // something else in another branch, or made anew where it is needed
   }
-  for (std::uint32_t i = facts.node.index(); i < facts.node.subtree_end(); ++i) {
-    const Node call = model.tree().at(i);
-    if (!call.is(Kind::kCall)) continue;
-    const std::string_view method = method_name(call);
-    if (method != "register_buffer" && method != "register_parameter" && method != "setattr" &&
-        method != "_apply")
-      continue;
-    std::string text;
-    const Node named = syntax::positional(call, method == "setattr" ? 1 : 0);
-    if (!syntax::string_value(named, text) || text == name) return true;
+  for (const std::string_view method :
+       {"register_buffer", "register_parameter", "setattr", "_apply"}) {
+    for (const Node call : model.calls_of(method, facts.node)) {
+      std::string text;
+      const Node named = syntax::positional(call, method == "setattr" ? 1 : 0);
+      if (!syntax::string_value(named, text) || text == name) return true;
+    }
   }
   return facts.methods.contains("_apply") || facts.methods.contains("to") ||
          facts.methods.contains("cuda");

@@ -118,10 +118,8 @@ bool is_type_use(Node use) {
 
 bool rewrite_uses(const PythonContext& context, const ImportedName& imported, Node statement,
                   Fix& fix) {
-  const syntax::Tree& tree = context.model.tree();
-  for (std::uint32_t i = 0; i < tree.size(); ++i) {
-    const Node use = tree.at(i);
-    if (!use.is(Kind::kIdentifier) || use.text() != imported.name || statement.holds(use)) continue;
+  for (const Node use : context.model.named(imported.name)) {
+    if (statement.holds(use)) continue;
     if (use.field() == Field::kAttributeName ||
         (use.parent().is(Kind::kKeywordArgument) && use.field() == Field::kName))
       continue;

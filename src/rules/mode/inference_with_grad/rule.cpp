@@ -22,24 +22,23 @@ constexpr RuleInfo kInfo{
     .summary = "an inference records gradients that nobody asks for",
 };
 
-bool says_no_grad(const Model& model) {
-  const std::string& source = model.tree().source();
-  return source.find("no_grad") != std::string::npos ||
-         source.find("inference_mode") != std::string::npos ||
-         source.find("set_grad_enabled") != std::string::npos;
-}
+// Facts of the file as a whole.
+struct File {
+  explicit File(const Model& model) : trains(rules::trains(model, model.tree().root())) {
+    const std::string& source = model.tree().source();
+    for (const std::string_view word : {"no_grad", "inference_mode", "set_grad_enabled"})
+      says_no_grad |= source.find(word) != std::string::npos;
+  }
+  bool trains;
+  bool says_no_grad = false;
+};
 
 // `x.eval()` below the node, on this very name.
-bool evals(Node range, std::string_view name) {
-  const syntax::Tree& tree = *range.tree();
-  for (std::uint32_t i = range.index(); i < range.subtree_end(); ++i) {
-    const Node call = tree.at(i);
-    if (call.is(Kind::kCall) && method_name(call) == "eval" && object_of(call).text() == name &&
-        syntax::arguments(call).empty()) {
-      return true;
-    }
-  }
-  return false;
+bool evals(const Model& model, Node range, std::string_view name) {
+  const auto calls = model.calls_of("eval", range);
+  return std::any_of(calls.begin(), calls.end(), [&](Node call) {
+    return object_of(call).text() == name && syntax::arguments(call).empty();
+  });
 }
 
 bool is_loaded(const Model& model, Node callee) {
@@ -55,14 +54,14 @@ bool is_inference(const PythonContext& context, Node scope, Node call) {
   const Model& model = context.model;
   const Node callee = syntax::callee(call);
   if (scope.is(Kind::kModule) && !is_loaded(model, callee)) return false;  // a self-test
-  if (evals(scope, callee.text())) return true;
+  if (evals(model, scope, callee.text())) return true;
   const flow::ClassFacts* facts = model.enclosing_class(call);
   if (facts != nullptr) {
     // A predictor: its constructor evals what its methods call.
     const bool own = callee.is(Kind::kAttribute) && scope.child(Field::kName).text() != "__init__";
-    return own && evals(facts->node, callee.text()) && !trains(model, facts->node);
+    return own && evals(model, facts->node, callee.text()) && !trains(model, facts->node);
   }
-  if (trains(model, model.tree().root()) || says_no_grad(model)) return false;
+  if (model.facts<File>().trains || model.facts<File>().says_no_grad) return false;
   // Without parameters it is a self-test of a layer.
   const bool named = scope.is(Kind::kFunction) &&
                      is_inference_name(scope.child(Field::kName).text()) &&
@@ -77,19 +76,11 @@ bool is_thrown_away(Node call) {
          (parent.is(Kind::kAssignment) && parent.child(Field::kLeft).text() == "_");
 }
 
-bool is_generator(Node function) {
-  const syntax::Tree& tree = *function.tree();
-  for (std::uint32_t i = function.index(); i < function.subtree_end(); ++i) {
-    if (tree.at(i).is(Kind::kYield)) return true;
-  }
-  return false;
-}
-
 Fix make_fix(const PythonContext& context, Node scope) {
   Fix fix;
   fix.title = "run it under `with torch.no_grad():`";
   const Node first = scope.is(Kind::kFunction) ? scope : Node{};
-  if (!first || is_generator(first) || first.text().starts_with("async")) return fix;
+  if (!first || !context.model.nodes(Kind::kYield, first).empty() || first.text().starts_with("async")) return fix;
   const std::string& source = scope.tree()->source();
   std::uint32_t start = first.start();
   while (start > 0 && (source[start - 1] == ' ' || source[start - 1] == '\t')) --start;

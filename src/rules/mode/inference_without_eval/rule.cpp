@@ -74,10 +74,7 @@ Fix make_fix(Node loading) {
 
 // Where a loss is computed, the model may be in training, steered from another file.
 bool computes_loss(const Model& model) {
-  const syntax::Tree& tree = model.tree();
-  for (std::uint32_t i = 0; i < tree.size(); ++i) {
-    const Node call = tree.at(i);
-    if (!call.is(Kind::kCall)) continue;
+  for (const Node call : model.nodes(Kind::kCall)) {
     const std::string name = base::lower(method_name(call));
     if (name.find("loss") != std::string::npos || name.find("criterion") != std::string::npos)
       return true;
@@ -94,14 +91,12 @@ bool is_candidate_file(const PythonContext& context) {
 }
 
 void check(const PythonContext& context, Node root, Reporter& reporter) {
-  if (!is_candidate_file(context) || calls_eval(root) || trains(context.model, root) ||
+  if (!is_candidate_file(context) || calls_eval(context.model, root) || trains(context.model, root) ||
       computes_loss(context.model))
     return;
   std::vector<Node> reported;
-  const syntax::Tree& tree = context.model.tree();
-  for (std::uint32_t i = 0; i < tree.size(); ++i) {
-    const Node call = tree.at(i);
-    if (!call.is(Kind::kCall) || !is_model_call(context.model, call)) continue;
+  for (const Node call : context.model.nodes(Kind::kCall)) {
+    if (!is_model_call(context.model, call)) continue;
     const flow::ClassFacts* facts = context.model.enclosing_class(call);
     if (facts != nullptr && facts->is_module) continue;
     const Trace trace = trace_value(context.model, syntax::callee(call));

@@ -1,6 +1,8 @@
 // TP401: nn.DataParallel without a look at how many devices there are.
 #include "rules/rule.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "flow/guards.h"
@@ -98,10 +100,9 @@ bool asks_first(Node use) {
 
 // The edits for uses of `.module`; false when one of them cannot be written otherwise.
 bool loosen_uses(const Model& model, Node call, Node target, std::vector<Edit>& edits) {
-  const syntax::Tree& tree = model.tree();
-  for (std::uint32_t i = 0; i < tree.size(); ++i) {
-    const Node use = tree.at(i);
-    if (!use.is(Kind::kAttribute) || use.child(Field::kAttributeName).text() != "module") continue;
+  for (const Node name : model.named("module")) {
+    const Node use = name.parent();
+    if (!use.is(Kind::kAttribute) || name.field() != Field::kAttributeName) continue;
     const Node object = use.child(Field::kObject);
     if (!object.is_any(Kind::kIdentifier, Kind::kAttribute) || !model.qualified(object).empty())
       continue;
@@ -118,16 +119,10 @@ bool loosen_uses(const Model& model, Node call, Node target, std::vector<Edit>& 
 
 // A state dict loaded into the wrapper has keys that start with `module.`, and needs it.
 bool loads_into_wrapper(const Model& model, Node call, Node target) {
-  const syntax::Tree& tree = model.tree();
-  const Node scope = syntax::function_of(call) ? syntax::function_of(call) : tree.root();
-  for (std::uint32_t i = scope.index(); i < scope.subtree_end(); ++i) {
-    const Node load = tree.at(i);
-    if (load.is(Kind::kCall) && load.start() > call.start() &&
-        method_name(load) == "load_state_dict" && object_of(load).text() == target.text()) {
-      return true;
-    }
-  }
-  return false;
+  const auto loads = model.calls_of("load_state_dict", syntax::function_of(call));
+  return std::any_of(loads.begin(), loads.end(), [&](Node load) {
+    return load.start() > call.start() && object_of(load).text() == target.text();
+  });
 }
 
 // How far the file indents: what the statement's block has more than the line above it.

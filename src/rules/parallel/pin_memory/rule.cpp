@@ -51,10 +51,8 @@ bool feeds_loader(const Model& model, Node dict) {
   const Node assignment = plain_assignment(syntax::statement_of(dict));
   if (!assignment || assignment.child(Field::kRight) != dict) return false;
   const std::string_view name = assignment.child(Field::kLeft).text();
-  const syntax::Tree& tree = model.tree();
-  for (std::uint32_t i = 0; i < tree.size(); ++i) {
-    const Node splat = tree.at(i);
-    if (!splat.is(Kind::kDictionarySplat) || splat.first_child().text() != name) continue;
+  for (const Node splat : model.nodes(Kind::kDictionarySplat)) {
+    if (splat.first_child().text() != name) continue;
     if (makes_loader(model, splat.parent().parent())) return true;
   }
   return false;

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <unordered_map>
+#include <vector>
 
 #include "flow/literals.h"
 #include "rules/edits.h"
@@ -61,11 +63,6 @@ bool starts_cuda(const Model& model, Node call) {
   return false;
 }
 
-// The functions and classes around two nodes are the same: one runs after the other.
-bool same_function(Node a, Node b) {
-  return syntax::function_of(a) == syntax::function_of(b);
-}
-
 // `if __name__ == "__main__":` around a node of the module's own code.
 bool in_main_block(Node node) {
   for (Node up = node.parent(); up; up = up.parent()) {
@@ -85,18 +82,32 @@ bool excludes_each_other(Node a, Node b) {
   return false;
 }
 
+// The calls of the file that start CUDA, by the function that they stand in.
+struct Starts {
+  explicit Starts(const Model& model) {
+    for (const Node call : model.nodes(Kind::kCall)) {
+      if (!starts_cuda(model, call)) continue;
+      const Node function = syntax::function_of(call);
+      if (!function && !on_import && !in_main_block(call)) on_import = call;
+      by_function[function ? function.index() : 0].push_back(call);
+    }
+  }
+
+  std::unordered_map<std::uint32_t, std::vector<Node>> by_function;  // 0: the module's own
+  Node on_import;
+};
+
 // The call that started CUDA before `setting` runs, as far as this file shows it.
 Node started_before(const Model& model, Node setting) {
-  const syntax::Tree& tree = model.tree();
-  for (std::uint32_t i = 0; i < tree.size(); ++i) {
-    const Node call = tree.at(i);
-    if (!call.is(Kind::kCall) || !starts_cuda(model, call)) continue;
-    const bool module_level = !syntax::function_of(call) && !in_main_block(call);
-    const bool earlier = call.end() <= setting.start() && same_function(call, setting) &&
-                         !excludes_each_other(call, setting) &&
-                         !call.parent().is(Kind::kComparison);
-    const bool on_import = module_level && syntax::function_of(setting);
-    if (earlier || on_import) return call;
+  const auto& starts = model.facts<Starts>();
+  const Node function = syntax::function_of(setting);
+  if (function && starts.on_import) return starts.on_import;
+  const auto own = starts.by_function.find(function ? function.index() : 0);
+  if (own == starts.by_function.end()) return {};
+  for (const Node call : own->second) {
+    if (call.end() <= setting.start() && !excludes_each_other(call, setting) &&
+        !call.parent().is(Kind::kComparison))
+      return call;
   }
   return {};
 }

@@ -1,0 +1,69 @@
+// Where the nodes of a kind, and the identifiers of a name, stand in a tree: what rules ask for
+// again and again, answered without a walk.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "syntax/tree.h"
+
+namespace torchport::flow {
+
+using syntax::Kind;
+using syntax::Node;
+using syntax::Tree;
+
+// Some nodes of one tree, in source order. Valid as long as the index and the tree are.
+class Nodes {
+ public:
+  class Iterator {
+   public:
+    Iterator(const Tree* tree, const std::uint32_t* at) : tree_(tree), at_(at) {}
+    Node operator*() const { return {tree_, *at_}; }
+    Iterator& operator++() {
+      ++at_;
+      return *this;
+    }
+    bool operator==(const Iterator&) const = default;
+
+   private:
+    const Tree* tree_;
+    const std::uint32_t* at_;
+  };
+
+  Nodes() = default;
+  Nodes(const Tree* tree, const std::uint32_t* first, const std::uint32_t* last)
+      : tree_(tree), first_(first), last_(last) {}
+
+  [[nodiscard]] Iterator begin() const { return {tree_, first_}; }
+  [[nodiscard]] Iterator end() const { return {tree_, last_}; }
+  [[nodiscard]] bool empty() const { return first_ == last_; }
+  // Those at or below `range`; none for no node.
+  [[nodiscard]] Nodes within(Node range) const;
+
+ private:
+  const Tree* tree_ = nullptr;
+  const std::uint32_t* first_ = nullptr;
+  const std::uint32_t* last_ = nullptr;
+};
+
+// Belongs to one thread: it is filled at the first question.
+class NodeIndex {
+ public:
+  explicit NodeIndex(const Tree& tree) : tree_(&tree) {}
+
+  // All nodes of a kind.
+  [[nodiscard]] Nodes of_kind(Kind kind) const;
+  // The identifiers with this text: names, attribute names, keywords.
+  [[nodiscard]] Nodes named(std::string_view text) const;
+
+ private:
+  const Tree* tree_;
+  mutable std::vector<std::uint32_t> order_;   // node indexes, by kind
+  mutable std::vector<std::uint32_t> starts_;  // where each kind starts in order_
+  mutable std::unordered_map<std::string_view, std::vector<std::uint32_t>> names_;
+};
+
+}  // namespace torchport::flow
