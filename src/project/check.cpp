@@ -36,7 +36,7 @@ void note_surplus(const std::string& path, FileFindings& result) {
 FileFindings check_python(const std::string& path, std::string source, const CheckOptions& options,
                           rules::Deadline& deadline) {
   FileFindings result;
-  auto tree = syntax::Tree::parse(std::move(source), rules::parse_limits(&deadline));
+  auto tree = syntax::Tree::parse(std::move(source), rules::parse_limits(path, &deadline));
   if (!tree) {
     base::Error error = tree.error();
     error.path = path;
@@ -45,10 +45,10 @@ FileFindings check_python(const std::string& path, std::string source, const Che
   }
   const auto& lines = (*tree)->lines();
   if ((*tree)->has_syntax_error()) {
-    result.problems.push_back(
-        {ErrorCode::kSyntax,
-         "not valid Python 3 here; the file is checked as far as it can be read and never edited",
-         path, lines.at((*tree)->syntax_error_offset()).line});
+    result.problems.push_back({ErrorCode::kSyntax,
+                               "cannot be read as Python 3 from here; the file is checked as far "
+                               "as possible and never edited",
+                               path, lines.at((*tree)->syntax_error_offset()).line});
   }
   const rules::Model model(*tree);
   const edit::DeviceSource devices(model, options.settings);
@@ -59,8 +59,8 @@ FileFindings check_python(const std::string& path, std::string source, const Che
   note_surplus(path, result);
   if (deadline.passed) {
     result.problems.push_back(
-        {ErrorCode::kBudget,
-         fmt::format("skipped the rest: not finished within {} ms", kFileBudget.count()), path, 0});
+        {ErrorCode::kBudget, fmt::format("skipped: not finished within {} ms", kFileBudget.count()),
+         path, 0});
   }
   return result;
 }

@@ -21,7 +21,7 @@ FileFindings check_notebook(const std::string& path, const std::string& source,
     result.problems.push_back(at_path(notebook.error(), path).value());
     return result;
   }
-  auto tree = syntax::Tree::parse(notebook->program(), rules::parse_limits(deadline));
+  auto tree = syntax::Tree::parse(notebook->program(), rules::parse_limits(path, deadline));
   if (!tree) {
     result.problems.push_back(at_path(tree.error(), path).value());
     return result;
@@ -31,7 +31,7 @@ FileFindings check_notebook(const std::string& path, const std::string& source,
     const std::uint32_t offset = notebook->json_offset((*tree)->syntax_error_offset());
     result.problems.push_back(
         {base::ErrorCode::kSyntax,
-         "a code cell is not valid Python 3 here; the notebook is never edited", path,
+         "a code cell cannot be read as Python 3 from here; the notebook is never edited", path,
          lines.at(offset).line});
   }
   const rules::Model model(*tree);
@@ -44,7 +44,7 @@ FileFindings check_notebook(const std::string& path, const std::string& source,
   }
   if (deadline != nullptr && deadline->passed)
     result.problems.push_back(
-        {base::ErrorCode::kBudget, "takes too long; the rest was skipped", path, 0});
+        {base::ErrorCode::kBudget, "skipped: takes too long to check", path, 0});
   return result;
 }
 

@@ -38,7 +38,7 @@ base::Result<Converged> converge_python(std::string_view path, const std::string
                                         Applicability tier, Deadline* deadline) {
   Converged result;
   result.text = source;
-  auto parsed = syntax::Tree::parse(source, parse_limits(deadline));
+  auto parsed = syntax::Tree::parse(source, parse_limits(path, deadline));
   if (!parsed) return tl::unexpected<base::Error>(parsed.error());
   if ((*parsed)->has_syntax_error()) return result;
   while (result.passes < kMaxPasses) {
@@ -56,7 +56,7 @@ base::Result<Converged> converge_python(std::string_view path, const std::string
       result.left = std::move(findings);
       break;
     }
-    parsed = syntax::Tree::parse(applied.text, parse_limits(deadline));
+    parsed = syntax::Tree::parse(applied.text, parse_limits(path, deadline));
     if (!parsed) return tl::unexpected<base::Error>(parsed.error());
     if ((*parsed)->has_syntax_error()) {
       Converged broken;

@@ -51,8 +51,9 @@ void finish(std::vector<Finding>& findings, const Silence& silence, const base::
 
 }  // namespace
 
-syntax::ParseLimits parse_limits(const Deadline* deadline) {
+syntax::ParseLimits parse_limits(std::string_view path, const Deadline* deadline) {
   syntax::ParseLimits limits;
+  limits.indented_cells = kind_of_path(path) == FileKind::kNotebook;
   if (deadline == nullptr) return limits;
   const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
                         deadline->at - std::chrono::steady_clock::now())
@@ -80,7 +81,7 @@ std::vector<Finding> examine_python(const PythonContext& context, const Selectio
     if (deadline != nullptr && (i & 0x0FU) == 0 &&
         std::chrono::steady_clock::now() > deadline->at) {
       deadline->passed = true;
-      break;
+      return {};
     }
     for (const Rule* rule : by_kind[static_cast<std::size_t>(node.kind())]) {
       Reporter reporter(rule->info, findings);

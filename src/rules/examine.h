@@ -14,14 +14,14 @@ using Selection = std::vector<const Rule*>;
 
 // Findings of a parsed Python file, ordered by position, then code. Lines with
 // `# torchport: ignore` or `# torchport: ignore[CODE, ...]` are silent.
-// With a deadline, gives up when it passes and says so in `passed`: the findings
-// are then those of the part that was reached.
+// With a deadline, gives up when it passes and says so in `passed`. There are no findings then:
+// how many were reached would differ from run to run.
 struct Deadline {
   std::chrono::steady_clock::time_point at;
   bool passed = false;
 };
-// The parser's own limits, or less where less time is left.
-[[nodiscard]] syntax::ParseLimits parse_limits(const Deadline* deadline);
+// The parser's own limits for a file of this name, or less where less time is left.
+[[nodiscard]] syntax::ParseLimits parse_limits(std::string_view path, const Deadline* deadline);
 [[nodiscard]] std::vector<Finding> examine_python(const PythonContext& context,
                                                   const Selection& selection,
                                                   Deadline* deadline = nullptr);

@@ -89,7 +89,9 @@ std::string without_magic(std::string line) {
 
 base::Result<Notebook> Notebook::parse(std::string json) {
   Notebook notebook;
-  if (!nlohmann::json::accept(json)) return base::fail(base::ErrorCode::kSyntax, "not valid JSON");
+  // The JSON library takes a NUL for the end of the text.
+  if (json.find('\0') != std::string::npos || !nlohmann::json::accept(json))
+    return base::fail(base::ErrorCode::kSyntax, "not valid JSON");
   notebook.json_ = std::move(json);
   notebook.ascii_ = std::all_of(notebook.json_.begin(), notebook.json_.end(),
                                 [](char c) { return static_cast<unsigned char>(c) < 0x80U; });

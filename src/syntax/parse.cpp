@@ -9,6 +9,7 @@
 #include <tree_sitter/api.h>
 
 #include "syntax/encoding.h"
+#include "syntax/indentation.h"
 #include "syntax/parser_memory.h"
 #include "syntax/tree.h"
 
@@ -230,6 +231,12 @@ base::Result<std::shared_ptr<const Tree>> Tree::parse(std::string source,
     case TreeBuilder::Outcome::kDeep:
       return base::fail(base::ErrorCode::kBudget,
                         "nested too deeply; Python itself refuses such a file");
+  }
+  if (!tree->has_error_) {
+    if (const auto offset = misplaced_statement(*tree, limits.indented_cells)) {
+      tree->has_error_ = true;
+      tree->error_offset_ = *offset;
+    }
   }
   return std::shared_ptr<const Tree>(std::move(tree));
 }

@@ -83,6 +83,8 @@ struct ParseLimits {
   // operators).
   std::uint32_t max_depth = 4000;
   std::uint64_t max_total_depth = 400'000'000;
+  // The program of a notebook: its cells may stand anywhere (see misplaced_statement()).
+  bool indented_cells = false;
 };
 
 class Tree {

@@ -112,6 +112,7 @@ TEST_CASE("findings of a notebook are placed in the file") {
 
 TEST_CASE("what is no notebook is refused in words") {
   CHECK_FALSE(Notebook::parse("{\"cells\": [").has_value());
+  CHECK_FALSE(Notebook::parse(std::string("6\0{\"cells\": []}", 15)).has_value());
   CHECK(Notebook::parse("[]").value().program().empty());
   CHECK(Notebook::parse(R"json({"cells":[{"cell_type":"code","source":[]}]})json")
             .value()
