@@ -57,6 +57,33 @@ bool is_primary(Node expression) {
                            Kind::kParenthesized, Kind::kList, Kind::kListComprehension);
 }
 
+Node innermost_statement(Node function, const std::vector<Node>& nodes) {
+  if (nodes.empty()) return {};
+  const Node body = function.child(Field::kBody);
+  const auto holds_all = [&](Node block) {
+    return std::all_of(nodes.begin(), nodes.end(), [&](Node node) { return block.holds(node); });
+  };
+  Node statement = syntax::statement_of(nodes.front());
+  while (!holds_all(statement.parent()) || !stands_alone(statement)) {
+    if (statement.parent() == body) return {};
+    const Node up = syntax::statement_of(statement.parent());
+    if (!up || up == statement || up == function) return {};
+    statement = up;
+  }
+  return statement;
+}
+
+std::uint32_t start_with_comments(Node statement) {
+  const auto& lines = statement.tree()->lines();
+  std::uint32_t line = lines.at(statement.start()).line;
+  const std::string_view indent = indentation_of(statement);
+  const auto is_comment = [&](std::string_view text) {
+    return text.starts_with(indent) && text.substr(indent.size()).starts_with('#');
+  };
+  while (line > 1 && is_comment(lines.line(line - 1))) --line;
+  return lines.line_start(line);
+}
+
 std::string primary_text(Node expression) {
   std::string text(expression.text());
   const bool broken = text.find('\n') != std::string::npos &&

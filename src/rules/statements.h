@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "edit/edit.h"
 #include "flow/model.h"
@@ -17,6 +18,14 @@ namespace torchport::rules {
 // A new line before or after a statement that stands alone, in its indentation.
 [[nodiscard]] edit::Edit line_before(syntax::Node statement, std::string_view line);
 [[nodiscard]] edit::Edit line_after(syntax::Node statement, std::string_view line);
+
+// The statement of the function before which a guard stands for all these nodes, and for nothing
+// that gets by without them: one of the innermost block that holds them all. No node where none
+// stands alone.
+[[nodiscard]] syntax::Node innermost_statement(syntax::Node function,
+                                               const std::vector<syntax::Node>& nodes);
+// Where the lines of a statement start, with the comment lines right above it.
+[[nodiscard]] std::uint32_t start_with_comments(syntax::Node statement);
 
 // The line end of the file that the node belongs to.
 [[nodiscard]] std::string_view newline_of(syntax::Node node);

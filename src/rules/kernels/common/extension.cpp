@@ -122,17 +122,30 @@ class Guards {
       if (is_test_of(read)) continue;
       if (!use(read)) return std::nullopt;
     }
-    if (edits_.empty() || edits_.size() > kMaxGuards) return std::nullopt;
-    return std::move(edits_);
+    if (uses_.empty() || uses_.size() > kMaxGuards) return std::nullopt;
+    std::vector<Edit> edits;
+    for (const Use& use : uses_) {
+      if (!guard(use, edits)) return std::nullopt;
+    }
+    return edits;
   }
 
  private:
+  // A function that launches the kernel, and the expressions of it that do.
+  struct Use {
+    Node function;
+    std::vector<Node> launches;  // none: the whole function is one
+  };
+
   bool use(Node read) {
     if (flow::is_cuda_guarded(model_, read)) return true;
     const Node function = syntax::function_of(read);
     if (!function.is(Kind::kFunction)) return false;
     const flow::ClassFacts* facts = model_.enclosing_class(function);
-    if (!is_autograd_function(facts)) return guard(function, read.parent().parent());
+    if (!is_autograd_function(facts)) {
+      add(function, read.parent().parent());
+      return true;
+    }
     if (std::find(classes_.begin(), classes_.end(), facts) != classes_.end()) return true;
     classes_.push_back(facts);
     return launches(*facts);
@@ -150,46 +163,65 @@ class Guards {
     }
     if (sites.empty() || outside) {
       const auto forward = facts.methods.find("forward");
-      return forward != facts.methods.end() && guard(forward->second, {});
-    }
-    return std::all_of(sites.begin(), sites.end(), [&](Node site) {
-      return flow::is_cuda_guarded(model_, site) || guard(syntax::function_of(site), site.parent());
-    });
-  }
-
-  bool guard(Node function, Node call) {
-    if (std::find(done_.begin(), done_.end(), function) != done_.end()) return true;
-    done_.push_back(function);
-    Node first = function.child(Field::kBody).first_child();
-    const bool docstring =
-        first.is(Kind::kExpressionStatement) && first.first_child().is(Kind::kString);
-    if (docstring && first.next_sibling()) first = first.next_sibling();
-    if (!stands_alone(first)) return false;
-    if (first.is(Kind::kIf) && !model_.named(target_.text(), first.child(Field::kCondition)).empty())
+      if (forward == facts.methods.end()) return false;
+      add(forward->second, {});
       return true;
-    edits_.push_back(line_before(first, lines_for(function, call, first)));
+    }
+    for (const Node site : sites) {
+      if (!flow::is_cuda_guarded(model_, site)) add(syntax::function_of(site), site.parent());
+    }
     return true;
   }
 
-  std::string lines_for(Node function, Node call, Node first) {
-    const std::string_view name = function.child(Field::kName).text();
-    const std::string inner = fmt::format("{}{}{}", newline_of(function), indentation_of(first),
-                                          indent_unit(model_));
-    const Parameters parameters = parameters_of(function);
+  void add(Node function, Node launch) {
+    auto known = std::find_if(uses_.begin(), uses_.end(),
+                              [&](const Use& use) { return use.function == function; });
+    if (known == uses_.end()) known = uses_.insert(uses_.end(), {function, {}});
+    if (launch) known->launches.push_back(launch);
+  }
+
+  bool guard(const Use& use, std::vector<Edit>& edits) const {
+    const Node call = use.launches.empty() ? Node{} : use.launches.front();
+    const Parameters parameters = parameters_of(use.function);
     const Node given = unwrapped_argument(call);
     const bool known = std::find(parameters.names.begin(), parameters.names.end(), given.text()) !=
                        parameters.names.end();
-    const Node twin = known ? twin_of(model_, function) : Node{};
-    if (!twin) {
-      const flow::ClassFacts* facts = model_.enclosing_class(function);
-      const std::string_view subject = facts != nullptr ? facts->name : name;
-      return fmt::format(
-          "if {} is None:{}raise RuntimeError({})", target_.text(), inner,
-          quoted(model_, fmt::format("{} needs CUDA, its kernel is not there", subject)));
-    }
-    return fmt::format("if {} is None or not {}.is_cuda:{}return {}({})", target_.text(),
-                       given.text(), inner, twin.child(Field::kName).text(),
-                       fmt::join(parameters.names, ", "));
+    const Node twin = known ? twin_of(model_, use.function) : Node{};
+    // What another function can do is handed on at once; what nobody can do fails where it is
+    // needed.
+    const bool at_top = twin || use.launches.empty();
+    const Node first =
+        at_top ? first_statement(use.function) : innermost_statement(use.function, use.launches);
+    if (!first || !stands_alone(first)) return false;
+    if (first.is(Kind::kIf) &&
+        !model_.named(target_.text(), first.child(Field::kCondition)).empty())
+      return true;
+    const std::string_view newline = newline_of(first);
+    const std::string_view indent = indentation_of(first);
+    const std::string inner = fmt::format("{}{}{}", newline, indent, indent_unit(model_));
+    const std::string lines =
+        twin ? fmt::format("if {} is None or not {}.is_cuda:{}return {}({})", target_.text(),
+                           given.text(), inner, twin.child(Field::kName).text(),
+                           fmt::join(parameters.names, ", "))
+             : fmt::format("if {} is None:{}raise RuntimeError({})", target_.text(), inner,
+                           quoted(model_, fmt::format("{} needs CUDA, its kernel is not there",
+                                                      subject_of(use.function))));
+    const std::uint32_t at = start_with_comments(first);
+    edits.push_back({{at, at}, fmt::format("{}{}{}", indent, lines, newline)});
+    return true;
+  }
+
+  // After the docstring.
+  static Node first_statement(Node function) {
+    const Node first = function.child(Field::kBody).first_child();
+    const bool docstring =
+        first.is(Kind::kExpressionStatement) && first.first_child().is(Kind::kString);
+    return docstring && first.next_sibling() ? first.next_sibling() : first;
+  }
+
+  [[nodiscard]] std::string_view subject_of(Node function) const {
+    const flow::ClassFacts* facts = model_.enclosing_class(function);
+    return facts != nullptr ? facts->name : function.child(Field::kName).text();
   }
 
   // The first argument of the launch, `x` in `F.apply(x.contiguous(), 3)`.
@@ -201,8 +233,7 @@ class Guards {
 
   const Model& model_;
   Node target_;
-  std::vector<Edit> edits_;
-  std::vector<Node> done_;
+  std::vector<Use> uses_;
   std::vector<const flow::ClassFacts*> classes_;
 };
 
@@ -246,7 +277,8 @@ std::optional<std::vector<Edit>> guard_uses(const Model& model, Node target) {
   return Guards(model, target).run();
 }
 
-std::vector<Edit> run_only_if(const Model& model, Node statement, Node target, std::string_view condition) {
+std::vector<Edit> run_only_if(const Model& model, Node statement, Node target,
+                              std::string_view condition) {
   if (!stands_alone(statement)) return {};
   const syntax::Tree& tree = *statement.tree();
   if (holds_long_string(statement)) {

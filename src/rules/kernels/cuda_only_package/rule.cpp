@@ -146,28 +146,35 @@ Node running_function(Node read) {
                                                                                   : Node{};
 }
 
-bool add_guard(const Model& model, Node function, std::string_view name, std::string_view package,
+// A function that reads what the imports bind, under its first name there.
+struct Use {
+  Node function;
+  Node name;
+  std::vector<Node> reads;
+};
+
+bool add_guard(const Model& model, const Use& use, std::string_view package,
                std::vector<Edit>& edits) {
-  Node first = function.child(Field::kBody).first_child();
-  if (first.is(Kind::kExpressionStatement) && first.first_child().is(Kind::kString) &&
-      first.next_sibling())
-    first = first.next_sibling();
-  if (!stands_alone(first)) return false;
-  const std::string inner = fmt::format("{}{}    ", newline_of(function), indentation_of(first));
-  const flow::ClassFacts* facts = model.enclosing_class(function);
+  const Node first = innermost_statement(use.function, use.reads);
+  if (!first) return false;
+  const std::string_view newline = newline_of(use.function);
+  const std::string_view indent = indentation_of(first);
+  const flow::ClassFacts* facts = model.enclosing_class(use.function);
   const std::string_view subject =
-      facts != nullptr ? facts->name : function.child(Field::kName).text();
-  edits.push_back(line_before(
-      first,
-      fmt::format("if {} is None:{}raise ImportError({})", name, inner,
-                  quoted(model, fmt::format("{} needs {}, which needs CUDA", subject, package)))));
+      facts != nullptr ? facts->name : use.function.child(Field::kName).text();
+  const std::uint32_t at = start_with_comments(first);
+  edits.push_back(
+      {{at, at},
+       fmt::format("{1}if {2} is None:{0}{1}    raise ImportError({3}){0}", newline, indent,
+                   use.name.text(),
+                   quoted(model, fmt::format("{} needs {}, which needs CUDA", subject, package)))});
   return true;
 }
 
-// The functions that use what the imports bind, each with a clear error at its top.
+// The functions that use what the imports bind, each with a clear error before it does.
 bool guard_functions(const Model& model, const std::vector<Node>& imports, std::string_view package,
                      std::vector<Edit>& edits) {
-  std::vector<Node> functions;
+  std::vector<Use> uses;
   for (const Node import : imports) {
     for (const Node name : bound_names(import)) {
       if (model.scopes().module_level(name.text()).size() != 1 && import.is(Kind::kImportFrom))
@@ -175,15 +182,21 @@ bool guard_functions(const Model& model, const std::vector<Node>& imports, std::
       for (const Node read : reads_of(model, name)) {
         const Node function = running_function(read);
         if (!function) return false;
-        if (std::find(functions.begin(), functions.end(), function) != functions.end()) continue;
-        functions.push_back(function);
-        if (functions.size() > kMaxGuards ||
-            !add_guard(model, function, name.text(), package, edits))
+        const auto known = std::find_if(uses.begin(), uses.end(),
+                                        [&](const Use& use) { return use.function == function; });
+        if (known != uses.end()) {
+          known->reads.push_back(read);
+        } else if (uses.size() == kMaxGuards) {
           return false;
+        } else {
+          uses.push_back({function, name, {read}});
+        }
       }
     }
   }
-  return !functions.empty();
+  return !uses.empty() && std::all_of(uses.begin(), uses.end(), [&](const Use& use) {
+    return add_guard(model, use, package, edits);
+  });
 }
 
 // One `try` around each run of imports that stand together.
