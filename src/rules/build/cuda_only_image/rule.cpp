@@ -46,11 +46,22 @@ base::Span image_of(const DockerLine& line) {
   return {line.offset, line.offset};
 }
 
+constexpr auto kPythonWords =
+    std::to_array<std::string_view>({"python", "pip", "conda", "torch", ".py", "uv ", "poetry"});
+
+// An image of nvidia/cuda in which nobody speaks of Python is made to compile something else.
+bool is_for_python(std::string_view text, std::string_view image) {
+  if (image.find("torch") != std::string_view::npos) return true;
+  return std::any_of(kPythonWords.begin(), kPythonWords.end(), [&](std::string_view word) {
+    return text.find(word) != std::string_view::npos;
+  });
+}
+
 void check_from(const TextContext& context, const DockerInstruction& from, bool first,
                 Reporter& reporter) {
   const base::Span span = image_of(from.lines.front());
   const std::string_view image = context.text.substr(span.start, span.size());
-  if (!is_cuda_image(image)) return;
+  if (!is_cuda_image(image) || !is_for_python(context.text, image)) return;
   Finding& finding = reporter.report(
       span,
       fmt::format("`{}` is made for NVIDIA GPUs: other hosts pull gigabytes that they cannot use, "
