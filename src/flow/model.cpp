@@ -10,7 +10,8 @@ constexpr int kMaxDepth = 12;  // chains longer than this are answered "unknown"
 
 }  // namespace
 
-Model::Model(std::shared_ptr<const Tree> tree) : tree_(std::move(tree)), scopes_(*tree_), index_(*tree_) {
+Model::Model(std::shared_ptr<const Tree> tree)
+    : tree_(std::move(tree)), scopes_(*tree_), index_(*tree_) {
   for (std::uint32_t i = 0; i < tree_->size(); ++i) {
     const Node node = tree_->at(i);
     if (node.is(Kind::kImport)) {

@@ -66,7 +66,8 @@ bool may_be_evaluated(const Model& model, Node origin) {
 }
 
 bool is_in_train_mode(const Model& model, Node call, Node subject) {
-  if (!subject.is_any(Kind::kIdentifier, Kind::kAttribute) || calls_eval(model, around(model, call)))
+  if (!subject.is_any(Kind::kIdentifier, Kind::kAttribute) ||
+      calls_eval(model, around(model, call)))
     return false;
   const Trace trace = trace_value(model, subject);
   if (trace.open || trace.origins.empty()) return false;

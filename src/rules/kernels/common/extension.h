@@ -33,7 +33,7 @@ namespace torchport::rules {
 
 // The edits that run a statement only under a condition, setting `target` to
 // None before; nothing where the statement does not stand alone.
-[[nodiscard]] std::vector<edit::Edit> run_only_if(const flow::Model& model, syntax::Node statement, syntax::Node target,
-                                                  std::string_view condition);
+[[nodiscard]] std::vector<edit::Edit> run_only_if(const flow::Model& model, syntax::Node statement,
+                                                  syntax::Node target, std::string_view condition);
 
 }  // namespace torchport::rules

@@ -72,8 +72,7 @@ struct Wrappings {
 Wrapped parameter_state(const Model& model, Node name) {
   if (!is_model_name(name.text())) return Wrapped::kNo;
   const auto& facts = model.facts<Wrappings>();
-  return facts.speaks_of_keys || facts.names.contains(name.text()) ? Wrapped::kMaybe
-                                                                    : Wrapped::kNo;
+  return facts.speaks_of_keys || facts.names.contains(name.text()) ? Wrapped::kMaybe : Wrapped::kNo;
 }
 
 Wrapped name_state(const Model& model, Node name) {

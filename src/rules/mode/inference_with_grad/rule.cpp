@@ -80,7 +80,9 @@ Fix make_fix(const PythonContext& context, Node scope) {
   Fix fix;
   fix.title = "run it under `with torch.no_grad():`";
   const Node first = scope.is(Kind::kFunction) ? scope : Node{};
-  if (!first || !context.model.nodes(Kind::kYield, first).empty() || first.text().starts_with("async")) return fix;
+  if (!first || !context.model.nodes(Kind::kYield, first).empty() ||
+      first.text().starts_with("async"))
+    return fix;
   const std::string& source = scope.tree()->source();
   std::uint32_t start = first.start();
   while (start > 0 && (source[start - 1] == ' ' || source[start - 1] == '\t')) --start;

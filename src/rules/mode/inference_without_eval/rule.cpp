@@ -91,8 +91,8 @@ bool is_candidate_file(const PythonContext& context) {
 }
 
 void check(const PythonContext& context, Node root, Reporter& reporter) {
-  if (!is_candidate_file(context) || calls_eval(context.model, root) || trains(context.model, root) ||
-      computes_loss(context.model))
+  if (!is_candidate_file(context) || calls_eval(context.model, root) ||
+      trains(context.model, root) || computes_loss(context.model))
     return;
   std::vector<Node> reported;
   for (const Node call : context.model.nodes(Kind::kCall)) {
