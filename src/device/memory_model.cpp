@@ -1,0 +1,332 @@
+#include "device/memory_model.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace torchport::device {
+
+namespace {
+
+constexpr std::uint64_t kMiB = std::uint64_t{1} << 20U;
+constexpr std::uint64_t kMinBlock = 512;            // all sizes are rounded to at least this
+constexpr std::uint64_t kSmallSize = kMiB;          // largest request of the small pool
+constexpr std::uint64_t kSmallSegment = 2 * kMiB;   // of the small pool
+constexpr std::uint64_t kLargeSegment = 20 * kMiB;  // for requests of 1 to 10 MiB
+constexpr std::uint64_t kMinOwnSegment = 10 * kMiB;
+constexpr std::uint64_t kSegmentRounding = 2 * kMiB;
+
+std::uint64_t segment_size(std::uint64_t size) {
+  if (size <= kSmallSize) return kSmallSegment;
+  if (size < kMinOwnSegment) return kLargeSegment;
+  return (size + kSegmentRounding - 1) / kSegmentRounding * kSegmentRounding;
+}
+
+std::int64_t signed_of(std::uint64_t bytes) {
+  return static_cast<std::int64_t>(bytes);
+}
+
+void reset_peak_of(PoolStat& stat) {
+  for (Stat& part : stat.of) part.peak = part.current;
+}
+void reset_accumulated_of(PoolStat& stat) {
+  for (Stat& part : stat.of) part.allocated = part.freed = 0;
+}
+
+template <class Function>
+void for_all(MemoryStats& stats, Function function) {
+  for (PoolStat* stat : {&stats.allocation, &stats.segment, &stats.active, &stats.inactive_split,
+                         &stats.allocated_bytes, &stats.reserved_bytes, &stats.active_bytes,
+                         &stats.inactive_split_bytes, &stats.requested_bytes})
+    function(*stat);
+}
+
+}  // namespace
+
+struct MemoryModel::Block {
+  std::uint64_t address = 0;
+  std::uint64_t size = 0;
+  std::uint64_t requested = 0;
+  std::int64_t stream = 0;
+  bool small = false;
+  bool allocated = false;
+  Block* previous = nullptr;  // of the same segment
+  Block* next = nullptr;
+
+  [[nodiscard]] bool is_split() const { return previous != nullptr || next != nullptr; }
+};
+
+void Stat::add(std::int64_t amount) {
+  current += amount;
+  peak = std::max(peak, current);
+  allocated += amount;
+}
+void Stat::subtract(std::int64_t amount) {
+  current -= amount;
+  freed += amount;
+}
+void PoolStat::add(bool small, std::int64_t amount) {
+  of[kAll].add(amount);
+  of[small ? kSmall : kLarge].add(amount);
+}
+void PoolStat::subtract(bool small, std::int64_t amount) {
+  of[kAll].subtract(amount);
+  of[small ? kSmall : kLarge].subtract(amount);
+}
+
+bool MemoryModel::ByStreamAndSize::operator()(const Block* a, const Block* b) const {
+  if (a->stream != b->stream) return a->stream < b->stream;
+  if (a->size != b->size) return a->size < b->size;
+  return a->address < b->address;
+}
+
+MemoryModel::MemoryModel(std::uint64_t base, std::uint64_t total)
+    : total_(total), next_address_(base) {}
+MemoryModel::~MemoryModel() = default;
+
+std::uint64_t MemoryModel::round_size(std::uint64_t bytes) {
+  return std::max(kMinBlock, (bytes + kMinBlock - 1) / kMinBlock * kMinBlock);
+}
+
+MemoryModel::Pool& MemoryModel::pool_of(const Block* block) {
+  return block->small ? small_ : large_;
+}
+
+MemoryModel::Block* MemoryModel::find_free(Pool& pool, std::int64_t stream,
+                                           std::uint64_t size) const {
+  Block key;
+  key.stream = stream;
+  key.size = size;
+  const auto found = pool.lower_bound(&key);
+  if (found == pool.end() || (*found)->stream != stream) return nullptr;
+  Block* block = *found;
+  pool.erase(found);
+  return block;
+}
+
+MemoryModel::Block* MemoryModel::new_segment(bool small, std::int64_t stream, std::uint64_t size) {
+  const auto allowed = static_cast<std::uint64_t>(fraction_ * static_cast<double>(total_));
+  if (reserved_ + size > allowed) return nullptr;
+  auto block = std::make_unique<Block>();
+  block->address = next_address_;
+  block->size = size;
+  block->stream = stream;
+  block->small = small;
+  // A gap keeps neighbouring segments apart.
+  next_address_ +=
+      (size + kSegmentRounding - 1) / kSegmentRounding * kSegmentRounding + kSegmentRounding;
+  reserved_ += size;
+  ++stats_.device_allocs;
+  stats_.segment.add(small, 1);
+  stats_.reserved_bytes.add(small, signed_of(size));
+  Block* raw = block.get();
+  blocks_.emplace(raw->address, std::move(block));
+  return raw;
+}
+
+std::optional<std::uint64_t> MemoryModel::allocate(std::uint64_t bytes, std::int64_t stream,
+                                                   OutOfMemory& failure) {
+  if (bytes == 0) return 0;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::uint64_t size = round_size(bytes);
+  const bool small = size <= kSmallSize;
+  Pool& pool = small ? small_ : large_;
+  Block* block = find_free(pool, stream, size);
+  const bool was_split = block != nullptr && block->is_split();
+  if (block == nullptr) block = new_segment(small, stream, segment_size(size));
+  if (block == nullptr) {
+    ++stats_.alloc_retries;
+    give_back_cached();
+    block = new_segment(small, stream, segment_size(size));
+  }
+  if (block == nullptr) {
+    ++stats_.ooms;
+    failure = {segment_size(size),
+               total_,
+               total_ - reserved_,
+               static_cast<std::uint64_t>(stats_.allocated_bytes.of[PoolStat::kAll].current),
+               reserved_,
+               std::nullopt};
+    if (fraction_ < 1)
+      failure.allowed = static_cast<std::uint64_t>(fraction_ * static_cast<double>(total_));
+    return std::nullopt;
+  }
+  if (was_split) {
+    stats_.inactive_split.subtract(small, 1);
+    stats_.inactive_split_bytes.subtract(small, signed_of(block->size));
+  }
+  const std::uint64_t remaining = block->size - size;
+  if (small ? remaining >= kMinBlock : remaining > kSmallSize) {
+    auto rest = std::make_unique<Block>();
+    rest->address = block->address + size;
+    rest->size = remaining;
+    rest->stream = stream;
+    rest->small = small;
+    rest->previous = block;
+    rest->next = block->next;
+    if (rest->next != nullptr) rest->next->previous = rest.get();
+    block->next = rest.get();
+    block->size = size;
+    stats_.inactive_split.add(small, 1);
+    stats_.inactive_split_bytes.add(small, signed_of(remaining));
+    pool.insert(rest.get());
+    const std::uint64_t address = rest->address;
+    blocks_.emplace(address, std::move(rest));
+  }
+  block->allocated = true;
+  block->requested = bytes;
+  stats_.allocation.add(small, 1);
+  stats_.active.add(small, 1);
+  stats_.allocated_bytes.add(small, signed_of(block->size));
+  stats_.active_bytes.add(small, signed_of(block->size));
+  stats_.requested_bytes.add(small, signed_of(bytes));
+  return block->address;
+}
+
+// Takes a free neighbour into the block.
+void MemoryModel::merge(Block* block, Block* other, Pool& pool) {
+  if (other == nullptr || other->allocated) return;
+  pool.erase(other);
+  stats_.inactive_split.subtract(block->small, 1);
+  stats_.inactive_split_bytes.subtract(block->small, signed_of(other->size));
+  const std::uint64_t gone = block->previous == other ? block->address : other->address;
+  if (block->previous == other) {
+    // The block keeps its place in the list and takes over the neighbour's start.
+    block->previous = other->previous;
+    if (block->previous != nullptr) block->previous->next = block;
+    auto kept = std::move(blocks_[gone]);
+    blocks_.erase(gone);
+    block->address = other->address;
+    block->size += other->size;
+    blocks_[block->address] = std::move(kept);  // deletes `other`
+    return;
+  }
+  block->size += other->size;
+  block->next = other->next;
+  if (block->next != nullptr) block->next->previous = block;
+  blocks_.erase(gone);
+}
+
+void MemoryModel::free(std::uint64_t address) {
+  if (address == 0) return;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = blocks_.find(address);
+  if (found == blocks_.end() || !found->second->allocated) return;
+  Block* block = found->second.get();
+  block->allocated = false;
+  stats_.allocation.subtract(block->small, 1);
+  stats_.active.subtract(block->small, 1);
+  stats_.allocated_bytes.subtract(block->small, signed_of(block->size));
+  stats_.active_bytes.subtract(block->small, signed_of(block->size));
+  stats_.requested_bytes.subtract(block->small, signed_of(block->requested));
+  block->requested = 0;
+  Pool& pool = pool_of(block);
+  merge(block, block->previous, pool);
+  merge(block, block->next, pool);
+  pool.insert(block);
+  if (block->is_split()) {
+    stats_.inactive_split.add(block->small, 1);
+    stats_.inactive_split_bytes.add(block->small, signed_of(block->size));
+  }
+}
+
+void MemoryModel::release_segment(Block* block) {
+  reserved_ -= block->size;
+  ++stats_.device_frees;
+  stats_.segment.subtract(block->small, 1);
+  stats_.reserved_bytes.subtract(block->small, signed_of(block->size));
+  blocks_.erase(block->address);
+}
+
+void MemoryModel::give_back_cached() {
+  for (Pool* pool : {&small_, &large_}) {
+    for (auto at = pool->begin(); at != pool->end();) {
+      Block* block = *at;
+      if (block->is_split()) {
+        ++at;
+        continue;
+      }
+      at = pool->erase(at);
+      release_segment(block);
+    }
+  }
+}
+
+void MemoryModel::empty_cache() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  give_back_cached();
+}
+
+void MemoryModel::set_fraction(double fraction) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  fraction_ = fraction;
+}
+
+double MemoryModel::fraction() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return fraction_;
+}
+
+void MemoryModel::reset_peak() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for_all(stats_, reset_peak_of);
+}
+
+void MemoryModel::reset_accumulated() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for_all(stats_, reset_accumulated_of);
+  stats_.alloc_retries = stats_.ooms = stats_.device_allocs = stats_.device_frees = 0;
+}
+
+MemoryStats MemoryModel::stats() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return stats_;
+}
+
+std::uint64_t MemoryModel::device_free() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return total_ - reserved_;
+}
+
+std::vector<SegmentView> MemoryModel::snapshot() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  std::vector<SegmentView> segments;
+  for (const auto& [address, first] : blocks_) {
+    if (first->previous != nullptr) continue;
+    SegmentView segment{address, 0, first->stream, first->small, {}};
+    for (const Block* block = first.get(); block != nullptr; block = block->next) {
+      segment.size += block->size;
+      segment.blocks.push_back({block->address, block->size, block->requested, block->allocated});
+    }
+    segments.push_back(std::move(segment));
+  }
+  std::sort(segments.begin(), segments.end(),
+            [](const SegmentView& a, const SegmentView& b) { return a.address < b.address; });
+  return segments;
+}
+
+std::string format_bytes(std::uint64_t bytes) {
+  const auto value = static_cast<double>(bytes);
+  if (bytes <= 1024) return fmt::format("{} bytes", bytes);
+  if (bytes <= kMiB) return fmt::format("{:.2f} KiB", value / 1024);
+  if (bytes <= 1024 * kMiB) return fmt::format("{:.2f} MiB", value / 1048576);
+  return fmt::format("{:.2f} GiB", value / 1073741824);
+}
+
+std::string message_of(const OutOfMemory& failure, int device) {
+  const std::string allowed =
+      failure.allowed ? format_bytes(*failure.allowed) + " allowed; " : std::string();
+  return fmt::format(
+      "CUDA out of memory. Tried to allocate {}. GPU {} has a total capacity of {} of which {} is "
+      "free. {}Of the allocated memory {} is allocated by PyTorch, and {} is reserved by PyTorch "
+      "but unallocated. If reserved but unallocated memory is large try setting "
+      "PYTORCH_ALLOC_CONF=expandable_segments:True to avoid fragmentation.  See documentation for "
+      "Memory Management  "
+      "(https://docs.pytorch.org/docs/stable/notes/cuda.html#optimizing-memory-usage-with-pytorch-"
+      "cuda-alloc-conf)",
+      format_bytes(failure.requested), device, format_bytes(failure.total),
+      format_bytes(failure.free), allowed, format_bytes(failure.allocated),
+      format_bytes(failure.reserved - failure.allocated));
+}
+
+}  // namespace torchport::device

@@ -1,0 +1,36 @@
+// What a real accelerator says of itself. A virtual device answers with these figures: its memory
+// bounds what a program may allocate, its capability decides what programs choose.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace torchport::device {
+
+struct Profile {
+  std::string_view name;         // "a100-80g": what `--profile` takes
+  std::string_view kind;         // "cuda", "xpu", "mps"
+  std::string_view device_name;  // what get_device_name() says
+  std::uint64_t memory = 0;      // bytes, as get_device_properties().total_memory
+  int major = 0;                 // compute capability
+  int minor = 0;
+  int multiprocessors = 0;
+  std::uint64_t l2_cache = 0;  // bytes
+  int max_threads_per_multiprocessor = 0;
+  int registers_per_multiprocessor = 0;
+  std::uint64_t shared_memory_per_block = 0;           // bytes
+  std::uint64_t shared_memory_per_block_optin = 0;     // bytes
+  std::uint64_t shared_memory_per_multiprocessor = 0;  // bytes
+  int clock_khz = 0;
+  int memory_clock_khz = 0;
+  int memory_bus_bits = 0;
+};
+
+// All of them; the first of a kind is its default.
+[[nodiscard]] const std::vector<Profile>& profiles();
+// Null when there is none of this name.
+[[nodiscard]] const Profile* find_profile(std::string_view name);
+[[nodiscard]] const Profile* default_profile(std::string_view kind);
+
+}  // namespace torchport::device

@@ -1,0 +1,119 @@
+#include "device/spec.h"
+
+#include <array>
+#include <charconv>
+#include <cmath>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/text.h"
+
+namespace torchport::device {
+
+namespace {
+
+base::Result<Spec> usage(std::string message) {
+  return base::fail(base::ErrorCode::kUsage, std::move(message));
+}
+
+std::string profile_names(std::string_view kind) {
+  std::vector<std::string_view> names;
+  for (const Profile& profile : profiles()) {
+    if (profile.kind == kind) names.push_back(profile.name);
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+// "cuda:4", "mps", "none".
+base::Result<Spec> parse_devices(std::string_view text) {
+  Spec spec;
+  const auto colon = text.find(':');
+  spec.kind = std::string(text.substr(0, colon));
+  if (spec.kind == "none") {
+    spec.count = 0;
+    return colon == std::string_view::npos ? base::Result<Spec>(spec)
+                                           : usage("`none` takes no number of devices");
+  }
+  spec.profile = default_profile(spec.kind);
+  if (spec.profile == nullptr)
+    return usage(
+        fmt::format("no such kind of device: `{}`; there are cuda, xpu, mps and none", spec.kind));
+  if (colon == std::string_view::npos) return spec;
+  const std::string_view digits = text.substr(colon + 1);
+  const auto [end, error] =
+      std::from_chars(digits.data(), digits.data() + digits.size(), spec.count);
+  if (error != std::errc() || end != digits.data() + digits.size() || spec.count < 1 ||
+      spec.count > kMaxDevices)
+    return usage(fmt::format("`{}`: the number of devices is 1 to {}", text, kMaxDevices));
+  if (spec.kind == "mps" && spec.count > 1) return usage("there is one mps device, never more");
+  return spec;
+}
+
+}  // namespace
+
+std::string Spec::text() const {
+  if (kind == "none") return kind;
+  return fmt::format("{}:{},memory={},profile={}", kind, count, memory, profile->name);
+}
+
+base::Result<std::uint64_t> parse_size(std::string_view text) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const std::string unit = base::lower(text.substr(static_cast<std::size_t>(end - text.data())));
+  struct Unit {
+    std::string_view name;
+    double bytes;
+  };
+  static constexpr std::array<Unit, 13> kUnits{{{"", 1},
+                                                {"b", 1},
+                                                {"k", 0x1p10},
+                                                {"kib", 0x1p10},
+                                                {"kb", 1e3},
+                                                {"m", 0x1p20},
+                                                {"mib", 0x1p20},
+                                                {"mb", 1e6},
+                                                {"g", 0x1p30},
+                                                {"gib", 0x1p30},
+                                                {"gb", 1e9},
+                                                {"t", 0x1p40},
+                                                {"tib", 0x1p40}}};
+  for (const Unit& known : kUnits) {
+    if (error != std::errc() || unit != known.name) continue;
+    const double bytes = number * known.bytes;
+    if (!(bytes >= 1) || bytes > 0x1p50) break;
+    return static_cast<std::uint64_t>(std::floor(bytes));
+  }
+  return base::fail(base::ErrorCode::kUsage,
+                    fmt::format("`{}` is no size of memory; write 16GiB or 512MiB", text));
+}
+
+base::Result<Spec> parse_spec(std::string_view text) {
+  const auto parts = base::split(text, ',');
+  auto spec = parse_devices(base::trim(parts.front()));
+  if (!spec) return spec;
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    const std::string_view part = base::trim(parts[i]);
+    const auto equals = part.find('=');
+    const std::string_view key = part.substr(0, equals);
+    const std::string_view value =
+        equals == std::string_view::npos ? std::string_view{} : part.substr(equals + 1);
+    if (key == "memory") {
+      const auto bytes = parse_size(value);
+      if (!bytes) return tl::unexpected<base::Error>(bytes.error());
+      spec->memory = *bytes;
+    } else if (key == "profile") {
+      const Profile* profile = find_profile(value);
+      if (profile == nullptr || profile->kind != spec->kind)
+        return usage(fmt::format("no profile `{}` of kind {}; there are {}", value, spec->kind,
+                                 profile_names(spec->kind)));
+      spec->profile = profile;
+    } else {
+      return usage(fmt::format("`{}`: after the devices come memory=SIZE and profile=NAME", part));
+    }
+  }
+  if (spec->memory == 0 && spec->profile != nullptr) spec->memory = spec->profile->memory;
+  return spec;
+}
+
+}  // namespace torchport::device

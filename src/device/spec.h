@@ -1,0 +1,38 @@
+// Which virtual devices there are to be: what `torchport run` writes into the environment, and what
+// every process that inherits it reads.
+//
+//   cuda:4
+//   cuda:2,memory=16GiB,profile=a100-80g
+//   mps
+//   none                (no accelerator at all, whatever the host has)
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "device/profile.h"
+
+namespace torchport::device {
+
+// The name of the environment variable.
+constexpr const char* kVariable = "TORCHPORT_VIRTUAL";
+constexpr int kMaxDevices = 64;
+
+struct Spec {
+  std::string kind = "cuda";  // "cuda", "xpu", "mps", "none"
+  int count = 1;              // 0 for "none"
+  std::uint64_t memory = 0;   // bytes of each device
+  const Profile* profile = nullptr;
+
+  // The text that parse() reads.
+  [[nodiscard]] std::string text() const;
+};
+
+// Fails with kUsage, in words that say what would be right.
+[[nodiscard]] base::Result<Spec> parse_spec(std::string_view text);
+// "16GiB", "512MiB", "8g", "1024": bytes. Fails with kUsage.
+[[nodiscard]] base::Result<std::uint64_t> parse_size(std::string_view text);
+
+}  // namespace torchport::device

@@ -1,0 +1,78 @@
+#include "virtual/generator.h"
+
+#include <vector>
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <c10/core/GeneratorImpl.h>
+
+#include "virtual/runtime.h"
+#include "virtual/streams.h"
+
+namespace torchport::vdev {
+
+namespace {
+
+class VirtualGenerator final : public c10::GeneratorImpl {
+ public:
+  explicit VirtualGenerator(c10::DeviceIndex device)
+      : VirtualGenerator(device, at::detail::createCPUGenerator(c10::default_rng_seed_val)) {}
+
+  void set_current_seed(std::uint64_t seed) override { twin_.set_current_seed(seed); }
+  void set_offset(std::uint64_t offset) override { offset_ = offset; }
+  [[nodiscard]] std::uint64_t get_offset() const override { return offset_; }
+  [[nodiscard]] std::uint64_t current_seed() const override { return twin_.current_seed(); }
+  std::uint64_t seed() override { return twin_.seed(); }
+  void set_state(const c10::TensorImpl& state) override {
+    twin_.unsafeGetGeneratorImpl()->set_state(state);
+  }
+  [[nodiscard]] c10::intrusive_ptr<c10::TensorImpl> get_state() const override {
+    return twin_.unsafeGetGeneratorImpl()->get_state();
+  }
+
+  [[nodiscard]] const at::Generator& twin() const { return twin_; }
+
+ private:
+  VirtualGenerator(c10::DeviceIndex device, at::Generator twin)
+      : GeneratorImpl(c10::Device(Runtime::get().kind().type, device),
+                      c10::DispatchKeySet(Runtime::get().kind().dense)),
+        twin_(std::move(twin)) {}
+
+  [[nodiscard]] GeneratorImpl* clone_impl() const override {
+    return new VirtualGenerator(device_.index(), twin_.clone());
+  }
+
+  at::Generator twin_;
+  std::uint64_t offset_ = 0;
+};
+
+}  // namespace
+
+const at::Generator& default_generator(c10::DeviceIndex device) {
+  static auto* generators = [] {
+    auto* all = new std::vector<at::Generator>();
+    for (c10::DeviceIndex i = 0; i < Runtime::get().count(); ++i) {
+      all->push_back(at::make_generator<VirtualGenerator>(i));
+      all->back().seed();
+    }
+    return all;
+  }();
+  const c10::DeviceIndex index = device < 0 ? current_device() : device;
+  TORCH_CHECK(index < Runtime::get().count(),
+              "Default CUDA generators are not initialized for device ", static_cast<int>(index));
+  return (*generators)[static_cast<std::size_t>(index)];
+}
+
+at::Generator new_generator(c10::DeviceIndex device) {
+  const c10::DeviceIndex index = device < 0 ? current_device() : device;
+  static_cast<void>(Runtime::get().memory(index));
+  return at::make_generator<VirtualGenerator>(index);
+}
+
+at::Generator twin_of(const at::Generator& generator) {
+  auto* own = dynamic_cast<VirtualGenerator*>(generator.unsafeGetGeneratorImpl());
+  TORCH_CHECK(own != nullptr, "Expected a '", Runtime::get().spec().kind,
+              "' device type for generator but found '", generator.device().type(), "'");
+  return own->twin();
+}
+
+}  // namespace torchport::vdev

@@ -1,0 +1,58 @@
+#include "virtual/runtime.h"
+
+#include <cstdio>
+#include <cstdlib>
+
+#include <c10/util/Exception.h>
+
+namespace torchport::vdev {
+
+namespace {
+
+using c10::DeviceType;
+using c10::DispatchKey;
+
+Kind kind_named(std::string_view name) {
+  if (name == "xpu")
+    return {DeviceType::XPU,           DispatchKey::XPU,          DispatchKey::SparseXPU,
+            DispatchKey::SparseCsrXPU, DispatchKey::QuantizedXPU, DispatchKey::AutogradXPU};
+  if (name == "mps")
+    return {DeviceType::MPS,           DispatchKey::MPS,          DispatchKey::SparseMPS,
+            DispatchKey::SparseCsrMPS, DispatchKey::QuantizedMPS, DispatchKey::AutogradMPS};
+  return {DeviceType::CUDA,           DispatchKey::CUDA,          DispatchKey::SparseCUDA,
+          DispatchKey::SparseCsrCUDA, DispatchKey::QuantizedCUDA, DispatchKey::AutogradCUDA};
+}
+
+device::Spec spec_of_environment() {
+  const char* text = std::getenv(device::kVariable);
+  auto spec = device::parse_spec(text == nullptr ? "none" : text);
+  if (spec) return *spec;
+  // While a library is loaded nobody could catch an exception.
+  std::fprintf(stderr, "torchport: %s: %s\n", device::kVariable, spec.error().message.c_str());
+  std::exit(2);
+}
+
+}  // namespace
+
+Runtime::Runtime() : spec_(spec_of_environment()), kind_(kind_named(spec_.kind)) {
+  // Where CUDA's unified addresses lie; each device far from the next.
+  constexpr std::uint64_t kBase = 0x7000'0000'0000;
+  constexpr std::uint64_t kApart = std::uint64_t{1} << 40U;
+  for (int i = 0; i < spec_.count; ++i) {
+    memories_.push_back(std::make_unique<device::MemoryModel>(
+        kBase + static_cast<std::uint64_t>(i) * kApart, spec_.memory));
+  }
+}
+
+Runtime& Runtime::get() {
+  static auto* runtime = new Runtime();
+  return *runtime;
+}
+
+device::MemoryModel& Runtime::memory(c10::DeviceIndex index) {
+  TORCH_CHECK(index >= 0 && index < count(), "Invalid device argument ", static_cast<int>(index),
+              ": did you call init?");
+  return *memories_[static_cast<std::size_t>(index)];
+}
+
+}  // namespace torchport::vdev

@@ -1,0 +1,59 @@
+// The virtual devices of this process: which there are, and the memory of each.
+//
+// Made once, when the library is loaded, from the environment variable TORCHPORT_VIRTUAL
+// (device/spec.h), and never unmade: tensors may outlive everything else.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include <c10/core/Device.h>
+#include <c10/core/DispatchKey.h>
+
+#include "device/memory_model.h"
+#include "device/spec.h"
+
+namespace torchport::vdev {
+
+// The dispatch keys of a kind of device. Kernels are written for all kinds: what differs between
+// them stands here and in their profiles.
+struct Kind {
+  c10::DeviceType type;
+  c10::DispatchKey dense;
+  c10::DispatchKey sparse;
+  c10::DispatchKey sparse_csr;
+  c10::DispatchKey quantized;
+  c10::DispatchKey autograd;
+};
+
+class Runtime {
+ public:
+  // The process's own. Thread-safe.
+  static Runtime& get();
+
+  [[nodiscard]] const device::Spec& spec() const { return spec_; }
+  [[nodiscard]] const Kind& kind() const { return kind_; }
+  [[nodiscard]] c10::DeviceIndex count() const {
+    return static_cast<c10::DeviceIndex>(memories_.size());
+  }
+  // Raises c10::Error for an index that is none of a device.
+  [[nodiscard]] device::MemoryModel& memory(c10::DeviceIndex index);
+
+ private:
+  Runtime();
+
+  device::Spec spec_;
+  Kind kind_;
+  std::vector<std::unique_ptr<device::MemoryModel>> memories_;
+};
+
+// Whether something is on a virtual device.
+inline bool is_virtual(c10::DeviceType type) {
+  static const c10::DeviceType kType = Runtime::get().kind().type;
+  return type == kType;
+}
+inline bool is_virtual(c10::Device device) {
+  return is_virtual(device.type());
+}
+
+}  // namespace torchport::vdev
