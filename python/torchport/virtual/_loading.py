@@ -21,6 +21,8 @@ class UnsupportedTorch(ImportError):
 
 def _library() -> Path:
     name = "libtorchport_virtual.so"
+    if chosen := os.environ.get("TORCHPORT_VIRTUAL_LIBRARY"):  # of another build
+        return Path(chosen)
     for folder in (Path(sys.prefix, "lib", "torchport"), Path(__file__).parents[1] / "lib"):
         if (folder / name).is_file():
             return folder / name

@@ -49,9 +49,8 @@ base::Span image_of(const DockerLine& line) {
 constexpr auto kPythonWords =
     std::to_array<std::string_view>({"python", "pip", "conda", "torch", ".py", "uv ", "poetry"});
 
-// An image of nvidia/cuda in which nobody speaks of Python is made to compile something else.
-bool is_for_python(std::string_view text, std::string_view image) {
-  if (image.find("torch") != std::string_view::npos) return true;
+// Where nobody speaks of Python, an image of nvidia/cuda is made to compile something else.
+bool speaks_of_python(std::string_view text) {
   return std::any_of(kPythonWords.begin(), kPythonWords.end(), [&](std::string_view word) {
     return text.find(word) != std::string_view::npos;
   });
@@ -61,7 +60,7 @@ void check_from(const TextContext& context, const DockerInstruction& from, bool 
                 Reporter& reporter) {
   const base::Span span = image_of(from.lines.front());
   const std::string_view image = context.text.substr(span.start, span.size());
-  if (!is_cuda_image(image) || !is_for_python(context.text, image)) return;
+  if (!is_cuda_image(image)) return;
   Finding& finding = reporter.report(
       span,
       fmt::format("`{}` is made for NVIDIA GPUs: other hosts pull gigabytes that they cannot use, "
@@ -188,13 +187,14 @@ void check(const TextContext& context, Reporter& reporter) {
     const base::Span image = image_of(from.lines.front());
     has_other |= !is_cuda_image(context.text.substr(image.start, image.size()));
   }
+  const bool for_python = speaks_of_python(context.text);
   bool first = true;
   bool variant = false;
   for (const DockerInstruction& instruction : instructions) {
     if (instruction.lines.empty()) continue;
     if (instruction.keyword == "FROM") {
       variant = is_variant_stage(instruction, has_other);
-      if (!variant) check_from(context, instruction, first, reporter);
+      if (!variant && for_python) check_from(context, instruction, first, reporter);
       first = false;
     } else if (variant) {
       continue;
