@@ -250,11 +250,24 @@ std::vector<const Binding*> Scopes::all(std::string_view name, Node at) const {
   return list == nullptr ? List{} : *list;
 }
 
+namespace {
+
+// What is bound oftener than this was written by a program; all of it, asked for at every read,
+// would take quadratic time.
+constexpr std::size_t kMostReaching = 256;
+
+std::vector<const Binding*> first_of(const std::vector<const Binding*>& all) {
+  return {all.begin(),
+          all.begin() + static_cast<std::ptrdiff_t>(std::min(all.size(), kMostReaching))};
+}
+
+}  // namespace
+
 std::vector<const Binding*> Scopes::reaching(std::string_view name, Node at) const {
   const Node scope = owner(name, at);
   const List* list = scope ? find(scope, name) : nullptr;
   if (list == nullptr) return {};
-  if (list->size() < 2 || scope_node(at) != scope) return *list;
+  if (list->size() < 2 || scope_node(at) != scope) return first_of(*list);
   List result;
   // From the last one before `at` backwards: in a long file most bindings are never looked at.
   auto later = std::upper_bound(list->begin(), list->end(), at.start(),
@@ -269,8 +282,9 @@ std::vector<const Binding*> Scopes::reaching(std::string_view name, Node at) con
     result.push_back(&binding);
     const Node block = syntax::statement_of(binding.target).parent();
     if (!block || block.holds(at) || binding.kind == BindingKind::kParameter) break;
+    if (result.size() == kMostReaching) break;
   }
-  return result.empty() ? *list : result;
+  return result.empty() ? first_of(*list) : result;
 }
 
 std::vector<const Binding*> Scopes::module_level(std::string_view name) const {

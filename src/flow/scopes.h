@@ -51,7 +51,7 @@ class Scopes {
   // The bindings that may have made the value which `name` has at `at`: the
   // closest earlier ones in the scope that owns the name, stopping at one that
   // dominates `at`; every one of the owner scope when `at` is in a function
-  // further in. Empty for builtins and unknown names.
+  // further in. Empty for builtins and unknown names; at most 256.
   [[nodiscard]] std::vector<const Binding*> reaching(std::string_view name, Node at) const;
   // Every binding of the name in the scope that owns it at `at`.
   [[nodiscard]] std::vector<const Binding*> all(std::string_view name, Node at) const;
