@@ -102,7 +102,7 @@ void attach(CLI::App& app) {
   sub->callback([command] { set_exit_code(run(*command)); });
 }
 
-const CommandRegistration kRegistered{{1, &attach}};
+const CommandRegistration kRegistered{{.order = 1, .attach = &attach, .takes_rest = {}}};
 
 }  // namespace
 

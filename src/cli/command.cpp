@@ -22,6 +22,11 @@ std::vector<Command> all_commands() {
 void set_exit_code(int code) {
   chosen_exit_code = code;
 }
+std::optional<std::vector<std::string>>& after_dashes() {
+  static std::optional<std::vector<std::string>> rest;
+  return rest;
+}
+
 int exit_code() {
   return chosen_exit_code;
 }

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <atomic>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -20,7 +22,8 @@ inline constexpr int kInternalError = 3;
 struct Command {
   int order = 0;  // place in --help
   void (*attach)(CLI::App& app) =
-      nullptr;  // adds the subcommand and its options; sets its callback
+      nullptr;                  // adds the subcommand and its options; sets its callback
+  std::string_view takes_rest;  // its name, when what follows `--` is not for torchport
 };
 
 struct CommandRegistration {
@@ -28,6 +31,10 @@ struct CommandRegistration {
 };
 
 [[nodiscard]] std::vector<Command> all_commands();
+
+// What followed the first `--` of the command line; none where there was no `--`. Set by main for
+// commands that take it.
+[[nodiscard]] std::optional<std::vector<std::string>>& after_dashes();
 
 // What the chosen subcommand's callback leaves as exit code.
 void set_exit_code(int code);

@@ -59,8 +59,8 @@ void attach_rules(CLI::App& app) {
   sub->callback([] { set_exit_code(list_rules()); });
 }
 
-const CommandRegistration kExplain{{3, &attach_explain}};
-const CommandRegistration kRules{{4, &attach_rules}};
+const CommandRegistration kExplain{{.order = 3, .attach = &attach_explain, .takes_rest = {}}};
+const CommandRegistration kRules{{.order = 4, .attach = &attach_rules, .takes_rest = {}}};
 
 }  // namespace
 

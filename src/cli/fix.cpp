@@ -202,7 +202,7 @@ void attach(CLI::App& app) {
   sub->callback([command] { set_exit_code(run(*command)); });
 }
 
-const CommandRegistration kRegistered{{2, &attach}};
+const CommandRegistration kRegistered{{.order = 2, .attach = &attach, .takes_rest = {}}};
 
 }  // namespace
 

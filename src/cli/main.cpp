@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
@@ -40,6 +41,14 @@ int run(int argc, char** argv) {
   if (argc == 1) {
     fmt::print("{}", app.help());
     return kUsageError;
+  }
+  for (const Command& command : commands) {
+    if (argv[1] != command.takes_rest) continue;
+    const auto dashes = std::find_if(
+        argv + 2, argv + argc, [](const char* word) { return std::string_view(word) == "--"; });
+    if (dashes == argv + argc) break;
+    after_dashes().emplace(dashes + 1, argv + argc);
+    argc = static_cast<int>(dashes - argv);
   }
   try {
     app.parse(argc, argv);

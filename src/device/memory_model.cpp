@@ -318,15 +318,17 @@ std::string message_of(const OutOfMemory& failure, int device) {
       failure.allowed ? format_bytes(*failure.allowed) + " allowed; " : std::string();
   return fmt::format(
       "CUDA out of memory. Tried to allocate {}. GPU {} has a total capacity of {} of which {} is "
-      "free. {}Of the allocated memory {} is allocated by PyTorch, and {} is reserved by PyTorch "
+      "free. Including non-PyTorch memory, this process has {} memory in use. {}Of the allocated "
+      "memory {} is allocated by PyTorch, and {} is reserved by PyTorch "
       "but unallocated. If reserved but unallocated memory is large try setting "
-      "PYTORCH_ALLOC_CONF=expandable_segments:True to avoid fragmentation.  See documentation for "
+      "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid fragmentation.  See documentation "
+      "for "
       "Memory Management  "
       "(https://docs.pytorch.org/docs/stable/notes/cuda.html#optimizing-memory-usage-with-pytorch-"
       "cuda-alloc-conf)",
       format_bytes(failure.requested), device, format_bytes(failure.total),
-      format_bytes(failure.free), allowed, format_bytes(failure.allocated),
-      format_bytes(failure.reserved - failure.allocated));
+      format_bytes(failure.free), format_bytes(failure.total - failure.free), allowed,
+      format_bytes(failure.allocated), format_bytes(failure.reserved - failure.allocated));
 }
 
 }  // namespace torchport::device

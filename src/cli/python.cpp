@@ -1,0 +1,20 @@
+#include "cli/python.h"
+
+#include <filesystem>
+#include <system_error>
+
+namespace torchport::cli {
+
+std::string python_of_this_environment() {
+  std::error_code error;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (!error) {
+    for (const char* name : {"python", "python3"}) {
+      const auto candidate = self.parent_path() / name;
+      if (std::filesystem::exists(candidate, error)) return candidate.string();
+    }
+  }
+  return "python3";
+}
+
+}  // namespace torchport::cli

@@ -1,0 +1,133 @@
+// torchport run: a program on virtual devices. This process becomes the program.
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "cli/command.h"
+#include "cli/python.h"
+#include "cli/session.h"
+#include "device/memory_model.h"
+#include "device/spec.h"
+
+namespace torchport::cli {
+
+namespace {
+
+struct RunOptions {
+  std::string devices = "cuda:1";
+  std::string memory;
+  std::string profile;
+  std::string report;
+  std::string report_file;
+  bool hide_cuda = false;
+  bool quiet = false;
+};
+
+int usage(std::string message) {
+  print_error({base::ErrorCode::kUsage, std::move(message), {}, 0});
+  return kUsageError;
+}
+
+// What the options say, in the words of the environment variable.
+base::Result<device::Spec> spec_of(const RunOptions& options) {
+  if (options.hide_cuda) return device::parse_spec("none");
+  std::string text = options.devices;
+  if (!options.memory.empty()) text += ",memory=" + options.memory;
+  if (!options.profile.empty()) text += ",profile=" + options.profile;
+  return device::parse_spec(text);
+}
+
+std::string announcement(const device::Spec& spec) {
+  if (spec.kind == "none") return "torchport: no accelerator, whatever this host has";
+  return fmt::format(
+      "torchport: {} virtual {} device{}, {} of {} each, computed by this host's CPU", spec.count,
+      spec.kind, spec.count == 1 ? "" : "s", spec.profile->device_name,
+      device::format_bytes(spec.memory));
+}
+
+// What is to be started: after `--` a command as it stands, else Python with a script or `-m`.
+base::Result<std::vector<std::string>> command_of(std::vector<std::string> rest) {
+  if (auto& command = after_dashes()) {
+    if (rest.empty() && !command->empty()) return *command;
+    rest.emplace_back("--");  // the script's own
+    rest.insert(rest.end(), command->begin(), command->end());
+  }
+  if (rest.empty() || rest.front() == "--")
+    return base::fail(base::ErrorCode::kUsage,
+                      "what is to run? `torchport run train.py`, `torchport run -m pkg.train` or "
+                      "`torchport run -- pytest tests`");
+  const bool module = rest.front() == "-m";
+  if (module && rest.size() < 2)
+    return base::fail(base::ErrorCode::kUsage, "-m needs the name of a module");
+  if (!module && rest.front().starts_with('-'))
+    return base::fail(
+        base::ErrorCode::kUsage,
+        fmt::format("unknown option {}; options come before the script", rest.front()));
+  if (!module && !std::filesystem::exists(rest.front()))
+    return base::fail(
+        base::ErrorCode::kUsage,
+        fmt::format("no such file: {}; a command that is no Python script comes after `--`",
+                    rest.front()));
+  rest.insert(rest.begin(), python_of_this_environment());
+  return rest;
+}
+
+int run(const RunOptions& options, const std::vector<std::string>& rest) {
+  const auto spec = spec_of(options);
+  if (!spec) return usage(spec.error().message);
+  auto command = command_of(rest);
+  if (!command) return usage(command.error().message);
+  setenv(device::kVariable, spec->text().c_str(), 1);
+  if (!options.report.empty()) {
+    const std::string file =
+        options.report_file.empty() ? "" : std::filesystem::absolute(options.report_file).string();
+    setenv("TORCHPORT_REPORT", (options.report + ":" + file).c_str(), 1);
+  }
+  if (!options.quiet) fmt::print(stderr, "{}\n", announcement(*spec));
+  std::fflush(nullptr);
+  std::vector<char*> words;
+  for (std::string& word : *command) words.push_back(word.data());
+  words.push_back(nullptr);
+  execvp(words.front(), words.data());
+  return usage(fmt::format("cannot start {}: {}", command->front(), std::strerror(errno)));
+}
+
+void attach(CLI::App& app) {
+  auto options = std::make_shared<RunOptions>();
+  CLI::App* sub = app.add_subcommand(
+      "run", "Run a CUDA program on virtual devices, on a machine without a GPU");
+  sub->prefix_command();
+  sub->footer(
+      "What is run:\n"
+      "  torchport run [OPTIONS] SCRIPT [ARGS...]\n"
+      "  torchport run [OPTIONS] -m MODULE [ARGS...]\n"
+      "  torchport run [OPTIONS] -- COMMAND [ARGS...]      pytest, torchrun, ...\n\n"
+      "Processes that it starts see the same devices. The exit code is the program's.");
+  sub->add_option("--devices", options->devices, "cuda:N, xpu:N or mps (default cuda:1)")
+      ->type_name("KIND:N");
+  sub->add_option("--memory", options->memory, "Memory of each device, e.g. 16GiB")
+      ->type_name("SIZE");
+  sub->add_option("--profile", options->profile, "What the devices say they are, e.g. a100-80g, t4")
+      ->type_name("NAME");
+  sub->add_flag("--hide-cuda", options->hide_cuda,
+                "No accelerator at all, also where there is a real GPU");
+  sub->add_option("--report", options->report,
+                  "Report devices, peak memory, operators and transfers at exit")
+      ->check(CLI::IsMember({"text", "json", "html"}));
+  sub->add_option("--report-file", options->report_file, "Where the report goes (stderr)")
+      ->type_name("FILE");
+  sub->add_flag("-q,--quiet", options->quiet, "Do not say what is simulated");
+  sub->callback([options, sub] { set_exit_code(run(*options, sub->remaining())); });
+}
+
+const CommandRegistration kRegistered{{.order = 5, .attach = &attach, .takes_rest = "run"}};
+
+}  // namespace
+
+}  // namespace torchport::cli
