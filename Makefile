@@ -17,6 +17,8 @@ venv := .venv
 py := $(venv)/bin/python
 cpp_files = find $(wildcard src include tests fuzz bench) \( -name '*.h' -o -name '*.cpp' \) \
   -not -path '*/fixtures/*' -print0
+# Precompiled headers are no reason to compile again.
+export CCACHE_SLOPPINESS ?= pch_defines,time_macros
 python_dirs = $(wildcard python tests bench .ci)
 
 # The name of a stamp: $(call stamp,PREFIX,INPUTS)
@@ -38,7 +40,7 @@ help: ## this page
 	  /^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 .PHONY: demo
-demo: build $(torch_stamp) ## port examples/legacy and train it here, without a GPU
+demo: build ## port examples/legacy and train it here, without a GPU
 	@bash examples/demo.sh
 
 .PHONY: build
@@ -46,7 +48,7 @@ build: compile $(package_stamp) ## compile, and put torchport into .venv
 	@cmake --install build/release --prefix $(venv) >/dev/null
 
 .PHONY: test
-test: build $(torch_stamp) apt-test ecosystem-small ## unit tests, then everything that drives the program
+test: build apt-test ecosystem-small ## unit tests, then everything that drives the program
 	@ctest --preset release
 	@$(py) -m pytest tests -q
 
@@ -103,14 +105,14 @@ bench: build apt-bench $(bench_stamp) ecosystem ## measure against ripgrep, ruff
 	@$(py) bench/run.py
 
 .PHONY: wheel
-wheel: apt-build $(parser_stamp) $(venv_stamp) ## build the wheel, into dist/
+wheel: apt-build $(parser_stamp) $(torch_stamp) ## build the wheel, into dist/
 	@$(py) -m pip --disable-pip-version-check wheel --quiet --no-build-isolation --no-deps -w dist .
 	@ls dist/*.whl
 
 ##@ Parts
 
 .PHONY: compile
-compile: apt-build $(parser_stamp) $(preset_stamp)
+compile: apt-build $(parser_stamp) $(preset_stamp) $(torch_stamp)
 	@[ -f build/release/build.ninja ] || cmake --preset release
 	@cmake --build --preset release -j $(JOBS)
 

@@ -30,6 +30,20 @@ def installed(tmp_path_factory):
     return home / "bin"
 
 
+def test_virtual_devices_come_with_it(installed):
+    home = installed.parent
+    site = next(home.glob("lib/python*/site-packages"))
+    assert (home / "lib" / "torchport" / "libtorchport_virtual.so").is_file()
+    assert "TORCHPORT_VIRTUAL" in (site / "torchport_virtual.pth").read_text()
+    run = subprocess.run(
+        [installed / "torchport", "run", "-q", "--", installed / "python", "-c", "import torch"],
+        capture_output=True,
+        text=True,
+    )
+    # This environment has no torch: the word on it is Python's own.
+    assert "No module named 'torch'" in run.stderr and run.returncode == 1
+
+
 def test_program_module_and_metadata_agree_on_the_version(installed):
     expected = version("torchport")
     assert expected in output(installed / "torchport", "--version")
