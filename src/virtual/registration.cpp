@@ -9,6 +9,7 @@
 #include <c10/core/Allocator.h>
 #include <torch/library.h>
 
+#include "virtual/distributed.h"
 #include "virtual/kernel.h"
 #include "virtual/natives.h"
 #include "virtual/runtime.h"
@@ -93,6 +94,7 @@ struct Start {
     register_natives(*aten);
     register_attention(*aten);
     register_aliases();
+    register_distributed();
     static auto* all =
         new torch::Library(torch::Library::IMPL, "_", kind.dense, __FILE__, __LINE__);
     all->fallback(torch::CppFunction::makeFromBoxedFunction<&later>());

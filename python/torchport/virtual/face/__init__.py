@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from torchport.virtual.face import cudart, devices, graphs, memory, random, streams
+from torchport.virtual.face import cudart, devices, distributed, graphs, memory, random, streams
 
-_PARTS = (cudart, devices, graphs, memory, random, streams)
+_PARTS = (cudart, devices, distributed, graphs, memory, random, streams)
 
 
 def install(torch: ModuleType) -> None:
