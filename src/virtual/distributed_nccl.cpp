@@ -218,13 +218,16 @@ class Library final : public c10d::Backend {
                      "input tensor must be the same type as the output tensor.");
     TORCH_CHECK_VALUE(input.numel() == output.numel() * size_,
                       "input tensor must be the same size as output size times world size");
-    const Reduction part = reduction_of(input, opts.reduceOp);
-    c10d::ReduceScatterOptions inner = opts;
+    // gloo's own reduces everything everywhere, too, and has no future.
+    Reduction part = reduction_of(input, opts.reduceOp);
+    if (part.buffer.is_alias_of(input)) part.buffer = part.buffer.clone();
+    c10d::AllreduceOptions inner;
     inner.reduceOp = part.op;
-    Tensor from = part.buffer;
-    Tensor to = at::empty({output.numel()}, from.options());
-    return given(after({gloo_->_reduce_scatter_base(to, from, inner)}, {output},
-                       [part, to, output] { part.into(output, to); }));
+    inner.timeout = opts.timeout;
+    Tensors buffer{part.buffer};
+    return given(after({gloo_->allreduce(buffer, inner)}, {output}, [part, output, rank = rank_] {
+      part.into(output, part.buffer.narrow(0, rank * output.numel(), output.numel()));
+    }));
   }
 
   intrusive_ptr<Work> reduce_scatter_tensor_coalesced(

@@ -1,0 +1,57 @@
+"""Programs on virtual devices: each runs in a Python of its own, which is told of them before torch."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+PROGRAMS = Path(__file__).parent / "programs"
+
+
+@pytest.fixture
+def run_virtual(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess]:
+    """run_virtual(code_or_path, devices="cuda:2", **env): the ended process, with its output.
+
+    A Path is a program to run, a str is code. `devices=None` runs without virtual devices.
+    """
+
+    def run(
+        program: str | Path,
+        *,
+        devices: str | None = "cuda:2",
+        args: Sequence[object] = (),
+        python_args: Sequence[str] = (),
+        check: bool = True,
+        timeout: float = 120,
+        cwd: Path | None = None,
+        **env: str,
+    ) -> subprocess.CompletedProcess:
+        if isinstance(program, Path):
+            path = program if program.is_absolute() else PROGRAMS / program
+        else:
+            path = tmp_path / "program.py"
+            path.write_text(program)
+        settings = {k: v for k, v in os.environ.items() if k != "TORCHPORT_VIRTUAL"}
+        settings |= {"OMP_NUM_THREADS": "1", **env}
+        if devices is not None:
+            settings["TORCHPORT_VIRTUAL"] = devices
+        done = subprocess.run(
+            [sys.executable, "-W", "ignore", *python_args, str(path), *map(str, args)],
+            cwd=cwd or tmp_path,
+            env=settings,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
+        )
+        if check:
+            assert done.returncode == 0, done.stdout + done.stderr
+        return done
+
+    return run
