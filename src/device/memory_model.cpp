@@ -65,6 +65,10 @@ void Stat::subtract(std::int64_t amount) {
   current -= amount;
   freed += amount;
 }
+void PoolStat::change(bool small, std::int64_t amount) {
+  if (amount > 0) add(small, amount);
+  if (amount < 0) subtract(small, -amount);
+}
 void PoolStat::add(bool small, std::int64_t amount) {
   of[kAll].add(amount);
   of[small ? kSmall : kLarge].add(amount);
@@ -151,12 +155,17 @@ std::optional<std::uint64_t> MemoryModel::allocate(std::uint64_t bytes, std::int
       failure.allowed = static_cast<std::uint64_t>(fraction_ * static_cast<double>(total_));
     return std::nullopt;
   }
-  if (was_split) {
-    stats_.inactive_split.subtract(small, 1);
-    stats_.inactive_split_bytes.subtract(small, signed_of(block->size));
-  }
   const std::uint64_t remaining = block->size - size;
-  if (small ? remaining >= kMinBlock : remaining > kSmallSize) {
+  const bool split = small ? remaining >= kMinBlock : remaining > kSmallSize;
+  if (was_split) {
+    // A free part of a segment shrinks, or is taken whole.
+    if (!split) stats_.inactive_split.subtract(small, 1);
+    stats_.inactive_split_bytes.subtract(small, signed_of(split ? size : block->size));
+  } else if (split) {
+    stats_.inactive_split.add(small, 1);
+    stats_.inactive_split_bytes.add(small, signed_of(remaining));
+  }
+  if (split) {
     auto rest = std::make_unique<Block>();
     rest->address = block->address + size;
     rest->size = remaining;
@@ -167,8 +176,6 @@ std::optional<std::uint64_t> MemoryModel::allocate(std::uint64_t bytes, std::int
     if (rest->next != nullptr) rest->next->previous = rest.get();
     block->next = rest.get();
     block->size = size;
-    stats_.inactive_split.add(small, 1);
-    stats_.inactive_split_bytes.add(small, signed_of(remaining));
     pool.insert(rest.get());
     const std::uint64_t address = rest->address;
     blocks_.emplace(address, std::move(rest));
@@ -183,12 +190,10 @@ std::optional<std::uint64_t> MemoryModel::allocate(std::uint64_t bytes, std::int
   return block->address;
 }
 
-// Takes a free neighbour into the block.
-void MemoryModel::merge(Block* block, Block* other, Pool& pool) {
-  if (other == nullptr || other->allocated) return;
+// Takes a free neighbour into the block; whether there was one.
+bool MemoryModel::merge(Block* block, Block* other, Pool& pool) {
+  if (other == nullptr || other->allocated) return false;
   pool.erase(other);
-  stats_.inactive_split.subtract(block->small, 1);
-  stats_.inactive_split_bytes.subtract(block->small, signed_of(other->size));
   const std::uint64_t gone = block->previous == other ? block->address : other->address;
   if (block->previous == other) {
     // The block keeps its place in the list and takes over the neighbour's start.
@@ -199,12 +204,13 @@ void MemoryModel::merge(Block* block, Block* other, Pool& pool) {
     block->address = other->address;
     block->size += other->size;
     blocks_[block->address] = std::move(kept);  // deletes `other`
-    return;
+    return true;
   }
   block->size += other->size;
   block->next = other->next;
   if (block->next != nullptr) block->next->previous = block;
   blocks_.erase(gone);
+  return true;
 }
 
 void MemoryModel::free(std::uint64_t address) {
@@ -221,13 +227,16 @@ void MemoryModel::free(std::uint64_t address) {
   stats_.requested_bytes.subtract(block->small, signed_of(block->requested));
   block->requested = 0;
   Pool& pool = pool_of(block);
-  merge(block, block->previous, pool);
-  merge(block, block->next, pool);
+  const std::uint64_t own = block->size;
+  const bool before = merge(block, block->previous, pool);
+  const bool after = merge(block, block->next, pool);
+  const int merged = (before ? 1 : 0) + (after ? 1 : 0);
   pool.insert(block);
-  if (block->is_split()) {
-    stats_.inactive_split.add(block->small, 1);
-    stats_.inactive_split_bytes.add(block->small, signed_of(block->size));
-  }
+  // The net change is what is counted, as the real allocator does.
+  const std::uint64_t taken = block->size - own;
+  stats_.inactive_split.change(block->small, (block->is_split() ? 1 : 0) - merged);
+  stats_.inactive_split_bytes.change(
+      block->small, signed_of(block->is_split() ? block->size : 0) - signed_of(taken));
 }
 
 void MemoryModel::release_segment(Block* block) {

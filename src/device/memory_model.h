@@ -40,6 +40,8 @@ struct PoolStat {
 
   void add(bool small, std::int64_t amount);
   void subtract(bool small, std::int64_t amount);
+  // Adds, or takes away what is negative.
+  void change(bool small, std::int64_t amount);
 };
 
 struct MemoryStats {
@@ -123,7 +125,7 @@ class MemoryModel {
   Block* new_segment(bool small, std::int64_t stream, std::uint64_t size);
   void give_back_cached();
   void release_segment(Block* block);
-  void merge(Block* block, Block* other, Pool& pool);
+  bool merge(Block* block, Block* other, Pool& pool);
   Pool& pool_of(const Block* block);
 
   const std::uint64_t total_;

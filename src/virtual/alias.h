@@ -27,6 +27,8 @@ class Aliases {
   [[nodiscard]] c10::DeviceIndex device() const;
   void set_device(c10::DeviceIndex device) { device_ = device; }
   [[nodiscard]] bool empty() const { return entries_.empty(); }
+  // CPU tensors were passed and none of a device.
+  [[nodiscard]] bool only_host() const { return entries_.empty() && !host_.empty(); }
 
  private:
   struct Entry {

@@ -31,8 +31,7 @@ IValue to_cpu(const IValue& value, Aliases& aliases) {
   }
   if (value.isGenerator()) {
     const at::Generator& generator = value.toGenerator();
-    return generator.defined() && is_virtual(generator.device()) ? IValue(twin_of(generator))
-                                                                 : value;
+    return generator.defined() ? IValue(twin_of(generator)) : value;
   }
   if (value.isList()) {
     // Lists of optional tensors, lists of lists of tensors.
@@ -92,6 +91,10 @@ void AliasKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet,
   }
   if (generator_ >= 0) {
     IValue& generator = (*stack)[first + static_cast<std::size_t>(generator_)];
+    // Only the generator brought this call to the device.
+    TORCH_CHECK(generator.isNone() || !aliases.only_host(),
+                "Expected a 'cpu' device type for generator but found '",
+                Runtime::get().spec().kind, "'");
     if (generator.isNone()) generator = twin_of(default_generator(aliases.device()));
   }
   {

@@ -1,5 +1,6 @@
 #include "virtual/pinned.h"
 
+#include <bit>
 #include <map>
 #include <mutex>
 
@@ -17,6 +18,7 @@ class PinnedMemory final : public c10::Allocator {
     if (data == nullptr) return host;
     const std::lock_guard<std::mutex> lock(mutex_);
     blocks_[data] = {bytes, std::move(host)};
+    count_in(std::bit_ceil(bytes));
     return {data, data, &release, c10::Device(c10::DeviceType::CPU)};
   }
   c10::DeleterFnPtr raw_deleter() const override { return &release; }
@@ -32,6 +34,29 @@ class PinnedMemory final : public c10::Allocator {
     return address < static_cast<const char*>(start) + block.bytes;
   }
 
+  PinnedStats stats() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return stats_;
+  }
+  void reset(bool peak) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (device::Stat* stat :
+         {&stats_.blocks, &stats_.bytes, &stats_.active_blocks, &stats_.active_bytes}) {
+      if (peak)
+        stat->peak = stat->current;
+      else
+        stat->allocated = stat->freed = 0;
+    }
+  }
+  void empty_cache() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (auto& [size, count] : kept_) {
+      stats_.blocks.subtract(count);
+      stats_.bytes.subtract(static_cast<std::int64_t>(size) * count);
+    }
+    kept_.clear();
+  }
+
  private:
   struct Block {
     std::size_t bytes = 0;
@@ -40,7 +65,27 @@ class PinnedMemory final : public c10::Allocator {
 
   static void release(void* data);
 
+  void count_in(std::size_t size) {
+    stats_.active_blocks.add(1);
+    stats_.active_bytes.add(static_cast<std::int64_t>(size));
+    const auto kept = kept_.find(size);
+    if (kept != kept_.end() && kept->second > 0) {
+      --kept->second;
+      return;
+    }
+    stats_.blocks.add(1);
+    stats_.bytes.add(static_cast<std::int64_t>(size));
+  }
+  void count_out(std::size_t size) {
+    stats_.active_blocks.subtract(1);
+    stats_.active_bytes.subtract(static_cast<std::int64_t>(size));
+    ++kept_[size];
+  }
+
   std::map<void*, Block> blocks_;
+  // What the real allocator would keep; the memory itself goes back at once.
+  std::map<std::size_t, std::int64_t> kept_;
+  PinnedStats stats_;
   std::mutex mutex_;
 };
 
@@ -57,6 +102,7 @@ void PinnedMemory::release(void* data) {
     if (found == memory().blocks_.end()) return;
     block = std::move(found->second);
     memory().blocks_.erase(found);
+    memory().count_out(std::bit_ceil(block.bytes));
   }
 }
 
@@ -68,6 +114,18 @@ c10::Allocator* pinned_allocator() {
 
 bool is_pinned(const void* address) {
   return memory().holds(address);
+}
+
+PinnedStats pinned_stats() {
+  return memory().stats();
+}
+
+void reset_pinned_stats(bool peak) {
+  memory().reset(peak);
+}
+
+void empty_pinned_cache() {
+  memory().empty_cache();
 }
 
 }  // namespace torchport::vdev

@@ -3,11 +3,26 @@
 
 #include <c10/core/Allocator.h>
 
+#include "device/memory_model.h"
+
 namespace torchport::vdev {
 
-// Thread-safe.
+// As torch.cuda.host_memory_stats() reports them: sizes are powers of two, and a block that was
+// freed is kept for the next of its size, as ATen/core/CachingHostAllocator.h does.
+struct PinnedStats {
+  device::Stat blocks;  // active or kept
+  device::Stat bytes;
+  device::Stat active_blocks;
+  device::Stat active_bytes;
+};
+
+// All thread-safe.
 [[nodiscard]] c10::Allocator* pinned_allocator();
 // Whether the address lies in a block of the pinned allocator.
 [[nodiscard]] bool is_pinned(const void* address);
+[[nodiscard]] PinnedStats pinned_stats();
+// Of the peaks, or of all that was ever added and taken away.
+void reset_pinned_stats(bool peak);
+void empty_pinned_cache();
 
 }  // namespace torchport::vdev

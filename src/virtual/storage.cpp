@@ -45,10 +45,10 @@ Block* block_of(const DataPtr& pointer) {
                                                 : nullptr;
 }
 
-DataPtr pointer_to(intrusive_ptr<StorageImpl> twin, DeviceIndex device) {
+DataPtr pointer_to(intrusive_ptr<StorageImpl> twin, DeviceIndex device, bool charged) {
   const std::uint64_t bytes = twin->nbytes();
   void* data = twin->mutable_data();
-  const std::uint64_t address = charge(device, bytes);
+  const std::uint64_t address = charged ? charge(device, bytes) : 0;
   auto* block = new Block{std::move(twin), device, address, bytes};
   return {data, block, &delete_block, Device(Runtime::get().kind().type, device)};
 }
@@ -135,13 +135,13 @@ intrusive_ptr<StorageImpl> twin_of(StorageImpl& storage) {
       DataPtr(storage.mutable_data(), Device(c10::DeviceType::CPU)), c10::GetCPUAllocator(), false);
 }
 
-c10::Storage adopt(c10::Storage cpu, DeviceIndex device) {
+c10::Storage adopt(c10::Storage cpu, DeviceIndex device, bool charged) {
   intrusive_ptr<StorageImpl> twin =
       c10::intrusive_ptr<StorageImpl>::reclaim_copy(cpu.unsafeGetStorageImpl());
   const auto bytes = static_cast<std::int64_t>(twin->nbytes());
   const bool resizable = twin->resizable();
   return c10::Storage(c10::make_intrusive<StorageImpl>(StorageImpl::use_byte_size_t(), bytes,
-                                                       pointer_to(std::move(twin), device),
+                                                       pointer_to(std::move(twin), device, charged),
                                                        device_allocator(), resizable));
 }
 
@@ -150,15 +150,17 @@ void follow_twin(StorageImpl& storage) {
   if (block == nullptr) return;
   StorageImpl& twin = *block->twin;
   if (twin.data() == storage.data() && twin.nbytes() == storage.nbytes()) return;
-  const std::uint64_t fresh = charge(block->device, twin.nbytes());
-  Runtime::get().memory(block->device).free(block->address);
-  block->address = fresh;
-  block->bytes = twin.nbytes();
-  // The same context under the new pointer.
+  // The same context under the new pointer; before the account, which may raise: the old bytes are
+  // gone already.
   DataPtr old = storage.set_data_ptr(DataPtr());
   void* context = old.release_context();
   storage.set_data_ptr_noswap(DataPtr(twin.mutable_data(), context, &delete_block, old.device()));
   storage.set_nbytes(twin.nbytes());
+  if (block->bytes == twin.nbytes()) return;
+  const std::uint64_t fresh = charge(block->device, twin.nbytes());
+  Runtime::get().memory(block->device).free(block->address);
+  block->address = fresh;
+  block->bytes = twin.nbytes();
 }
 
 }  // namespace torchport::vdev

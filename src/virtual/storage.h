@@ -21,9 +21,9 @@ namespace torchport::vdev {
 // (from_blob) gets a twin that does not own it.
 [[nodiscard]] c10::intrusive_ptr<c10::StorageImpl> twin_of(c10::StorageImpl& storage);
 
-// A device storage over a CPU storage: the same bytes, charged to the device. Raises
-// c10::OutOfMemoryError.
-[[nodiscard]] c10::Storage adopt(c10::Storage cpu, c10::DeviceIndex device);
+// A device storage over a CPU storage: the same bytes. They are charged to the device, or belong to
+// another process's account. Raises c10::OutOfMemoryError.
+[[nodiscard]] c10::Storage adopt(c10::Storage cpu, c10::DeviceIndex device, bool charged = true);
 
 // After a kernel resized or replaced the twin's memory: the device's storage follows, and its
 // account too. Raises c10::OutOfMemoryError.

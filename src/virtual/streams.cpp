@@ -111,12 +111,18 @@ DeviceIndex current_device() {
 }
 
 void set_current_device(DeviceIndex device) {
-  TORCH_CHECK(device >= 0 && device < Runtime::get().count(),
-              "CUDA error: invalid device ordinal\nGPU device may be out of range, do you have "
-              "enough GPUs?\nCUDA kernel errors might be asynchronously reported at some other API "
-              "call, so the stacktrace below might be incorrect.\nFor debugging consider passing "
-              "CUDA_LAUNCH_BLOCKING=1\nCompile with `TORCH_USE_CUDA_DSA` to enable device-side "
-              "assertions.\n");
+  if (device < 0 || device >= Runtime::get().count()) {
+    constexpr std::int32_t kInvalidDevice = 101;  // cudaErrorInvalidDevice
+    throw c10::AcceleratorError(
+        {__func__, __FILE__, static_cast<std::uint32_t>(__LINE__)}, kInvalidDevice,
+        "CUDA error: invalid device ordinal\nGPU device may be out of range, do you have enough "
+        "GPUs?\nSearch for `cudaErrorInvalidDevice' in "
+        "https://docs.nvidia.com/cuda/cuda-runtime-api/group__CUDART__TYPES.html for more "
+        "information.\nCUDA kernel errors might be asynchronously reported at some other API "
+        "call, so the stacktrace below might be incorrect.\nFor debugging consider passing "
+        "CUDA_LAUNCH_BLOCKING=1\nCompile with `TORCH_USE_CUDA_DSA` to enable device-side "
+        "assertions.\n");
+  }
   this_device = device;
 }
 

@@ -121,6 +121,7 @@ waits(lambda: x.sum().item())
 waits(lambda: x.cpu())
 waits(lambda: torch.nonzero(x))
 assert not torch.cuda.is_current_stream_capturing() and x.sum().item() is not None
+torch.cuda.set_stream(torch.cuda.default_stream())  # a failed capture does not leave its stream
 graph = torch.cuda.CUDAGraph()
 raises(RuntimeError, "captured on a non-default stream", graph.capture_begin)
 raises(NotImplementedError, "raw_cuda_graph", graph.raw_cuda_graph)

@@ -9,9 +9,39 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from torchport.virtual.face import cudart, devices, distributed, graphs, memory, random, streams
+from torchport.virtual.face import (
+    build,
+    comm,
+    cudart,
+    devices,
+    distributed,
+    graphs,
+    memory,
+    nccl,
+    nvtx,
+    storage,
+    streams,
+    tensor_types,
+    tunable,
+    unsupported,
+)
 
-_PARTS = (cudart, devices, distributed, graphs, memory, random, streams)
+_PARTS = (
+    build,
+    comm,
+    cudart,
+    devices,
+    distributed,
+    graphs,
+    memory,
+    nccl,
+    nvtx,
+    storage,
+    streams,
+    tensor_types,
+    tunable,
+    unsupported,
+)
 
 
 def install(torch: ModuleType) -> None:

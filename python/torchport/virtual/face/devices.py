@@ -1,11 +1,17 @@
-"""Devices: how many there are, which is current, what they are."""
+"""Devices: how many there are, which is current, what they are; and what a fork does to them."""
 
 from __future__ import annotations
 
+import ctypes
 import json
 import uuid
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
+
+from torchport.virtual.face._native import ops, refusing
+
+CUDA = 1  # c10::DeviceType::CUDA
 
 
 class DeviceProperties(SimpleNamespace):
@@ -21,63 +27,91 @@ class DeviceProperties(SimpleNamespace):
         )
 
 
-def bindings(torch: ModuleType) -> dict[str, Any]:
-    native = torch._ops.ops.torchport if hasattr(torch, "_ops") else None
+def properties(index: int) -> DeviceProperties:
+    about = json.loads(ops().describe())
+    profile = about["profile"]
+    return DeviceProperties(
+        **{k: v for k, v in profile.items() if k != "profile"},
+        total_memory=about["memory"],
+        is_multi_gpu_board=0,
+        is_integrated=0,
+        warp_size=32,
+        gcnArchName=profile["name"],
+        uuid=uuid.uuid5(uuid.NAMESPACE_OID, f"torchport:{profile['name']}:{index}"),
+        pci_bus_id=index + 1,
+        pci_device_id=0,
+        pci_domain_id=0,
+    )
 
-    def ops():  # type: ignore[no-untyped-def]
-        nonlocal native
-        if native is None:
-            import torch._ops
 
-            native = torch._ops.ops.torchport
-        return native
+class ForkWatch:
+    """A process that has asked CUDA anything leaves it unusable in the children that it forks.
 
-    def properties(index: int) -> DeviceProperties:
-        about = json.loads(ops().describe())
-        profile = about["profile"]
-        return DeviceProperties(
-            **{k: v for k, v in profile.items() if k != "profile"},
-            total_memory=about["memory"],
-            is_multi_gpu_board=0,
-            is_integrated=0,
-            warp_size=32,
-            gcnArchName=profile["name"],
-            uuid=uuid.uuid5(uuid.NAMESPACE_OID, f"torchport:{profile['name']}:{index}"),
-            pci_bus_id=index + 1,
-            pci_device_id=0,
-            pci_domain_id=0,
+    Virtual devices would survive; programs are told what the real ones would tell them. The state is
+    torch's own (torch/csrc/utils/device_lazy_init.h), which the names of torch._C do not reach.
+    """
+
+    def __init__(self, torch: ModuleType) -> None:
+        self._library = Path(torch.__file__ or "").parent / "lib" / "libtorch_python.so"
+        self._watching = False
+
+    def _function(self, name: str, result: Any) -> Any:
+        function = getattr(
+            ctypes.CDLL(str(self._library)), f"_ZN5torch5utils{len(name)}{name}EN3c1010DeviceTypeE"
         )
+        function.argtypes, function.restype = [ctypes.c_int8], result
+        return function
+
+    def start(self) -> None:
+        if not self._watching:
+            self._watching = True
+            self._function("register_fork_handler_for_device_init", None)(CUDA)
+
+    def in_bad_fork(self) -> bool:
+        return self._watching and self._function("is_device_in_bad_fork", ctypes.c_bool)(CUDA)
+
+
+def bindings(torch: ModuleType) -> dict[str, Any]:
+    forks = ForkWatch(torch)
 
     def exchange(index: int) -> int:
+        if index < 0:
+            return -1
+        torch.cuda._lazy_init()
         old = ops().get_device()
-        if index >= 0 and index != old:
+        if index != old:
             ops().set_device(index)
         return old
 
+    def set_device(index: int) -> None:
+        torch.cuda._lazy_init()
+        ops().set_device(index)
+
+    def device_count() -> int:
+        forks.start()
+        return ops().device_count()
+
     def init() -> None:
+        forks.start()
         torch.cuda.default_generators = tuple(
             ops().default_generator(i) for i in range(ops().device_count())
         )
         torch.cuda.has_magma = True
         torch.cuda.has_half = True
 
-    def get_arch_list() -> str:
-        return "sm_70 sm_75 sm_80 sm_86 sm_90 sm_100 sm_120"
-
+    handles = "there is no CUDA library behind it that could take a handle"
     return {
         "_cuda_init": init,
-        "_cuda_isInBadFork": lambda: False,
-        "_cuda_getDeviceCount": lambda: ops().device_count(),
+        "_cuda_isInBadFork": forks.in_bad_fork,
+        "_cuda_getDeviceCount": device_count,
         "_cuda_getDevice": lambda: ops().get_device(),
-        "_cuda_setDevice": lambda index: ops().set_device(index),
+        "_cuda_setDevice": set_device,
         "_cuda_exchangeDevice": exchange,
         "_cuda_maybeExchangeDevice": exchange,
-        "_cuda_synchronize": lambda: None,
-        "_cuda_getCompiledVersion": lambda: 12080,
-        "_cuda_getArchFlags": get_arch_list,
-        "_cuda_hasPrimaryContext": lambda index: True,
+        "_cuda_hasPrimaryContext": lambda index: torch.cuda.is_initialized(),
         "_cuda_canDeviceAccessPeer": lambda a, b: a != b,
-        "_cuda_isCurrentStreamCapturing": lambda: False,
+        "_cuda_getCurrentBlasHandle": refusing("torch.cuda.current_blas_handle", handles),
+        "_cuda_getCurrentSolverHandle": refusing("torch.cuda.current_solver_handle", handles),
         "_CudaDeviceProperties": DeviceProperties,
         "_get_device_properties": properties,
     }
@@ -86,3 +120,5 @@ def bindings(torch: ModuleType) -> dict[str, Any]:
 def finish(torch: ModuleType) -> None:
     # torch.cuda takes this name from C only when it initialises.
     torch.cuda._get_device_properties = torch._C._get_device_properties
+    # NVML would count the host's own devices.
+    torch.cuda._device_count_nvml = lambda: -1

@@ -1,39 +1,178 @@
-"""Memory: what is allocated, reserved and at its peak."""
+"""Memory: what is allocated, reserved and at its peak; pools; pinned host memory."""
 
 from __future__ import annotations
 
+import itertools
 import json
 from types import ModuleType
 from typing import Any
 
+from torchport.virtual.face._native import ops, refuse, refusing
+
+_POOLS = "memory pools of a program's own are not modelled"
+
+
+class _CUDAAllocator:
+    """The allocator that there is; another cannot take its place."""
+
+
+class _MemPool:
+    """Allocations inside a pool are taken from the device's memory like all others."""
+
+    _numbers = itertools.count(1)
+
+    def __init__(
+        self,
+        allocator: _CUDAAllocator | None = None,
+        is_user_created: bool = True,
+        use_on_oom: bool = False,
+        no_split: bool = False,
+    ) -> None:
+        number = next(self._numbers)
+        self._id = (0, number) if is_user_created else (number, 0)
+        self._allocator = allocator
+        self.is_user_created = is_user_created
+        uses[self._id] = 1
+
+    @property
+    def id(self) -> tuple[int, int]:
+        return self._id
+
+    @property
+    def allocator(self) -> _CUDAAllocator | None:
+        return self._allocator
+
+    def use_count(self) -> int:
+        return uses[self._id]
+
+
+uses: dict[tuple[int, int], int] = {}  # of each pool, as the real allocator counts them
+
+
+def _begin(device: int, pool: tuple[int, int]) -> None:
+    if pool not in uses:
+        raise RuntimeError("Could not find pool of id")
+    uses[pool] += 1
+
+
+def _release(device: int, pool: tuple[int, int]) -> None:
+    if pool in uses:
+        uses[pool] -= 1
+
+
+def _snapshot(mempool_id: Any = None) -> dict[str, Any]:
+    if mempool_id is not None and tuple(mempool_id[:2]) != (0, 0):
+        refuse("torch.cuda.MemPool.snapshot", _POOLS)
+    segments: list[dict[str, Any]] = []
+    for index in range(ops().device_count()):
+        segments += json.loads(ops().memory_snapshot(index))
+    for segment in segments:
+        active = [b for b in segment["blocks"] if b["state"] == "active_allocated"]
+        segment["allocated_size"] = segment["active_size"] = sum(b["size"] for b in active)
+        segment["requested_size"] = sum(b["requested_size"] for b in active)
+        segment["segment_pool_id"] = (0, 0)
+        segment["is_expandable"] = False
+        segment["frames"] = []
+        for block in segment["blocks"]:
+            block["frames"] = []
+    return {
+        "segments": segments,
+        "device_traces": [[] for _ in range(ops().device_count())],
+        "allocator_settings": {
+            "PYTORCH_CUDA_ALLOC_CONF": "",
+            "max_split_size": -1,
+            "garbage_collection_threshold": 0.0,
+            "expandable_segments": False,
+        },
+        "external_annotations": [],
+    }
+
+
+def _raw(torch: ModuleType) -> dict[str, Any]:
+    """torch.cuda.caching_allocator_alloc and _delete: storages that live until they are deleted."""
+    held: dict[int, Any] = {}
+
+    def allocate(size: int, stream: int) -> int:
+        storage = torch.empty(size, dtype=torch.uint8, device="cuda").untyped_storage()
+        held[storage.data_ptr()] = storage
+        return storage.data_ptr()
+
+    def delete(pointer: int) -> None:
+        if pointer not in held:
+            raise RuntimeError(f"invalid device pointer: {pointer:#x}")
+        del held[pointer]
+
+    return {
+        "_cuda_cudaCachingAllocator_raw_alloc": allocate,
+        "_cuda_cudaCachingAllocator_raw_delete": delete,
+    }
+
+
+def _history() -> dict[str, Any]:
+    metadata = {"text": ""}
+
+    def record(enabled: str | None, *_: Any, **__: Any) -> None:
+        if enabled is not None:
+            refuse("torch.cuda.memory._record_memory_history", "allocations leave no trace")
+
+    def record_legacy(enabled: bool, *_: Any, **__: Any) -> None:
+        record("all" if enabled else None)
+
+    return {
+        "_cuda_record_memory_history": record,
+        "_cuda_record_memory_history_legacy": record_legacy,
+        "_cuda_isHistoryEnabled": lambda: False,
+        "_cuda_allocationTraceback": lambda pointer: None,  # as when nothing was recorded
+        "_cuda_setMemoryMetadata": lambda text: metadata.update(text=text),
+        "_cuda_getMemoryMetadata": lambda: metadata["text"],
+        "_cuda_attach_out_of_memory_observer": refusing(
+            "torch._C._cuda_attach_out_of_memory_observer", "nothing observes the allocator"
+        ),
+    }
+
+
+def _allocator() -> dict[str, Any]:
+    caching = {"enabled": True}
+
+    def enable(on: bool) -> None:
+        if not on:
+            refuse("torch.cuda.caching_allocator_enable(False)", "memory is always cached")
+        caching["enabled"] = on
+
+    own = "the memory of virtual devices is the host's"
+    return {
+        "_cuda_CUDAAllocator": _CUDAAllocator,
+        "_cuda_getAllocator": _CUDAAllocator,
+        "_cuda_getAllocatorBackend": lambda: "native",
+        "_cuda_customAllocator": refusing("torch.cuda.CUDAPluggableAllocator", own),
+        "_cuda_changeCurrentAllocator": refusing("torch.cuda.change_current_allocator", own),
+        "_cuda_cudaHostAllocator": refusing("torch.cuda._host_allocator", own),
+        "_cuda_cudaCachingAllocator_enable": enable,
+        "_cuda_cudaCachingAllocator_is_enabled": lambda: caching["enabled"],
+    }
+
 
 def bindings(torch: ModuleType) -> dict[str, Any]:
-    def ops():  # type: ignore[no-untyped-def]
-        import torch._ops
-
-        return torch._ops.ops.torchport
-
-    def snapshot(mempool_id=None, include_traces=True):  # type: ignore[no-untyped-def]
-        segments = []
-        for index in range(ops().device_count()):
-            segments += json.loads(ops().memory_snapshot(index))
-        return {
-            "segments": segments,
-            "device_traces": [[] for _ in range(ops().device_count())],
-            "allocator_settings": {},
-            "external_annotations": [],
-        }
-
     return {
         "_cuda_memoryStats": lambda index: json.loads(ops().memory_stats(index)),
         "_cuda_resetAccumulatedMemoryStats": lambda index: ops().reset_accumulated(index),
         "_cuda_resetPeakMemoryStats": lambda index: ops().reset_peak(index),
+        "_cuda_hostMemoryStats": lambda: json.loads(ops().host_memory_stats()),
+        "_cuda_resetAccumulatedHostMemoryStats": lambda: ops().reset_host_memory(False),
+        "_cuda_resetPeakHostMemoryStats": lambda: ops().reset_host_memory(True),
+        "_host_emptyCache": lambda: ops().empty_host_cache(),
         "_cuda_emptyCache": lambda *_: ops().empty_cache(),
-        "_cuda_memorySnapshot": snapshot,
-        "_cuda_setMemoryFraction": lambda fraction, index: ops().set_memory_fraction(
-            index, fraction
-        ),
+        "_cuda_memorySnapshot": _snapshot,
+        "_cuda_setMemoryFraction": lambda part, index: ops().set_memory_fraction(index, part),
         "_cuda_getMemoryFraction": lambda index: ops().get_memory_fraction(index),
-        "_cuda_getAllocatorBackend": lambda: "native",
         "_cuda_ipc_collect": lambda: None,
+        "_MemPool": _MemPool,
+        "_cuda_beginAllocateToPool": _begin,
+        "_cuda_beginAllocateCurrentThreadToPool": _begin,
+        "_cuda_beginAllocateCurrentStreamToPool": _begin,
+        "_cuda_endAllocateToPool": lambda device, pool: None,
+        "_cuda_releasePool": _release,
+        **_raw(torch),
+        **_history(),
+        **_allocator(),
     }

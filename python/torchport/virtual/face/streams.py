@@ -2,28 +2,39 @@
 
 from __future__ import annotations
 
+import struct
+import time
 from types import ModuleType
 from typing import Any
 
+from torchport.virtual.face._native import ops, refuse
+
 CUDA = 1  # c10::DeviceType::CUDA
+IPC_HANDLE_BYTES = 64  # CUDA_IPC_HANDLE_SIZE
+HIGHEST_PRIORITY = -5  # of a device of compute capability 7 or more
+CYCLES_PER_SECOND = 1.4e9
 
 
-def bindings(torch: ModuleType) -> dict[str, Any]:
-    def ops():  # type: ignore[no-untyped-def]
-        import torch._ops
-
-        return torch._ops.ops.torchport
-
-    class _CudaStreamBase(torch._C.Stream):
+def _stream_base(torch: ModuleType) -> type:
+    class _CudaStreamBase(torch._C.Stream):  # type: ignore[name-defined]
         def __new__(
-            cls, priority=0, stream_id=0, device_index=0, device_type=0, stream_ptr=0, **kwargs
-        ):
-            if stream_id or device_type:
-                return super().__new__(
-                    cls, stream_id=stream_id, device_index=device_index, device_type=CUDA
+            cls,
+            priority: int = 0,
+            stream_id: int = 0,
+            device_index: int = 0,
+            device_type: int = 0,
+            stream_ptr: int = 0,
+            **kwargs: Any,
+        ) -> Any:
+            make = super().__new__
+            if stream_ptr:
+                # The id of a stream that is not torch's is its address.
+                return make(
+                    cls, stream_id=stream_ptr, device_index=ops().get_device(), device_type=CUDA
                 )
-            index = ops().get_device()
-            return super().__new__(cls, device=f"cuda:{index}", priority=priority)
+            if stream_id or device_index or device_type:
+                return make(cls, stream_id=stream_id, device_index=device_index, device_type=CUDA)
+            return make(cls, device=f"cuda:{ops().get_device()}", priority=priority)
 
         @property
         def cuda_stream(self) -> int:
@@ -31,44 +42,101 @@ def bindings(torch: ModuleType) -> dict[str, Any]:
 
         @property
         def priority(self) -> int:
-            return -1 if (self.stream_id >> 1) & 0b1111 == 3 else 0
+            # As the guard packs them: bit 0 set is one of torch's, then the type of its pool.
+            pool = (self.stream_id >> 1) & 0b1111
+            return -1 if self.stream_id & 1 and pool == 3 else 0
 
         @staticmethod
-        def priority_range():
-            return (0, -5)
+        def priority_range() -> tuple[int, int]:
+            return (0, HIGHEST_PRIORITY)
 
-    class _CudaEventBase(torch._C.Event):
+    return _CudaStreamBase
+
+
+def _event_base(torch: ModuleType) -> type:
+    class _CudaEventBase(torch._C.Event):  # type: ignore[name-defined]
         def __new__(
-            cls, enable_timing=False, blocking=False, interprocess=False, external=False, **kwargs
-        ):
-            return super().__new__(
-                cls,
-                device="cuda",
-                enable_timing=enable_timing,
-                blocking=blocking,
-                interprocess=interprocess,
-            )
+            cls,
+            enable_timing: bool = False,
+            blocking: bool = False,
+            interprocess: bool = False,
+            external: bool = False,
+            **kwargs: Any,
+        ) -> Any:
+            options = {
+                "device": "cuda",
+                "enable_timing": enable_timing,
+                "blocking": blocking,
+                "interprocess": interprocess,
+            }
+            event = super().__new__(cls, **options)
+            # torch.Event.elapsed_time() takes no subclass, so a plain one keeps the times.
+            event._timer = torch._C.Event(**options)
+            event._interprocess = interprocess
+            return event
+
+        def record(self, stream: Any) -> None:
+            super().record(stream)
+            self._timer.record(stream)
+
+        def elapsed_time(self, other: Any) -> float:
+            return self._timer.elapsed_time(getattr(other, "_timer", other))
 
         @property
         def cuda_event(self) -> int:
             return self.event_id
 
-    def current(index: int):
-        return (ops().get_stream(index), index, CUDA)
+        def ipc_handle(self) -> bytes:
+            # What was recorded is done, in this process and in any other: a handle carries no state.
+            if not self._interprocess:
+                raise RuntimeError("CUDA error: invalid resource handle")
+            if not self.event_id:
+                self.record(torch.cuda.current_stream())
+            return struct.pack("=qq", ops().get_device(), time.monotonic_ns()).ljust(
+                IPC_HANDLE_BYTES, b"\0"
+            )
+
+        @classmethod
+        def from_ipc_handle(cls, device: Any, handle: bytes) -> Any:
+            if len(handle) != IPC_HANDLE_BYTES:
+                raise TypeError(
+                    f"Invalid IPC event handle: {len(handle)} bytes, expected {IPC_HANDLE_BYTES}"
+                )
+            with torch.cuda.device(device):
+                event = cls(interprocess=True)
+                event.record(torch.cuda.current_stream())
+            return event
+
+    return _CudaEventBase
+
+
+def bindings(torch: ModuleType) -> dict[str, Any]:
+    def set_stream(stream_id: int = 0, device_index: int = 0, device_type: int = 0) -> None:
+        stream = torch._C.Stream(
+            stream_id=stream_id, device_index=device_index, device_type=device_type
+        )
+        ops().set_device(device_index)
+        torch._C._accelerator_setStream(stream)
+
+    def sleep(cycles: int) -> None:
+        if not isinstance(cycles, int):
+            raise TypeError("torch.cuda._sleep(): expected 'int'")
+        time.sleep(cycles / CYCLES_PER_SECOND)
+
+    def set_sync_debug_mode(mode: int) -> None:
+        if mode != 0:
+            refuse("torch.cuda.set_sync_debug_mode", "nothing waits, so nothing would be reported")
 
     return {
-        "_CudaStreamBase": _CudaStreamBase,
-        "_CudaEventBase": _CudaEventBase,
-        "_cuda_getCurrentStream": current,
+        "_CudaStreamBase": _stream_base(torch),
+        "_CudaEventBase": _event_base(torch),
+        "_cuda_getCurrentStream": lambda index: (ops().get_stream(index), index, CUDA),
         "_cuda_getDefaultStream": lambda index: (0, index, CUDA),
         "_cuda_getCurrentRawStream": lambda index: ops().get_stream(index),
-        "_cuda_setStream": lambda stream_id, device_index, device_type: (
-            torch._C._set_stream(stream_id, device_index, device_type)
-            if hasattr(torch._C, "_set_stream")
-            else torch.accelerator.set_stream(
-                torch.Stream(
-                    stream_id=stream_id, device_index=device_index, device_type=device_type
-                )
-            )
-        ),
+        "_cuda_getStreamFromExternal": lambda pointer, index: (pointer, index, CUDA),
+        "_cuda_setStream": set_stream,
+        "_cuda_sleep": sleep,
+        "_cuda_set_sync_debug_mode": set_sync_debug_mode,
+        "_cuda_get_sync_debug_mode": lambda: 0,
+        "_cuda_synchronize": lambda: None,
     }

@@ -1,0 +1,35 @@
+"""torch.cuda.FloatTensor and its like, which old programs call to make tensors.
+
+They are there in a CPU build, and refuse to be called: a flag of each says that it is CUDA's
+(PyTensorType in torch/csrc/tensor/python_tensor.cpp), and the build has no CUDA. Nothing in Python
+reaches the flag, so it is taken down in memory, next to the type's name that proves the place.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from types import ModuleType
+from typing import Any
+
+
+def bindings(torch: ModuleType) -> dict[str, Any]:
+    return {}
+
+
+def finish(torch: ModuleType) -> None:
+    for module in (torch.cuda, torch.cuda.sparse):
+        for name, tensor_type in vars(module).items():
+            if name.endswith("Tensor") and type(tensor_type).__name__ == "tensortype":
+                _allow(tensor_type, f"{module.__name__}.{name}")
+
+
+def _allow(tensor_type: Any, name: str) -> None:
+    # After the type object: two pointers, is_cuda, is_xpu, char name[64].
+    end_of_type = type(tensor_type).__basicsize__
+    tail = (ctypes.c_char * (2 * ctypes.sizeof(ctypes.c_void_p) + 2 + 64)).from_address(
+        id(tensor_type) + end_of_type
+    )
+    flag = 2 * ctypes.sizeof(ctypes.c_void_p)
+    if not tail.raw[flag:].startswith(b"\1\0" + name.encode() + b"\0"):
+        raise ImportError(f"torchport: {name} of this torch is laid out in an unknown way")
+    tail[flag] = b"\0"
