@@ -93,6 +93,7 @@ struct Start {
         new torch::Library(torch::Library::IMPL, "aten", kind.dense, __FILE__, __LINE__);
     register_natives(*aten);
     register_attention(*aten);
+    register_softmax(*aten);
     register_aliases();
     register_distributed();
     static auto* all =

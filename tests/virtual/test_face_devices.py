@@ -1,8 +1,12 @@
-"""torch.cuda: devices, streams, events, the build that is answered for."""
+"""torch.cuda: its names, its devices, the build that is answered for, memory, random numbers."""
 
 from __future__ import annotations
 
 from pathlib import Path
+
+
+def test_every_name_answers(run_virtual) -> None:
+    run_virtual(Path("face_names.py"))
 
 
 def test_devices_streams_and_events(run_virtual) -> None:
@@ -19,3 +23,15 @@ def test_older_devices_have_the_older_build(run_virtual) -> None:
         devices="cuda:1,profile=v100-16g",
         args=["12.6", 12060, 91002, False],
     )
+
+
+def test_memory(run_virtual) -> None:
+    run_virtual(Path("face_memory.py"), devices="cuda:2,memory=1GiB")
+
+
+def test_random_numbers(run_virtual) -> None:
+    run_virtual(Path("face_random.py"))
+
+
+def test_several_devices_and_mixed_precision(run_virtual) -> None:
+    run_virtual(Path("face_parallel.py"))

@@ -1,0 +1,79 @@
+"""Accounts, limits and pools of memory."""
+
+import pickle
+
+import torch
+from checks import raises
+
+MIB = 1 << 20
+
+assert torch.cuda.memory_stats() == {} and torch.cuda.memory_allocated() == 0
+small = torch.empty(100, device="cuda")
+assert torch.cuda.memory_allocated() == 512 and torch.cuda.memory_reserved() == 2 * MIB
+large = torch.empty(3 * MIB, dtype=torch.uint8, device="cuda")
+assert torch.cuda.memory_reserved() == 22 * MIB
+stats = torch.cuda.memory_stats()
+assert stats["inactive_split.all.current"] == 2
+assert stats["inactive_split_bytes.all.current"] == 19 * MIB - 512
+other = torch.empty(4 * MIB, dtype=torch.uint8, device="cuda")
+# A part that shrinks is neither a new part nor one less.
+assert torch.cuda.memory_stats()["inactive_split.large_pool.allocated"] == 1
+assert torch.cuda.memory_stats()["inactive_split_bytes.large_pool.freed"] == 4 * MIB
+del other, large
+assert torch.cuda.memory_stats()["inactive_split.large_pool.current"] == 0
+assert torch.cuda.max_memory_allocated() == 7 * MIB + 512
+torch.cuda.reset_peak_memory_stats()
+assert torch.cuda.max_memory_allocated() == 512
+torch.cuda.empty_cache()
+assert torch.cuda.memory_reserved() == 2 * MIB
+free, total = torch.cuda.mem_get_info()
+assert total - free == 2 * MIB and total == torch.accelerator.get_memory_info()[1]
+assert "CUDA OOMs: 0" in torch.cuda.memory_summary()
+
+# Past the device's size, and past a limit: the text of c10/cuda/CUDACachingAllocator.cpp.
+raises(
+    torch.OutOfMemoryError,
+    "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 1024.00 MiB of "
+    "which 1022.00 MiB is free. Including non-PyTorch memory, this process has 2.00 MiB memory in "
+    "use. Of the allocated memory 512 bytes is allocated by PyTorch, and 2.00 MiB is reserved by "
+    "PyTorch but unallocated. If reserved but unallocated memory is large try setting "
+    "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid fragmentation.",
+    lambda: torch.empty(2 << 30, dtype=torch.uint8, device="cuda"),
+)
+assert torch.cuda.memory_stats()["num_ooms"] == 1
+torch.cuda.set_per_process_memory_fraction(0.5, 1)
+assert torch.cuda.get_per_process_memory_fraction(1) == 0.5
+raises(
+    torch.OutOfMemoryError,
+    "512.00 MiB allowed; ",
+    lambda: torch.empty(600 * MIB, dtype=torch.uint8, device="cuda:1"),
+)
+raises(ValueError, "", lambda: torch.cuda.set_per_process_memory_fraction(2.0))
+
+# Snapshots.
+segments = torch.cuda.memory_snapshot()
+assert [s["total_size"] for s in segments] == [2 * MIB]
+assert [b["state"] for b in segments[0]["blocks"]] == ["active_allocated", "inactive"]
+assert segments[0]["allocated_size"] == 512 and segments[0]["requested_size"] == 400
+torch.cuda.memory._dump_snapshot("snapshot.pickle")
+with open("snapshot.pickle", "rb") as file:
+    assert pickle.load(file)["segments"][0]["total_size"] == 2 * MIB
+torch.cuda.memory._record_memory_history(None)
+
+# By hand, and in pools.
+pointer = torch.cuda.caching_allocator_alloc(5000)
+assert torch.cuda.memory_allocated() == 512 + 5120
+torch.cuda.caching_allocator_delete(pointer)
+assert torch.cuda.memory_allocated() == 512
+raises(RuntimeError, "invalid device pointer", lambda: torch.cuda.caching_allocator_delete(pointer))
+pool = torch.cuda.MemPool()
+with torch.cuda.use_mem_pool(pool):
+    assert pool.use_count() == 2
+    inside = torch.ones(3, device="cuda")
+assert pool.use_count() == 1 and inside.sum() == 3
+raises(NotImplementedError, "torch.cuda.MemPool.snapshot", pool.snapshot)
+raises(
+    NotImplementedError,
+    "torch.cuda.change_current_allocator",
+    lambda: torch._C._cuda_changeCurrentAllocator(None),
+)
