@@ -126,6 +126,7 @@ void register_distributed() {
   // That these kernels replace others is what is meant.
   Silence silence;
   const c10::WarningUtils::WarningHandlerGuard guard(&silence);
+  register_timer();
   // Kernels live as long as the process.
   static auto* handles = new std::vector<c10::RegistrationHandleRAII>();
   auto& dispatcher = c10::Dispatcher::singleton();

@@ -18,6 +18,9 @@ namespace torchport::vdev {
 // after libtorch_cpu has registered its own.
 void register_distributed();
 
+// The timer of DistributedDataParallel's logger; register_distributed() calls it.
+void register_timer();
+
 // A collective that a backend works on over aliases, as the program sees it: results and futures
 // hold the tensors of the virtual devices. Keeps them until it is gone.
 class DeviceWork final : public c10d::Work {
