@@ -88,6 +88,8 @@ int run(const RunOptions& options, const std::vector<std::string>& rest) {
     const std::string file =
         options.report_file.empty() ? "" : std::filesystem::absolute(options.report_file).string();
     setenv("TORCHPORT_REPORT", (options.report + ":" + file).c_str(), 1);
+    // This process becomes the program; those that it starts report beside it.
+    setenv("TORCHPORT_REPORT_PID", std::to_string(getpid()).c_str(), 1);
   }
   if (!options.quiet) fmt::print(stderr, "{}\n", announcement(*spec));
   std::fflush(nullptr);

@@ -10,6 +10,7 @@
 #include "virtual/generator.h"
 #include "virtual/runtime.h"
 #include "virtual/streams.h"
+#include "virtual/watch.h"
 
 namespace torchport::vdev {
 
@@ -149,7 +150,15 @@ void reset_accumulated(std::int64_t device) {
   Runtime::get().memory(index_of(device)).reset_accumulated();
 }
 
+void locate_with(std::int64_t function) {
+  set_locator(reinterpret_cast<Locator>(function));
+}
+
 TORCH_LIBRARY(torchport, library) {
+  library.def("watch_this_thread() -> ()", &watch_this_thread);
+  library.def("locate_with(int function) -> ()", &locate_with);
+  library.def("watched() -> str", &watched);
+  library.def("flush_trace() -> ()", &flush_trace);
   library.def("device_count() -> int", &device_count);
   library.def("get_device() -> int", &get_device);
   library.def("set_device(int device) -> ()", &set_device);

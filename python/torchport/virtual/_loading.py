@@ -12,6 +12,8 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
+from torchport.virtual import _watching
+
 SUPPORTED = ("2.13.0",)
 
 
@@ -46,7 +48,8 @@ def before_torch(module: ModuleType) -> None:
     """The library has to be there before torch asks for its hooks."""
     if hidden():
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
-        return
+        if not _watching.wanted():
+            return
     root = Path(module.__spec__.origin).parent  # type: ignore[union-attr, arg-type]
     version = _version_of(root)
     if version.split("+")[0] not in SUPPORTED:
@@ -73,8 +76,9 @@ def before_cuda(torch: ModuleType) -> None:
 
 
 def after_torch(torch: ModuleType) -> None:
-    if hidden():
-        return
-    from torchport.virtual import face
+    if not hidden():
+        from torchport.virtual import face
 
-    face.finish(torch)
+        face.finish(torch)
+    if _watching.wanted():
+        _watching.start(torch)

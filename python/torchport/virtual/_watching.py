@@ -1,0 +1,218 @@
+"""What a program did on its devices: the report at exit, and the lines of a trace.
+
+The operators are watched in C++ (src/virtual/watch.h); here is what only Python knows, where the
+program stands, and what a person reads at the end.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import html
+import json
+import os
+import random
+import sys
+import threading
+from pathlib import Path
+from types import ModuleType
+from typing import Any, TextIO
+
+REPORT = "TORCHPORT_REPORT"
+TRACE = "TORCHPORT_TRACE"
+SEED = "TORCHPORT_SEED"
+
+
+def wanted() -> bool:
+    return REPORT in os.environ or TRACE in os.environ
+
+
+class Lines:
+    """Source lines by number. Frames of torch and of torchport are passed over."""
+
+    def __init__(self, torch: ModuleType) -> None:
+        own = str(Path(__file__).parents[1])
+        self._inner = (str(Path(torch.__file__).parent), own, "<frozen", "<string>")
+        self._numbers: dict[tuple[str, int], int] = {}
+        self.names = ["(no Python line: the backward pass, or a library's own thread)"]
+
+    def here(self) -> int:
+        frame = sys._getframe()
+        while frame is not None and frame.f_code.co_filename.startswith(self._inner):
+            frame = frame.f_back
+        if frame is None:
+            return 0
+        key = (frame.f_code.co_filename, frame.f_lineno)
+        if key not in self._numbers:
+            self._numbers[key] = len(self.names)
+            self.names.append(f"{key[0]}:{key[1]}")
+        return self._numbers[key]
+
+
+def start(torch: ModuleType) -> None:
+    """Once torch is there: lines can be told, new threads are watched, the end is reported."""
+    native = torch._ops.ops.torchport
+    lines = Lines(torch)
+    locate = ctypes.CFUNCTYPE(ctypes.c_int64)(lines.here)
+    native.locate_with(ctypes.cast(locate, ctypes.c_void_p).value)
+
+    begin = threading.Thread.run
+
+    def run(self: threading.Thread) -> None:
+        native.watch_this_thread()
+        begin(self)
+
+    threading.Thread.run = run  # type: ignore[method-assign]
+
+    if seed := os.environ.get(SEED):
+        # Two runs are to draw the same numbers where the program does not say which.
+        random.seed(int(seed))
+        torch.manual_seed(int(seed))
+        if "numpy" in sys.modules:
+            sys.modules["numpy"].random.seed(int(seed))
+
+    def end() -> None:
+        native.locate_with(0)  # nothing may call back into an interpreter that ends
+        if path := os.environ.get(TRACE):
+            native.flush_trace()
+            Path(path + ".lines").write_text("\n".join(lines.names) + "\n")
+        if setting := os.environ.get(REPORT):
+            report(torch, native, lines, setting, locate)
+
+    atexit.register(end)
+
+
+def collect(torch: ModuleType, native: Any, lines: Lines) -> dict[str, Any]:
+    """Devices with their peaks, operators by count, transfers by source line."""
+    about = json.loads(native.describe())
+    counted = json.loads(native.watched())
+    devices = []
+    for index in range(about["count"]):
+        stats = json.loads(native.memory_stats(index))
+        devices.append(
+            {
+                "device": f"{about['kind']}:{index}",
+                "name": about["profile"]["name"],
+                "memory": about["memory"],
+                "peak_allocated": stats["allocated_bytes"]["all"]["peak"],
+                "peak_reserved": stats["reserved_bytes"]["all"]["peak"],
+                "allocations": stats["allocation"]["all"]["allocated"],
+            }
+        )
+    transfers = [
+        {**transfer, "line": lines.names[transfer["line"]]} for transfer in counted["transfers"]
+    ]
+    transfers.sort(key=lambda t: (-t["count"], t["kind"], t["line"]))
+    operators = dict(sorted(counted["operators"].items(), key=lambda item: (-item[1], item[0])))
+    return {"devices": devices, "operators": operators, "transfers": transfers}
+
+
+def report(torch: ModuleType, native: Any, lines: Lines, setting: str, _keep: Any) -> None:
+    form, _, path = setting.partition(":")
+    result = collect(torch, native, lines)
+    text = {"text": as_text, "html": as_html}.get(form, as_json)(result)
+    if not path:
+        sys.stderr.write(text)
+        return
+    # Each process has a report of its own; the first one has the name that was asked for.
+    target = Path(path)
+    if target.exists() and os.environ.get("TORCHPORT_REPORT_PID") != str(os.getpid()):
+        target = target.with_name(f"{target.stem}.{os.getpid()}{target.suffix}")
+    with target.open("w", encoding="utf-8") as file:
+        _write(file, text)
+
+
+def _write(file: TextIO, text: str) -> None:
+    file.write(text)
+
+
+def as_json(result: dict[str, Any]) -> str:
+    return json.dumps(result, indent=1) + "\n"
+
+
+def _size(count: float) -> str:
+    for unit in ("B", "KiB", "MiB"):
+        if count < 1024:
+            return f"{count:.1f} {unit}" if unit != "B" else f"{count:.0f} B"
+        count /= 1024
+    return f"{count:.2f} GiB"
+
+
+def _kinds(result: dict[str, Any]) -> dict[str, dict[str, int]]:
+    kinds: dict[str, dict[str, int]] = {}
+    for transfer in result["transfers"]:
+        kind = kinds.setdefault(transfer["kind"], {"count": 0, "bytes": 0})
+        kind["count"] += transfer["count"]
+        kind["bytes"] += transfer["bytes"]
+    return kinds
+
+
+def as_text(result: dict[str, Any]) -> str:
+    out = ["", "torchport: what the program did on its virtual devices", ""]
+    for device in result["devices"]:
+        used = device["allocations"] > 0
+        peak = f"peak {_size(device['peak_allocated'])} allocated, " if used else "not used, "
+        out.append(
+            f"  {device['device']:<8} {device['name']}: {peak}"
+            f"{_size(device['peak_reserved'])} reserved, of {_size(device['memory'])}"
+        )
+    total = sum(result["operators"].values())
+    out.append(f"\n  {total} operators ran; most often:")
+    for name, count in list(result["operators"].items())[:10]:
+        out.append(f"  {count:>8}  {name}")
+    for kind, sums in _kinds(result).items():
+        amount = f", {_size(sums['bytes'])}" if sums["bytes"] else ""
+        out.append(f"\n  {kind}: {sums['count']} times{amount}")
+        for transfer in [t for t in result["transfers"] if t["kind"] == kind][:10]:
+            amount = f"  {_size(transfer['bytes'])}" if transfer["bytes"] else ""
+            out.append(f"  {transfer['count']:>8}  {transfer['line']}{amount}")
+    return "\n".join(out) + "\n"
+
+
+_PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>torchport run</title><style>
+body {{ font: 15px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem }}
+table {{ border-collapse: collapse; width: 100%; margin: 0 0 2rem }}
+td, th {{ text-align: left; padding: .3rem .6rem; border-bottom: 1px solid #ddd; overflow-wrap: anywhere }}
+td.number, th.number {{ text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums }}
+</style></head><body><h1>What the program did on its virtual devices</h1>{body}</body></html>
+"""
+
+
+def _table(heads: list[str], rows: list[list[Any]]) -> str:
+    def cell(tag: str, value: Any) -> str:
+        number = (
+            " class=number" if isinstance(value, int) or (tag == "th" and value == "count") else ""
+        )
+        return f"<{tag}{number}>{html.escape(str(value))}</{tag}>"
+
+    head = "".join(cell("th", h) for h in heads)
+    body = "".join("<tr>" + "".join(cell("td", v) for v in row) + "</tr>" for row in rows)
+    return f"<table><tr>{head}</tr>{body}</table>"
+
+
+def as_html(result: dict[str, Any]) -> str:
+    devices = [
+        [
+            d["device"],
+            d["name"],
+            _size(d["peak_allocated"]),
+            _size(d["peak_reserved"]),
+            _size(d["memory"]),
+        ]
+        for d in result["devices"]
+    ]
+    transfers = [
+        [t["count"], t["kind"], _size(t["bytes"]) if t["bytes"] else "", t["line"]]
+        for t in result["transfers"]
+    ]
+    operators = [[count, name] for name, count in result["operators"].items()]
+    body = (
+        "<h2>Devices</h2>"
+        + _table(["device", "name", "peak allocated", "peak reserved", "memory"], devices)
+        + "<h2>Transfers and synchronising reads</h2>"
+        + _table(["count", "kind", "bytes", "line"], transfers)
+        + "<h2>Operators</h2>"
+        + _table(["count", "operator"], operators)
+    )
+    return _PAGE.format(body=body)

@@ -1,0 +1,246 @@
+// torchport prove: the ported program is the same program.
+#include <filesystem>
+#include <memory>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "base/file_system.h"
+#include "base/text.h"
+#include "cli/command.h"
+#include "cli/python.h"
+#include "cli/session.h"
+#include "device/spec.h"
+#include "proof/output.h"
+#include "proof/program.h"
+#include "proof/trace.h"
+
+namespace torchport::cli {
+
+namespace {
+
+struct ProveOptions {
+  std::string original;
+  std::string fixed;
+  std::string devices = "cuda:1";
+  std::string seed = "0";
+  std::vector<std::string> files;
+  std::vector<std::string> elsewhere = {"none", "mps"};
+  bool in_place = false;
+};
+
+struct Subject {
+  proof::ProgramResult result;
+  std::optional<proof::Trace> trace;
+  std::string script;
+};
+
+int fail(const base::Error& error) {
+  print_error(error);
+  return error.code == base::ErrorCode::kUsage ? kUsageError : kInternalError;
+}
+
+std::string place_name(const std::string& devices) {
+  if (devices == "none") return "no accelerator";
+  return "virtual " + devices;
+}
+
+// A line of the copy, as it stands in the project.
+std::string line_of(const Subject& subject, const proof::Call& call) {
+  std::string line(subject.trace->line_of(call));
+  const std::string inside = subject.result.folder + "/";
+  const auto at = line.find(inside);
+  if (at == std::string::npos) return line;
+  const auto folder = std::filesystem::path(subject.script).parent_path();
+  return (folder / line.substr(at + inside.size())).lexically_normal().string();
+}
+
+void print_call(const char* who, const Subject& subject, std::size_t index) {
+  if (index >= subject.trace->calls().size()) {
+    fmt::print("      {:<9} has ended there\n", who);
+    return;
+  }
+  const proof::Call& call = subject.trace->calls()[index];
+  fmt::print("      {:<9} {}  {}\n", who, call.name, line_of(subject, call));
+  for (const proof::Value& value : call.values)
+    fmt::print("                {}  mean {:.9g}, of absolute values {:.9g}\n", value.shape,
+               value.mean, value.mean_abs);
+}
+
+std::string_view name_at(const Subject& subject, std::size_t index) {
+  return index < subject.trace->calls().size() ? subject.trace->calls()[index].name : "the end";
+}
+
+void print_last_error(const Subject& subject) {
+  const auto lines = base::split(base::trim(subject.result.errors), '\n');
+  if (!lines.empty() && !lines.back().empty()) fmt::print("      {}\n", lines.back());
+}
+
+base::Result<Subject> run_one(proof::Workplace& workplace, const ProveOptions& options,
+                              const std::string& script, const std::string& devices,
+                              const std::string& name) {
+  const auto spec = device::parse_spec(devices);
+  if (!spec) return tl::unexpected<base::Error>(spec.error());
+  proof::ProgramRun program{python_of_this_environment(),
+                            script,
+                            after_dashes().value_or(std::vector<std::string>()),
+                            spec->text(),
+                            options.seed,
+                            options.in_place};
+  auto result = workplace.run(program, name);
+  if (!result) return tl::unexpected<base::Error>(result.error());
+  Subject subject{std::move(*result), std::nullopt, script};
+  if (std::filesystem::exists(subject.result.trace)) {
+    auto trace = proof::Trace::read(base::real_file_system(), subject.result.trace);
+    if (!trace) return tl::unexpected<base::Error>(trace.error());
+    subject.trace.emplace(std::move(*trace));
+  }
+  return subject;
+}
+
+bool same_files(const ProveOptions& options, const Subject& a, const Subject& b) {
+  bool same = true;
+  for (const std::string& name : options.files) {
+    const base::FileSystem& files = base::real_file_system();
+    const auto first = files.read(a.result.folder + "/" + name);
+    const auto second = files.read(b.result.folder + "/" + name);
+    if (first && second && *first == *second) continue;
+    same = false;
+    fmt::print("    {} {}\n", name,
+               first && second ? "differs"
+               : first         ? "is missing from the second run"
+                               : "is missing from the first run");
+  }
+  return same;
+}
+
+bool same_status(const Subject& a, const Subject& b) {
+  if (a.result.status == b.result.status) return true;
+  fmt::print("    exit status {} instead of {}\n", b.result.status, a.result.status);
+  print_last_error(b);
+  return false;
+}
+
+bool same_output(const Subject& a, const Subject& b, double tolerance) {
+  const auto difference = proof::compare_output(a.result.output, b.result.output, tolerance);
+  if (!difference) return true;
+  fmt::print("    output differs at line {}:\n      {}\n      {}\n", difference->line,
+             difference->first, difference->second);
+  return false;
+}
+
+bool both_traced(const Subject& a, const Subject& b) {
+  if (a.trace && b.trace) return true;
+  fmt::print("    no operators to compare: torch was not imported\n");
+  return false;
+}
+
+// On CUDA: every operator, bit by bit.
+bool same_program(const ProveOptions& options, const Subject& a, const Subject& b) {
+  bool same = same_status(a, b);
+  if (both_traced(a, b)) {
+    const proof::Comparison compared = proof::compare(*a.trace, *b.trace);
+    if (compared.differing) {
+      same = false;
+      fmt::print("    the programs part at operator {}:\n", *compared.differing + 1);
+      print_call("original", a, *compared.differing);
+      print_call("fixed", b, *compared.differing);
+    } else {
+      fmt::print("    {} operators, equal bit by bit\n", compared.calls);
+    }
+  }
+  same &= same_output(a, b, 0);
+  return same_files(options, a, b) && same;
+}
+
+// Elsewhere: the same operators within the tolerance of their types, or, where a device has other
+// ones (no gradient scaling on the CPU), the same output.
+bool same_results(const Subject& a, const Subject& b) {
+  if (!same_status(a, b)) return false;
+  double tolerance = proof::tolerance_of("Float[");
+  if (both_traced(a, b)) {
+    const proof::Comparison compared = proof::compare_within_tolerance(*a.trace, *b.trace);
+    if (!compared.differing) {
+      fmt::print("    {} operators, {}\n", compared.calls,
+                 compared.equal_bits
+                     ? std::string("equal bit by bit")
+                     : fmt::format("means within {:.2g} of each other", compared.deviation));
+    } else {
+      // From there on, other operators or types: what is printed decides.
+      tolerance = std::max(a.trace->coarsest_tolerance(), b.trace->coarsest_tolerance());
+      fmt::print(
+          "    other operators from number {} on ({}, {}), so the output decides, to {:.2g}\n",
+          *compared.differing + 1, name_at(a, *compared.differing), name_at(b, *compared.differing),
+          tolerance);
+    }
+  }
+  return same_output(a, b, tolerance);
+}
+
+void announce(const char* who, const std::string& devices, const Subject& subject) {
+  fmt::print("  {:<8} on {:<16} exit {}, {:.1f} s\n", who, place_name(devices),
+             subject.result.status, subject.result.seconds);
+}
+
+int prove(const ProveOptions& options) {
+  for (const std::string& script : {options.original, options.fixed}) {
+    if (!std::filesystem::is_regular_file(script))
+      return fail({base::ErrorCode::kUsage, "no such script", script, 0});
+  }
+  auto workplace = proof::Workplace::make();
+  if (!workplace) return fail(workplace.error());
+  const auto original = run_one(*workplace, options, options.original, options.devices, "original");
+  if (!original) return fail(original.error());
+  announce("original", options.devices, *original);
+  if (original->result.status != 0) print_last_error(*original);
+  const auto fixed = run_one(*workplace, options, options.fixed, options.devices, "fixed");
+  if (!fixed) return fail(fixed.error());
+  announce("fixed", options.devices, *fixed);
+  const bool same = same_program(options, *original, *fixed);
+  bool everywhere = true;
+  for (std::size_t i = 0; i < options.elsewhere.size(); ++i) {
+    const std::string& devices = options.elsewhere[i];
+    const auto other =
+        run_one(*workplace, options, options.fixed, devices, fmt::format("elsewhere{}", i));
+    if (!other) return fail(other.error());
+    announce("fixed", devices, *other);
+    everywhere &= same_results(*original, *other);
+  }
+  fmt::print("\n{}, {}\n", same ? "same program" : "NOT the same program",
+             everywhere ? "same results elsewhere" : "NOT the same results elsewhere");
+  return same && everywhere ? kClean : kFindings;
+}
+
+void attach(CLI::App& app) {
+  auto options = std::make_shared<ProveOptions>();
+  CLI::App* sub = app.add_subcommand(
+      "prove", "Run a program and its port, and compare them operator by operator");
+  sub->add_option("original", options->original, "The script before the port")
+      ->required()
+      ->type_name("ORIGINAL");
+  sub->add_option("fixed", options->fixed, "The script after it")->required()->type_name("FIXED");
+  sub->add_option("--devices", options->devices, "Where the two are compared (default cuda:1)")
+      ->type_name("KIND:N");
+  sub->add_option("--elsewhere", options->elsewhere,
+                  "Where the port is run besides (default none,mps)")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("LIST");
+  sub->add_option("--files", options->files, "Files that both write and that have to be equal")
+      ->allow_extra_args(false)
+      ->type_name("FILE");
+  sub->add_option("--seed", options->seed, "Seeds torch, NumPy and random (default 0)")
+      ->type_name("N");
+  sub->add_flag("--in-place", options->in_place,
+                "Run the scripts where they are, not in copies of their folders");
+  sub->footer(
+      "Arguments of the scripts come after `--`.\n"
+      "Exit code 0: the same program on CUDA, the same results elsewhere; 1: not.");
+  sub->callback([options] { set_exit_code(prove(*options)); });
+}
+
+const CommandRegistration kRegistered{{.order = 6, .attach = &attach, .takes_rest = "prove"}};
+
+}  // namespace
+
+}  // namespace torchport::cli

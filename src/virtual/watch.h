@@ -1,0 +1,30 @@
+// Watches operators as the program calls them: forward and backward, before autograd and before
+// they are taken apart.
+//
+// Switched on by the environment: TORCHPORT_REPORT counts operators, transfers and synchronising
+// reads; TORCHPORT_TRACE=FILE writes each call with shapes, types and checksums of its results.
+// Without them nothing is registered, and nothing is paid.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace torchport::vdev {
+
+// What the environment asks for.
+[[nodiscard]] bool watches();
+// Operators of the calling thread are watched from now on. Threads of autograd inherit it.
+void watch_this_thread();
+
+// Tells where the program stands: the number of a source line, 0 for nowhere. Called with the
+// global interpreter lock not held.
+using Locator = std::int64_t (*)();
+void set_locator(Locator locator);
+
+// The counts so far, as JSON: {"operators": {name: count}, "transfers": [{"kind", "count", "bytes",
+// "line"}]}. Thread-safe.
+[[nodiscard]] std::string watched();
+// Writes out what the trace still holds.
+void flush_trace();
+
+}  // namespace torchport::vdev

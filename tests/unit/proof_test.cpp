@@ -1,0 +1,78 @@
+#include <doctest/doctest.h>
+
+#include "base/file_system.h"
+#include "proof/output.h"
+#include "proof/trace.h"
+
+namespace torchport {
+namespace {
+
+using proof::compare_output;
+
+TEST_CASE("numbers of outputs are compared as numbers, times not at all") {
+  CHECK_FALSE(compare_output("loss 0.5000\n", "loss 0.5\n", 0).has_value());
+  CHECK(compare_output("loss 0.5\n", "loss 0.6\n", 0.01)->line == 1);
+  CHECK_FALSE(compare_output("loss 0.5\n", "loss 0.501\n", 0.01).has_value());
+  CHECK_FALSE(compare_output("epoch 1: 3.2 s, 12 it/s\n", "epoch 1: 9.9 s, 4 it/s\n", 0));
+  CHECK_FALSE(compare_output("elapsed: 3.2\n", "elapsed: 4\n", 0));
+  CHECK_FALSE(compare_output("took 0:01:07\n", "took 0:02:08\n", 0));
+  CHECK(compare_output("acc 3 samples2\n", "acc 4 samples2\n", 0)->second == "acc 4 samples2");
+  CHECK(compare_output("a\nb\n", "a\n", 1)->line == 2);
+  CHECK(compare_output("nan\n", "1.0\n", 1).has_value());
+  CHECK(compare_output("conv1 x\n", "conv2 x\n", 1).has_value());
+  CHECK(compare_output("-1\n", "1\n", 0.1).has_value());
+}
+
+proof::Trace trace_of(const char* text) {
+  base::MemoryFileSystem files;
+  files.add("t", text);
+  files.add("t.lines", "none\ntrain.py:3\n");
+  auto trace = proof::Trace::read(files, "t");
+  REQUIRE(trace.has_value());
+  return std::move(*trace);
+}
+
+constexpr const char* kTrace =
+    "aten::mm\t1\tFloat[2,2]:00000000000000aa:0.5:0.5\naten::sum\t0\tFloat[]:00000000000000bb:2:"
+    "2\n";
+
+TEST_CASE("equal traces are equal bit by bit") {
+  const auto a = trace_of(kTrace);
+  const auto b = trace_of(kTrace);
+  const auto compared = proof::compare(a, b);
+  CHECK(compared.calls == 2);
+  CHECK_FALSE(compared.differing.has_value());
+  CHECK(compared.equal_bits);
+  CHECK(a.line_of(a.calls()[0]) == "train.py:3");
+}
+
+TEST_CASE("the first difference is where traces part") {
+  const auto a = trace_of(kTrace);
+  const auto bits = trace_of(
+      "aten::mm\t1\tFloat[2,2]:00000000000000aa:0.5:0.5\naten::sum\t0\tFloat[]:00000000000000bc:"
+      "2.0001:2.0001\n");
+  CHECK(*proof::compare(a, bits).differing == 1);
+  const auto near = proof::compare_within_tolerance(a, bits);
+  CHECK_FALSE(near.differing.has_value());
+  CHECK_FALSE(near.equal_bits);
+  CHECK(near.deviation == doctest::Approx(5e-5).epsilon(0.01));
+
+  const auto shorter = trace_of("aten::mm\t1\tFloat[2,2]:00000000000000aa:0.5:0.5\n");
+  CHECK(*proof::compare(a, shorter).differing == 1);
+  const auto other = trace_of("aten::bmm\t1\tFloat[2,2]:00000000000000aa:0.5:0.5\n");
+  CHECK(*proof::compare(a, other).differing == 0);
+  const auto shape = trace_of("aten::mm\t1\tHalf[2,2]:00000000000000aa:0.5:0.5\n");
+  CHECK(*proof::compare_within_tolerance(a, shape).differing == 0);
+  CHECK(shape.coarsest_tolerance() == proof::tolerance_of("Half[2,2]"));
+}
+
+TEST_CASE("what is no trace is refused") {
+  base::MemoryFileSystem files;
+  files.add("t", "hello\n");
+  files.add("t.lines", "");
+  CHECK(proof::Trace::read(files, "t").error().code == base::ErrorCode::kSyntax);
+  CHECK(proof::Trace::read(files, "nothing").error().code == base::ErrorCode::kIo);
+}
+
+}  // namespace
+}  // namespace torchport
