@@ -1,0 +1,29 @@
+"""examples/legacy as its authors left it, trained and used on two virtual devices."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+LEGACY = Path(__file__).parents[2] / "examples" / "legacy"
+STANDINS = Path(__file__).parent / "standins"
+
+
+def figure(output: str, line: str, name: str) -> float:
+    found = re.search(rf"^{line}:.* {name} ([\d.]+)", output, re.MULTILINE)
+    assert found, output
+    return float(found[1])
+
+
+def test_legacy_trains_unchanged(run_virtual, tmp_path):
+    project = tmp_path / "legacy"
+    shutil.copytree(LEGACY, project)
+    options = {"cwd": project, "timeout": 300, "PYTHONPATH": str(STANDINS)}
+    trained = run_virtual(project / "train.py", **options)
+    # The bounds of `make demo`, which trains the ported copy.
+    assert figure(trained.stdout, "final", "train_loss") < 0.15
+    assert figure(trained.stdout, "final", "val_acc") > 0.9
+    assert "peak 0 MB" not in trained.stdout
+    used = run_virtual(project / "infer.py", **options)
+    assert figure(used.stdout, "infer", "acc") > 0.9
