@@ -322,7 +322,35 @@ std::string format_bytes(std::uint64_t bytes) {
   return fmt::format("{:.2f} GiB", value / 1073741824);
 }
 
-std::string message_of(const OutOfMemory& failure, int device) {
+namespace {
+
+// c10/xpu/XPUCachingAllocator.cpp
+std::string xpu_message(const OutOfMemory& failure, int device) {
+  return fmt::format(
+      "XPU out of memory. Tried to allocate {}. GPU {} has a total capacity of {}. Of the "
+      "allocated "
+      "memory {} is allocated by PyTorch, and {} is reserved by PyTorch but unallocated. Please "
+      "use `empty_cache` to release all unoccupied cached memory.",
+      format_bytes(failure.requested), device, format_bytes(failure.total),
+      format_bytes(failure.allocated), format_bytes(failure.reserved - failure.allocated));
+}
+
+// aten/src/ATen/mps/MPSAllocator.mm
+std::string mps_message(const OutOfMemory& failure) {
+  return fmt::format(
+      "MPS backend out of memory (MPS allocated: {}, other allocations: {}, max allowed: {}). "
+      "Tried "
+      "to allocate {} on private pool. Use PYTORCH_MPS_HIGH_WATERMARK_RATIO=0.0 to disable upper "
+      "limit for memory allocations (may cause system failure).",
+      format_bytes(failure.allocated), format_bytes(0),
+      format_bytes(failure.allowed.value_or(failure.total)), format_bytes(failure.requested));
+}
+
+}  // namespace
+
+std::string message_of(const OutOfMemory& failure, std::string_view kind, int device) {
+  if (kind == "xpu") return xpu_message(failure, device);
+  if (kind == "mps") return mps_message(failure);
   const std::string allowed =
       failure.allowed ? format_bytes(*failure.allowed) + " allowed; " : std::string();
   return fmt::format(

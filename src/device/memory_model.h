@@ -17,6 +17,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -141,7 +142,7 @@ class MemoryModel {
 
 // "20.00 MiB", "1.50 GiB", as c10's format_size() writes it.
 [[nodiscard]] std::string format_bytes(std::uint64_t bytes);
-// The message of torch.OutOfMemoryError.
-[[nodiscard]] std::string message_of(const OutOfMemory& failure, int device);
+// What the real allocator of this kind of device ("cuda", "xpu", "mps") says.
+[[nodiscard]] std::string message_of(const OutOfMemory& failure, std::string_view kind, int device);
 
 }  // namespace torchport::device

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "device/profile.h"
@@ -32,6 +33,10 @@ struct Spec {
 
 // Fails with kUsage, in words that say what would be right.
 [[nodiscard]] base::Result<Spec> parse_spec(std::string_view text);
+// What CUDA_VISIBLE_DEVICES leaves of so many devices, in its order, by the rules of the CUDA
+// driver: the first entry that is no device ends the list, and a device named twice leaves none.
+// Null is all. Devices are named by number; other names (GPU-..., MIG-...) are of real ones.
+[[nodiscard]] std::vector<int> visible_devices(const char* text, int count);
 // "16GiB", "512MiB", "8g", "1024": bytes. Fails with kUsage.
 [[nodiscard]] base::Result<std::uint64_t> parse_size(std::string_view text);
 

@@ -117,6 +117,7 @@ c10::Storage Aliases::storage_for(const Tensor& result) {
 }
 
 Tensor Aliases::on_device(const Tensor& result, c10::Storage storage) const {
+  check_dtype(result.scalar_type());
   return over(std::move(storage), Runtime::get().kind().dense, *result.unsafeGetTensorImpl());
 }
 

@@ -1,5 +1,7 @@
-// What Python's face asks of storages and of pinned memory, as operators torch.ops.torchport.*.
+// What Python's face asks of storages, of pinned memory and of the devices that it may see, as
+// operators torch.ops.torchport.*.
 #include <string>
+#include <vector>
 
 #include <ATen/core/Tensor.h>
 #include <nlohmann/json.hpp>
@@ -66,12 +68,18 @@ std::string host_memory_stats() {
       .dump();
 }
 
+std::vector<std::int64_t> visible_devices() {
+  const std::vector<int>& visible = Runtime::get().visible();
+  return {visible.begin(), visible.end()};
+}
+
 TORCH_LIBRARY_FRAGMENT(torchport, library) {
   library.def("twin(Tensor tensor) -> Tensor", &twin);
   library.def("follow(Tensor tensor) -> ()", &follow);
   library.def("adopt(Tensor cpu, int device, bool charged) -> Tensor", &adopt_tensor);
   library.def("host_memory_stats() -> str", &host_memory_stats);
   library.def("reset_host_memory(bool peak) -> ()", &reset_pinned_stats);
+  library.def("visible_devices() -> int[]", &visible_devices);
   library.def("empty_host_cache() -> ()", &empty_pinned_cache);
 }
 

@@ -29,6 +29,7 @@ Tensor empty_memory_format(c10::IntArrayRef size, std::optional<at::ScalarType> 
                            std::optional<bool> pin_memory,
                            std::optional<at::MemoryFormat> memory_format) {
   TORCH_CHECK(!pin_memory.value_or(false), "Only dense CPU tensors can be pinned");
+  check_dtype(at::dtype_or_default(dtype));
   const c10::DeviceGuard guard(device_or_current(device));
   return at::detail::empty_generic(size, device_allocator(),
                                    c10::DispatchKeySet(Runtime::get().kind().dense),
@@ -39,6 +40,7 @@ Tensor empty_strided(c10::IntArrayRef size, c10::IntArrayRef stride,
                      std::optional<at::ScalarType> dtype, std::optional<at::Layout>,
                      std::optional<c10::Device> device, std::optional<bool> pin_memory) {
   TORCH_CHECK(!pin_memory.value_or(false), "Only dense CPU tensors can be pinned");
+  check_dtype(at::dtype_or_default(dtype));
   const c10::DeviceGuard guard(device_or_current(device));
   return at::detail::empty_strided_generic(size, stride, device_allocator(),
                                            c10::DispatchKeySet(Runtime::get().kind().dense),

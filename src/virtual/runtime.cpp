@@ -38,7 +38,9 @@ Runtime::Runtime() : spec_(spec_of_environment()), kind_(kind_named(spec_.kind))
   // Where CUDA's unified addresses lie; each device far from the next.
   constexpr std::uint64_t kBase = 0x7000'0000'0000;
   constexpr std::uint64_t kApart = std::uint64_t{1} << 40U;
-  for (int i = 0; i < spec_.count; ++i) {
+  const char* visible = spec_.kind == "cuda" ? std::getenv("CUDA_VISIBLE_DEVICES") : nullptr;
+  visible_ = device::visible_devices(visible, spec_.count);
+  for (const int i : visible_) {
     memories_.push_back(std::make_unique<device::MemoryModel>(
         kBase + static_cast<std::uint64_t>(i) * kApart, spec_.memory));
   }
@@ -53,6 +55,17 @@ device::MemoryModel& Runtime::memory(c10::DeviceIndex index) {
   TORCH_CHECK(index >= 0 && index < count(), "Invalid device argument ", static_cast<int>(index),
               ": did you call init?");
   return *memories_[static_cast<std::size_t>(index)];
+}
+
+// The texts of aten/src/ATen/mps/EmptyTensor.cpp and aten/src/ATen/native/mps/OperationUtils.mm.
+void check_dtype(c10::ScalarType dtype) {
+  static const bool kIsMps = Runtime::get().kind().type == DeviceType::MPS;
+  if (!kIsMps) return;
+  TORCH_CHECK_TYPE(dtype != c10::ScalarType::Double,
+                   "Cannot convert a MPS Tensor to float64 dtype as the MPS framework doesn't "
+                   "support float64. Please use float32 instead.");
+  TORCH_CHECK_TYPE(dtype != c10::ScalarType::ComplexDouble, "Trying to convert ", dtype,
+                   " to the MPS backend but it does not have support for that dtype.");
 }
 
 }  // namespace torchport::vdev

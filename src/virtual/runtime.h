@@ -9,6 +9,7 @@
 
 #include <c10/core/Device.h>
 #include <c10/core/DispatchKey.h>
+#include <c10/core/ScalarType.h>
 
 #include "device/memory_model.h"
 #include "device/spec.h"
@@ -36,6 +37,8 @@ class Runtime {
   [[nodiscard]] c10::DeviceIndex count() const {
     return static_cast<c10::DeviceIndex>(memories_.size());
   }
+  // The number among all virtual devices that each of this process's has.
+  [[nodiscard]] const std::vector<int>& visible() const { return visible_; }
   // Raises c10::Error for an index that is none of a device.
   [[nodiscard]] device::MemoryModel& memory(c10::DeviceIndex index);
 
@@ -44,8 +47,12 @@ class Runtime {
 
   device::Spec spec_;
   Kind kind_;
+  std::vector<int> visible_;
   std::vector<std::unique_ptr<device::MemoryModel>> memories_;
 };
+
+// Raises where this kind of device has no such type of elements: MPS has no float64.
+void check_dtype(c10::ScalarType dtype);
 
 // Whether something is on a virtual device.
 inline bool is_virtual(c10::DeviceType type) {

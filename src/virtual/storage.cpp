@@ -30,7 +30,8 @@ std::uint64_t charge(DeviceIndex device, std::uint64_t bytes) {
   device::OutOfMemory failure;
   const auto address =
       Runtime::get().memory(device).allocate(bytes, current_stream(device), failure);
-  TORCH_CHECK_WITH(OutOfMemoryError, address.has_value(), device::message_of(failure, device));
+  TORCH_CHECK_WITH(OutOfMemoryError, address.has_value(),
+                   device::message_of(failure, Runtime::get().spec().kind, device));
   return *address;
 }
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 
 def test_every_name_answers(run_virtual) -> None:
     run_virtual(Path("face_names.py"))
@@ -35,3 +37,12 @@ def test_random_numbers(run_virtual) -> None:
 
 def test_several_devices_and_mixed_precision(run_virtual) -> None:
     run_virtual(Path("face_parallel.py"))
+
+
+@pytest.mark.parametrize(
+    ("visible", "count"), [("1,3", 2), ("", 0), ("-1", 0), ("2,7,1", 1), ("1,1", 0), ("0,1,2,3", 4)]
+)
+def test_visible_devices(run_virtual, visible: str, count: int) -> None:
+    run_virtual(
+        Path("face_visible.py"), devices="cuda:4", args=[count], CUDA_VISIBLE_DEVICES=visible
+    )

@@ -1,6 +1,6 @@
-"""Python's face of virtual CUDA: the names of `torch._C` that a CPU build lacks.
+"""Python's face of virtual devices: the names of `torch._C` that a CPU build lacks.
 
-torch.cuda itself is left as it is; it finds what it calls. Each module here answers for one part
+torch.cuda, torch.xpu and torch.mps themselves are left as they are; they find what they call. Each module here answers for one part
 and offers ``bindings(torch) -> dict`` of names for torch._C; those with something to do once torch
 is there have a ``finish(torch)``.
 """
@@ -17,6 +17,7 @@ from torchport.virtual.face import (
     distributed,
     graphs,
     memory,
+    mps,
     nccl,
     nvtx,
     storage,
@@ -24,9 +25,11 @@ from torchport.virtual.face import (
     tensor_types,
     tunable,
     unsupported,
+    xpu,
 )
+from torchport.virtual.face._native import kind
 
-_PARTS = (
+_OF_CUDA = (
     build,
     comm,
     cudart,
@@ -44,13 +47,16 @@ _PARTS = (
 )
 
 
+_PARTS = {"cuda": _OF_CUDA, "xpu": (storage, xpu), "mps": (mps, storage)}
+
+
 def install(torch: ModuleType) -> None:
-    for part in _PARTS:
+    for part in _PARTS[kind()]:
         for name, value in part.bindings(torch).items():
             setattr(torch._C, name, value)
 
 
 def finish(torch: ModuleType) -> None:
-    for part in _PARTS:
+    for part in _PARTS[kind()]:
         if hasattr(part, "finish"):
             part.finish(torch)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -11,6 +12,11 @@ def ops() -> Any:
     import torch._ops
 
     return torch._ops.ops.torchport
+
+
+def kind() -> str:
+    """The kind of the virtual devices: "cuda", "xpu" or "mps"; the first word of the variable."""
+    return os.environ.get("TORCHPORT_VIRTUAL", "none").split(",")[0].split(":")[0].strip()
 
 
 def refuse(name: str, why: str) -> NoReturn:

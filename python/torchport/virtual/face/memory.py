@@ -16,7 +16,7 @@ class _CUDAAllocator:
     """The allocator that there is; another cannot take its place."""
 
 
-class _MemPool:
+class MemPool:
     """Allocations inside a pool are taken from the device's memory like all others."""
 
     _numbers = itertools.count(1)
@@ -49,13 +49,13 @@ class _MemPool:
 uses: dict[tuple[int, int], int] = {}  # of each pool, as the real allocator counts them
 
 
-def _begin(device: int, pool: tuple[int, int]) -> None:
+def begin_in_pool(device: int, pool: tuple[int, int]) -> None:
     if pool not in uses:
         raise RuntimeError("Could not find pool of id")
     uses[pool] += 1
 
 
-def _release(device: int, pool: tuple[int, int]) -> None:
+def release_pool(device: int, pool: tuple[int, int]) -> None:
     if pool in uses:
         uses[pool] -= 1
 
@@ -166,12 +166,12 @@ def bindings(torch: ModuleType) -> dict[str, Any]:
         "_cuda_setMemoryFraction": lambda part, index: ops().set_memory_fraction(index, part),
         "_cuda_getMemoryFraction": lambda index: ops().get_memory_fraction(index),
         "_cuda_ipc_collect": lambda: None,
-        "_MemPool": _MemPool,
-        "_cuda_beginAllocateToPool": _begin,
-        "_cuda_beginAllocateCurrentThreadToPool": _begin,
-        "_cuda_beginAllocateCurrentStreamToPool": _begin,
+        "_MemPool": MemPool,
+        "_cuda_beginAllocateToPool": begin_in_pool,
+        "_cuda_beginAllocateCurrentThreadToPool": begin_in_pool,
+        "_cuda_beginAllocateCurrentStreamToPool": begin_in_pool,
         "_cuda_endAllocateToPool": lambda device, pool: None,
-        "_cuda_releasePool": _release,
+        "_cuda_releasePool": release_pool,
         **_raw(torch),
         **_history(),
         **_allocator(),

@@ -1,4 +1,4 @@
-"""Storages: what torch's C++ does for CUDA storages only where CUDA was compiled in.
+"""Storages: what torch's C++ does for a device's storages only where the device was compiled in.
 
 Sharing with another process: the bytes move into shared host memory, under torch's own manager of
 such memory, and the other process maps them. As on a real device, the receiver is not charged.
@@ -10,7 +10,7 @@ import functools
 from types import ModuleType
 from typing import Any
 
-from torchport.virtual.face._native import ops
+from torchport.virtual.face._native import kind, ops
 
 
 def bindings(torch: ModuleType) -> dict[str, Any]:
@@ -21,7 +21,8 @@ def finish(torch: ModuleType) -> None:
     storage_class = torch.UntypedStorage
     _creation(torch, storage_class)
     _resizing(torch, storage_class)
-    _sharing(torch, storage_class)
+    if kind() == "cuda":  # others cannot be shared
+        _sharing(torch, storage_class)
 
 
 def _tensor_over(torch: ModuleType, storage: Any) -> Any:
@@ -29,8 +30,8 @@ def _tensor_over(torch: ModuleType, storage: Any) -> Any:
     return torch.empty(0, dtype=torch.uint8, device=storage.device).set_(storage)
 
 
-def _is_cuda(device: Any) -> bool:
-    return device is not None and str(device).startswith("cuda")
+def _is_virtual(device: Any) -> bool:
+    return device is not None and str(device).startswith(kind())
 
 
 def _creation(torch: ModuleType, storage_class: type) -> None:
@@ -38,7 +39,7 @@ def _creation(torch: ModuleType, storage_class: type) -> None:
 
     @functools.wraps(base_new)
     def new(cls: type, *args: Any, **kwargs: Any) -> Any:
-        if not _is_cuda(kwargs.get("device")):
+        if not _is_virtual(kwargs.get("device")):
             return base_new(cls, *args, **kwargs)
         device = kwargs["device"]
         content = args[0] if args else kwargs.get("size", 0)
@@ -56,7 +57,7 @@ def _resizing(torch: ModuleType, storage_class: Any) -> None:
 
     @functools.wraps(base_resize)
     def resize_(self: Any, size: int) -> Any:
-        if not self.is_cuda:
+        if not _is_virtual(self.device):
             return base_resize(self, size)
         if not self.resizable():
             raise RuntimeError("Trying to resize storage that is not resizable")

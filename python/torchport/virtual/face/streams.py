@@ -9,14 +9,16 @@ from typing import Any
 
 from torchport.virtual.face._native import ops, refuse
 
-CUDA = 1  # c10::DeviceType::CUDA
+TYPES = {"cuda": 1, "xpu": 12}  # c10::DeviceType
 IPC_HANDLE_BYTES = 64  # CUDA_IPC_HANDLE_SIZE
 HIGHEST_PRIORITY = -5  # of a device of compute capability 7 or more
 CYCLES_PER_SECOND = 1.4e9
 
 
-def _stream_base(torch: ModuleType) -> type:
-    class _CudaStreamBase(torch._C.Stream):  # type: ignore[name-defined]
+def stream_base(torch: ModuleType, kind: str) -> type:
+    number = TYPES[kind]
+
+    class StreamBase(torch._C.Stream):  # type: ignore[name-defined]
         def __new__(
             cls,
             priority: int = 0,
@@ -30,11 +32,11 @@ def _stream_base(torch: ModuleType) -> type:
             if stream_ptr:
                 # The id of a stream that is not torch's is its address.
                 return make(
-                    cls, stream_id=stream_ptr, device_index=ops().get_device(), device_type=CUDA
+                    cls, stream_id=stream_ptr, device_index=ops().get_device(), device_type=number
                 )
             if stream_id or device_index or device_type:
-                return make(cls, stream_id=stream_id, device_index=device_index, device_type=CUDA)
-            return make(cls, device=f"cuda:{ops().get_device()}", priority=priority)
+                return make(cls, stream_id=stream_id, device_index=device_index, device_type=number)
+            return make(cls, device=f"{kind}:{ops().get_device()}", priority=priority)
 
         @property
         def cuda_stream(self) -> int:
@@ -50,11 +52,14 @@ def _stream_base(torch: ModuleType) -> type:
         def priority_range() -> tuple[int, int]:
             return (0, HIGHEST_PRIORITY)
 
-    return _CudaStreamBase
+        sycl_queue = cuda_stream
+
+    StreamBase.__name__ = f"_{kind.capitalize()}StreamBase"
+    return StreamBase
 
 
-def _event_base(torch: ModuleType) -> type:
-    class _CudaEventBase(torch._C.Event):  # type: ignore[name-defined]
+def event_base(torch: ModuleType, kind: str) -> type:
+    class EventBase(torch._C.Event):  # type: ignore[name-defined]
         def __new__(
             cls,
             enable_timing: bool = False,
@@ -64,7 +69,7 @@ def _event_base(torch: ModuleType) -> type:
             **kwargs: Any,
         ) -> Any:
             options = {
-                "device": "cuda",
+                "device": kind,
                 "enable_timing": enable_timing,
                 "blocking": blocking,
                 "interprocess": interprocess,
@@ -107,17 +112,13 @@ def _event_base(torch: ModuleType) -> type:
                 event.record(torch.cuda.current_stream())
             return event
 
-    return _CudaEventBase
+        sycl_event = cuda_event
+
+    EventBase.__name__ = f"_{kind.capitalize()}EventBase"
+    return EventBase
 
 
 def bindings(torch: ModuleType) -> dict[str, Any]:
-    def set_stream(stream_id: int = 0, device_index: int = 0, device_type: int = 0) -> None:
-        stream = torch._C.Stream(
-            stream_id=stream_id, device_index=device_index, device_type=device_type
-        )
-        ops().set_device(device_index)
-        torch._C._accelerator_setStream(stream)
-
     def sleep(cycles: int) -> None:
         if not isinstance(cycles, int):
             raise TypeError("torch.cuda._sleep(): expected 'int'")
@@ -128,15 +129,31 @@ def bindings(torch: ModuleType) -> dict[str, Any]:
             refuse("torch.cuda.set_sync_debug_mode", "nothing waits, so nothing would be reported")
 
     return {
-        "_CudaStreamBase": _stream_base(torch),
-        "_CudaEventBase": _event_base(torch),
-        "_cuda_getCurrentStream": lambda index: (ops().get_stream(index), index, CUDA),
-        "_cuda_getDefaultStream": lambda index: (0, index, CUDA),
-        "_cuda_getCurrentRawStream": lambda index: ops().get_stream(index),
-        "_cuda_getStreamFromExternal": lambda pointer, index: (pointer, index, CUDA),
-        "_cuda_setStream": set_stream,
+        **of_kind(torch, "cuda"),
+        "_cuda_synchronize": lambda: None,
         "_cuda_sleep": sleep,
         "_cuda_set_sync_debug_mode": set_sync_debug_mode,
         "_cuda_get_sync_debug_mode": lambda: 0,
-        "_cuda_synchronize": lambda: None,
+    }
+
+
+def of_kind(torch: ModuleType, kind: str) -> dict[str, Any]:
+    """What CUDA and XPU have both, under names of their own."""
+    number = TYPES[kind]
+
+    def set_stream(stream_id: int = 0, device_index: int = 0, device_type: int = 0) -> None:
+        stream = torch._C.Stream(
+            stream_id=stream_id, device_index=device_index, device_type=device_type
+        )
+        ops().set_device(device_index)
+        torch._C._accelerator_setStream(stream)
+
+    return {
+        f"_{kind.capitalize()}StreamBase": stream_base(torch, kind),
+        f"_{kind.capitalize()}EventBase": event_base(torch, kind),
+        f"_{kind}_getCurrentStream": lambda index: (ops().get_stream(index), index, number),
+        f"_{kind}_getDefaultStream": lambda index: (0, index, number),
+        f"_{kind}_getCurrentRawStream": lambda index: ops().get_stream(index),
+        f"_{kind}_getStreamFromExternal": lambda pointer, index: (pointer, index, number),
+        f"_{kind}_setStream": set_stream,
     }

@@ -1,0 +1,16 @@
+"""CUDA_VISIBLE_DEVICES, of four devices: how many are left."""
+
+import sys
+
+import torch
+from checks import raises
+
+count = int(sys.argv[1])
+assert torch.cuda.device_count() == count, torch.cuda.device_count()
+assert torch.cuda.is_available() == (count > 0)
+if count:
+    assert torch.ones(1, device=f"cuda:{count - 1}").is_cuda
+    beyond = f"cuda:{count}"
+    raises(torch.AcceleratorError, "invalid device ordinal", lambda: torch.ones(1, device=beyond))
+else:
+    raises(RuntimeError, "No CUDA GPUs are available", torch.ones(1).cuda)
