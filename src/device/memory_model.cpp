@@ -123,6 +123,7 @@ MemoryModel::Block* MemoryModel::new_segment(bool small, std::int64_t stream, st
   ++stats_.device_allocs;
   stats_.segment.add(small, 1);
   stats_.reserved_bytes.add(small, signed_of(size));
+  tell(MemoryAction::kSegmentAlloc, block->address, size, stream);
   Block* raw = block.get();
   blocks_.emplace(raw->address, std::move(block));
   return raw;
@@ -145,6 +146,7 @@ std::optional<std::uint64_t> MemoryModel::allocate(std::uint64_t bytes, std::int
   }
   if (block == nullptr) {
     ++stats_.ooms;
+    tell(MemoryAction::kOutOfMemory, 0, segment_size(size), stream);
     failure = {segment_size(size),
                total_,
                total_ - reserved_,
@@ -187,6 +189,7 @@ std::optional<std::uint64_t> MemoryModel::allocate(std::uint64_t bytes, std::int
   stats_.allocated_bytes.add(small, signed_of(block->size));
   stats_.active_bytes.add(small, signed_of(block->size));
   stats_.requested_bytes.add(small, signed_of(bytes));
+  tell(MemoryAction::kAlloc, block->address, bytes, stream);
   return block->address;
 }
 
@@ -225,6 +228,8 @@ void MemoryModel::free(std::uint64_t address) {
   stats_.allocated_bytes.subtract(block->small, signed_of(block->size));
   stats_.active_bytes.subtract(block->small, signed_of(block->size));
   stats_.requested_bytes.subtract(block->small, signed_of(block->requested));
+  tell(MemoryAction::kFreeRequested, address, block->requested, block->stream);
+  tell(MemoryAction::kFreeCompleted, address, block->requested, block->stream);
   block->requested = 0;
   Pool& pool = pool_of(block);
   const std::uint64_t own = block->size;
@@ -244,6 +249,7 @@ void MemoryModel::release_segment(Block* block) {
   ++stats_.device_frees;
   stats_.segment.subtract(block->small, 1);
   stats_.reserved_bytes.subtract(block->small, signed_of(block->size));
+  tell(MemoryAction::kSegmentFree, block->address, block->size, block->stream);
   blocks_.erase(block->address);
 }
 
@@ -259,6 +265,16 @@ void MemoryModel::give_back_cached() {
       release_segment(block);
     }
   }
+}
+
+void MemoryModel::tell(MemoryAction action, std::uint64_t address, std::uint64_t size,
+                       std::int64_t stream) const {
+  if (observer_) observer_({action, address, size, stream, total_ - reserved_});
+}
+
+void MemoryModel::observe(MemoryObserver observer) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  observer_ = std::move(observer);
 }
 
 void MemoryModel::empty_cache() {

@@ -11,6 +11,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -85,6 +86,25 @@ struct SegmentView {
   std::vector<BlockView> blocks;
 };
 
+// What the allocator did, as torch.cuda.memory._record_memory_history() records it.
+enum class MemoryAction : std::uint8_t {
+  kAlloc,
+  kFreeRequested,
+  kFreeCompleted,
+  kSegmentAlloc,
+  kSegmentFree,
+  kOutOfMemory,
+};
+struct MemoryEvent {
+  MemoryAction action = MemoryAction::kAlloc;
+  std::uint64_t address = 0;  // 0 for kOutOfMemory
+  std::uint64_t size = 0;     // as requested; of segments, theirs
+  std::int64_t stream = 0;
+  std::uint64_t device_free = 0;
+};
+// Called while the model is locked: it must not ask the model, nor wait for anything that may.
+using MemoryObserver = std::function<void(const MemoryEvent&)>;
+
 // Thread-safe.
 class MemoryModel {
  public:
@@ -107,6 +127,9 @@ class MemoryModel {
   void reset_peak();
   void reset_accumulated();
 
+  // An empty function ends it.
+  void observe(MemoryObserver observer);
+
   [[nodiscard]] MemoryStats stats() const;
   [[nodiscard]] std::uint64_t total() const { return total_; }
   [[nodiscard]] std::uint64_t device_free() const;
@@ -128,6 +151,8 @@ class MemoryModel {
   void release_segment(Block* block);
   bool merge(Block* block, Block* other, Pool& pool);
   Pool& pool_of(const Block* block);
+  void tell(MemoryAction action, std::uint64_t address, std::uint64_t size,
+            std::int64_t stream) const;
 
   const std::uint64_t total_;
   std::uint64_t next_address_;
@@ -137,6 +162,7 @@ class MemoryModel {
   Pool large_;
   std::unordered_map<std::uint64_t, std::unique_ptr<Block>> blocks_;  // by address
   MemoryStats stats_;
+  MemoryObserver observer_;
   mutable std::mutex mutex_;
 };
 

@@ -1,5 +1,7 @@
 #include "virtual/generator.h"
 
+#include <array>
+#include <cstring>
 #include <vector>
 
 #include <ATen/CPUGeneratorImpl.h>
@@ -23,6 +25,16 @@ class VirtualGenerator final : public c10::GeneratorImpl {
   [[nodiscard]] std::uint64_t current_seed() const override { return twin_.current_seed(); }
   std::uint64_t seed() override { return twin_.seed(); }
   void set_state(const c10::TensorImpl& state) override {
+    // A real device's state, out of a checkpoint: its seed and its offset. The numbers that follow
+    // are others, but the program goes on.
+    if (state.numel() == 2 * sizeof(std::uint64_t) && state.itemsize() == 1) {
+      at::detail::check_rng_state(state);
+      std::array<std::uint64_t, 2> seed_and_offset{};
+      std::memcpy(seed_and_offset.data(), state.data(), sizeof(seed_and_offset));
+      set_current_seed(seed_and_offset[0]);
+      offset_ = seed_and_offset[1];
+      return;
+    }
     twin_.unsafeGetGeneratorImpl()->set_state(state);
   }
   [[nodiscard]] c10::intrusive_ptr<c10::TensorImpl> get_state() const override {

@@ -33,10 +33,11 @@ struct CUDAHooks final : CUDAHooksInterface {
   bool hasMAGMA() const override { return is_cuda(); }
   bool hasCuSOLVER() const override { return is_cuda(); }
   bool hasCuBLASLt() const override { return is_cuda(); }
-  // The CUDA 12.8 and cuDNN 9.10 that the builds of torch 2.13 come with.
-  long versionCUDART() const override { return 12080; }
-  long versionCuDNN() const override { return 91002; }
-  long versionRuntimeCuDNN() const override { return 91002; }
+  // The CUDA 13.0 and cuDNN 9.20 that the default build of torch 2.13 comes with; what Python tells
+  // of them is python/torchport/virtual/face/build.py's.
+  long versionCUDART() const override { return 13000; }
+  long versionCuDNN() const override { return 92000; }
+  long versionRuntimeCuDNN() const override { return 92000; }
   double batchnormMinEpsilonCuDNN() const override { return 0.0; }
   std::string showConfig() const override { return "  - Virtual CUDA of torchport\n"; }
 

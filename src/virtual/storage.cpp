@@ -4,6 +4,7 @@
 #include <c10/core/CachingDeviceAllocator.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
+#include "virtual/history.h"
 #include "virtual/runtime.h"
 #include "virtual/streams.h"
 
@@ -27,6 +28,7 @@ struct Block {
 
 // The address of a block on the device's current stream; raises where there is no room.
 std::uint64_t charge(DeviceIndex device, std::uint64_t bytes) {
+  const HistoryScope scope(HistoryScope::Of::kAllocation);
   device::OutOfMemory failure;
   const auto address =
       Runtime::get().memory(device).allocate(bytes, current_stream(device), failure);
@@ -37,6 +39,7 @@ std::uint64_t charge(DeviceIndex device, std::uint64_t bytes) {
 
 void delete_block(void* context) {
   auto* block = static_cast<Block*>(context);
+  const HistoryScope scope(HistoryScope::Of::kFree);
   Runtime::get().memory(block->device).free(block->address);
   delete block;
 }

@@ -91,6 +91,15 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
     return std::chrono::duration<double, std::milli>(between).count();
   }
 
+  [[nodiscard]] c10::DeviceCapability getDeviceCapability(Device) const override {
+    c10::DeviceCapability capability;  // all types of elements
+    if (type_ == c10::DeviceType::MPS) {
+      capability.capability_data.supported_scalar_types.has_Double = 0;
+      capability.capability_data.supported_scalar_types.has_ComplexDouble = 0;
+    }
+    return capability;
+  }
+
   [[nodiscard]] DeviceIndex deviceCount() const noexcept override { return Runtime::get().count(); }
 
  private:

@@ -58,7 +58,33 @@ assert segments[0]["allocated_size"] == 512 and segments[0]["requested_size"] ==
 torch.cuda.memory._dump_snapshot("snapshot.pickle")
 with open("snapshot.pickle", "rb") as file:
     assert pickle.load(file)["segments"][0]["total_size"] == 2 * MIB
+
+# What happened, and where.
+torch.cuda.memory._record_memory_history(max_entries=1000)
+
+
+def make() -> torch.Tensor:
+    return torch.empty(3 * MIB, dtype=torch.uint8, device="cuda")
+
+
+made, gone = make(), make()
+del gone
+oom = (torch.OutOfMemoryError, "", lambda: torch.empty(2 << 30, dtype=torch.uint8, device="cuda"))
+raises(*oom)
+recorded = torch.cuda.memory._snapshot()
+trace = recorded["device_traces"][0]
+actions = ["segment_alloc", "alloc", "alloc", "free_requested", "free_completed", "oom"]
+assert [e["action"] for e in trace] == actions, [e["action"] for e in trace]
+assert trace[1]["size"] == 3 * MIB and trace[1]["frames"][0]["name"] == "make"
+assert trace[1]["frames"][0]["filename"] == __file__
+assert trace[1]["time_us"] <= trace[2]["time_us"] and trace[5]["device_free"] == 1002 * MIB
+blocks = [b for s in recorded["segments"] for b in s["blocks"] if b["size"] == 3 * MIB]
+assert blocks[0]["frames"][1]["name"] == "<module>" and blocks[0]["address"] == trace[1]["addr"]
+assert recorded["device_traces"][1] == []
 torch.cuda.memory._record_memory_history(None)
+made = None
+assert len(torch.cuda.memory._snapshot()["device_traces"][0]) == len(actions)
+torch.cuda.empty_cache()
 
 # By hand, and in pools.
 pointer = torch.cuda.caching_allocator_alloc(5000)

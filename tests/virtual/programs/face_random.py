@@ -40,6 +40,11 @@ assert torch.equal(first, torch.rand(2, device="cuda:1", generator=generator))
 torch.cuda.seed_all()
 assert torch.cuda.default_generators[0].initial_seed() != 9
 
+# The state of a real device is taken for its seed.
+real = torch.tensor([9, *[0] * 15], dtype=torch.uint8)
+torch.cuda.set_rng_state(real, 1)
+assert torch.cuda.default_generators[1].initial_seed() == 9
+
 wrong = "Expected a '{}' device type for generator but found '{}'"
 raises(
     RuntimeError,

@@ -8,6 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from torchport.virtual.face._native import ops, refuse, refusing
+from torchport.virtual.face.history import History
 
 _POOLS = "memory pools of a program's own are not modelled"
 
@@ -63,21 +64,18 @@ def release_pool(device: int, pool: tuple[int, int]) -> None:
 def _snapshot(mempool_id: Any = None) -> dict[str, Any]:
     if mempool_id is not None and tuple(mempool_id[:2]) != (0, 0):
         refuse("torch.cuda.MemPool.snapshot", _POOLS)
+    with_traces = mempool_id is None or len(mempool_id) < 3 or mempool_id[2]
     segments: list[dict[str, Any]] = []
+    traces = []
     for index in range(ops().device_count()):
-        segments += json.loads(ops().memory_snapshot(index))
-    for segment in segments:
-        active = [b for b in segment["blocks"] if b["state"] == "active_allocated"]
-        segment["allocated_size"] = segment["active_size"] = sum(b["size"] for b in active)
-        segment["requested_size"] = sum(b["requested_size"] for b in active)
-        segment["segment_pool_id"] = (0, 0)
-        segment["is_expandable"] = False
-        segment["frames"] = []
-        for block in segment["blocks"]:
-            block["frames"] = []
+        history = History(index)
+        segments += [
+            _complete(segment, history) for segment in json.loads(ops().memory_snapshot(index))
+        ]
+        traces.append(history.events() if with_traces else [])
     return {
         "segments": segments,
-        "device_traces": [[] for _ in range(ops().device_count())],
+        "device_traces": traces,
         "allocator_settings": {
             "PYTORCH_CUDA_ALLOC_CONF": "",
             "max_split_size": -1,
@@ -86,6 +84,18 @@ def _snapshot(mempool_id: Any = None) -> dict[str, Any]:
         },
         "external_annotations": [],
     }
+
+
+def _complete(segment: dict[str, Any], history: History) -> dict[str, Any]:
+    active = [b for b in segment["blocks"] if b["state"] == "active_allocated"]
+    segment["allocated_size"] = segment["active_size"] = sum(b["size"] for b in active)
+    segment["requested_size"] = sum(b["requested_size"] for b in active)
+    segment["segment_pool_id"] = (0, 0)
+    segment["is_expandable"] = False
+    segment["frames"] = []
+    for block in segment["blocks"]:
+        block["frames"] = history.frames_at(block["address"])
+    return segment
 
 
 def _raw(torch: ModuleType) -> dict[str, Any]:
@@ -105,29 +115,6 @@ def _raw(torch: ModuleType) -> dict[str, Any]:
     return {
         "_cuda_cudaCachingAllocator_raw_alloc": allocate,
         "_cuda_cudaCachingAllocator_raw_delete": delete,
-    }
-
-
-def _history() -> dict[str, Any]:
-    metadata = {"text": ""}
-
-    def record(enabled: str | None, *_: Any, **__: Any) -> None:
-        if enabled is not None:
-            refuse("torch.cuda.memory._record_memory_history", "allocations leave no trace")
-
-    def record_legacy(enabled: bool, *_: Any, **__: Any) -> None:
-        record("all" if enabled else None)
-
-    return {
-        "_cuda_record_memory_history": record,
-        "_cuda_record_memory_history_legacy": record_legacy,
-        "_cuda_isHistoryEnabled": lambda: False,
-        "_cuda_allocationTraceback": lambda pointer: None,  # as when nothing was recorded
-        "_cuda_setMemoryMetadata": lambda text: metadata.update(text=text),
-        "_cuda_getMemoryMetadata": lambda: metadata["text"],
-        "_cuda_attach_out_of_memory_observer": refusing(
-            "torch._C._cuda_attach_out_of_memory_observer", "nothing observes the allocator"
-        ),
     }
 
 
@@ -173,6 +160,5 @@ def bindings(torch: ModuleType) -> dict[str, Any]:
         "_cuda_endAllocateToPool": lambda device, pool: None,
         "_cuda_releasePool": release_pool,
         **_raw(torch),
-        **_history(),
         **_allocator(),
     }

@@ -1,0 +1,43 @@
+// What happened to the memory of virtual devices and where in the program: the record behind
+// torch.cuda.memory._record_memory_history() and _snapshot().
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include <c10/core/Device.h>
+
+namespace torchport::vdev {
+
+enum class HistoryContext : std::uint8_t { kNone, kAllocations, kAll };
+
+struct HistoryOptions {
+  bool on = false;
+  bool events = false;  // not only where live memory was made
+  HistoryContext context = HistoryContext::kNone;
+  std::size_t max_entries = 0;  // of each device
+  bool clear = false;
+};
+void record_history(const HistoryOptions& options);
+
+// While it lives, what this thread does to memory is done by the program's lines at its making.
+// They are gathered outside of all locks: that takes Python's global interpreter lock.
+class [[nodiscard]] HistoryScope {
+ public:
+  enum class Of : std::uint8_t { kAllocation, kFree };
+  explicit HistoryScope(Of of);
+  ~HistoryScope();
+  HistoryScope(const HistoryScope&) = delete;
+  HistoryScope& operator=(const HistoryScope&) = delete;
+
+ private:
+  bool set_ = false;
+};
+
+// The record as JSON: "frames": [[file, line, function]], "tracebacks": [[frame]], "events":
+// [[action, address, size, stream, microseconds, device_free, traceback or -1]], "live":
+// [[address, traceback]].
+[[nodiscard]] std::string history_of(c10::DeviceIndex device);
+
+}  // namespace torchport::vdev
