@@ -112,7 +112,7 @@ class Library final : public c10d::Backend {
   }
 
   intrusive_ptr<Work> allreduce(Tensors& tensors, const c10d::AllreduceOptions& opts) override {
-    const Reduction part = reduction_of(only(tensors), opts.reduceOp);
+    const Reduction part = reduction_of(only(tensors), opts.reduceOp, size_);
     c10d::AllreduceOptions inner = opts;
     inner.reduceOp = part.op;
     Tensors buffer{part.buffer};
@@ -219,7 +219,7 @@ class Library final : public c10d::Backend {
     TORCH_CHECK_VALUE(input.numel() == output.numel() * size_,
                       "input tensor must be the same size as output size times world size");
     // gloo's own reduces everything everywhere, too, and has no future.
-    Reduction part = reduction_of(input, opts.reduceOp);
+    Reduction part = reduction_of(input, opts.reduceOp, size_);
     if (part.buffer.is_alias_of(input)) part.buffer = part.buffer.clone();
     c10d::AllreduceOptions inner;
     inner.reduceOp = part.op;
@@ -294,7 +294,7 @@ class Library final : public c10d::Backend {
   // `to` gets the result on the root's rank; an undefined one is for ranks that are none.
   intrusive_ptr<Work> reduced(const Tensor& from, const Tensor& to,
                               const c10d::ReduceOptions& opts) {
-    Reduction part = reduction_of(from, opts.reduceOp);
+    Reduction part = reduction_of(from, opts.reduceOp, size_);
     // gloo leaves intermediate sums in the tensors of ranks that are not the root.
     if (part.buffer.is_alias_of(from)) part.buffer = part.buffer.clone();
     c10d::ReduceOptions inner = opts;

@@ -143,11 +143,14 @@ Tensor bytes_of(const Tensor& tensor) {
   return flat(tensor).view(at::kByte);
 }
 
-Reduction reduction_of(const Tensor& tensor, const ReduceOp& op) {
+Reduction reduction_of(const Tensor& tensor, const ReduceOp& op, int size) {
   TORCH_CHECK_VALUE(op.op_ != ReduceOp::BAND && op.op_ != ReduceOp::BOR && op.op_ != ReduceOp::BXOR,
                     "Cannot use ReduceOp.", name_of(op.op_), " with NCCL");
   Tensor from = flat(tensor);
   if (tensor.scalar_type() == at::kBool) return {from.view(at::kByte), reduction_of_bools(op)};
+  // gloo divides as Python does, and has no integer for that.
+  if (op.op_ == ReduceOp::AVG && c10::isIntegralType(tensor.scalar_type(), false))
+    return {from, ReduceOp::SUM, size};
   if (is_float8(tensor.scalar_type())) from = from.to(at::kFloat);
   if (op.op_ == ReduceOp::PREMUL_SUM) return {premultiplied(from, op), ReduceOp::SUM};
   return {from, op};
@@ -155,6 +158,10 @@ Reduction reduction_of(const Tensor& tensor, const ReduceOp& op) {
 
 void Reduction::into(const Tensor& target, const Tensor& result) const {
   const Tensor to = flat(target);
+  if (divisor != 1) {
+    to.copy_(result.div(divisor, "trunc"));
+    return;
+  }
   if (to.data_ptr() == result.data_ptr()) return;
   if (target.scalar_type() == at::kBool) {
     to.view(at::kByte).copy_(result);

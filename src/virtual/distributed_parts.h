@@ -18,14 +18,15 @@ namespace torchport::vdev {
 struct Reduction {
   at::Tensor buffer;
   c10d::ReduceOp op;
+  std::int64_t divisor = 1;  // of the result
 
   // Puts the buffer, or another of its type, where the result belongs.
   void into(const at::Tensor& target) const { into(target, buffer); }
   void into(const at::Tensor& target, const at::Tensor& result) const;
 };
 
-// Raises c10::ValueError and c10::TypeError for what NCCL does not reduce.
-[[nodiscard]] Reduction reduction_of(const at::Tensor& tensor, const c10d::ReduceOp& op);
+// Over `size` ranks. Raises c10::ValueError and c10::TypeError for what NCCL does not reduce.
+[[nodiscard]] Reduction reduction_of(const at::Tensor& tensor, const c10d::ReduceOp& op, int size);
 
 // A work that is done when these are and `finish` has run, with these results. The works must have
 // futures: all but send and receive do.

@@ -43,6 +43,9 @@ def reductions(rank: int) -> None:
             same(out, *want[rank * 2 : rank * 2 + 2])
             dist.reduce_scatter(out, list(cuda(*mine, dtype=dtype).chunk(2)), op)
             same(out, *want[rank * 2 : rank * 2 + 2])
+    x = cuda(*mine, dtype=torch.int64)
+    dist.all_reduce(x, dist.ReduceOp.AVG)
+    same(x, 2, 1, 4, 5)
     for factor in (2.0, torch.tensor([2.0], device="cuda")):
         x = cuda(*mine)
         dist.all_reduce(x, dist._make_nccl_premul_sum(factor))
@@ -126,8 +129,10 @@ def exchanges(rank: int) -> None:
 
 def objects(rank: int) -> None:
     everyone = [None, None]
-    dist.all_gather_object(everyone, {"rank": rank})
+    dist.all_gather_object(everyone, {"rank": rank, "at": torch.ones(1, device="cuda")})
     assert [one["rank"] for one in everyone] == [0, 1]
+    # A tensor comes back on the device it was sent from.
+    assert [one["at"].device.index for one in everyone] == [0, 1]
     # A tensor comes back on the device it was sent from.
     shared = [{"seed": 3}, "x"] if rank == 0 else [None, None]
     dist.broadcast_object_list(shared, 0)

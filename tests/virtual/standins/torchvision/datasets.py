@@ -1,0 +1,1 @@
+from torchvision import absent as __getattr__  # noqa: F401

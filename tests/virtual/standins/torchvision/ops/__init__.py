@@ -1,0 +1,1 @@
+from torchvision.ops import misc  # noqa: F401
