@@ -28,6 +28,7 @@ parser_stamp := $(call stamp,deps/node_modules/.stamp,deps/package-lock.json)
 venv_stamp := $(call stamp,$(venv)/.stamp-packages,deps/requirements.lock)
 torch_stamp := $(call stamp,$(venv)/.stamp-torch,deps/torch.txt deps/requirements.lock)
 bench_stamp := $(call stamp,$(venv)/.stamp-bench,deps/bench.lock deps/requirements.lock)
+programs_stamp := $(call stamp,build/programs/.stamp,deps/programs.txt deps/torch.txt deps/requirements.lock)
 package_stamp := $(call stamp,$(venv)/.stamp-torchport,pyproject.toml CMakeLists.txt deps/requirements.lock)
 preset_stamp := $(call stamp,build/.stamps/presets,CMakePresets.json)
 
@@ -100,6 +101,10 @@ fuzz: apt-build apt-fuzz $(parser_stamp) $(preset_stamp) ## fuzz every target fo
 test-ecosystem: build ecosystem ## check and fix the real packages of tests/ecosystem
 	@TORCHPORT_ECOSYSTEM=all $(py) -m pytest tests/ecosystem -q
 
+.PHONY: test-programs
+test-programs: build $(torch_stamp) $(programs_stamp) ## timm, transformers, accelerate, lightning on virtual devices
+	@build/programs/bin/python -m pytest tests/virtual/test_programs_libraries.py -q
+
 .PHONY: bench
 bench: build apt-bench $(bench_stamp) ecosystem ## measure against ripgrep, ruff, TorchFix and the raw parse
 	@$(py) bench/run.py
@@ -143,6 +148,10 @@ $(torch_stamp): $(venv_stamp)
 
 $(bench_stamp): $(venv_stamp)
 	@deps/install.sh bench
+	$(mark)
+
+$(programs_stamp): $(torch_stamp)
+	@deps/install.sh programs
 	$(mark)
 
 # The Python package and its metadata, straight from the checkout; `cmake --install` adds the binary.

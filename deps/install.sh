@@ -6,6 +6,7 @@
 #   deps/install.sh venv           .venv with the packages of deps/requirements.lock
 #   deps/install.sh torch          torch, into .venv
 #   deps/install.sh bench          the benchmark's yardsticks, into .venv
+#   deps/install.sh programs       build/programs: .venv and the packages of deps/programs.txt
 #
 # What is there already is left as it is. The Makefile decides when to call which.
 set -euo pipefail
@@ -149,8 +150,22 @@ install_bench() {
   pip_install "installing the benchmark's yardsticks" --no-deps --require-hashes -r deps/bench.lock
 }
 
+# An environment of its own that sees .venv, the virtual devices included.
+install_programs() {
+  local folder=build/programs site
+  say "making $folder"
+  quietly .venv/bin/python -m venv --clear "$folder" || die "there is no virtual environment $folder."
+  site=$(.venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+  echo "import site; site.addsitedir('$site')" >"$folder/lib/${site#*/lib/}/venv.pth"
+  ln -sfn ../../../.venv/lib/torchport "$folder/lib/torchport"
+  quietly "$folder/bin/python" -m pip --disable-pip-version-check install --no-input --no-deps \
+    -r deps/programs.txt || die \
+    "pip could not install the packages of deps/programs.txt." \
+    "What it said is above. Is there a network?"
+}
+
 case "${1:-}" in
   apt) shift && install_apt "$@" ;;
-  parser | venv | torch | bench) "install_$1" ;;
-  *) sed -n '2,10s/^# \{0,1\}//p' deps/install.sh >&2 && exit 2 ;;
+  parser | venv | torch | bench | programs) "install_$1" ;;
+  *) sed -n '2,11s/^# \{0,1\}//p' deps/install.sh >&2 && exit 2 ;;
 esac

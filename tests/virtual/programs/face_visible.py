@@ -1,10 +1,13 @@
 """CUDA_VISIBLE_DEVICES, of four devices: how many are left."""
 
+import os
 import sys
 
 import torch
 from checks import raises
 
+if len(sys.argv) > 2:  # set by the program itself, in time
+    os.environ["CUDA_VISIBLE_DEVICES"] = sys.argv[2]
 count = int(sys.argv[1])
 assert torch.cuda.device_count() == count, torch.cuda.device_count()
 assert torch.cuda.is_available() == (count > 0)
@@ -14,3 +17,6 @@ if count:
     raises(torch.AcceleratorError, "invalid device ordinal", lambda: torch.ones(1, device=beyond))
 else:
     raises(RuntimeError, "No CUDA GPUs are available", torch.ones(1).cuda)
+os.environ["CUDA_VISIBLE_DEVICES"] = "0"  # too late
+if count:
+    assert torch.cuda.device_count() == count
