@@ -105,6 +105,10 @@ test-ecosystem: build ecosystem ## check and fix the real packages of tests/ecos
 test-programs: build $(torch_stamp) $(programs_stamp) ## timm, transformers, accelerate, lightning on virtual devices
 	@build/programs/bin/python -m pytest tests/virtual/test_programs_libraries.py -q
 
+.PHONY: test-conformance
+test-conformance: build $(torch_stamp) ## every operator of PyTorch's own database on virtual devices
+	@$(py) tests/conformance/run.py --workers $(JOBS)
+
 .PHONY: bench
 bench: build apt-bench $(bench_stamp) ecosystem ## measure against ripgrep, ruff, TorchFix and the raw parse
 	@$(py) bench/run.py

@@ -1,7 +1,5 @@
 #include "virtual/alias.h"
 
-#include <ATen/SparseTensorImpl.h>
-#include <ATen/native/SparseTensorUtils.h>
 #include <c10/core/TensorImpl.h>
 
 #include "virtual/runtime.h"
@@ -29,7 +27,13 @@ Tensor over(c10::Storage storage, DispatchKey key, const TensorImpl& like) {
   copy_shape(like, impl);
   if (like.is_conj()) impl._set_conj(true);
   if (like.is_neg()) impl._set_neg(true);
+  if (like._is_zerotensor()) impl._set_zero(true);
   return tensor;
+}
+
+// One piece of memory with strides, and nothing else.
+bool is_plain(const TensorImpl& impl) {
+  return impl.has_storage() && !impl.is_nested() && !impl.is_quantized();
 }
 
 }  // namespace
@@ -46,41 +50,15 @@ Tensor Aliases::of(const Tensor& tensor) {
   }
   if (device_ < 0) device_ = impl.device().index();
   Tensor alias;
-  if (impl.is_sparse()) {
-    alias = sparse_of(tensor);
+  if (!is_plain(impl)) {
+    alias = layout_of(tensor);
   } else {
-    TORCH_CHECK_NOT_IMPLEMENTED(impl.has_storage(), "torchport: tensors of the kind ",
-                                impl.key_set(), " are not known to virtual devices yet");
     alias =
         over(c10::Storage(twin_of(*impl.storage().unsafeGetStorageImpl())), DispatchKey::CPU, impl);
     if (impl.is_wrapped_number()) alias.unsafeGetTensorImpl()->set_wrapped_number(true);
   }
   entries_.push_back({tensor, alias});
   return alias;
-}
-
-Tensor Aliases::sparse_of(const Tensor& tensor) {
-  const auto* impl = at::sparse::get_sparse_impl(tensor);
-  Tensor alias = at::detail::make_tensor<at::SparseTensorImpl>(
-      DispatchKeySet(DispatchKey::SparseCPU), tensor.dtype());
-  auto* own = at::sparse::get_sparse_impl(alias);
-  own->resize_(impl->sparse_dim(), impl->dense_dim(), tensor.sizes());
-  own->set_indices_and_values_unsafe(of(impl->indices()), of(impl->values()));
-  own->set_nnz_and_narrow(impl->nnz());
-  own->set_coalesced(impl->coalesced());
-  return alias;
-}
-
-Tensor Aliases::sparse_back(const Tensor& result) {
-  const auto* impl = at::sparse::get_sparse_impl(result);
-  Tensor tensor = at::detail::make_tensor<at::SparseTensorImpl>(
-      DispatchKeySet(Runtime::get().kind().sparse), result.dtype());
-  auto* own = at::sparse::get_sparse_impl(tensor);
-  own->resize_(impl->sparse_dim(), impl->dense_dim(), result.sizes());
-  own->set_indices_and_values_unsafe(back(impl->indices()), back(impl->values()));
-  own->set_nnz_and_narrow(impl->nnz());
-  own->set_coalesced(impl->coalesced());
-  return tensor;
 }
 
 Tensor Aliases::back(const Tensor& result) {
@@ -93,14 +71,15 @@ Tensor Aliases::back(const Tensor& result) {
   for (const Tensor& host : host_) {
     if (host.is_same(result)) return result;
   }
-  if (impl.is_sparse()) return sparse_back(result);
-  if (!impl.has_storage()) return result;
+  if (!impl.has_storage()) return layout_back(result);
   for (const Tensor& host : host_) {
     if (host.has_storage() &&
         host.storage().unsafeGetStorageImpl() == result.storage().unsafeGetStorageImpl())
       return result;
   }
-  return on_device(result, storage_for(result));
+  if (!is_plain(impl)) return layout_back(result);
+  check_dtype(result.scalar_type());
+  return over(storage_for(result), Runtime::get().kind().dense, impl);
 }
 
 c10::Storage Aliases::storage_for(const Tensor& result) {
@@ -116,26 +95,12 @@ c10::Storage Aliases::storage_for(const Tensor& result) {
   return adopted_.back().storage;
 }
 
-Tensor Aliases::on_device(const Tensor& result, c10::Storage storage) const {
-  check_dtype(result.scalar_type());
-  return over(std::move(storage), Runtime::get().kind().dense, *result.unsafeGetTensorImpl());
-}
-
 void Aliases::write_back(const Tensor& alias) {
   for (Entry& entry : entries_) {
     if (!entry.alias.is_same(alias)) continue;
     TensorImpl& impl = *entry.tensor.unsafeGetTensorImpl();
     const TensorImpl& done = *alias.unsafeGetTensorImpl();
-    if (impl.is_sparse()) {
-      const auto* from = at::sparse::get_sparse_impl(alias);
-      auto* to = at::sparse::get_sparse_impl(entry.tensor);
-      to->raw_resize_(from->sparse_dim(), from->dense_dim(), alias.sizes());
-      to->set_indices_and_values_unsafe(back(from->indices()), back(from->values()));
-      to->set_nnz_and_narrow(from->nnz());
-      to->set_coalesced(from->coalesced());
-      return;
-    }
-    if (!impl.has_storage()) return;
+    if (layout_write_back(alias, entry.tensor)) return;
     c10::StorageImpl& storage = *impl.storage().unsafeGetStorageImpl();
     if (twin_of(storage).get() == done.storage().unsafeGetStorageImpl()) {
       follow_twin(storage);
@@ -145,6 +110,8 @@ void Aliases::write_back(const Tensor& alias) {
     if (impl.sizes() != done.sizes() || impl.strides() != done.strides() ||
         impl.storage_offset() != done.storage_offset())
       copy_shape(done, impl);
+    if (impl.is_conj() != done.is_conj()) impl._set_conj(done.is_conj());
+    if (impl.is_neg() != done.is_neg()) impl._set_neg(done.is_neg());
     return;
   }
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <ATen/quantized/Quantizer.h>
 #include <c10/util/SmallVector.h>
 
 namespace torchport::vdev {
@@ -40,10 +41,15 @@ class Aliases {
     c10::Storage storage;
   };
 
-  at::Tensor on_device(const at::Tensor& result, c10::Storage storage) const;
   c10::Storage storage_for(const at::Tensor& result);
-  at::Tensor sparse_of(const at::Tensor& tensor);
-  at::Tensor sparse_back(const at::Tensor& result);
+
+  // alias_layouts.cpp: tensors that are more than one piece of memory with strides.
+  at::Tensor layout_of(const at::Tensor& tensor);
+  at::Tensor layout_back(const at::Tensor& result);
+  bool layout_write_back(const at::Tensor& alias, const at::Tensor& tensor);
+  at::Tensor nested_of(const at::Tensor& tensor);
+  at::Tensor nested_back(const at::Tensor& result);
+  c10::intrusive_ptr<at::Quantizer> quantizer_with(const at::Tensor& tensor, bool on_device);
 
   c10::SmallVector<Entry, 6> entries_;
   c10::SmallVector<at::Tensor, 2> host_;  // CPU tensors that were passed

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstring>
+#include <mutex>
 #include <vector>
 
 #include <ATen/CPUGeneratorImpl.h>
@@ -85,6 +86,22 @@ at::Generator twin_of(const at::Generator& generator) {
   TORCH_CHECK(own != nullptr, "Expected a '", Runtime::get().spec().kind,
               "' device type for generator but found '", generator.device().type(), "'");
   return own->twin();
+}
+
+void DrawFrom::exchange() const {
+  auto* cpu = at::check_generator<at::CPUGeneratorImpl>(at::detail::getDefaultCPUGenerator());
+  const at::Generator own_generator = twin_of(default_generator(device_));
+  auto* own = at::check_generator<at::CPUGeneratorImpl>(own_generator);
+  const std::scoped_lock lock(cpu->mutex_, own->mutex_);
+  const at::mt19937 engine = cpu->engine();
+  cpu->set_engine(own->engine());
+  own->set_engine(engine);
+  const auto next_float = cpu->next_float_normal_sample();
+  cpu->set_next_float_normal_sample(own->next_float_normal_sample());
+  own->set_next_float_normal_sample(next_float);
+  const auto next_double = cpu->next_double_normal_sample();
+  cpu->set_next_double_normal_sample(own->next_double_normal_sample());
+  own->set_next_double_normal_sample(next_double);
 }
 
 }  // namespace torchport::vdev

@@ -15,4 +15,26 @@ namespace torchport::vdev {
 // The CPU generator within a virtual device's.
 [[nodiscard]] at::Generator twin_of(const at::Generator& generator);
 
+inline constexpr c10::DeviceIndex kNoDevice = -1;
+
+// While it lives, what draws from the CPU's default generator draws from a device's: for operators
+// that have no argument for a generator. With kNoDevice it does nothing. Other threads that draw
+// from the CPU's generator meanwhile draw from the device's, too.
+class DrawFrom {
+ public:
+  explicit DrawFrom(c10::DeviceIndex device) : device_(device) {
+    if (device_ != kNoDevice) exchange();
+  }
+  ~DrawFrom() {
+    if (device_ != kNoDevice) exchange();
+  }
+  DrawFrom(const DrawFrom&) = delete;
+  DrawFrom& operator=(const DrawFrom&) = delete;
+
+ private:
+  void exchange() const;
+
+  c10::DeviceIndex device_;
+};
+
 }  // namespace torchport::vdev

@@ -20,7 +20,8 @@ IValue to_cpu(const IValue& value, Aliases& aliases) {
   if (value.isTensor()) return aliases.of(value.toTensor());
   if (value.isTensorList()) {
     c10::List<at::Tensor> list;
-    for (const at::Tensor& tensor : value.toTensorVector()) list.push_back(aliases.of(tensor));
+    list.reserve(value.toListRef().size());
+    for (const IValue& element : value.toListRef()) list.push_back(aliases.of(element.toTensor()));
     return list;
   }
   if (value.isDevice()) {
@@ -43,51 +44,94 @@ IValue to_cpu(const IValue& value, Aliases& aliases) {
   return value;
 }
 
-bool holds_tensors(const IValue& value) {
-  return value.isTensor() || value.isTensorList() || value.isDevice() || value.isGenerator() ||
-         (value.isList() && (value.toListRef().empty() || !value.toListRef().front().isInt()));
+// Whether a value of this type can hold something of a device's.
+bool can_hold(const c10::Type& type) {
+  const std::string text = type.str();
+  for (const char* part : {"Tensor", "Device", "Generator", "Any", "t["}) {
+    if (text.find(part) != std::string::npos) return true;
+  }
+  return false;
+}
+
+bool is_tensor_list(const c10::Type& type) {
+  return type.str() == "Tensor[]";
+}
+
+using Devices = c10::SmallVector<c10::DeviceIndex, 8>;
+
+Devices devices_of(const IValue& list) {
+  Devices devices;
+  for (const IValue& element : list.toListRef()) {
+    const at::Tensor& tensor = element.toTensor();
+    devices.push_back(tensor.defined() && is_virtual(tensor.device()) ? tensor.device().index()
+                                                                      : c10::DeviceIndex{-1});
+  }
+  return devices;
 }
 
 IValue to_device(IValue value, Aliases& aliases) {
   if (value.isTensor()) return aliases.back(value.toTensor());
   if (value.isTensorList()) {
     c10::List<at::Tensor> list;
-    for (const at::Tensor& tensor : value.toTensorVector()) list.push_back(aliases.back(tensor));
+    list.reserve(value.toListRef().size());
+    for (const IValue& element : value.toListRef())
+      list.push_back(aliases.back(element.toTensor()));
     return list;
   }
   return value;
+}
+
+// The results of a list of tensors that may be on several devices.
+IValue each_to_device(const IValue& value, const Devices& devices, Aliases& aliases) {
+  if (!value.isTensorList() || value.toListRef().size() != devices.size())
+    return to_device(value, aliases);
+  c10::List<at::Tensor> list;
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    aliases.set_device(devices[i]);
+    list.push_back(aliases.back(value.toListRef()[i].toTensor()));
+  }
+  return list;
 }
 
 void write_back(const IValue& value, Aliases& aliases) {
   if (value.isTensor()) {
     aliases.write_back(value.toTensor());
   } else if (value.isTensorList()) {
-    for (const at::Tensor& tensor : value.toTensorVector()) aliases.write_back(tensor);
+    for (const IValue& element : value.toListRef()) aliases.write_back(element.toTensor());
   }
 }
 
 }  // namespace
 
-AliasKernel::AliasKernel(const c10::FunctionSchema& schema, c10::DispatchKey cpu) : cpu_(cpu) {
-  const auto& arguments = schema.arguments();
-  for (std::size_t i = 0; i < arguments.size() && i < 64; ++i) {
+AliasKernel::AliasKernel(const c10::OperatorHandle& op, c10::DispatchKey cpu)
+    : cpu_(cpu), check_(op.schema()) {
+  const auto& arguments = op.schema().arguments();
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const c10::Type& type = *arguments[i].type();
+    if (type.str().find("Generator") != std::string::npos) generator_ = static_cast<int>(i);
+    if (!can_hold(type)) continue;
     const c10::AliasInfo* alias = arguments[i].alias_info();
-    if (alias != nullptr && alias->isWrite()) written_ |= std::uint64_t{1} << i;
-    if (arguments[i].type()->str().find("Generator") != std::string::npos)
-      generator_ = static_cast<int>(i);
+    arguments_.push_back({static_cast<std::uint32_t>(i), alias != nullptr && alias->isWrite()});
   }
+  draws_ = generator_ < 0 && op.hasTag(at::Tag::nondeterministic_seeded);
+  const auto& returns = op.schema().returns();
+  each_apart_ = !arguments.empty() && is_tensor_list(*arguments[0].type()) && returns.size() == 1 &&
+                is_tensor_list(*returns[0].type());
 }
 
 void AliasKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet,
                              Stack* stack) const {
-  const std::size_t count = op.schema().arguments().size();
-  const std::size_t first = stack->size() - count;
+  const std::size_t first = stack->size() - op.schema().arguments().size();
+  check_(stack->data() + first);
   Aliases aliases;
+  Devices devices;
+  if (each_apart_) devices = devices_of((*stack)[first]);
   c10::SmallVector<IValue, 4> written;
-  for (std::size_t i = 0; i < count; ++i) {
-    IValue& value = (*stack)[first + i];
-    if (holds_tensors(value)) value = to_cpu(value, aliases);
-    if (i < 64 && ((written_ >> i) & 1U) != 0) written.push_back(value);
+  for (const Argument& argument : arguments_) {
+    IValue& value = (*stack)[first + argument.index];
+    if (value.isNone()) continue;
+    value = to_cpu(value, aliases);
+    if (argument.written) written.push_back(value);
   }
   if (generator_ >= 0) {
     IValue& generator = (*stack)[first + static_cast<std::size_t>(generator_)];
@@ -100,12 +144,16 @@ void AliasKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet,
   {
     // Autograd has seen this call; nothing below is to be recorded or tracked as a view.
     const at::AutoDispatchBelowADInplaceOrView below;
+    const DrawFrom draw(draws_ ? aliases.device() : kNoDevice);
     op.redispatchBoxed(cpu_, stack);
   }
   for (const IValue& value : written) write_back(value, aliases);
   const std::size_t results = op.schema().returns().size();
-  for (std::size_t i = stack->size() - results; i < stack->size(); ++i)
-    (*stack)[i] = to_device(std::move((*stack)[i]), aliases);
+  for (std::size_t i = stack->size() - results; i < stack->size(); ++i) {
+    IValue& result = (*stack)[i];
+    result = each_apart_ ? each_to_device(result, devices, aliases)
+                         : to_device(std::move(result), aliases);
+  }
 }
 
 }  // namespace torchport::vdev

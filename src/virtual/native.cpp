@@ -1,5 +1,6 @@
 // Operators that make or place memory: they cannot be the CPU's.
 #include <ATen/EmptyTensor.h>
+#include <ATen/native/TensorFactories.h>
 #include <ATen/ops/as_strided_native.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/set_native.h>
@@ -47,6 +48,19 @@ Tensor empty_strided(c10::IntArrayRef size, c10::IntArrayRef stride,
                                            at::dtype_or_default(dtype));
 }
 
+// Has no memory at all: autograd's zeros that are never written out.
+Tensor efficient_zero_tensor(c10::IntArrayRef size, std::optional<at::ScalarType> dtype,
+                             std::optional<at::Layout>, std::optional<c10::Device> device,
+                             std::optional<bool>) {
+  const c10::Device on = device_or_current(device);
+  const c10::DeviceGuard guard(on);
+  at::native::ZeroTensorAllocator allocator(on);
+  const auto keys = c10::DispatchKeySet(Runtime::get().kind().dense) |
+                    c10::DispatchKeySet(c10::DispatchKey::ZeroTensor);
+  return at::detail::empty_generic(size, &allocator, keys, at::dtype_or_default(dtype),
+                                   std::nullopt);
+}
+
 Tensor& set_nothing(Tensor& self) {
   const c10::DeviceGuard guard(self.device());
   c10::Storage storage(c10::Storage::use_byte_size_t(), 0, device_allocator(), true);
@@ -60,6 +74,7 @@ void record_stream(Tensor&, c10::Stream) {}
 void register_natives(torch::Library& aten) {
   aten.impl("empty.memory_format", TORCH_FN(empty_memory_format));
   aten.impl("empty_strided", TORCH_FN(empty_strided));
+  aten.impl("_efficientzerotensor", TORCH_FN(efficient_zero_tensor));
   aten.impl("as_strided", TORCH_FN(at::native::as_strided_tensorimpl));
   aten.impl("set_.source_Storage", TORCH_FN(at::native::set_));
   aten.impl("set_.source_Storage_storage_offset", TORCH_FN(at::native::set_storage_cpu_));

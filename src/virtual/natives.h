@@ -5,8 +5,11 @@
 
 namespace torchport::vdev {
 
-void register_natives(torch::Library& aten);    // memory: empty, as_strided, set_
-void register_attention(torch::Library& aten);  // scaled dot product attention
-void register_softmax(torch::Library& aten);    // softmax from half precision into float
+void register_natives(torch::Library& aten);          // memory: empty, as_strided, set_
+void register_attention(torch::Library& aten);        // scaled dot product attention
+void register_cuda_only(torch::Library& aten);        // what only CUDA has, in no other group
+void register_rnn(torch::Library& aten);              // fused LSTM and GRU cells
+void register_sync_batch_norm(torch::Library& aten);  // the parts of SyncBatchNorm
+void register_softmax(torch::Library& aten);          // softmax from half precision into float
 
 }  // namespace torchport::vdev

@@ -28,9 +28,19 @@ using c10::OperatorHandle;
 // takes a slow path on any but the CPU's and CUDA's own libraries.
 const std::set<std::string>& taken_whole() {
   static const std::set<std::string> kNames = {
-      "aten::convolution",
-      "aten::convolution_backward",
-      "aten::copy_",
+      "aten::addr_",  // asks whether out= is self: the same reference
+      "aten::convolution", "aten::convolution_backward", "aten::copy_", "aten::mode.values",
+  };
+  return kNames;
+}
+
+// Operators with a kernel of the CPU's own, but none of CUDA's: there is a composite one, which
+// says other things of wrong arguments, or none at all.
+const std::set<std::string>& left_out() {
+  static const std::set<std::string> kNames = {
+      "aten::_sparse_mm_reduce_impl",
+      "aten::_sparse_mm_reduce_impl_backward",
+      "aten::narrow_copy",
   };
   return kNames;
 }
@@ -47,7 +57,7 @@ void keep(c10::RegistrationHandleRAII handle) {
 
 void register_alias(const OperatorHandle& op, DispatchKey key, DispatchKey cpu) {
   auto kernel = c10::KernelFunction::makeFromBoxedFunctor<AliasKernel>(
-      std::make_unique<AliasKernel>(op.schema(), cpu));
+      std::make_unique<AliasKernel>(op, cpu));
   keep(Dispatcher::singleton().registerImpl(op.operator_name(), key, std::move(kernel),
                                             std::nullopt, nullptr, "torchport virtual device"));
 }
@@ -59,7 +69,10 @@ void register_aliases() {
     DispatchKey cpu;
   };
   const std::vector<Pair> pairs = {{kind.dense, DispatchKey::CPU},
-                                   {kind.sparse, DispatchKey::SparseCPU}};
+                                   {kind.sparse, DispatchKey::SparseCPU},
+                                   {kind.sparse_csr, DispatchKey::SparseCsrCPU},
+                                   {kind.quantized, DispatchKey::QuantizedCPU},
+                                   {kind.nested, DispatchKey::NestedTensorCPU}};
   for (const c10::OperatorName& name : Dispatcher::singleton().getAllOpNames()) {
     const auto op = Dispatcher::singleton().findSchema(name);
     if (!op) continue;
@@ -67,6 +80,7 @@ void register_aliases() {
       const bool whole = pair.cpu == DispatchKey::CPU && taken_whole().contains(full_name(name));
       if (!whole && !op->hasKernelForDispatchKey(pair.cpu)) continue;
       if (op->hasKernelForDispatchKey(pair.device)) continue;
+      if (left_out().contains(full_name(name))) continue;
       register_alias(*op, pair.device, pair.cpu);
     }
   }
@@ -79,7 +93,7 @@ void later(const OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack
           op.hasKernelForDispatchKey(DispatchKey::CompositeExplicitAutograd),
       "torchport: ", op.operator_name(),
       " has no kernel for the CPU, so virtual devices cannot run it");
-  const AliasKernel kernel(op.schema(), DispatchKey::CPU);
+  const AliasKernel kernel(op, DispatchKey::CPU);
   kernel(op, keys, stack);
 }
 
@@ -94,6 +108,9 @@ struct Start {
     register_natives(*aten);
     register_attention(*aten);
     register_softmax(*aten);
+    register_cuda_only(*aten);
+    register_rnn(*aten);
+    register_sync_batch_norm(*aten);
     register_aliases();
     register_distributed();
     static auto* all =

@@ -15,12 +15,15 @@ using c10::DispatchKey;
 Kind kind_named(std::string_view name) {
   if (name == "xpu")
     return {DeviceType::XPU,           DispatchKey::XPU,          DispatchKey::SparseXPU,
-            DispatchKey::SparseCsrXPU, DispatchKey::QuantizedXPU, DispatchKey::AutogradXPU};
+            DispatchKey::SparseCsrXPU, DispatchKey::QuantizedXPU, DispatchKey::NestedTensorXPU,
+            DispatchKey::AutogradXPU};
   if (name == "mps")
     return {DeviceType::MPS,           DispatchKey::MPS,          DispatchKey::SparseMPS,
-            DispatchKey::SparseCsrMPS, DispatchKey::QuantizedMPS, DispatchKey::AutogradMPS};
+            DispatchKey::SparseCsrMPS, DispatchKey::QuantizedMPS, DispatchKey::NestedTensorMPS,
+            DispatchKey::AutogradMPS};
   return {DeviceType::CUDA,           DispatchKey::CUDA,          DispatchKey::SparseCUDA,
-          DispatchKey::SparseCsrCUDA, DispatchKey::QuantizedCUDA, DispatchKey::AutogradCUDA};
+          DispatchKey::SparseCsrCUDA, DispatchKey::QuantizedCUDA, DispatchKey::NestedTensorCUDA,
+          DispatchKey::AutogradCUDA};
 }
 
 device::Spec spec_of_environment() {

@@ -24,6 +24,7 @@ struct Kind {
   c10::DispatchKey sparse;
   c10::DispatchKey sparse_csr;
   c10::DispatchKey quantized;
+  c10::DispatchKey nested;
   c10::DispatchKey autograd;
 };
 

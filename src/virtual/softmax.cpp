@@ -13,15 +13,15 @@ namespace torchport::vdev {
 
 namespace {
 
-c10::FunctionSchema schema_of(const char* name, const char* overload) {
-  return c10::Dispatcher::singleton().findSchemaOrThrow(name, overload).schema();
+c10::OperatorHandle operator_named(const char* name, const char* overload) {
+  return c10::Dispatcher::singleton().findSchemaOrThrow(name, overload);
 }
 
 // (Tensor self, int dim, bool half_to_float, ...): converted before, where that was asked for.
 class Forward final : public c10::OperatorKernel {
  public:
-  explicit Forward(const c10::FunctionSchema& schema)
-      : kernel_(schema, c10::DispatchKey::CPU), arguments_(schema.arguments().size()) {}
+  explicit Forward(const c10::OperatorHandle& op)
+      : kernel_(op, c10::DispatchKey::CPU), arguments_(op.schema().arguments().size()) {}
 
   void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
                   torch::jit::Stack* stack) const {
@@ -42,7 +42,7 @@ class Forward final : public c10::OperatorKernel {
 // (Tensor grad_output, Tensor output, int dim, ScalarType input_dtype): converted after.
 class Backward final : public c10::OperatorKernel {
  public:
-  explicit Backward(const c10::FunctionSchema& schema) : kernel_(schema, c10::DispatchKey::CPU) {}
+  explicit Backward(const c10::OperatorHandle& op) : kernel_(op, c10::DispatchKey::CPU) {}
 
   void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
                   torch::jit::Stack* stack) const {
@@ -64,12 +64,12 @@ void register_softmax(torch::Library& aten) {
     const std::string full = std::string("aten::") + name;
     for (const char* overload : {"", "out"}) {
       const std::string dotted = *overload == '\0' ? name : std::string(name) + "." + overload;
-      aten.impl(dotted.c_str(), torch::CppFunction::makeFromBoxedFunctor(
-                                    std::make_unique<Forward>(schema_of(full.c_str(), overload))));
+      aten.impl(dotted.c_str(), torch::CppFunction::makeFromBoxedFunctor(std::make_unique<Forward>(
+                                    operator_named(full.c_str(), overload))));
     }
     const std::string backward = std::string(name) + "_backward_data";
     aten.impl(backward.c_str(), torch::CppFunction::makeFromBoxedFunctor(std::make_unique<Backward>(
-                                    schema_of((full + "_backward_data").c_str(), ""))));
+                                    operator_named((full + "_backward_data").c_str(), ""))));
   }
 }
 

@@ -1,0 +1,67 @@
+"""What a call of an operator costs on a virtual device, over the same call on the CPU.
+
+Run it in the environment that torchport is installed in. One thread, tensors of four elements, the
+least of many rounds: the cost of the call itself. Prints microseconds per call.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import timeit
+
+CALLS = {
+    "add": "torch.add(a, b)",
+    "add_": "a.add_(b)",
+    "add, out=": "torch.add(a, b, out=c)",
+    "mul by a number": "a * 2.0",
+    "view": "a.view(2, 2)",
+    "sum": "a.sum()",
+    "mm": "torch.mm(m, m)",
+    "cat": "torch.cat((a, b))",
+    "empty": "torch.empty(4, device=device)",
+    "add, recorded": "torch.add(g, b)",
+}
+ROUNDS, COUNT = 60, 2000
+
+
+def measure() -> None:
+    import torch
+
+    torch.set_num_threads(1)
+    names = {}
+    for device in ("cpu", "cuda"):
+        a, b, c = (torch.ones(4, device=device) for _ in range(3))
+        m = torch.ones(2, 2, device=device)
+        g = torch.ones(4, device=device, requires_grad=True)
+        names[device] = {
+            "torch": torch,
+            "a": a,
+            "b": b,
+            "c": c,
+            "m": m,
+            "g": g,
+            "device": torch.device(device),
+        }
+    print(f"{'':18}{'cpu':>8}{'virtual':>9}{'more':>7}   microseconds a call")
+    for name, statement in CALLS.items():
+        timers = {d: timeit.Timer(statement, globals=names[d]) for d in names}
+        least = dict.fromkeys(timers, float("inf"))
+        for _ in range(ROUNDS):  # in turns, so that noise meets both
+            for device, timer in timers.items():
+                least[device] = min(least[device], timer.timeit(COUNT) / COUNT * 1e6)
+        cpu, virtual = least["cpu"], least["cuda"]
+        print(f"{name:18}{cpu:8.2f}{virtual:9.2f}{virtual - cpu:7.2f}")
+
+
+def main() -> int:
+    if os.environ.get("TORCHPORT_VIRTUAL"):
+        measure()
+        return 0
+    environment = {**os.environ, "TORCHPORT_VIRTUAL": "cuda:1", "OMP_NUM_THREADS": "1"}
+    return subprocess.run([sys.executable, __file__], env=environment, check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
