@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include <fmt/format.h>
-
 namespace torchport::device {
 
 namespace {
@@ -135,9 +133,7 @@ std::optional<std::uint64_t> MemoryModel::allocate(std::uint64_t bytes, std::int
   const std::lock_guard<std::mutex> lock(mutex_);
   const std::uint64_t size = round_size(bytes);
   const bool small = size <= kSmallSize;
-  Pool& pool = small ? small_ : large_;
-  Block* block = find_free(pool, stream, size);
-  const bool was_split = block != nullptr && block->is_split();
+  Block* block = find_free(small ? small_ : large_, stream, size);
   if (block == nullptr) block = new_segment(small, stream, segment_size(size));
   if (block == nullptr) {
     ++stats_.alloc_retries;
@@ -145,43 +141,10 @@ std::optional<std::uint64_t> MemoryModel::allocate(std::uint64_t bytes, std::int
     block = new_segment(small, stream, segment_size(size));
   }
   if (block == nullptr) {
-    ++stats_.ooms;
-    tell(MemoryAction::kOutOfMemory, 0, segment_size(size), stream);
-    failure = {segment_size(size),
-               total_,
-               total_ - reserved_,
-               static_cast<std::uint64_t>(stats_.allocated_bytes.of[PoolStat::kAll].current),
-               reserved_,
-               std::nullopt};
-    if (fraction_ < 1)
-      failure.allowed = static_cast<std::uint64_t>(fraction_ * static_cast<double>(total_));
+    failure = out_of_memory(segment_size(size), stream);
     return std::nullopt;
   }
-  const std::uint64_t remaining = block->size - size;
-  const bool split = small ? remaining >= kMinBlock : remaining > kSmallSize;
-  if (was_split) {
-    // A free part of a segment shrinks, or is taken whole.
-    if (!split) stats_.inactive_split.subtract(small, 1);
-    stats_.inactive_split_bytes.subtract(small, signed_of(split ? size : block->size));
-  } else if (split) {
-    stats_.inactive_split.add(small, 1);
-    stats_.inactive_split_bytes.add(small, signed_of(remaining));
-  }
-  if (split) {
-    auto rest = std::make_unique<Block>();
-    rest->address = block->address + size;
-    rest->size = remaining;
-    rest->stream = stream;
-    rest->small = small;
-    rest->previous = block;
-    rest->next = block->next;
-    if (rest->next != nullptr) rest->next->previous = rest.get();
-    block->next = rest.get();
-    block->size = size;
-    pool.insert(rest.get());
-    const std::uint64_t address = rest->address;
-    blocks_.emplace(address, std::move(rest));
-  }
+  split_off(block, size);
   block->allocated = true;
   block->requested = bytes;
   stats_.allocation.add(small, 1);
@@ -191,6 +154,49 @@ std::optional<std::uint64_t> MemoryModel::allocate(std::uint64_t bytes, std::int
   stats_.requested_bytes.add(small, signed_of(bytes));
   tell(MemoryAction::kAlloc, block->address, bytes, stream);
   return block->address;
+}
+
+OutOfMemory MemoryModel::out_of_memory(std::uint64_t size, std::int64_t stream) {
+  ++stats_.ooms;
+  tell(MemoryAction::kOutOfMemory, 0, size, stream);
+  OutOfMemory failure{size,
+                      total_,
+                      total_ - reserved_,
+                      static_cast<std::uint64_t>(stats_.allocated_bytes.of[PoolStat::kAll].current),
+                      reserved_,
+                      std::nullopt};
+  if (fraction_ < 1)
+    failure.allowed = static_cast<std::uint64_t>(fraction_ * static_cast<double>(total_));
+  return failure;
+}
+
+// Leaves the block with so many bytes, and makes a free one of the rest if it is worth it.
+void MemoryModel::split_off(Block* block, std::uint64_t size) {
+  const bool small = block->small;
+  const std::uint64_t remaining = block->size - size;
+  const bool split = small ? remaining >= kMinBlock : remaining > kSmallSize;
+  if (block->is_split()) {
+    // A free part of a segment shrinks, or is taken whole.
+    if (!split) stats_.inactive_split.subtract(small, 1);
+    stats_.inactive_split_bytes.subtract(small, signed_of(split ? size : block->size));
+  } else if (split) {
+    stats_.inactive_split.add(small, 1);
+    stats_.inactive_split_bytes.add(small, signed_of(remaining));
+  }
+  if (!split) return;
+  auto rest = std::make_unique<Block>();
+  rest->address = block->address + size;
+  rest->size = remaining;
+  rest->stream = block->stream;
+  rest->small = small;
+  rest->previous = block;
+  rest->next = block->next;
+  if (rest->next != nullptr) rest->next->previous = rest.get();
+  block->next = rest.get();
+  block->size = size;
+  pool_of(block).insert(rest.get());
+  const std::uint64_t address = rest->address;
+  blocks_.emplace(address, std::move(rest));
 }
 
 // Takes a free neighbour into the block; whether there was one.
@@ -328,60 +334,6 @@ std::vector<SegmentView> MemoryModel::snapshot() const {
   std::sort(segments.begin(), segments.end(),
             [](const SegmentView& a, const SegmentView& b) { return a.address < b.address; });
   return segments;
-}
-
-std::string format_bytes(std::uint64_t bytes) {
-  const auto value = static_cast<double>(bytes);
-  if (bytes <= 1024) return fmt::format("{} bytes", bytes);
-  if (bytes <= kMiB) return fmt::format("{:.2f} KiB", value / 1024);
-  if (bytes <= 1024 * kMiB) return fmt::format("{:.2f} MiB", value / 1048576);
-  return fmt::format("{:.2f} GiB", value / 1073741824);
-}
-
-namespace {
-
-// c10/xpu/XPUCachingAllocator.cpp
-std::string xpu_message(const OutOfMemory& failure, int device) {
-  return fmt::format(
-      "XPU out of memory. Tried to allocate {}. GPU {} has a total capacity of {}. Of the "
-      "allocated "
-      "memory {} is allocated by PyTorch, and {} is reserved by PyTorch but unallocated. Please "
-      "use `empty_cache` to release all unoccupied cached memory.",
-      format_bytes(failure.requested), device, format_bytes(failure.total),
-      format_bytes(failure.allocated), format_bytes(failure.reserved - failure.allocated));
-}
-
-// aten/src/ATen/mps/MPSAllocator.mm
-std::string mps_message(const OutOfMemory& failure) {
-  return fmt::format(
-      "MPS backend out of memory (MPS allocated: {}, other allocations: {}, max allowed: {}). "
-      "Tried "
-      "to allocate {} on private pool. Use PYTORCH_MPS_HIGH_WATERMARK_RATIO=0.0 to disable upper "
-      "limit for memory allocations (may cause system failure).",
-      format_bytes(failure.allocated), format_bytes(0),
-      format_bytes(failure.allowed.value_or(failure.total)), format_bytes(failure.requested));
-}
-
-}  // namespace
-
-std::string message_of(const OutOfMemory& failure, std::string_view kind, int device) {
-  if (kind == "xpu") return xpu_message(failure, device);
-  if (kind == "mps") return mps_message(failure);
-  const std::string allowed =
-      failure.allowed ? format_bytes(*failure.allowed) + " allowed; " : std::string();
-  return fmt::format(
-      "CUDA out of memory. Tried to allocate {}. GPU {} has a total capacity of {} of which {} is "
-      "free. Including non-PyTorch memory, this process has {} memory in use. {}Of the allocated "
-      "memory {} is allocated by PyTorch, and {} is reserved by PyTorch "
-      "but unallocated. If reserved but unallocated memory is large try setting "
-      "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid fragmentation.  See documentation "
-      "for "
-      "Memory Management  "
-      "(https://docs.pytorch.org/docs/stable/notes/cuda.html#optimizing-memory-usage-with-pytorch-"
-      "cuda-alloc-conf)",
-      format_bytes(failure.requested), device, format_bytes(failure.total),
-      format_bytes(failure.free), format_bytes(failure.total - failure.free), allowed,
-      format_bytes(failure.allocated), format_bytes(failure.reserved - failure.allocated));
 }
 
 }  // namespace torchport::device

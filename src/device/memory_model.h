@@ -147,6 +147,8 @@ class MemoryModel {
 
   Block* find_free(Pool& pool, std::int64_t stream, std::uint64_t size) const;
   Block* new_segment(bool small, std::int64_t stream, std::uint64_t size);
+  OutOfMemory out_of_memory(std::uint64_t size, std::int64_t stream);
+  void split_off(Block* block, std::uint64_t size);
   void give_back_cached();
   void release_segment(Block* block);
   bool merge(Block* block, Block* other, Pool& pool);

@@ -21,6 +21,7 @@ c10::DeviceIndex index_of(std::int64_t device) {
 }
 
 std::int64_t device_count() {
+  Runtime::get().look_again();
   return Runtime::get().count();
 }
 

@@ -63,6 +63,7 @@ class VirtualGenerator final : public c10::GeneratorImpl {
 const at::Generator& default_generator(c10::DeviceIndex device) {
   static auto* generators = [] {
     auto* all = new std::vector<at::Generator>();
+    Runtime::get().settle();
     for (c10::DeviceIndex i = 0; i < Runtime::get().count(); ++i) {
       all->push_back(at::make_generator<VirtualGenerator>(i));
       all->back().seed();

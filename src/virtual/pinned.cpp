@@ -4,13 +4,23 @@
 #include <map>
 #include <mutex>
 
+#include <ATen/core/CachingHostAllocator.h>
 #include <c10/core/CPUAllocator.h>
+
+#include "virtual/runtime.h"
 
 namespace torchport::vdev {
 
 namespace {
 
-class PinnedMemory final : public c10::Allocator {
+void copy_stat(const device::Stat& from, c10::CachingAllocator::Stat& to) {
+  to.current = from.current;
+  to.peak = from.peak;
+  to.allocated = from.allocated;
+  to.freed = from.freed;
+}
+
+class PinnedMemory final : public at::HostAllocator {
  public:
   c10::DataPtr allocate(std::size_t bytes) override {
     c10::DataPtr host = c10::GetCPUAllocator()->allocate(bytes);
@@ -25,6 +35,22 @@ class PinnedMemory final : public c10::Allocator {
   void copy_data(void* destination, const void* source, std::size_t count) const override {
     default_copy_data(destination, source, count);
   }
+
+  // Work is done when its call returns: nothing has to wait before memory is used again.
+  bool record_event(void*, void*, c10::Stream) override { return true; }
+  at::HostStats get_stats() override {
+    const PinnedStats from = stats();
+    at::HostStats to;
+    copy_stat(from.blocks, to.allocations);
+    copy_stat(from.bytes, to.allocated_bytes);
+    copy_stat(from.active_blocks, to.active_requests);
+    copy_stat(from.active_bytes, to.active_bytes);
+    to.num_host_alloc = from.blocks.allocated;
+    to.num_host_free = from.blocks.freed;
+    return to;
+  }
+  void reset_accumulated_stats() override { reset(false); }
+  void reset_peak_stats() override { reset(true); }
 
   bool holds(const void* address) {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -48,7 +74,7 @@ class PinnedMemory final : public c10::Allocator {
         stat->allocated = stat->freed = 0;
     }
   }
-  void empty_cache() {
+  void empty_cache() override {
     const std::lock_guard<std::mutex> lock(mutex_);
     for (auto& [size, count] : kept_) {
       stats_.blocks.subtract(count);
@@ -107,6 +133,10 @@ void PinnedMemory::release(void* data) {
 }
 
 }  // namespace
+
+void register_pinned() {
+  at::setHostAllocator(Runtime::get().kind().type, &memory());
+}
 
 c10::Allocator* pinned_allocator() {
   return &memory();

@@ -16,6 +16,9 @@ struct PinnedStats {
   device::Stat active_bytes;
 };
 
+// Makes it the host allocator of this kind of device.
+void register_pinned();
+
 // All thread-safe.
 [[nodiscard]] c10::Allocator* pinned_allocator();
 // Whether the address lies in a block of the pinned allocator.

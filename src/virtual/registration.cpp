@@ -12,6 +12,8 @@
 #include "virtual/distributed.h"
 #include "virtual/kernel.h"
 #include "virtual/natives.h"
+#include "virtual/pinned.h"
+#include "virtual/profiler.h"
 #include "virtual/runtime.h"
 #include "virtual/storage.h"
 #include "virtual/streams.h"
@@ -99,7 +101,7 @@ void later(const OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack
 
 struct Start {
   Start() {
-    if (Runtime::get().count() == 0) return;
+    if (Runtime::get().spec().count == 0) return;
     const Kind& kind = Runtime::get().kind();
     c10::SetAllocator(kind.type, device_allocator());
     register_guard();
@@ -111,6 +113,8 @@ struct Start {
     register_cuda_only(*aten);
     register_rnn(*aten);
     register_sync_batch_norm(*aten);
+    register_profiler();
+    register_pinned();
     register_aliases();
     register_distributed();
     static auto* all =

@@ -41,12 +41,17 @@ Runtime::Runtime() : spec_(spec_of_environment()), kind_(kind_named(spec_.kind))
   // Where CUDA's unified addresses lie; each device far from the next.
   constexpr std::uint64_t kBase = 0x7000'0000'0000;
   constexpr std::uint64_t kApart = std::uint64_t{1} << 40U;
-  const char* visible = spec_.kind == "cuda" ? std::getenv("CUDA_VISIBLE_DEVICES") : nullptr;
-  visible_ = device::visible_devices(visible, spec_.count);
-  for (const int i : visible_) {
+  for (int i = 0; i < spec_.count; ++i) {
     memories_.push_back(std::make_unique<device::MemoryModel>(
         kBase + static_cast<std::uint64_t>(i) * kApart, spec_.memory));
   }
+  look_again();
+}
+
+void Runtime::look_again() {
+  if (settled_) return;
+  const char* visible = spec_.kind == "cuda" ? std::getenv("CUDA_VISIBLE_DEVICES") : nullptr;
+  visible_ = device::visible_devices(visible, spec_.count);
 }
 
 Runtime& Runtime::get() {
@@ -57,7 +62,8 @@ Runtime& Runtime::get() {
 device::MemoryModel& Runtime::memory(c10::DeviceIndex index) {
   TORCH_CHECK(index >= 0 && index < count(), "Invalid device argument ", static_cast<int>(index),
               ": did you call init?");
-  return *memories_[static_cast<std::size_t>(index)];
+  const int number = visible_[static_cast<std::size_t>(index)];
+  return *memories_[static_cast<std::size_t>(number)];
 }
 
 // The texts of aten/src/ATen/mps/EmptyTensor.cpp and aten/src/ATen/native/mps/OperationUtils.mm.

@@ -36,8 +36,13 @@ class Runtime {
   [[nodiscard]] const device::Spec& spec() const { return spec_; }
   [[nodiscard]] const Kind& kind() const { return kind_; }
   [[nodiscard]] c10::DeviceIndex count() const {
-    return static_cast<c10::DeviceIndex>(memories_.size());
+    return static_cast<c10::DeviceIndex>(visible_.size());
   }
+  // Reads CUDA_VISIBLE_DEVICES again: programs set it after `import torch`, and CUDA heeds it until
+  // it is initialised. Not thread-safe.
+  void look_again();
+  // From now on the devices are what they are.
+  void settle() { settled_ = true; }
   // The number among all virtual devices that each of this process's has.
   [[nodiscard]] const std::vector<int>& visible() const { return visible_; }
   // Raises c10::Error for an index that is none of a device.
@@ -49,6 +54,7 @@ class Runtime {
   device::Spec spec_;
   Kind kind_;
   std::vector<int> visible_;
+  bool settled_ = false;
   std::vector<std::unique_ptr<device::MemoryModel>> memories_;
 };
 

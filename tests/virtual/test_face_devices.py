@@ -31,6 +31,10 @@ def test_memory(run_virtual) -> None:
     run_virtual(Path("face_memory.py"), devices="cuda:2,memory=1GiB")
 
 
+def test_accelerator_and_profilers(run_virtual) -> None:
+    run_virtual(Path("face_accelerator.py"))
+
+
 def test_random_numbers(run_virtual) -> None:
     run_virtual(Path("face_random.py"))
 
@@ -46,3 +50,7 @@ def test_visible_devices(run_virtual, visible: str, count: int) -> None:
     run_virtual(
         Path("face_visible.py"), devices="cuda:4", args=[count], CUDA_VISIBLE_DEVICES=visible
     )
+
+
+def test_visible_devices_chosen_after_the_import(run_virtual) -> None:
+    run_virtual(Path("face_visible.py"), devices="cuda:4", args=[2, "1,3"])
