@@ -30,7 +30,6 @@ class DeviceProperties(SimpleNamespace):
 def properties(index: int) -> DeviceProperties:
     about = json.loads(ops().describe())
     profile = about["profile"]
-    number = index  # among all, whatever this process may see
     return DeviceProperties(
         **{k: v for k, v in profile.items() if k != "profile"},
         total_memory=about["memory"],
@@ -38,8 +37,8 @@ def properties(index: int) -> DeviceProperties:
         is_integrated=0,
         warp_size=32,
         gcnArchName=profile["name"],
-        uuid=uuid.uuid5(uuid.NAMESPACE_OID, f"torchport:{profile['name']}:{number}"),
-        pci_bus_id=number + 1,
+        uuid=uuid.uuid5(uuid.NAMESPACE_OID, f"torchport:{profile['name']}:{index}"),
+        pci_bus_id=index + 1,
         pci_device_id=0,
         pci_domain_id=0,
     )
