@@ -103,7 +103,7 @@ Tensor Aliases::layout_of(const Tensor& tensor) {
     const auto* own = at::sparse::get_sparse_impl(tensor);
     return coo(DispatchKey::SparseCPU, *own, of(own->indices()), of(own->values()));
   }
-  if (impl.is_sparse_csr()) {
+  if (impl.is_sparse_compressed()) {
     const auto* own = compressed_impl(tensor);
     return compressed(DispatchKey::SparseCsrCPU, *own, of(own->compressed_indices()),
                       of(own->plain_indices()), of(own->values()));
@@ -122,7 +122,7 @@ Tensor Aliases::layout_back(const Tensor& result) {
     const auto* own = at::sparse::get_sparse_impl(result);
     return coo(kind.sparse, *own, back(own->indices()), back(own->values()));
   }
-  if (impl.is_sparse_csr()) {
+  if (impl.is_sparse_compressed()) {
     const auto* own = compressed_impl(result);
     return compressed(kind.sparse_csr, *own, back(own->compressed_indices()),
                       back(own->plain_indices()), back(own->values()));
@@ -145,7 +145,7 @@ bool Aliases::layout_write_back(const Tensor& alias, const Tensor& tensor) {
     to->set_coalesced(from->coalesced());
     return true;
   }
-  if (impl.is_sparse_csr()) {
+  if (impl.is_sparse_compressed()) {
     const auto* from = compressed_impl(alias);
     compressed_impl(tensor)->set_member_tensors(back(from->compressed_indices()),
                                                 back(from->plain_indices()), back(from->values()),

@@ -30,8 +30,9 @@ using c10::OperatorHandle;
 // takes a slow path on any but the CPU's and CUDA's own libraries.
 const std::set<std::string>& taken_whole() {
   static const std::set<std::string> kNames = {
-      "aten::addr_",  // asks whether out= is self: the same reference
-      "aten::convolution", "aten::convolution_backward", "aten::copy_", "aten::mode.values",
+      "aten::addr_",           // asks whether out= is self: the same reference
+      "aten::conj_physical_",  // and svd.U, by it
+      "aten::convolution",    "aten::convolution_backward", "aten::copy_", "aten::mode.values",
   };
   return kNames;
 }
