@@ -3,7 +3,7 @@
 //
 // Like NCCL it takes a tensor for its bytes in memory: shapes do not matter, counts do.
 #include <algorithm>
-#include <functional>
+#include <map>
 #include <mutex>
 #include <numeric>
 #include <string>
@@ -13,6 +13,7 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <torch/csrc/distributed/c10d/Backend.hpp>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 #include <torch/custom_class.h>
 #include <torch/library.h>
@@ -91,7 +92,9 @@ class Library final : public c10d::Backend {
                                const intrusive_ptr<Options>& options) override {
     const intrusive_ptr<Options> inner = gloo_->getBackendOptions();
     if (options) inner->timeout = options->timeout;
-    auto part = gloo_->split(store, ranks, inner);
+    // The same ranks may be split off again under the same name; gloo meets over the store's keys.
+    const std::string again = std::to_string(splits_[ranks]++) + "/";
+    auto part = gloo_->split(c10::make_intrusive<c10d::PrefixStore>(again, store), ranks, inner);
     if (!part) return nullptr;
     return c10::make_intrusive<Library>(name_, std::move(part));
   }
@@ -310,6 +313,7 @@ class Library final : public c10d::Backend {
   intrusive_ptr<c10d::Backend> gloo_;
   intrusive_ptr<Options> options_;
   std::atomic<std::uint64_t> sequence_{0};
+  std::map<std::vector<int>, int> splits_;
   bool coalescing_ = false;
   Works coalesced_;
 };

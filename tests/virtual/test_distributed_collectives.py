@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 
 def test_collectives_give_what_they_must(run_virtual):
     done = run_virtual(Path("collectives.py"))
@@ -15,3 +17,10 @@ def test_collectives_give_what_they_must(run_virtual):
         "groups",
         "refusals",
     ]
+
+
+@pytest.mark.parametrize("level", ["OFF", "DETAIL"])
+def test_groups_of_some_ranks(run_virtual, level):
+    # With DETAIL every backend is wrapped in one that compares what the ranks call.
+    done = run_virtual(Path("subgroups.py"), devices="cuda:4", TORCH_DISTRIBUTED_DEBUG=level)
+    assert done.stdout == "passed\n"

@@ -13,7 +13,12 @@ import torch.multiprocessing as mp
 
 
 def _enter(
-    rank: int, body: Callable[[int], None], size: int, meeting: str, backend: str | None
+    rank: int,
+    body: Callable[[int], None],
+    size: int,
+    meeting: str,
+    backend: str | None,
+    bound: bool,
 ) -> None:
     torch.cuda.set_device(rank)
     torch.manual_seed(0)
@@ -23,16 +28,20 @@ def _enter(
         rank=rank,
         world_size=size,
         timeout=timedelta(seconds=60),
+        device_id=torch.device("cuda", rank) if bound else None,
     )
     body(rank)
     dist.barrier()
     dist.destroy_process_group()
 
 
-def spawn(body: Callable[[int], None], size: int = 2, backend: str | None = "nccl") -> None:
-    """Runs body(rank) in `size` processes of one group; raises what one of them raises."""
+def spawn(
+    body: Callable[[int], None], size: int = 2, backend: str | None = "nccl", bound: bool = False
+) -> None:
+    """Runs body(rank) in `size` processes of one group, `bound` to their devices from the start;
+    raises what one of them raises."""
     with tempfile.TemporaryDirectory() as folder:
-        mp.spawn(_enter, (body, size, str(Path(folder, "meeting")), backend), nprocs=size)
+        mp.spawn(_enter, (body, size, str(Path(folder, "meeting")), backend, bound), nprocs=size)
 
 
 def raises(kind: type[Exception], text: str, call: Callable[[], object]) -> None:

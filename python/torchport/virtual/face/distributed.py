@@ -22,6 +22,16 @@ def _not_there(name: str) -> Any:
     return raises
 
 
+def _options_like(options: Any, kind: type) -> Any:
+    """A copy of a backend's options: torch.distributed.split_group makes one."""
+    if options.backend != "nccl":
+        raise TypeError(f"cannot copy the options of {options.backend}")
+    copy = kind()
+    for name in ("_timeout", "group_name", "global_ranks_in_group"):
+        setattr(copy, name, getattr(options, name))
+    return copy
+
+
 def _nccl(torch: ModuleType) -> type:
     """The class ProcessGroupNCCL: it makes native backends and knows them by their name."""
 
@@ -36,6 +46,9 @@ def _nccl(torch: ModuleType) -> type:
             )
             self.split_from = None
             self.split_color = 0
+
+        def __deepcopy__(self, _: Any) -> Options:
+            return _options_like(self, Options)
 
     class Meta(type):
         def __instancecheck__(cls, backend: Any) -> bool:
@@ -88,6 +101,11 @@ def _add_nccl(torch: ModuleType) -> None:
 
     c10d.ProcessGroupNCCL = _nccl(torch)
     c10d._DEFAULT_PG_NCCL_TIMEOUT = TIMEOUT
+    options = c10d.ProcessGroupNCCL.Options
+    # A backend's own, seen through the wrapper that TORCH_DISTRIBUTED_DEBUG=DETAIL puts around it.
+    c10d.Backend.Options.__deepcopy__ = lambda self, _: _options_like(self, options)
+    if not hasattr(c10d.Backend, "options"):
+        c10d.Backend.options = property(lambda self: options())
     for name, method in _METHODS.items():
         if not hasattr(c10d.Backend, name):
             setattr(c10d.Backend, name, method)
