@@ -102,8 +102,8 @@ def validate(loader, model, criterion, show=False):
         images = Variable(images, volatile=True)
         target.cuda(non_blocking=True)
         logits, _ = model(images)
-        losses.update(criterion(logits, target).item(), images.size(0))
-        accs.update(accuracy(logits, target), images.size(0))
+        losses.update(criterion(logits, target.to(logits.device)).item(), images.size(0))
+        accs.update(accuracy(logits, target.to(logits.device)), images.size(0))
         preds.append(logits.argmax(dim=1))
         targets.append(target)
     if show:

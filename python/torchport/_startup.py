@@ -11,42 +11,46 @@ import importlib.abc
 import importlib.util
 import os
 import sys
+from collections.abc import Callable
 from types import ModuleType
 
 VARIABLE = "TORCHPORT_VIRTUAL"
 
+_WATCHED = ("torch", "torch.cuda", "torch.utils.cpp_extension")
+_Step = Callable[[ModuleType], None]
 
-class _AroundTorch(importlib.abc.Loader):
-    """Loads torch as ever, with the virtual devices in place before and after."""
 
-    def __init__(self, loader: importlib.abc.Loader) -> None:
+class _Around(importlib.abc.Loader):
+    """Loads a module as ever, with something done before and after."""
+
+    def __init__(self, loader: importlib.abc.Loader, before: _Step, after: _Step) -> None:
         self._loader = loader
+        self._before = before
+        self._after = after
 
     def create_module(self, spec):  # type: ignore[no-untyped-def]
         return self._loader.create_module(spec)
 
     def exec_module(self, module: ModuleType) -> None:
-        from torchport.virtual import _loading
-
-        _loading.before_torch(module)
+        self._before(module)
         module.__loader__ = self._loader
         self._loader.exec_module(module)
-        _loading.after_torch(module)
+        self._after(module)
 
     def __getattr__(self, name: str):  # get_source and the like, for inspect and linecache
         return getattr(self._loader, name)
 
 
 class _Finder(importlib.abc.MetaPathFinder):
-    """Sees `import torch`, once, and the first import of torch.cuda within it."""
+    """Sees the imports of torch, of torch.cuda within it, and of its builder of extensions."""
 
     def find_spec(self, name, path=None, target=None):  # type: ignore[no-untyped-def]
-        if name == "torch.cuda":
-            from torchport.virtual import _loading
-
-            _loading.before_cuda(sys.modules["torch"])
+        if not name.startswith("torch") or name not in _WATCHED:
             return None
-        if name != "torch":
+        from torchport.virtual import _loading
+
+        if name == "torch.cuda":
+            _loading.before_cuda(sys.modules["torch"])
             return None
         sys.meta_path.remove(self)
         try:
@@ -54,7 +58,10 @@ class _Finder(importlib.abc.MetaPathFinder):
         finally:
             sys.meta_path.insert(0, self)
         if spec is not None and spec.loader is not None:
-            spec.loader = _AroundTorch(spec.loader)
+            if name == "torch":
+                spec.loader = _Around(spec.loader, _loading.before_torch, _loading.after_torch)
+            else:
+                spec.loader = _Around(spec.loader, lambda _: None, _loading.after_cpp_extension)
         return spec
 
 

@@ -1,6 +1,7 @@
 // torchport prove: the ported program is the same program.
 #include <filesystem>
 #include <memory>
+#include <regex>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -26,6 +27,7 @@ struct ProveOptions {
   std::string seed = "0";
   std::vector<std::string> files;
   std::vector<std::string> elsewhere = {"none", "mps"};
+  std::string lines;
   bool in_place = false;
 };
 
@@ -121,8 +123,21 @@ bool same_status(const Subject& a, const Subject& b) {
   return false;
 }
 
-bool same_output(const Subject& a, const Subject& b, double tolerance) {
-  const auto difference = proof::compare_output(a.result.output, b.result.output, tolerance);
+// The lines of the output that --lines asks for.
+std::string chosen_lines(const ProveOptions& options, const std::string& output) {
+  if (options.lines.empty()) return output;
+  const std::regex wanted(options.lines);
+  std::string chosen;
+  for (const std::string_view line : base::split(output, '\n')) {
+    if (std::regex_search(line.begin(), line.end(), wanted)) chosen.append(line).append("\n");
+  }
+  return chosen;
+}
+
+bool same_output(const ProveOptions& options, const Subject& a, const Subject& b,
+                 double tolerance) {
+  const auto difference = proof::compare_output(chosen_lines(options, a.result.output),
+                                                chosen_lines(options, b.result.output), tolerance);
   if (!difference) return true;
   fmt::print("    output differs at line {}:\n      {}\n      {}\n", difference->line,
              difference->first, difference->second);
@@ -149,13 +164,13 @@ bool same_program(const ProveOptions& options, const Subject& a, const Subject& 
       fmt::print("    {} operators, equal bit by bit\n", compared.calls);
     }
   }
-  same &= same_output(a, b, 0);
+  same &= same_output(options, a, b, 0);
   return same_files(options, a, b) && same;
 }
 
 // Elsewhere: the same operators within the tolerance of their types, or, where a device has other
 // ones (no gradient scaling on the CPU), the same output.
-bool same_results(const Subject& a, const Subject& b) {
+bool same_results(const ProveOptions& options, const Subject& a, const Subject& b) {
   if (!same_status(a, b)) return false;
   double tolerance = proof::tolerance_of("Float[");
   if (both_traced(a, b)) {
@@ -174,7 +189,7 @@ bool same_results(const Subject& a, const Subject& b) {
           tolerance);
     }
   }
-  return same_output(a, b, tolerance);
+  return same_output(options, a, b, tolerance);
 }
 
 void announce(const char* who, const std::string& devices, const Subject& subject) {
@@ -198,13 +213,23 @@ int prove(const ProveOptions& options) {
   announce("fixed", options.devices, *fixed);
   const bool same = same_program(options, *original, *fixed);
   bool everywhere = true;
+  // Several devices split batches, one does not: elsewhere is compared with one.
+  const auto spec = device::parse_spec(options.devices);
+  std::optional<Subject> alone;
+  if (spec && spec->count > 1 && !options.elsewhere.empty()) {
+    const std::string one = spec->kind + ":1";
+    auto run = run_one(*workplace, options, options.fixed, one, "alone");
+    if (!run) return fail(run.error());
+    announce("fixed", one, *run);
+    alone.emplace(std::move(*run));
+  }
   for (std::size_t i = 0; i < options.elsewhere.size(); ++i) {
     const std::string& devices = options.elsewhere[i];
     const auto other =
         run_one(*workplace, options, options.fixed, devices, fmt::format("elsewhere{}", i));
     if (!other) return fail(other.error());
     announce("fixed", devices, *other);
-    everywhere &= same_results(*original, *other);
+    everywhere &= same_results(options, alone ? *alone : *original, *other);
   }
   fmt::print("\n{}, {}\n", same ? "same program" : "NOT the same program",
              everywhere ? "same results elsewhere" : "NOT the same results elsewhere");
@@ -229,6 +254,17 @@ void attach(CLI::App& app) {
   sub->add_option("--files", options->files, "Files that both write and that have to be equal")
       ->allow_extra_args(false)
       ->type_name("FILE");
+  sub->add_option("--lines", options->lines,
+                  "Compare only the lines of the output that match this expression")
+      ->check([](const std::string& text) {
+        try {
+          const std::regex compiled(text);
+          return std::string();
+        } catch (const std::regex_error& error) {
+          return fmt::format("--lines: {}", error.what());
+        }
+      })
+      ->type_name("REGEX");
   sub->add_option("--seed", options->seed, "Seeds torch, NumPy and random (default 0)")
       ->type_name("N");
   sub->add_flag("--in-place", options->in_place,

@@ -87,12 +87,28 @@ bool same_line(std::string_view first, std::string_view second, double tolerance
   return true;
 }
 
+// "[1/3] c++ ...": the builds of extensions tell of the first run only.
+bool is_of_a_build(std::string_view line) {
+  if (line.starts_with("ninja: ")) return true;
+  const auto slash = line.find('/');
+  const auto close = line.find("] ");
+  return line.starts_with('[') && slash != std::string_view::npos &&
+         close != std::string_view::npos && slash < close &&
+         line.substr(1, close - 1).find_first_not_of("0123456789/") == std::string_view::npos;
+}
+
+std::vector<std::string_view> lines_of(std::string_view text) {
+  std::vector<std::string_view> lines = base::split(text, '\n');
+  std::erase_if(lines, is_of_a_build);
+  return lines;
+}
+
 }  // namespace
 
 std::optional<OutputDifference> compare_output(std::string_view first, std::string_view second,
                                                double tolerance) {
-  const auto a = base::split(first, '\n');
-  const auto b = base::split(second, '\n');
+  const auto a = lines_of(first);
+  const auto b = lines_of(second);
   for (std::size_t i = 0; i < std::max(a.size(), b.size()); ++i) {
     const std::string_view x = i < a.size() ? a[i] : std::string_view{};
     const std::string_view y = i < b.size() ? b[i] : std::string_view{};

@@ -15,6 +15,8 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <pthread.h>
+#include <stdio_ext.h>
 #include <unistd.h>
 #include <xxhash.h>
 
@@ -87,6 +89,9 @@ std::string summary_of(const Tensor& result) {
   return fmt::format("{}:{:016x}:{:.9g}:{:.9g}", shape_of(result), checksum, mean, mean_abs);
 }
 
+// Whether this process is a forked child of the one that opened the trace.
+bool forked = false;
+
 std::FILE* open_new(const char* path) {
   const int descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
   return descriptor < 0 ? nullptr : fdopen(descriptor, "w");
@@ -95,15 +100,26 @@ std::FILE* open_new(const char* path) {
 }  // namespace
 
 Trace* Trace::of_environment() {
-  static Trace* trace = []() -> Trace* {
+  static Trace*& trace = *new Trace*([]() -> Trace* {
     const char* path = std::getenv("TORCHPORT_TRACE");
     std::FILE* file = path == nullptr ? nullptr : open_new(path);
-    return file == nullptr ? nullptr : new Trace(file);
-  }();
-  return trace;
+    if (file == nullptr) return nullptr;
+    // A forked child (a worker of a DataLoader) is another process: it writes nothing, not even
+    // what its parent had not written yet.
+    pthread_atfork(nullptr, nullptr, [] {
+      if (Trace* own = of_environment()) __fpurge(own->file_);
+      forked = true;
+    });
+    return new Trace(file);
+  }());
+  return forked ? nullptr : trace;
 }
 
 bool Trace::wants(const c10::OperatorHandle& op) {
+  // What returns a view of its argument computes nothing.
+  for (const c10::Argument& result : op.schema().returns()) {
+    if (result.alias_info() != nullptr && !result.alias_info()->isWrite()) return false;
+  }
   return !leaves_no_line(op.operator_name().name);
 }
 

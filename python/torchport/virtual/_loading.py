@@ -82,3 +82,10 @@ def after_torch(torch: ModuleType) -> None:
         face.finish(torch)
     if _watching.wanted():
         _watching.start(torch)
+
+
+def after_cpp_extension(extension: ModuleType) -> None:
+    if not hidden():
+        from torchport.virtual import kernels
+
+        kernels.install(extension)

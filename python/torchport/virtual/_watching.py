@@ -9,13 +9,14 @@ from __future__ import annotations
 import atexit
 import ctypes
 import html
+import importlib
 import json
 import os
 import random
 import sys
 import threading
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any, TextIO
 
 REPORT = "TORCHPORT_REPORT"
@@ -49,6 +50,22 @@ class Lines:
         return self._numbers[key]
 
 
+class _OneByOne(threading.Thread):
+    """A thread that has ended when start() returns."""
+
+    def start(self) -> None:
+        super().start()
+        self.join()
+
+
+def one_thread_at_a_time(torch: ModuleType) -> Any:
+    """Replicas of DataParallel and the devices of a backward pass take turns, in their order: a
+    trace is to be the same from run to run."""
+    replicas = importlib.import_module("torch.nn.parallel.parallel_apply")
+    replicas.threading = SimpleNamespace(Thread=_OneByOne, Lock=threading.Lock)
+    return torch.autograd.set_multithreading_enabled(False)
+
+
 def start(torch: ModuleType) -> None:
     """Once torch is there: lines can be told, new threads are watched, the end is reported."""
     native = torch._ops.ops.torchport
@@ -71,7 +88,9 @@ def start(torch: ModuleType) -> None:
         if "numpy" in sys.modules:
             sys.modules["numpy"].random.seed(int(seed))
 
-    def end() -> None:
+    keep = one_thread_at_a_time(torch) if TRACE in os.environ else None
+
+    def end(_keep: Any = keep) -> None:
         native.locate_with(0)  # nothing may call back into an interpreter that ends
         if path := os.environ.get(TRACE):
             native.flush_trace()

@@ -1,0 +1,172 @@
+"""CUDA kernels of extensions, on virtual devices: compiled for the host, without nvcc.
+
+``torch.utils.cpp_extension.load`` and ``load_inline`` with CUDA sources compile those with the C++
+compiler instead. The language's additions are macros (include/torchport_host.h); only a launch,
+``kernel<<<grid, block>>>(arguments)``, has to be written otherwise, and that is done here.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import re
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+INCLUDE = Path(__file__).parent / "include"
+CUDA_SUFFIXES = (".cu", ".cuh")
+# Warps do not run together here.
+UNSUPPORTED = re.compile(
+    r"\b(__shfl\w*|__ballot\w*|__any_sync|__all_sync|__activemask|__syncwarp|wmma|cooperative_groups"
+    r"|cub|thrust|WARP_SHFL\w*)\b"
+)
+
+
+class KernelNotSupported(NotImplementedError):
+    """A CUDA source uses what cannot be compiled for the host."""
+
+
+def _code_only(source: str) -> str:
+    """The source with comments and literals blanked, character by character."""
+
+    def blank(match: re.Match[str]) -> str:
+        return re.sub(r"[^\n]", " ", match[0])
+
+    return re.sub(
+        r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'',
+        blank,
+        source,
+        flags=re.DOTALL,
+    )
+
+
+def _closing(code: str, opening: int) -> int:
+    """The place of the parenthesis that closes the one at `opening`."""
+    depth = 0
+    for at in range(opening, len(code)):
+        if code[at] in "([{":
+            depth += 1
+        elif code[at] in ")]}":
+            depth -= 1
+            if depth == 0:
+                return at
+    raise SyntaxError("a kernel launch does not end")
+
+
+def _callee_start(code: str, end: int) -> int:
+    """Where the name (with its template arguments) that ends before `end` begins."""
+    at = len(code[:end].rstrip())
+    if code[at - 1] == ">":
+        depth = 0
+        while at > 0:
+            at -= 1
+            depth += {">": 1, "<": -1}.get(code[at], 0)
+            if depth == 0:
+                break
+        at = len(code[:at].rstrip())
+    while at > 0 and (code[at - 1].isalnum() or code[at - 1] in "_:"):
+        at -= 1
+    return at
+
+
+def for_host(source: str, name: str) -> str:
+    """CUDA C++ as C++ that includes torchport_host.h.
+
+    Raises KernelNotSupported, with the line, for what the host cannot run.
+    """
+    code = _code_only(source)
+    if found := UNSUPPORTED.search(code):
+        line = code.count("\n", 0, found.start()) + 1
+        raise KernelNotSupported(
+            f"torchport: {name}:{line}: `{found[0]}` needs the threads of a warp to run together; "
+            "virtual devices cannot run this kernel. Give its callers a branch in plain PyTorch."
+        )
+    barriers = "true" if "__syncthreads" in code else "false"
+    while (at := code.find("<<<")) >= 0:
+        start = _callee_start(code, at)
+        close = code.index(">>>", at)
+        opening = code.index("(", close)
+        end = _closing(code, opening)
+        callee = source[start:at].strip()
+        configuration = source[at + 3 : close]
+        arguments = source[opening + 1 : end]
+        launch = (
+            f"::torchport_host::launch({barriers}, ::torchport_host::Configuration({configuration}), "
+            f"[&](auto... torchport_a) {{ {callee}(torchport_a...); }}"
+            f"{', ' if arguments.strip() else ''}{arguments})"
+        )
+        source = source[:start] + launch + source[end + 1 :]
+        code = _code_only(source)
+    # extern __shared__ float s[]: what the launch asked for.
+    source = re.sub(
+        r"extern\s+__shared__\s+([\w:<> ]+?)\s+(\w+)\s*\[\s*\]\s*;",
+        r"auto* \2 = reinterpret_cast<\1*>(::torchport_host::dynamic_shared.data());",
+        source,
+    )
+    return f'#include "torchport_host.h"\n#line 1 "{name}"\n{source}'
+
+
+def _host_sources(sources: list[str], folder: Path) -> list[str]:
+    result = []
+    for source in map(Path, sources):
+        if source.suffix not in CUDA_SUFFIXES:
+            result.append(str(source))
+            continue
+        text = for_host(source.read_text(encoding="utf-8"), source.name)
+        target = folder / (source.stem + ".cu.host.cpp")
+        if not target.is_file() or target.read_text(encoding="utf-8") != text:
+            target.write_text(text, encoding="utf-8")
+        result.append(str(target))
+    return result
+
+
+def _host_flags(flags: list[str] | None) -> list[str]:
+    """Of nvcc's flags, those that say what is compiled and not how."""
+    return [flag for flag in flags or [] if flag.startswith(("-D", "-U", "-I", "-std"))]
+
+
+def _prepare(options: dict[str, Any], include: list[str]) -> None:
+    """The options of a build without nvcc."""
+    flags = _host_flags(options.pop("extra_cuda_cflags", None))
+    options["extra_cflags"] = [*(options.get("extra_cflags") or []), *flags]
+    paths = [str(INCLUDE), *include, *(options.get("extra_include_paths") or [])]
+    options["extra_include_paths"] = list(dict.fromkeys(paths))
+    options["with_cuda"] = False
+
+
+def install(extension: ModuleType) -> None:
+    """Makes torch.utils.cpp_extension compile CUDA sources for the host."""
+    load, load_inline = extension.load, extension.load_inline
+
+    def _listed(sources: Any) -> list[str]:
+        return [sources] if isinstance(sources, str) else [str(source) for source in sources or []]
+
+    @functools.wraps(load)
+    def load_for_host(*args: Any, **keywords: Any) -> Any:
+        options = inspect.signature(load).bind(*args, **keywords).arguments
+        sources = _listed(options["sources"])
+        if not any(source.endswith(CUDA_SUFFIXES) for source in sources):
+            return load(*args, **keywords)
+        # A folder of its own: what nvcc made elsewhere stays what it is.
+        folder = options.get("build_directory") or extension._get_build_directory(
+            options["name"] + "_on_host", options.get("verbose", False)
+        )
+        options["build_directory"] = folder
+        options["sources"] = _host_sources(sources, Path(folder))
+        _prepare(options, [str(Path(source).resolve().parent) for source in sources])
+        return load(**options)
+
+    @functools.wraps(load_inline)
+    def load_inline_for_host(*args: Any, **keywords: Any) -> Any:
+        options = inspect.signature(load_inline).bind(*args, **keywords).arguments
+        name, cuda = options["name"], _listed(options.pop("cuda_sources", None))
+        if not cuda:
+            return load_inline(*args, **keywords)
+        header = "#include <torch/types.h>\n#include <cuda.h>\n#include <cuda_runtime.h>\n"
+        host = [for_host(header + source, f"{name} (cuda_sources)") for source in cuda]
+        options["cpp_sources"] = [*_listed(options["cpp_sources"]), *host]
+        _prepare(options, [])
+        return load_inline(**options)
+
+    extension.load, extension.load_inline = load_for_host, load_inline_for_host
