@@ -10,6 +10,7 @@
 
 #include "virtual/runtime.h"
 #include "virtual/streams.h"
+#include "virtual/trace.h"
 
 namespace torchport::vdev {
 
@@ -19,6 +20,10 @@ class VirtualGenerator final : public c10::GeneratorImpl {
  public:
   explicit VirtualGenerator(c10::DeviceIndex device)
       : VirtualGenerator(device, at::detail::createCPUGenerator(c10::default_rng_seed_val)) {}
+  VirtualGenerator(c10::DeviceIndex device, at::Generator twin)
+      : GeneratorImpl(c10::Device(Runtime::get().kind().type, device),
+                      c10::DispatchKeySet(Runtime::get().kind().dense)),
+        twin_(std::move(twin)) {}
 
   void set_current_seed(std::uint64_t seed) override { twin_.set_current_seed(seed); }
   void set_offset(std::uint64_t offset) override { offset_ = offset; }
@@ -45,11 +50,6 @@ class VirtualGenerator final : public c10::GeneratorImpl {
   [[nodiscard]] const at::Generator& twin() const { return twin_; }
 
  private:
-  VirtualGenerator(c10::DeviceIndex device, at::Generator twin)
-      : GeneratorImpl(c10::Device(Runtime::get().kind().type, device),
-                      c10::DispatchKeySet(Runtime::get().kind().dense)),
-        twin_(std::move(twin)) {}
-
   [[nodiscard]] GeneratorImpl* clone_impl() const override {
     return new VirtualGenerator(device_.index(), twin_.clone());
   }
@@ -65,6 +65,12 @@ const at::Generator& default_generator(c10::DeviceIndex device) {
     auto* all = new std::vector<at::Generator>();
     Runtime::get().settle();
     for (c10::DeviceIndex i = 0; i < Runtime::get().count(); ++i) {
+      // A trace is compared with that of a run on the CPU, where there is one generator for all.
+      if (Trace::of_environment() != nullptr) {
+        all->push_back(
+            at::make_generator<VirtualGenerator>(i, at::detail::getDefaultCPUGenerator()));
+        continue;
+      }
       all->push_back(at::make_generator<VirtualGenerator>(i));
       all->back().seed();
     }
