@@ -1,10 +1,11 @@
 // torchport prove: the ported program is the same program.
+#include <array>
 #include <filesystem>
 #include <memory>
-#include <regex>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <regex.h>
 
 #include "base/file_system.h"
 #include "base/text.h"
@@ -123,13 +124,40 @@ bool same_status(const Subject& a, const Subject& b) {
   return false;
 }
 
+// A POSIX extended regular expression.
+class Pattern {
+ public:
+  explicit Pattern(const std::string& text)
+      : error_(regcomp(&compiled_, text.c_str(), REG_EXTENDED | REG_NOSUB)) {}
+  ~Pattern() {
+    if (error_ == 0) regfree(&compiled_);
+  }
+  Pattern(const Pattern&) = delete;
+  Pattern& operator=(const Pattern&) = delete;
+
+  // What is wrong with it; empty for nothing.
+  [[nodiscard]] std::string error() const {
+    if (error_ == 0) return {};
+    std::array<char, 200> words{};
+    regerror(error_, &compiled_, words.data(), words.size());
+    return words.data();
+  }
+  [[nodiscard]] bool found_in(const std::string& line) const {
+    return regexec(&compiled_, line.c_str(), 0, nullptr, 0) == 0;
+  }
+
+ private:
+  regex_t compiled_{};
+  int error_;
+};
+
 // The lines of the output that --lines asks for.
 std::string chosen_lines(const ProveOptions& options, const std::string& output) {
   if (options.lines.empty()) return output;
-  const std::regex wanted(options.lines);
+  const Pattern wanted(options.lines);
   std::string chosen;
   for (const std::string_view line : base::split(output, '\n')) {
-    if (std::regex_search(line.begin(), line.end(), wanted)) chosen.append(line).append("\n");
+    if (wanted.found_in(std::string(line))) chosen.append(line).append("\n");
   }
   return chosen;
 }
@@ -257,12 +285,8 @@ void attach(CLI::App& app) {
   sub->add_option("--lines", options->lines,
                   "Compare only the lines of the output that match this expression")
       ->check([](const std::string& text) {
-        try {
-          const std::regex compiled(text);
-          return std::string();
-        } catch (const std::regex_error& error) {
-          return fmt::format("--lines: {}", error.what());
-        }
+        const std::string error = Pattern(text).error();
+        return error.empty() ? error : "--lines: " + error;
       })
       ->type_name("REGEX");
   sub->add_option("--seed", options->seed, "Seeds torch, NumPy and random (default 0)")

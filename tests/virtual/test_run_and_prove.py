@@ -1,0 +1,131 @@
+"""`torchport run`, its reports, and `torchport prove`, as a user starts them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TORCHPORT = Path(sys.executable).with_name("torchport")
+
+TRAIN = """
+import torch
+
+def main():
+    net = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2)).cuda()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for step in range(3):
+        x = torch.randn(4, 8).cuda()
+        loss = net(x).square().mean()
+        optimizer.zero_grad(); loss.backward(); optimizer.step()
+        print(f"step {step}: loss {loss.item():.4f}")
+
+main()
+"""
+PORTED = TRAIN.replace(".cuda()", ".to(DEVICE)").replace(
+    "import torch\n",
+    'import torch\nDEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")\n',
+)
+
+
+def torchport(*words: object, cwd: Path, timeout: float = 300) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [TORCHPORT, *map(str, words)], cwd=cwd, capture_output=True, text=True, timeout=timeout
+    )
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    for name, text in (("original", TRAIN), ("ported", PORTED)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "train.py").write_text(text)
+    return tmp_path
+
+
+def test_a_program_runs_and_is_reported(project: Path) -> None:
+    report = project / "report.json"
+    run = torchport(
+        "run", "--devices", "cuda:2", "--memory", "1GiB", "--profile", "t4",
+        "--report", "json", "--report-file", report, "original/train.py", cwd=project,
+    )  # fmt: skip
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.count("loss") == 3, "the program's output is its own"
+    assert "2 virtual cuda devices, Tesla T4 of 1.00 GiB each" in run.stderr
+    told = json.loads(report.read_text())
+    assert [d["device"] for d in told["devices"]] == ["cuda:0", "cuda:1"]
+    assert told["devices"][0]["peak_allocated"] > 0 == told["devices"][1]["peak_allocated"]
+    assert told["operators"]["aten::linear"] == 6
+    reads = {t["line"]: t["count"] for t in told["transfers"] if t["kind"] == "synchronising read"}
+    assert [(line.rsplit(":", 1)[1], n) for line, n in reads.items()] == [("11", 3)]
+    moved = [t for t in told["transfers"] if t["kind"] == "to device"]
+    assert sum(t["bytes"] for t in moved) == 3 * 4 * 8 * 4 + (8 * 8 + 8 + 2 * 8 + 2) * 4
+
+
+def test_exit_codes_and_arguments_are_the_programs(project: Path) -> None:
+    (project / "ends.py").write_text("import sys; print(sys.argv[1:]); sys.exit(7)")
+    run = torchport("run", "-q", "ends.py", "--lr", "3", "--", "x", cwd=project)
+    assert (run.returncode, run.stdout, run.stderr) == (7, "['--lr', '3', '--', 'x']\n", "")
+    run = torchport("run", "-q", "-m", "json.tool", "--help", cwd=project)
+    assert run.returncode == 0 and "json.tool" in run.stdout
+    code = "import os; print(os.environ['TORCHPORT_VIRTUAL'].split(',')[0])"
+    run = torchport(
+        "run", "-q", "--devices", "cuda:3", "--", sys.executable, "-c", code, cwd=project
+    )
+    assert run.stdout == "cuda:3\n"
+
+
+def test_cuda_can_be_hidden(project: Path) -> None:
+    run = torchport("run", "--hide-cuda", "original/train.py", cwd=project)
+    assert run.returncode == 1
+    assert run.stderr.rstrip().endswith("AssertionError: Torch not compiled with CUDA enabled")
+    assert torchport("run", "--hide-cuda", "ported/train.py", cwd=project).returncode == 0
+
+
+@pytest.mark.parametrize(
+    "words, said",
+    [
+        ([], "what is to run?"),
+        (["nothing.py"], "no such file: nothing.py"),
+        (["--device", "cuda:2", "train.py"], "unknown option --device"),
+        (["--devices", "cuda:0", "x.py"], "1 to 64"),
+        (["--devices", "tpu", "x.py"], "no such kind of device: `tpu`"),
+        (["--memory", "much", "x.py"], "`much` is no size"),
+        (["--profile", "a1", "x.py"], "no profile `a1`"),
+        (["--report", "pdf", "x.py"], "pdf"),
+        (["-m"], "-m needs"),
+        (["--", "no-such-command"], "cannot start no-such-command"),
+    ],
+)
+def test_wrong_use_is_refused_in_words(project: Path, words: list[str], said: str) -> None:
+    run = torchport("run", *words, cwd=project)
+    assert run.returncode == 2 and said in run.stderr, run.stderr
+
+
+def test_the_port_is_the_same_program(project: Path) -> None:
+    run = torchport("prove", "original/train.py", "ported/train.py", cwd=project)
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert "operators, equal bit by bit" in run.stdout
+    assert run.stdout.rstrip().endswith("same program, same results elsewhere")
+    assert sorted(p.name for p in (project / "original").iterdir()) == ["train.py"]
+
+
+def test_a_port_that_computes_something_else_is_found(project: Path) -> None:
+    ported = project / "ported" / "train.py"
+    ported.write_text(PORTED.replace("square()", "abs()"))
+    run = torchport("prove", "--elsewhere", "none", "original/train.py", ported, cwd=project)
+    assert run.returncode == 1
+    assert "original  aten::square  original/train.py:9" in run.stdout
+    assert "aten::abs" in run.stdout and f"{ported}:10" in run.stdout
+    assert "NOT the same program, NOT the same results elsewhere" in run.stdout
+
+
+def test_a_port_that_dies_elsewhere_is_found(project: Path) -> None:
+    ported = project / "ported" / "train.py"
+    ported.write_text(PORTED.replace("for step", "torch.zeros(1).cuda()\n    for step"))
+    run = torchport("prove", "--elsewhere", "none", "original/train.py", ported, cwd=project)
+    assert run.returncode == 1
+    assert "exit status 1 instead of 0" in run.stdout
+    assert "Torch not compiled with CUDA enabled" in run.stdout
