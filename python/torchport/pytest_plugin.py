@@ -1,0 +1,81 @@
+"""pytest on virtual devices: ``pytest --torchport-devices cuda:2``.
+
+Tests that hard-code CUDA run as they are. Those that ask for the fixture ``virtual_cuda`` are skipped
+where there are no virtual devices, or fewer than ``@pytest.mark.virtual_cuda(devices=N)`` asks for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("torchport", "virtual devices")
+    group.addoption(
+        "--torchport-devices",
+        metavar="KIND:N",
+        help="run the tests on virtual devices: cuda:2, mps, or none to hide CUDA",
+    )
+    group.addoption("--torchport-memory", metavar="SIZE", help="memory of each device, e.g. 8GiB")
+    group.addoption("--torchport-profile", metavar="NAME", help="what they are, e.g. a100-80g")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
+    """Before a conftest.py can import torch."""
+    options = early_config.known_args_namespace
+    if not options.torchport_devices:
+        return
+    from torchport import virtual
+
+    try:
+        virtual.enable(
+            options.torchport_devices,
+            memory=options.torchport_memory,
+            profile=options.torchport_profile,
+        )
+    except (RuntimeError, ValueError) as error:
+        raise pytest.UsageError(str(error)) from None
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "virtual_cuda(devices): needs so many virtual devices")
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    devices = config.getoption("--torchport-devices")
+    return f"torchport: virtual {devices}" if devices else None
+
+
+@dataclass(frozen=True)
+class VirtualCuda:
+    """The virtual devices of a test."""
+
+    count: int
+
+    @property
+    def devices(self) -> list[str]:
+        return [f"cuda:{index}" for index in range(self.count)]
+
+
+@pytest.fixture
+def virtual_cuda(request: pytest.FixtureRequest) -> Iterator[VirtualCuda]:
+    """The virtual devices, with fresh peaks of memory; the current device is put back after."""
+    from torchport import virtual
+
+    mark = request.node.get_closest_marker("virtual_cuda")
+    needed = mark.kwargs.get("devices", 1) if mark else 1
+    if not virtual.enabled():
+        pytest.skip(f"needs virtual devices: pytest --torchport-devices cuda:{needed}")
+    import torch
+
+    count = torch.cuda.device_count()
+    if count < needed:
+        pytest.skip(f"needs {needed} virtual devices, there are {count}")
+    for index in range(count):
+        torch.cuda.reset_peak_memory_stats(index)
+    yield VirtualCuda(count)
+    torch.cuda.set_device(0)

@@ -1,0 +1,76 @@
+"""Virtual devices from within Python, and from pytest."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+
+def test_enable_before_torch(run_virtual) -> None:
+    code = """
+import torchport.virtual
+torchport.virtual.enable("cuda:3", memory="2GiB", profile="t4")
+import torch
+print(torch.cuda.device_count(), torch.cuda.get_device_name(2), torch.cuda.mem_get_info(1)[1])
+try:
+    torchport.virtual.enable("cuda:1")
+except RuntimeError as error:
+    print(error)
+"""
+    out = run_virtual(code, devices=None).stdout
+    assert f"3 Tesla T4 {2 * 2**30}\n" in out
+    assert "torch is imported already" in out and "torchport run" in out
+
+
+def test_enable_refuses_what_is_no_device(run_virtual) -> None:
+    run = run_virtual("import torchport.virtual as v; v.enable('tpu')", devices=None, check=False)
+    assert "ValueError: torchport: 'tpu' is none of cuda:N" in run.stderr
+
+
+def test_another_torch_is_refused_before_anything_is_changed(run_virtual, tmp_path) -> None:
+    (tmp_path / "torch").mkdir()
+    (tmp_path / "torch" / "__init__.py").write_text("print('imported')\n")
+    (tmp_path / "torch" / "version.py").write_text("__version__ = '1.13.1+cu117'\n")
+    run = run_virtual("import torch", check=False, PYTHONPATH=str(tmp_path))
+    assert (
+        "UnsupportedTorch: torchport: virtual devices support torch 2.13.0; this is 1.13.1+cu117"
+        in (run.stderr)
+    )
+    assert "imported" not in run.stdout
+
+
+SUITE = """
+import pytest, torch
+
+def test_plain():
+    assert torch.ones(2).cuda().device == torch.device("cuda", 0)
+
+@pytest.mark.virtual_cuda(devices=2)
+def test_two(virtual_cuda):
+    assert virtual_cuda.devices == ["cuda:0", "cuda:1"]
+    assert torch.cuda.max_memory_allocated(1) == 0
+    torch.ones(1, device="cuda:1")
+    assert torch.cuda.max_memory_allocated(1) == 512
+
+@pytest.mark.virtual_cuda(devices=9)
+def test_nine(virtual_cuda):
+    raise AssertionError("there are no nine")
+"""
+
+
+def pytest_in(folder, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", *words]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
+
+
+def test_pytest_on_virtual_devices(tmp_path) -> None:
+    (tmp_path / "conftest.py").write_text("import torch\n")
+    (tmp_path / "test_suite.py").write_text(SUITE)
+    run = pytest_in(tmp_path, "--torchport-devices", "cuda:2")
+    assert "2 passed, 1 skipped" in run.stdout, run.stdout
+    assert "needs 9 virtual devices, there are 2" in run.stdout
+    run = pytest_in(tmp_path)
+    assert "1 failed, 2 skipped" in run.stdout, run.stdout
+    assert "pytest --torchport-devices cuda:2" in run.stdout
+    run = pytest_in(tmp_path, "--torchport-devices", "gpu")
+    assert run.returncode == 4 and "'gpu' is none of cuda:N" in run.stderr
