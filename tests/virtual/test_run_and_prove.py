@@ -48,12 +48,12 @@ def project(tmp_path: Path) -> Path:
 def test_a_program_runs_and_is_reported(project: Path) -> None:
     report = project / "report.json"
     run = torchport(
-        "run", "--devices", "cuda:2", "--memory", "1GiB", "--profile", "t4",
+        "run", "--devices", "cuda:2", "--memory", "3GiB", "--profile", "t4",
         "--report", "json", "--report-file", report, "original/train.py", cwd=project,
     )  # fmt: skip
     assert run.returncode == 0, run.stderr
     assert run.stdout.count("loss") == 3, "the program's output is its own"
-    assert "2 virtual cuda devices, Tesla T4 of 1.00 GiB each" in run.stderr
+    assert "2 virtual cuda devices, Tesla T4 of 3.00 GiB each" in run.stderr
     told = json.loads(report.read_text())
     assert [d["device"] for d in told["devices"]] == ["cuda:0", "cuda:1"]
     assert told["devices"][0]["peak_allocated"] > 0 == told["devices"][1]["peak_allocated"]

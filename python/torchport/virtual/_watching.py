@@ -83,6 +83,8 @@ def start(torch: ModuleType) -> None:
 
     if seed := os.environ.get(SEED):
         # Two runs are to draw the same numbers where the program does not say which.
+        if torch.cuda.is_available():
+            torch.cuda.init()  # else it would be seeded again when it is first used
         random.seed(int(seed))
         torch.manual_seed(int(seed))
         if "numpy" in sys.modules:
