@@ -146,6 +146,12 @@ void count(const c10::OperatorHandle& op, const Places& before, const Stack& sta
   }
 }
 
+// Whether a report is asked for: looked up once, not for each operator.
+bool reports() {
+  static const bool kAsked = std::getenv("TORCHPORT_REPORT") != nullptr;
+  return kAsked;
+}
+
 // What an operator that returns nothing writes to.
 std::vector<IValue> written_by(const c10::OperatorHandle& op, const Stack& stack) {
   std::vector<IValue> written;
@@ -162,7 +168,10 @@ void watch(const c10::OperatorHandle& op, DispatchKeySet keys, Stack* stack) {
   const c10::impl::ExcludeDispatchKeyGuard once(kMode);
   const std::size_t arguments = op.schema().arguments().size();
   Places before;
-  for (std::size_t i = stack->size() - arguments; i < stack->size(); ++i) look((*stack)[i], before);
+  if (reports()) {
+    for (std::size_t i = stack->size() - arguments; i < stack->size(); ++i)
+      look((*stack)[i], before);
+  }
   Trace* trace = Trace::of_environment();
   if (trace != nullptr && !Trace::wants(op)) trace = nullptr;
   const std::size_t results = op.schema().returns().size();
@@ -176,7 +185,7 @@ void watch(const c10::OperatorHandle& op, DispatchKeySet keys, Stack* stack) {
                    : c10::ArrayRef<IValue>(stack->data() + stack->size() - results, results),
                here());
   }
-  if (std::getenv("TORCHPORT_REPORT") != nullptr) count(op, before, *stack);
+  if (reports()) count(op, before, *stack);
 }
 
 struct Start {
@@ -193,7 +202,7 @@ const Start kStart;
 }  // namespace
 
 bool watches() {
-  return std::getenv("TORCHPORT_REPORT") != nullptr || Trace::of_environment() != nullptr;
+  return reports() || Trace::of_environment() != nullptr;
 }
 
 void watch_this_thread() {
