@@ -17,7 +17,7 @@ import sys
 import threading
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
-from typing import Any, TextIO
+from typing import Any
 
 REPORT = "TORCHPORT_REPORT"
 TRACE = "TORCHPORT_TRACE"
@@ -139,12 +139,7 @@ def report(torch: ModuleType, native: Any, lines: Lines, setting: str, _keep: An
     target = Path(path)
     if target.exists() and os.environ.get("TORCHPORT_REPORT_PID") != str(os.getpid()):
         target = target.with_name(f"{target.stem}.{os.getpid()}{target.suffix}")
-    with target.open("w", encoding="utf-8") as file:
-        _write(file, text)
-
-
-def _write(file: TextIO, text: str) -> None:
-    file.write(text)
+    target.write_text(text, encoding="utf-8")
 
 
 def as_json(result: dict[str, Any]) -> str:

@@ -1,8 +1,8 @@
 """Python's face of virtual devices: the names of `torch._C` that a CPU build lacks.
 
-torch.cuda, torch.xpu and torch.mps themselves are left as they are; they find what they call. Each module here answers for one part
-and offers ``bindings(torch) -> dict`` of names for torch._C; those with something to do once torch
-is there have a ``finish(torch)``.
+torch.cuda, torch.xpu and torch.mps themselves are left as they are; they find what they call. Each
+module here answers for one part and offers ``bindings(torch) -> dict`` of names for torch._C; those
+with something to do once torch is there have a ``finish(torch)``.
 """
 
 from __future__ import annotations
