@@ -92,10 +92,10 @@ asan tsan: apt-build $(parser_stamp) $(preset_stamp) ## unit tests under the san
 	@ctest --preset $@
 
 .PHONY: fuzz
-fuzz: apt-build apt-fuzz $(parser_stamp) $(preset_stamp) ## fuzz every target for FUZZ_SECONDS (60)
+fuzz: apt-build apt-fuzz $(parser_stamp) $(preset_stamp) ## fuzz for FUZZ_SECONDS (60), or with FUZZ_RUNS inputs a target
 	@[ -f build/fuzz/build.ninja ] || cmake --preset fuzz
 	@cmake --build --preset fuzz -j $(JOBS)
-	@.ci/fuzz $(FUZZ_SECONDS)
+	@.ci/fuzz $(if $(FUZZ_RUNS),$(FUZZ_RUNS) runs,$(FUZZ_SECONDS))
 
 .PHONY: test-ecosystem
 test-ecosystem: build ecosystem ## check and fix the real packages of tests/ecosystem

@@ -72,6 +72,11 @@ Width line_indentation(std::string_view source, std::size_t offset) {
   return width_of(source.substr(start, end - start));
 }
 
+bool is_compound(Node node) {
+  return node.is_any(Kind::kIf, Kind::kFor, Kind::kWhile, Kind::kTry, Kind::kWith, Kind::kMatch,
+                     Kind::kFunction, Kind::kClass, Kind::kDecorated);
+}
+
 class Check {
  public:
   Check(const Tree& tree, bool indented_cells)
@@ -97,10 +102,12 @@ class Check {
     if (node.is_any(Kind::kElif, Kind::kElse, Kind::kExcept, Kind::kFinally))
       return is_like(node, node.parent());
     if (node.is(Kind::kComment)) return true;
+    // The grammar takes a body that is missing for an empty one.
+    if (node.is(Kind::kBlock) && !node.first_child()) return false;
     switch (node.parent().kind()) {
       case Kind::kModule: {
-        const auto width = indented_cells_ ? std::nullopt : indentation_at(tree_, node.start());
-        return !width || *width == Width{};
+        const auto width = indentation_at(tree_, node.start());
+        return width ? indented_cells_ || *width == Width{} : goes_on(node);
       }
       case Kind::kDecorated:
         return is_like(node, node.parent());
@@ -111,22 +118,34 @@ class Check {
     }
   }
 
-  // A clause stands as far in as its statement, a function as far as its decorators.
+  // A clause stands as far in as its statement, a function as far as its decorators, and both on
+  // a line of their own.
   bool is_like(Node node, Node owner) const {
     const auto width = indentation_at(tree_, node.start());
-    return !width || *width == line_indentation(source_, owner.start());
+    return width && *width == line_indentation(source_, owner.start());
+  }
+
+  // What goes on in a line follows a `;` there, and is a simple statement.
+  [[nodiscard]] bool goes_on(Node statement) const {
+    if (is_compound(statement)) return false;
+    std::size_t at = statement.start();
+    while (at > 0 && (is_blank(source_[at - 1]) || source_[at - 1] == '\n' ||
+                      source_[at - 1] == '\r' || source_[at - 1] == '\\'))
+      --at;
+    return at == 0 || source_[at - 1] == ';';
   }
 
   bool is_in_line(Node statement, Node holder) {
     const auto width = indentation_at(tree_, statement.start());
     Block& block = blocks_[holder.index()];
     if (block.state == State::kUnseen) {
+      if (!width && is_compound(statement)) return false;
       block.state = width ? State::kIndented : State::kInline;
       block.width = width.value_or(Width{});
       const Node owner = holder.parent();
       return !width || width->deeper_than(line_indentation(source_, owner.start()));
     }
-    if (!width) return true;  // after a `;`
+    if (!width) return goes_on(statement);
     return block.state == State::kIndented && *width == block.width;
   }
 

@@ -10,6 +10,7 @@
 
 #include "syntax/encoding.h"
 #include "syntax/indentation.h"
+#include "syntax/logical_line.h"
 #include "syntax/parser_memory.h"
 #include "syntax/tree.h"
 
@@ -233,7 +234,9 @@ base::Result<std::shared_ptr<const Tree>> Tree::parse(std::string source,
                         "nested too deeply; Python itself refuses such a file");
   }
   if (!tree->has_error_) {
-    if (const auto offset = misplaced_statement(*tree, limits.indented_cells)) {
+    auto offset = misplaced_statement(*tree, limits.indented_cells);
+    if (!offset) offset = broken_logical_line(*tree);
+    if (offset) {
       tree->has_error_ = true;
       tree->error_offset_ = *offset;
     }

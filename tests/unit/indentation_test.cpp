@@ -45,6 +45,43 @@ TEST_CASE("indentation that Python takes is taken") {
   CHECK(refused_at("x = [\n1,\n   2]\nwith (a as b,\n  c as d):\n    pass\n") == 0);
 }
 
+TEST_CASE("statements on one line are separated") {
+  CHECK(refused_at("import a b(i)\n") == 1);
+  CHECK(refused_at("x = 1\nimport Variable Variable(i)\n") == 2);
+  CHECK(refused_at("x = 1; y = 2;\nz = 3; \\\n  w = 4\n") == 0);
+  CHECK(refused_at("if x: y = 1 else: y = 2\n") == 1);
+  CHECK(refused_at("@dec def f(): pass\n") == 1);
+  CHECK(refused_at("x = 1; def f(): pass\n") == 1);
+  CHECK(refused_at("if x: for y in z: pass\n") == 1);
+  CHECK(refused_at("if x: y = 1; while y: pass\n") == 1);
+}
+
+TEST_CASE("a body has a statement") {
+  CHECK(refused_at("if x:\ny = 1\n") == 1);
+  CHECK(refused_at("def f():\n    with x:\ny = 1\n") == 2);
+  CHECK(refused_at("def f():\n    # later\ny = 1\n") == 1);
+  CHECK(refused_at("match x:\ny = 1\n") == 1);
+  CHECK(refused_at("if x: ...\ndef f(): 'a'\n") == 0);
+}
+
+TEST_CASE("a line ends inside of brackets, or after a backslash") {
+  CHECK(refused_at("w:\nna(dev='cuda')\n") == 1);
+  CHECK(refused_at("x =\n  c.cuda()\n") == 1);
+  CHECK(refused_at("import  tod():\nc.cuda()\n") == 1);
+  CHECK(refused_at("if x and\n   y:\n    pass\n") == 1);
+  CHECK(refused_at("@a.\nb\ndef f(): pass\n") == 1);
+  CHECK(refused_at("x = 'a' # (\n  'b'\n") == 2);
+  CHECK(refused_at("x = \\\n  1\nif x and \\\n  y:  # why\n\n    pass\n") == 0);
+  CHECK(refused_at("x = (1 +  # ) not\n  ')' + '''\n(''' +\n 2)\n") == 0);
+  CHECK(refused_at("x = f'''{\na}\n{b['c']\n}'''\ny = f\"({a!r}\" \\\n  'b'\n") == 0);
+  CHECK(refused_at("def f(a,\n      b=[\n1]) -> (\n  int):\n    return lambda: (\n1)\n") == 0);
+  CHECK(refused_at("@a(\n 1)\n# why\n\nclass A(\n  B): x = {\n1: 2}\n") == 0);
+  CHECK(refused_at("with (\n  a as b,\n):  # (\n  # more\n  pass\n") == 0);
+  CHECK(refused_at("y = 1\nmatch x[\n1]:\n  case {\n'a': b}: pass\n  case (1,\n 2):\n    pass\n") ==
+        0);
+  CHECK(refused_at("x = 1;\r\ny = [\r\n1]\r\nz = \\\r\n  1\r\n") == 0);
+}
+
 TEST_CASE("cells of a notebook may stand anywhere") {
   CHECK(refused_at("    x = 1\ny = 2\n", true) == 0);
   CHECK(refused_at("def f():\n    x = 1\n        y = 2\n", true) == 3);

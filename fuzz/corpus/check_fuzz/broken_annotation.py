@@ -1,0 +1,2 @@
+import  tod():
+c.cuda()

@@ -1,0 +1,1 @@
+import Variable Variable(i)
