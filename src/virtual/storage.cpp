@@ -5,6 +5,7 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 
 #include "virtual/history.h"
+#include "virtual/leaving.h"
 #include "virtual/runtime.h"
 #include "virtual/streams.h"
 
@@ -29,6 +30,7 @@ struct Block {
 // The address of a block on the device's current stream; raises where there is no room.
 std::uint64_t charge(DeviceIndex device, std::uint64_t bytes) {
   const HistoryScope scope(HistoryScope::Of::kAllocation);
+  device_was_used.store(true, std::memory_order_relaxed);
   device::OutOfMemory failure;
   const auto address =
       Runtime::get().memory(device).allocate(bytes, current_stream(device), failure);

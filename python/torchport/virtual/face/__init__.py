@@ -17,6 +17,7 @@ from torchport.virtual.face import (
     distributed,
     graphs,
     history,
+    leaving,
     memory,
     mps,
     nccl,
@@ -38,6 +39,7 @@ _OF_CUDA = (
     distributed,
     graphs,
     history,
+    leaving,
     memory,
     nccl,
     nvtx,
@@ -49,7 +51,7 @@ _OF_CUDA = (
 )
 
 
-_PARTS = {"cuda": _OF_CUDA, "xpu": (storage, xpu), "mps": (mps, storage)}
+_PARTS = {"cuda": _OF_CUDA, "xpu": (leaving, storage, xpu), "mps": (leaving, mps, storage)}
 
 
 def install(torch: ModuleType) -> None:

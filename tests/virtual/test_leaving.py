@@ -1,0 +1,76 @@
+"""A process ends well, whatever its threads are at."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+BACKWARD = """
+import torch
+{before}
+torch.randn(20, 20, device="{device}", requires_grad=True).sum().backward()
+print("done")
+"""
+
+
+@pytest.fixture(scope="module")
+def slow_threads(tmp_path_factory) -> str:
+    """A library to preload (slow_threads.c)."""
+    if shutil.which("cc") is None or not sysconfig.get_config_var("Py_ENABLE_SHARED"):
+        pytest.skip("needs a C compiler, and a Python with a shared library")
+    library = tmp_path_factory.mktemp("slow") / "slow_threads.so"
+    source = Path(__file__).with_name("slow_threads.c")
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True)
+    return str(library)
+
+
+@pytest.mark.parametrize(
+    ("devices", "device"), [("cuda:2", "cuda:1"), ("mps", "mps"), ("xpu:2", "xpu:0")]
+)
+def test_autograds_threads_are_at_rest_when_python_goes(run_virtual, slow_threads, devices, device):
+    code = BACKWARD.format(before="", device=device)
+    done = run_virtual(code, devices=devices, LD_PRELOAD=slow_threads)
+    assert (done.stdout, done.stderr) == ("done\n", "")
+
+
+def test_a_forked_child_ends_well(run_virtual, slow_threads):
+    # The parent has not used autograd on a device; the child does.
+    before = "import os, sys\nif pid := os.fork():\n    sys.exit(os.waitpid(pid, 0)[1] != 0)"
+    code = BACKWARD.format(before=before, device="cuda:1")
+    done = run_virtual(code, LD_PRELOAD=slow_threads)
+    assert (done.stdout, done.stderr) == ("done\n", "")
+
+
+def test_a_child_of_a_process_that_used_autograd_ends_well(run_virtual):
+    # It may not use autograd on a device itself, and does not.
+    code = (
+        BACKWARD.format(before="", device="cuda:0")
+        + """
+import os
+if pid := os.fork():
+    assert os.waitpid(pid, 0)[1] == 0
+"""
+    )
+    assert run_virtual(code).stderr == ""
+
+
+def test_modes_that_were_left_on_do_not_matter(run_virtual):
+    code = (
+        BACKWARD.format(before="", device="cuda:0")
+        + """
+from torch.utils._python_dispatch import TorchDispatchMode
+
+class Loud(TorchDispatchMode):
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        raise AssertionError(func)
+
+torch.autograd.grad_mode._enter_inference_mode(True)
+Loud().__enter__()
+"""
+    )
+    done = run_virtual(code)
+    assert (done.stdout, done.stderr) == ("done\n", "")
