@@ -12,6 +12,8 @@
 
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
@@ -65,10 +67,12 @@ std::vector<std::int64_t> byte_splits(const std::vector<std::int64_t>& splits,
 
 class Library final : public c10d::Backend {
  public:
-  Library(std::string name, intrusive_ptr<c10d::Backend> gloo)
+  // `store` is the group's own.
+  Library(std::string name, intrusive_ptr<c10d::Backend> gloo, intrusive_ptr<c10d::Store> store)
       : Backend(gloo->getRank(), gloo->getSize()),
         name_(std::move(name)),
         gloo_(std::move(gloo)),
+        store_(std::move(store)),
         options_(c10::make_intrusive<Options>(name_, gloo_->getBackendOptions()->timeout)) {
     init();
   }
@@ -87,16 +91,19 @@ class Library final : public c10d::Backend {
   void abort() override { gloo_->abort(); }
   void shutdown() override { gloo_->shutdown(); }
 
-  intrusive_ptr<Backend> split(const intrusive_ptr<c10d::Store>& store,
-                               const std::vector<int>& ranks,
+  // NCCL splits a communicator without a word in the store. gloo meets there, but not in the store
+  // given: that one has the name of the new group, and the ranks name it by how many groups each of
+  // them is in. Which ranks split off, and for which time, is the same for all of them.
+  intrusive_ptr<Backend> split(const intrusive_ptr<c10d::Store>&, const std::vector<int>& ranks,
                                const intrusive_ptr<Options>& options) override {
     const intrusive_ptr<Options> inner = gloo_->getBackendOptions();
     if (options) inner->timeout = options->timeout;
-    // The same ranks may be split off again under the same name; gloo meets over the store's keys.
-    const std::string again = std::to_string(splits_[ranks]++) + "/";
-    auto part = gloo_->split(c10::make_intrusive<c10d::PrefixStore>(again, store), ranks, inner);
+    const std::string meeting =
+        fmt::format("split/{}/{}/", fmt::join(ranks, ","), splits_[ranks]++);
+    auto store = c10::make_intrusive<c10d::PrefixStore>(meeting, store_);
+    auto part = gloo_->split(store, ranks, inner);
     if (!part) return nullptr;
-    return c10::make_intrusive<Library>(name_, std::move(part));
+    return c10::make_intrusive<Library>(name_, std::move(part), std::move(store));
   }
 
   // Works issued from here on are one work, which endCoalescing gives.
@@ -311,6 +318,7 @@ class Library final : public c10d::Backend {
 
   std::string name_;
   intrusive_ptr<c10d::Backend> gloo_;
+  intrusive_ptr<c10d::Store> store_;
   intrusive_ptr<Options> options_;
   std::atomic<std::uint64_t> sequence_{0};
   std::map<std::vector<int>, int> splits_;
@@ -324,7 +332,7 @@ void add_library(const intrusive_ptr<c10d::ProcessGroup>& group, std::string nam
   const Type type = name == "xccl" ? Type::XCCL : Type::NCCL;
   auto gloo = group->getBackend(c10::DeviceType::CPU);
   intrusive_ptr<c10d::Backend> backend =
-      c10::make_intrusive<Library>(std::move(name), std::move(gloo));
+      c10::make_intrusive<Library>(std::move(name), std::move(gloo), group->getStore());
   group->setBackend(Runtime::get().kind().type, type, backend);
 }
 

@@ -16,6 +16,8 @@ def total(group: dist.ProcessGroup | None = None) -> int:
 
 def body(rank: int) -> None:
     assert total() == 0b1111
+    some = dist.new_group([0, 1])  # from here on the ranks are in different numbers of groups
+    assert rank > 1 or total(some) == 0b0011
     split = dist.split_group(split_ranks=[[0, 2], [1, 3]])
     assert total(split) == (0b0101 if rank % 2 == 0 else 0b1010)
     mesh = init_device_mesh("cuda", (2, 2), mesh_dim_names=("data", "model"))
