@@ -8,6 +8,7 @@
 #include <torch/library.h>
 
 #include "virtual/generator.h"
+#include "virtual/host_allocator.h"
 #include "virtual/runtime.h"
 #include "virtual/streams.h"
 #include "virtual/watch.h"
@@ -133,6 +134,7 @@ std::tuple<std::int64_t, std::int64_t> memory_info(std::int64_t device) {
 void empty_cache() {
   for (c10::DeviceIndex i = 0; i < Runtime::get().count(); ++i)
     Runtime::get().memory(i).empty_cache();
+  release_host_memory();
 }
 
 void set_memory_fraction(std::int64_t device, double fraction) {

@@ -10,6 +10,7 @@
 #include <torch/library.h>
 
 #include "virtual/distributed.h"
+#include "virtual/host_allocator.h"
 #include "virtual/kernel.h"
 #include "virtual/natives.h"
 #include "virtual/pinned.h"
@@ -104,6 +105,7 @@ struct Start {
   Start() {
     if (Runtime::get().spec().count == 0) return;
     const Kind& kind = Runtime::get().kind();
+    install_host_allocator();
     c10::SetAllocator(kind.type, device_allocator());
     register_guard();
     static auto* aten =

@@ -5,6 +5,7 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 
 #include "virtual/history.h"
+#include "virtual/host_allocator.h"
 #include "virtual/leaving.h"
 #include "virtual/runtime.h"
 #include "virtual/streams.h"
@@ -85,6 +86,7 @@ class DeviceMemory final : public c10::DeviceAllocator {
   bool initialized() override { return true; }
   void emptyCache(c10::MempoolId_t) override {
     for (DeviceIndex i = 0; i < Runtime::get().count(); ++i) Runtime::get().memory(i).empty_cache();
+    release_host_memory();
   }
   void recordStream(const DataPtr&, c10::Stream) override {}
   c10::CachingDeviceAllocator::DeviceStats getDeviceStats(DeviceIndex device) override;
