@@ -16,7 +16,12 @@ from types import ModuleType
 
 VARIABLE = "TORCHPORT_VIRTUAL"
 
-_WATCHED = ("torch", "torch.cuda", "torch.utils.cpp_extension")
+_WATCHED = (
+    "torch",
+    "torch.cuda",
+    "torch.utils.cpp_extension",
+    "torch._inductor.codegen.common",
+)
 _Step = Callable[[ModuleType], None]
 
 
@@ -41,8 +46,18 @@ class _Around(importlib.abc.Loader):
         return getattr(self._loader, name)
 
 
+def _around(name: str, loader: importlib.abc.Loader) -> _Around:
+    from torchport.virtual import _loading, compiling
+
+    if name == "torch":
+        return _Around(loader, _loading.before_torch, _loading.after_torch)
+    extension = name == "torch.utils.cpp_extension"
+    after = _loading.after_cpp_extension if extension else compiling.install
+    return _Around(loader, lambda _: None, after)
+
+
 class _Finder(importlib.abc.MetaPathFinder):
-    """Sees the imports of torch, of torch.cuda within it, and of its builder of extensions."""
+    """Sees the imports of torch, of torch.cuda within it, and of what builds extensions and code."""
 
     def find_spec(self, name, path=None, target=None):  # type: ignore[no-untyped-def]
         if not name.startswith("torch") or name not in _WATCHED:
@@ -58,10 +73,7 @@ class _Finder(importlib.abc.MetaPathFinder):
         finally:
             sys.meta_path.insert(0, self)
         if spec is not None and spec.loader is not None:
-            if name == "torch":
-                spec.loader = _Around(spec.loader, _loading.before_torch, _loading.after_torch)
-            else:
-                spec.loader = _Around(spec.loader, lambda _: None, _loading.after_cpp_extension)
+            spec.loader = _around(name, spec.loader)
         return spec
 
 

@@ -20,9 +20,22 @@ void copy_shape(const TensorImpl& from, TensorImpl& to) {
 }
 
 // Not ImplType::VIEW: such a tensor has no autograd keys and counts as an inference tensor.
-Tensor over(c10::Storage storage, DispatchKey key, const TensorImpl& like) {
-  Tensor tensor =
-      at::detail::make_tensor<TensorImpl>(std::move(storage), DispatchKeySet(key), like.dtype());
+Tensor fresh(c10::Storage storage, DispatchKey key, const TensorImpl& like) {
+  return at::detail::make_tensor<TensorImpl>(std::move(storage), DispatchKeySet(key), like.dtype());
+}
+
+// Of the keys of a tensor, those that its views have, too, whatever else they are.
+constexpr DispatchKeySet kOfOneTensor({DispatchKey::Conjugate, DispatchKey::Negative,
+                                       DispatchKey::ZeroTensor});
+
+// An inference tensor where the other one is: a view of what autograd follows is followed, too, in
+// inference mode as well.
+Tensor view(c10::Storage storage, const TensorImpl& of, const TensorImpl& like) {
+  return at::detail::make_tensor<TensorImpl>(TensorImpl::VIEW, std::move(storage),
+                                             of.key_set() - kOfOneTensor, like.dtype());
+}
+
+Tensor shaped(Tensor tensor, const TensorImpl& like) {
   TensorImpl& impl = *tensor.unsafeGetTensorImpl();
   copy_shape(like, impl);
   if (like.is_conj()) impl._set_conj(true);
@@ -53,8 +66,9 @@ Tensor Aliases::of(const Tensor& tensor) {
   if (!is_plain(impl)) {
     alias = layout_of(tensor);
   } else {
-    alias =
-        over(c10::Storage(twin_of(*impl.storage().unsafeGetStorageImpl())), DispatchKey::CPU, impl);
+    alias = shaped(fresh(c10::Storage(twin_of(*impl.storage().unsafeGetStorageImpl())),
+                         DispatchKey::CPU, impl),
+                   impl);
     if (impl.is_wrapped_number()) alias.unsafeGetTensorImpl()->set_wrapped_number(true);
   }
   entries_.push_back({tensor, alias});
@@ -79,15 +93,25 @@ Tensor Aliases::back(const Tensor& result) {
   }
   if (!is_plain(impl)) return layout_back(result);
   check_dtype(result.scalar_type());
-  return over(storage_for(result), Runtime::get().kind().dense, impl);
+  if (const Entry* base = sharing(impl);
+      base != nullptr && is_plain(*base->tensor.unsafeGetTensorImpl()))
+    return shaped(view(base->tensor.storage(), *base->tensor.unsafeGetTensorImpl(), impl), impl);
+  return shaped(fresh(storage_for(result), Runtime::get().kind().dense, impl), impl);
+}
+
+// The tensor whose memory an alias shares.
+const Aliases::Entry* Aliases::sharing(const TensorImpl& alias) const {
+  const c10::StorageImpl* cpu = alias.storage().unsafeGetStorageImpl();
+  for (const Entry& entry : entries_) {
+    if (entry.alias.has_storage() && entry.alias.storage().unsafeGetStorageImpl() == cpu)
+      return &entry;
+  }
+  return nullptr;
 }
 
 c10::Storage Aliases::storage_for(const Tensor& result) {
   c10::StorageImpl* cpu = result.storage().unsafeGetStorageImpl();
-  for (const Entry& entry : entries_) {
-    if (entry.alias.has_storage() && entry.alias.storage().unsafeGetStorageImpl() == cpu)
-      return entry.tensor.storage();
-  }
+  if (const Entry* base = sharing(*result.unsafeGetTensorImpl())) return base->tensor.storage();
   for (const Adopted& known : adopted_) {
     if (known.cpu == cpu) return known.storage;
   }

@@ -41,6 +41,7 @@ class Aliases {
     c10::Storage storage;
   };
 
+  [[nodiscard]] const Entry* sharing(const c10::TensorImpl& alias) const;
   c10::Storage storage_for(const at::Tensor& result);
 
   // alias_layouts.cpp: tensors that are more than one piece of memory with strides.

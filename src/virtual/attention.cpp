@@ -2,18 +2,21 @@
 // CUDA's memory-efficient attention, and that is the CPU's fused kernel: the same bits, under the
 // names that a program on CUDA sees (in its graph of autograd, in its profile).
 #include <array>
+#include <limits>
 #include <tuple>
 
 #include <ATen/Context.h>
 #include <ATen/native/transformers/attention.h>
-#include <ATen/ops/_fused_sdp_choice.h>
+#include <ATen/ops/_fused_sdp_choice_ops.h>
 #include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu.h>
 #include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu_backward.h>
+#include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
+#include <c10/core/CPUAllocator.h>
+#include <c10/core/TensorImpl.h>
 #include <torch/library.h>
 
-#include "virtual/alias.h"
 #include "virtual/natives.h"
 #include "virtual/runtime.h"
 
@@ -36,23 +39,32 @@ void check_no_dropout(const char* name, double dropout) {
                               "scaled_dot_product_attention, which takes another way there");
 }
 
-Tensor alias_for_choice(Aliases& aliases, const Tensor& tensor) {
-  Tensor alias = aliases.of(tensor);
-  if (tensor.requires_grad()) alias.unsafeGetTensorImpl()->set_requires_grad(true);
-  return alias;
+// What the choice looks at: a CPU tensor like this one, without its bytes. Tensors of
+// FakeTensorMode and of vmap have none.
+Tensor outline(const Tensor& tensor) {
+  const c10::TensorImpl& like = *tensor.unsafeGetTensorImpl();
+  Tensor result = at::detail::make_tensor<c10::TensorImpl>(
+      c10::Storage(c10::Storage::use_byte_size_t(), 0, c10::GetCPUAllocator(), false),
+      c10::DispatchKeySet(c10::DispatchKey::CPU), like.dtype());
+  c10::TensorImpl& impl = *result.unsafeGetTensorImpl();
+  if (like.has_symbolic_sizes_strides())
+    impl.set_sizes_and_strides(like.sym_sizes(), like.sym_strides());
+  else
+    impl.set_sizes_and_strides(like.sizes(), like.strides());
+  if (tensor.requires_grad()) impl.set_requires_grad(true);
+  return result;
 }
 
 std::int64_t choice(const Tensor& query, const Tensor& key, const Tensor& value,
                     const MaybeTensor& mask, double dropout, bool causal,
                     std::optional<double> scale, bool grouped) {
   if (query.is_nested() || key.is_nested() || value.is_nested()) return kMath;
-  Aliases aliases;
-  const MaybeTensor cpu_mask = mask.has_value() && mask->defined()
-                                   ? MaybeTensor(alias_for_choice(aliases, *mask))
-                                   : std::nullopt;
-  const std::int64_t chosen = at::_fused_sdp_choice(
-      alias_for_choice(aliases, query), alias_for_choice(aliases, key),
-      alias_for_choice(aliases, value), cpu_mask, dropout, causal, scale, grouped);
+  const MaybeTensor outlined =
+      mask.has_value() && mask->defined() ? MaybeTensor(outline(*mask)) : std::nullopt;
+  // Straight to the CPU's kernel: modes of Python's would not take these tensors.
+  const std::int64_t chosen = at::_ops::_fused_sdp_choice::redispatch(
+      c10::DispatchKeySet(c10::DispatchKey::CPU), outline(query), outline(key), outline(value),
+      outlined, dropout, causal, scale, grouped);
   if (chosen == kFlash) return kEfficient;
   // Only the efficient one is allowed, by torch.nn.attention.sdpa_kernel: the CPU has none.
   const at::Context& context = at::globalContext();
@@ -65,14 +77,29 @@ Tensor no_seed() {
   return at::empty({}, at::TensorOptions().dtype(at::kLong));
 }
 
+// The real kernels write (batch, step, head, element), whatever lies in the query.
+Tensor laid_out(const Tensor& output) {
+  return output.transpose(1, 2).contiguous().transpose(1, 2);
+}
+
+// The efficient kernel's rows of logarithms are padded, and there are none where they are not asked
+// for.
+Tensor padded(const Tensor& logsumexp, bool wanted) {
+  constexpr std::int64_t kAlign = 32;
+  if (!wanted) return at::empty({logsumexp.size(0), logsumexp.size(1), 0}, logsumexp.options());
+  const std::int64_t missing = (kAlign - logsumexp.size(2) % kAlign) % kAlign;
+  return at::constant_pad_nd(logsumexp.contiguous(), {0, missing},
+                             std::numeric_limits<double>::infinity());
+}
+
 std::tuple<Tensor, Tensor, Tensor, Tensor> efficient(const Tensor& query, const Tensor& key,
                                                      const Tensor& value, const MaybeTensor& bias,
-                                                     bool, double dropout, bool causal,
-                                                     std::optional<double> scale) {
+                                                     bool with_logsumexp, double dropout,
+                                                     bool causal, std::optional<double> scale) {
   check_no_dropout("_scaled_dot_product_efficient_attention", dropout);
   auto [output, logsumexp] = at::_scaled_dot_product_flash_attention_for_cpu(
       query, key, value, dropout, causal, bias, scale);
-  return {output, logsumexp, no_seed(), no_seed()};
+  return {laid_out(output), padded(logsumexp, with_logsumexp), no_seed(), no_seed()};
 }
 
 std::tuple<Tensor, Tensor, Tensor, Tensor> efficient_backward(
@@ -86,9 +113,10 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> efficient_backward(
       "torchport: _scaled_dot_product_efficient_attention_backward for a mask that requires grad "
       "is not known to virtual devices; allow SDPBackend.MATH");
   const MaybeTensor mask = bias.defined() ? MaybeTensor(bias) : std::nullopt;
+  const Tensor rows = logsumexp.narrow(2, 0, query.size(2));
   auto [grad_query, grad_key, grad_value] =
-      at::_scaled_dot_product_flash_attention_for_cpu_backward(
-          grad, query, key, value, out, logsumexp, dropout, causal, mask, scale);
+      at::_scaled_dot_product_flash_attention_for_cpu_backward(grad, query, key, value, out, rows,
+                                                               dropout, causal, mask, scale);
   return {wanted[0] ? grad_query : Tensor(), wanted[1] ? grad_key : Tensor(),
           wanted[2] ? grad_value : Tensor(), Tensor()};
 }

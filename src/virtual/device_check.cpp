@@ -126,10 +126,10 @@ void DeviceCheck::choose_rule(const c10::FunctionSchema& schema) {
   };
   // What these check stands in their own code, not in the table.
   static constexpr std::array<Own, 10> kOwn{{
+      {"aten::_convolution", Rule::kConvolution},
       {"aten::_index_put_impl_", Rule::kIndexPut},
       {"aten::_unsafe_index", Rule::kIndex},
       {"aten::_unsafe_index_put", Rule::kIndexPut},
-      {"aten::convolution", Rule::kConvolution},
       {"aten::index", Rule::kIndex},
       {"aten::index_put", Rule::kIndexPut},
       {"aten::index_put_", Rule::kIndexPut},

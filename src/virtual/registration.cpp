@@ -33,7 +33,11 @@ const std::set<std::string>& taken_whole() {
   static const std::set<std::string> kNames = {
       "aten::addr_",           // asks whether out= is self: the same reference
       "aten::conj_physical_",  // and svd.U, by it
-      "aten::convolution",    "aten::convolution_backward", "aten::copy_", "aten::mode.values",
+      // Not aten::convolution, which calls it: torch.jit.trace records this one only.
+      "aten::_convolution",
+      "aten::convolution_backward",
+      "aten::copy_",
+      "aten::mode.values",
   };
   return kNames;
 }

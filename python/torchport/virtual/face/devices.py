@@ -109,7 +109,8 @@ def bindings(torch: ModuleType) -> dict[str, Any]:
         "_cuda_getDevice": lambda: ops().get_device(),
         "_cuda_setDevice": set_device,
         "_cuda_exchangeDevice": exchange,
-        "_cuda_maybeExchangeDevice": exchange,
+        # Another function: torch.compile tells them apart.
+        "_cuda_maybeExchangeDevice": lambda index: exchange(index),
         "_cuda_hasPrimaryContext": lambda index: torch.cuda.is_initialized(),
         "_cuda_canDeviceAccessPeer": lambda a, b: a != b,
         "_cuda_getCurrentBlasHandle": refusing("torch.cuda.current_blas_handle", handles),

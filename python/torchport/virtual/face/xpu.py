@@ -87,7 +87,7 @@ def _devices(torch: ModuleType) -> dict[str, Any]:
         "_xpu_getDevice": lambda: ops().get_device(),
         "_xpu_setDevice": lambda index: ops().set_device(index),
         "_xpu_exchangeDevice": exchange,
-        "_xpu_maybeExchangeDevice": exchange,
+        "_xpu_maybeExchangeDevice": lambda index: exchange(index),
         "_xpu_canDeviceAccessPeer": lambda a, b: a != b,
         "_xpu_getArchFlags": lambda: "pvc,bmg-g21,dg2,arl-h,mtl-h,lnl-m",
         "_xpu_synchronize": lambda index: None,

@@ -1,0 +1,136 @@
+"""torch.compile with inductor: graphs of a virtual device become C++ of the host.
+
+Inductor writes C++ for graphs of the CPU and Triton for those of a GPU. The bytes of a virtual
+device are host memory, so the C++ is right for it: the device is taken off inductor's list of GPUs,
+and gets the CPU's code generator. Buffers, and operators that inductor does not write itself, stay
+on the device.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from torchport.virtual.face._native import kind, refuse, refusing
+
+_GRAPHS = "torchport: virtual devices replay no CUDA graphs of compiled code"
+
+
+def install(common: ModuleType) -> None:
+    """`common`: torch._inductor.codegen.common, just imported."""
+    device = kind()
+    if device == "none":
+        return
+    import torch
+    from torch._inductor import utils
+
+    if device in utils.GPU_TYPES:
+        utils.GPU_TYPES.remove(device)
+    setattr(torch._C._dynamo.guards, f"_empty_strided_{device}", _empty_strided(torch, device))
+    _register_with_others(common, device)
+
+
+def _empty_strided(torch: ModuleType, device: str) -> Any:
+    def empty_strided(size: Any, stride: Any, dtype: Any) -> Any:
+        return torch.empty_strided(size, stride, dtype=dtype, device=device)
+
+    return empty_strided
+
+
+def _register_with_others(common: ModuleType, device: str) -> None:
+    """The moment at which inductor registers its own: what code is written by can be imported."""
+    base = common.init_backend_registration
+
+    def init_backend_registration() -> None:
+        if common.get_scheduling_for_device(device) is None:
+            _register(common, device)
+        base()
+
+    common.init_backend_registration = init_backend_registration
+
+
+def _register(common: ModuleType, device: str) -> None:
+    from torch._inductor import cudagraph_utils
+    from torch._inductor.codegen.cpp import CppScheduling
+    from torch._inductor.codegen.wrapper import PythonWrapperCodegen
+    from torch._inductor.codegen.wrapper_fxir import WrapperFxCodegen
+    from torch._inductor.scheduler import BaseSchedulerNode
+
+    class Packaged:
+        supports_caching = True
+        create = staticmethod(
+            refusing(
+                "AOTInductor and cpp_wrapper",
+                "they compile for CUDA's runtime; use torch.compile or torch.export.save",
+            )
+        )
+
+    _answer_for(device)
+    BaseSchedulerNode.is_cpu = lambda node: (  # type: ignore[method-assign]
+        getattr(node.get_device(), "type", None) in ("cpu", device)
+    )
+    _call_without_stream(PythonWrapperCodegen)
+    cudagraph_utils.check_lowering_disable_cudagraph = lambda _: _GRAPHS
+    common.register_backend_for_device(
+        device, CppScheduling, PythonWrapperCodegen, Packaged, WrapperFxCodegen, _mark()
+    )
+
+
+def _answer_for(device: str) -> None:
+    """Inductor's own questions about a device: what writes its code, and whether it has to be made
+    the current one."""
+    from torch._inductor import utils
+    from torch._inductor.virtualized import V
+
+    backend_of, needs_guard = utils.get_current_backend, utils.device_need_guard
+
+    def get_current_backend(device_type: str | None = None) -> str:
+        asked = device_type or V.graph.get_current_device_or_throw().type
+        return "cpp" if asked == device else backend_of(asked)
+
+    def device_need_guard(asked: str) -> bool:
+        return asked == device or needs_guard(asked)
+
+    for name, module in list(sys.modules.items()):
+        if name.startswith("torch._inductor"):
+            for known, answer in (
+                (backend_of, get_current_backend),
+                (needs_guard, device_need_guard),
+            ):
+                if vars(module).get(known.__name__) is known:
+                    setattr(module, known.__name__, answer)
+
+
+def _mark() -> Any:
+    """Part of the keys of inductor's caches on disk: code for a real device is no code for this
+    one, nor is code that another version of this file had written."""
+    from torch._inductor.custom_graph_pass import CustomGraphModulePass
+
+    class Mark(CustomGraphModulePass):
+        def __call__(self, graph: Any) -> None: ...
+
+        def uuid(self) -> str:
+            return hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
+
+    return Mark()
+
+
+def _call_without_stream(wrapper: Any) -> None:
+    """A kernel of the CPU's takes its buffers, and no stream."""
+    base = wrapper._generate_kernel_call_helper
+
+    def call(self: Any, name: str, arguments: Any, *, device: Any = None, **rest: Any) -> None:
+        from torch._inductor.virtualized import V
+
+        where = device or V.graph.get_current_device_or_throw()
+        if where.type != kind():
+            base(self, name, arguments, device=device, **rest)
+        elif rest.get("triton", True):
+            refuse("Triton kernels", "there is no GPU that could run them")
+        else:
+            self.writeline(self.wrap_kernel_call(name, arguments))
+
+    wrapper._generate_kernel_call_helper = call
