@@ -110,8 +110,11 @@ test-conformance: build $(torch_stamp) ## every operator of PyTorch's own databa
 	@$(py) tests/conformance/run.py --workers $(JOBS)
 
 .PHONY: bench
-bench: build apt-bench $(bench_stamp) ecosystem ## measure against ripgrep, ruff, TorchFix and the raw parse
+bench: build apt-bench $(bench_stamp) ecosystem ## measure the source tool and virtual devices against others
 	@$(py) bench/run.py
+	@$(py) bench/virtual_start.py
+	@$(py) bench/virtual_overhead.py
+	@$(py) bench/virtual_programs.py
 
 .PHONY: wheel
 wheel: apt-build $(parser_stamp) $(torch_stamp) ## build the wheel, into dist/

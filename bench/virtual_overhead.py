@@ -1,7 +1,8 @@
 """What a call of an operator costs on a virtual device, over the same call on the CPU.
 
 Run it in the environment that torchport is installed in. One thread, tensors of four elements, the
-least of many rounds: the cost of the call itself. Prints microseconds per call.
+least of many rounds: the cost of the call itself. Prints microseconds per call, and next to it what
+PyTorch's own ways to stand between a program and its kernels cost.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ CALLS = {
     "add, recorded": "torch.add(g, b)",
 }
 ROUNDS, COUNT = 60, 2000
+BOUND = 1.0  # microseconds over the CPU, for torch.add
 
 
 def measure() -> None:
@@ -52,7 +54,39 @@ def measure() -> None:
             for device, timer in timers.items():
                 least[device] = min(least[device], timer.timeit(COUNT) / COUNT * 1e6)
         cpu, virtual = least["cpu"], least["cuda"]
-        print(f"{name:18}{cpu:8.2f}{virtual:9.2f}{virtual - cpu:7.2f}")
+        verdict = ""
+        if name == "add":
+            verdict = f"  <= {BOUND}: {'reached' if virtual - cpu <= BOUND else 'MISSED'}"
+        print(f"{name:18}{cpu:8.2f}{virtual:9.2f}{virtual - cpu:7.2f}{verdict}")
+    measure_modes(names["cpu"])
+
+
+def measure_modes(names: dict) -> None:
+    """torch.add of CPU tensors under modes of PyTorch that see every operator, too."""
+    import torch
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch.utils._debug_mode import DebugMode
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    class Empty(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            return func(*args, **(kwargs or {}))
+
+    def least(call) -> float:
+        return min(timeit.repeat(call, number=COUNT // 10, repeat=ROUNDS)) / (COUNT // 10) * 1e6
+
+    a, b = names["a"], names["b"]
+    plain = least(lambda: torch.add(a, b))
+    print(f"{'torch.add under':28}{'':7}{'more':>7}   values")
+    with Empty():
+        print(
+            f"{'an empty TorchDispatchMode':28}{'':7}{least(lambda: torch.add(a, b)) - plain:7.2f}   real"
+        )
+    with FakeTensorMode() as mode:
+        x, y = mode.from_tensor(a), mode.from_tensor(b)
+        print(f"{'FakeTensorMode':28}{'':7}{least(lambda: torch.add(x, y)) - plain:7.2f}   none")
+    with DebugMode():
+        print(f"{'DebugMode':28}{'':7}{least(lambda: torch.add(a, b)) - plain:7.2f}   real")
 
 
 def main() -> int:
