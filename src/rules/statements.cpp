@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "edit/device_source.h"
+#include "edit/imports.h"
 #include "rules/edits.h"
 #include "rules/rule.h"
 

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "edit/device_source.h"
+#include "edit/imports.h"
 #include "rules/build/common/dockerfile.h"
 #include "rules/build/common/requirement.h"
 

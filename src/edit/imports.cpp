@@ -1,0 +1,77 @@
+#include "edit/imports.h"
+
+namespace torchport::edit {
+
+namespace {
+
+using syntax::Kind;
+using syntax::Node;
+
+// `try: import a` and `if TYPE_CHECKING: import b`, with nothing else in them but assignments.
+bool holds_imports_only(const syntax::Tree& tree, Node statement) {
+  if (!statement.is_any(Kind::kTry, Kind::kIf)) return false;
+  for (std::uint32_t i = statement.index(); i < statement.subtree_end(); ++i) {
+    const Node node = tree.at(i);
+    if (!node.parent().is(Kind::kBlock)) continue;
+    const bool harmless =
+        node.is_any(Kind::kImport, Kind::kImportFrom, Kind::kPass, Kind::kComment,
+                    Kind::kAssignment) ||
+        (node.is(Kind::kExpressionStatement) && node.first_child().is(Kind::kAssignment));
+    if (!harmless) return false;
+  }
+  return statement.text().find("import") != std::string_view::npos;
+}
+
+bool import_follows(Node statement) {
+  for (int i = 0; i < 3 && statement; ++i) {
+    statement = statement.next_sibling();
+    if (statement.is_any(Kind::kImport, Kind::kImportFrom)) return true;
+  }
+  return false;
+}
+
+Node last_of_imports(const syntax::Tree& tree) {
+  Node last;
+  bool first = true;
+  for (Node statement = tree.root().first_child(); statement;
+       statement = statement.next_sibling()) {
+    const bool docstring = first && statement.is(Kind::kExpressionStatement) &&
+                           statement.first_child().is(Kind::kString);
+    first = false;
+    if (docstring || statement.is_any(Kind::kImport, Kind::kImportFrom, Kind::kFutureImport) ||
+        holds_imports_only(tree, statement)) {
+      last = statement;
+      continue;
+    }
+    // One statement between imports (sys.path.append, matplotlib.use) does not end the block.
+    if (!statement.is(Kind::kExpressionStatement) || !import_follows(statement)) break;
+  }
+  return last;
+}
+
+}  // namespace
+
+std::uint32_t end_of_imports(const syntax::Tree& tree) {
+  const std::string& text = tree.source();
+  const Node last = last_of_imports(tree);
+  if (!last) {
+    // Before the first statement, after the comments at the top (shebang, coding, license).
+    const Node statement = tree.root().first_child();
+    if (!statement) return static_cast<std::uint32_t>(text.size());
+    return tree.lines().line_start(tree.lines().at(statement.start()).line);
+  }
+  // To the end of that line, over a trailing comment or semicolon-free rest.
+  std::size_t offset = last.end();
+  while (offset < text.size() && text[offset] != '\n' && text[offset] != '\r') ++offset;
+  if (offset < text.size())
+    offset += text[offset] == '\r' && offset + 1 < text.size() && text[offset + 1] == '\n' ? 2 : 1;
+  return static_cast<std::uint32_t>(offset);
+}
+
+std::string_view newline_of(std::string_view text) {
+  const auto at = text.find_first_of("\r\n");
+  if (at == std::string_view::npos || text[at] == '\n') return "\n";
+  return at + 1 < text.size() && text[at + 1] == '\n' ? "\r\n" : "\r";
+}
+
+}  // namespace torchport::edit
