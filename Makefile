@@ -15,6 +15,9 @@ export PYTHON ?= python3
 
 venv := .venv
 py := $(venv)/bin/python
+# The default build of torch on Linux, one for CUDA.
+cuda_build := build/cuda-build
+cuda_py := $(cuda_build)/venv/bin/python
 cpp_files = find $(wildcard src include tests fuzz bench) \( -name '*.h' -o -name '*.cpp' \) \
   -not -path '*/fixtures/*' -print0
 # Precompiled headers are no reason to compile again.
@@ -29,6 +32,8 @@ venv_stamp := $(call stamp,$(venv)/.stamp-packages,deps/requirements.lock)
 torch_stamp := $(call stamp,$(venv)/.stamp-torch,deps/torch.txt deps/requirements.lock)
 bench_stamp := $(call stamp,$(venv)/.stamp-bench,deps/bench.lock deps/requirements.lock)
 programs_stamp := $(call stamp,build/programs/.stamp,deps/programs.txt deps/torch.txt deps/requirements.lock)
+cuda_stamp := $(call stamp,$(cuda_build)/venv/.stamp-packages,deps/cuda-build.txt)
+cuda_package_stamp := $(call stamp,$(cuda_build)/venv/.stamp-torchport,pyproject.toml CMakeLists.txt deps/cuda-build.txt)
 package_stamp := $(call stamp,$(venv)/.stamp-torchport,pyproject.toml CMakeLists.txt deps/requirements.lock)
 preset_stamp := $(call stamp,build/.stamps/presets,CMakePresets.json)
 
@@ -58,7 +63,8 @@ setup: apt-build $(parser_stamp) $(venv_stamp) $(torch_stamp) ## fetch all that 
 
 .PHONY: clean
 clean: ## take away what was built; what was fetched stays
-	@find build -mindepth 1 -maxdepth 1 ! -name ecosystem -exec rm -rf {} + 2>/dev/null || true
+	@find build -mindepth 1 -maxdepth 1 ! -name ecosystem ! -name cuda-build -exec rm -rf {} + 2>/dev/null || true
+	@rm -rf $(cuda_build)/native
 
 .PHONY: distclean
 distclean: ## take away all that is not in git's keeping
@@ -104,6 +110,16 @@ test-ecosystem: build ecosystem ## check and fix the real packages of tests/ecos
 .PHONY: test-programs
 test-programs: build $(torch_stamp) $(programs_stamp) ## timm, transformers, accelerate, lightning on virtual devices
 	@build/programs/bin/python -m pytest tests/virtual/test_programs_libraries.py -q
+
+.PHONY: test-cuda-build
+test-cuda-build: apt-build $(parser_stamp) $(cuda_package_stamp) ## virtual devices with the default build of torch, one for CUDA (5 GB)
+	@[ -f $(cuda_build)/native/build.ninja ] || cmake -S . -B $(cuda_build)/native -G Ninja \
+	  -DCMAKE_BUILD_TYPE=Release -DBUILD_TESTING=OFF -DTORCHPORT_TORCH=ON \
+	  -DPython3_EXECUTABLE=$(abspath $(cuda_py))
+	@cmake --build $(cuda_build)/native -j $(JOBS)
+	@cmake --install $(cuda_build)/native --prefix $(cuda_build)/venv >/dev/null
+	@PYTHONPATH=tests/cuda_build $(cuda_py) -m pytest -p known_failures tests/virtual tests/cuda_build -q
+	@$(cuda_py) tests/conformance/run.py --dtypes float32 --workers $(JOBS)
 
 .PHONY: test-conformance
 test-conformance: build $(torch_stamp) ## every operator of PyTorch's own database on virtual devices
@@ -164,6 +180,15 @@ $(programs_stamp): $(torch_stamp)
 # The Python package and its metadata, straight from the checkout; `cmake --install` adds the binary.
 $(package_stamp): $(venv_stamp)
 	@$(py) -m pip --disable-pip-version-check install --quiet --no-build-isolation --no-deps \
+	  --config-settings=wheel.cmake=false --editable .
+	$(mark)
+
+$(cuda_stamp):
+	@deps/install.sh cuda-build
+	$(mark)
+
+$(cuda_package_stamp): $(cuda_stamp)
+	@$(cuda_py) -m pip --disable-pip-version-check install --quiet --no-build-isolation --no-deps \
 	  --config-settings=wheel.cmake=false --editable .
 	$(mark)
 

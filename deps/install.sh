@@ -7,6 +7,7 @@
 #   deps/install.sh torch          torch, into .venv
 #   deps/install.sh bench          the benchmark's yardsticks, into .venv
 #   deps/install.sh programs       build/programs: .venv and the packages of deps/programs.txt
+#   deps/install.sh cuda-build     build/cuda-build/venv: the packages of deps/cuda-build.txt (5 GB)
 #
 # What is there already is left as it is. The Makefile decides when to call which.
 set -euo pipefail
@@ -164,8 +165,20 @@ install_programs() {
     "What it said is above. Is there a network?"
 }
 
+# An environment of its own, with the build of torch for CUDA.
+install_cuda-build() {
+  local folder=build/cuda-build/venv
+  check_python
+  say "making $folder: 5 GB"
+  quietly "$python" -m venv --clear "$folder" || die "$python could not make a virtual environment."
+  quietly "$folder/bin/python" -m pip --disable-pip-version-check install --no-input --no-deps \
+    -r deps/cuda-build.txt || die \
+    "pip could not install the packages of deps/cuda-build.txt." \
+    "What it said is above. Is there a network, and are there 10 GB of disk?"
+}
+
 case "${1:-}" in
   apt) shift && install_apt "$@" ;;
-  parser | venv | torch | bench | programs) "install_$1" ;;
-  *) sed -n '2,11s/^# \{0,1\}//p' deps/install.sh >&2 && exit 2 ;;
+  parser | venv | torch | bench | programs | cuda-build) "install_$1" ;;
+  *) sed -n '2,12s/^# \{0,1\}//p' deps/install.sh >&2 && exit 2 ;;
 esac

@@ -41,11 +41,6 @@ IValue on_device(const IValue& value, Aliases& aliases) {
   return mapped(value, [&](const at::Tensor& tensor) { return aliases.back(tensor); });
 }
 
-class Silence final : public c10::WarningHandler {
- public:
-  void process(const c10::Warning&) override {}
-};
-
 std::vector<c10::Device> all_devices() {
   std::vector<c10::Device> devices;
   for (c10::DeviceIndex i = 0; i < Runtime::get().count(); ++i)
@@ -123,9 +118,6 @@ c10::intrusive_ptr<Future> DeviceWork::getFuture() {
 }
 
 void register_distributed() {
-  // That these kernels replace others is what is meant.
-  Silence silence;
-  const c10::WarningUtils::WarningHandlerGuard guard(&silence);
   register_timer();
   // Kernels live as long as the process.
   static auto* handles = new std::vector<c10::RegistrationHandleRAII>();

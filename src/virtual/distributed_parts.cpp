@@ -61,7 +61,8 @@ const char* name_of(ReduceOp::RedOpType op) {
 }
 
 Tensor premultiplied(const Tensor& tensor, const ReduceOp& op) {
-  const auto* supplement = static_cast<c10d::PreMulSumSupplement*>(op.supplement_.get());
+  // torch 2.13 has another name for it, and keeps this one.
+  const auto* supplement = static_cast<c10d::NCCLPreMulSumSupplement*>(op.supplement_.get());
   if (!supplement->tensor_factor.defined()) return tensor.mul(supplement->double_factor);
   Aliases aliases;
   return tensor.mul(aliases.of(supplement->tensor_factor).to(tensor.scalar_type()));

@@ -2,6 +2,7 @@
 // registry for a timer of the device's type and does not do without.
 #include <torch/csrc/distributed/c10d/reducer_timer.hpp>
 
+#include "virtual/build_facts.h"
 #include "virtual/distributed.h"
 #include "virtual/runtime.h"
 
@@ -26,7 +27,8 @@ class HostTimer final : public c10d::Timer {
 void register_timer() {
   c10d::TimerRegistry()->Register(
       Runtime::get().kind().type,
-      [](c10::Device) -> std::unique_ptr<c10d::Timer> { return std::make_unique<HostTimer>(); });
+      [](c10::Device) -> std::unique_ptr<c10d::Timer> { return std::make_unique<HostTimer>(); },
+      kOverReal);
 }
 
 }  // namespace torchport::vdev

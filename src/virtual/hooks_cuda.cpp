@@ -2,6 +2,7 @@
 // for it: at::detail::getCUDAHooks() asks the registry once and keeps the answer for good.
 #include <ATen/detail/CUDAHooksInterface.h>
 
+#include "virtual/build_facts.h"
 #include "virtual/generator.h"
 #include "virtual/pinned.h"
 #include "virtual/runtime.h"
@@ -33,11 +34,9 @@ struct CUDAHooks final : CUDAHooksInterface {
   bool hasMAGMA() const override { return is_cuda(); }
   bool hasCuSOLVER() const override { return is_cuda(); }
   bool hasCuBLASLt() const override { return is_cuda(); }
-  // The CUDA 13.0 and cuDNN 9.20 that the default build of torch 2.13 comes with; what Python tells
-  // of them is python/torchport/virtual/face/build.py's.
-  long versionCUDART() const override { return 13000; }
-  long versionCuDNN() const override { return 92000; }
-  long versionRuntimeCuDNN() const override { return 92000; }
+  long versionCUDART() const override { return vdev::kCUDA; }
+  long versionCuDNN() const override { return vdev::kCuDNN; }
+  long versionRuntimeCuDNN() const override { return vdev::kCuDNN; }
   double batchnormMinEpsilonCuDNN() const override { return 0.0; }
   std::string showConfig() const override { return "  - Virtual CUDA of torchport\n"; }
 
@@ -74,7 +73,9 @@ struct CUDAHooks final : CUDAHooksInterface {
   void cuFFTClearPlanCache(DeviceIndex) const override {}
 };
 
-REGISTER_CUDA_HOOKS(CUDAHooks)
+// Not REGISTER_CUDA_HOOKS: a build with CUDA has hooks of the usual priority, and two of the same
+// end the process.
+C10_REGISTER_CLASS_WITH_PRIORITY(CUDAHooksRegistry, CUDAHooks, vdev::kOverReal, CUDAHooks)
 
 }  // namespace
 }  // namespace at

@@ -63,6 +63,8 @@ Events& events() {
 }
 
 struct MPSHooks final : MPSHooksInterface {
+  explicit MPSHooks(MPSHooksArgs = {}) {}  // torch 2.12 passes them, 2.13 does not
+
   void init() const override {}
   bool hasMPS() const override { return is_mps(); }
   bool isBuilt() const override { return is_mps(); }
@@ -95,7 +97,8 @@ struct MPSHooks final : MPSHooksInterface {
   }
   // What Metal recommends of unified memory: two thirds.
   size_t getRecommendedMaxMemory() const override { return memory().total() / 3 * 2; }
-  size_t getMaxBufferLength() const override { return memory().total() / 2; }
+  // Not `override`: torch 2.12 does not ask for it. NOLINTNEXTLINE(modernize-use-override)
+  size_t getMaxBufferLength() const { return memory().total() / 2; }
   void setMemoryFraction(double ratio) const override {
     vdev::Runtime::get().memory(0).set_fraction(ratio == 0 ? 1 : ratio);
   }

@@ -17,6 +17,8 @@ bool is_xpu() {
 }
 
 struct XPUHooks final : XPUHooksInterface {
+  explicit XPUHooks(XPUHooksArgs = {}) {}  // torch 2.12 passes them, 2.13 does not
+
   void init() const override {}
   bool hasXPU() const override { return is_xpu(); }
   bool isBuilt() const override { return is_xpu(); }

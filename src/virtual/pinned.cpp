@@ -7,6 +7,7 @@
 #include <ATen/core/CachingHostAllocator.h>
 #include <c10/core/CPUAllocator.h>
 
+#include "virtual/build_facts.h"
 #include "virtual/runtime.h"
 
 namespace torchport::vdev {
@@ -135,7 +136,7 @@ void PinnedMemory::release(void* data) {
 }  // namespace
 
 void register_pinned() {
-  at::setHostAllocator(Runtime::get().kind().type, &memory());
+  at::setHostAllocator(Runtime::get().kind().type, &memory(), kAllocatorOverReal);
 }
 
 c10::Allocator* pinned_allocator() {

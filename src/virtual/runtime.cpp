@@ -5,6 +5,12 @@
 
 #include <c10/util/Exception.h>
 
+#include "virtual/build_facts.h"
+
+// Read by _builds.py in the library's file.
+extern "C" [[gnu::used, gnu::visibility("default")]] constexpr char torchport_virtual_built_for[] =
+    TORCHPORT_BUILT_FOR;
+
 namespace torchport::vdev {
 
 namespace {

@@ -1,24 +1,15 @@
-"""The moments of `import torch` at which virtual devices are put in place.
-
-All that depends on the version or the build of torch stands in this file.
-"""
+"""The moments of `import torch` at which virtual devices are put in place."""
 
 from __future__ import annotations
 
 import ctypes
 import os
-import re
 import sys
 from pathlib import Path
 from types import ModuleType
 
-from torchport.virtual import _watching
-
-SUPPORTED = ("2.13.0",)
-
-
-class UnsupportedTorch(ImportError):
-    """This torch is not one that virtual devices were built and tested for."""
+from torchport.virtual import _hiding, _watching
+from torchport.virtual._builds import Torch
 
 
 def _library() -> Path:
@@ -34,12 +25,6 @@ def _library() -> Path:
     )
 
 
-def _version_of(root: Path) -> str:
-    """The version of a torch that is not imported yet."""
-    found = re.search(r"__version__ = '([^']*)'", (root / "version.py").read_text())
-    return found[1] if found else "unknown"
-
-
 def hidden() -> bool:
     return os.environ.get("TORCHPORT_VIRTUAL") == "none"
 
@@ -50,32 +35,26 @@ def before_torch(module: ModuleType) -> None:
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
         if not _watching.wanted():
             return
-    root = Path(module.__spec__.origin).parent  # type: ignore[union-attr, arg-type]
-    version = _version_of(root)
-    if version.split("+")[0] not in SUPPORTED:
-        raise UnsupportedTorch(
-            f"torchport: virtual devices support torch {', '.join(SUPPORTED)}; this is {version}. "
-            "Run without `torchport run`, or install a supported torch."
-        )
+    torch = Torch.at(Path(module.__spec__.origin).parent)  # type: ignore[union-attr, arg-type]
+    torch.check()
+    library = _library()
+    torch.check_library(library)
     # By their full names, so that ours finds those of this torch and of no other.
-    for name in ("libtorch_global_deps.so", "libc10.so", "libtorch_cpu.so"):
-        ctypes.CDLL(str(root / "lib" / name), mode=ctypes.RTLD_GLOBAL)
-    ctypes.CDLL(str(_library()), mode=ctypes.RTLD_GLOBAL)
+    for path in (*torch.libraries, library):
+        ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
 
 
 def before_cuda(torch: ModuleType) -> None:
     """torch.cuda takes what it finds in torch._C when it is first imported."""
-    bindings = torch._C
-    if hidden():
-        for name in [name for name in vars(bindings) if name.startswith("_cuda_")]:
-            delattr(bindings, name)
-        return
-    from torchport.virtual import face
+    _hiding.hide_cuda(torch)
+    if not hidden():
+        from torchport.virtual import face
 
-    face.install(torch)
+        face.install(torch)
 
 
 def after_torch(torch: ModuleType) -> None:
+    torch.version.cuda = None  # the face says what a virtual one is
     if not hidden():
         from torchport.virtual import face
 

@@ -1,45 +1,20 @@
-"""The CUDA build of torch that this one answers as: versions, libraries, their settings.
-
-torch 2.13's wheels come for CUDA 13.0 by default; devices older than its kernels (below compute
-capability 7.5) need the one for CUDA 12.6. What a program may see of the difference is here.
-"""
+"""The CUDA build of torch that this one answers as: versions, libraries, their settings."""
 
 from __future__ import annotations
 
 import enum
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+from torchport.virtual._builds import CUDA, cuda_for
 from torchport.virtual.face._native import ops
 
 
-@dataclass(frozen=True)
-class Build:
-    cuda: tuple[int, int]
-    cudnn: tuple[int, int, int]
-    architectures: str
-
-    @property
-    def cuda_number(self) -> int:
-        return self.cuda[0] * 1000 + self.cuda[1] * 10
-
-    @property
-    def cudnn_number(self) -> int:
-        major, minor, patch = self.cudnn
-        return major * 10000 + minor * 100 + patch
-
-
-# The architectures: PYTORCH_RELEASES_CODE_CC of torch/cuda/__init__.py.
-DEFAULT = Build((13, 0), (9, 20, 0), "sm_75 sm_80 sm_86 sm_90 sm_100 sm_120")
-OLDER = Build((12, 6), (9, 10, 2), "sm_50 sm_60 sm_70 sm_75 sm_80 sm_86 sm_90")
-
-
-def build() -> Build:
+def build() -> CUDA:
     profile = json.loads(ops().describe())["profile"]
-    return OLDER if (profile["major"], profile["minor"]) < (7, 5) else DEFAULT
+    return cuda_for((profile["major"], profile["minor"]))
 
 
 class RNNMode(enum.IntEnum):
@@ -99,7 +74,7 @@ def bindings(torch: ModuleType) -> dict[str, Any]:
         "_has_magma": True,
         "_has_cusparselt": False,
         "_cudnn": _cudnn(),
-        "_cuda_getCompiledVersion": lambda: build().cuda_number,
+        "_cuda_getCompiledVersion": lambda: build().number,
         "_cuda_getArchFlags": lambda: build().architectures,
         **_workspace_size("Cublas", _cublas_default),
         **_workspace_size("CublasLt", lambda: 1024 * 1024),
@@ -109,7 +84,7 @@ def bindings(torch: ModuleType) -> dict[str, Any]:
 
 
 def finish(torch: ModuleType) -> None:
-    torch.version.cuda = "{}.{}".format(*build().cuda)
+    torch.version.cuda = "{}.{}".format(*build().version)
     # Imported before the names were there, these have bound what a CPU build offers.
     for module in (torch.backends.cudnn, getattr(torch.backends.cudnn, "rnn", None)):
         if module is not None:

@@ -6,9 +6,8 @@ from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any
 
+from torchport.virtual._builds import NCCL
 from torchport.virtual.face._native import refusing
-
-VERSION = (2, 28, 9)
 
 
 def _reduction(torch: ModuleType, op: int) -> Callable[[Any], Any]:
@@ -50,7 +49,7 @@ def bindings(torch: ModuleType) -> dict[str, Any]:
         for output, part in zip(outputs, parts, strict=True):
             output.copy_(part.view_as(output))
 
-    number = VERSION[0] << 32 | VERSION[1] << 16 | VERSION[2]
+    number = NCCL[0] << 32 | NCCL[1] << 16 | NCCL[2]
     ranks = "communicators across processes are torch.distributed's"
     return {
         "_nccl_version": lambda: number,

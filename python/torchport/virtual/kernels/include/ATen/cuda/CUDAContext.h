@@ -8,6 +8,9 @@
 #include <c10/util/Exception.h>
 
 namespace c10::cuda {
+// Under names of their own: a build of torch with CUDA has functions of these, and the loader would
+// bind to those.
+inline namespace torchport_host {
 
 struct CUDAStream {
   [[nodiscard]] cudaStream_t stream() const { return nullptr; }
@@ -34,6 +37,7 @@ class OptionalCUDAGuard {
   c10::OptionalDeviceGuard guard_;
 };
 
+}  // namespace torchport_host
 }  // namespace c10::cuda
 
 namespace at::cuda {

@@ -1,0 +1,29 @@
+"""A torch that looks as a build without CUDA does, whatever it is: for `torchport run --hide-cuda`,
+and below the face of the virtual devices, which then is the same on all builds."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+from torchport.virtual._builds import HAS_FLAGS, of_cuda_builds
+
+
+def hide_cuda(torch: ModuleType) -> None:
+    """Before torch.cuda is imported: it and others look for these names to see what they are."""
+    bindings = torch._C
+    for name in [name for name in vars(bindings) if of_cuda_builds(name)]:
+        delattr(bindings, name)
+    for name in HAS_FLAGS:
+        if hasattr(bindings, name):
+            setattr(bindings, name, False)
+    init = bindings._c10d_init
+
+    def c10d_init() -> bool:
+        first = not hasattr(bindings, "_distributed_c10d")
+        done = init()
+        c10d = bindings._distributed_c10d
+        if first and hasattr(c10d, "ProcessGroupNCCL"):
+            del c10d.ProcessGroupNCCL
+        return done
+
+    bindings._c10d_init = c10d_init
