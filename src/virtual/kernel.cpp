@@ -104,7 +104,7 @@ void write_back(const IValue& value, Aliases& aliases) {
 }  // namespace
 
 AliasKernel::AliasKernel(const c10::OperatorHandle& op, c10::DispatchKey cpu)
-    : cpu_(cpu), check_(op.schema()) {
+    : cpu_(cpu), check_(op.schema()), alerts_(op.schema()) {
   const auto& arguments = op.schema().arguments();
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const c10::Type& type = *arguments[i].type();
@@ -123,6 +123,7 @@ void AliasKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet,
                              Stack* stack) const {
   const std::size_t first = stack->size() - op.schema().arguments().size();
   check_(stack->data() + first);
+  alerts_(stack->data() + first);
   Aliases aliases;
   Devices devices;
   if (each_apart_) devices = devices_of((*stack)[first]);

@@ -9,6 +9,7 @@
 #include <ATen/core/stack.h>
 #include <c10/core/DispatchKeySet.h>
 
+#include "virtual/alerts.h"
 #include "virtual/device_check.h"
 
 namespace torchport::vdev {
@@ -33,6 +34,7 @@ class AliasKernel final : public c10::OperatorKernel {
 
   c10::DispatchKeySet cpu_;
   DeviceCheck check_;
+  Alerts alerts_;
   std::vector<Argument> arguments_;
   int generator_ = -1;       // the argument that is a generator
   bool draws_ = false;       // random numbers, without such an argument

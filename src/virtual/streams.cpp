@@ -8,6 +8,7 @@
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <c10/util/Exception.h>
 
+#include "virtual/alerts.h"
 #include "virtual/runtime.h"
 
 namespace torchport::vdev {
@@ -80,7 +81,7 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
   void block(void*, const Stream&) const override {}
   [[nodiscard]] bool queryEvent(void*) const override { return true; }
   [[nodiscard]] bool queryStream(const Stream&) const override { return true; }
-  void synchronizeStream(const Stream&) const override {}
+  void synchronizeStream(const Stream&) const override { note_synchronization(); }
   void synchronizeEvent(void*) const override {}
   void synchronizeDevice(const DeviceIndex) const override {}
   [[nodiscard]] double elapsedTime(void* first, void* second, const DeviceIndex) const override {

@@ -33,3 +33,7 @@ def test_torchrun_starts_one_process_for_each_device(run_virtual):
     found = re.search(r"devices 2 world 2 loss ([\d.]+)", done.stdout)
     assert found, done.stdout + done.stderr
     assert float(found[1]) < 0.2
+
+
+def test_sync_batch_norm_learns_what_one_process_learns(run_virtual):
+    assert passed(run_virtual(Path("sync_batch_norm.py")).stdout) == ["sync batch norm"]

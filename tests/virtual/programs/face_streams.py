@@ -50,6 +50,5 @@ raises(AssertionError, "Invalid device id", lambda: torch.cuda.get_device_name(7
 assert torch.cuda.can_device_access_peer(0, 1)
 assert torch.accelerator.current_accelerator() == torch.device("cuda")
 raises(NotImplementedError, "torch.cuda.current_blas_handle", torch.cuda.current_blas_handle)
-raises(NotImplementedError, "set_sync_debug_mode", lambda: torch.cuda.set_sync_debug_mode("warn"))
 raises(ModuleNotFoundError, "nvidia-ml-py", torch.cuda.utilization)
 assert torch.cuda.nvtx.range_push("a") == 0 and torch.cuda.nvtx.range_pop() == 0

@@ -7,7 +7,7 @@ import time
 from types import ModuleType
 from typing import Any
 
-from torchport.virtual.face._native import ops, refuse
+from torchport.virtual.face._native import ops
 
 TYPES = {"cuda": 1, "xpu": 12}  # c10::DeviceType
 IPC_HANDLE_BYTES = 64  # CUDA_IPC_HANDLE_SIZE
@@ -124,16 +124,12 @@ def bindings(torch: ModuleType) -> dict[str, Any]:
             raise TypeError("torch.cuda._sleep(): expected 'int'")
         time.sleep(cycles / CYCLES_PER_SECOND)
 
-    def set_sync_debug_mode(mode: int) -> None:
-        if mode != 0:
-            refuse("torch.cuda.set_sync_debug_mode", "nothing waits, so nothing would be reported")
-
     return {
         **of_kind(torch, "cuda"),
         "_cuda_synchronize": lambda: None,
         "_cuda_sleep": sleep,
-        "_cuda_set_sync_debug_mode": set_sync_debug_mode,
-        "_cuda_get_sync_debug_mode": lambda: 0,
+        "_cuda_set_sync_debug_mode": lambda mode: ops().set_sync_debug_mode(mode),
+        "_cuda_get_sync_debug_mode": lambda: ops().sync_debug_mode(),
     }
 
 

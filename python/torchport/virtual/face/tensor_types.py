@@ -2,12 +2,14 @@
 
 They are there in a CPU build, and refuse to be called: a flag of each says that it is CUDA's
 (PyTensorType in torch/csrc/tensor/python_tensor.cpp), and the build has no CUDA. Nothing in Python
-reaches the flag, so it is taken down in memory, next to the type's name that proves the place.
+reaches the flag, so it is taken down in memory, next to the type's name that proves the place; what
+a type answers when it is asked for the flag goes by its name from then on.
 """
 
 from __future__ import annotations
 
 import ctypes
+import gc
 from types import ModuleType
 from typing import Any
 
@@ -21,6 +23,16 @@ def finish(torch: ModuleType) -> None:
         for name, tensor_type in vars(module).items():
             if name.endswith("Tensor") and type(tensor_type).__name__ == "tensortype":
                 _allow(tensor_type, f"{module.__name__}.{name}")
+
+
+    _answer_by_name(type(torch.cuda.FloatTensor))
+
+
+def _answer_by_name(metaclass: type) -> None:
+    # A type of C's own takes no attributes from Python; the dictionary behind its proxy does.
+    (attributes,) = gc.get_referents(metaclass.__dict__)
+    attributes["is_cuda"] = property(lambda kind: kind.__module__.startswith("torch.cuda"))
+    ctypes.pythonapi.PyType_Modified(ctypes.py_object(metaclass))
 
 
 def _allow(tensor_type: Any, name: str) -> None:
