@@ -2,11 +2,13 @@
 
 Tests that hard-code CUDA run as they are. Those that ask for the fixture ``virtual_cuda`` are skipped
 where there are no virtual devices, or fewer than ``@pytest.mark.virtual_cuda(devices=N)`` asks for.
+With ``devices=[1, 2, 4]`` a test runs once for each count, and sees no more devices than that.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 import pytest
@@ -42,7 +44,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "virtual_cuda(devices): needs so many virtual devices")
+    config.addinivalue_line("markers", "virtual_cuda(devices): needs so many; a list: runs on each")
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:
@@ -61,13 +63,31 @@ class VirtualCuda:
         return [f"cuda:{index}" for index in range(self.count)]
 
 
+def _asked(node: pytest.Item) -> int | list[int]:
+    """What the mark of a test says: how many devices it needs, or the counts to run it on."""
+    mark = node.get_closest_marker("virtual_cuda")
+    return mark.kwargs.get("devices", 1) if mark else 1
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    counts = _asked(metafunc.definition)
+    if isinstance(counts, int):
+        return
+    if "virtual_cuda" not in metafunc.fixturenames:
+        raise pytest.UsageError(
+            f"{metafunc.definition.nodeid}: a test that runs on several numbers of devices has to "
+            "take the fixture virtual_cuda"
+        )
+    metafunc.parametrize("virtual_cuda", counts, indirect=True, ids=[f"devices{n}" for n in counts])
+
+
 @pytest.fixture
 def virtual_cuda(request: pytest.FixtureRequest) -> Iterator[VirtualCuda]:
     """The virtual devices, with fresh peaks of memory; the current device is put back after."""
     from torchport import virtual
 
-    mark = request.node.get_closest_marker("virtual_cuda")
-    needed = mark.kwargs.get("devices", 1) if mark else 1
+    shown = getattr(request, "param", None)
+    needed = _asked(request.node) if shown is None else shown
     if not virtual.enabled():
         pytest.skip(f"needs virtual devices: pytest --torchport-devices cuda:{needed}")
     import torch
@@ -75,7 +95,8 @@ def virtual_cuda(request: pytest.FixtureRequest) -> Iterator[VirtualCuda]:
     count = torch.cuda.device_count()
     if count < needed:
         pytest.skip(f"needs {needed} virtual devices, there are {count}")
-    for index in range(count):
-        torch.cuda.reset_peak_memory_stats(index)
-    yield VirtualCuda(count)
-    torch.cuda.set_device(0)
+    with nullcontext() if shown is None else virtual.visible(shown):
+        for index in range(torch.cuda.device_count()):
+            torch.cuda.reset_peak_memory_stats(index)
+        yield VirtualCuda(torch.cuda.device_count())
+        torch.cuda.set_device(0)

@@ -23,7 +23,13 @@ c10::DeviceIndex index_of(std::int64_t device) {
 
 std::int64_t device_count() {
   Runtime::get().look_again();
-  return Runtime::get().count();
+  return shown_devices();
+}
+
+void show(std::int64_t count) {
+  TORCH_CHECK_VALUE(count >= 1 && count <= Runtime::get().count(), "torchport: there are ",
+                    static_cast<int>(Runtime::get().count()), " devices, not ", count);
+  show_devices(static_cast<c10::DeviceIndex>(count));
 }
 
 std::int64_t get_device() {
@@ -163,6 +169,7 @@ TORCH_LIBRARY(torchport, library) {
   library.def("watched() -> str", &watched);
   library.def("flush_trace() -> ()", &flush_trace);
   library.def("device_count() -> int", &device_count);
+  library.def("show_devices(int count) -> ()", &show);
   library.def("get_device() -> int", &get_device);
   library.def("set_device(int device) -> ()", &set_device);
   library.def("get_stream(int device) -> int", &get_stream);

@@ -8,6 +8,7 @@
 #include <torch/library.h>
 
 #include "virtual/runtime.h"
+#include "virtual/streams.h"
 
 namespace torchport::vdev {
 
@@ -27,6 +28,7 @@ void wait_for_autograd() {
   const c10::InferenceMode no_inference(false);
   const c10::AutoGradMode with_grad(true);
   const c10::impl::ExcludeDispatchKeyGuard unwatched(c10::DispatchKey::TESTING_ONLY_GenericMode);
+  show_devices(Runtime::get().count());
   // A thread takes its tasks one after another: when it is at this one, which holds nothing of
   // Python's, it is done with those before.
   for (c10::DeviceIndex i = 0; i < Runtime::get().count(); ++i) {

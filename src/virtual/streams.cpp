@@ -1,5 +1,6 @@
 #include "virtual/streams.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -21,6 +22,7 @@ using c10::Stream;
 
 thread_local DeviceIndex this_device = 0;
 thread_local std::array<std::int64_t, device::kMaxDevices> this_stream{};
+std::atomic<DeviceIndex> shown{device::kMaxDevices};
 
 // Streams of the pool, 32 of each priority, go round as CUDA's do.
 constexpr std::int64_t kPoolSize = 32;
@@ -34,6 +36,19 @@ struct Event {
   bool timed = false;
 };
 
+[[noreturn]] void no_such_device() {
+  constexpr std::int32_t kInvalidDevice = 101;  // cudaErrorInvalidDevice
+  throw c10::AcceleratorError(
+      {"set_current_device", __FILE__, static_cast<std::uint32_t>(__LINE__)}, kInvalidDevice,
+      "CUDA error: invalid device ordinal\nGPU device may be out of range, do you have enough "
+      "GPUs?\nSearch for `cudaErrorInvalidDevice' in "
+      "https://docs.nvidia.com/cuda/cuda-runtime-api/group__CUDART__TYPES.html for more "
+      "information.\nCUDA kernel errors might be asynchronously reported at some other API "
+      "call, so the stacktrace below might be incorrect.\nFor debugging consider passing "
+      "CUDA_LAUNCH_BLOCKING=1\nCompile with `TORCH_USE_CUDA_DSA` to enable device-side "
+      "assertions.\n");
+}
+
 class Guard final : public c10::impl::DeviceGuardImplInterface {
  public:
   explicit Guard(c10::DeviceType type) : type_(type) {}
@@ -42,11 +57,15 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
 
   [[nodiscard]] Device exchangeDevice(Device device) const override {
     const Device old = getDevice();
-    if (old.index() != device.index()) setDevice(device);
+    if (old.index() != device.index()) set_current_device(device.index());
     return old;
   }
   [[nodiscard]] Device getDevice() const override { return {type_, this_device}; }
-  void setDevice(Device device) const override { set_current_device(device.index()); }
+  // Of autograd, for its threads, which it has one of for each device, shown or not.
+  void setDevice(Device device) const override {
+    if (device.index() < 0 || device.index() >= deviceCount()) no_such_device();
+    this_device = device.index();
+  }
   void uncheckedSetDevice(Device device) const noexcept override { this_device = device.index(); }
 
   [[nodiscard]] Stream getStream(Device device) const override {
@@ -121,19 +140,17 @@ DeviceIndex current_device() {
 }
 
 void set_current_device(DeviceIndex device) {
-  if (device < 0 || device >= Runtime::get().count()) {
-    constexpr std::int32_t kInvalidDevice = 101;  // cudaErrorInvalidDevice
-    throw c10::AcceleratorError(
-        {__func__, __FILE__, static_cast<std::uint32_t>(__LINE__)}, kInvalidDevice,
-        "CUDA error: invalid device ordinal\nGPU device may be out of range, do you have enough "
-        "GPUs?\nSearch for `cudaErrorInvalidDevice' in "
-        "https://docs.nvidia.com/cuda/cuda-runtime-api/group__CUDART__TYPES.html for more "
-        "information.\nCUDA kernel errors might be asynchronously reported at some other API "
-        "call, so the stacktrace below might be incorrect.\nFor debugging consider passing "
-        "CUDA_LAUNCH_BLOCKING=1\nCompile with `TORCH_USE_CUDA_DSA` to enable device-side "
-        "assertions.\n");
-  }
+  if (device < 0 || device >= shown_devices()) no_such_device();
   this_device = device;
+}
+
+DeviceIndex shown_devices() {
+  return std::min(shown.load(), Runtime::get().count());
+}
+
+void show_devices(DeviceIndex count) {
+  shown = count;
+  if (this_device >= count) this_device = 0;
 }
 
 std::int64_t current_stream(DeviceIndex device) {

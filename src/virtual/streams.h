@@ -12,8 +12,13 @@ namespace torchport::vdev {
 
 // This thread's current device.
 [[nodiscard]] c10::DeviceIndex current_device();
-// Raises c10::Error for an index that is none of a device.
+// Raises c10::AcceleratorError for an index that is none of a device shown.
 void set_current_device(c10::DeviceIndex device);
+
+// How many devices the program is shown, the first ones of all there are: all, unless less is set.
+// Tensors on the others stay what they are; nothing new can be made there.
+[[nodiscard]] c10::DeviceIndex shown_devices();
+void show_devices(c10::DeviceIndex count);
 
 // Makes c10's guards of this kind of device use these.
 void register_guard();

@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 _VARIABLE = "TORCHPORT_VIRTUAL"
 _DEVICES = re.compile(r"(cuda|xpu)(:\d+)?|mps(:1)?|none")
@@ -46,3 +48,39 @@ def enable(
 def enabled() -> bool:
     """Whether this process has, or will have, virtual devices."""
     return os.environ.get(_VARIABLE, "none") != "none"
+
+
+@contextmanager
+def visible(count: int) -> Iterator[None]:
+    """Within it the program, and the processes that it starts, see the first ``count`` devices only.
+
+    ``torch.cuda.device_count()`` says so, and nothing new can be made on the others. For tests that
+    are to run on several numbers of devices. Of the whole process, not of one thread.
+    """
+    if not enabled():
+        raise RuntimeError(
+            "torchport: there are no virtual devices; call torchport.virtual.enable()"
+        )
+    import torch
+
+    native = torch.ops.torchport
+    module = getattr(torch, os.environ[_VARIABLE].partition(",")[0].partition(":")[0])
+    if hasattr(module, "init"):
+        module.init()  # from here on it heeds CUDA_VISIBLE_DEVICES no more, but children do
+    before = native.device_count()
+    if not 1 <= count <= before:
+        raise ValueError(f"torchport: {count} devices cannot be shown, there are {before}")
+    mask = os.environ.get("CUDA_VISIBLE_DEVICES")
+    numbers = mask.split(",") if mask else [str(index) for index in range(before)]
+    try:
+        native.show_devices(count)
+        os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(numbers[:count])
+        module._cached_device_count = None
+        yield
+    finally:
+        native.show_devices(before)
+        module._cached_device_count = None
+        if mask is None:
+            del os.environ["CUDA_VISIBLE_DEVICES"]
+        else:
+            os.environ["CUDA_VISIBLE_DEVICES"] = mask
