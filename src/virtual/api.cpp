@@ -159,13 +159,8 @@ void reset_accumulated(std::int64_t device) {
   Runtime::get().memory(index_of(device)).reset_accumulated();
 }
 
-void locate_with(std::int64_t function) {
-  set_locator(reinterpret_cast<Locator>(function));
-}
-
 TORCH_LIBRARY(torchport, library) {
   library.def("watch_this_thread() -> ()", &watch_this_thread);
-  library.def("locate_with(int function) -> ()", &locate_with);
   library.def("watched() -> str", &watched);
   library.def("flush_trace() -> ()", &flush_trace);
   library.def("device_count() -> int", &device_count);

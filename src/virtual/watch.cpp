@@ -1,7 +1,6 @@
 #include "virtual/watch.h"
 
 #include <array>
-#include <atomic>
 #include <cstdlib>
 #include <map>
 #include <mutex>
@@ -16,6 +15,7 @@
 #include <torch/library.h>
 
 #include "virtual/runtime.h"
+#include "virtual/source_lines.h"
 #include "virtual/trace.h"
 
 namespace torchport::vdev {
@@ -28,13 +28,6 @@ using c10::IValue;
 using torch::jit::Stack;
 
 constexpr DispatchKey kMode = DispatchKey::TESTING_ONLY_GenericMode;
-
-std::atomic<Locator> locator{nullptr};
-
-std::int64_t here() {
-  const Locator locate = locator.load();
-  return locate == nullptr ? 0 : locate();
-}
 
 enum class Transfer : std::uint8_t { kToDevice, kToHost, kBetween, kRead, kCount };
 constexpr std::array<const char*, static_cast<std::size_t>(Transfer::kCount)> kTransferNames{
@@ -52,7 +45,7 @@ class Counts {
     ++operators_[op.operator_name().name];
   }
   void transferred(Transfer kind, std::uint64_t bytes) {
-    const std::int64_t line = here();
+    const std::int64_t line = source_line();
     const std::lock_guard<std::mutex> lock(mutex_);
     Sum& sum = transfers_[{kind, line}];
     ++sum.count;
@@ -123,6 +116,7 @@ bool asks_only(std::string_view name) {
 }
 
 void count(const c10::OperatorHandle& op, const Places& before, const Stack& stack) {
+  if (op.operator_name().name.starts_with("torchport::")) return;  // what answers for torch.cuda
   Counts& counts = Counts::get();
   counts.operator_called(op);
   const std::size_t results = op.schema().returns().size();
@@ -183,7 +177,7 @@ void watch(const c10::OperatorHandle& op, DispatchKeySet keys, Stack* stack) {
                results == 0
                    ? c10::ArrayRef<IValue>(written)
                    : c10::ArrayRef<IValue>(stack->data() + stack->size() - results, results),
-               here());
+               source_line());
   }
   if (reports()) count(op, before, *stack);
 }
@@ -207,10 +201,6 @@ bool watches() {
 
 void watch_this_thread() {
   c10::impl::tls_set_dispatch_key_included(kMode, true);
-}
-
-void set_locator(Locator locate) {
-  locator.store(locate);
 }
 
 std::string watched() {

@@ -6,7 +6,6 @@
 // Without them nothing is registered, and nothing is paid.
 #pragma once
 
-#include <cstdint>
 #include <string>
 
 namespace torchport::vdev {
@@ -16,13 +15,8 @@ namespace torchport::vdev {
 // Operators of the calling thread are watched from now on. Threads of autograd inherit it.
 void watch_this_thread();
 
-// Tells where the program stands: the number of a source line, 0 for nowhere. Called with the
-// global interpreter lock not held.
-using Locator = std::int64_t (*)();
-void set_locator(Locator locator);
-
 // The counts so far, as JSON: {"operators": {name: count}, "transfers": [{"kind", "count", "bytes",
-// "line"}]}. Thread-safe.
+// "line"}]}, lines by their numbers (source_lines.h). Thread-safe.
 [[nodiscard]] std::string watched();
 // Writes out what the trace still holds.
 void flush_trace();

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import os
 import shutil
+import signal
 import subprocess
+import sys
 import sysconfig
 from pathlib import Path
 
@@ -79,3 +83,54 @@ Loud().__enter__()
     )
     done = run_virtual(code)
     assert (done.stdout, done.stderr) == ("done\n", "")
+
+
+def test_ctrl_c_ends_a_program_as_ever_and_the_report_is_written(tmp_path):
+    (tmp_path / "endless.py").write_text(
+        "import torch\nx = torch.ones(3, device='cuda')\nprint('on its way', flush=True)\n"
+        "while True: x.sum().item()\n"
+    )
+    command = [Path(sys.executable).with_name("torchport"), "run", "--report", "json"]
+    with subprocess.Popen(
+        [*command, "--report-file", "report.json", "endless.py"],
+        cwd=tmp_path,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as program:
+        assert program.stdout.readline() == "on its way\n"
+        program.send_signal(signal.SIGINT)
+        said = program.communicate(timeout=60)[1]
+    assert program.returncode == -signal.SIGINT, "which a shell shows as 130"
+    assert said.count("Traceback") == 1 and said.rstrip().endswith("KeyboardInterrupt")
+    assert "_watching" not in said
+    told = json.loads((tmp_path / "report.json").read_text())
+    assert told["operators"]["aten::sum"] >= 1
+    assert not any(name.startswith("torchport::") for name in told["operators"])
+
+
+def test_exceptions_of_signal_handlers_reach_a_watched_program(run_virtual):
+    code = """
+import signal, time, torch
+
+class Alarm(Exception): pass
+
+def ring(*_):
+    raise Alarm
+
+signal.signal(signal.SIGALRM, ring)
+x = torch.ones(3, device="cuda")
+heard = 0
+for _ in range(50):
+    end = time.monotonic() + 2
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.005)
+        while time.monotonic() < end:
+            x[0].item()
+    except Alarm:
+        heard += 1
+print(heard)
+"""
+    done = run_virtual(code, TORCHPORT_REPORT="json:/dev/null")
+    assert (done.stdout, done.stderr) == ("50\n", "")

@@ -1,13 +1,12 @@
 """What a program did on its devices: the report at exit, and the lines of a trace.
 
-The operators are watched in C++ (src/virtual/watch.h); here is what only Python knows, where the
-program stands, and what a person reads at the end.
+The operators are watched in C++ (src/virtual/watch.h); here is how they are asked for, and what a
+person reads at the end.
 """
 
 from __future__ import annotations
 
 import atexit
-import ctypes
 import html
 import importlib
 import json
@@ -28,26 +27,7 @@ def wanted() -> bool:
     return REPORT in os.environ or TRACE in os.environ
 
 
-class Lines:
-    """Source lines by number. Frames of torch and of torchport are passed over."""
-
-    def __init__(self, torch: ModuleType) -> None:
-        own = str(Path(__file__).parents[1])
-        self._inner = (str(Path(torch.__file__).parent), own, "<frozen", "<string>")
-        self._numbers: dict[tuple[str, int], int] = {}
-        self.names = ["(no Python line: the backward pass, or a library's own thread)"]
-
-    def here(self) -> int:
-        frame = sys._getframe()
-        while frame is not None and frame.f_code.co_filename.startswith(self._inner):
-            frame = frame.f_back
-        if frame is None:
-            return 0
-        key = (frame.f_code.co_filename, frame.f_lineno)
-        if key not in self._numbers:
-            self._numbers[key] = len(self.names)
-            self.names.append(f"{key[0]}:{key[1]}")
-        return self._numbers[key]
+NOWHERE = "(no Python line: the backward pass, or a library's own thread)"
 
 
 class _OneByOne(threading.Thread):
@@ -67,11 +47,10 @@ def one_thread_at_a_time(torch: ModuleType) -> Any:
 
 
 def start(torch: ModuleType) -> None:
-    """Once torch is there: lines can be told, new threads are watched, the end is reported."""
+    """Once torch is there: lines are told, new threads are watched, the end is reported."""
     native = torch._ops.ops.torchport
-    lines = Lines(torch)
-    locate = ctypes.CFUNCTYPE(ctypes.c_int64)(lines.here)
-    native.locate_with(ctypes.cast(locate, ctypes.c_void_p).value)
+    own = str(Path(__file__).parents[1])
+    native.tell_source_lines([str(Path(torch.__file__).parent), own, "<frozen", "<string>"])
 
     begin = threading.Thread.run
 
@@ -93,17 +72,18 @@ def start(torch: ModuleType) -> None:
     keep = one_thread_at_a_time(torch) if TRACE in os.environ else None
 
     def end(_keep: Any = keep) -> None:
-        native.locate_with(0)  # nothing may call back into an interpreter that ends
+        native.tell_no_source_lines()  # nothing may ask an interpreter that ends
+        lines = [NOWHERE, *native.source_lines()]
         if path := os.environ.get(TRACE):
             native.flush_trace()
-            Path(path + ".lines").write_text("\n".join(lines.names) + "\n")
+            Path(path + ".lines").write_text("\n".join(lines) + "\n")
         if setting := os.environ.get(REPORT):
-            report(torch, native, lines, setting, locate)
+            report(native, lines, setting)
 
     atexit.register(end)
 
 
-def collect(torch: ModuleType, native: Any, lines: Lines) -> dict[str, Any]:
+def collect(native: Any, lines: list[str]) -> dict[str, Any]:
     """Devices with their peaks, operators by count, transfers by source line."""
     about = json.loads(native.describe())
     counted = json.loads(native.watched())
@@ -120,17 +100,15 @@ def collect(torch: ModuleType, native: Any, lines: Lines) -> dict[str, Any]:
                 "allocations": stats["allocation"]["all"]["allocated"],
             }
         )
-    transfers = [
-        {**transfer, "line": lines.names[transfer["line"]]} for transfer in counted["transfers"]
-    ]
+    transfers = [{**transfer, "line": lines[transfer["line"]]} for transfer in counted["transfers"]]
     transfers.sort(key=lambda t: (-t["count"], t["kind"], t["line"]))
     operators = dict(sorted(counted["operators"].items(), key=lambda item: (-item[1], item[0])))
     return {"devices": devices, "operators": operators, "transfers": transfers}
 
 
-def report(torch: ModuleType, native: Any, lines: Lines, setting: str, _keep: Any) -> None:
+def report(native: Any, lines: list[str], setting: str) -> None:
     form, _, path = setting.partition(":")
-    result = collect(torch, native, lines)
+    result = collect(native, lines)
     text = {"text": as_text, "html": as_html}.get(form, as_json)(result)
     if not path:
         sys.stderr.write(text)

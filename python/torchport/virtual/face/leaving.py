@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import ctypes
 from types import ModuleType
 from typing import Any
 
@@ -12,13 +13,8 @@ def bindings(torch: ModuleType) -> dict[str, Any]:
 
 
 def finish(torch: ModuleType) -> None:
-    native = torch.ops.torchport
-
-    def leave() -> None:
-        from torch.utils._python_dispatch import _disable_current_modes
-
-        with _disable_current_modes():  # of a program that ends within one
-            native.wait_for_autograd()
-
-    if hasattr(native, "wait_for_autograd"):
-        atexit.register(leave)
+    # It runs no Python: what a program that ends by Ctrl-C is to say of itself, the interpreter
+    # forgets when more is run.
+    library = ctypes.CDLL(None)
+    if hasattr(library, "torchport_wait_for_autograd"):
+        atexit.register(library.torchport_wait_for_autograd)
