@@ -1,3 +1,6 @@
+#include <atomic>
+#include <deque>
+#include <mutex>
 #include <random>
 #include <thread>
 #include <vector>
@@ -10,6 +13,7 @@
 namespace torchport {
 namespace {
 
+using device::MemoryEvent;
 using device::MemoryModel;
 using device::OutOfMemory;
 using device::parse_size;
@@ -164,6 +168,65 @@ TEST_CASE("threads share a device") {
   }
   for (std::thread& thread : threads) thread.join();
   CHECK(now(memory.stats().allocated_bytes) == 0);
+}
+
+TEST_CASE("a block may be freed by another thread, while others look on") {
+  MemoryModel memory(kMiB, 8192 * kMiB);
+  std::mutex mutex;
+  std::deque<std::uint64_t> handed;
+  std::atomic<int> made{0};
+  std::atomic<int> noted{0};
+  std::atomic<bool> done{false};
+  constexpr int kBlocks = 4000;
+  std::vector<std::thread> makers;
+  std::vector<std::thread> others;
+  for (int t = 0; t < 2; ++t) {
+    makers.emplace_back([&, t] {
+      for (int i = 0; i < kBlocks; ++i) {
+        OutOfMemory failure;
+        const auto bytes = static_cast<std::uint64_t>(i % 7 == 0 ? 2 * kMiB : i % 5000 + 1);
+        const auto block = memory.allocate(bytes, t, failure);
+        if (!block) continue;
+        ++made;
+        const std::lock_guard<std::mutex> lock(mutex);
+        handed.push_back(*block);
+      }
+    });
+  }
+  others.emplace_back([&] {
+    for (bool last = false; !last;) {
+      last = done;
+      std::deque<std::uint64_t> mine;
+      {
+        const std::lock_guard<std::mutex> lock(mutex);
+        mine.swap(handed);
+      }
+      for (const std::uint64_t block : mine) memory.free(block);
+    }
+  });
+  others.emplace_back([&] {
+    for (int i = 0; !done; ++i) {
+      memory.observe([&](const MemoryEvent&) { ++noted; });
+      if (i % 2 == 0) memory.observe({});
+      if (i % 10 == 0) memory.empty_cache();
+      memory.reset_peak();
+      memory.set_fraction(i % 2 == 0 ? 1.0 : 0.5);
+      CHECK(memory.stats().allocated_bytes.of[0].current >= 0);
+      CHECK(memory.device_free() <= memory.total());
+      std::uint64_t reserved = 0;
+      for (const auto& segment : memory.snapshot()) reserved += segment.size;
+      CHECK(reserved <= memory.total());
+    }
+  });
+  for (std::thread& thread : makers) thread.join();
+  done = true;
+  for (std::thread& thread : others) thread.join();
+  memory.observe({});
+  CHECK(made == 2 * kBlocks);
+  CHECK(memory.stats().allocation.of[0].allocated == made);
+  CHECK(now(memory.stats().allocated_bytes) == 0);
+  memory.empty_cache();
+  CHECK(memory.snapshot().empty());
 }
 
 }  // namespace
