@@ -64,29 +64,40 @@ def models() -> dict[str, torch.nn.Module]:
     }
 
 
-def steps(device: str) -> None:
+def batch(name: str, chance: torch.Generator) -> dict[str, torch.Tensor]:
+    if name == "vit":
+        pictures = torch.randn(4, 3, 32, 32, generator=chance)
+        return {"pixel_values": pictures, "labels": torch.randint(0, 2, (4,), generator=chance)}
+    words = torch.randint(0, 100, (4, 12), generator=chance)
+    return {"input_ids": words, "labels": words}
+
+
+def train(name: str, model: torch.nn.Module, device: str) -> float:
+    model.train()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    chance = torch.Generator().manual_seed(1)
+    for _ in range(3):
+        given = {key: value.to(device) for key, value in batch(name, chance).items()}
+        loss = model(**given).loss
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return loss.item()
+
+
+def says(model: torch.nn.Module, device: str) -> list[int]:
+    start = torch.arange(1, 5, device=device)[None]
+    out = model.eval().generate(start, max_new_tokens=8, do_sample=False, pad_token_id=0)
+    return out[0].tolist()
+
+
+def every_model(device: str) -> None:
     torch.manual_seed(0)
     for name, model in models().items():
-        model.to(device).train()
-        optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
-        chance = torch.Generator().manual_seed(1)
-        for _ in range(3):
-            if name == "vit":
-                given = {"pixel_values": torch.randn(4, 3, 32, 32, generator=chance)}
-                given["labels"] = torch.randint(0, 2, (4,), generator=chance)
-            else:
-                words = torch.randint(0, 100, (4, 12), generator=chance)
-                given = {"input_ids": words, "labels": words}
-            loss = model(**{key: value.to(device) for key, value in given.items()}).loss
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-        print(name, "loss", loss.item())
+        model.to(device)
+        print(name, "loss", train(name, model, device))
         if name in ("gpt2", "llama", "t5"):
-            model.eval()
-            start = torch.arange(1, 5, device=device)[None]
-            out = model.generate(start, max_new_tokens=8, do_sample=False, pad_token_id=0)
-            print(name, "says", *out[0].tolist())
+            print(name, "says", *says(model, device))
 
 
 def device_map() -> None:
@@ -141,7 +152,7 @@ def trainer() -> None:
 
 
 if __name__ == "__main__":
-    steps(sys.argv[1])
+    every_model(sys.argv[1])
     if sys.argv[1] != "cpu":
         device_map()
         trainer()
