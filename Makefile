@@ -185,6 +185,7 @@ $(package_stamp): $(venv_stamp)
 
 $(cuda_stamp):
 	@deps/install.sh cuda-build
+	@rm -f $(cuda_build)/native/build.ninja  # of another torch
 	$(mark)
 
 $(cuda_package_stamp): $(cuda_stamp)
