@@ -81,7 +81,7 @@ Tensor Aliases::back(const Tensor& result) {
     if (entry.alias.is_same(result)) return entry.tensor;
   }
   const TensorImpl& impl = *result.unsafeGetTensorImpl();
-  if (impl.device_type() != c10::DeviceType::CPU) return result;
+  if (impl.device_type() != c10::DeviceType::CPU || on_host_) return result;
   for (const Tensor& host : host_) {
     if (host.is_same(result)) return result;
   }

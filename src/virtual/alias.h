@@ -27,6 +27,8 @@ class Aliases {
   // Where results go that nothing else places.
   [[nodiscard]] c10::DeviceIndex device() const;
   void set_device(c10::DeviceIndex device) { device_ = device; }
+  // The call asked for its results on the CPU.
+  void stay_on_host() { on_host_ = true; }
   [[nodiscard]] bool empty() const { return entries_.empty(); }
   // CPU tensors were passed and none of a device.
   [[nodiscard]] bool only_host() const { return entries_.empty() && !host_.empty(); }
@@ -56,6 +58,7 @@ class Aliases {
   c10::SmallVector<at::Tensor, 2> host_;  // CPU tensors that were passed
   c10::SmallVector<Adopted, 2> adopted_;
   c10::DeviceIndex device_ = -1;
+  bool on_host_ = false;
 };
 
 }  // namespace torchport::vdev

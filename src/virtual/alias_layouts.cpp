@@ -7,6 +7,7 @@
 #include <ATen/SparseTensorImpl.h>
 #include <ATen/native/SparseTensorUtils.h>
 #include <ATen/quantized/QTensorImpl.h>
+#include <c10/core/DeviceGuard.h>
 #include <c10/core/TensorImpl.h>
 
 #include "virtual/alias.h"
@@ -27,6 +28,8 @@ using c10::DispatchKeySet;
 using c10::TensorImpl;
 
 Tensor coo(DispatchKey key, const SparseTensorImpl& like, Tensor indices, Tensor values) {
+  // It is made on the current device, and stays there.
+  const c10::DeviceGuard guard(values.device());
   Tensor tensor = at::detail::make_tensor<SparseTensorImpl>(DispatchKeySet(key), values.dtype());
   auto* own = at::sparse::get_sparse_impl(tensor);
   own->resize_(like.sparse_dim(), like.dense_dim(), like.sizes());

@@ -26,6 +26,7 @@ IValue to_cpu(const IValue& value, Aliases& aliases) {
   }
   if (value.isDevice()) {
     const c10::Device device = value.toDevice();
+    if (device.is_cpu()) aliases.stay_on_host();
     if (!is_virtual(device)) return value;
     aliases.set_device(device.has_index() ? device.index() : c10::DeviceIndex{-1});
     return c10::Device(c10::DeviceType::CPU);

@@ -83,4 +83,9 @@ void register_natives(torch::Library& aten) {
   aten.impl("record_stream", TORCH_FN(record_stream));
 }
 
+// A storage is no argument that could be aliased.
+void register_quantized(torch::Library& aten) {
+  aten.impl("set_.source_Storage_storage_offset", TORCH_FN(at::native::set_storage_quantized_));
+}
+
 }  // namespace torchport::vdev

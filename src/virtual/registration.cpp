@@ -31,8 +31,10 @@ using c10::OperatorHandle;
 
 // Operators that have no kernel of the CPU's own, but a composite one that asks for the device and
 // takes a slow path on any but the CPU's and CUDA's own libraries.
-const std::set<std::string>& taken_whole() {
-  static const std::set<std::string> kNames = {
+const std::set<std::string>& taken_whole(DispatchKey cpu) {
+  static const std::set<std::string> kQuantized = {"aten::copy_"};
+  static const std::set<std::string> kNone;
+  static const std::set<std::string> kDense = {
       "aten::addr_",           // asks whether out= is self: the same reference
       "aten::conj_physical_",  // and svd.U, by it
       // Not aten::convolution, which calls it: torch.jit.trace records this one only.
@@ -41,7 +43,8 @@ const std::set<std::string>& taken_whole() {
       "aten::copy_",
       "aten::mode.values",
   };
-  return kNames;
+  if (cpu == DispatchKey::QuantizedCPU) return kQuantized;
+  return cpu == DispatchKey::CPU ? kDense : kNone;
 }
 
 // Operators with a kernel of the CPU's own, but none of CUDA's: there is a composite one, which
@@ -146,7 +149,7 @@ void register_operators() {
     const auto op = Dispatcher::singleton().findSchema(name);
     if (!op || is_collective(name)) continue;
     for (const Pair& pair : pairs) {
-      const bool whole = pair.cpu == DispatchKey::CPU && taken_whole().contains(full_name(name));
+      const bool whole = taken_whole(pair.cpu).contains(full_name(name));
       if ((whole || op->hasKernelForDispatchKey(pair.cpu)) && !left_out().contains(full_name(name)))
         put(*op, pair.device,
             c10::KernelFunction::makeFromBoxedFunctor<AliasKernel>(
@@ -177,6 +180,9 @@ struct Start {
     static auto* aten =
         new torch::Library(torch::Library::IMPL, "aten", kind.dense, __FILE__, __LINE__);
     register_natives(*aten);
+    static auto* quantized =
+        new torch::Library(torch::Library::IMPL, "aten", kind.quantized, __FILE__, __LINE__);
+    register_quantized(*quantized);
     register_attention(*aten);
     register_softmax(*aten);
     register_cuda_only(*aten);

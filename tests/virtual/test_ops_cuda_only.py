@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 BATCH_NORM = """
 import torch
 torch.manual_seed(0)
@@ -90,3 +92,7 @@ def test_convolution_products_attention_dropout(run_virtual) -> None:
 
 def test_sparse_nested_quantized(run_virtual) -> None:
     run_virtual(LAYOUTS)
+
+
+def test_layouts_moved_saved_and_trained(run_virtual) -> None:
+    run_virtual(Path("layouts.py"))

@@ -51,10 +51,13 @@ for flag in ("flash", "mem_efficient", "math", "cudnn"):
     switch(True)
 q = torch.randn(1, 2, 8, 16, device="cuda", dtype=torch.float16)
 wanted = backends.cuda.SDPAParams(q, q, q, None, 0.0, False, False)
-assert isinstance(backends.cuda.is_flash_attention_available(), bool)
+assert backends.cuda.is_flash_attention_available()
 assert isinstance(backends.cuda.can_use_flash_attention(wanted), bool)
 assert isinstance(backends.cuda.can_use_efficient_attention(wanted), bool)
 assert isinstance(backends.cuda.can_use_cudnn_attention(wanted), bool)
+with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.FLASH_ATTENTION):
+    out = torch.nn.functional.scaled_dot_product_attention(q, q, q)
+torch.testing.assert_close(out, torch.softmax(q @ q.mT / 4, -1) @ q, rtol=1e-2, atol=1e-2)
 matmul = backends.cuda.matmul
 assert not matmul.allow_tf32 and matmul.allow_fp16_reduced_precision_reduction
 torch.set_float32_matmul_precision("high")

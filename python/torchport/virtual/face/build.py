@@ -78,6 +78,8 @@ def bindings(torch: ModuleType) -> dict[str, Any]:
         "_cuda_getArchFlags": lambda: build().architectures,
         **_workspace_size("Cublas", _cublas_default),
         **_workspace_size("CublasLt", lambda: 1024 * 1024),
+        # Of the build; whether it takes a call is another question.
+        "_is_flash_attention_available": lambda: True,
         "_cuda_clearCublasWorkspaces": lambda: None,
         **_settings(),
     }

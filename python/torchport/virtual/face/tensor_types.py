@@ -24,7 +24,6 @@ def finish(torch: ModuleType) -> None:
             if name.endswith("Tensor") and type(tensor_type).__name__ == "tensortype":
                 _allow(tensor_type, f"{module.__name__}.{name}")
 
-
     _answer_by_name(type(torch.cuda.FloatTensor))
 
 
