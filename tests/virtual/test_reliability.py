@@ -6,6 +6,8 @@ import json
 import signal
 from pathlib import Path
 
+import pytest
+
 
 def test_nothing_leaks(run_virtual):
     done = run_virtual(Path("leaks.py"), timeout=300)
@@ -63,13 +65,30 @@ print("went on")
     assert run_virtual(code, devices="cuda:1,memory=1GiB").stdout == "went on\n"
 
 
-def test_a_killed_process_reports_its_signal(run_virtual):
-    code = """
-import os, signal, torch
-x = torch.ones(10, device="cuda")
-os.kill(os.getpid(), signal.SIGKILL)
+@pytest.mark.parametrize("ends", [signal.SIGKILL, signal.SIGSEGV, signal.SIGTERM])
+def test_a_killed_process_reports_its_signal(run_virtual, ends):
+    code = f"""
+import os, torch
+x = torch.ones(10, device="cuda", requires_grad=True)
+x.sum().backward()
+os.kill(os.getpid(), {ends.value})
 """
-    assert run_virtual(code, check=False).returncode == -signal.SIGKILL
+    done = run_virtual(code, check=False)
+    assert (done.returncode, done.stderr) == (-ends, "")
+
+
+def test_a_program_that_fails_is_reported_up_to_there(run_virtual, tmp_path):
+    code = """
+import torch
+held = torch.ones(100 * 2**20, dtype=torch.uint8, device="cuda")
+torch.ones(2**30, dtype=torch.uint8, device="cuda")
+"""
+    report = tmp_path / "report.json"
+    setting = f"json:{report}"
+    done = run_virtual(code, devices="cuda:1,memory=1GiB", check=False, TORCHPORT_REPORT=setting)
+    assert done.returncode == 1 and done.stderr.count("Traceback") == 1
+    told = json.loads(report.read_text())
+    assert told["devices"][0]["peak_allocated"] == 100 * 2**20
 
 
 def test_a_rank_that_is_killed_ends_the_others(run_virtual):
