@@ -15,6 +15,4 @@ def bindings(torch: ModuleType) -> dict[str, Any]:
 def finish(torch: ModuleType) -> None:
     # It runs no Python: what a program that ends by Ctrl-C is to say of itself, the interpreter
     # forgets when more is run.
-    library = ctypes.CDLL(None)
-    if hasattr(library, "torchport_wait_for_autograd"):
-        atexit.register(library.torchport_wait_for_autograd)
+    atexit.register(ctypes.CDLL(None).torchport_wait_for_autograd)
