@@ -1,0 +1,88 @@
+#include "checkpoint/contents.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "checkpoint/formats.h"
+
+namespace torchport::checkpoint {
+
+base::Result<MappedFile> MappedFile::open(const std::string& path) {
+  const auto refused = [&] { return base::fail(base::ErrorCode::kIo, std::strerror(errno), path); };
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return refused();
+  struct stat status {};
+  MappedFile mapped;
+  if (fstat(file, &status) != 0) {
+    ::close(file);
+    return refused();
+  }
+  if (!S_ISREG(status.st_mode)) {
+    ::close(file);
+    return base::fail(base::ErrorCode::kIo, "is no regular file", path);
+  }
+  if (status.st_size > 0) {
+    const auto size = static_cast<std::size_t>(status.st_size);
+    void* address = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0);
+    if (address == MAP_FAILED) {
+      ::close(file);
+      return refused();
+    }
+    mapped.bytes_ = {static_cast<const char*>(address), size};
+  }
+  ::close(file);
+  return mapped;
+}
+
+MappedFile::MappedFile(MappedFile&& other) noexcept : bytes_(std::exchange(other.bytes_, {})) {}
+
+MappedFile::~MappedFile() {
+  if (!bytes_.empty()) munmap(const_cast<char*>(bytes_.data()), bytes_.size());
+}
+
+std::uint64_t Contents::bytes() const {
+  std::uint64_t sum = 0;
+  for (const Storage& storage : storages) sum += storage.bytes;
+  return sum;
+}
+
+std::vector<std::string> Contents::devices() const {
+  std::vector<std::string> names;
+  for (const Storage& storage : storages) names.push_back(storage.device);
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
+base::Result<Contents> inspect(const std::string& path) {
+  const auto file = MappedFile::open(path);
+  if (!file) return tl::unexpected<base::Error>(file.error());
+  const std::string_view bytes = file->bytes();
+  const auto with_path = [&](base::Result<Contents> result) {
+    if (!result && result.error().path.empty()) result.error().path = path;
+    return result;
+  };
+  if (bytes.empty()) return base::fail(base::ErrorCode::kEncoding, "is empty", path);
+  if (bytes.starts_with("PK\x03\x04")) return with_path(inspect_archive(path));
+  if (is_safetensors(bytes)) return with_path(inspect_safetensors(bytes));
+  if (bytes.starts_with('\x80')) return with_path(inspect_legacy(bytes));
+  if (bytes.starts_with("version https://git-lfs"))
+    return base::fail(base::ErrorCode::kEncoding,
+                      "is a Git LFS pointer, not the file: run `git lfs pull`", path);
+  if (bytes.starts_with("<!DOCTYPE") || bytes.starts_with("<html") ||
+      bytes.starts_with("<!doctype"))
+    return base::fail(base::ErrorCode::kEncoding,
+                      "is a web page: the download was answered with an error or a login", path);
+  return base::fail(base::ErrorCode::kEncoding,
+                    "is no checkpoint that torchport knows (torch.save, TorchScript, torch.export, "
+                    "safetensors)",
+                    path);
+}
+
+}  // namespace torchport::checkpoint

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <string>
+
+#include "checkpoint/contents.h"
+
+namespace torchport::checkpoint {
+
+// The whole contents as one JSON object; text that is no UTF-8 has its bytes replaced.
+[[nodiscard]] std::string to_json(const std::string& path, const Contents& contents);
+
+}  // namespace torchport::checkpoint

@@ -1,0 +1,365 @@
+#include "checkpoint/pickled.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+#include <fmt/format.h>
+
+namespace torchport::checkpoint {
+
+namespace {
+
+constexpr std::size_t kLongest = 60;  // characters of a value that are shown
+
+std::string joined(std::string_view path, std::string_view name) {
+  return path.empty() ? std::string(name) : fmt::format("{}.{}", path, name);
+}
+
+class Walk {
+ public:
+  Walk(const Pickle& pickle, Contents& contents) : pickle_(pickle), contents_(contents) {}
+
+  void run() {
+    todo_.push_back({pickle_.root_ref(), ""});
+    while (!todo_.empty()) {
+      auto [ref, path] = std::move(todo_.back());
+      todo_.pop_back();
+      visit(ref, path);
+    }
+  }
+
+ private:
+  struct Place {
+    Ref ref;
+    std::string path;
+  };
+
+  void visit(Ref ref, const std::string& path) {
+    const Object& object = pickle_.at(ref);
+    switch (object.type) {
+      case Type::kCall:
+        if (!add_tensor(object, path)) enter_call(ref, path);
+        break;
+      case Type::kDict:
+      case Type::kList:
+      case Type::kTuple:
+      case Type::kSet:
+        enter(ref, path);
+        break;
+      case Type::kPersistent:
+        if (const auto storage = storage_of(object))
+          add_value(path, fmt::format("storage {}", contents_.storages[*storage].key));
+        break;
+      default:
+        add_value(path, text_of(object));
+    }
+  }
+
+  // Contents of a container; a second way to the same one is told as such.
+  void enter(Ref ref, const std::string& path) {
+    const auto [known, fresh] = seen_.emplace(ref, path);
+    if (!fresh) {
+      if (!pickle_.at(ref).entries.empty() || !pickle_.at(ref).items.empty())
+        add_value(path, fmt::format("the same as {}",
+                                    known->second.empty() ? "the whole" : known->second));
+      return;
+    }
+    const Object& object = pickle_.at(ref);
+    if (only_plain(object)) {
+      if (!object.items.empty()) add_value(path, sequence(object));
+      return;
+    }
+    std::vector<Place> inside;
+    for (std::size_t i = 0; i < object.items.size(); ++i)
+      inside.push_back({object.items[i], fmt::format("{}[{}]", path, i)});
+    for (const auto& [key, value] : object.entries) inside.push_back({value, key_path(path, key)});
+    todo_.insert(todo_.end(), inside.rbegin(), inside.rend());
+  }
+
+  std::string key_path(const std::string& path, Ref key) const {
+    const Object& name = pickle_.at(key);
+    if (name.type == Type::kString) return joined(path, name.text);
+    return fmt::format("{}[{}]", path, text_of(name));
+  }
+
+  // An object of a class: its own entries, and its state. A module's tables of parameters, buffers
+  // and modules lend their entries no name of theirs, as in its state dict.
+  void enter_call(Ref ref, const std::string& path) {
+    const Object& object = pickle_.at(ref);
+    const std::string name = pickle_.name_of(object.items.front());
+    const bool plain = name == "collections.OrderedDict" || name == "collections.defaultdict" ||
+                       name == "collections.Counter";
+    const auto [known, fresh] = seen_.emplace(ref, path);
+    if (!fresh) {
+      add_value(path, fmt::format("the same as {}", known->second));
+      return;
+    }
+    if (!plain) add_value(path, call_text(object, name));
+    std::vector<Place> inside;
+    const bool told = !plain && call_text(object, name).ends_with(')');
+    for (std::size_t i = 0; i + 1 < object.items.size() && !plain; ++i) {
+      const Object& arguments = pickle_.at(object.items[i + 1]);
+      if (!told && !only_plain(arguments)) inside.push_back({object.items[i + 1], path});
+    }
+    for (const auto& [key, value] : object.entries) inside.push_back({value, key_path(path, key)});
+    if (object.state != kNoRef && !plain) add_state(object.state, path, inside);
+    todo_.insert(todo_.end(), inside.rbegin(), inside.rend());
+  }
+
+  // "torch.device('cuda', 1)"; "a pkg.Config" where its arguments are not all plain.
+  std::string call_text(const Object& call, const std::string& name) const {
+    if (name.empty()) return "the result of a call";
+    if (call.items.size() != 2 || call.state != kNoRef) return fmt::format("a {}", name);
+    const Object& arguments = pickle_.at(call.items[1]);
+    const bool told =
+        arguments.type == Type::kTuple && !arguments.items.empty() && arguments.items.size() <= 3 &&
+        std::all_of(arguments.items.begin(), arguments.items.end(),
+                    [&](Ref ref) { return is_plain(ref) || only_plain(pickle_.at(ref)); });
+    if (!told) return fmt::format("a {}", name);
+    std::string inside = sequence(arguments);
+    return fmt::format("{}{}", name, inside);
+  }
+
+  void add_state(Ref state, const std::string& path, std::vector<Place>& inside) const {
+    const Object& object = pickle_.at(state);
+    if (object.type != Type::kDict) {
+      inside.push_back({state, path});
+      return;
+    }
+    const bool module =
+        pickle_.find(object, "_modules") != kNoRef && pickle_.find(object, "_parameters") != kNoRef;
+    for (const auto& [key, value] : object.entries) {
+      const Object& name = pickle_.at(key);
+      const bool table = module && (name.text == "_parameters" || name.text == "_buffers" ||
+                                    name.text == "_modules");
+      // What else a module holds is its settings and hooks.
+      const bool setting = module && name.text.starts_with('_') && !table;
+      if (!setting) inside.push_back({value, table ? path : key_path(path, key)});
+    }
+  }
+
+  // --- Tensors --------------------------------------------------------------------------------
+
+  const Object* argument(const Object& call, std::size_t index) const {
+    if (call.items.size() < 2) return nullptr;
+    const Object& arguments = pickle_.at(call.items[1]);
+    return index < arguments.items.size() ? &pickle_.at(arguments.items[index]) : nullptr;
+  }
+
+  bool add_tensor(const Object& call, const std::string& path) {
+    if (call.items.empty()) return false;
+    const std::string name = pickle_.name_of(call.items.front());
+    TensorEntry tensor;
+    tensor.path = path;
+    tensor.kind = "tensor";
+    if (!describe(call, name, tensor, 0)) return false;
+    contents_.tensors.push_back(std::move(tensor));
+    return true;
+  }
+
+  // NOLINTNEXTLINE(misc-no-recursion): a parameter of a subclass of a tensor, and no deeper
+  bool describe(const Object& call, std::string_view name, TensorEntry& tensor, int depth) {
+    constexpr std::string_view kUtils = "torch._utils._rebuild_";
+    if (name == "torch._tensor._rebuild_from_type_v2") {
+      // (function, type, its arguments, state)
+      const Object* arguments = argument(call, 2);
+      if (arguments == nullptr || depth > 2) return false;
+      Object inner;
+      inner.items = {pickle_.at(call.items[1]).items[0], pickle_.at(call.items[1]).items[2]};
+      const bool found = describe(inner, pickle_.name_of(inner.items[0]), tensor, depth + 1);
+      if (found) tensor.kind = "subclass";
+      return found;
+    }
+    if (!name.starts_with(kUtils)) return false;
+    name.remove_prefix(kUtils.size());
+    if (name.starts_with("parameter")) {
+      const Object* data = argument(call, 0);
+      if (data == nullptr || data->type != Type::kCall || data->items.empty() || depth > 2)
+        return false;
+      if (!describe(*data, pickle_.name_of(data->items.front()), tensor, depth + 1)) return false;
+      const Object* grad = argument(call, 1);
+      tensor.kind = "parameter";
+      tensor.requires_grad = grad != nullptr && grad->integer != 0;
+      return true;
+    }
+    if (name == "tensor" || name == "tensor_v2" || name == "tensor_v3" || name == "qtensor")
+      return strided(call, name, tensor);
+    if (name == "meta_tensor_no_storage") {
+      tensor.dtype = dtype_of(argument(call, 0));
+      numbers(argument(call, 1), tensor.shape);
+      tensor.device = "meta";
+      return true;
+    }
+    if (name == "sparse_tensor" || name == "sparse_csr_tensor" || name == "nested_tensor") {
+      tensor.kind = name == "nested_tensor" ? "nested" : "sparse";
+      return parts(call, tensor);
+    }
+    return false;
+  }
+
+  bool strided(const Object& call, std::string_view name, TensorEntry& tensor) {
+    const Object* id = argument(call, 0);
+    const auto storage = id == nullptr ? std::nullopt : storage_of(*id);
+    if (!storage) return false;
+    tensor.storage = storage;
+    tensor.dtype =
+        name == "tensor_v3" ? dtype_of(argument(call, 6)) : contents_.storages[*storage].dtype;
+    tensor.device = contents_.storages[*storage].device;
+    const Object* offset = argument(call, 1);
+    tensor.offset = offset == nullptr ? 0 : offset->integer;
+    numbers(argument(call, 2), tensor.shape);
+    numbers(argument(call, 3), tensor.stride);
+    const Object* grad = argument(call, name == "qtensor" ? 5 : 4);
+    tensor.requires_grad = grad != nullptr && grad->type == Type::kBool && grad->integer != 0;
+    if (name == "qtensor") tensor.kind = "quantized";
+    return true;
+  }
+
+  // Sparse and nested tensors are made of others, which have no names of their own.
+  bool parts(const Object& call, TensorEntry& tensor) {
+    std::vector<Ref> todo{call.items[1]};
+    std::size_t looked = 0;
+    while (!todo.empty() && looked++ < 64) {
+      const Object& object = pickle_.at(todo.back());
+      todo.pop_back();
+      if (object.type == Type::kTuple || object.type == Type::kList)
+        todo.insert(todo.end(), object.items.rbegin(), object.items.rend());
+      if (object.type != Type::kCall || object.items.empty()) continue;
+      const std::string name = pickle_.name_of(object.items.front());
+      TensorEntry part;
+      if (name == "torch.Size") {
+        const Object* sizes = argument(object, 0);
+        numbers(sizes, tensor.shape);
+      } else if (describe_part(object, name, part)) {
+        tensor.dtype = part.dtype;  // the values come last
+        tensor.device = part.device;
+      }
+    }
+    return true;
+  }
+
+  bool describe_part(const Object& call, std::string_view name, TensorEntry& part) {
+    constexpr std::string_view kUtils = "torch._utils._rebuild_";
+    return name.starts_with(kUtils) && name.substr(kUtils.size()).starts_with("tensor") &&
+           strided(call, name.substr(kUtils.size()), part);
+  }
+
+  std::string dtype_of(const Object* object) const {
+    return object != nullptr && object->type == Type::kGlobal
+               ? dtype_named("torch." + object->text.substr(object->text.find(' ') + 1))
+               : std::string();
+  }
+
+  void numbers(const Object* tuple, std::vector<std::int64_t>& out) const {
+    if (tuple == nullptr) return;
+    // torch.Size((2, 3)) where protocol 2 calls the class.
+    if (tuple->type == Type::kCall && tuple->items.size() == 2) tuple = argument(*tuple, 0);
+    if (tuple == nullptr) return;
+    for (const Ref item : tuple->items) out.push_back(pickle_.at(item).integer);
+  }
+
+  // ("storage", class, key, device, elements[, view]) of a persistent id.
+  std::optional<std::size_t> storage_of(const Object& persistent) {
+    if (persistent.type != Type::kPersistent) return std::nullopt;
+    const Object& id = pickle_.at(persistent.items.front());
+    if (id.items.size() < 5 || pickle_.at(id.items[0]).text != "storage") return std::nullopt;
+    const std::string& key = pickle_.at(id.items[2]).text;
+    const auto known = by_key_.find(key);
+    if (known != by_key_.end()) return known->second;
+    Storage storage;
+    storage.key = key;
+    storage.dtype = dtype_named(pickle_.name_of(id.items[1]));
+    storage.device = pickle_.at(id.items[3]).text;
+    const std::int64_t count = pickle_.at(id.items[4]).integer;
+    const std::uint64_t size = element_size(storage.dtype);
+    if (size == 0)
+      contents_.broken.push_back(fmt::format("storage {} has no type known to torch", key));
+    if (count < 0 || (size != 0 && static_cast<std::uint64_t>(count) > UINT64_MAX / size))
+      contents_.broken.push_back(fmt::format("storage {} has {} elements", key, count));
+    else
+      storage.bytes = static_cast<std::uint64_t>(count) * size;
+    contents_.storages.push_back(std::move(storage));
+    return by_key_[key] = contents_.storages.size() - 1;
+  }
+
+  // --- Values ---------------------------------------------------------------------------------
+
+  void add_value(const std::string& path, std::string text) {
+    contents_.values.push_back({path, std::move(text)});
+  }
+
+  bool is_plain(Ref ref) const {
+    const Type type = pickle_.at(ref).type;
+    return type < Type::kTuple || type == Type::kGlobal;
+  }
+
+  // A sequence of numbers and strings alone is one value.
+  bool only_plain(const Object& object) const {
+    return object.entries.empty() && std::all_of(object.items.begin(), object.items.end(),
+                                                 [&](Ref ref) { return is_plain(ref); });
+  }
+
+  std::string sequence(const Object& object) const {
+    std::string text;
+    for (const Ref item : object.items) {
+      if (!text.empty()) text += ", ";
+      text += text_of(pickle_.at(item));
+      if (text.size() > kLongest) {
+        text += fmt::format(", ... ({} in all)", object.items.size());
+        break;
+      }
+    }
+    return object.type == Type::kTuple ? fmt::format("({})", text) : fmt::format("[{}]", text);
+  }
+
+  std::string text_of(const Object& object) const {
+    switch (object.type) {
+      case Type::kNone:
+        return "None";
+      case Type::kBool:
+        return object.integer != 0 ? "True" : "False";
+      case Type::kInt:
+        return object.text.empty() ? std::to_string(object.integer)
+                                   : fmt::format("an integer of {} bytes", object.text.size());
+      case Type::kFloat:
+        return fmt::format("{}", object.real);
+      case Type::kString:
+        return object.text.size() <= kLongest
+                   ? fmt::format("'{}'", object.text)
+                   : fmt::format("a string of {} bytes", object.text.size());
+      case Type::kBytes:
+        return fmt::format("{} bytes", object.text.size());
+      case Type::kGlobal: {
+        std::string name = object.text;
+        std::replace(name.begin(), name.end(), ' ', '.');
+        return name;
+      }
+      case Type::kTuple:
+      case Type::kList:
+        return only_plain(object) ? sequence(object) : "...";
+      default:
+        return "...";
+    }
+  }
+
+  const Pickle& pickle_;
+  Contents& contents_;
+  std::vector<Place> todo_;
+  std::unordered_map<Ref, std::string> seen_;
+  std::unordered_map<std::string, std::size_t> by_key_;
+};
+
+}  // namespace
+
+void add_pickled(const Pickle& pickle, Contents& contents) {
+  Walk(pickle, contents).run();
+  for (std::string& name : pickle.globals()) contents.globals.push_back(std::move(name));
+}
+
+void judge_globals(Contents& contents) {
+  for (const std::string& name : contents.globals)
+    if (!is_accepted(name)) contents.refused.push_back(name);
+}
+
+}  // namespace torchport::checkpoint

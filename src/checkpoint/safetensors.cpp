@@ -1,0 +1,154 @@
+// https://github.com/huggingface/safetensors#format: eight bytes of size, that many of JSON, data.
+#include <algorithm>
+#include <cstring>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "checkpoint/formats.h"
+
+namespace torchport::checkpoint {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr std::uint64_t kMostHeader = 100'000'000;  // the format's own bound
+
+std::uint64_t header_size(std::string_view bytes) {
+  std::uint64_t size = 0;
+  for (unsigned i = 0; i < 8; ++i)
+    size |= std::uint64_t{static_cast<std::uint8_t>(bytes[i])} << (8 * i);
+  return size;
+}
+
+// Row-major, as all data of this format is.
+void set_contiguous(TensorEntry& tensor) {
+  tensor.stride.resize(tensor.shape.size());
+  std::uint64_t step = 1;
+  for (std::size_t i = tensor.shape.size(); i-- > 0;) {
+    tensor.stride[i] = static_cast<std::int64_t>(step);
+    step *= std::max<std::uint64_t>(static_cast<std::uint64_t>(tensor.shape[i]), 1);
+  }
+}
+
+struct Range {
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+  std::string name;
+};
+
+// False, and said in `broken`, where the entry is not as the format has it.
+bool add_entry(const std::string& name, const json& entry, std::uint64_t data, Contents& contents,
+               std::vector<Range>& ranges) {
+  TensorEntry tensor;
+  tensor.path = name;
+  tensor.kind = "tensor";
+  tensor.device = "cpu";
+  const auto wrong = [&](std::string_view what) {
+    contents.broken.push_back(fmt::format("{}: {}", name, what));
+    return false;
+  };
+  if (!entry.is_object()) return wrong("its entry is no object");
+  const auto dtype = entry.find("dtype");
+  const auto shape = entry.find("shape");
+  const auto offsets = entry.find("data_offsets");
+  if (dtype == entry.end() || !dtype->is_string()) return wrong("it has no dtype");
+  tensor.dtype = dtype_named(dtype->get<std::string>());
+  if (shape == entry.end() || !shape->is_array() ||
+      !std::all_of(shape->begin(), shape->end(),
+                   [](const json& size) { return size.is_number_unsigned(); }))
+    return wrong("its shape is no list of sizes");
+  if (offsets == entry.end() || !offsets->is_array() || offsets->size() != 2 ||
+      !(*offsets)[0].is_number_unsigned() || !(*offsets)[1].is_number_unsigned())
+    return wrong("its data_offsets are not two numbers");
+  std::uint64_t elements = 1;
+  for (const json& size : *shape) {
+    if (size.get<std::uint64_t>() > INT64_MAX) return wrong("its shape has an impossible size");
+    tensor.shape.push_back(size.get<std::int64_t>());
+    if (__builtin_mul_overflow(elements, size.get<std::uint64_t>(), &elements))
+      return wrong("its shape has more elements than there are numbers");
+  }
+  Storage storage;
+  storage.key = name;
+  storage.dtype = tensor.dtype;
+  storage.device = "cpu";
+  const Range range{(*offsets)[0].get<std::uint64_t>(), (*offsets)[1].get<std::uint64_t>(), name};
+  if (range.end < range.begin) return wrong("its data ends before it begins");
+  storage.bytes = range.end - range.begin;
+  const std::uint64_t available = data - std::min(data, range.begin);
+  storage.stored = std::min(storage.bytes, available);
+  const unsigned size = element_size(tensor.dtype);
+  if (size == 0)
+    contents.notes.push_back(
+        fmt::format("{} is of type {}, which torch 2.13 has not", name, dtype->get<std::string>()));
+  else if (elements > UINT64_MAX / size || elements * size != storage.bytes)
+    wrong(fmt::format("its shape takes {} elements of {} bytes, its data has {} bytes", elements,
+                      size, storage.bytes));
+  if (*storage.stored < storage.bytes)
+    wrong(fmt::format("the file ends {} bytes before its data does",
+                      storage.bytes - *storage.stored));
+  tensor.storage = contents.storages.size();
+  set_contiguous(tensor);
+  ranges.push_back(range);
+  contents.storages.push_back(std::move(storage));
+  contents.tensors.push_back(std::move(tensor));
+  return true;
+}
+
+void check_ranges(std::vector<Range>& ranges, std::uint64_t data, Contents& contents) {
+  std::sort(ranges.begin(), ranges.end(), [](const Range& a, const Range& b) {
+    return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
+  });
+  std::uint64_t end = 0;
+  for (const Range& range : ranges) {
+    if (range.begin < end)
+      contents.broken.push_back(fmt::format("{}: its data overlaps another's", range.name));
+    else if (range.begin > end)
+      contents.broken.push_back(
+          fmt::format("{} bytes before {} belong to no tensor", range.begin - end, range.name));
+    end = std::max(end, range.end);
+  }
+  if (data > end)
+    contents.broken.push_back(fmt::format("{} bytes at the end belong to no tensor", data - end));
+}
+
+}  // namespace
+
+bool is_safetensors(std::string_view bytes) {
+  if (bytes.size() < 9 || bytes[8] != '{') return false;
+  const std::uint64_t size = header_size(bytes);
+  return size >= 2 && size <= kMostHeader;
+}
+
+base::Result<Contents> inspect_safetensors(std::string_view bytes) {
+  const std::uint64_t size = header_size(bytes);
+  if (size > bytes.size() - 8)
+    return base::fail(base::ErrorCode::kSyntax,
+                      fmt::format("is a safetensors file that is cut off: its header has {} bytes, "
+                                  "the file {}",
+                                  size, bytes.size()));
+  const json header = json::parse(bytes.substr(8, size), nullptr, false);
+  if (!header.is_object())
+    return base::fail(base::ErrorCode::kSyntax, "is a safetensors file with a damaged header");
+  Contents contents;
+  contents.format = "safetensors";
+  const std::uint64_t data = bytes.size() - 8 - size;
+  std::vector<Range> ranges;
+  for (const auto& [name, entry] : header.items()) {
+    if (name == "__metadata__") {
+      for (const auto& [key, value] : entry.items())
+        contents.values.push_back(
+            {fmt::format("__metadata__.{}", key),
+             value.is_string() ? fmt::format("'{}'", value.get<std::string>()) : value.dump()});
+    } else {
+      add_entry(name, entry, data, contents, ranges);
+    }
+  }
+  for (std::size_t i = 0; i < ranges.size(); ++i)
+    contents.storages[i].offset = 8 + size + ranges[i].begin;
+  check_ranges(ranges, data, contents);
+  return contents;
+}
+
+}  // namespace torchport::checkpoint

@@ -1,0 +1,239 @@
+// The two formats of torch.save (torch/serialization.py) and what is built on the newer of them.
+#include <algorithm>
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+#include "checkpoint/archive.h"
+#include "checkpoint/formats.h"
+#include "checkpoint/pickled.h"
+
+namespace torchport::checkpoint {
+
+namespace {
+
+constexpr std::uint64_t kMostPickle = std::uint64_t{512} << 20U;
+
+// The first tensor element that lies outside of its storage makes a tensor broken; torch finds that
+// out when it loads the file, or not at all.
+void check_bounds(Contents& contents) {
+  for (const TensorEntry& tensor : contents.tensors) {
+    if (!tensor.storage) continue;
+    const Storage& storage = contents.storages[*tensor.storage];
+    const std::uint64_t size = std::max(element_size(tensor.dtype), 1U);
+    const bool empty = std::find(tensor.shape.begin(), tensor.shape.end(), 0) != tensor.shape.end();
+    bool inside = tensor.offset >= 0 && tensor.shape.size() == tensor.stride.size();
+    std::int64_t last = tensor.offset;
+    for (std::size_t i = 0; inside && !empty && i < tensor.shape.size(); ++i) {
+      std::int64_t step = 0;
+      inside = tensor.shape[i] > 0 && tensor.stride[i] >= 0 &&
+               !__builtin_mul_overflow(tensor.shape[i] - 1, tensor.stride[i], &step) &&
+               !__builtin_add_overflow(last, step, &last);
+    }
+    if (inside && !empty) inside = static_cast<std::uint64_t>(last) < storage.bytes / size;
+    if (!inside)
+      contents.broken.push_back(
+          fmt::format("{} reaches outside of its storage {}", tensor.path, storage.key));
+  }
+}
+
+void note_devices(Contents& contents) {
+  for (const std::string& device : contents.devices()) {
+    if (device == "cpu" || device == "meta" || device.empty()) continue;
+    contents.notes.push_back(
+        fmt::format("saved from {}: load it with map_location=\"cpu\" or your device, else "
+                    "torch.load fails where there is no {}",
+                    device, device));
+  }
+}
+
+void note_prefix(Contents& contents) {
+  const auto has = [&](std::string_view part) {
+    return std::count_if(contents.tensors.begin(), contents.tensors.end(),
+                         [&](const TensorEntry& t) {
+                           return t.path.starts_with(part) ||
+                                  t.path.find(fmt::format(".{}", part)) != std::string::npos;
+                         });
+  };
+  for (const auto& [prefix, from] : {std::pair<std::string_view, std::string_view>{
+                                         "module.", "DataParallel or DistributedDataParallel"},
+                                     {"_orig_mod.", "torch.compile"}}) {
+    const auto count = has(prefix);
+    if (count > 0 && 2 * count >= static_cast<std::ptrdiff_t>(contents.tensors.size()))
+      contents.notes.push_back(fmt::format(
+          "names begin with \"{}\": saved from {}; take the prefix off before load_state_dict",
+          prefix, from));
+  }
+}
+
+void note_globals(Contents& contents) {
+  judge_globals(contents);
+  if (contents.refused.empty()) return;
+  for (const std::string& name : contents.refused)
+    if (is_dangerous(name))
+      contents.broken.push_back(
+          fmt::format("it asks for {}: loading it would run what its maker wants on this machine; "
+                      "do not load it",
+                      name));
+  contents.notes.push_back(
+      "torch.load(weights_only=True) refuses it for the names above; with weights_only=False it "
+      "runs code that the file chooses: only where you trust who made it");
+}
+
+void finish(Contents& contents) {
+  check_bounds(contents);
+  note_devices(contents);
+  note_prefix(contents);
+}
+
+// "archive/" of "archive/data.pkl".
+std::string root_of(const Archive& archive, std::string_view name) {
+  for (const Archive::Entry& entry : archive.entries()) {
+    const auto slash = entry.name.find('/');
+    if (slash != std::string::npos && std::string_view(entry.name).substr(slash + 1) == name)
+      return entry.name.substr(0, slash + 1);
+  }
+  return {};
+}
+
+void place_storages(const Archive& archive, const std::string& folder, std::size_t first,
+                    Contents& contents) {
+  std::unordered_map<std::string_view, const Archive::Entry*> by_name;
+  for (const Archive::Entry& entry : archive.entries()) by_name[entry.name] = &entry;
+  bool compressed = false;
+  for (std::size_t i = first; i < contents.storages.size(); ++i) {
+    Storage& storage = contents.storages[i];
+    const auto found = by_name.find(folder + storage.key);
+    if (found == by_name.end()) {
+      contents.broken.push_back(fmt::format("storage {} is not in the file", storage.key));
+      continue;
+    }
+    storage.stored = found->second->bytes;
+    if (found->second->stored) storage.offset = found->second->offset;
+    compressed |= !found->second->stored;
+    if (*storage.stored < storage.bytes)
+      contents.broken.push_back(fmt::format("storage {} has {} bytes of {}", storage.key,
+                                            *storage.stored, storage.bytes));
+  }
+  if (compressed)
+    contents.notes.emplace_back(
+        "its tensors are compressed (repacked by a ZIP tool): torch.load(mmap=True) cannot map it");
+}
+
+// Adds one pickle of an archive; false where the archive has none of that name.
+base::Result<bool> add_entry(const Archive& archive, const std::string& pickle,
+                             const std::string& folder, Contents& contents) {
+  const Archive::Entry* entry = archive.find(pickle);
+  if (entry == nullptr) return false;
+  const auto bytes = archive.read(*entry, kMostPickle);
+  if (!bytes) return tl::unexpected<base::Error>(bytes.error());
+  const auto read = read_pickle(*bytes);
+  if (!read) {
+    base::Error error = read.error();
+    error.message = fmt::format("{}: {}", pickle, error.message);
+    return tl::unexpected<base::Error>(std::move(error));
+  }
+  const std::size_t first = contents.storages.size();
+  add_pickled(*read, contents);
+  place_storages(archive, folder, first, contents);
+  return true;
+}
+
+struct Legacy {
+  std::string_view bytes;
+  std::size_t at = 0;
+
+  base::Result<Pickle> next() {
+    auto pickle = read_pickle(bytes.substr(at));
+    if (pickle) at += pickle->length();
+    return pickle;
+  }
+};
+
+bool is_magic(const Pickle& pickle) {
+  constexpr std::string_view kMagic("\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19", 10);
+  return pickle.root().type == Type::kInt && pickle.root().text == kMagic;
+}
+
+// Behind the last pickle: for each storage its count of elements, then these.
+void place_legacy(const Pickle& keys, Legacy& file, Contents& contents) {
+  for (const Ref ref : keys.root().items) {
+    const std::string& key = keys.at(ref).text;
+    const auto storage =
+        std::find_if(contents.storages.begin(), contents.storages.end(),
+                     [&](const Storage& candidate) { return candidate.key == key; });
+    if (storage == contents.storages.end()) {
+      contents.broken.push_back(fmt::format("storage {} has no tensor", key));
+      return;
+    }
+    const std::size_t left = file.bytes.size() - file.at;
+    storage->stored = left < 8 ? 0 : std::min<std::uint64_t>(storage->bytes, left - 8);
+    storage->offset = file.at + 8;
+    if (*storage->stored < storage->bytes || left < 8) {
+      contents.broken.push_back(
+          fmt::format("the file ends within storage {}: it was cut off", key));
+      return;
+    }
+    file.at += 8 + storage->bytes;
+  }
+}
+
+}  // namespace
+
+base::Result<Contents> inspect_archive(const std::string& path) {
+  const auto archive = Archive::open(path);
+  if (!archive) return tl::unexpected<base::Error>(archive.error());
+  if (const std::string exported = root_of(*archive, "archive_format"); !exported.empty()) {
+    auto contents = inspect_export(*archive, exported);
+    if (contents) finish(*contents);
+    return contents;
+  }
+  Contents contents;
+  const bool script = !root_of(*archive, "constants.pkl").empty();
+  const std::string root = root_of(*archive, "data.pkl");
+  if (root.empty())
+    return base::fail(base::ErrorCode::kEncoding,
+                      "is a ZIP archive, but none that torch wrote (no data.pkl in it)");
+  contents.format = script ? "TorchScript" : "torch.save";
+  for (const auto& [pickle, folder] : {std::pair<std::string, std::string>{"data.pkl", "data/"},
+                                       {"constants.pkl", "constants/"}}) {
+    const auto added = add_entry(*archive, root + pickle, root + folder, contents);
+    if (!added) return tl::unexpected<base::Error>(added.error());
+  }
+  if (const auto* order = archive->find(root + "byteorder")) {
+    const auto bytes = archive->read(*order, 16);
+    if (bytes && *bytes == "big")
+      contents.notes.emplace_back("saved on a big-endian machine: torch.load swaps its bytes");
+  }
+  if (contents.format == "torch.save") note_globals(contents);
+  finish(contents);
+  return contents;
+}
+
+base::Result<Contents> inspect_legacy(std::string_view bytes) {
+  Legacy file{bytes};
+  Contents contents;
+  auto first = file.next();
+  if (!first) return tl::unexpected<base::Error>(first.error());
+  contents.format = "pickle";
+  if (!is_magic(*first)) {
+    add_pickled(*first, contents);
+  } else {
+    contents.format = "torch.save, legacy";
+    const auto protocol = file.next();
+    const auto system = protocol ? file.next() : protocol;
+    const auto object = system ? file.next() : system;
+    if (!object) return tl::unexpected<base::Error>(object.error());
+    add_pickled(*object, contents);
+    const auto keys = file.next();
+    if (keys)
+      place_legacy(*keys, file, contents);
+    else
+      contents.broken.emplace_back("the file ends before its tensors: it was cut off");
+  }
+  note_globals(contents);
+  finish(contents);
+  return contents;
+}
+
+}  // namespace torchport::checkpoint

@@ -1,0 +1,137 @@
+// torchport inspect
+#include <algorithm>
+#include <map>
+#include <memory>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "checkpoint/contents.h"
+#include "checkpoint/json.h"
+#include "cli/command.h"
+#include "cli/session.h"
+#include "report/report.h"
+
+namespace torchport::cli {
+
+namespace {
+
+using checkpoint::Contents;
+using checkpoint::TensorEntry;
+
+struct InspectOptions {
+  std::vector<std::string> paths;
+  bool json = false;
+};
+
+std::string readable(std::uint64_t bytes) {
+  static constexpr std::array kUnits{"bytes", "KiB", "MiB", "GiB", "TiB"};
+  auto value = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  for (; value >= 1024 && unit + 1 < kUnits.size(); ++unit) value /= 1024;
+  return unit == 0 ? fmt::format("{} bytes", bytes) : fmt::format("{:.1f} {}", value, kUnits[unit]);
+}
+
+std::uint64_t elements(const TensorEntry& tensor) {
+  std::uint64_t count = 1;
+  for (const std::int64_t size : tensor.shape) count *= static_cast<std::uint64_t>(size);
+  return count;
+}
+
+std::string shape(const TensorEntry& tensor) {
+  if (tensor.kind == "nested") return "ragged";
+  return tensor.shape.empty() ? "scalar" : fmt::format("{}", fmt::join(tensor.shape, " x "));
+}
+
+// Tensors that lie in another's bytes, under that one's name.
+std::vector<std::string> shared_with(const Contents& contents) {
+  std::map<std::size_t, const TensorEntry*> first;
+  std::vector<std::string> result;
+  for (const TensorEntry& tensor : contents.tensors) {
+    std::string name;
+    if (tensor.storage) {
+      const auto [known, fresh] = first.emplace(*tensor.storage, &tensor);
+      if (!fresh) name = known->second->path;
+    }
+    result.push_back(std::move(name));
+  }
+  return result;
+}
+
+void print_tensors(const Contents& contents) {
+  std::size_t names = 0;
+  std::size_t shapes = 0;
+  for (const TensorEntry& tensor : contents.tensors) {
+    names = std::max(names, std::min<std::size_t>(report::one_line(tensor.path).size(), 60));
+    shapes = std::max(shapes, std::min<std::size_t>(shape(tensor).size(), 30));
+  }
+  const auto shared = shared_with(contents);
+  for (std::size_t i = 0; i < contents.tensors.size(); ++i) {
+    const TensorEntry& tensor = contents.tensors[i];
+    std::string more = tensor.kind == "tensor" ? "" : "  " + tensor.kind;
+    if (!shared[i].empty()) more += fmt::format("  shares {}", report::one_line(shared[i]));
+    fmt::print("  {:<{}}  {:<{}}  {:<10} {}{}\n", report::one_line(tensor.path), names,
+               shape(tensor), shapes, tensor.dtype, tensor.device, more);
+  }
+}
+
+void print_text(const std::string& path, const Contents& contents) {
+  std::uint64_t count = 0;
+  for (const TensorEntry& tensor : contents.tensors) count += elements(tensor);
+  const auto devices = contents.devices();
+  fmt::print("{}: {}, {} tensor{} with {} values, {}{}{}\n", report::one_line(path),
+             contents.format, contents.tensors.size(), contents.tensors.size() == 1 ? "" : "s",
+             count, readable(contents.bytes()), devices.empty() ? "" : " on ",
+             fmt::join(devices, ", "));
+  print_tensors(contents);
+  for (const checkpoint::ValueEntry& value : contents.values)
+    fmt::print("  {}{}{}\n", report::one_line(value.path), value.path.empty() ? "" : " = ",
+               report::one_line(value.text));
+  if (!contents.refused.empty())
+    fmt::print("names that a safe load refuses: {}\n",
+               report::one_line(fmt::format("{}", fmt::join(contents.refused, ", "))));
+  for (const std::string& note : contents.notes) fmt::print("note: {}\n", report::one_line(note));
+  for (const std::string& fault : contents.broken)
+    fmt::print("broken: {}\n", report::one_line(fault));
+}
+
+int inspect(const InspectOptions& options) {
+  int code = kClean;
+  bool first = true;
+  for (const std::string& path : options.paths) {
+    const auto contents = checkpoint::inspect(path);
+    if (!contents) {
+      print_error(contents.error());
+      code = kFindings;
+      continue;
+    }
+    if (!contents->broken.empty()) code = kFindings;
+    if (options.json) {
+      fmt::print("{}", checkpoint::to_json(path, *contents));
+      continue;
+    }
+    if (!first) fmt::print("\n");
+    first = false;
+    print_text(path, *contents);
+  }
+  return code;
+}
+
+void attach(CLI::App& app) {
+  auto options = std::make_shared<InspectOptions>();
+  CLI::App* sub = app.add_subcommand(
+      "inspect", "Print what a checkpoint holds, without loading it or running anything in it");
+  sub->add_option("files", options->paths,
+                  "Checkpoints: torch.save, TorchScript, torch.export, safetensors")
+      ->required()
+      ->type_name("FILE");
+  sub->add_flag("--json", options->json, "One JSON object a file");
+  sub->footer("\nExit codes: 0 all can be read, 1 one is damaged or no checkpoint, 2 wrong use.");
+  sub->callback([options] { set_exit_code(inspect(*options)); });
+}
+
+const CommandRegistration kInspect{{.order = 8, .attach = &attach, .takes_rest = {}}};
+
+}  // namespace
+
+}  // namespace torchport::cli
