@@ -187,6 +187,10 @@ struct Start {
     register_softmax(*aten);
     register_cuda_only(*aten);
     register_rnn(*aten);
+    static auto* autograd =
+        new torch::Library(torch::Library::IMPL, "aten", kind.autograd, __FILE__, __LINE__);
+    register_rnn_layers(*aten);
+    register_rnn_layers(*autograd);
     register_sync_batch_norm(*aten);
     register_profiler();
     register_pinned();

@@ -96,3 +96,7 @@ def test_sparse_nested_quantized(run_virtual) -> None:
 
 def test_layouts_moved_saved_and_trained(run_virtual) -> None:
     run_virtual(Path("layouts.py"))
+
+
+def test_recurrent_layers_have_the_cpus_bits(run_virtual) -> None:
+    assert run_virtual(Path("recurrent.py")).stdout == "done\n"
