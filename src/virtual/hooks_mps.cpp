@@ -6,20 +6,13 @@
 
 #include <ATen/detail/MPSHooksInterface.h>
 
-#include "virtual/generator.h"
-#include "virtual/pinned.h"
-#include "virtual/runtime.h"
+#include "virtual/hooks.h"
 #include "virtual/storage.h"
-#include "virtual/streams.h"
 
 namespace at {
 namespace {
 
 namespace vdev = torchport::vdev;
-
-bool is_mps() {
-  return vdev::is_virtual(c10::DeviceType::MPS);
-}
 
 const torchport::device::MemoryModel& memory() {
   return vdev::Runtime::get().memory(0);
@@ -62,28 +55,15 @@ Events& events() {
   return *events;
 }
 
-struct MPSHooks final : MPSHooksInterface {
+struct MPSHooks final : vdev::Hooks<MPSHooksInterface, c10::DeviceType::MPS> {
   explicit MPSHooks(MPSHooksArgs = {}) {}  // torch 2.12 passes them, 2.13 does not
 
-  void init() const override {}
-  bool hasMPS() const override { return is_mps(); }
-  bool isBuilt() const override { return is_mps(); }
-  bool isAvailable() const override { return is_mps(); }
-  bool hasPrimaryContext(DeviceIndex) const override { return is_mps(); }
+  bool hasMPS() const override { return is_here(); }
   // macOS 15, the last that runs on all of Apple's own processors.
   bool isOnMacOSorNewer(unsigned major, unsigned minor) const override {
     return major < 15 || (major == 15 && minor == 0);
   }
-  const Generator& getDefaultGenerator(DeviceIndex) const override {
-    return vdev::default_generator(0);
-  }
-  Generator getNewGenerator(DeviceIndex) const override { return vdev::new_generator(0); }
   Allocator* getMPSDeviceAllocator() const override { return vdev::device_allocator(); }
-  Allocator* getPinnedMemoryAllocator() const override { return vdev::pinned_allocator(); }
-  bool isPinnedPtr(const void* data) const override { return vdev::is_pinned(data); }
-  Device getDeviceFromPtr(void*) const override { return {c10::DeviceType::MPS, 0}; }
-  DeviceIndex deviceCount() const override { return is_mps() ? 1 : 0; }
-  DeviceIndex getCurrentDevice() const override { return 0; }
 
   void deviceSynchronize() const override {}
   void commitStream() const override {}

@@ -11,6 +11,8 @@ from typing import Any
 from torchport.virtual._builds import CUDA, cuda_for
 from torchport.virtual.face._native import ops
 
+KINDS = ("cuda",)
+
 
 def build() -> CUDA:
     profile = json.loads(ops().describe())["profile"]

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
+KINDS = ("cuda",)
+
 
 def bindings(torch: ModuleType) -> dict[str, Any]:
     def place(index: int) -> Any:

@@ -6,6 +6,8 @@ import enum
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+KINDS = ("cuda",)
+
 
 class cudaError(enum.IntEnum):
     success = 0

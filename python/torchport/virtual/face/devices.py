@@ -11,6 +11,8 @@ from typing import Any
 
 from torchport.virtual.face._native import ops, refusing
 
+KINDS = ("cuda",)
+
 CUDA = 1  # c10::DeviceType::CUDA
 
 

@@ -10,6 +10,8 @@ from datetime import timedelta
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+KINDS = ("cuda",)
+
 TIMEOUT = timedelta(minutes=10)
 
 

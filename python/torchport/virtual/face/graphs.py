@@ -9,6 +9,8 @@ from typing import Any
 
 from torchport.virtual.face._native import ops, refuse
 
+KINDS = ("cuda",)
+
 _pools = itertools.count(1)
 _capturing = threading.local()  # .graph: what this thread captures
 

@@ -9,6 +9,8 @@ from typing import Any
 
 from torchport.virtual.face._native import ops, refuse, refusing
 
+KINDS = ("cuda",)
+
 _CONTEXTS = {None: 0, "state": 1, "alloc": 1, "all": 2}
 _MOST = sys.maxsize
 _skipped: set[str] = set()

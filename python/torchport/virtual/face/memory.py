@@ -10,6 +10,8 @@ from typing import Any
 from torchport.virtual.face._native import ops, refuse, refusing
 from torchport.virtual.face.history import History
 
+KINDS = ("cuda",)
+
 _POOLS = "memory pools of a program's own are not modelled"
 
 

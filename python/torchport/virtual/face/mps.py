@@ -8,6 +8,8 @@ from typing import Any
 
 from torchport.virtual.face._native import ops, refusing
 
+KINDS = ("mps",)
+
 _METAL = "there is no Metal to compile for"
 _CAPTURE = "there is no Metal whose work could be captured"
 

@@ -9,6 +9,8 @@ from typing import Any
 from torchport.virtual._builds import NCCL
 from torchport.virtual.face._native import refusing
 
+KINDS = ("cuda",)
+
 
 def _reduction(torch: ModuleType, op: int) -> Callable[[Any], Any]:
     """Over the first dimension; the numbers are ncclRedOp_t's."""

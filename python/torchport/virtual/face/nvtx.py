@@ -7,6 +7,8 @@ import threading
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+KINDS = ("cuda",)
+
 
 def bindings(torch: ModuleType) -> dict[str, Any]:
     of_thread = threading.local()

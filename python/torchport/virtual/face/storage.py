@@ -12,6 +12,8 @@ from typing import Any
 
 from torchport.virtual.face._native import kind, ops
 
+KINDS = ("cuda", "mps", "xpu")
+
 
 def bindings(torch: ModuleType) -> dict[str, Any]:
     return {}

@@ -9,6 +9,8 @@ from typing import Any
 
 from torchport.virtual.face._native import ops
 
+KINDS = ("cuda",)
+
 TYPES = {"cuda": 1, "xpu": 12}  # c10::DeviceType
 IPC_HANDLE_BYTES = 64  # CUDA_IPC_HANDLE_SIZE
 HIGHEST_PRIORITY = -5  # of a device of compute capability 7 or more

@@ -13,6 +13,8 @@ import gc
 from types import ModuleType
 from typing import Any
 
+KINDS = ("cuda",)
+
 
 def bindings(torch: ModuleType) -> dict[str, Any]:
     return {}

@@ -5,6 +5,8 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
+KINDS = ("cuda",)
+
 # The defaults of aten/src/ATen/cuda/tunable/Tunable.h.
 DEFAULTS: dict[str, Any] = {
     "enable": False,

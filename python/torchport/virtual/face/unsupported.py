@@ -7,6 +7,8 @@ from typing import Any
 
 from torchport.virtual.face._native import refuse, refusing
 
+KINDS = ("cuda",)
+
 _CODE = "there is no GPU that could run compiled CUDA code"
 _TREES = "CUDA graph trees manage the real allocator's pools; use the backend without them"
 _GDS = "there is no GPUDirect Storage; read the file into host memory"

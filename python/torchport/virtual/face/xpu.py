@@ -10,6 +10,8 @@ from typing import Any
 from torchport.virtual.face import memory, streams
 from torchport.virtual.face._native import ops, refuse, refusing
 
+KINDS = ("xpu",)
+
 
 class DeviceProperties(SimpleNamespace):
     """What torch.xpu.get_device_properties() returns."""
