@@ -45,9 +45,10 @@ class Torch:
     def check_library(self, library: Path) -> None:
         """A library that was built against another torch would crash, or worse."""
         built_for = _built_for(library)
-        if built_for not in (self.version, None):
+        if built_for != self.version:
             raise UnsupportedTorch(
-                f"torchport: {library} was built for torch {built_for}; this is {self.version}. "
+                f"torchport: {library} was built for torch {built_for or 'of an unknown version'}; "
+                f"this is {self.version}. "
                 "Install torchport again in this environment: pip install --no-build-isolation"
             )
 
