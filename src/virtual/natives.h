@@ -8,6 +8,7 @@ namespace torchport::vdev {
 void register_natives(torch::Library& aten);          // memory: empty, as_strided, set_
 void register_quantized(torch::Library& aten);        // memory of quantized tensors
 void register_attention(torch::Library& aten);        // scaled dot product attention
+void register_flash_attention(torch::Library& aten);  // FlashAttention's own operators
 void register_cuda_only(torch::Library& aten);        // what only CUDA has, in no other group
 void register_rnn(torch::Library& aten);              // fused LSTM and GRU cells
 void register_rnn_layers(torch::Library& aten);       // whole recurrent layers; autograd's, too

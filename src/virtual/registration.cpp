@@ -184,6 +184,7 @@ struct Start {
         new torch::Library(torch::Library::IMPL, "aten", kind.quantized, __FILE__, __LINE__);
     register_quantized(*quantized);
     register_attention(*aten);
+    register_flash_attention(*aten);
     register_softmax(*aten);
     register_cuda_only(*aten);
     register_rnn(*aten);

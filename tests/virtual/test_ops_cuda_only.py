@@ -100,3 +100,7 @@ def test_layouts_moved_saved_and_trained(run_virtual) -> None:
 
 def test_recurrent_layers_have_the_cpus_bits(run_virtual) -> None:
     assert run_virtual(Path("recurrent.py")).stdout == "done\n"
+
+
+def test_attention_over_packed_sequences(run_virtual) -> None:
+    assert run_virtual(Path("varlen.py")).stdout == "done\n"
