@@ -12,6 +12,22 @@ namespace {
 constexpr std::size_t kMostEntries = 4'000'000;
 constexpr std::size_t kLongestName = 4096;
 
+// Whether the archive has its end record, and nothing after it. minizip makes do without where the
+// ZIP64 one is there; torch does not.
+bool has_end(std::string_view bytes) {
+  constexpr std::size_t kRecord = 22;
+  constexpr std::size_t kLongestComment = 0xffff;
+  const std::string_view tail =
+      bytes.substr(bytes.size() - std::min(bytes.size(), kRecord + kLongestComment));
+  for (std::size_t at = tail.rfind("PK\x05\x06"); at != std::string_view::npos;
+       at = at == 0 ? std::string_view::npos : tail.rfind("PK\x05\x06", at - 1)) {
+    if (tail.size() - at < kRecord) continue;
+    const auto byte = [&](std::size_t i) { return static_cast<std::uint8_t>(tail[at + i]); };
+    if (at + kRecord + byte(20) + (std::size_t{byte(21)} << 8U) == tail.size()) return true;
+  }
+  return false;
+}
+
 struct Closer {
   void operator()(void* file) const { unzClose(file); }
 };
@@ -19,8 +35,8 @@ using Zip = std::unique_ptr<void, Closer>;
 
 }  // namespace
 
-base::Result<Archive> Archive::open(const std::string& path) {
-  const Zip zip(unzOpen64(path.c_str()));
+base::Result<Archive> Archive::open(const std::string& path, std::string_view bytes) {
+  const Zip zip(has_end(bytes) ? unzOpen64(path.c_str()) : nullptr);
   if (!zip)
     return base::fail(base::ErrorCode::kSyntax,
                       "is a ZIP archive without an end: it was cut off, or is still being written",

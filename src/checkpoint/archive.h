@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -19,8 +20,8 @@ class Archive {
     std::uint64_t offset = 0;  // 0 where the entry's own header is damaged
   };
 
-  // kIo, or kSyntax where the archive's directory is damaged or cut off.
-  [[nodiscard]] static base::Result<Archive> open(const std::string& path);
+  // `bytes`: all of the file's. kSyntax where the archive's directory is damaged or cut off.
+  [[nodiscard]] static base::Result<Archive> open(const std::string& path, std::string_view bytes);
 
   [[nodiscard]] const std::vector<Entry>& entries() const { return entries_; }
   [[nodiscard]] const Entry* find(std::string_view name) const;

@@ -69,7 +69,7 @@ base::Result<Contents> inspect(const std::string& path) {
     return result;
   };
   if (bytes.empty()) return base::fail(base::ErrorCode::kEncoding, "is empty", path);
-  if (bytes.starts_with("PK\x03\x04")) return with_path(inspect_archive(path));
+  if (bytes.starts_with("PK\x03\x04")) return with_path(inspect_archive(path, bytes));
   if (is_safetensors(bytes)) return with_path(inspect_safetensors(bytes));
   if (bytes.starts_with('\x80')) return with_path(inspect_legacy(bytes));
   if (bytes.starts_with("version https://git-lfs"))

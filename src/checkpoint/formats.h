@@ -27,7 +27,8 @@ class MappedFile {
 };
 
 // torch.save since 1.6, torch.jit.save, torch.export.save.
-[[nodiscard]] base::Result<Contents> inspect_archive(const std::string& path);
+[[nodiscard]] base::Result<Contents> inspect_archive(const std::string& path,
+                                                     std::string_view bytes);
 [[nodiscard]] base::Result<Contents> inspect_export(const Archive& archive,
                                                     const std::string& root);
 // torch.save before 1.6, or with _use_new_zipfile_serialization=False; a bare pickle.

@@ -180,8 +180,8 @@ void place_legacy(const Pickle& keys, Legacy& file, Contents& contents) {
 
 }  // namespace
 
-base::Result<Contents> inspect_archive(const std::string& path) {
-  const auto archive = Archive::open(path);
+base::Result<Contents> inspect_archive(const std::string& path, std::string_view bytes) {
+  const auto archive = Archive::open(path, bytes);
   if (!archive) return tl::unexpected<base::Error>(archive.error());
   if (const std::string exported = root_of(*archive, "archive_format"); !exported.empty()) {
     auto contents = inspect_export(*archive, exported);
@@ -201,8 +201,8 @@ base::Result<Contents> inspect_archive(const std::string& path) {
     if (!added) return tl::unexpected<base::Error>(added.error());
   }
   if (const auto* order = archive->find(root + "byteorder")) {
-    const auto bytes = archive->read(*order, 16);
-    if (bytes && *bytes == "big")
+    const auto name = archive->read(*order, 16);
+    if (name && *name == "big")
       contents.notes.emplace_back("saved on a big-endian machine: torch.load swaps its bytes");
   }
   if (contents.format == "torch.save") note_globals(contents);
