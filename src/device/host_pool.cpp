@@ -9,6 +9,8 @@ namespace torchport::device {
 
 namespace {
 
+constexpr std::size_t kHugePages = std::size_t{4} << 20U;
+
 std::size_t whole_pages(std::size_t bytes) {
   static const auto kPage = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   return (bytes + kPage - 1) / kPage * kPage;
@@ -24,6 +26,10 @@ void* HostPool::allocate(std::size_t bytes) {
   make_room(size);
   void* address = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (address == MAP_FAILED) return nullptr;
+#ifdef MADV_HUGEPAGE
+  // One fault for two megabytes instead of 512; a wish, which some systems do not grant.
+  if (size >= kHugePages) madvise(address, size, MADV_HUGEPAGE);
+#endif
   count_used(address, size);
   return address;
 }
