@@ -11,12 +11,6 @@ bool is_line_end(char c) {
   return c == '\n' || c == '\r';
 }
 
-bool is_compound(Node node) {
-  return node.is_any(Kind::kIf, Kind::kElif, Kind::kElse, Kind::kFor, Kind::kWhile, Kind::kTry,
-                     Kind::kExcept, Kind::kFinally, Kind::kWith, Kind::kMatch, Kind::kCase,
-                     Kind::kFunction, Kind::kClass);
-}
-
 // A statement, a clause, a decorator: what a logical line starts with.
 bool starts_line(Node node) {
   if (node.is_any(Kind::kComment, Kind::kDecorated)) return false;
@@ -24,12 +18,10 @@ bool starts_line(Node node) {
   return node.parent().is_any(Kind::kModule, Kind::kBlock, Kind::kDecorated);
 }
 
-// Where the logical line of a node ends: at its end, or where its body begins.
+// Where the logical line of a node ends: where its body begins, or at its end.
 std::uint32_t line_end(Node node) {
-  if (is_compound(node)) {
-    for (Node child = node.first_child(); child; child = child.next_sibling())
-      if (child.is(Kind::kBlock)) return child.start();
-  }
+  for (Node child = node.first_child(); child; child = child.next_sibling())
+    if (child.is(Kind::kBlock)) return child.start();
   return node.end();
 }
 
@@ -44,7 +36,7 @@ class Scan {
         after_(node.subtree_end()),
         at_(node.start()),
         end_(end),
-        is_header_(is_compound(node)),
+        is_header_(end < node.end()),
         comment_(static_cast<std::size_t>(
             std::partition_point(comments_.begin(), comments_.end(),
                                  [&](Node comment) { return comment.start() < node.start(); }) -
@@ -61,7 +53,7 @@ class Scan {
         continue;
       }
       if (c == '\\' && at_ + 1 < end_ && is_line_end(source_[at_ + 1])) {
-        at_ += source_.substr(at_ + 1, 2) == "\r\n" ? 3 : 2;
+        at_ += source_.substr(at_ + 1, 2) == "\r\n" ? 3U : 2U;
         continue;
       }
       if (c == '(' || c == '[' || c == '{') ++depth;
@@ -119,7 +111,8 @@ std::optional<std::uint32_t> broken_logical_line(const Tree& tree) {
     if (!starts_line(node)) continue;
     const std::uint32_t end = line_end(node);
     const std::string_view text = source.substr(node.start(), end - node.start());
-    if (text.find_first_of("\r\n") == std::string_view::npos) continue;
+    if (text.find('\n') == std::string_view::npos && text.find('\r') == std::string_view::npos)
+      continue;
     if (const auto offset = Scan(tree, node, end).run()) return offset;
   }
   return std::nullopt;
