@@ -8,8 +8,8 @@
 #include <torch/library.h>
 
 #include "virtual/generator.h"
-#include "virtual/host_allocator.h"
 #include "virtual/runtime.h"
+#include "virtual/storage.h"
 #include "virtual/streams.h"
 #include "virtual/watch.h"
 
@@ -137,12 +137,6 @@ std::tuple<std::int64_t, std::int64_t> memory_info(std::int64_t device) {
           static_cast<std::int64_t>(memory.total())};
 }
 
-void empty_cache() {
-  for (c10::DeviceIndex i = 0; i < Runtime::get().count(); ++i)
-    Runtime::get().memory(i).empty_cache();
-  release_host_memory();
-}
-
 void set_memory_fraction(std::int64_t device, double fraction) {
   Runtime::get().memory(index_of(device)).set_fraction(fraction);
 }
@@ -173,7 +167,7 @@ TORCH_LIBRARY(torchport, library) {
   library.def("memory_stats(int device) -> str", &memory_stats);
   library.def("memory_snapshot(int device) -> str", &memory_snapshot);
   library.def("memory_info(int device) -> (int, int)", &memory_info);
-  library.def("empty_cache() -> ()", &empty_cache);
+  library.def("empty_cache() -> ()", &empty_caches);
   library.def("set_memory_fraction(int device, float fraction) -> ()", &set_memory_fraction);
   library.def("get_memory_fraction(int device) -> float", &get_memory_fraction);
   library.def("reset_peak(int device) -> ()", &reset_peak);

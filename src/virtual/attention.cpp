@@ -17,6 +17,7 @@
 #include <c10/core/TensorImpl.h>
 #include <torch/library.h>
 
+#include "virtual/maybe_tensor.h"
 #include "virtual/natives.h"
 #include "virtual/runtime.h"
 
@@ -25,7 +26,6 @@ namespace torchport::vdev {
 namespace {
 
 using at::Tensor;
-using MaybeTensor = std::optional<Tensor>;
 
 // The numbers of sdp::SDPBackend.
 constexpr std::int64_t kMath = 0;
@@ -59,8 +59,7 @@ std::int64_t choice(const Tensor& query, const Tensor& key, const Tensor& value,
                     const MaybeTensor& mask, double dropout, bool causal,
                     std::optional<double> scale, bool grouped) {
   if (query.is_nested() || key.is_nested() || value.is_nested()) return kMath;
-  const MaybeTensor outlined =
-      mask.has_value() && mask->defined() ? MaybeTensor(outline(*mask)) : std::nullopt;
+  const MaybeTensor outlined = has(mask) ? MaybeTensor(outline(*mask)) : std::nullopt;
   // Straight to the CPU's kernel: modes of Python's would not take these tensors.
   const std::int64_t chosen = at::_ops::_fused_sdp_choice::redispatch(
       c10::DispatchKeySet(c10::DispatchKey::CPU), outline(query), outline(key), outline(value),

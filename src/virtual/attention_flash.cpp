@@ -16,6 +16,7 @@
 #include <ATen/ops/zeros_like.h>
 #include <torch/library.h>
 
+#include "virtual/maybe_tensor.h"
 #include "virtual/natives.h"
 
 namespace torchport::vdev {
@@ -23,14 +24,9 @@ namespace torchport::vdev {
 namespace {
 
 using at::Tensor;
-using MaybeTensor = std::optional<Tensor>;
 using MaybeInt = std::optional<c10::SymInt>;
 
 constexpr const char* kForward = "_flash_attention_forward";
-
-bool has(const MaybeTensor& tensor) {
-  return tensor.has_value() && tensor->defined();
-}
 
 // Which keys a query sees: those from `left` before to `right` after its own place, counted from
 // the ends of both sequences; -1 for no bound.

@@ -67,7 +67,7 @@ struct MPSHooks final : vdev::Hooks<MPSHooksInterface, c10::DeviceType::MPS> {
 
   void deviceSynchronize() const override {}
   void commitStream() const override {}
-  void emptyCache() const override { vdev::Runtime::get().memory(0).empty_cache(); }
+  void emptyCache() const override { vdev::empty_caches(); }
   size_t getCurrentAllocatedMemory() const override {
     return static_cast<size_t>(
         memory().stats().allocated_bytes.of[torchport::device::PoolStat::kAll].current);

@@ -9,6 +9,8 @@
 #include <ATen/ops/zeros_like.h>
 #include <torch/library.h>
 
+#include "virtual/lstm_state.h"
+#include "virtual/maybe_tensor.h"
 #include "virtual/natives.h"
 
 namespace torchport::vdev {
@@ -16,11 +18,6 @@ namespace torchport::vdev {
 namespace {
 
 using at::Tensor;
-using MaybeTensor = std::optional<Tensor>;
-
-bool has(const MaybeTensor& tensor) {
-  return tensor.has_value() && tensor->defined();
-}
 
 // What a linear layer gives: the product is here already, its bias is not.
 Tensor with_bias(const Tensor& product, const MaybeTensor& bias) {
@@ -33,13 +30,8 @@ std::tuple<Tensor, Tensor, Tensor> lstm_cell(const Tensor& input_gates, const Te
                                              const MaybeTensor& hidden_bias) {
   const Tensor gates =
       with_bias(hidden_gates, hidden_bias).add_(with_bias(input_gates, input_bias));
-  const auto chunks = gates.unsafe_chunk(4, 1);
-  const Tensor input = chunks[0].sigmoid_();
-  const Tensor forget = chunks[1].sigmoid_();
-  const Tensor cell = chunks[2].tanh_();
-  const Tensor output = chunks[3].sigmoid_();
-  const Tensor cy = (forget * cx).add_(input * cell);
-  return {output * cy.tanh(), cy, gates};
+  const auto [hy, next_cx] = lstm_state(gates, cx);
+  return {hy, next_cx, gates};
 }
 
 // (grad_gates, grad_cx, grad_bias)

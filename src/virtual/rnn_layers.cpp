@@ -28,6 +28,7 @@
 #include <c10/core/GradMode.h>
 #include <torch/library.h>
 
+#include "virtual/lstm_state.h"
 #include "virtual/natives.h"
 #include "virtual/runtime.h"
 
@@ -117,13 +118,8 @@ Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias) {
 }
 
 Hidden lstm_step(const Tensor& inputs, const Hidden& hidden, const Weights& weights) {
-  const auto gates = linear(hidden[0], weights.hh, weights.hh_bias).add_(inputs).unsafe_chunk(4, 1);
-  const Tensor input = gates[0].sigmoid_();
-  const Tensor forget = gates[1].sigmoid_();
-  const Tensor cell = gates[2].tanh_();
-  const Tensor output = gates[3].sigmoid_();
-  const Tensor c = (forget * hidden[1]).add_(input * cell);
-  const Tensor h = output * c.tanh();
+  const auto [h, c] =
+      lstm_state(linear(hidden[0], weights.hh, weights.hh_bias).add_(inputs), hidden[1]);
   return {weights.hr.defined() ? at::matmul(h, weights.hr.t()) : h, c};
 }
 

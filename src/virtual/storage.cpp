@@ -84,10 +84,7 @@ class DeviceMemory final : public c10::DeviceAllocator {
   }
 
   bool initialized() override { return true; }
-  void emptyCache(c10::MempoolId_t) override {
-    for (DeviceIndex i = 0; i < Runtime::get().count(); ++i) Runtime::get().memory(i).empty_cache();
-    release_host_memory();
-  }
+  void emptyCache(c10::MempoolId_t) override { empty_caches(); }
   void recordStream(const DataPtr&, c10::Stream) override {}
   c10::CachingDeviceAllocator::DeviceStats getDeviceStats(DeviceIndex device) override;
   void resetAccumulatedStats(DeviceIndex device) override {
@@ -130,6 +127,11 @@ c10::CachingDeviceAllocator::DeviceStats DeviceMemory::getDeviceStats(DeviceInde
 }
 
 }  // namespace
+
+void empty_caches() {
+  for (DeviceIndex i = 0; i < Runtime::get().count(); ++i) Runtime::get().memory(i).empty_cache();
+  release_host_memory();
+}
 
 c10::Allocator* device_allocator() {
   static auto* allocator = new DeviceMemory();

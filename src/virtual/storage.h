@@ -17,6 +17,9 @@ namespace torchport::vdev {
 // c10::OutOfMemoryError with the real message where the device is full. Thread-safe.
 [[nodiscard]] c10::Allocator* device_allocator();
 
+// torch.cuda.empty_cache(): all devices' caches, and what the host keeps for them.
+void empty_caches();
+
 // The CPU storage under a virtual device's storage. A storage that was made around foreign memory
 // (from_blob) gets a twin that does not own it.
 [[nodiscard]] c10::intrusive_ptr<c10::StorageImpl> twin_of(c10::StorageImpl& storage);

@@ -9,6 +9,7 @@
 #include <ATen/TensorOperators.h>
 #include <torch/library.h>
 
+#include "virtual/maybe_tensor.h"
 #include "virtual/natives.h"
 
 namespace torchport::vdev {
@@ -16,11 +17,6 @@ namespace torchport::vdev {
 namespace {
 
 using at::Tensor;
-using MaybeTensor = std::optional<Tensor>;
-
-bool has(const MaybeTensor& tensor) {
-  return tensor.has_value() && tensor->defined();
-}
 
 at::ScalarType statistics_type(const Tensor& input) {
   return at::toAccumulateType(input.scalar_type(), /*is_cuda=*/true);
