@@ -32,7 +32,33 @@ function(torchport_add_layer name)
   list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
   add_library(torchport_${name} STATIC ${sources})
   target_link_libraries(torchport_${name} PUBLIC torchport_options ${ARG_DEPENDS})
-  set_target_properties(torchport_${name} PROPERTIES CXX_EXTENSIONS OFF)
+  # Position independent: the libraries that Python loads are made of them, too.
+  set_target_properties(torchport_${name} PROPERTIES CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)
+endfunction()
+
+# torchport_add_torch_layer(NAME [DEPENDS target...])
+# The part of libtorchport that the .cpp files of the calling folder are. Nothing lists the parts:
+# src/library takes all. What include/torchport does not mark TORCHPORT_API is hidden.
+function(torchport_add_torch_layer name)
+  cmake_parse_arguments(ARG "" "" "DEPENDS" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  add_library(torchport_${name} OBJECT ${sources})
+  target_link_libraries(torchport_${name} PUBLIC torchport_options torchport_torch ${ARG_DEPENDS})
+  target_include_directories(torchport_${name} PUBLIC ${PROJECT_SOURCE_DIR}/include)
+  torchport_uses_torch(torchport_${name})
+  set_property(GLOBAL APPEND PROPERTY TORCHPORT_LIBRARY_PARTS torchport_${name})
+endfunction()
+
+# What every target that includes torch's headers needs.
+function(torchport_uses_torch target)
+  target_precompile_headers(${target} PRIVATE
+    <ATen/core/Tensor.h> <ATen/core/dispatch/Dispatcher.h> <torch/library.h>)
+  # torch has its own fmt among its headers, and no library of it.
+  target_compile_definitions(${target} PRIVATE FMT_HEADER_ONLY=1)
+  # For ccache.
+  target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
+  set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF CXX_VISIBILITY_PRESET hidden
+    POSITION_INDEPENDENT_CODE ON)
 endfunction()
 
 # torchport_add_rules(TARGET)

@@ -20,3 +20,7 @@ target_compile_definitions(torchport_torch INTERFACE
   TORCHPORT_TORCH_VERSION="${TORCHPORT_TORCH_VERSION}")
 target_link_libraries(torchport_torch INTERFACE
   ${TORCHPORT_TORCH_ROOT}/lib/libtorch_cpu.so ${TORCHPORT_TORCH_ROOT}/lib/libc10.so)
+
+# From lib/torchport of an environment to the torch of its Python.
+set(TORCHPORT_TORCH_RPATH
+  "$ORIGIN/../python${Python3_VERSION_MAJOR}.${Python3_VERSION_MINOR}/site-packages/torch/lib")

@@ -1,0 +1,3 @@
+"""From a model to an artefact that is verified, measured and run."""
+
+__all__: list[str] = []

@@ -1,0 +1,3 @@
+"""Watching a model run: where its tensors are, what mixes devices, what copies."""
+
+__all__: list[str] = []

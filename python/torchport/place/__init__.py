@@ -1,0 +1,3 @@
+"""Placement: one device policy, moving, modules, checkpoints."""
+
+__all__: list[str] = []

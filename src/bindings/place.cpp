@@ -1,0 +1,39 @@
+#include <pybind11/stl.h>
+#include <torchport/device.h>
+
+#include "bindings/part.h"
+
+namespace torchport::bindings {
+
+namespace {
+
+namespace py = pybind11;
+
+void define_devices(py::module_& module) {
+  py::class_<DeviceChoice>(module, "DeviceChoice")
+      .def_readonly("device", &DeviceChoice::device)
+      .def_readonly("source", &DeviceChoice::source)
+      .def_readonly("reason", &DeviceChoice::reason)
+      .def_readonly("refused", &DeviceChoice::refused);
+  py::class_<RunProfile>(module, "RunProfile")
+      .def_readonly("name", &RunProfile::name)
+      .def_readonly("file", &RunProfile::file)
+      .def_readonly("device", &RunProfile::device)
+      .def_readonly("dtype", &RunProfile::dtype)
+      .def_readonly("batch_size", &RunProfile::batch_size)
+      .def_readonly("workers", &RunProfile::workers);
+  module.def(
+      "choose_device",
+      [](const std::string& wanted, std::optional<int> local_rank) {
+        return choose_device({wanted, local_rank, {}});
+      },
+      py::arg("wanted") = "", py::arg("local_rank") = std::nullopt);
+  module.def("run_profile", &run_profile, py::arg("name") = "", py::arg("folder") = "");
+  module.def("free_memory", &free_memory, py::arg("device"));
+}
+
+const Part kPart{&define_devices};
+
+}  // namespace
+
+}  // namespace torchport::bindings

@@ -1,0 +1,18 @@
+#include "cli/command.h"
+#include "cli/forward.h"
+
+namespace torchport::cli {
+
+namespace {
+
+void attach(CLI::App& app) {
+  attach_python_command(app, "bench",
+                        "Measure a model in each deployment mode: latency, throughput, peak memory",
+                        "torchport.deploy.bench.command");
+}
+
+const CommandRegistration kRegistered{{.order = 12, .attach = &attach, .takes_rest = {}}};
+
+}  // namespace
+
+}  // namespace torchport::cli

@@ -1,0 +1,18 @@
+#include "cli/command.h"
+#include "cli/forward.h"
+
+namespace torchport::cli {
+
+namespace {
+
+void attach(CLI::App& app) {
+  attach_python_command(app, "export",
+                        "Export a model: onnx, pt2, aoti or torchscript, verified before and after",
+                        "torchport.deploy.export.command");
+}
+
+const CommandRegistration kRegistered{{.order = 11, .attach = &attach, .takes_rest = {}}};
+
+}  // namespace
+
+}  // namespace torchport::cli

@@ -1,0 +1,19 @@
+#include "cli/command.h"
+#include "cli/forward.h"
+
+namespace torchport::cli {
+
+namespace {
+
+void attach(CLI::App& app) {
+  attach_python_command(
+      app, "verify",
+      "Run a model once and say where its tensors are, what mixes devices, what copies",
+      "torchport.observe.command");
+}
+
+const CommandRegistration kRegistered{{.order = 10, .attach = &attach, .takes_rest = {}}};
+
+}  // namespace
+
+}  // namespace torchport::cli

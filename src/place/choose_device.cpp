@@ -1,0 +1,170 @@
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <stdexcept>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <torchport/device.h>
+
+#include "base/text.h"
+
+namespace torchport {
+
+namespace {
+
+constexpr const char* kDefaultOrder = "cuda,mps,xpu,cpu";
+
+struct Place {
+  c10::DeviceType kind = c10::DeviceType::CPU;
+  std::optional<int> index;
+  bool most_free = false;
+};
+
+std::optional<int> number_in(std::string_view text) {
+  int number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || number < 0) return std::nullopt;
+  return number;
+}
+
+std::string no_place(std::string_view text) {
+  return fmt::format(
+      "torchport: \"{}\" is no device; a place is cuda, cuda:1, cuda:free, mps, xpu, cpu or auto, "
+      "and several are separated by commas",
+      text);
+}
+
+Place parse_place(std::string_view text) {
+  Place place;
+  const auto colon = text.find(':');
+  const std::string kind(text.substr(0, colon));
+  try {
+    place.kind = c10::Device(kind).type();
+  } catch (const c10::Error&) {
+    throw std::invalid_argument(no_place(text));
+  }
+  if (colon == std::string_view::npos) return place;
+  const std::string_view rest = text.substr(colon + 1);
+  place.most_free = rest == "free";
+  place.index = number_in(rest);
+  if (!place.most_free && !place.index) throw std::invalid_argument(no_place(text));
+  return place;
+}
+
+std::vector<std::string> places_in(std::string_view text) {
+  std::vector<std::string> places;
+  for (const std::string_view part : base::split(text, ',')) {
+    const std::string_view word = base::trim(part);
+    if (word.empty()) throw std::invalid_argument(no_place(text));
+    if (word == "auto") {
+      for (const std::string_view kind : base::split(kDefaultOrder, ',')) places.emplace_back(kind);
+    } else {
+      places.emplace_back(word);
+    }
+  }
+  return places;
+}
+
+std::optional<int> local_rank_of_environment() {
+  const char* value = std::getenv("LOCAL_RANK");
+  if (value == nullptr || *value == '\0') return std::nullopt;
+  const auto rank = number_in(value);
+  if (!rank)
+    throw std::invalid_argument(
+        fmt::format("torchport: LOCAL_RANK=\"{}\" is no number of a process", value));
+  return rank;
+}
+
+std::string gibibytes(std::size_t bytes) {
+  return fmt::format("{:.2f} GiB", static_cast<double>(bytes) / (1024.0 * 1024 * 1024));
+}
+
+c10::Device device_of(c10::DeviceType kind, int index) {
+  return {kind, static_cast<c10::DeviceIndex>(index)};
+}
+
+DeviceChoice most_free(c10::DeviceType kind, int count) {
+  int best = 0;
+  std::size_t most = 0;
+  for (int index = 0; index < count; ++index) {
+    const std::size_t memory = free_memory(device_of(kind, index));
+    if (memory > most) {
+      most = memory;
+      best = index;
+    }
+  }
+  const c10::Device device = device_of(kind, best);
+  return {device,
+          {},
+          fmt::format("{} has most memory free of {}: {}", device.str(), count, gibibytes(most)),
+          {}};
+}
+
+// The choice, or in `why_not` the reason that there is none.
+std::optional<DeviceChoice> try_place(const Place& place, std::optional<int> rank,
+                                      std::string& why_not) {
+  const int count = device_count(place.kind, &why_not);
+  if (count == 0) return std::nullopt;
+  const std::string kind = c10::DeviceTypeName(place.kind, true);
+  if (place.kind == c10::DeviceType::CPU)
+    return DeviceChoice{c10::Device(place.kind), {}, "cpu is always there", {}};
+  if (place.most_free) return most_free(place.kind, count);
+  if (place.index) {
+    if (*place.index >= count) {
+      why_not = fmt::format("there {} {} {} device{}, the last is {}:{}", count == 1 ? "is" : "are",
+                            count, kind, count == 1 ? "" : "s", kind, count - 1);
+      return std::nullopt;
+    }
+    return DeviceChoice{device_of(place.kind, *place.index), {}, "it was asked for by number", {}};
+  }
+  if (rank && place.kind != c10::DeviceType::MPS) {
+    if (*rank >= count) {
+      why_not =
+          fmt::format("this is the process with local rank {}, and there {} only {} {} device{}",
+                      *rank, count == 1 ? "is" : "are", count, kind, count == 1 ? "" : "s");
+      return std::nullopt;
+    }
+    return DeviceChoice{device_of(place.kind, *rank),
+                        {},
+                        fmt::format("{}:{} is the one of local rank {}", kind, *rank, *rank),
+                        {}};
+  }
+  return DeviceChoice{
+      device_of(place.kind, 0),
+      {},
+      fmt::format("{} is there, with {} device{}", kind, count, count == 1 ? "" : "s"),
+      {}};
+}
+
+std::pair<std::string, std::string> wanted_and_source(const DeviceRequest& request) {
+  if (!request.wanted.empty()) return {request.wanted, "argument"};
+  const char* variable = std::getenv("TORCHPORT_DEVICE");
+  if (variable != nullptr && *variable != '\0') return {variable, "TORCHPORT_DEVICE"};
+  if (const auto profile = run_profile({}, request.folder); profile && profile->device)
+    return {*profile->device, fmt::format("profile {} of {}", profile->name, profile->file)};
+  return {kDefaultOrder, "default"};
+}
+
+}  // namespace
+
+DeviceChoice choose_device(const DeviceRequest& request) {
+  const auto [wanted, source] = wanted_and_source(request);
+  const auto rank = request.local_rank ? request.local_rank : local_rank_of_environment();
+  std::vector<std::string> refused;
+  for (const std::string& text : places_in(wanted)) {
+    std::string why_not;
+    if (auto choice = try_place(parse_place(text), rank, why_not)) {
+      choice->source = source;
+      choice->refused = std::move(refused);
+      return std::move(*choice);
+    }
+    refused.push_back(fmt::format("{}: {}", text, why_not));
+  }
+  throw std::runtime_error(
+      fmt::format("torchport: no device for \"{}\" ({})\n  {}\nName one that is there, or end the "
+                  "list with cpu.",
+                  wanted, source, fmt::join(refused, "\n  ")));
+}
+
+}  // namespace torchport

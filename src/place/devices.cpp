@@ -1,0 +1,60 @@
+// What there is to compute on, asked of torch's own hooks.
+#include <cstdlib>
+#include <fstream>
+
+#include <ATen/Context.h>
+#include <ATen/DeviceAccelerator.h>
+#include <torchport/device.h>
+
+namespace torchport {
+
+namespace {
+
+std::string name_of(c10::DeviceType kind) {
+  return c10::DeviceTypeName(kind, /*lower_case=*/true);
+}
+
+// Why a kind that torch was built for shows no device.
+std::string why_none_shown(c10::DeviceType kind) {
+  if (kind == c10::DeviceType::CUDA || kind == c10::DeviceType::HIP) {
+    for (const char* variable : {"CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"}) {
+      const char* value = std::getenv(variable);
+      if (value != nullptr && (*value == '\0' || *value == '-'))
+        return std::string("this torch is built for it, but ") + variable + "=\"" + value +
+               "\" hides every device";
+    }
+  }
+  return "this torch is built for it, but finds no device: no driver, or none that it can use";
+}
+
+}  // namespace
+
+int device_count(c10::DeviceType kind, std::string* why_not) {
+  const auto refuse = [&](std::string reason) {
+    if (why_not != nullptr) *why_not = std::move(reason);
+    return 0;
+  };
+  if (kind == c10::DeviceType::CPU) return 1;
+  if (!at::isAccelerator(kind)) return refuse("torch has no such accelerator");
+  if (kind == c10::DeviceType::PrivateUse1 && !at::isPrivateUse1HooksRegistered())
+    return refuse("no backend has registered itself");
+  const auto& hooks = at::globalContext().getAcceleratorHooksInterface(kind);
+  if (!hooks.isBuilt())
+    return refuse("this torch (" TORCHPORT_TORCH_VERSION ") is built without " + name_of(kind));
+  if (!hooks.isAvailable()) return refuse(why_none_shown(kind));
+  const int count = hooks.deviceCount();
+  return count > 0 ? count : refuse(why_none_shown(kind));
+}
+
+std::size_t free_memory(c10::Device device) {
+  if (!device.is_cpu()) return at::accelerator::getMemoryInfo(device.index()).first;
+  std::ifstream file("/proc/meminfo");
+  std::string word;
+  std::size_t kibibytes = 0;
+  while (file >> word) {
+    if (word == "MemAvailable:" && file >> kibibytes) return kibibytes * 1024;
+  }
+  TORCH_CHECK(false, "torchport: /proc/meminfo does not say what memory is available");
+}
+
+}  // namespace torchport
