@@ -1,3 +1,6 @@
 """Placement: one device policy, moving, modules, checkpoints."""
 
-__all__: list[str] = []
+from torchport.place.adoption import Adoption, adopt
+from torchport.place.kernels import Kernel, kernel
+
+__all__ = ["Adoption", "Kernel", "adopt", "kernel"]

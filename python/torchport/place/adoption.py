@@ -1,0 +1,193 @@
+"""`torchport.adopt`: stray tensors of a module become non-persistent buffers."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+import torch
+from torch import nn
+
+from torchport.place.strays import Place, Stray, find_strays
+
+
+class MirroredBuffers(dict):
+    """A module's `_buffers` that writes what is registered to other places, too.
+
+    `Module._apply` puts the moved tensor into this dict; a list that the model's `forward` reads gets
+    it from here. So the module keeps its class, its children and its state dict's keys, and copies
+    of it, deep or pickled, have mirrors of their own.
+    """
+
+    def __init__(self, items: dict, mirrors: dict[str, list[Place]]) -> None:
+        super().__init__(items)
+        self.mirrors = mirrors
+
+    def __setitem__(self, name: str, tensor: torch.Tensor) -> None:
+        super().__setitem__(name, tensor)
+        for place in self.mirrors.get(name, ()):
+            place.put(tensor)
+
+    def __delitem__(self, name: str) -> None:
+        super().__delitem__(name)
+        self.mirrors.pop(name, None)
+
+    def __reduce_ex__(self, protocol):  # type: ignore[no-untyped-def]
+        # Not item by item: the places are of a module that is not put together yet.
+        return MirroredBuffers, (dict(self), self.mirrors)
+
+
+@dataclass(frozen=True)
+class Adopted:
+    """One tensor that is a buffer now."""
+
+    name: str  # where the program reads it: "blocks.0.tables[1]"
+    buffer: str  # its name among named_buffers()
+    device: torch.device
+    dtype: torch.dtype
+    shape: tuple[int, ...]
+
+
+@dataclass
+class Adoption:
+    """What `adopt` did; false where there was nothing to do and nothing is left."""
+
+    adopted: list[Adopted] = field(default_factory=list)
+    left: list[tuple[str, str]] = field(default_factory=list)  # name, why
+
+    def __bool__(self) -> bool:
+        return bool(self.adopted or self.left)
+
+    def __str__(self) -> str:
+        lines = []
+        for one in self.adopted:
+            kind = f"{str(one.dtype).removeprefix('torch.')} {list(one.shape)}, {one.device}"
+            as_name = "" if one.buffer == one.name else f" as {one.buffer}"
+            lines.append(f"adopted {one.name}{as_name}: {kind}")
+        lines += [f"left {name}: {why}" for name, why in self.left]
+        return "\n".join(lines) or "no stray tensors"
+
+
+def _free_name(place: Place) -> str:
+    """A name for a buffer that the module does not have yet: tables[0] is tables_0."""
+    name = re.sub(r"\W+", "_", str(place)).strip("_") or "tensor"
+    while hasattr(place.module, name):
+        name += "_"
+    return name
+
+
+def _mirror(module: nn.Module, buffer: str, place: Place) -> None:
+    buffers = module._buffers
+    if not isinstance(buffers, MirroredBuffers):
+        buffers = MirroredBuffers(buffers, {})
+        module.__dict__["_buffers"] = buffers
+    buffers.mirrors.setdefault(buffer, []).append(place)
+
+
+def _storage_of(tensor: torch.Tensor) -> int | None:
+    """What is the same for tensors that share memory; None for those without memory."""
+    if tensor.layout != torch.strided or tensor.device.type == "meta":
+        return None
+    try:
+        return tensor.untyped_storage().data_ptr() or None
+    except (NotImplementedError, RuntimeError):  # wrappers without a storage of their own
+        return None
+
+
+class _Registry:
+    """What is registered in a tree of modules, by identity and by memory."""
+
+    def __init__(self, root: nn.Module) -> None:
+        self.buffers: dict[int, tuple[nn.Module, str, str]] = {}  # module, name there, whole name
+        self.memory: dict[int, str] = {}
+        for owner, module in root.named_modules():
+            prefix = f"{owner}." if owner else ""
+            for name, tensor in [*module._parameters.items(), *module._buffers.items()]:
+                if tensor is None:
+                    continue
+                if name in module._buffers:
+                    self.buffers.setdefault(id(tensor), (module, name, prefix + name))
+                if (memory := _storage_of(tensor)) is not None:
+                    self.memory.setdefault(memory, prefix + name)
+
+    def add(self, owner: str, module: nn.Module, name: str, tensor: torch.Tensor) -> str:
+        whole = f"{owner}.{name}" if owner else name
+        self.buffers[id(tensor)] = (module, name, whole)
+        if (memory := _storage_of(tensor)) is not None:
+            self.memory.setdefault(memory, whole)
+        return whole
+
+
+def _obstacle(stray: Stray, registry: _Registry) -> str:
+    """Why a stray cannot be adopted; empty where it can."""
+    value = stray.value
+    if stray.obstacle:
+        return stray.obstacle
+    if isinstance(value, nn.Module):
+        return (
+            f"it is a module ({type(value).__name__}) outside of the registry: .to() does not move it, "
+            "optimizers do not see it; keep it in an nn.ModuleList or nn.ModuleDict"
+        )
+    if isinstance(value, nn.Parameter):
+        return (
+            "it is a parameter outside of the registry: optimizers do not see it; keep it in an "
+            "nn.ParameterList or register_parameter() it"
+        )
+    if value.requires_grad:
+        return "gradients flow through it; a constant would be .detach()ed, a weight a parameter"
+    alias = registry.memory.get(_storage_of(value) or 0)
+    if alias and id(value) not in registry.buffers:
+        return f"it is a view of {alias}, which a move would part from it; make it a property"
+    return ""
+
+
+def _register(stray: Stray, registry: _Registry) -> str:
+    """Makes the stray a buffer, or a second place of the one that it is; that one's whole name."""
+    place, tensor = stray.place, stray.value
+    if known := registry.buffers.get(id(tensor)):
+        _mirror(known[0], known[1], place)
+        return known[2]
+    module = place.module
+    plain = not place.steps and not hasattr(type(module), place.attribute)
+    if plain:
+        del module.__dict__[place.attribute]
+    name = place.attribute if plain and "." not in place.attribute else _free_name(place)
+    module.register_buffer(name, tensor, persistent=False)
+    if not plain:
+        place.put(tensor)  # an instance's own, where it was the class's
+        _mirror(module, name, place)
+    return registry.add(stray.owner, module, name, tensor)
+
+
+def adopt(module: nn.Module) -> Adoption:
+    """Registers tensors that `module` and those under it merely hold, so that they move with it.
+
+    Plain attributes, also such as are set on the class, and what is in lists, tuples, dicts and
+    dataclasses become non-persistent buffers: state dicts keep their keys, and the program goes on
+    reading them where it did. What cannot be adopted is left as it is and named with the reason:
+    modules and parameters outside of the registry, views of registered tensors, tensors that
+    gradients flow through, sets and objects that torch cannot see into. Nothing is moved.
+
+    Idempotent. Not thread safe: it changes the module.
+    """
+    report = Adoption()
+    registry = _Registry(module)
+    mirrored = {
+        (id(place.module), str(place))
+        for inner in module.modules()
+        if isinstance(inner._buffers, MirroredBuffers)
+        for places in inner._buffers.mirrors.values()
+        for place in places
+    }
+    for stray in list(find_strays(module)):
+        if (id(stray.place.module), str(stray.place)) in mirrored:
+            continue
+        if why := _obstacle(stray, registry):
+            report.left.append((stray.name, why))
+            continue
+        buffer = _register(stray, registry)
+        tensor = stray.value
+        report.adopted.append(
+            Adopted(stray.name, buffer, tensor.device, tensor.dtype, tuple(tensor.shape))
+        )
+    return report

@@ -1,0 +1,179 @@
+"""`@torchport.kernel`: one function, implemented per kind of device."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, Generic, ParamSpec, TypeVar
+
+import torch
+from torch.utils import _pytree as pytree
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _kind(name: str) -> str:
+    try:
+        return torch.device(name).type
+    except (RuntimeError, TypeError) as error:
+        raise ValueError(
+            f"torchport: {name!r} is no kind of device; there are cuda, mps, xpu, cpu and those that "
+            "backends register"
+        ) from error
+
+
+def _where(function: Callable[..., Any]) -> str:
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    return f"{code.co_filename}:{code.co_firstlineno}" if code else repr(function)
+
+
+def _tensors(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[tuple[str, torch.Tensor]]:
+    """The tensors among the arguments, also in containers, by where they stand."""
+    found: list[tuple[str, torch.Tensor]] = []
+    for place, value in [*enumerate(args), *kwargs.items()]:
+        if isinstance(value, torch.Tensor):
+            found.append((str(place), value))
+        elif isinstance(value, (list, tuple, dict)):
+            for path, leaf in pytree.tree_flatten_with_path(value)[0]:
+                if isinstance(leaf, torch.Tensor):
+                    found.append((f"{place}{pytree.keystr(path)}", leaf))
+    return found
+
+
+class Kernel(Generic[P, R]):
+    """A function that runs the implementation for the device of its tensors.
+
+    Made by `torchport.kernel`. Calls are thread safe; implementations are added at import time.
+    """
+
+    def __init__(self, function: Callable[P, R]) -> None:
+        self._implementations: dict[str, Callable[P, R]] = {}
+        self._fallback: Callable[P, R] | None = None
+        self._first = function
+        functools.update_wrapper(self, function)
+
+    def kernel(self, *kinds: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+        """Decorates the implementation for more kinds of devices. ValueError where there is one."""
+        names = [_kind(name) for name in kinds]
+        if not names:
+            raise ValueError("torchport: kernel() needs the kinds of devices that it is for")
+
+        def add(function: Callable[P, R]) -> Callable[P, R]:
+            for name in names:
+                if known := self._implementations.get(name):
+                    raise ValueError(
+                        f"torchport: {self.__name__} has a kernel for {name} already, at "
+                        f"{_where(known)}"
+                    )
+                self._implementations[name] = function
+            return self if function is self._first else function
+
+        return add
+
+    def fallback(self, function: Callable[P, R]) -> Callable[P, R]:
+        """Decorates the implementation for all devices that have none of their own."""
+        if self._fallback is not None:
+            raise ValueError(
+                f"torchport: {self.__name__} has a fallback already, at {_where(self._fallback)}"
+            )
+        self._fallback = function
+        return self if function is self._first else function
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of devices that have an implementation of their own."""
+        return tuple(self._implementations)
+
+    def implementation(self, device: torch.device | str) -> Callable[P, R]:
+        """What a call with tensors on `device` runs. NotImplementedError where there is nothing."""
+        kind = torch.device(device).type
+        if found := self._implementations.get(kind) or self._fallback:
+            return found
+        raise NotImplementedError(self._missing(kind, ""))
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        kind = self._kind_of(_tensors(args, kwargs), kwargs.get("device"))
+        found = self._implementations.get(kind) or self._fallback
+        if found is None:
+            tensors = _tensors(args, kwargs)
+            raise NotImplementedError(self._missing(kind, self._named(tensors)))
+        return found(*args, **kwargs)
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+    def __repr__(self) -> str:
+        return f"<torchport.kernel {self.__qualname__}: {self._offered()}>"
+
+    def _kind_of(self, tensors: list[tuple[str, torch.Tensor]], asked: Any) -> str:
+        # A CPU scalar goes with any device, as it does in torch's own operators.
+        kinds = {tensor.device.type for _, tensor in tensors}
+        if len(kinds) > 1:
+            kinds = {t.device.type for _, t in tensors if t.dim() or t.device.type != "cpu"}
+        if len(kinds) == 1:
+            return next(iter(kinds))
+        if kinds:
+            raise RuntimeError(
+                f"torchport: {self.__name__} got tensors on several kinds of devices: "
+                f"{self._named(tensors)}; move them to one"
+            )
+        if asked is not None:
+            return torch.device(asked).type
+        raise TypeError(
+            f"torchport: {self.__name__} chooses its kernel by the device of its tensors, and got "
+            "neither a tensor nor device="
+        )
+
+    def _named(self, tensors: list[tuple[str, torch.Tensor]]) -> str:
+        try:
+            names = list(inspect.signature(self._first).parameters)
+        except ValueError:
+            names = []
+
+        def name(place: str) -> str:
+            number = place.split("[")[0].split(".")[0]
+            if number.isdigit() and int(number) < len(names):
+                return names[int(number)] + place[len(number) :]
+            return place
+
+        return ", ".join(f"{name(place)} on {tensor.device}" for place, tensor in tensors)
+
+    def _offered(self) -> str:
+        offered = [f"{kind} ({_where(f)})" for kind, f in self._implementations.items()]
+        if self._fallback is not None:
+            offered.append(f"fallback ({_where(self._fallback)})")
+        return ", ".join(offered)
+
+    def _missing(self, kind: str, tensors: str) -> str:
+        got = f" ({tensors})" if tensors else ""
+        return (
+            f"torchport: {self.__name__} has no kernel for {kind}{got}; it has {self._offered()}. Add "
+            f'@{self.__name__}.kernel("{kind}") or @{self.__name__}.fallback'
+        )
+
+
+def kernel(*kinds: str) -> Callable[[Callable[P, R]], Kernel[P, R]]:
+    """Decorates the implementation of a function for tensors on `kinds` of devices.
+
+    The result has `.kernel("mps")` and `.fallback` for other implementations. A call runs the one for
+    the device of its tensor arguments (containers are looked into; CPU scalars go with any device;
+    without a tensor, for `device=`). Raises NotImplementedError, which lists what there is, where
+    none fits; RuntimeError for tensors on several kinds of devices.
+
+        @torchport.kernel("cuda")
+        def contrast(x): ...
+
+        @contrast.fallback
+        def _(x): ...
+    """
+
+    def begin(function: Callable[P, R]) -> Kernel[P, R]:
+        made: Kernel[P, R] = Kernel(function)
+        made.kernel(*kinds)(function)
+        return made
+
+    if kinds and callable(kinds[0]):
+        raise TypeError('torchport: @kernel needs kinds of devices: @torchport.kernel("cuda")')
+    return begin
