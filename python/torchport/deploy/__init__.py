@@ -1,3 +1,5 @@
 """From a model to an artefact that is verified, measured and run."""
 
-__all__: list[str] = []
+from torchport.deploy.export import Exported, ExportError, NotVerified, export
+
+__all__ = ["ExportError", "Exported", "NotVerified", "export"]

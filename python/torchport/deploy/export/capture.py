@@ -1,0 +1,122 @@
+"""torch.export of a prepared model, with its dynamic axes, and what it says put into our terms."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import torch
+from torch._dynamo.exc import UserError
+from torch.export import ExportedProgram
+from torch.export.dynamic_shapes import refine_dynamic_shapes_from_suggested_fixes
+
+from torchport.deploy.export.axes import Axes
+from torchport.deploy.export.errors import ExportError
+from torchport.deploy.export.prepare import Prepared
+from torchport.deploy.export.sample import Sample
+
+_TRIES = 3
+
+
+def capture(prepared: Prepared, axes: Axes) -> ExportedProgram:
+    """The model as a graph. Bounds that the model sets to an axis (a table of 1024 positions) are
+    taken over; an axis that it fixes to one size is an error.
+    """
+    # Size 1 would be taken for a constant.
+    sizes = {
+        name: max(size, 2, axes.axes[name].minimum)
+        for name, size in axes.sizes(prepared.sample).items()
+    }
+    sample = axes.resized(prepared.sample, sizes)
+    shapes = axes.dynamic_shapes(sample)
+    for _ in range(_TRIES):
+        try:
+            return _narrowed(_export(prepared, sample, shapes), prepared, axes)
+        except UserError as error:
+            shapes = _refined(error, shapes)
+        except Exception as error:
+            raise ExportError(_told(error)) from error
+    raise ExportError("torch.export suggests other bounds for the dynamic axes every time")
+
+
+def _export(prepared: Prepared, sample: Sample, shapes: Any) -> ExportedProgram:
+    # The caller's autocast is not part of the model.
+    with torch.no_grad(), torch.autocast(prepared.device.type, enabled=False):
+        return torch.export.export(
+            prepared.module, sample.args, sample.kwargs, dynamic_shapes=shapes
+        )
+
+
+def _refined(error: UserError, shapes: Any) -> Any:
+    text = str(error)
+    if shapes is None or "Suggested fixes:" not in text:
+        raise ExportError(_told(error)) from error
+    fixes = text.split("Suggested fixes:")[1]
+    if fixed := re.search(r"^\s*(\w+) = (\d+)\s*$", fixes, re.MULTILINE):
+        raise ExportError(
+            f"axis {fixed[1]} cannot vary: the model fixes it to {fixed[2]}. Leave it out of "
+            "dynamic, or change the code that computes with its size as a Python number"
+        ) from error
+    return refine_dynamic_shapes_from_suggested_fixes(text, shapes)
+
+
+def _narrowed(program: ExportedProgram, prepared: Prepared, axes: Axes) -> ExportedProgram:
+    """Takes the bounds that the capture found over into the axes."""
+    bounds = {
+        str(symbol): (range_.lower, range_.upper)
+        for symbol, range_ in program.range_constraints.items()
+    }
+    for name, shape in input_shapes(program, prepared):
+        for at, axis in axes.of.get(name, {}).items():
+            found = bounds.get(str(shape[at]))
+            if found is None:
+                continue
+            axis.minimum = max(axis.minimum, int(found[0]))
+            upper = _finite(found[1])
+            if upper is not None and upper != axis.maximum:
+                prepared.notes.append(f"axis {axis.name} is at most {upper}: the model bounds it")
+                axis.maximum = upper
+    return program
+
+
+def _finite(bound: Any) -> int | None:
+    try:
+        value = int(bound)
+    except (OverflowError, TypeError, ValueError, AttributeError):
+        return None
+    return value if value < 1 << 60 else None
+
+
+def input_shapes(program: ExportedProgram, prepared: Prepared) -> list[tuple[str, torch.Size]]:
+    users = set(program.graph_signature.user_inputs)
+    values = [
+        node.meta["val"].shape
+        for node in program.graph.nodes
+        if node.op == "placeholder" and node.name in users and hasattr(node.meta["val"], "shape")
+    ]
+    return list(zip(prepared.sample.names, values, strict=True))
+
+
+def output_values(program: ExportedProgram) -> list[torch.Tensor]:
+    """The outputs that are tensors, as torch.export knows them: without contents."""
+    nodes = {node.name: node for node in program.graph.nodes}
+    return [
+        nodes[name].meta["val"] for name in program.graph_signature.user_outputs if name in nodes
+    ]
+
+
+def _told(error: Exception) -> str:
+    text = str(error).strip()
+    line = re.findall(r'File "([^"]+)", line (\d+)', text)
+    own = [place for place in line if "/torch/" not in place[0]]
+    where = f", at {own[-1][0]}:{own[-1][1]}" if own else ""
+    first = next((part for part in text.splitlines() if part.strip()), "")
+    advice = ""
+    if "data-dependent" in text.lower() or "GuardOnDataDependent" in type(error).__name__:
+        advice = (
+            "\nthe model's Python branches on values of tensors: use torch.cond or torch.where there, "
+            "torch._check for what is known of them; or export with to='torchscript', script=True"
+        )
+    return (
+        f"torch.export cannot capture the model{where}:\n  {type(error).__name__}: {first}{advice}"
+    )

@@ -1,0 +1,164 @@
+"""``torchport export``: the command's face of torchport.export."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import Any
+
+from torchport.deploy import named
+from torchport.deploy.export import formats
+from torchport.deploy.export.errors import ExportError, NotVerified
+from torchport.deploy.export.exporting import Exported, export
+from torchport.deploy.export.staging import megabytes
+
+_DTYPES = ("float64", "float32", "float16", "bfloat16")
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Returns the exit code: 0 written, 1 cannot be exported or does not compute the same, 2 wrong
+    use, 3 a bug of torchport's, 130 on ctrl-C.
+    """
+    options = _parser().parse_args(words)
+    signal.signal(signal.SIGTERM, lambda *_: _stop())
+    try:
+        done = _run(options)
+    except KeyboardInterrupt:
+        return 130
+    except named.NotFound as error:
+        print(f"torchport export: {error}", file=sys.stderr)
+        return 2
+    except ExportError as error:
+        print(f"torchport export: {error}", file=sys.stderr)
+        if not isinstance(error, NotVerified) and options.traceback and error.__cause__:
+            traceback.print_exception(error.__cause__)
+        return 1
+    except Exception:
+        traceback.print_exc()
+        return 3
+    print(report(done))
+    return 0
+
+
+def report(done: Exported) -> str:
+    contract, parity = done.contract, done.parity
+    seen = f"{parity.absolute:.2g} absolute, {parity.relative:.2g} relative"
+    if parity.top1 is not None:
+        seen += f", top-1 {parity.top1:.0%}"
+    allowed = parity.tolerance
+    rows = [
+        ("model", f"{contract['model']}, {contract['dtype']}, weights {_weights(contract)}"),
+        *(("input", _tensor(entry)) for entry in contract["inputs"]),
+        *(("output", _tensor(entry)) for entry in contract["outputs"]),
+        *(("axis", _axis(name, bounds)) for name, bounds in contract["axes"].items()),
+        *(("note", note) for note in done.notes),
+        ("parity", f"{len(parity.batches)} batches in {parity.runtime}"),
+        ("", f"differs by at most {seen} (allowed {allowed.absolute:g} + {allowed.relative:g})"),
+        ("host", _host(contract["host"])),
+        ("written", f"{done.path} ({contract['format']}{_opset(contract)}, {_size(done)})"),
+    ]
+    return "\n".join(f"{name:8} {text}" for name, text in rows)
+
+
+def _run(options: argparse.Namespace) -> Exported:
+    import torch
+
+    factory = named.find(options.model)
+    inputs = named.find(options.input)
+    settings: dict[str, Any] = {}
+    if options.dtype is not None:
+        settings["dtype"] = getattr(torch, options.dtype)
+    if options.tolerance is not None:
+        settings["tolerance"] = tuple(options.tolerance)
+    return export(
+        factory if not isinstance(factory, torch.nn.Module) else lambda: factory,
+        inputs() if callable(inputs) else inputs,
+        to=options.to,
+        path=options.output,
+        weights=options.weights,
+        dynamic=options.dynamic,
+        device=options.device,
+        opset=options.opset,
+        script=options.script,
+        allow_nan=options.allow_nan,
+        tell=_teller(options.quiet),
+        **settings,
+    )
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="torchport export",
+        description="Write a model as onnx, pt2, aoti or torchscript, compared with the model itself. "
+        "The artefact says in itself what it takes, gives and needs.",
+    )
+    add = parser.add_argument
+    add("model", metavar="MODULE:FACTORY", help="what makes the model: package.module or file.py")
+    add(
+        "--input", required=True, metavar="MODULE:NAME", help="a sample of the inputs, or its maker"
+    )
+    add("--to", required=True, choices=formats.names())
+    add("--output", "-o", required=True, metavar="PATH")
+    add("--weights", metavar="FILE", help="safetensors or torch.save; no code of it is run")
+    add("--dynamic", action="append", default=[], metavar="AXIS",
+        help="batch, NAME:AXIS=LABEL or NAME:AXIS=LABEL[2..512]; several times")  # fmt: skip
+    add("--device", metavar="DEVICE", help="move model and inputs there; else where the model is")
+    add("--dtype", choices=_DTYPES, help="convert all floating tensors; else what the model has")
+    add("--opset", type=int, metavar="N", help="of ONNX; else the exporter's own choice")
+    add("--script", action="store_true", help="torchscript from the source, with its control flow")
+    add("--tolerance", nargs=2, type=float, metavar=("ABS", "REL"), help="else by the dtype")
+    add("--allow-nan", action="store_true", help="the model may give NaN and Inf")
+    add("--quiet", "-q", action="store_true", help="no progress")
+    add("--traceback", action="store_true", help="torch's own words, too, where an export fails")
+    return parser
+
+
+def _teller(quiet: bool) -> Any:
+    if quiet:
+        return lambda _: None
+    return lambda text: print(f"torchport export: {text} ...", file=sys.stderr, flush=True)
+
+
+def _stop() -> None:
+    raise KeyboardInterrupt
+
+
+def _weights(contract: dict[str, Any]) -> str:
+    weights = contract["weights"]
+    return f"{megabytes(weights['bytes'])} (sha256 {weights['sha256'][:12]})"
+
+
+def _tensor(entry: dict[str, Any]) -> str:
+    return f"{entry['name']}: {entry['dtype']} [{', '.join(map(str, entry['shape']))}]"
+
+
+def _axis(name: str, bounds: dict[str, Any]) -> str:
+    most = "" if bounds["maximum"] is None else bounds["maximum"]
+    return f"{name} {bounds['minimum']}..{most}"
+
+
+def _host(host: dict[str, Any]) -> str:
+    told = {"device": "device", "instructions": "CPU with", "cuda": "CUDA", "torch": "torch from"}
+    return ", ".join(
+        f"{told.get(key, key)} {' '.join(value) if isinstance(value, list) else value}"
+        for key, value in host.items()
+        if value
+    )
+
+
+def _opset(contract: dict[str, Any]) -> str:
+    return f" opset {contract['versions']['opset']}" if "opset" in contract["versions"] else ""
+
+
+def _size(done: Exported) -> str:
+    data = done.path.with_name(done.path.name + ".data")
+    size = os.path.getsize(done.path) + (os.path.getsize(data) if data.exists() else 0)
+    return megabytes(size)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,118 @@
+"""What an artefact promises and what it asks for, kept inside it as JSON."""
+
+from __future__ import annotations
+
+import platform
+from typing import Any
+
+import torch
+
+import torchport
+from torchport.deploy.export.axes import Axes
+from torchport.deploy.export.capture import input_shapes, output_values
+from torchport.deploy.export.formats._format import Format, Subject
+from torchport.deploy.export.parity import eager
+from torchport.deploy.export.prepare import Prepared
+
+# Readers refuse a contract of a later version.
+VERSION = 1
+
+
+def describe(
+    format_: Format,
+    subject: Subject,
+    prepared: Prepared,
+    *,
+    weights: dict[str, Any],
+    versions: dict[str, Any],
+    parity: dict[str, Any] | None,
+    host: dict[str, Any],
+) -> dict[str, Any]:
+    """The contract. A dimension is a number, or the name of an axis that ``axes`` bounds, or a formula
+    of such names; no time and no path, so the same export gives the same contract.
+    """
+    return {
+        "contract": VERSION,
+        "format": format_.name,
+        "model": type(prepared.module).__qualname__,
+        "inputs": _inputs(subject, prepared),
+        "outputs": _outputs(subject, prepared),
+        "axes": {
+            name: {"minimum": axis.minimum, "maximum": axis.maximum}
+            for name, axis in subject.axes.axes.items()
+        },
+        "dtype": _plain(prepared.dtype),
+        "weights": weights,
+        "parity": parity,
+        "host": host,
+        "versions": {
+            "torchport": torchport.__version__,
+            "torch": torch.__version__,
+            "python": platform.python_version(),
+            **versions,
+        },
+    }
+
+
+def _inputs(subject: Subject, prepared: Prepared) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": name,
+            "dtype": _plain(tensor.dtype),
+            "shape": [
+                subject.axes.of[name][at].name if at in subject.axes.of.get(name, {}) else size
+                for at, size in enumerate(tensor.shape)
+            ],
+        }
+        for name, tensor in prepared.sample.items()
+    ]
+
+
+def _outputs(subject: Subject, prepared: Prepared) -> list[dict[str, Any]]:
+    if subject.program is not None:
+        symbols = _symbols(subject, prepared)
+        values = output_values(subject.program)
+        shapes = [[_dimension(size, symbols) for size in value.shape] for value in values]
+    else:
+        values = eager(prepared.module, prepared.sample)[1]
+        shapes = _seen_to_vary(subject.axes, prepared, values)
+    return [
+        {"name": name, "dtype": _plain(value.dtype), "shape": shape}
+        for name, value, shape in zip(prepared.output_names, values, shapes, strict=True)
+    ]
+
+
+def _seen_to_vary(axes: Axes, prepared: Prepared, values: list[torch.Tensor]) -> list[list[Any]]:
+    """Without a graph: an output's dimension that follows one axis alone has its name."""
+    shapes: list[list[Any]] = [list(value.shape) for value in values]
+    here = axes.sizes(prepared.sample)
+    for name, axis in axes.axes.items():
+        other = here[name] + 1 if axis.holds(here[name] + 1) else max(here[name] - 1, axis.minimum)
+        longer = axes.resized(prepared.sample, {name: other})
+        for shape, value in zip(shapes, eager(prepared.module, longer)[1], strict=True):
+            for at, size in enumerate(value.shape):
+                if size != shape[at]:
+                    same = shape[at] == here[name] and size == other
+                    shape[at] = name if same else f"f({name})"
+    return shapes
+
+
+def _symbols(subject: Subject, prepared: Prepared) -> dict[str, str]:
+    return {
+        str(shape[at]): axis.name
+        for name, shape in input_shapes(subject.program, prepared)
+        for at, axis in subject.axes.of.get(name, {}).items()
+    }
+
+
+def _dimension(size: Any, symbols: dict[str, str]) -> int | str:
+    if isinstance(size, int):
+        return size
+    text = str(size)
+    for symbol, name in symbols.items():
+        text = text.replace(symbol, name)
+    return text
+
+
+def _plain(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")

@@ -1,0 +1,180 @@
+"""torchport.export: load, unwrap, unify, check, capture, write, compare, describe; or nothing at all."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from torchport.deploy.export import contract as contracts
+from torchport.deploy.export import formats
+from torchport.deploy.export.axes import Axes
+from torchport.deploy.export.batches import parity_batches
+from torchport.deploy.export.bisect import first_difference
+from torchport.deploy.export.capture import capture
+from torchport.deploy.export.errors import ExportError, NotVerified
+from torchport.deploy.export.formats._format import Format, Options, Subject
+from torchport.deploy.export.parity import Parity, Tolerance, measure
+from torchport.deploy.export.placing import tensors_of
+from torchport.deploy.export.prepare import Prepared, prepare
+from torchport.deploy.export.staging import staged
+from torchport.deploy.export.unwrap import structural_copy
+from torchport.deploy.export.weights import weights_hash
+
+
+@dataclass(frozen=True)
+class Exported:
+    """An artefact that was written. ``notes`` are what was changed on the way to it."""
+
+    path: Path
+    contract: dict[str, Any]
+    parity: Parity
+    notes: list[str]
+
+
+@dataclass(frozen=True)
+class Checks:
+    """How the artefact is compared: on which further inputs, by which tolerance."""
+
+    inputs: Sequence[Any] = ()
+    tolerance: Tolerance | None = None
+    allow_nan: bool = False
+
+
+def export(
+    model: nn.Module | Callable[[], nn.Module],
+    inputs: Any,
+    *,
+    to: str,
+    path: str | Path,
+    weights: str | Path | None = None,
+    dynamic: Sequence[str] | str | Mapping[str, Mapping[int, str]] = (),
+    device: torch.device | str | None = None,
+    dtype: torch.dtype | None = None,
+    opset: int | None = None,
+    script: bool = False,
+    check_inputs: Sequence[Any] = (),
+    tolerance: tuple[float, float] | None = None,
+    allow_nan: bool = False,
+    tell: Callable[[str], None] = lambda _: None,
+) -> Exported:
+    """Writes ``model`` to ``path`` as onnx, pt2, aoti or torchscript, compared with the model itself.
+
+    ``model`` is a module, which stays as it is, or a function that makes one. ``inputs``: a tensor, a
+    tuple of positional arguments, or a mapping of named ones. ``weights``: a safetensors or torch.save
+    file. ``dynamic``: "batch", "name:axis=label", "name:axis=label[2..512]", or {"name": {0: "batch"}}.
+    ``device`` and ``dtype``: move and convert all; without them what the model has. ``check_inputs``:
+    further inputs to compare on, beside those made from ``inputs``. ``tolerance``: (absolute, relative
+    to the output's largest magnitude); by dtype without it. ``tell`` is told what goes on.
+
+    Raises NotVerified where the artefact computes something else, naming the node, and ExportError for
+    all that prevents it; in both cases, and on ctrl-C, what was at ``path`` is untouched. Not thread
+    safe, as torch.export is not.
+    """
+    options = Options(opset=opset, script=script)
+    try:
+        format_ = formats.get(to)
+    except ValueError as error:
+        raise ExportError(str(error)) from None
+    format_.check(options)
+    module = structural_copy(model) if isinstance(model, nn.Module) else model()
+    prepared = prepare(
+        module,
+        inputs,
+        weights=None if weights is None else str(weights),
+        device=None if device is None else torch.device(device),
+        dtype=dtype,
+        unsupported=format_.unsupported,
+    )
+    checks = Checks(check_inputs, None if tolerance is None else Tolerance(*tolerance), allow_nan)
+    axes = Axes(prepared.sample, [dynamic] if isinstance(dynamic, str) else dynamic)
+    return _write(format_, prepared, axes, Path(path), options, checks, tell)
+
+
+def _write(
+    format_: Format,
+    prepared: Prepared,
+    axes: Axes,
+    path: Path,
+    options: Options,
+    checks: Checks,
+    tell: Callable[[str], None],
+) -> Exported:
+    tensors = dict(tensors_of(prepared.module))
+    size = sum(tensor.numel() * tensor.element_size() for tensor in tensors.values())
+    with staged(path, size) as target:
+        program = None
+        if format_.needs_program:
+            tell("capturing the graph")
+            program = capture(prepared, axes)
+        subject = Subject(
+            prepared.module, prepared.sample, prepared.output_names, axes, prepared.device, program
+        )
+        tell(f"writing {format_.name}")
+        versions = _writing(format_, subject, target, options)
+        tell("comparing with eager")
+        parity = _compared(format_, subject, prepared, target, options, checks, tell)
+        contract = contracts.describe(
+            format_,
+            subject,
+            prepared,
+            weights={
+                "sha256": weights_hash(prepared.module),
+                "tensors": len(tensors),
+                "bytes": size,
+            },
+            versions=versions,
+            parity=parity.as_json(),
+            host=format_.host(subject, target),
+        )
+        format_.attach(target, json.dumps(contract, indent=1))
+    return Exported(path, contract, parity, prepared.notes)
+
+
+def _writing(format_: Format, subject: Subject, target: Path, options: Options) -> dict[str, Any]:
+    try:
+        return format_.write(subject, target, options)
+    except RuntimeError as error:
+        # torch's archive writer says no more than this where a disk is full.
+        if "failed writing" in str(error) or "PytorchStreamWriter" in str(error):
+            raise ExportError(f"cannot write {target.name}: the disk is full, or fails") from error
+        raise
+
+
+def _compared(
+    format_: Format,
+    subject: Subject,
+    prepared: Prepared,
+    target: Path,
+    options: Options,
+    checks: Checks,
+    tell: Callable[[str], None],
+) -> Parity:
+    tolerance = checks.tolerance or Tolerance.of(prepared.dtype)
+    more = [prepared.inputs(inputs) for inputs in checks.inputs]
+    batches = parity_batches(prepared.sample, subject.axes, more)
+    run, runtime = format_.runner(subject, target)
+    parity = measure(prepared.module, run, runtime, batches, tolerance, checks.allow_nan)
+    if not parity.findings:
+        return parity
+    culprit = None
+    if parity.failing is not None:
+        try:
+            program = subject.program or capture(prepared, Axes(parity.failing, ()))
+            culprit = first_difference(format_, program, parity.failing, options, tolerance, tell)
+        except ExportError as error:
+            tell(f"no node can be named: {error}")
+    lines = [f"the {format_.name} artefact does not compute what the model computes:"]
+    lines += [f"  {finding}" for finding in parity.findings]
+    if culprit is not None:
+        lines.append(f"it begins at {culprit}")
+    if format_.name == "torchscript" and not options.script:
+        lines.append(
+            "tracing keeps one way through the model's Python: script=True (--script) has all"
+        )
+    raise NotVerified("\n".join(lines), parity.findings, culprit)

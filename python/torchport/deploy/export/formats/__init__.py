@@ -1,0 +1,19 @@
+"""One file a format; a new one is a new file with a ``FORMAT``."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pkgutil import iter_modules
+
+from torchport.deploy.export.formats._format import Format
+
+
+def names() -> list[str]:
+    return [module.name for module in iter_modules(__path__) if not module.name.startswith("_")]
+
+
+def get(name: str) -> Format:
+    """Raises ValueError for a name that is no format's."""
+    if name not in names():
+        raise ValueError(f"there is no format {name!r}; there is {', '.join(names())}")
+    return import_module(f"{__name__}.{name}").FORMAT

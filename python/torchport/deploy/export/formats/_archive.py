@@ -1,0 +1,22 @@
+"""Contracts in the zip archives that torch writes: a record more under extra/, as torch has them."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+RECORD = "extra/torchport.json"
+
+
+def attach(path: Path, contract: str) -> None:
+    """Appended, so that what was compared with the model stays byte for byte."""
+    with zipfile.ZipFile(path, "a") as archive:
+        root = archive.namelist()[0].partition("/")[0]
+        archive.writestr(f"{root}/{RECORD}", contract)
+
+
+def contract(path: Path) -> str | None:
+    """Raises zipfile.BadZipFile for what is no archive, or is cut off."""
+    with zipfile.ZipFile(path) as archive:
+        name = next((n for n in archive.namelist() if n.endswith(f"/{RECORD}")), None)
+        return archive.read(name).decode() if name else None

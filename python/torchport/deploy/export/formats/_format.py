@@ -1,0 +1,75 @@
+"""What a format has to know: how to write a model, how to run what was written."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import torch
+from torch import nn
+from torch.export import ExportedProgram
+
+from torchport.deploy.export.axes import Axes
+from torchport.deploy.export.sample import Sample
+
+Runner = Callable[[Sample], list[torch.Tensor]]
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is written: the whole model, or a beginning of it. ``program`` is None for a format that
+    does without.
+    """
+
+    module: nn.Module
+    sample: Sample
+    output_names: list[str]
+    axes: Axes
+    device: torch.device
+    program: ExportedProgram | None
+
+
+@dataclass(frozen=True)
+class Options:
+    opset: int | None = None
+    script: bool = False
+
+
+class Format(ABC):
+    """Has no state; all methods are thread safe as far as torch's own are."""
+
+    name: ClassVar[str]
+    suffix: ClassVar[str]
+    needs_program: ClassVar[bool] = True
+    # Dtypes that the runtime has no kernels for, and the one that holds all of their values.
+    unsupported: ClassVar[dict[torch.dtype, torch.dtype]] = {}
+
+    def check(self, options: Options) -> None:  # noqa: B027 - most have nothing to refuse
+        """Before any work. Raises ExportError for options that are not this format's, and where a
+        package that it needs is missing.
+        """
+
+    @abstractmethod
+    def write(self, subject: Subject, path: Path, options: Options) -> dict[str, Any]:
+        """Writes the artefact, with files beside it whose names begin with its name. Returns what
+        the contract has to know of versions. Raises ExportError for what the format cannot hold.
+        """
+
+    @abstractmethod
+    def runner(self, subject: Subject, path: Path) -> tuple[Runner, str]:
+        """The artefact as a function from a sample to flat outputs, and the runtime's name."""
+
+    @abstractmethod
+    def attach(self, path: Path, contract: str) -> None:
+        """Puts the contract into the artefact."""
+
+    @abstractmethod
+    def contract(self, path: Path) -> str | None:
+        """The contract in an artefact; None where it has none."""
+
+    def host(self, subject: Subject, path: Path) -> dict[str, Any]:
+        """What a host must have to run the artefact."""
+        return {"device": subject.device.type}

@@ -1,0 +1,79 @@
+"""AOTInductor: the model compiled to a library for one kind of device, run without Python."""
+
+from __future__ import annotations
+
+import platform
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from torchport.deploy.export.errors import ExportError
+from torchport.deploy.export.formats import _archive
+from torchport.deploy.export.formats._format import Format, Options, Runner, Subject
+from torchport.deploy.export.sample import Sample, named_outputs
+
+
+class CompiledPackage(Format):
+    name = "aoti"
+    suffix = ".pt2"
+
+    def check(self, options: Options) -> None:
+        from torch._inductor.cpp_builder import get_cpp_compiler
+
+        try:
+            compiler = get_cpp_compiler()
+        except Exception as error:
+            raise ExportError(f"AOTInductor needs a C++ compiler: {error}") from error
+        if shutil.which(compiler) is None:
+            raise ExportError(f"AOTInductor needs a C++ compiler, and there is no {compiler}")
+
+    def write(self, subject: Subject, path: Path, options: Options) -> dict[str, Any]:
+        # Inductor insists on the suffix.
+        package = path if path.suffix == ".pt2" else path.with_name(path.name + ".pt2")
+        try:
+            torch._inductor.aoti_compile_and_package(subject.program, package_path=str(package))
+        except OSError:
+            raise
+        except Exception as error:
+            lines = [line for line in str(error).splitlines() if line.strip()]
+            raise ExportError(
+                f"AOTInductor cannot compile the model: {type(error).__name__}: "
+                + "\n  ".join(lines[:4])
+            ) from error
+        package.replace(path)
+        return {}
+
+    def runner(self, subject: Subject, path: Path) -> tuple[Runner, str]:
+        model = torch._inductor.aoti_load_package(str(path))
+
+        def run(sample: Sample) -> list[torch.Tensor]:
+            return named_outputs(sample.call(model))[1]
+
+        return run, f"AOTInductor {torch.__version__}"
+
+    def attach(self, path: Path, contract: str) -> None:
+        _archive.attach(path, contract)
+
+    def contract(self, path: Path) -> str | None:
+        return _archive.contract(path)
+
+    def host(self, subject: Subject, path: Path) -> dict[str, Any]:
+        metadata = torch._inductor.aoti_load_package(str(path)).get_metadata()
+        host: dict[str, Any] = {
+            "device": subject.device.type,
+            "system": metadata.get("AOTI_PLATFORM", platform.system().lower()),
+            "machine": metadata.get("AOTI_MACHINE", platform.machine()),
+            "torch": re.match(r"\d+\.\d+", torch.__version__)[0],
+        }
+        if instructions := metadata.get("AOTI_CPU_ISA", "").lower().split():
+            host["instructions"] = instructions
+        if subject.device.type == "cuda":
+            host["cuda"] = torch.version.cuda
+            host["capability"] = metadata.get("AOTI_COMPUTE_CAPABILITY") or None
+        return host
+
+
+FORMAT = CompiledPackage()

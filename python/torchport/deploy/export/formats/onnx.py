@@ -1,0 +1,138 @@
+"""ONNX, by torch.onnx's exporter on top of torch.export; compared in ONNX Runtime."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from torchport.deploy.export.errors import ExportError
+from torchport.deploy.export.formats._format import Format, Options, Runner, Subject
+from torchport.deploy.export.sample import Sample
+
+_KEY = "torchport"
+
+
+class OnnxModel(Format):
+    name = "onnx"
+    suffix = ".onnx"
+    unsupported = {torch.bfloat16: torch.float32}  # noqa: RUF012 - it is a ClassVar
+
+    def check(self, options: Options) -> None:
+        missing = [
+            name for name in ("onnx", "onnxscript", "onnxruntime") if find_spec(name) is None
+        ]
+        if missing:
+            raise ExportError(
+                f"ONNX needs packages that are not installed: pip install {' '.join(missing)}"
+            )
+
+    def write(self, subject: Subject, path: Path, options: Options) -> dict[str, Any]:
+        program = _translated(subject, options.opset)
+        opset = program.model.opset_imports[""]
+        if options.opset is not None and opset != options.opset:
+            raise ExportError(
+                f"the model cannot be written in opset {options.opset}: it uses what came later, and "
+                f"stays at {opset}. Take --opset {opset}"
+            )
+        # One file up to 2 GB, which is all that a protobuf message can be; PATH.data beyond.
+        program.save(path, external_data=None)
+        return {"opset": opset, **_versions()}
+
+    def runner(self, subject: Subject, path: Path) -> tuple[Runner, str]:
+        import onnxruntime
+
+        providers = ["CPUExecutionProvider"]
+        if subject.device.type == "cuda" and torch.version.cuda is not None:
+            providers = [
+                name
+                for name in ("CUDAExecutionProvider", "CPUExecutionProvider")
+                if name in onnxruntime.get_available_providers()
+            ]
+        settings = onnxruntime.SessionOptions()
+        settings.log_severity_level = 3
+        try:
+            session = onnxruntime.InferenceSession(str(path), settings, providers=providers)
+        except Exception as error:
+            raise ExportError(
+                f"ONNX Runtime {onnxruntime.__version__} refuses the model: "
+                f"{str(error).splitlines()[0]}"
+            ) from error
+        where = session.get_providers()[0].removesuffix("ExecutionProvider")
+        names = [node.name for node in session.get_inputs()]
+
+        def run(sample: Sample) -> list[torch.Tensor]:
+            feeds = {name: tensor.cpu().numpy() for name, tensor in sample.items() if name in names}
+            try:
+                results = session.run(None, feeds)
+            except Exception as error:
+                shapes = {name: list(value.shape) for name, value in feeds.items()}
+                raise ExportError(
+                    f"ONNX Runtime fails on {shapes}: {str(error).splitlines()[0]}"
+                ) from error
+            return [torch.as_tensor(result) for result in results]
+
+        return run, f"ONNX Runtime {onnxruntime.__version__}, {where}"
+
+    def attach(self, path: Path, contract: str) -> None:
+        """Fields of a protobuf message come in any order, and those of a list add up: so the entry
+        is appended, and the graph, which may be large, is neither read nor written again.
+        """
+        import onnx
+
+        entry = onnx.StringStringEntryProto(key=_KEY, value=contract)
+        with open(path, "ab") as file:
+            file.write(onnx.ModelProto(metadata_props=[entry]).SerializeToString())
+
+    def contract(self, path: Path) -> str | None:
+        import onnx
+
+        model = onnx.load(path, load_external_data=False)
+        return next((entry.value for entry in model.metadata_props if entry.key == _KEY), None)
+
+    def host(self, subject: Subject, path: Path) -> dict[str, Any]:
+        return {"device": "any"}
+
+
+def _translated(subject: Subject, opset: int | None) -> torch.onnx.ONNXProgram:
+    chatter = logging.getLogger("torch.onnx")
+    level = chatter.level
+    chatter.setLevel(logging.ERROR)  # what torchvision would add; outputs that are None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return torch.onnx.export(
+                subject.program,
+                input_names=list(subject.sample.names),
+                output_names=subject.output_names,
+                dynamic_shapes=subject.axes.labels(subject.sample),
+                opset_version=opset,
+                dynamo=True,
+                verbose=False,
+            )
+    except torch.onnx.OnnxExporterError as error:
+        cause = error.__cause__ or error
+        lines = [line for line in str(cause).splitlines() if line.strip()]
+        raise ExportError(
+            f"torch.onnx cannot translate the model: {type(cause).__name__}: {lines[0] if lines else ''}"
+        ) from error
+    finally:
+        chatter.setLevel(level)
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    for name in ("onnx", "onnxscript", "onnxruntime"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:  # found as a module, under another distribution: -gpu
+            continue
+    return found
+
+
+FORMAT = OnnxModel()

@@ -1,0 +1,39 @@
+"""torch.export's own archive: the graph with its weights, for Python and for further compilation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from torchport.deploy.export.formats import _archive
+from torchport.deploy.export.formats._format import Format, Options, Runner, Subject
+from torchport.deploy.export.sample import Sample, named_outputs
+
+
+class ExportedArchive(Format):
+    name = "pt2"
+    suffix = ".pt2"
+
+    def write(self, subject: Subject, path: Path, options: Options) -> dict[str, Any]:
+        torch.export.save(subject.program, path)
+        return {}
+
+    def runner(self, subject: Subject, path: Path) -> tuple[Runner, str]:
+        module = torch.export.load(path).module()
+
+        def run(sample: Sample) -> list[torch.Tensor]:
+            with torch.no_grad():
+                return named_outputs(sample.call(module))[1]
+
+        return run, f"torch.export {torch.__version__}"
+
+    def attach(self, path: Path, contract: str) -> None:
+        _archive.attach(path, contract)
+
+    def contract(self, path: Path) -> str | None:
+        return _archive.contract(path)
+
+
+FORMAT = ExportedArchive()

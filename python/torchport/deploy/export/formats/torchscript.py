@@ -1,0 +1,89 @@
+"""TorchScript: traced, or compiled from the source where the model's Python branches on its data."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from torchport.deploy.export.errors import ExportError
+from torchport.deploy.export.formats import _archive
+from torchport.deploy.export.formats._format import Format, Options, Runner, Subject
+from torchport.deploy.export.sample import Sample, named_outputs
+
+
+class ScriptArchive(Format):
+    name = "torchscript"
+    suffix = ".pt"
+    needs_program = False
+
+    def write(self, subject: Subject, path: Path, options: Options) -> dict[str, Any]:
+        with warnings.catch_warnings(), torch.no_grad():
+            warnings.simplefilter("ignore")  # that TorchScript is deprecated
+            compiled = _scripted(subject) if options.script else _traced(subject)
+            torch.jit.save(compiled, path)
+        return {}
+
+    def runner(self, subject: Subject, path: Path) -> tuple[Runner, str]:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            module = torch.jit.load(path)
+
+        def run(sample: Sample) -> list[torch.Tensor]:
+            with torch.no_grad():
+                return named_outputs(module(*sample.tensors))[1]
+
+        return run, f"TorchScript {torch.__version__}"
+
+    def attach(self, path: Path, contract: str) -> None:
+        _archive.attach(path, contract)
+
+    def contract(self, path: Path) -> str | None:
+        return _archive.contract(path)
+
+
+class _Flat(nn.Module):
+    """The model as tracing wants it: tensors in, a tuple of tensors out."""
+
+    def __init__(self, module: nn.Module, sample: Sample):
+        super().__init__()
+        self.module = module
+        self._sample = sample
+
+    def forward(self, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        given = iter(tensors)
+        result = self._sample.map(lambda _, __: next(given)).call(self.module)
+        return tuple(named_outputs(result)[1])
+
+
+def _traced(subject: Subject) -> torch.jit.ScriptModule:
+    flat = _Flat(subject.module, subject.sample).eval()
+    try:
+        # The comparison with eager is ours, over batches of several sizes.
+        return torch.jit.trace(flat, tuple(subject.sample.tensors), check_trace=False)
+    except RuntimeError as error:
+        raise ExportError(
+            f"torch.jit.trace cannot record the model: {_first_line(error)}"
+        ) from error
+
+
+def _scripted(subject: Subject) -> torch.jit.ScriptModule:
+    everything = [*subject.sample.args, *subject.sample.kwargs.values()]
+    if not all(isinstance(value, torch.Tensor) for value in everything):
+        raise ExportError("script=True takes inputs that are tensors, not containers of tensors")
+    try:
+        return torch.jit.script(subject.module)
+    except Exception as error:
+        raise ExportError(
+            f"torch.jit.script cannot compile {type(subject.module).__name__}: {_first_line(error)}"
+        ) from error
+
+
+def _first_line(error: Exception) -> str:
+    return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+
+
+FORMAT = ScriptArchive()

@@ -1,0 +1,69 @@
+"""All tensors of a model on one device and of one floating dtype, or an error that names them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+import torch
+from torch import nn
+
+from torchport.deploy.export.errors import ExportError
+
+
+def tensors_of(module: nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
+    yield from module.named_parameters()
+    yield from module.named_buffers()
+
+
+def adopt_strays(module: nn.Module, notes: list[str]) -> None:
+    """Tensors that are plain attributes become buffers, which move with the module; not persistent,
+    so the state dict keeps its keys.
+    """
+    for prefix, child in module.named_modules():
+        for name, value in list(vars(child).items()):
+            if isinstance(value, torch.Tensor) and name not in child._buffers:
+                delattr(child, name)
+                child.register_buffer(name, value, persistent=False)
+                notes.append(f"made the attribute {_join(prefix, name)} a buffer")
+
+
+def convert(module: nn.Module, to: torch.device | torch.dtype) -> None:
+    """As module.to(to), but new tensors take the old ones' places: those may be shared."""
+    before = torch.__future__.get_overwrite_module_params_on_conversion()
+    torch.__future__.set_overwrite_module_params_on_conversion(True)
+    try:
+        module.to(to)
+    finally:
+        torch.__future__.set_overwrite_module_params_on_conversion(before)
+
+
+def one_device(module: nn.Module, inputs: list[tuple[str, torch.Tensor]]) -> torch.device:
+    """The device that everything is on; ExportError with the tensors' names where there are two."""
+    places: dict[torch.device, list[str]] = defaultdict(list)
+    for name, tensor in tensors_of(module):
+        places[tensor.device].append(name)
+    for name, tensor in inputs:
+        places[tensor.device].append(f"input {name}")
+    if len(places) > 1:
+        lines = [f"the model and its inputs are on {len(places)} devices:"]
+        for device, names in sorted(places.items(), key=lambda item: len(item[1])):
+            more = f" and {len(names) - 6} more" if len(names) > 6 else ""
+            lines.append(f"  {device}: {', '.join(names[:6])}{more}")
+        lines.append("say which one is meant: device=... (--device ...) moves all of them there")
+        raise ExportError("\n".join(lines))
+    if torch.device("meta") in places:
+        raise ExportError("the model is on the meta device, it has no weights: pass weights=...")
+    return next(iter(places))
+
+
+def floating_dtypes(module: nn.Module) -> dict[torch.dtype, list[str]]:
+    dtypes: dict[torch.dtype, list[str]] = defaultdict(list)
+    for name, tensor in tensors_of(module):
+        if tensor.is_floating_point():
+            dtypes[tensor.dtype].append(name)
+    return dict(dtypes)
+
+
+def _join(prefix: str, name: str) -> str:
+    return f"{prefix}.{name}" if prefix else name

@@ -1,0 +1,145 @@
+"""One call of a model: its arguments, and the tensors among them under the names that users know."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch.utils import _pytree as pytree
+
+from torchport.deploy.export.errors import ExportError
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Arguments of one call. ``names`` are those of its tensors, in the order of ``tensors``;
+    ``positional`` the parameters that ``args`` go to.
+    """
+
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    names: tuple[str, ...]
+    positional: tuple[str, ...] = ()
+
+    @staticmethod
+    def of(module: torch.nn.Module, inputs: Any) -> Sample:
+        """``inputs``: a tensor, a tuple or list of positional arguments, or a mapping of named ones.
+
+        A mapping whose keys are no parameters of ``forward`` is its one argument. Raises ExportError
+        for arguments that ``forward`` does not take, and where there is no tensor among them.
+        """
+        signature = inspect.signature(module.forward)
+        if isinstance(inputs, Mapping) and _are_parameters(signature, inputs):
+            args, kwargs = (), dict(inputs)
+        elif isinstance(inputs, (tuple, list)) and not hasattr(inputs, "_fields"):
+            args, kwargs = tuple(inputs), {}
+        else:
+            args, kwargs = (inputs,), {}
+        try:
+            bound = signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise ExportError(
+                f"{type(module).__name__}.forward{signature} cannot be called with these inputs: {error}"
+            ) from None
+        # Named arguments in forward's own order: the order of the artefact's inputs.
+        kwargs = {name: kwargs[name] for name in bound.arguments if name in kwargs} | kwargs
+        positional = _positional(signature, len(args))
+        sample = Sample(args, kwargs, _names(positional, args, kwargs), positional)
+        if not sample.names:
+            raise ExportError("there is no tensor among the inputs")
+        return sample
+
+    @property
+    def tensors(self) -> list[torch.Tensor]:
+        return [leaf for leaf in pytree.tree_leaves((self.args, self.kwargs)) if _is_tensor(leaf)]
+
+    def items(self) -> list[tuple[str, torch.Tensor]]:
+        return list(zip(self.names, self.tensors, strict=True))
+
+    def map(self, change: Callable[[str, torch.Tensor], torch.Tensor]) -> Sample:
+        """The same call with each tensor replaced by ``change(name, tensor)``."""
+        names = iter(self.names)
+        args, kwargs = pytree.tree_map(
+            lambda leaf: change(next(names), leaf) if _is_tensor(leaf) else leaf,
+            (self.args, self.kwargs),
+        )
+        return replace(self, args=args, kwargs=kwargs)
+
+    def spread(self, value: Callable[[str, torch.Tensor], Any]) -> tuple[tuple[Any, ...], dict]:
+        """(args, kwargs) with ``value(name, tensor)`` for each tensor and None for all else."""
+        names = iter(self.names)
+        return pytree.tree_map(
+            lambda leaf: value(next(names), leaf) if _is_tensor(leaf) else None,
+            (self.args, self.kwargs),
+        )
+
+    def call(self, function: Callable[..., Any]) -> Any:
+        return function(*self.args, **self.kwargs)
+
+
+def named_outputs(result: Any) -> tuple[list[str], list[torch.Tensor]]:
+    """The tensors of what ``forward`` gave, with names: their keys, else output, output_1, ...
+
+    Raises ExportError for what no artefact can give back.
+    """
+    names, tensors = [], []
+    for path, leaf in pytree.tree_leaves_with_path(result):
+        if leaf is None:
+            continue
+        if not _is_tensor(leaf):
+            raise ExportError(
+                f"the model gives back a {type(leaf).__name__} at {pytree.keystr(path) or 'the top'}, "
+                "not a tensor: an artefact can give tensors only. Wrap the model in a module that "
+                "gives those that are wanted"
+                + (" (here: use_cache=False)" if "Cache" in type(leaf).__name__ else "")
+            )
+        words = [_word(key) for key in path]
+        if not words or words[0].isdigit():
+            words = ["output", *([] if words in ([], ["0"]) else words)]
+        names.append("_".join(words))
+        tensors.append(leaf)
+    if not tensors:
+        raise ExportError("the model gives back no tensor")
+    return names, tensors
+
+
+def _is_tensor(leaf: Any) -> bool:
+    return isinstance(leaf, torch.Tensor)
+
+
+def _are_parameters(signature: inspect.Signature, inputs: Mapping) -> bool:
+    kinds = signature.parameters.values()
+    return all(isinstance(key, str) for key in inputs) and (
+        all(key in signature.parameters for key in inputs)
+        or any(parameter.kind is parameter.VAR_KEYWORD for parameter in kinds)
+    )
+
+
+def _word(key: Any) -> str:
+    """ "0", "logits": what a step of a pytree path is called."""
+    for attribute in ("key", "name", "idx"):
+        if hasattr(key, attribute):
+            return str(getattr(key, attribute))
+    return str(key).strip("[].'\"")
+
+
+def _positional(signature: inspect.Signature, count: int) -> tuple[str, ...]:
+    names: list[str] = []
+    for parameter in signature.parameters.values():
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            names += [f"{parameter.name}_{index}" for index in range(count - len(names))]
+        elif parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
+            names.append(parameter.name)
+    return tuple(names[:count])
+
+
+def _names(positional: tuple[str, ...], args: tuple, kwargs: dict) -> tuple[str, ...]:
+    return tuple(
+        "_".join([name, *map(_word, path)])
+        for name, value in [*zip(positional, args, strict=True), *kwargs.items()]
+        for path, leaf in pytree.tree_leaves_with_path(value)
+        if _is_tensor(leaf)
+    )

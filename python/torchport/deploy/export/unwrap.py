@@ -1,0 +1,77 @@
+"""The model itself, out of what training wrapped around it."""
+
+from __future__ import annotations
+
+import copy
+
+import torch
+from torch import nn
+
+from torchport.deploy.export.errors import ExportError
+
+
+def unwrap(module: nn.Module, notes: list[str]) -> nn.Module:
+    """Takes DataParallel, DistributedDataParallel and torch.compile off the model and its children,
+    and the forward methods that apex and accelerate put on instances.
+    """
+    inner = _inner(module)
+    while inner is not None:
+        notes.append(f"unwrapped {type(module).__name__}")
+        module, inner = inner, _inner(inner)
+    if type(module).__name__ in ("FullyShardedDataParallel", "FSDPModule"):
+        raise ExportError(
+            "the model is sharded (FSDP): gather it first, with "
+            "torch.distributed.checkpoint.state_dict.get_model_state_dict(full_state_dict=True), and "
+            "load that into an unsharded model"
+        )
+    module._compiled_call_impl = None  # of module.compile()
+    _own_forward(module, notes)
+    for name, child in list(module.named_children()):
+        bare = unwrap(child, notes)
+        if bare is not child:
+            setattr(module, name, bare)
+    return module
+
+
+def _inner(module: nn.Module) -> nn.Module | None:
+    if isinstance(module, (nn.DataParallel, nn.parallel.DistributedDataParallel)):
+        return module.module
+    if type(module).__name__ == "OptimizedModule":
+        return module._orig_mod
+    return None
+
+
+def _own_forward(module: nn.Module, notes: list[str]) -> None:
+    forward = vars(module).get("forward")
+    if forward is None:
+        return
+    original = vars(module).get("_original_forward")  # of accelerate
+    owner = getattr(forward, "__module__", None) or ""
+    code = getattr(forward, "__code__", None)
+    if original is not None:
+        del module.forward
+        if getattr(original, "__func__", None) is not type(module).forward:
+            module.forward = original
+        notes.append(f"took accelerate's forward off {type(module).__name__}")
+    elif owner.split(".")[0] == "apex" or (code and "/apex/" in code.co_filename):
+        del module.forward
+        notes.append(f"took apex's forward off {type(module).__name__}")
+
+
+def structural_copy(module: nn.Module) -> nn.Module:
+    """A copy of the modules that shares all tensors with the original.
+
+    Raises ExportError for a model that cannot be copied.
+    """
+    memo = {}
+    for child in module.modules():
+        for value in [*vars(child).values(), *child._parameters.values(), *child._buffers.values()]:
+            if isinstance(value, torch.Tensor):
+                memo[id(value)] = value
+    try:
+        return copy.deepcopy(module, memo)
+    except Exception as error:
+        raise ExportError(
+            f"the model cannot be copied ({type(error).__name__}: {error}), and an export must not "
+            "change the one that it is given: pass a function that makes it instead of the model"
+        ) from error

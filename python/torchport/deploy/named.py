@@ -1,0 +1,56 @@
+"""Things that a command line names: ``package.module:name`` or ``path/to/file.py:name``."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+
+class NotFound(ValueError):
+    """What was named is not there; says what is."""
+
+
+def find(spec: str) -> Any:
+    """The object that ``spec`` names. The working folder is looked in first, as by ``python -m``.
+
+    Raises NotFound where the module or the name is missing; what the module itself raises while it
+    is imported goes through.
+    """
+    place, colon, name = spec.rpartition(":")
+    if not colon or not place or not name:
+        raise NotFound(f"{spec!r} is not MODULE:NAME, such as models.resnet:make_model")
+    module = _from_file(Path(place)) if place.endswith(".py") else _from_path(place)
+    found: Any = module
+    for part in name.split("."):
+        if not hasattr(found, part):
+            offered = [key for key in vars(module) if not key.startswith("_")]
+            raise NotFound(f"{place} has no {name!r}; it has {', '.join(offered) or 'nothing'}")
+        found = getattr(found, part)
+    return found
+
+
+def _from_path(name: str) -> ModuleType:
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not (name + ".").startswith(error.name + "."):
+            raise  # something that the module imports
+        raise NotFound(f"there is no module {name!r} here or on the path of Python") from None
+
+
+def _from_file(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise NotFound(f"there is no file {path}")
+    sys.path.insert(0, str(path.absolute().parent))  # of what it imports
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    spec.loader.exec_module(module)
+    return module
