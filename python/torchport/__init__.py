@@ -6,6 +6,7 @@ What works on Python's objects is here; torch is imported when the first of it i
 
 from importlib import import_module as _import_module
 from importlib.metadata import version as _version
+from importlib.util import find_spec as _find_spec
 
 __version__ = _version("torchport")
 
@@ -15,6 +16,8 @@ _PARTS = ("torchport.place", "torchport.observe", "torchport.deploy")
 
 def __getattr__(name: str):  # type: ignore[no-untyped-def]
     if not name.startswith("_"):
+        if _find_spec(f"torchport.{name}"):  # torchport.virtual is to be had before torch
+            return _import_module(f"torchport.{name}")
         for part in _PARTS:
             module = _import_module(part)
             if name in module.__all__:

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -47,6 +48,8 @@ struct Contents {
   std::vector<std::string> refused;  // those that torch.load(weights_only=True) refuses
   std::vector<std::string> notes;    // what to know before loading it
   std::vector<std::string> broken;   // what is wrong with the file
+  // A format without sharing: (name, the tensor that it is the same as).
+  std::vector<std::pair<std::string, std::string>> shared;
 
   [[nodiscard]] std::uint64_t bytes() const;  // of all storages
   [[nodiscard]] std::vector<std::string> devices() const;
@@ -62,6 +65,9 @@ struct Contents {
 
 // "float32" for "torch.FloatStorage", "torch.float32", "F32" (safetensors); empty for others.
 [[nodiscard]] std::string dtype_named(std::string_view name);
+
+// "F32" for "float32"; empty where safetensors has none.
+[[nodiscard]] std::string safetensors_name(std::string_view dtype);
 
 // Whether torch.load(weights_only=True) of torch 2.13 takes this global without being told to.
 [[nodiscard]] bool is_accepted(std::string_view global);

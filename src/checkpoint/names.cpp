@@ -161,6 +161,11 @@ std::string dtype_named(std::string_view name) {
   return {};
 }
 
+std::string safetensors_name(std::string_view dtype) {
+  const Dtype* found = find_dtype(dtype);
+  return found == nullptr ? std::string() : std::string(found->safetensors);
+}
+
 bool is_accepted(std::string_view global) {
   if (holds(kAccepted, global) || is_tensor_class(global)) return true;
   constexpr std::string_view kUtils = "torch._utils.";

@@ -11,7 +11,7 @@ namespace torchport::checkpoint {
 
 namespace {
 
-using nlohmann::json;
+using json = nlohmann::ordered_json;  // tensors stay in the file's order
 
 constexpr std::uint64_t kMostHeader = 100'000'000;  // the format's own bound
 
@@ -96,6 +96,20 @@ bool add_entry(const std::string& name, const json& entry, std::uint64_t data, C
   return true;
 }
 
+// What torchport.save wrote once, under the first of its names.
+void read_shared(const json& metadata, Contents& contents) {
+  const auto found = metadata.is_object() ? metadata.find("torchport.shared") : metadata.end();
+  if (!metadata.is_object() || found == metadata.end() || !found->is_string()) return;
+  const json shared = json::parse(found->get<std::string>(), nullptr, false);
+  if (!shared.is_object()) {
+    contents.broken.emplace_back("its metadata torchport.shared is no object of names");
+    return;
+  }
+  for (const auto& [name, first] : shared.items()) {
+    if (first.is_string()) contents.shared.emplace_back(name, first.get<std::string>());
+  }
+}
+
 void check_ranges(std::vector<Range>& ranges, std::uint64_t data, Contents& contents) {
   std::sort(ranges.begin(), ranges.end(), [](const Range& a, const Range& b) {
     return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
@@ -137,6 +151,7 @@ base::Result<Contents> inspect_safetensors(std::string_view bytes) {
   std::vector<Range> ranges;
   for (const auto& [name, entry] : header.items()) {
     if (name == "__metadata__") {
+      read_shared(entry, contents);
       for (const auto& [key, value] : entry.items())
         contents.values.push_back(
             {fmt::format("__metadata__.{}", key),

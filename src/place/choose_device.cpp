@@ -107,8 +107,8 @@ std::optional<DeviceChoice> try_place(const Place& place, std::optional<int> ran
   const int count = device_count(place.kind, &why_not);
   if (count == 0) return std::nullopt;
   const std::string kind = c10::DeviceTypeName(place.kind, true);
-  if (place.kind == c10::DeviceType::CPU)
-    return DeviceChoice{c10::Device(place.kind), {}, "cpu is always there", {}};
+  if (place.kind == c10::DeviceType::CPU || place.kind == c10::DeviceType::Meta)
+    return DeviceChoice{c10::Device(place.kind), {}, kind + " is always there", {}};
   if (place.most_free) return most_free(place.kind, count);
   if (place.index) {
     if (*place.index >= count) {

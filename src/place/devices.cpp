@@ -34,7 +34,7 @@ int device_count(c10::DeviceType kind, std::string* why_not) {
     if (why_not != nullptr) *why_not = std::move(reason);
     return 0;
   };
-  if (kind == c10::DeviceType::CPU) return 1;
+  if (kind == c10::DeviceType::CPU || kind == c10::DeviceType::Meta) return 1;
   if (!at::isAccelerator(kind)) return refuse("torch has no such accelerator");
   if (kind == c10::DeviceType::PrivateUse1 && !at::isPrivateUse1HooksRegistered())
     return refuse("no backend has registered itself");

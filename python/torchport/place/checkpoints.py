@@ -1,0 +1,267 @@
+"""Checkpoints: saved from any device, loaded onto any, and never run."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+
+from torchport._native import C
+from torchport.place import distributed_checkpoints, policy
+from torchport.place.moving import to
+
+_INDEX = ".index.json"
+
+
+class CheckpointError(RuntimeError):
+    """A file that cannot be loaded, or does not fit; `report` has the names where there are some."""
+
+    def __init__(self, message: str, report: Any = None) -> None:
+        super().__init__(message)
+        self.report = report
+
+
+def load(
+    path: str | os.PathLike,
+    into: torch.nn.Module | Callable[[], torch.nn.Module] | None = None,
+    *,
+    device: str | torch.device | None = None,
+    key: str | None = None,
+    strict: bool = True,
+    heal: bool = False,
+    dtype: torch.dtype | None = None,
+    mmap: bool = True,
+) -> Any:
+    """Loads a checkpoint onto ``device``, whatever device it was saved from; nothing in it is run.
+
+    ``path`` is a file of `torch.save` or safetensors, a folder of safetensors with its index, or a
+    folder of `torch.distributed.checkpoint`.
+
+    Without ``into`` it returns what was saved. With a module it loads into that one and returns the
+    module; its tensors are replaced, one copy is held at any time. A function that makes a module is
+    called under the meta device, so that its own initial weights are never there. Non-persistent
+    buffers, which no checkpoint has, are computed by such a function once more, on ``device``.
+
+    ``key`` picks one state dict of several ("model"). ``strict``: names and shapes have to match, else
+    CheckpointError with a report, and nothing is changed; without it `load` loads what matches. ``heal``
+    matches names that DataParallel, torch.compile, FSDP or a trainer prefixed. Tensors become the
+    module's dtypes, or ``dtype``. ``mmap``: on the CPU, tensors lie over the file until they are written.
+
+    Without ``device``: the module's own, else the program's (see `device`).
+    Raises CheckpointError for files that are damaged, ask to run code, or do not fit.
+    """
+    path = os.fspath(path)
+    if into is None:
+        return _chosen(_load_object(path, _device(device), mmap), key, path)
+    module, rebuilt = _module(into, device)
+    target = _device(device) if device is not None or rebuilt else _device_of(module)
+    tensors = _tensors_of(path, target, key, mmap)
+    _fill(module, tensors, path, strict, heal, dtype)
+    if rebuilt:
+        _compute_what_no_file_has(module, into, target)  # type: ignore[arg-type]
+    return module.to(target)
+
+
+def report(
+    path: str | os.PathLike, module: torch.nn.Module, *, key: str | None = None, heal: bool = False
+):  # type: ignore[no-untyped-def]
+    """What loading would find: `missing`, `unexpected`, `shapes`, `dtypes`, `healed`, `hint`."""
+    given = _tensors_of(os.fspath(path), torch.device("cpu"), key, True)
+    return C.plan_load(list(_slots(module).items()), given, heal)[1]
+
+
+def _device(wanted: str | torch.device | None) -> torch.device:
+    return wanted if isinstance(wanted, torch.device) else policy.device(wanted)
+
+
+def _device_of(module: torch.nn.Module) -> torch.device:
+    for tensor in (*module.parameters(), *module.buffers()):
+        if tensor.device.type != "meta":
+            return tensor.device
+    return policy.device()
+
+
+def _module(into: Any, device: Any) -> tuple[torch.nn.Module, bool]:
+    if isinstance(into, torch.nn.Module):
+        return into, False
+    with torch.device("meta"):
+        module = into()
+    if not isinstance(module, torch.nn.Module):
+        raise TypeError(f"torchport: {into!r} made a {type(module).__name__}, which is no module")
+    return module, True
+
+
+# --- Reading -----------------------------------------------------------------------------------------
+
+
+def _is_safetensors(path: str) -> bool:
+    if os.path.isdir(path):
+        return not distributed_checkpoints.is_one(path)
+    if path.endswith(_INDEX):
+        return True
+    with open(path, "rb") as file:
+        head = file.read(9)
+    return len(head) == 9 and head[8:] == b"{" and head[:2] != b"PK"
+
+
+def _load_object(path: str, device: torch.device, mmap: bool) -> Any:
+    try:
+        if os.path.isdir(path) and distributed_checkpoints.is_one(path):
+            return to(distributed_checkpoints.load(path), device)
+        if _is_safetensors(path):
+            return dict(C.load_tensors(path, device, mmap, None)[1])
+        return _torch_load(path, device, mmap)
+    except OSError as error:
+        raise CheckpointError(f"torchport: {path}: {error.strerror or error}") from error
+    except RuntimeError as error:
+        if isinstance(error, (CheckpointError, torch.OutOfMemoryError)):
+            raise
+        raise CheckpointError(str(error)) from None
+
+
+def _torch_load(path: str, device: torch.device, mmap: bool) -> Any:
+    with open(path, "rb") as file:
+        zipped = file.read(2) == b"PK"
+    try:
+        return torch.load(path, map_location=device, weights_only=True, mmap=mmap and zipped)
+    except pickle.UnpicklingError as error:
+        raise CheckpointError(_why_refused(path, error)) from None
+    except (EOFError, KeyError, ValueError, RuntimeError) as error:
+        if isinstance(error, torch.OutOfMemoryError):
+            raise
+        raise CheckpointError(_why_damaged(path, error)) from None
+
+
+def _why_refused(path: str, error: Exception) -> str:
+    found = C.refused_globals(path)
+    if found:
+        return (
+            f"torchport: {path} asks for {', '.join(found)}, which no file of weights needs; nothing "
+            "of it was run. `torchport inspect` shows what it holds. Where you made it yourself, save "
+            "its state_dict() instead of the object"
+        )
+    return _why_damaged(path, error)
+
+
+def _why_damaged(path: str, error: Exception) -> str:
+    fault = C.fault_of(path)
+    if fault:
+        return f"torchport: {path} {fault}"
+    words = str(error).splitlines() or [type(error).__name__]
+    return f"torchport: {path} cannot be loaded: {words[0]}"
+
+
+def _chosen(value: Any, key: str | None, path: str) -> Any:
+    for part in key.split(".") if key else ():
+        if not isinstance(value, Mapping) or part not in value:
+            has = (
+                f"it has {', '.join(map(str, value))}" if isinstance(value, Mapping) else "no dict"
+            )
+            raise CheckpointError(f'torchport: {path}: nothing is under "{key}": {has}')
+        value = value[part]
+    return value
+
+
+def _tensors_of(
+    path: str, device: torch.device, key: str | None, mmap: bool
+) -> list[tuple[str, torch.Tensor]]:
+    """The tensors of a state dict, by name."""
+    # First as torch itself reads it: a state dict may hold extra state, which is no tensor.
+    state = _chosen(_load_object(path, device, mmap), key, path)
+    if isinstance(state, torch.nn.Module):
+        state = state.state_dict()
+    if not isinstance(state, Mapping):
+        raise CheckpointError(f"torchport: {path} holds a {type(state).__name__}, no state dict")
+    tensors = [
+        (str(name), value) for name, value in state.items() if isinstance(value, torch.Tensor)
+    ]
+    if tensors:
+        return tensors
+    inner = [
+        name
+        for name, value in state.items()
+        if isinstance(value, Mapping)
+        and any(isinstance(item, torch.Tensor) for item in value.values())
+    ]
+    if len(inner) == 1 and key is None:
+        return _tensors_of(path, device, str(inner[0]), mmap)
+    choices = f"; it has {', '.join(repr(n) for n in inner)}: choose one with key=" if inner else ""
+    raise CheckpointError(f"torchport: {path} has no tensors at its top{choices}")
+
+
+# --- Filling -----------------------------------------------------------------------------------------
+
+
+def _slots(module: torch.nn.Module) -> dict[str, torch.Tensor]:
+    return {
+        name: value.detach()
+        for name, value in module.state_dict(keep_vars=True).items()
+        if isinstance(value, torch.Tensor)
+    }
+
+
+def _fill(
+    module: torch.nn.Module,
+    tensors: list[tuple[str, torch.Tensor]],
+    path: str,
+    strict: bool,
+    heal: bool,
+    dtype: torch.dtype | None,
+) -> None:
+    wanted = list(_slots(module).items())
+    pairs, found = C.plan_load(wanted, tensors, heal)
+    if strict and not found.complete:
+        raise CheckpointError(
+            f"torchport: {path} does not fit {type(module).__name__}\n{found}", found
+        )
+    state = {}
+    for want, give in pairs:
+        name, slot = wanted[want]
+        value = tensors[give][1]
+        if value.shape != slot.shape:
+            continue
+        floating = slot.is_floating_point()
+        state[name] = value.to(dtype if dtype is not None and floating else slot.dtype)
+        tensors[give] = (tensors[give][0], value[:0] if value.ndim else value)
+    # Tied weights stay tied: load_state_dict(assign=True) unties what has two names.
+    ties = _ties(module)
+    module.load_state_dict(state, strict=False, assign=True)
+    _tie(module, ties, state)
+
+
+def _ties(module: torch.nn.Module) -> list[list[str]]:
+    names: dict[int, list[str]] = {}
+    for name, parameter in module.named_parameters(remove_duplicate=False):
+        names.setdefault(id(parameter), []).append(name)
+    return [group for group in names.values() if len(group) > 1]
+
+
+def _tie(module: torch.nn.Module, ties: list[list[str]], state: Mapping[str, Any]) -> None:
+    for group in ties:
+        first = next((name for name in group if name in state), group[0])
+        value = module.get_parameter(first)
+        for name in group:
+            owner, _, attribute = name.rpartition(".")
+            module.get_submodule(owner)._parameters[attribute] = value
+
+
+def _compute_what_no_file_has(
+    module: torch.nn.Module, make: Callable[[], torch.nn.Module], device: torch.device
+) -> None:
+    """Non-persistent buffers of a module that was made without data: position numbers, masks."""
+    empty = [name for name, buffer in module.named_buffers() if buffer.is_meta]
+    left = [name for name, parameter in module.named_parameters() if parameter.is_meta]
+    if not empty and not left:
+        return
+    # Only a real module knows their values.
+    with torch.device(device):
+        real = make()
+    for name in [*empty, *left]:
+        owner, _, attribute = name.rpartition(".")
+        target, source = module.get_submodule(owner), real.get_submodule(owner)
+        for table in ("_buffers", "_parameters"):
+            if attribute in getattr(target, table):
+                getattr(target, table)[attribute] = getattr(source, table)[attribute]

@@ -1,0 +1,142 @@
+"""Checkpoints of torch.distributed.checkpoint, without running what is in them.
+
+torch's own reader takes the folder's `.metadata` by `pickle.load` and objects by
+`torch.load(weights_only=False)`. Here the metadata may name the classes of such metadata and nothing
+else, objects are read with `weights_only=True`, and files lie within the folder.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import torch
+
+METADATA = ".metadata"
+
+# What torch 2.12 and 2.13 write (torch/distributed/checkpoint/metadata.py, filesystem.py).
+_METADATA = {
+    "torch.distributed.checkpoint.metadata": {
+        "BytesStorageMetadata",
+        "ChunkStorageMetadata",
+        "Metadata",
+        "MetadataIndex",
+        "StorageMeta",
+        "TensorProperties",
+        "TensorStorageMetadata",
+        "_MEM_FORMAT_ENCODING",
+    },
+    "torch.distributed.checkpoint.filesystem": {"_StorageInfo", "_StoragePrefix"},
+    "torch.serialization": {"_get_layout"},
+    "torch": {"Size"},
+    "collections": {"OrderedDict"},
+    "builtins": {"set", "frozenset", "dict", "list"},
+    "pathlib": {"Path", "PosixPath", "PurePosixPath"},
+}
+
+
+class _SafeUnpickler(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> Any:
+        dtype = getattr(torch, name, None) if module == "torch" else None
+        if name in _METADATA.get(module, ()) or isinstance(dtype, torch.dtype):
+            return super().find_class(module, name)
+        raise pickle.UnpicklingError(f"{module}.{name}")
+
+
+def is_one(folder: str) -> bool:
+    return os.path.isfile(os.path.join(folder, METADATA))
+
+
+def read_metadata(folder: str) -> Any:
+    """The folder's metadata; RuntimeError for one that is damaged or asks for anything else."""
+    path = os.path.join(folder, METADATA)
+    with open(path, "rb") as file:
+        try:
+            metadata = _SafeUnpickler(file).load()
+        except pickle.UnpicklingError as error:
+            raise RuntimeError(
+                f"torchport: {path} asks for {error}, which no metadata of a checkpoint needs; nothing "
+                "of it was run"
+            ) from None
+        except (EOFError, IndexError, KeyError, ValueError, TypeError, AttributeError) as error:
+            raise RuntimeError(f"torchport: {path} is damaged: {error}") from None
+    if not hasattr(metadata, "state_dict_metadata") or not isinstance(metadata.storage_data, dict):
+        raise RuntimeError(f"torchport: {path} is no metadata of a checkpoint")
+    for info in metadata.storage_data.values():
+        name = PurePosixPath(str(info.relative_path))
+        if name.is_absolute() or ".." in name.parts:
+            raise RuntimeError(f"torchport: {path} names {name}, which is outside of its folder")
+    return metadata
+
+
+def _reader(folder: str) -> Any:
+    from torch.distributed.checkpoint import FileSystemReader
+    from torch.distributed.checkpoint.metadata import StorageMeta
+
+    class Reader(FileSystemReader):
+        def read_metadata(self, *args: Any, **kwargs: Any) -> Any:
+            metadata = read_metadata(folder)
+            if getattr(metadata, "storage_meta", None) is None:
+                metadata.storage_meta = StorageMeta()
+            metadata.storage_meta.load_id = self.load_id
+            return metadata
+
+    return Reader(folder)
+
+
+def _planner() -> Any:
+    from torch.distributed.checkpoint.default_planner import _EmptyStateDictLoadPlanner
+
+    class Planner(_EmptyStateDictLoadPlanner):
+        def load_bytes(self, read_item: Any, value: Any) -> None:
+            from torch.distributed.checkpoint._nested_dict import set_element
+
+            loaded = torch.load(value, weights_only=True)
+            name = read_item.dest_index.fqn
+            if self.flatten_state_dict:
+                set_element(self.original_state_dict, self.mappings[name], loaded)
+            else:
+                self.state_dict[name] = loaded
+
+    return Planner()
+
+
+def load(folder: str) -> dict[str, Any]:
+    """The whole state dict, in this process, on the CPU. RuntimeError for what cannot be read."""
+    from torch.distributed.checkpoint.state_dict_loader import _load_state_dict
+
+    state: dict[str, Any] = {}
+    try:
+        _load_state_dict(state, storage_reader=_reader(folder), planner=_planner(), no_dist=True)
+    except OSError:
+        raise
+    except Exception as error:
+        cause = _innermost(error)
+        if isinstance(cause, pickle.UnpicklingError):
+            raise RuntimeError(
+                f"torchport: {folder}: an object in it asks for more than weights; nothing of it was "
+                f"run: {str(cause).splitlines()[0]}"
+            ) from None
+        raise RuntimeError(f"torchport: {folder} cannot be loaded: {cause}") from None
+    return state
+
+
+def _innermost(error: BaseException) -> BaseException:
+    from torch.distributed.checkpoint.api import CheckpointException
+
+    while isinstance(error, CheckpointException) and error.failures:
+        error = next(iter(error.failures.values()))[0]
+    return error
+
+
+def save(state: dict[str, Any], folder: str) -> None:
+    """Every process of the group writes its own part; without a group, this one writes all."""
+    import torch.distributed as dist
+    from torch.distributed.checkpoint import FileSystemWriter
+    from torch.distributed.checkpoint.state_dict_saver import save as save_all
+
+    alone = not (dist.is_available() and dist.is_initialized())
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    save_all(state, storage_writer=FileSystemWriter(folder), no_dist=alone)

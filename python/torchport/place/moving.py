@@ -1,0 +1,220 @@
+"""Moving: whatever holds tensors, as a whole, onto a device."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import torch
+from torch.nn.utils.rnn import PackedSequence
+
+from torchport.place import policy
+
+T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class _Mover:
+    """One move of one structure: what is met twice is moved once, so that sharing stays."""
+
+    def __init__(self, device: torch.device, dtype: torch.dtype | None, non_blocking: bool | None):
+        self.device = device
+        self.dtype = dtype
+        self.non_blocking = non_blocking
+        self._moved: dict[int, tuple[Any, Any]] = {}  # keeps the originals, whose ids these are
+
+    def __call__(self, value: Any) -> Any:
+        if isinstance(value, (str, bytes, int, float, complex, type(None))):
+            return value
+        known = self._moved.get(id(value))
+        if known is not None:
+            return known[1]
+        moved = self._move(value)
+        self._moved[id(value)] = (value, moved)
+        return moved
+
+    def tensor(self, value: torch.Tensor) -> torch.Tensor:
+        dtype = self.dtype if self.dtype and value.is_floating_point() else None
+        # Only from pinned memory is such a copy one that nobody has to wait for.
+        no_wait = self.non_blocking
+        if no_wait is None:
+            no_wait = value.device.type == "cpu" and self.device.type != "cpu" and _is_pinned(value)
+        return value.to(device=self.device, dtype=dtype, non_blocking=no_wait)
+
+    def _move(self, value: Any) -> Any:
+        if isinstance(value, torch.nn.Module):
+            return value.to(device=self.device, dtype=self.dtype)  # in place, as ever
+        if isinstance(value, torch.Tensor):
+            return self.tensor(value)
+        if isinstance(value, torch.optim.Optimizer):
+            return self._optimizer(value)
+        if isinstance(value, PackedSequence):
+            return self._packed(value)
+        if isinstance(value, Mapping):
+            return self._mapping(value)
+        if isinstance(value, tuple):
+            items = [self(item) for item in value]
+            if hasattr(value, "_fields"):
+                return type(value)(*items)
+            return type(value)(items) if type(value) is not torch.Size else value
+        if isinstance(value, list):
+            return self._list(value)
+        if dataclasses.is_dataclass(value) and not isinstance(value, type):
+            return self._dataclass(value)
+        if isinstance(value, (set, frozenset)):
+            return type(value)(self(item) for item in value)
+        return self._other(value)
+
+    def _list(self, value: list) -> list:
+        moved = type(value)()
+        self._moved[id(value)] = (value, moved)  # it may hold itself
+        moved.extend(self(item) for item in value)
+        return moved
+
+    def _mapping(self, value: Mapping) -> Any:
+        if type(value) is dict:
+            moved: dict = {}
+            self._moved[id(value)] = (value, moved)
+            moved.update((key, self(item)) for key, item in value.items())
+            return moved
+        if isinstance(value, defaultdict):
+            return type(value)(
+                value.default_factory, {key: self(item) for key, item in value.items()}
+            )
+        if callable(getattr(value, "to", None)):  # transformers' BatchEncoding and its like
+            return value.to(self.device)
+        return type(value)({key: self(item) for key, item in value.items()})
+
+    def _packed(self, value: PackedSequence) -> PackedSequence:
+        # Its lengths stay on the CPU, which PackedSequence.to knows.
+        no_wait = bool(self.non_blocking)
+        dtype = self.dtype if self.dtype and value.data.is_floating_point() else value.data.dtype
+        return value.to(self.device, dtype, no_wait)
+
+    def _optimizer(self, value: torch.optim.Optimizer) -> torch.optim.Optimizer:
+        """State beside its parameters; `step` counters that torch keeps on the CPU stay there."""
+        for group in value.param_groups:
+            for parameter in group["params"]:
+                parameter.data = self.tensor(parameter.data)
+                if parameter.grad is not None:
+                    parameter.grad.data = self.tensor(parameter.grad.data)
+            on_device = group.get("capturable") or group.get("fused")
+            for parameter in group["params"]:
+                state = value.state.get(parameter, {})
+                for key, item in state.items():
+                    if not isinstance(item, torch.Tensor):
+                        continue
+                    if key == "step" and not on_device:
+                        continue
+                    state[key] = self.tensor(item) if key != "step" else item.to(self.device)
+        return value
+
+    def _dataclass(self, value: Any) -> Any:
+        fields = {
+            field.name: self(getattr(value, field.name))
+            for field in dataclasses.fields(value)
+            if hasattr(value, field.name)
+        }
+        moved = object.__new__(type(value))  # __init__ may want other things than its fields
+        if hasattr(value, "__dict__"):
+            moved.__dict__.update(value.__dict__)
+        for name, item in fields.items():
+            object.__setattr__(moved, name, item)
+        return moved
+
+    def _other(self, value: Any) -> Any:
+        mover = getattr(value, "to", None)
+        if callable(mover) and not isinstance(value, type):
+            moved = mover(self.device)
+            return value if moved is None else moved
+        return value
+
+
+def _is_pinned(value: torch.Tensor) -> bool:
+    return value.layout is torch.strided and value.is_pinned()
+
+
+def to(
+    obj: T,
+    device: str | torch.device | None = None,
+    *,
+    dtype: torch.dtype | None = None,
+    non_blocking: bool | None = None,
+) -> T:
+    """``obj`` with every tensor in it on ``device`` (the program's own without it).
+
+    Goes through lists, tuples, named tuples, dicts and other mappings, sets, dataclasses (frozen ones
+    too), `PackedSequence`, and whatever has a ``to(device)`` of its own. What occurs twice is moved
+    once. Modules and optimizers (parameters, gradients, state) are moved in place and returned;
+    containers are new ones. Everything else, NumPy arrays too, is returned as it is.
+
+    ``dtype`` casts floating-point tensors. ``non_blocking`` without a value is True for pinned memory
+    on its way to an accelerator, which then is used on the current stream as ever. ``device`` may be a
+    list of places as in `device`. Raises what torch raises where a copy cannot be made.
+    """
+    target = device if isinstance(device, torch.device) else policy.device(device)
+    return _Mover(target, dtype, non_blocking)(obj)
+
+
+def on_device(function: F | None = None, *, device: str | torch.device | None = None) -> Any:
+    """A decorator: the function gets its arguments on ``device``, moved as by `to`.
+
+    Without ``device`` a method's arguments follow the first parameter of its module, a function's go
+    to the program's own device. Generators and coroutines work as they did. Modules among the
+    arguments are left where they are: a call is no place to move them in.
+    """
+
+    def decorate(wrapped: F) -> F:
+        @functools.wraps(wrapped)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            target = _target(device, args)
+            mover = _Mover(target, None, None)
+            moved = [a if isinstance(a, torch.nn.Module) else mover(a) for a in args]
+            named = {
+                k: v if isinstance(v, torch.nn.Module) else mover(v) for k, v in kwargs.items()
+            }
+            return wrapped(*moved, **named)
+
+        call.__signature__ = inspect.signature(wrapped)  # type: ignore[attr-defined]
+        return call  # type: ignore[return-value]
+
+    return decorate if function is None else decorate(function)
+
+
+def _target(device: str | torch.device | None, args: tuple) -> torch.device:
+    if isinstance(device, torch.device):
+        return device
+    if device is None and args and isinstance(args[0], torch.nn.Module):
+        for tensor in (*args[0].parameters(), *args[0].buffers()):
+            return tensor.device
+    return policy.device(device)
+
+
+def numpy(tensor: torch.Tensor) -> Any:
+    """A NumPy array of a tensor's values, wherever it is and whatever it is part of.
+
+    Detached, brought to the CPU (a synchronising read), conjugate and negative views resolved;
+    bfloat16 and 8-bit floats, which NumPy has not, become float32, exactly. A CPU tensor that needs
+    none of this shares its memory with the array. Sparse, nested and quantized tensors raise
+    TypeError, which names what to call first.
+    """
+    if tensor.layout is not torch.strided:
+        raise TypeError(
+            f"torchport: a tensor of {tensor.layout} has no array; call to_dense() first"
+        )
+    if tensor.is_nested:
+        raise TypeError("torchport: a nested tensor has no array; call to_padded_tensor() first")
+    if tensor.is_quantized:
+        raise TypeError("torchport: a quantized tensor has no array; call dequantize() first")
+    plain = tensor.detach().cpu().resolve_conj().resolve_neg()
+    if plain.is_floating_point() and plain.dtype not in (
+        torch.float16,
+        torch.float32,
+        torch.float64,
+    ):
+        plain = plain.to(torch.float32)
+    return plain.numpy()

@@ -1,0 +1,140 @@
+"""Saving: files that load anywhere, written as a whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from torchport._native import C
+from torchport.place import distributed_checkpoints
+from torchport.place.moving import to
+
+_UNITS = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+
+
+def save(
+    obj: Any,
+    path: str | os.PathLike,
+    *,
+    shards: str | int | None = None,
+    distributed: bool = False,
+    metadata: Mapping[str, str] | None = None,
+) -> None:
+    """Saves a module's state dict, a state dict or any other object that `torch.save` takes.
+
+    A module is unwrapped first (DataParallel, DistributedDataParallel, torch.compile), and tensors are
+    saved as tensors of the CPU, so that the file loads where no such device is. The format follows the
+    path: ``.safetensors``, a folder for ``shards`` or ``distributed``, else that of `torch.save`.
+
+    ``shards`` ("5GB", or bytes) splits into safetensors of at most that size, with an index as Hugging
+    Face's libraries read it. ``distributed``: every process of the group saves the part it has, by
+    torch.distributed.checkpoint. ``metadata`` (strings) is for safetensors.
+
+    A file is replaced as a whole or not at all. Raises ValueError for what a format cannot hold,
+    RuntimeError or OSError where it cannot be written.
+    """
+    target = os.fspath(path)
+    state = _unwrapped(obj).state_dict() if isinstance(obj, torch.nn.Module) else obj
+    if distributed:
+        distributed_checkpoints.save(state, target)
+    elif shards is not None:
+        _save_shards(_tensors(state), Path(target), _bytes(shards), metadata)
+    elif target.endswith(".safetensors"):
+        C.save_safetensors(target, _tensors(state), list((metadata or {}).items()))
+    else:
+        _torch_save(to(state, torch.device("cpu")), target)
+
+
+def _unwrapped(module: torch.nn.Module) -> torch.nn.Module:
+    while True:
+        if isinstance(module, (torch.nn.DataParallel, torch.nn.parallel.DistributedDataParallel)):
+            module = module.module
+        elif hasattr(module, "_orig_mod"):
+            module = module._orig_mod  # type: ignore[assignment]
+        else:
+            return module
+
+
+def _tensors(state: Any) -> list[tuple[str, torch.Tensor]]:
+    if not isinstance(state, Mapping):
+        raise ValueError(
+            f"torchport: safetensors holds a dict of tensors, not a {type(state).__name__}"
+        )
+    for name, value in state.items():
+        if not isinstance(name, str) or not isinstance(value, torch.Tensor):
+            raise ValueError(
+                f"torchport: safetensors holds tensors by name; {name!r} is a {type(value).__name__}. "
+                "Save the state dict alone, or choose another ending for torch.save's format"
+            )
+    return list(state.items())
+
+
+def _torch_save(state: Any, path: str) -> None:
+    partial = f"{path}.{os.getpid()}.partial"
+    try:
+        with open(partial, "xb") as file:
+            torch.save(state, file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(partial, path)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            os.unlink(partial)
+        raise
+
+
+def _bytes(size: str | int) -> int:
+    if isinstance(size, int):
+        number = size
+    else:
+        unit = next((u for u in sorted(_UNITS, key=len, reverse=True) if size.endswith(u)), "")
+        try:
+            number = int(float(size.removesuffix(unit)) * _UNITS.get(unit, 1))
+        except ValueError:
+            raise ValueError(f'torchport: {size!r} is no size; "5GB" or "500MiB" is one') from None
+    if number <= 0:
+        raise ValueError(f"torchport: shards of {size} cannot hold anything")
+    return number
+
+
+def _save_shards(
+    tensors: list[tuple[str, torch.Tensor]],
+    folder: Path,
+    most: int,
+    metadata: Mapping[str, str] | None,
+) -> None:
+    """Parts first, then the index: a reader that finds the index finds all."""
+    parts: list[list[tuple[str, torch.Tensor]]] = [[]]
+    # What is the same memory stays in one part, where it is written once.
+    part_of: dict[tuple, int] = {}
+    sizes = [0]
+    for name, tensor in tensors:
+        identity = (tensor.data_ptr(), tensor.shape, tensor.stride(), tensor.device)
+        known = part_of.get(identity) if tensor.numel() else None
+        if known is not None:
+            parts[known].append((name, tensor))
+            continue
+        size = tensor.numel() * tensor.element_size()
+        if sizes[-1] + size > most and parts[-1]:
+            parts.append([])
+            sizes.append(0)
+        part_of[identity] = len(parts) - 1
+        parts[-1].append((name, tensor))
+        sizes[-1] += size
+    folder.mkdir(parents=True, exist_ok=True)
+    weight_map = {}
+    for number, part in enumerate(parts, 1):
+        file = f"model-{number:05d}-of-{len(parts):05d}.safetensors"
+        C.save_safetensors(str(folder / file), part, list((metadata or {}).items()))
+        weight_map |= {name: file for name, _ in part}
+    index = {"metadata": {"total_size": sum(sizes)}, "weight_map": dict(sorted(weight_map.items()))}
+    target = folder / "model.safetensors.index.json"
+    partial = target.with_name(f"{target.name}.{os.getpid()}.partial")
+    partial.write_text(json.dumps(index, indent=2) + "\n")
+    os.replace(partial, target)

@@ -1,0 +1,78 @@
+#include <pybind11/stl.h>
+#include <torchport/checkpoint.h>
+
+#include "bindings/part.h"
+
+namespace torchport::bindings {
+
+namespace {
+
+namespace py = pybind11;
+
+using Pairs = std::vector<std::pair<std::string, at::Tensor>>;
+
+std::pair<std::string, Pairs> load(const std::string& path, c10::Device device, bool map,
+                                   std::optional<at::ScalarType> dtype) {
+  LoadOptions options;
+  options.device = device;
+  options.map = map;
+  options.dtype = dtype;
+  LoadedTensors loaded;
+  {
+    py::gil_scoped_release release;
+    loaded = load_tensors(path, options);
+  }
+  Pairs pairs;
+  for (NamedTensor& named : loaded.tensors)
+    pairs.emplace_back(std::move(named.name), std::move(named.tensor));
+  return {loaded.format, std::move(pairs)};
+}
+
+void save(const std::string& path, const Pairs& pairs,
+          const std::vector<std::pair<std::string, std::string>>& metadata) {
+  std::vector<NamedTensor> tensors;
+  for (const auto& [name, tensor] : pairs) tensors.push_back({name, tensor});
+  py::gil_scoped_release release;
+  save_safetensors(path, tensors, metadata);
+}
+
+std::vector<TensorSlot> slots_of(const Pairs& pairs) {
+  std::vector<TensorSlot> slots;
+  for (const auto& [name, tensor] : pairs)
+    slots.push_back({name, tensor.sizes().vec(), tensor.scalar_type()});
+  return slots;
+}
+
+void define(py::module_& module) {
+  py::class_<LoadReport::Mismatch>(module, "Mismatch")
+      .def_readonly("name", &LoadReport::Mismatch::name)
+      .def_readonly("wanted", &LoadReport::Mismatch::wanted)
+      .def_readonly("given", &LoadReport::Mismatch::given);
+  py::class_<LoadReport>(module, "LoadReport")
+      .def_readonly("missing", &LoadReport::missing)
+      .def_readonly("unexpected", &LoadReport::unexpected)
+      .def_readonly("shapes", &LoadReport::shapes)
+      .def_readonly("dtypes", &LoadReport::dtypes)
+      .def_readonly("healed", &LoadReport::healed)
+      .def_readonly("hint", &LoadReport::hint)
+      .def_property_readonly("complete", &LoadReport::complete)
+      .def("__str__", &LoadReport::text);
+  module.def("load_tensors", &load, py::arg("path"), py::arg("device"), py::arg("map"),
+             py::arg("dtype"));
+  module.def("save_safetensors", &save, py::arg("path"), py::arg("tensors"), py::arg("metadata"));
+  module.def("fault_of", &fault_of, py::arg("path"));
+  module.def("refused_globals", &refused_globals, py::arg("path"));
+  module.def(
+      "plan_load",
+      [](const Pairs& wanted, const Pairs& given, bool heal) {
+        LoadPlan plan = plan_load(slots_of(wanted), slots_of(given), heal);
+        return std::pair(std::move(plan.pairs), std::move(plan.report));
+      },
+      py::arg("wanted"), py::arg("given"), py::arg("heal"));
+}
+
+const Part kPart{&define};
+
+}  // namespace
+
+}  // namespace torchport::bindings

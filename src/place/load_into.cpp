@@ -1,0 +1,55 @@
+#include <stdexcept>
+
+#include <fmt/format.h>
+#include <torch/nn/module.h>
+#include <torchport/checkpoint.h>
+
+namespace torchport {
+
+namespace {
+
+TensorSlot slot_of(const std::string& name, const at::Tensor& tensor) {
+  return {name, tensor.sizes().vec(), tensor.scalar_type()};
+}
+
+// Tensors under "key." alone, without it.
+void choose(std::vector<NamedTensor>& tensors, const std::string& key, const std::string& path) {
+  if (key.empty()) return;
+  const std::string prefix = key + ".";
+  std::erase_if(tensors, [&](const NamedTensor& named) { return !named.name.starts_with(prefix); });
+  if (tensors.empty())
+    throw std::runtime_error(
+        fmt::format("torchport: {}: nothing in it is under \"{}\"", path, key));
+  for (NamedTensor& named : tensors) named.name.erase(0, prefix.size());
+}
+
+}  // namespace
+
+LoadReport load_into(torch::nn::Module& module, const std::string& path,
+                     const LoadIntoOptions& options) {
+  std::vector<NamedTensor> wanted;
+  for (const auto& item : module.named_parameters()) wanted.push_back({item.key(), item.value()});
+  for (const auto& item : module.named_buffers()) wanted.push_back({item.key(), item.value()});
+  LoadedTensors loaded = load_tensors(path, options);
+  choose(loaded.tensors, options.key, path);
+  std::vector<TensorSlot> wanted_slots;
+  std::vector<TensorSlot> given_slots;
+  for (const auto& [name, tensor] : wanted) wanted_slots.push_back(slot_of(name, tensor));
+  for (const auto& [name, tensor] : loaded.tensors) given_slots.push_back(slot_of(name, tensor));
+  LoadPlan plan = plan_load(wanted_slots, given_slots, options.heal);
+  if (options.strict && !plan.report.complete())
+    throw std::runtime_error(
+        fmt::format("torchport: {} does not fit the module\n{}", path, plan.report.text()));
+  for (const auto& [want, give] : plan.pairs) {
+    at::Tensor& source = loaded.tensors[give].tensor;
+    if (source.sizes() != wanted[want].tensor.sizes()) continue;  // not strict: it keeps its own
+    at::Tensor target = wanted[want].tensor;
+    target.set_data(source.to(options.dtype && target.is_floating_point() ? *options.dtype
+                                                                          : target.scalar_type()));
+    source.reset();  // a cast one is not held twice
+  }
+  module.to(options.device);
+  return std::move(plan.report);
+}
+
+}  // namespace torchport

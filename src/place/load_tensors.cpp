@@ -1,0 +1,152 @@
+// Tensors over the bytes of a checkpoint, by the layout that src/checkpoint tells.
+#include <algorithm>
+#include <stdexcept>
+#include <unordered_map>
+
+#include <ATen/ops/empty.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <torchport/checkpoint.h>
+
+#include "checkpoint/contents.h"
+#include "place/file_bytes.h"
+#include "place/shards.h"
+
+namespace torchport {
+
+namespace {
+
+using checkpoint::Contents;
+using checkpoint::Storage;
+using checkpoint::TensorEntry;
+
+[[noreturn]] void refuse(const std::string& path, std::string_view why) {
+  throw std::runtime_error(fmt::format("torchport: {}: {}", path, why));
+}
+
+Contents contents_of(const std::string& path) {
+  auto contents = checkpoint::inspect(path);
+  if (!contents) refuse(path, contents.error().message);
+  if (!contents->broken.empty()) refuse(path, contents->broken.front());
+  if (!contents->refused.empty())
+    refuse(path,
+           fmt::format("it asks for {}, which no file of weights needs; nothing of it was run. "
+                       "`torchport inspect` shows what it holds",
+                       fmt::join(contents->refused, ", ")));
+  return std::move(*contents);
+}
+
+class Loader {
+ public:
+  Loader(const std::string& path, const LoadOptions& options)
+      : path_(path), options_(options), contents_(contents_of(path)) {
+    bytes_.resize(contents_.storages.size());
+  }
+
+  LoadedTensors load() {
+    LoadedTensors loaded{contents_.format, {}, contents_.notes};
+    if (!contents_.storages.empty()) file_ = std::make_shared<FileBytes>(path_);
+    for (const TensorEntry& entry : contents_.tensors) {
+      if (entry.kind == "tensor" || entry.kind == "parameter")
+        loaded.tensors.push_back({entry.path, tensor(entry)});
+      else
+        refuse(path_, fmt::format("{} is a {} tensor, which only torch.load(weights_only=True) can "
+                                  "rebuild",
+                                  entry.path, entry.kind));
+    }
+    share_again(loaded);
+    return loaded;
+  }
+
+ private:
+  // The bytes of a storage, on the device that they are to be on.
+  const at::Tensor& bytes_of(std::size_t index, unsigned element) {
+    at::Tensor& bytes = bytes_[index];
+    if (bytes.defined()) return bytes;
+    const Storage& storage = contents_.storages[index];
+    if (!storage.offset)
+      refuse(path_,
+             fmt::format("storage {} is compressed: load it once with torch.load and save it "
+                         "again",
+                         storage.key));
+    at::Tensor mapped = FileBytes::tensor(file_, *storage.offset, storage.bytes);
+    // The format lets data begin anywhere, processors do not.
+    const bool aligned = reinterpret_cast<std::uintptr_t>(mapped.const_data_ptr()) % element == 0;
+    if (options_.device.is_cpu() && options_.map && aligned) return bytes = std::move(mapped);
+    bytes = at::empty({static_cast<std::int64_t>(storage.bytes)},
+                      at::TensorOptions().dtype(at::kByte).device(options_.device));
+    bytes.copy_(mapped);
+    file_->release(*storage.offset, storage.bytes);
+    return bytes;
+  }
+
+  at::Tensor tensor(const TensorEntry& entry) {
+    const auto& dtypes = c10::getStringToDtypeMap();
+    const auto dtype = dtypes.find(entry.dtype);
+    if (dtype == dtypes.end())
+      refuse(path_, fmt::format("{} is of dtype {}, which this torch has not", entry.path,
+                                entry.dtype.empty() ? "unknown" : entry.dtype));
+    if (!entry.storage)
+      refuse(path_, fmt::format("{} has no data: it was saved from the meta device", entry.path));
+    const auto element = static_cast<unsigned>(c10::elementSize(dtype->second));
+    const at::Tensor& bytes = bytes_of(*entry.storage, std::max(element, 1U));
+    at::Tensor result = at::empty({0}, bytes.options().dtype(dtype->second));
+    result.set_(bytes.storage(), entry.offset, entry.shape, entry.stride);
+    if (!options_.dtype || *options_.dtype == dtype->second || !at::isFloatingType(dtype->second))
+      return result;
+    // Several of one storage become several: what is cast shares nothing.
+    return result.to(*options_.dtype);
+  }
+
+  // safetensors of ours name what was the same memory.
+  void share_again(LoadedTensors& loaded) const {
+    if (contents_.shared.empty()) return;
+    std::unordered_map<std::string_view, std::size_t> at;
+    for (std::size_t i = 0; i < loaded.tensors.size(); ++i) at[loaded.tensors[i].name] = i;
+    for (const auto& [name, first] : contents_.shared) {
+      const auto found = at.find(first);
+      if (found == at.end())
+        refuse(path_, fmt::format("{} is said to be {}, which it has not", name, first));
+      if (!at.contains(name))
+        loaded.tensors.push_back({name, loaded.tensors[found->second].tensor});
+    }
+  }
+
+  const std::string& path_;
+  const LoadOptions& options_;
+  Contents contents_;
+  std::shared_ptr<FileBytes> file_;
+  std::vector<at::Tensor> bytes_;
+};
+
+}  // namespace
+
+LoadedTensors load_tensors(const std::string& path, const LoadOptions& options) {
+  const auto index = shard_index_of(path);
+  if (!index) return Loader(path, options).load();
+  LoadedTensors whole{"safetensors, sharded", {}, {}};
+  for (const auto& [file, names] : index->shards) {
+    LoadedTensors part = Loader(file, options).load();
+    for (NamedTensor& named : part.tensors) {
+      if (names.contains(named.name)) whole.tensors.push_back(std::move(named));
+    }
+    whole.notes.insert(whole.notes.end(), part.notes.begin(), part.notes.end());
+  }
+  if (whole.tensors.size() < index->tensors)
+    refuse(index->file, fmt::format("it names {} tensors, its files have {} of them",
+                                    index->tensors, whole.tensors.size()));
+  return whole;
+}
+
+std::vector<std::string> refused_globals(const std::string& path) {
+  const auto contents = checkpoint::inspect(path);
+  return contents ? contents->refused : std::vector<std::string>();
+}
+
+std::string fault_of(const std::string& path) {
+  const auto contents = checkpoint::inspect(path);
+  if (!contents) return contents.error().message;
+  return contents->broken.empty() ? std::string() : contents->broken.front();
+}
+
+}  // namespace torchport
