@@ -2,7 +2,10 @@
 
 from torchport.place.adoption import Adoption, adopt
 from torchport.place.checkpoints import CheckpointError, load, report
+from torchport.place.desync import ModuleFinding, Ties, check_module, keep_ties, ties
+from torchport.place.guards import GpuRequired, gpu_required, require_gpu, retry_on_cpu
 from torchport.place.kernels import Kernel, kernel
+from torchport.place.modules import DeviceModule, follow_input
 from torchport.place.moving import numpy, on_device, to
 from torchport.place.policy import choose, device, profile
 from torchport.place.saving import save
@@ -10,16 +13,27 @@ from torchport.place.saving import save
 __all__ = [
     "Adoption",
     "CheckpointError",
+    "DeviceModule",
+    "GpuRequired",
     "Kernel",
+    "ModuleFinding",
+    "Ties",
     "adopt",
+    "check_module",
     "choose",
     "device",
+    "follow_input",
+    "gpu_required",
+    "keep_ties",
     "kernel",
     "load",
     "numpy",
     "on_device",
     "profile",
     "report",
+    "require_gpu",
+    "retry_on_cpu",
     "save",
+    "ties",
     "to",
 ]

@@ -85,11 +85,11 @@ def _mirror(module: nn.Module, buffer: str, place: Place) -> None:
 
 
 def _storage_of(tensor: torch.Tensor) -> int | None:
-    """What is the same for tensors that share memory; None for those without memory."""
-    if tensor.layout != torch.strided or tensor.device.type == "meta":
+    """What is the same for tensors that share memory; None for those without."""
+    if tensor.layout != torch.strided or not tensor.numel():
         return None
     try:
-        return tensor.untyped_storage().data_ptr() or None
+        return tensor.untyped_storage()._cdata
     except (NotImplementedError, RuntimeError):  # wrappers without a storage of their own
         return None
 

@@ -1,0 +1,169 @@
+"""Functions that need a GPU say so; functions that may do without go on on the CPU."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, ParamSpec, TypeVar
+
+import torch
+from torch import nn
+from torch.utils import _pytree as pytree
+
+from torchport._native import C
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_GPUS = "cuda,mps,xpu"
+_log = logging.getLogger("torchport")
+
+
+class GpuRequired(RuntimeError):
+    """A GPU is needed and there is none; `refused` says of each kind why."""
+
+    def __init__(self, message: str, refused: list[str]) -> None:
+        super().__init__(message)
+        self.refused = refused
+
+
+def require_gpu(kinds: str = _GPUS, *, what: str = "this program") -> torch.device:
+    """The device to use of `kinds`, in their order ("cuda,mps", "cuda:1", "cuda:free").
+
+    `what` names in the error who needs it. Raises GpuRequired, which says of each kind why it is not
+    there, and ValueError for what is no device.
+    """
+    choice = C.choose_device(f"{kinds},cpu")
+    if choice.device.type != "cpu":
+        return choice.device
+    reasons = "\n".join(f"  {reason}" for reason in choice.refused)
+    message = (
+        f"torchport: {what} needs a GPU ({kinds}), and there is none:\n{reasons}\n"
+        "Use a torch that is built for this machine's GPU, or try it without one: "
+        "torchport run --devices cuda:1 -- python ..."
+    )
+    raise GpuRequired(message, list(choice.refused))
+
+
+def gpu_required(target: Callable[P, R] | str = _GPUS):  # type: ignore[no-untyped-def]
+    """Decorates a function that must not be called without a GPU: a call raises GpuRequired.
+
+    `@gpu_required`, or `@gpu_required("cuda")` for kinds of devices. The check is made at each call,
+    before the function does anything. For a check within a function there is `require_gpu()`.
+    """
+    if isinstance(target, str):
+        return functools.partial(_guarded, kinds=target)
+    return _guarded(target, kinds=_GPUS)
+
+
+def _guarded(function: Callable[P, R], kinds: str) -> Callable[P, R]:
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        require_gpu(kinds, what=f"{function.__qualname__}()")
+        return function(*args, **kwargs)
+
+    return call
+
+
+# How torch says that a device has no kernel for an operator: the dispatcher, MPS, and ours.
+_MISSING = ("Could not run '", "not currently implemented for the", "has no kernel for")
+
+
+def _reason(error: BaseException, out_of_memory: bool, missing_op: bool) -> str:
+    """Why a call may be tried on the CPU; empty where it is not such an error."""
+    text = str(error).split("\n", 1)[0]
+    if isinstance(error, torch.OutOfMemoryError) or "backend out of memory" in text:
+        return f"ran out of memory ({text})" if out_of_memory else ""
+    if isinstance(error, NotImplementedError) and any(part in text for part in _MISSING):
+        return f"met an operator that the device does not have ({text})" if missing_op else ""
+    return ""
+
+
+@contextmanager
+def _swapped(
+    modules: list[nn.Module], move: Callable[[torch.Tensor], torch.Tensor]
+) -> Iterator[None]:
+    """Modules with `move(tensor)` for each parameter and buffer; changed buffers are written back.
+
+    torch.func.functional_call does not do for a module that is registered under two names: it puts
+    back the second time what it had put in the first.
+    """
+    moved: dict[int, torch.Tensor] = {}
+    unique = {id(m): m for root in modules for m in root.modules()}.values()
+    saved = [(r, dict(r)) for m in unique for r in (m._parameters, m._buffers)]
+    try:
+        for registry, tensors in saved:
+            for name, tensor in tensors.items():
+                if tensor is not None:
+                    if id(tensor) not in moved:
+                        moved[id(tensor)] = move(tensor)
+                    registry[name] = moved[id(tensor)]
+        yield
+        with torch.no_grad():
+            # Whether they changed cannot be asked: batch norm's kernels raise no version counter.
+            for buffer in [b for _, tensors in saved[1::2] for b in tensors.values()]:
+                if buffer is not None and moved[id(buffer)] is not buffer:
+                    buffer.copy_(moved[id(buffer)])
+    finally:
+        for registry, tensors in saved:
+            for name, tensor in tensors.items():
+                registry[name] = tensor
+
+
+def _device_of(tensors: list[torch.Tensor]) -> torch.device | None:
+    return next((t.device for t in tensors if t.device.type != "cpu"), None)
+
+
+def _on_cpu(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The call with its tensors, and its modules' parameters and buffers, on the CPU."""
+    leaves = pytree.tree_leaves((args, kwargs))
+    modules = [leaf for leaf in leaves if isinstance(leaf, nn.Module)]
+    held = [t for m in modules for t in (*m.parameters(), *m.buffers())]
+    device = _device_of([leaf for leaf in leaves if isinstance(leaf, torch.Tensor)] + held)
+    here = pytree.tree_map_only(torch.Tensor, torch.Tensor.cpu, (args, kwargs))
+    # .cpu() is differentiable: gradients arrive at the parameters on their device.
+    with _swapped(modules, torch.Tensor.cpu):
+        result = function(*here[0], **here[1])
+    if device is None:
+        return result
+    return pytree.tree_map_only(torch.Tensor, lambda tensor: tensor.to(device), result)
+
+
+def retry_on_cpu(
+    function: Callable[P, R] | None = None, *, out_of_memory: bool = True, missing_op: bool = True
+):  # type: ignore[no-untyped-def]
+    """Decorates a function that is called again on the CPU where the device could not do it.
+
+    It is when the device ran out of memory, or has no kernel for an operator; other errors pass. The
+    second call gets the tensors among the arguments on the CPU, and sees the modules among them
+    (`self`, too) with parameters and buffers there; results come back to the device, gradients
+    reach the parameters, changed buffers are written back. A warning on the logger "torchport" says
+    what happened. What the first call did before it failed is not undone, and random numbers are
+    other ones. TORCHPORT_RETRY_ON_CPU=0 turns all of it off. Thread safe where the function is; the
+    modules are changed during the second call.
+    """
+    if function is None:
+        return functools.partial(retry_on_cpu, out_of_memory=out_of_memory, missing_op=missing_op)
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        if os.environ.get("TORCHPORT_RETRY_ON_CPU") == "0":
+            return function(*args, **kwargs)
+        try:
+            return function(*args, **kwargs)
+        except (RuntimeError, NotImplementedError) as error:
+            why = _reason(error, out_of_memory, missing_op)
+            if not why:
+                raise
+            # Its frames hold what the failed call had on the device.
+            failed = error.with_traceback(None)
+        _log.warning("%s() %s; it is run again on the CPU", function.__qualname__, why)
+        try:
+            return _on_cpu(function, args, kwargs)
+        except Exception as error:
+            raise error from failed
+
+    return call

@@ -1,0 +1,89 @@
+"""Modules that know where they are, and losses that come along."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import torch
+from torch import nn
+from torch.utils import _pytree as pytree
+
+_log = logging.getLogger("torchport")
+
+
+class DeviceModule(nn.Module):
+    """A module whose tensors are all registered, and which knows its device and dtype.
+
+    A tensor that is assigned (`self.mask = torch.ones(3)`) becomes a non-persistent buffer: it moves
+    with the module, and state dicts keep their keys. Persistent ones are registered as ever. A
+    tensor that gradients flow through is a result, not a constant, and stays a plain attribute.
+
+        class Head(torchport.DeviceModule):
+            def forward(self, x):
+                steps = torch.arange(x.shape[1], device=self.device)
+                noise = torch.randn(x.shape, **self.here)
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        # Says where the module is also when it has no parameters, as moves leave it.
+        self.register_buffer("_anchor", torch.empty(0), persistent=False)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if self._is_constant(name, value):
+            self.__dict__.pop(name, None)  # it may have been None until now
+            self.register_buffer(name, value, persistent=False)
+        else:
+            super().__setattr__(name, value)
+
+    def _is_constant(self, name: str, value: Any) -> bool:
+        registered = self.__dict__.get("_buffers")
+        return (
+            isinstance(value, torch.Tensor)
+            and not isinstance(value, nn.Parameter)
+            and not value.requires_grad
+            and registered is not None
+            and name not in registered
+            and name not in self._parameters
+            and not hasattr(type(self), name)  # a property has a setter
+        )
+
+    @property
+    def device(self) -> torch.device:
+        """Where the module was last moved to; of a module that was not, torch's default device."""
+        return self._anchor.device
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The floating-point type the module was last cast to."""
+        return self._anchor.dtype
+
+    @property
+    def here(self) -> dict[str, Any]:
+        """`device` and `dtype`, for factories: torch.zeros(3, **self.here)."""
+        return {"device": self.device, "dtype": self.dtype}
+
+
+def _follow(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    device = next(
+        (t.device for t in pytree.tree_leaves((args, kwargs)) if isinstance(t, torch.Tensor)), None
+    )
+    tensors = [*module.named_parameters(), *module.named_buffers()]
+    behind = [f"{name} ({t.device})" for name, t in tensors if t.device != device]
+    if device is not None and behind:
+        kind = type(module).__name__
+        _log.warning("%s: %s moved to %s, where its input is", kind, ", ".join(behind), device)
+        module.to(device)
+
+
+def follow_input(module: nn.Module) -> nn.Module:
+    """Makes a loss (or another small module) move to where its first tensor is, and returns it.
+
+    For criteria with class weights, `nn.CrossEntropyLoss(weight=...)`, which nothing moves: they are
+    no part of the model. A move is logged as a warning on the logger "torchport". Idempotent; the
+    module can be copied and pickled. Not for modules that are used from several devices at a time.
+    """
+    if _follow not in module._forward_pre_hooks.values():
+        module.register_forward_pre_hook(_follow, prepend=True, with_kwargs=True)
+    return module
