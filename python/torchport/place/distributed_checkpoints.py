@@ -105,22 +105,30 @@ def _planner() -> Any:
 
 def load(folder: str) -> dict[str, Any]:
     """The whole state dict, in this process, on the CPU. RuntimeError for what cannot be read."""
+    from torch.distributed.checkpoint.api import CheckpointException
     from torch.distributed.checkpoint.state_dict_loader import _load_state_dict
 
+    read_metadata(folder)  # its faults in our words, before torch tries other places for it
     state: dict[str, Any] = {}
     try:
         _load_state_dict(state, storage_reader=_reader(folder), planner=_planner(), no_dist=True)
-    except OSError:
-        raise
-    except Exception as error:
+    except CheckpointException as error:  # a BaseException, with those of the processes in it
         cause = _innermost(error)
         if isinstance(cause, pickle.UnpicklingError):
             raise RuntimeError(
                 f"torchport: {folder}: an object in it asks for more than weights; nothing of it was "
-                f"run: {str(cause).splitlines()[0]}"
+                f"run: {_first_sentence(cause)}"
             ) from None
-        raise RuntimeError(f"torchport: {folder} cannot be loaded: {cause}") from None
+        raise RuntimeError(
+            f"torchport: {folder} cannot be loaded: {_first_sentence(cause)}"
+        ) from None
     return state
+
+
+def _first_sentence(error: BaseException) -> str:
+    """torch's word on a refused global is a page; the global stands in one line of it."""
+    lines = str(error).splitlines() or [type(error).__name__]
+    return next((line.strip() for line in lines if "GLOBAL" in line), lines[0])
 
 
 def _innermost(error: BaseException) -> BaseException:

@@ -46,3 +46,12 @@ class _Raises:
         for text in self.texts:
             assert text in str(error), f"{text!r} is not in: {error}"
         return True
+
+
+def error_of(kind: type[BaseException], function: Callable, *args: object, **kwargs: object) -> str:
+    """What the call says when it fails, as it has to."""
+    try:
+        function(*args, **kwargs)
+    except kind as error:
+        return str(error)
+    raise AssertionError(f"no {kind.__name__}")
