@@ -1,0 +1,148 @@
+"""The five questions before a deployment, each answered with what was seen."""
+
+from __future__ import annotations
+
+import resource
+from typing import Any
+
+import torch
+from torch import nn
+
+from torchport.observe.inventory import Held, bytes_of
+from torchport.observe.mixing import home_of
+from torchport.observe.result import Answer, TensorInfo
+from torchport.observe.sizes import size
+
+_NORMS = (nn.modules.batchnorm._BatchNorm, nn.modules.batchnorm._NormBase)
+_DROPOUTS = nn.modules.dropout._DropoutNd
+# Of the memory of a device: beyond it fragmentation and other processes decide.
+_REASONABLE = 0.9
+
+
+def training_modules(model: nn.Module) -> list[str]:
+    """Modules in training mode whose results differ for it: "bn1 (BatchNorm2d)"."""
+    found = []
+    for name, module in model.named_modules():
+        norm = isinstance(module, _NORMS) and getattr(module, "track_running_stats", False)
+        dropout = isinstance(module, _DROPOUTS) and module.p > 0
+        other = isinstance(getattr(module, "dropout", None), float) and module.dropout > 0
+        if module.training and (norm or dropout or other):
+            found.append(f"{name or type(module).__name__} ({type(module).__name__})")
+    return found
+
+
+def evaluation_mode(model: nn.Module) -> Answer:
+    question = "Is the model in evaluation mode?"
+    matter = training_modules(model)
+    training = sum(module.training for module in model.modules())
+    if not training:
+        return Answer(question, "yes", f"all {sum(1 for _ in model.modules())} modules are")
+    if not matter:
+        return Answer(
+            question,
+            "no",
+            f"{training} modules are in training mode, none that computes differently for it",
+            "model.eval()",
+        )
+    shown = ", ".join(matter[:4]) + (f" and {len(matter) - 4} more" if len(matter) > 4 else "")
+    return Answer(
+        question,
+        "no",
+        f"{len(matter)} modules drop out, or normalise by the batch: {shown}",
+        "model.eval() before the first batch",
+    )
+
+
+def input_device(inputs: list[TensorInfo], held: list[Held]) -> Answer:
+    question = "Is the input on the model's device?"
+    home = home_of(held)
+    if home is None or not inputs:
+        what = "parameters" if home is None else "tensors among its inputs"
+        return Answer(question, "not applicable", f"the model has no {what}")
+    away = [i for i in inputs if i.device != str(home)]
+    if not away:
+        return Answer(question, "yes", f"{len(inputs)} tensors, all on {home}, as the model is")
+    shown = ", ".join(f"{i.name} on {i.device}" for i in away[:4])
+    target, what = str(home), "the input"
+    if home.type == "cpu":
+        target, what = away[0].device, "the model"
+    return Answer(
+        question, "no", f"the model is on {home}, {shown}", f"move {what} to {target!r} first"
+    )
+
+
+def gradients_off(operators: int, with_grad: int, outputs: list[TensorInfo]) -> Answer:
+    question = "Are gradients off?"
+    graphs = sum(o.requires_grad for o in outputs)
+    if not with_grad:
+        return Answer(question, "yes", f"all of the {operators} operators ran without a graph")
+    return Answer(
+        question,
+        "no",
+        f"{with_grad} of {operators} operators ran with gradients on"
+        + (f"; {graphs} of {len(outputs)} outputs hold a graph" if outputs else ""),
+        "with torch.inference_mode(): around the call",
+    )
+
+
+def _version(number: int) -> str:
+    return f"{number // 1000}.{number % 1000 // 10}"
+
+
+def driver(device: torch.device | None, virtual: bool) -> Answer:
+    question = "Does the driver fit CUDA?"
+    built = torch.version.cuda
+    if device is None or device.type != "cuda":
+        return Answer(question, "not applicable", f"the model ran on {device or 'no device'}")
+    if virtual:
+        return Answer(
+            question,
+            "not applicable",
+            "the device is a virtual one, without a driver; the torch here is "
+            + (f"built for CUDA {built}" if built else f"{torch.__version__}, built without CUDA"),
+        )
+    if torch.version.hip:
+        return Answer(
+            question, "not applicable", f"this torch is built for ROCm {torch.version.hip}"
+        )
+    has = torch._C._cuda_getDriverVersion()
+    wanted = int(built.split(".")[0]) * 1000 + int(built.split(".")[1]) * 10
+    seen = f"the driver supports CUDA {_version(has)}, torch is built for {built}"
+    # Minor versions of one major version are compatible, from CUDA 11 on.
+    if has // 1000 >= wanted // 1000:
+        return Answer(question, "yes", seen)
+    return Answer(
+        question, "no", seen, f"a driver for CUDA {built}, or a torch for {_version(has)}"
+    )
+
+
+def peak_of(device: torch.device | None) -> tuple[int, int] | None:
+    """(peak of this process, all there is) in bytes, on an accelerator or on the host."""
+    if device is not None and device.type != "cpu":
+        module: Any = getattr(torch, device.type, None)
+        if hasattr(module, "max_memory_allocated") and hasattr(module, "mem_get_info"):
+            return module.max_memory_allocated(device), module.mem_get_info(device)[1]
+        return None
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    with open("/proc/meminfo") as file:
+        total = int(next(line for line in file if line.startswith("MemTotal")).split()[1]) * 1024
+    return peak, total
+
+
+def memory(device: torch.device | None, held: list[Held]) -> Answer:
+    question = "Is its memory reasonable?"
+    storages = {h.tensor.data_ptr() or id(h.tensor): bytes_of(h.tensor) for h in held}
+    model = size(sum(storages.values()))
+    found = peak_of(device)
+    if found is None:
+        return Answer(
+            question, "not applicable", f"the model holds {model}; {device} tells no peak"
+        )
+    peak, total = found
+    where = f"on {device}" if device is not None and device.type != "cpu" else "of this process"
+    seen = f"the model holds {model}; the peak {where} was {size(peak)} of {size(total)}"
+    if peak <= _REASONABLE * total:
+        return Answer(question, "yes", seen)
+    return Answer(
+        question, "no", seen, "a smaller batch, torch.inference_mode(), or half precision"
+    )

@@ -1,0 +1,218 @@
+"""``torchport verify``: a model from a factory, run once under watch.
+
+Exit codes: 0 verified, 1 not verified (or the model raised), 2 wrong use, 3 an error of torchport's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import importlib
+import importlib.util
+import json
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+_USAGE_ERROR = 2
+_INTERNAL_ERROR = 3
+_INTERRUPTED = 130
+
+
+class _WrongUse(Exception):
+    pass
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="torchport verify",
+        description="Run a model once and say where its tensors are, what mixes devices, what copies.",
+        epilog="A thing is named module:name or path/to/file.py:name; a callable is called, without "
+        "arguments. Exit codes: 0 verified, 1 not verified, 2 wrong use, 3 an error of torchport's.",
+    )
+    add = parser.add_argument
+    add("factory", metavar="MODULE:FACTORY", help="makes the model, or is it")
+    add(
+        "--input",
+        metavar="MODULE:MAKE",
+        help="makes the input: a tuple of arguments, a dict of keyword arguments, a DataLoader, or "
+        "the one argument",
+    )
+    add(
+        "--call",
+        metavar="MODULE:FUNCTION",
+        help="what to run in place of model(*inputs): function(model, *inputs), a training step",
+    )
+    add(
+        "--device",
+        help="move the model and its input there: cuda, cuda:1, mps, auto (TORCHPORT_DEVICE, the "
+        "profile). A DataLoader's batch is taken as it comes. Without it all stays where it was made",
+    )
+    add(
+        "--devices",
+        metavar="KIND:N",
+        help="virtual devices to run on: cuda:2, xpu:1, mps. Without it there is one of --device's "
+        "kind where this machine has no NVIDIA driver",
+    )
+    add("--memory", help="of each virtual device: 8GiB")
+    add("--profile", help="what virtual devices say they are: t4, a100-80g")
+    add("--eval", action="store_true", help="run under model.eval() and inference_mode()")
+    add("--train", action="store_true", help="gradients and training mode are wanted")
+    add("--finite", action="store_true", help="find the first NaN and infinity; slow")
+    add("--every-line", action="store_true", help="find the line of every operator")
+    add("--json", action="store_true", help="the report as JSON")
+    add("--html", metavar="FILE", type=Path, help="write the report there as a page, too")
+    return parser
+
+
+def _load(module: str) -> ModuleType:
+    path = Path(module)
+    if path.suffix == ".py":
+        if not path.is_file():
+            raise _WrongUse(f"there is no file {module}")
+        spec = importlib.util.spec_from_file_location(path.stem, path)
+        assert spec is not None and spec.loader is not None
+        loaded = importlib.util.module_from_spec(spec)
+        sys.modules[path.stem] = loaded
+        sys.path.insert(0, str(path.parent.resolve()))
+        spec.loader.exec_module(loaded)
+        return loaded
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name and (module == error.name or module.startswith(error.name + ".")):
+            raise _WrongUse(f"there is no module {error.name}, from {os.getcwd()}") from None
+        raise
+
+
+def _thing(name: str) -> Any:
+    module, colon, attribute = name.rpartition(":")
+    if not colon or not module or not attribute:
+        raise _WrongUse(f"{name!r} is no MODULE:NAME")
+    thing: Any = _load(module)
+    for part in attribute.split("."):
+        if not hasattr(thing, part):
+            raise _WrongUse(f"{module} has no {attribute}")
+        thing = getattr(thing, part)
+    return thing
+
+
+def _made(name: str) -> Any:
+    """What a factory makes; a thing that is no factory is taken as it is."""
+    thing = _thing(name)
+    from torch import nn
+
+    is_factory = callable(thing) and not isinstance(thing, nn.Module)
+    return thing() if is_factory else thing
+
+
+def _has_driver() -> bool:
+    """Whether this machine may have a GPU that CUDA finds: Linux's and WSL's device files."""
+    return any(Path(file).exists() for file in ("/dev/nvidiactl", "/dev/dxg", "/dev/kfd"))
+
+
+def _set_up_devices(options: argparse.Namespace) -> None:
+    from torchport import virtual
+
+    devices = options.devices
+    kind, _, index = (options.device or "").partition(":")
+    if devices is None and kind == "cuda" and not virtual.enabled() and not _has_driver():
+        devices = f"cuda:{int(index) + 1 if index.isdigit() else 1}"
+    if devices is None:
+        if options.memory or options.profile:
+            raise _WrongUse("--memory and --profile are for virtual devices: --devices cuda:1")
+        return
+    try:
+        virtual.enable(devices, memory=options.memory, profile=options.profile)
+    except ValueError as error:
+        raise _WrongUse(str(error).removeprefix("torchport: ")) from None
+    print(f"torchport: virtual devices, {devices}", file=sys.stderr)
+
+
+def _device(options: argparse.Namespace) -> Any:
+    if options.device is None:
+        return None
+    from torchport._native import C
+
+    try:
+        return C.choose_device(options.device).device
+    except (ValueError, RuntimeError) as error:
+        raise _WrongUse(str(error).removeprefix("torchport: ")) from None
+
+
+def _write(path: Path, text: str) -> None:
+    """Whole, or not at all."""
+    half = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        half.write_text(text, encoding="utf-8")
+        os.replace(half, path)
+    except OSError as error:
+        raise _WrongUse(f"{path} cannot be written: {error.strerror}") from None
+    finally:
+        half.unlink(missing_ok=True)
+
+
+def _run(options: argparse.Namespace) -> int:
+    if options.eval and options.train:
+        raise _WrongUse("--eval and --train exclude each other")
+    _set_up_devices(options)
+    sys.path.insert(0, os.getcwd())
+    device = _device(options)
+    from torchport.observe.verifying import verify
+
+    call: Callable[..., Any] | None = _thing(options.call) if options.call else None
+    # What the program prints is not the report.
+    with contextlib.redirect_stdout(sys.stderr):
+        model = _made(options.factory)
+        inputs = _made(options.input) if options.input else None
+        result = verify(
+            model,
+            inputs,
+            device=device,
+            call=call,
+            evaluate=options.eval,
+            training=options.train,
+            check_finite=options.finite,
+            every_line=options.every_line,
+        )
+    if options.html is not None:
+        _write(options.html, result.html())
+    print(json.dumps(result.to_dict(), indent=1) if options.json else str(result).rstrip())
+    return 0 if result.ok else 1
+
+
+def _told(error: Exception) -> int:
+    """What the program raised, without the frames of torchport below it."""
+    own = str(Path(__file__).parent)
+    frames = traceback.extract_tb(error.__traceback__)
+    of_program = [f for f in frames if not f.filename.startswith((own, "<frozen"))]
+    sys.stdout.flush()
+    if not of_program and not isinstance(error, (TypeError, ValueError)):
+        traceback.print_exception(error)
+        print("torchport: this is an error of torchport's; please report it", file=sys.stderr)
+        return _INTERNAL_ERROR
+    print("torchport: the model was not verified, since it raised", file=sys.stderr)
+    lines = [*traceback.format_list(of_program), *traceback.format_exception_only(error)]
+    print("".join(lines), end="", file=sys.stderr)
+    return 1
+
+
+def main(arguments: list[str] | None = None) -> int:
+    options = _parser().parse_args(arguments)
+    try:
+        return _run(options)
+    except _WrongUse as error:
+        print(f"torchport verify: {error}", file=sys.stderr)
+        return _USAGE_ERROR
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    except Exception as error:
+        return _told(error)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,88 @@
+"""What a model is called with, out of what the caller gave."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import nn
+from torch.utils import _pytree as pytree
+from torch.utils.data import DataLoader
+
+from torchport.observe.naming import named_tensors
+
+
+@dataclass
+class Inputs:
+    """Arguments of the call. ``left_out`` are parts of a batch that the model does not take."""
+
+    args: tuple[Any, ...] = ()
+    kwargs: dict[str, Any] = field(default_factory=dict)
+    loader: bool = False
+    left_out: int = 0
+
+    def moved(self, device: torch.device) -> Inputs:
+        args, kwargs = pytree.tree_map_only(
+            torch.Tensor, lambda tensor: tensor.to(device), (self.args, self.kwargs)
+        )
+        return Inputs(args, kwargs, self.loader, self.left_out)
+
+    def named(self, function: Callable[..., Any]) -> dict[str, torch.Tensor]:
+        """The tensors among them by the names that ``function`` has for its parameters."""
+        try:
+            parameters = list(inspect.signature(function).parameters.values())
+        except (TypeError, ValueError):  # of a compiled module there is none
+            parameters = []
+        names = []
+        for index in range(len(self.args)):
+            fits = index < len(parameters) and parameters[index].kind in (
+                inspect.Parameter.POSITIONAL_ONLY,
+                inspect.Parameter.POSITIONAL_OR_KEYWORD,
+            )
+            names.append(parameters[index].name if fits else f"inputs[{index}]")
+        return named_tensors([*names, *map(str, self.kwargs)], [*self.args, *self.kwargs.values()])
+
+
+def inputs_from(given: Any, model: nn.Module, call: Callable[..., Any] | None) -> Inputs:
+    """A tuple is positional arguments, a mapping keyword arguments, a DataLoader its first batch;
+    anything else is the one argument. None is no argument.
+
+    Raises ValueError for a DataLoader that gives nothing.
+    """
+    if isinstance(given, DataLoader):
+        batch = next(iter(given), None)
+        if batch is None:
+            raise ValueError("torchport: the DataLoader gives no batch, so there is nothing to run")
+        return _of_batch(batch, model, call)
+    if given is None:
+        return Inputs()
+    if isinstance(given, tuple):
+        return Inputs(given)
+    if isinstance(given, Mapping):
+        return Inputs(kwargs={str(key): value for key, value in given.items()})
+    return Inputs((given,))
+
+
+def _of_batch(batch: Any, model: nn.Module, call: Callable[..., Any] | None) -> Inputs:
+    if call is not None:
+        return Inputs((batch,), loader=True)
+    if isinstance(batch, Mapping):
+        return Inputs(kwargs={str(key): value for key, value in batch.items()}, loader=True)
+    if not isinstance(batch, (tuple, list)):
+        return Inputs((batch,), loader=True)
+    # (images, labels): the model takes the first of them.
+    args = tuple(batch)
+    try:
+        signature = inspect.signature(model.forward)
+    except (TypeError, ValueError):
+        return Inputs(args, loader=True)
+    for count in range(len(args), 0, -1):
+        try:
+            signature.bind(*args[:count])
+        except TypeError:
+            continue
+        return Inputs(args[:count], loader=True, left_out=len(args) - count)
+    return Inputs(args, loader=True)

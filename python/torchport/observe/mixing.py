@@ -1,0 +1,270 @@
+"""Who put which tensor on the wrong device, and what mends it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+
+from torchport.observe.inventory import Held, bytes_of
+from torchport.observe.lines import assignment_of, line_of, on_device
+from torchport.observe.naming import Named, Names
+from torchport.observe.result import Line, Mixed, Pattern, Side, Step
+
+
+@dataclass
+class Context:
+    """What a diagnosis draws on."""
+
+    model: nn.Module
+    held: list[Held]
+    names: Names
+    module_of_scope: Callable[[int], str]
+    loader: bool  # the inputs are a DataLoader's
+
+
+def home_of(held: list[Held]) -> torch.device | None:
+    """The device that most of the model's bytes are on."""
+    sizes: Counter[torch.device] = Counter()
+    for item in held:
+        if item.kind != "stray attribute":
+            sizes[item.tensor.device] += bytes_of(item.tensor) + 1
+    return sizes.most_common(1)[0][0] if sizes else None
+
+
+def step_of(call: Any, context: Context) -> Step:
+    return Step(
+        op=call.op,
+        kind=call.kind.name,
+        module=context.module_of_scope(call.scope),
+        line=line_of(call.place),
+        source=str(call.from_device),
+        target=str(call.to_device),
+    )
+
+
+@dataclass
+class _Tensor:
+    """One of the two, with what is known of it."""
+
+    participant: Any
+    named: Named | None
+    root: Named | None  # where its story begins, if that is not a factory
+    made: Step | None
+    moved: Step | None
+
+    @property
+    def device(self) -> torch.device:
+        return self.participant.facts.device
+
+    @property
+    def origin(self) -> str:
+        """The kind of what it comes from, which decides the pattern."""
+        if self.moved and self.moved.target == str(self.device):
+            return "moved"
+        for named in (self.named, self.root):
+            if named is not None and named.kind not in ("local", "global"):
+                return named.kind
+        return "made" if self.made and self.made.kind == "made" else "elsewhere"
+
+    @property
+    def held(self) -> Held | None:
+        for named in (self.named, self.root):
+            if named is not None and named.held is not None:
+                return named.held
+        return None
+
+    @property
+    def name(self) -> str:
+        if self.named is not None:
+            return self.named.name
+        if self.made is not None and self.made.line is not None and self.made.line.expression:
+            return " ".join(self.made.line.expression.split())
+        story = self.participant.story
+        of = f" of {self.root.name}" if self.root is not None else ""
+        return f"the result of {story[0].op}{of}" if story else self.participant.argument
+
+
+def _look_at(participant: Any, context: Context) -> _Tensor:
+    steps = [step_of(call, context) for call in participant.story]
+    root = participant.root
+    return _Tensor(
+        participant=participant,
+        named=context.names.of(participant.tensor),
+        root=context.names.find(root.tensor, root.storage) if root is not None else None,
+        made=next((s for s in reversed(steps) if s.kind == "made"), steps[0] if steps else None),
+        moved=next((s for s in steps if s.kind == "moved"), None),
+    )
+
+
+def _side(tensor: _Tensor, context: Context) -> Side:
+    facts = tensor.participant.facts
+    return Side(
+        argument=tensor.participant.argument,
+        name=tensor.name,
+        kind=tensor.named.kind if tensor.named else "temporary",
+        device=str(facts.device),
+        dtype=str(facts.dtype).removeprefix("torch."),
+        sizes=tuple(facts.sizes),
+        made=tensor.made,
+        moved=tensor.moved,
+        origin=tensor.origin + (f" {tensor.root.name}" if tensor.root else ""),
+        story=tuple(step_of(call, context) for call in tensor.participant.story[:8]),
+    )
+
+
+def _choose(tensors: list[_Tensor], home: torch.device | None) -> tuple[_Tensor, _Tensor]:
+    """(the one in the wrong place, one of those that it does not fit)."""
+    counted = [t for t in tensors if not (t.device.type == "cpu" and not t.participant.facts.sizes)]
+    at_home = [t for t in counted if t.device == home]
+    away = [t for t in counted if t.device != home]
+    if at_home and away:
+        return away[0], at_home[0]
+    other = counted[0]
+    return next(t for t in counted if t.device != other.device), other
+
+
+def diagnose(mixed: Any, context: Context, error: BaseException | None) -> Mixed:
+    """The observer's first mixed call, explained."""
+    tensors = [_look_at(p, context) for p in mixed.participants]
+    culprit, other = _choose(tensors, home_of(context.held))
+    mending = _mend(culprit, other, context)
+    return Mixed(
+        op=mixed.call.op,
+        module=context.module_of_scope(mixed.call.scope),
+        line=line_of(mixed.call.place),
+        backward=mixed.backward,
+        forward=step_of(mixed.forward, context) if mixed.forward is not None else None,
+        culprit=_side(culprit, context),
+        other=_side(other, context),
+        pattern=mending.pattern,
+        fix=mending.fix,
+        fixed_line=mending.line,
+        fix_at=mending.at,
+        message=str(mixed.message).splitlines()[0],
+        caught=error is None,
+    )
+
+
+@dataclass
+class _Mending:
+    pattern: Pattern | None
+    fix: str
+    line: str = ""
+    at: Line | None = None
+
+
+def _mend(culprit: _Tensor, other: _Tensor, context: Context) -> _Mending:
+    by_origin: dict[str, Callable[[_Tensor, _Tensor, Context], _Mending]] = {
+        "input": _mend_input,
+        "parameter": _mend_parameter,
+        "buffer": _mend_parameter,
+        "stray attribute": _mend_stray,
+        "made": _mend_made,
+        "moved": _mend_moved,
+    }
+    # An input that is where the accelerator is shows that the model is not.
+    if other.origin == "input" and culprit.origin in ("parameter", "buffer"):
+        return _mend_input(other, culprit, context)
+    mend = by_origin.get(culprit.origin, _mend_elsewhere)
+    return mend(culprit, other, context)
+
+
+def _mend_input(given: _Tensor, other: _Tensor, context: Context) -> _Mending:
+    if given.device.type != "cpu" and other.device.type == "cpu":
+        return _Mending(
+            "model/input",
+            f"move the model to where its input is: model.to({str(given.device)!r}), before the "
+            "optimizer is made",
+        )
+    device = str(other.device)
+    if context.loader:
+        return _Mending(
+            "data loader",
+            f"the loader gives batches on {given.device}: iterate over "
+            f"torchport.loader(loader, {device!r}), or move each batch in the loop with "
+            f".to({device!r}, non_blocking=True) and pin_memory=True in the DataLoader",
+        )
+    name = given.root.name if given.root and given.root.kind == "input" else given.name
+    return _Mending(
+        "model/input", f"move it before the model is called: {name} = {name}.to({device!r})"
+    )
+
+
+def _mend_parameter(held: _Tensor, other: _Tensor, context: Context) -> _Mending:
+    device = str(other.device)
+    kind = held.held.kind if held.held else "parameter"
+    if other.origin == "input" and held.device.type == "cpu":
+        return _mend_input(other, held, context)
+    return _Mending(
+        "parameter/buffer",
+        f"{kind} {held.name} was not moved with the rest: call model.to({device!r}) once the model "
+        "is complete; what is replaced or added later has to be made there",
+    )
+
+
+def _mend_stray(stray: _Tensor, other: _Tensor, context: Context) -> _Mending:
+    held = stray.held
+    assert held is not None
+    if held.unregistered:
+        return _Mending(
+            "parameter/buffer",
+            f"the module {held.unregistered} stands in a plain Python container, where model.to() "
+            "does not see it: put it into nn.ModuleList or nn.ModuleDict",
+        )
+    module = context.model.get_submodule(held.module)
+    line, expression = assignment_of(module, held.path)
+    fix = (
+        f"{held.path} is a plain attribute of {type(module).__name__}, which model.to() does not "
+        "move: register it as a buffer, or let torchport.adopt(model) do so"
+    )
+    if not expression:
+        return _Mending("parameter/buffer", fix, at=line)
+    fixed = f'self.register_buffer("{held.path}", {expression}, persistent=False)'
+    return _Mending("parameter/buffer", fix, fixed, line)
+
+
+def _mend_made(made: _Tensor, other: _Tensor, context: Context) -> _Mending:
+    line = made.made.line if made.made else None
+    reference = _reference(line, other, context)
+    return _Mending(
+        "intermediate",
+        f"make it where {reference.removesuffix('.device')} is: device={reference}",
+        on_device(line, reference),
+        line,
+    )
+
+
+def _mend_moved(moved: _Tensor, other: _Tensor, context: Context) -> _Mending:
+    assert moved.moved is not None
+    line = moved.moved.line
+    reference = _reference(line, other, context)
+    what = f"{moved.moved.op.removeprefix('aten::')} moved it to {moved.moved.target}"
+    where = f" at {line}" if line else ""
+    pattern: Pattern = "intermediate" if moved.moved.module else "model/input"
+    return _Mending(
+        pattern, f"{what}{where}: leave that out, or bring it back with .to({reference})", at=line
+    )
+
+
+def _mend_elsewhere(tensor: _Tensor, other: _Tensor, context: Context) -> _Mending:
+    return _Mending(
+        None,
+        f"{tensor.name} comes from outside of the model and of its inputs: move it to "
+        f"{str(other.device)!r}, or make it a buffer of the model",
+    )
+
+
+def _reference(line: Line | None, other: _Tensor, context: Context) -> str:
+    """An expression for the right device, that can stand in the function of ``line``."""
+    function = line.function if line else ""
+    if name := context.names.on(other.device, function):
+        return f"{name}.device"
+    if other.named is not None and other.named.held is not None:
+        held = other.named.held
+        return f"self.{held.path}.device" if not held.module else f"{held.name}.device"
+    return "x.device" if other.named is None else f"{other.named.name}.device"

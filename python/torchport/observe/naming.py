@@ -1,0 +1,106 @@
+"""Names for tensors: what the program calls them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from types import FrameType, TracebackType
+from typing import Any
+
+import torch
+
+from torchport._native import C
+from torchport.observe.inventory import Held, within
+
+_OWN = ("/torchport/observe/",)
+
+
+@dataclass(frozen=True)
+class Named:
+    """A tensor by name. ``held`` says which tensor of the model it is, if it is one."""
+
+    name: str
+    kind: str  # "parameter", "buffer", "stray attribute", "input", "local", "global", ""
+    held: Held | None = None
+
+
+class Names:
+    """The tensors that are known by name, found again by number."""
+
+    def __init__(self, held: Iterable[Held], inputs: dict[str, torch.Tensor]):
+        self._tensors: dict[int, Named] = {}
+        self._storages: dict[int, Named] = {}
+        self._keep: list[torch.Tensor] = []  # numbers are unique among tensors that live
+        self.frames: list[FrameType] = []
+        for name, tensor in inputs.items():
+            self._add(tensor, Named(name, "input"))
+        self.add_held(held)
+
+    def add_held(self, held: Iterable[Held]) -> None:
+        for item in held:
+            self._add(item.tensor, Named(item.name, item.kind, item))
+
+    def _add(self, tensor: torch.Tensor, named: Named) -> None:
+        self._keep.append(tensor)
+        self._tensors.setdefault(C.tensor_number(tensor), named)
+        if storage := C.storage_number(tensor):
+            self._storages.setdefault(storage, named)
+
+    def after(self, error: BaseException | None) -> None:
+        """Local and global names of the frames that ``error`` came through count from now on."""
+        traceback = error.__traceback__ if error is not None else None
+        self.frames = list(_frames(traceback))
+
+    def find(self, tensor: int, storage: int) -> Named | None:
+        """By its numbers: itself, or what it is a view of."""
+        if named := self._tensors.get(tensor):
+            return named
+        if storage and (named := self._storages.get(storage)):
+            return Named(f"a view of {named.name}", named.kind, named.held)
+        return None
+
+    def local(self, tensor: torch.Tensor) -> Named | None:
+        """The variable, innermost frame first, that is this tensor or holds it."""
+        for kind in ("local", "global"):
+            for frame in reversed(self.frames):
+                variables = frame.f_locals if kind == "local" else frame.f_globals
+                for name, value in list(variables.items()):
+                    if value is tensor:
+                        return Named(name, kind)
+        for frame in reversed(self.frames):
+            for name, value in list(frame.f_locals.items()):
+                if isinstance(value, (dict, list, tuple)):
+                    for path, part, _ in within(name, value):
+                        if part is tensor:
+                            return Named(path, "local")
+        return None
+
+    def of(self, tensor: torch.Tensor) -> Named | None:
+        return self.find(C.tensor_number(tensor), C.storage_number(tensor)) or self.local(tensor)
+
+    def on(self, device: torch.device, function: str) -> str:
+        """A tensor variable of the frame of ``function`` that is on ``device``; or empty."""
+        for frame in reversed(self.frames):
+            if frame.f_code.co_name == function:
+                for name, value in frame.f_locals.items():
+                    if isinstance(value, torch.Tensor) and value.device == device:
+                        return name
+        return ""
+
+
+def _frames(traceback: TracebackType | None) -> Iterator[FrameType]:
+    torch_own = torch.__path__[0]
+    while traceback is not None:
+        file = traceback.tb_frame.f_code.co_filename
+        if not file.startswith(torch_own) and not any(own in file for own in _OWN):
+            yield traceback.tb_frame
+        traceback = traceback.tb_next
+
+
+def named_tensors(names: list[str], values: list[Any]) -> dict[str, torch.Tensor]:
+    """The tensors in some values, each by its path."""
+    return {
+        path: tensor
+        for name, value in zip(names, values, strict=True)
+        for path, tensor, _ in within(name, value)
+    }

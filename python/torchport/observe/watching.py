@@ -1,0 +1,111 @@
+"""One run of a model under the observer: hooks say which module runs, threads join in."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn.modules import module as nn_module
+
+from torchport._native import C
+from torchport.observe.inventory import info_of, within
+from torchport.observe.result import TensorInfo
+
+# Frames of these are not the program's own.
+_PASSED_OVER = [
+    str(Path(torch.__file__).parent) + "/",
+    str(Path(__file__).parents[1]) + "/",
+    "<frozen",
+    str(Path(threading.__file__)),
+    str(Path(sys.modules["contextlib"].__file__ or "contextlib")),
+]
+
+
+class Watch:
+    """Modules by number, and what each was given and gave in its first call."""
+
+    def __init__(self, model: nn.Module):
+        self.names: list[str] = ["(outside of the model)"]
+        self.calls: list[int] = [0]
+        self.inputs: dict[int, list[TensorInfo]] = {}
+        self.outputs: dict[int, list[TensorInfo]] = {}
+        self._numbers: dict[int, int] = {}
+        self._alive: list[nn.Module] = []  # so that no id is used again
+        for name, module in model.named_modules():
+            self._add(module, name)
+
+    def _add(self, module: nn.Module, name: str) -> int:
+        number = len(self.names)
+        self.names.append(name)
+        self.calls.append(0)
+        self._numbers[id(module)] = number
+        self._alive.append(module)
+        return number
+
+    def number_of(self, module: nn.Module) -> int:
+        """Modules that are none of the model's, such as losses, are named after their type."""
+        return self._numbers.get(id(module)) or self._add(module, f"({type(module).__name__})")
+
+    def before(self, module: nn.Module, args: tuple) -> None:
+        number = self.number_of(module)
+        self.calls[number] += 1
+        C.enter_module(number)
+
+    def after(self, module: nn.Module, args: tuple, *rest: Any) -> None:
+        C.leave_module()
+        # (kwargs, output); torch leaves out kwargs where the module raised.
+        *kwargs, output = rest
+        number = self.number_of(module)
+        if self.calls[number] == 1:  # also where it raised, without an output
+            self.inputs[number] = _tensors(
+                "input", [*args, *(v for given in kwargs for v in given.values())]
+            )
+            self.outputs[number] = _tensors("output", [output])
+
+
+def _tensors(kind: str, values: list[Any]) -> list[TensorInfo]:
+    found = [part for value in values for part in within("", value)]
+    return [info_of(path, kind, tensor) for path, tensor, _ in found]
+
+
+@contextmanager
+def _threads_join_in() -> Iterator[None]:
+    """Threads that the program starts meanwhile are watched. Autograd's own are without this."""
+    run = threading.Thread.run
+
+    def watched(self: threading.Thread) -> None:
+        C.attach_thread()
+        run(self)
+
+    threading.Thread.run = watched  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        threading.Thread.run = run  # type: ignore[method-assign]
+
+
+@contextmanager
+def watching(watch: Watch, *, every_line: bool, check_finite: bool) -> Iterator[Any]:
+    """Within it the calling thread is watched; yields the observation, to be finished by the caller.
+
+    Compiled modules run as they were written: what they compute is the same, and what they do has
+    lines. Raises RuntimeError where something else watches this process.
+    """
+    with ExitStack() as stack:
+        observation = C.Observation(_PASSED_OVER, every_line, check_finite)
+        stack.callback(C.detach_thread)
+        if "torch._dynamo" in sys.modules:
+            stack.enter_context(torch.compiler.set_stance("force_eager"))
+        stack.enter_context(_threads_join_in())
+        for handle in (
+            nn_module.register_module_forward_pre_hook(watch.before),
+            nn_module.register_module_forward_hook(watch.after, with_kwargs=True, always_call=True),
+        ):
+            stack.callback(handle.remove)
+        yield observation

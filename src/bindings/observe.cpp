@@ -1,0 +1,147 @@
+#include <pybind11/stl.h>
+#include <torchport/observe.h>
+
+#include "bindings/part.h"
+#include "bindings/places.h"
+
+namespace torchport::bindings {
+
+namespace {
+
+namespace py = pybind11;
+
+void define_facts(py::module_& module) {
+  py::class_<TensorFacts>(module, "TensorFacts")
+      .def_readonly("tensor", &TensorFacts::tensor)
+      .def_readonly("storage", &TensorFacts::storage)
+      .def_readonly("device", &TensorFacts::device)
+      .def_readonly("dtype", &TensorFacts::dtype)
+      .def_readonly("bytes", &TensorFacts::bytes)
+      .def_readonly("sizes", &TensorFacts::sizes);
+  py::enum_<CallKind>(module, "CallKind")
+      .value("computed", CallKind::kComputed)
+      .value("made", CallKind::kMade)
+      .value("moved", CallKind::kMoved)
+      .value("read", CallKind::kRead);
+  py::class_<CallFacts>(module, "CallFacts")
+      .def_readonly("call", &CallFacts::call)
+      .def_readonly("op", &CallFacts::op)
+      .def_readonly("kind", &CallFacts::kind)
+      .def_readonly("scope", &CallFacts::scope)
+      .def_readonly("place", &CallFacts::place)
+      .def_readonly("from_device", &CallFacts::from)
+      .def_readonly("to_device", &CallFacts::to);
+  py::class_<Participant>(module, "Participant")
+      .def_readonly("argument", &Participant::argument)
+      .def_readonly("tensor", &Participant::tensor)
+      .def_readonly("facts", &Participant::facts)
+      .def_readonly("story", &Participant::story)
+      .def_readonly("root", &Participant::root);
+}
+
+void define_sums(py::module_& module) {
+  py::class_<Scope>(module, "Scope")
+      .def_readonly("module", &Scope::module)
+      .def_readonly("place", &Scope::place);
+  py::class_<ModuleSum>(module, "ModuleSum")
+      .def_readonly("module", &ModuleSum::module)
+      .def_readonly("operators", &ModuleSum::operators)
+      .def_readonly("with_grad", &ModuleSum::with_grad)
+      .def_readonly("with_autocast", &ModuleSum::with_autocast);
+  py::class_<ResultSum>(module, "ResultSum")
+      .def_readonly("module", &ResultSum::module)
+      .def_readonly("device", &ResultSum::device)
+      .def_readonly("dtype", &ResultSum::dtype)
+      .def_readonly("count", &ResultSum::count)
+      .def_readonly("bytes", &ResultSum::bytes);
+  py::class_<FlowSum>(module, "FlowSum")
+      .def_readonly("source", &FlowSum::from)
+      .def_readonly("target", &FlowSum::to)
+      .def_readonly("device", &FlowSum::device)
+      .def_readonly("count", &FlowSum::count)
+      .def_readonly("bytes", &FlowSum::bytes);
+  py::class_<TransferSum>(module, "TransferSum")
+      .def_readonly("kind", &TransferSum::kind)
+      .def_readonly("op", &TransferSum::op)
+      .def_readonly("module", &TransferSum::module)
+      .def_readonly("place", &TransferSum::place)
+      .def_readonly("from_device", &TransferSum::from)
+      .def_readonly("to_device", &TransferSum::to)
+      .def_readonly("waits", &TransferSum::waits)
+      .def_readonly("backward", &TransferSum::backward)
+      .def_readonly("count", &TransferSum::count)
+      .def_readonly("bytes", &TransferSum::bytes);
+}
+
+void define_observed(py::module_& module) {
+  py::class_<Result>(module, "Intermediate")
+      .def_readonly("call", &Result::call)
+      .def_readonly("module", &Result::module)
+      .def_readonly("facts", &Result::facts);
+  py::class_<MixedCall>(module, "MixedCall")
+      .def_readonly("call", &MixedCall::call)
+      .def_readonly("backward", &MixedCall::backward)
+      .def_readonly("forward", &MixedCall::forward)
+      .def_readonly("participants", &MixedCall::participants)
+      .def_readonly("message", &MixedCall::message);
+  py::class_<NotFiniteCall>(module, "NotFiniteCall")
+      .def_readonly("call", &NotFiniteCall::call)
+      .def_readonly("nan", &NotFiniteCall::nan)
+      .def_readonly("result", &NotFiniteCall::result)
+      .def_readonly("participants", &NotFiniteCall::participants);
+  py::class_<Observed>(module, "Observed")
+      .def_readonly("operators", &Observed::operators)
+      .def_readonly("unrecorded", &Observed::unrecorded)
+      .def_readonly("scopes", &Observed::scopes)
+      .def_readonly("modules", &Observed::modules)
+      .def_readonly("results", &Observed::results)
+      .def_readonly("flows", &Observed::flows)
+      .def_readonly("transfers", &Observed::transfers)
+      .def_readonly("intermediates", &Observed::intermediates)
+      .def_readonly("mixed", &Observed::mixed)
+      .def_readonly("mixed_count", &Observed::mixed_count)
+      .def_readonly("nan", &Observed::nan)
+      .def_readonly("infinity", &Observed::infinity);
+}
+
+std::unique_ptr<Observation> observe(std::vector<std::string> passed_over, bool every_place,
+                                     bool check_finite, std::size_t max_calls) {
+  ObserveOptions options;
+  options.place = &place_here;
+  options.every_place = every_place;
+  options.check_finite = check_finite;
+  options.max_calls = max_calls;
+  auto observation = std::make_unique<Observation>(std::move(options));
+  begin_places(std::move(passed_over));
+  return observation;
+}
+
+void define_observing(py::module_& module) {
+  define_facts(module);
+  define_sums(module);
+  define_observed(module);
+  py::class_<Observation>(module, "Observation")
+      .def(py::init(&observe), py::arg("passed_over"), py::arg("every_place") = false,
+           py::arg("check_finite") = false, py::arg("max_calls") = std::size_t{1} << 20U)
+      .def("finish", &Observation::finish);
+  module.def("attach_thread", &Observation::attach_thread);
+  module.def("detach_thread", &Observation::detach_thread);
+  module.def("enter_module", &Observation::enter, py::arg("module"));
+  module.def("leave_module", &Observation::leave);
+  module.def("tensor_number", &tensor_number, py::arg("tensor"));
+  module.def("storage_number", &storage_number, py::arg("tensor"));
+  py::class_<Place>(module, "Place")
+      .def_readonly("file", &Place::file)
+      .def_readonly("function", &Place::function)
+      .def_readonly("line", &Place::line)
+      .def_readonly("end_line", &Place::end_line)
+      .def_readonly("column", &Place::column)
+      .def_readonly("end_column", &Place::end_column);
+  module.def("frames_of_place", &frames_of_place, py::arg("number"));
+}
+
+const Part kPart{&define_observing};
+
+}  // namespace
+
+}  // namespace torchport::bindings

@@ -1,0 +1,28 @@
+// Places in Python programs, numbered: where a line of the program's own called, and what called
+// it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace torchport::bindings {
+
+// Starts anew: frames of files whose names start with one of these are passed over from now on.
+// Needs Python's lock.
+void begin_places(std::vector<std::string> passed_over);
+
+// The number of the place that the calling thread is at, from 1 on; 0 where no line of the program
+// runs. Takes Python's lock, runs no line of Python. Thread-safe, never throws.
+[[nodiscard]] std::uint32_t place_here() noexcept;
+
+// Where a frame stands: the positions are 0 where Python does not know them.
+struct Place {
+  std::string file, function;
+  int line = 0, end_line = 0, column = 0, end_column = 0;
+};
+
+// The frames of a place, innermost first. Needs Python's lock.
+[[nodiscard]] std::vector<Place> frames_of_place(std::uint32_t number);
+
+}  // namespace torchport::bindings

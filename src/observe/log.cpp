@@ -1,0 +1,59 @@
+#include "observe/log.h"
+
+namespace torchport::observe {
+
+namespace {
+
+// Whose sizes cannot be asked for without running the subclass's own code, or do not exist.
+bool is_opaque(const c10::TensorImpl& tensor) {
+  return tensor.is_python_dispatch() || tensor.has_symbolic_sizes_strides() ||
+         tensor.key_set().has(c10::DispatchKey::NestedTensor);
+}
+
+}  // namespace
+
+Seen look_at(const at::Tensor& tensor) {
+  const c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
+  Seen seen;
+  seen.tensor = &impl;
+  seen.storage = impl.unsafe_storage().unsafeGetStorageImpl();
+  seen.device = impl.device();
+  seen.dtype = c10::typeMetaToScalarType(impl.dtype());
+  if (!is_opaque(impl)) {
+    seen.dimensions = static_cast<std::uint8_t>(impl.dim());
+    if (seen.storage != nullptr)
+      seen.bytes = static_cast<std::uint64_t>(impl.numel()) * impl.itemsize();
+  }
+  return seen;
+}
+
+void Log::add_sizes(const c10::TensorImpl& tensor, Seen& seen) {
+  if (seen.dimensions == 0) return;
+  seen.first_size = static_cast<std::uint32_t>(sizes.size());
+  const c10::IntArrayRef all = tensor.sizes();
+  sizes.insert(sizes.end(), all.begin(), all.end());
+}
+
+std::optional<std::uint64_t> Log::add(const Call& call, c10::ArrayRef<Seen> inputs,
+                                      c10::ArrayRef<Seen> outputs, bool always) {
+  ++operators;
+  constexpr std::size_t kTensorsOfACall = 8;  // on average: lists of hundreds are not kept for ever
+  const bool full = calls.size() >= max_calls || tensors.size() >= max_calls * kTensorsOfACall;
+  if (full && !always) {
+    ++unrecorded;
+    return std::nullopt;
+  }
+  calls.push_back(call);
+  Call& kept = calls.back();
+  kept.first = static_cast<std::uint32_t>(tensors.size());
+  kept.inputs = static_cast<std::uint32_t>(inputs.size());
+  kept.outputs = static_cast<std::uint32_t>(outputs.size());
+  tensors.insert(tensors.end(), inputs.begin(), inputs.end());
+  for (Seen seen : outputs) {
+    add_sizes(*seen.tensor, seen);
+    tensors.push_back(seen);
+  }
+  return calls.size() - 1;
+}
+
+}  // namespace torchport::observe

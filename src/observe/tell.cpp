@@ -1,0 +1,259 @@
+// Sums and stories out of the log.
+#include <map>
+#include <tuple>
+#include <unordered_map>
+
+#include "observe/log.h"
+
+namespace torchport::observe {
+
+namespace {
+
+constexpr std::uint32_t kNone = UINT32_MAX;
+
+// For each tensor that a call took: the call that had given it, or kNone.
+class Producers {
+ public:
+  explicit Producers(const Log& log) : of_(log.tensors.size(), kNone) {
+    std::unordered_map<const void*, std::uint32_t> tensors;
+    std::unordered_map<const void*, std::uint32_t> storages;
+    for (std::uint32_t i = 0; i < log.calls.size(); ++i) {
+      const Call& call = log.calls[i];
+      for (std::uint32_t at = call.first; at < call.first + call.inputs; ++at)
+        of_[at] = find(log, log.tensors[at], tensors, storages);
+      for (const Seen& seen : log.outputs_of(call)) {
+        tensors[seen.tensor] = i;
+        if (seen.storage != nullptr) storages[seen.storage] = i;
+      }
+    }
+  }
+
+  // `at`: number in the log's list of tensors.
+  [[nodiscard]] std::uint32_t of(std::uint32_t at) const { return of_[at]; }
+
+ private:
+  using Last = std::unordered_map<const void*, std::uint32_t>;
+
+  // Addresses are used again, and not every tensor comes from a call (x.data, saved variables): a
+  // call counts where tensor and storage are those it gave, or else the storage alone.
+  static std::uint32_t find(const Log& log, const Seen& seen, const Last& tensors,
+                            const Last& storages) {
+    const auto same = tensors.find(seen.tensor);
+    if (same != tensors.end() && gave(log, same->second, seen)) return same->second;
+    const auto shared = storages.find(seen.storage);
+    return seen.storage != nullptr && shared != storages.end() ? shared->second : kNone;
+  }
+
+  static bool gave(const Log& log, std::uint32_t call, const Seen& wanted) {
+    for (const Seen& seen : log.outputs_of(log.calls[call])) {
+      if (seen.tensor == wanted.tensor && seen.storage == wanted.storage &&
+          seen.device == wanted.device)
+        return true;
+    }
+    return false;
+  }
+
+  std::vector<std::uint32_t> of_;
+};
+
+TensorFacts facts_of(const Log& log, const Seen& seen) {
+  TensorFacts facts{reinterpret_cast<std::uintptr_t>(seen.tensor),
+                    reinterpret_cast<std::uintptr_t>(seen.storage),
+                    seen.device,
+                    seen.dtype,
+                    seen.bytes,
+                    {}};
+  const auto* first = log.sizes.data() + seen.first_size;
+  if (seen.dimensions > 0) facts.sizes.assign(first, first + seen.dimensions);
+  return facts;
+}
+
+CallFacts facts_of(const Log& log, std::uint64_t number) {
+  const Call& call = log.calls[number];
+  const auto outputs = log.outputs_of(call);
+  return {number,
+          call.facts->name,
+          call.kind,
+          call.scope,
+          call.place,
+          call.from,
+          outputs.empty() ? call.from : outputs.front().device};
+}
+
+class Teller {
+ public:
+  explicit Teller(const Log& log) : log_(log), producers_(log) {}
+
+  Observed tell() {
+    Observed told;
+    told.operators = log_.operators;
+    told.unrecorded = log_.unrecorded;
+    told.scopes = log_.scopes;
+    told.mixed_count = log_.mixed_count;
+    for (std::uint64_t i = 0; i < log_.calls.size(); ++i) sum(i, told);
+    for (const auto& [key, value] : modules_) told.modules.push_back(value);
+    for (const auto& [key, value] : results_) told.results.push_back(value);
+    for (const auto& [key, value] : flows_) told.flows.push_back(value);
+    for (const auto& [key, value] : transfers_) told.transfers.push_back(value);
+    if (log_.mixed) told.mixed = tell_mixed(*log_.mixed);
+    if (log_.nan) told.nan = tell_not_finite(*log_.nan, true);
+    if (log_.infinity) told.infinity = tell_not_finite(*log_.infinity, false);
+    return told;
+  }
+
+ private:
+  [[nodiscard]] std::uint32_t module_of(const Call& call) const {
+    return log_.scopes[call.scope].module;
+  }
+
+  void sum(std::uint64_t number, Observed& told) {
+    const Call& call = log_.calls[number];
+    const std::uint32_t module = module_of(call);
+    ModuleSum& sums = modules_[module];
+    sums.module = module;
+    ++sums.operators;
+    sums.with_grad += call.grad ? 1 : 0;
+    sums.with_autocast += call.autocast ? 1 : 0;
+    std::uint64_t bytes = 0;
+    for (const Seen& seen : log_.outputs_of(call)) {
+      bytes += seen.bytes;
+      ResultSum& result = results_[{module, seen.device, seen.dtype}];
+      result = {module, seen.device, seen.dtype, result.count + 1, result.bytes + seen.bytes};
+      told.intermediates.push_back({facts_of(log_, number), module, facts_of(log_, seen)});
+    }
+    sum_flows(call, module);
+    if (call.kind == CallKind::kMoved || call.kind == CallKind::kRead)
+      sum_transfer(call, module, bytes);
+  }
+
+  void sum_flows(const Call& call, std::uint32_t module) {
+    for (std::uint32_t at = call.first; at < call.first + call.inputs; ++at) {
+      const std::uint32_t producer = producers_.of(at);
+      if (producer == kNone) continue;
+      const std::uint32_t from = module_of(log_.calls[producer]);
+      if (from == module) continue;
+      const Seen& seen = log_.tensors[at];
+      FlowSum& flow = flows_[{from, module, seen.device}];
+      flow = {from, module, seen.device, flow.count + 1, flow.bytes + seen.bytes};
+    }
+  }
+
+  void sum_transfer(const Call& call, std::uint32_t module, std::uint64_t bytes) {
+    const auto outputs = log_.outputs_of(call);
+    const c10::Device to = outputs.empty() || call.kind == CallKind::kRead
+                               ? c10::Device(c10::DeviceType::CPU)
+                               : outputs.front().device;
+    TransferSum& sum = transfers_[{call.kind, call.facts, module, call.place, call.from, to,
+                                   call.waits, call.backward}];
+    sum = {call.kind, call.facts->name, module,        call.place,    call.from,
+           to,        call.waits,       call.backward, sum.count + 1, sum.bytes};
+    sum.bytes += call.kind == CallKind::kMoved ? bytes : 0;
+  }
+
+  // What made the tensor at `at` of the log's list, back to where its story begins.
+  void tell_story(std::uint32_t at, Participant& participant) const {
+    constexpr std::size_t kLongest = 256;
+    while (participant.story.size() < kLongest) {
+      const std::uint32_t number = producers_.of(at);
+      if (number == kNone) {
+        participant.root = facts_of(log_, log_.tensors[at]);
+        return;
+      }
+      participant.story.push_back(facts_of(log_, number));
+      const Call& call = log_.calls[number];
+      if (call.kind == CallKind::kMade || call.inputs == 0) return;
+      at = call.first + next_input(call);
+    }
+  }
+
+  // Which of its tensors a call's result has its device from.
+  [[nodiscard]] std::uint32_t next_input(const Call& call) const {
+    const auto inputs = log_.inputs_of(call);
+    const auto outputs = log_.outputs_of(call);
+    const c10::Device device =
+        call.kind == CallKind::kMoved || outputs.empty() ? call.from : outputs.front().device;
+    for (std::uint32_t i = 0; i < inputs.size(); ++i) {
+      if (inputs[i].device == device) return i;
+    }
+    return 0;
+  }
+
+  [[nodiscard]] std::vector<Participant> participants_of(const KeptCall& kept) const {
+    std::vector<Participant> all;
+    const Call& call = log_.calls[kept.call];
+    for (std::uint32_t i = 0; i < call.inputs && i < kept.arguments.size(); ++i) {
+      Participant participant{kept.arguments[i].name,
+                              kept.arguments[i].tensor,
+                              facts_of(log_, log_.inputs_of(call)[i]),
+                              {},
+                              {}};
+      tell_story(call.first + i, participant);
+      all.push_back(std::move(participant));
+    }
+    return all;
+  }
+
+  [[nodiscard]] MixedCall tell_mixed(const KeptCall& kept) const {
+    const Call& call = log_.calls[kept.call];
+    MixedCall mixed{
+        facts_of(log_, kept.call), call.backward, {}, participants_of(kept), kept.message};
+    if (call.backward) mixed.forward = forward_of(call);
+    return mixed;
+  }
+
+  [[nodiscard]] NotFiniteCall tell_not_finite(const KeptCall& kept, bool nan) const {
+    const Call& call = log_.calls[kept.call];
+    return {facts_of(log_, kept.call), nan, facts_of(log_, log_.outputs_of(call).front()),
+            participants_of(kept)};
+  }
+
+  // Autograd numbers its nodes as they are made, thread by thread: the node belongs to the last
+  // call that began at or before its number.
+  [[nodiscard]] std::optional<CallFacts> forward_of(const Call& backward) const {
+    std::optional<CallFacts> found;
+    std::uint64_t best = 0;
+    for (std::uint64_t i = 0; i < log_.calls.size(); ++i) {
+      const Call& call = log_.calls[i];
+      if (call.backward || !call.grad || call.sequence > backward.sequence || &call == &backward)
+        continue;
+      if (found && call.sequence < best) continue;
+      best = call.sequence;
+      found = facts_of(log_, i);
+    }
+    return found;
+  }
+
+  const Log& log_;
+  const Producers producers_;
+  std::map<std::uint32_t, ModuleSum> modules_;
+  struct Less {  // c10::Device has no order
+    static auto key(c10::Device device) { return std::pair(device.type(), device.index()); }
+    template <typename... Parts>
+    bool operator()(const std::tuple<Parts...>& a, const std::tuple<Parts...>& b) const {
+      const auto ordered = [](const auto&... parts) { return std::tuple(ordered_part(parts)...); };
+      return std::apply(ordered, a) < std::apply(ordered, b);
+    }
+    template <typename Part>
+    static auto ordered_part(const Part& part) {
+      if constexpr (std::is_same_v<Part, c10::Device>) {
+        return key(part);
+      } else {
+        return part;
+      }
+    }
+  };
+  std::map<std::tuple<std::uint32_t, c10::Device, c10::ScalarType>, ResultSum, Less> results_;
+  std::map<std::tuple<std::uint32_t, std::uint32_t, c10::Device>, FlowSum, Less> flows_;
+  std::map<std::tuple<CallKind, const OperatorFacts*, std::uint32_t, std::uint32_t, c10::Device,
+                      c10::Device, bool, bool>,
+           TransferSum, Less>
+      transfers_;
+};
+
+}  // namespace
+
+Observed tell(const Log& log) {
+  return Teller(log).tell();
+}
+
+}  // namespace torchport::observe
