@@ -1,0 +1,274 @@
+"""The device flow graph: modules as boxes, what flows between them and what moves as coloured edges.
+
+Drawn as an SVG without a script. Modules stand below each other in the order in which the model has
+them, nested ones within their parents'. To the left each device has a line of its own: a move or a
+read goes from one to the module that did it, or back. To the right are the tensors that one module
+made and another used, in the colour of their device.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from html import escape
+
+from torchport.observe.result import ModuleInfo, Transfer, Verification
+from torchport.observe.sizes import size
+
+_MOST_BOXES = 48
+_ROW = 40
+_HEIGHT = 30
+_INDENT = 16
+_LANE = 26
+_BOX = 380
+_TOP = 44
+_ARCS = 210
+
+
+@dataclass
+class Box:
+    """A module, or several that are drawn as one, or the inputs and outputs of the model."""
+
+    name: str
+    title: str
+    detail: str
+    depth: int
+    device: str
+    row: int = 0
+    parts: int = 0  # modules within that are not drawn
+
+
+def _depth(name: str) -> int:
+    return name.count(".") + 1 if name else 0
+
+
+def _visible(result: Verification) -> set[str]:
+    """Modules to draw: as deep as there is room for, and all where something is the matter."""
+    ran = [m for m in result.modules if m.type and (m.calls or m.operators or m.tensors)]
+    depths = Counter(_depth(m.name) for m in ran)
+    deepest, total = 0, 0
+    for depth in sorted(depths):
+        total += depths[depth]
+        if total > _MOST_BOXES and depth > 1:
+            break
+        deepest = depth
+    wanted = {m.name for m in ran if _depth(m.name) <= deepest}
+    matter = [t.module for t in result.transfers[:8]]
+    if result.mixed:
+        matter.append(result.mixed.module)
+    known = {m.name for m in ran}
+    for name in matter:
+        while name in known and name not in wanted:
+            wanted.add(name)
+            name = name.rpartition(".")[0]
+    return wanted
+
+
+def _nearest(name: str, visible: set[str]) -> str | None:
+    while name not in visible:
+        if not name:
+            return None
+        name = name.rpartition(".")[0]
+    return name
+
+
+def _main_device(modules: list[ModuleInfo]) -> str:
+    sizes: Counter[str] = Counter()
+    for module in modules:
+        for tensor in module.tensors:
+            sizes[tensor.device] += tensor.bytes + 1
+        for amount in module.made:
+            sizes[amount.device] += amount.bytes + 1
+    return sizes.most_common(1)[0][0] if sizes else "none"
+
+
+def _boxes(result: Verification, visible: set[str]) -> list[Box]:
+    groups: dict[str, list[ModuleInfo]] = defaultdict(list)
+    for module in result.modules:
+        home = _nearest(module.name, visible) if module.type else None
+        if home is not None:
+            groups[home].append(module)
+    boxes = [
+        Box(f"<{i.name}>", f"input {i.name}", f"{i.dtype} {list(i.sizes)}", 0, i.device)
+        for i in result.inputs[:6]
+    ]
+    for module in result.modules:
+        if not module.type or module.name not in visible:
+            continue
+        parts = groups[module.name]
+        title = f"{module.name.rpartition('.')[2]}: {module.type}" if module.name else result.model
+        operators = sum(part.operators for part in parts)
+        held = sum(tensor.bytes for part in parts for tensor in part.tensors)
+        detail = ", ".join(
+            text
+            for text in (
+                f"{operators} ops" if operators else "",
+                size(held) if held else "",
+                f"{len(parts) - 1} modules within" if len(parts) > 1 else "",
+            )
+            if text
+        )
+        box = Box(module.name, title, detail, _depth(module.name), _main_device(parts))
+        box.parts = len(parts) - 1
+        boxes.append(box)
+    boxes += [
+        Box(f"<{o.name}>", o.name, f"{o.dtype} {list(o.sizes)}", 0, o.device)
+        for o in result.outputs[:4]
+    ]
+    for row, box in enumerate(boxes):
+        box.row = row
+    return boxes
+
+
+class Drawing:
+    """One graph, in SVG."""
+
+    def __init__(self, result: Verification):
+        self._result = result
+        self._visible = _visible(result)
+        self._boxes = _boxes(result, self._visible)
+        self._of = {box.name: box for box in self._boxes}
+        self._devices = list(result.devices)
+        for t in result.transfers:
+            self._devices += [d for d in (t.source, t.target) if d not in self._devices]
+        if result.transfers and "cpu" not in self._devices:
+            self._devices.insert(0, "cpu")
+        self._left = 24 + _LANE * len(self._devices) + 70
+
+    def color(self, device: str) -> str:
+        """The class of a device's colour."""
+        if device not in self._devices:
+            return "d-none"
+        return "d-cpu" if device == "cpu" else f"d{self._number(device) % 5}"
+
+    def _number(self, device: str) -> int:
+        return [d for d in self._devices if d != "cpu"].index(device)
+
+    def _lane(self, device: str) -> float:
+        return 24 + _LANE * self._devices.index(device)
+
+    def _middle(self, box: Box) -> float:
+        return _TOP + box.row * _ROW + _HEIGHT / 2
+
+    def _x(self, box: Box) -> float:
+        return self._left + box.depth * _INDENT
+
+    def _right(self) -> float:
+        deepest = max((box.depth for box in self._boxes), default=0)
+        return self._left + deepest * _INDENT + _BOX
+
+    def svg(self) -> str:
+        width = self._right() + _ARCS
+        height = _TOP + len(self._boxes) * _ROW + 16
+        parts = [
+            f'<svg id="graph" viewBox="0 0 {width:.0f} {height:.0f}" '
+            f'width="{width:.0f}" height="{height:.0f}" role="img" '
+            'aria-label="Modules, and what flows and moves between devices">',
+            *self._lanes(height),
+            *self._flows(),
+            *(self._box(box) for box in self._boxes),
+            *self._moves(),
+            self._mixed(),
+            "</svg>",
+        ]
+        return "\n".join(part for part in parts if part)
+
+    def _lanes(self, height: float) -> list[str]:
+        drawn = []
+        for device in self._devices:
+            x = self._lane(device)
+            drawn.append(
+                f'<g class="lane {self.color(device)}"><line x1="{x}" y1="{_TOP - 6}" x2="{x}" '
+                f'y2="{height - 8}"/><text x="{x - 4}" y="{_TOP - 12}" '
+                f'transform="rotate(-35 {x - 4} {_TOP - 12})">{escape(device)}</text></g>'
+            )
+        return drawn
+
+    def _box(self, box: Box) -> str:
+        mixed = self._result.mixed
+        wrong = mixed is not None and box.name == _nearest(mixed.module, self._visible)
+        x, y = self._x(box), _TOP + box.row * _ROW
+        width = self._right() - x
+        title = _cut(box.title, int((width - 130) / 7.6))
+        return (
+            f'<g class="box {self.color(box.device)}{" wrong" if wrong else ""}">'
+            f"<title>{escape(box.name.strip('<>') or self._result.model)}: {escape(box.device)}"
+            f"</title>"
+            f'<rect x="{x}" y="{y}" width="{width}" height="{_HEIGHT}" rx="5"/>'
+            f'<rect class="mark" x="{x}" y="{y}" width="6" height="{_HEIGHT}" rx="2"/>'
+            f'<text x="{x + 14}" y="{y + 19}">{escape(title)}</text>'
+            f'<text class="soft" x="{x + width - 8}" y="{y + 19}" text-anchor="end">'
+            f"{escape(_cut(box.detail, 34))}</text></g>"
+        )
+
+    def _flows(self) -> list[str]:
+        sums: dict[tuple[str, str, str], list[int]] = defaultdict(lambda: [0, 0])
+        for flow in self._result.flows:
+            ends = [_nearest(name, self._visible) for name in (flow.source, flow.target)]
+            if None not in ends and ends[0] != ends[1]:
+                total = sums[(ends[0], ends[1], flow.device)]  # type: ignore[index]
+                total[0] += flow.count
+                total[1] += flow.bytes
+        drawn = []
+        for (source, target, device), (count, amount) in sums.items():
+            start, end = self._of[source], self._of[target]
+            y1, y2, x = self._middle(start) + 5, self._middle(end) - 5, self._right()
+            bend = x + min(_ARCS - 20, 16 + abs(end.row - start.row) * 7)
+            names = [name or self._result.model for name in (source, target)]
+            drawn.append(
+                f'<path class="flow {self.color(device)}" d="M{x},{y1} C{bend},{y1} {bend},{y2} '
+                f'{x + 7},{y2}" marker-end="url(#arrow)"><title>{escape(names[0])} to '
+                f"{escape(names[1])}: {count} tensors, {size(amount)} on {escape(device)}</title>"
+                "</path>"
+            )
+        return drawn
+
+    def _moves(self) -> list[str]:
+        grouped: dict[tuple[str, str, str, str], list[Transfer]] = defaultdict(list)
+        for t in self._result.transfers:
+            home = _nearest(t.module, self._visible)
+            if home is not None:
+                grouped[(home, t.kind, t.source, t.target)].append(t)
+        at: Counter[str] = Counter()
+        drawn = []
+        for (home, kind, source, target), transfers in grouped.items():
+            box = self._of[home]
+            y = self._middle(box) - 9 + 7 * (at[home] % 4)
+            at[home] += 1
+            inward = kind in ("to device", "between devices")
+            x1, x2 = self._lane(source if inward else target), self._x(box) - 4
+            ends = f"M{x1},{y} H{x2}" if inward else f"M{x2},{y} H{x1}"
+            count = sum(t.count for t in transfers)
+            amount = sum(t.bytes for t in transfers)
+            lines = ", ".join(sorted({str(t.line) for t in transfers if t.line})[:3])
+            told = f"{kind}, {source} to {target}, {count} times" + (
+                f", {size(amount)}" if amount else ""
+            )
+            drawn.append(
+                f'<g class="move {kind.split()[-1]} {kind.replace(" ", "-")}"><title>{escape(told)} '
+                f"({escape(lines)})</title>"
+                f'<path d="{ends}" marker-end="url(#arrow)"/>'
+                f'<text x="{x2 - 6}" y="{y - 2}" text-anchor="end">{count}x</text></g>'
+            )
+        return drawn
+
+    def _mixed(self) -> str:
+        mixed = self._result.mixed
+        if mixed is None or mixed.culprit.device not in self._devices:
+            return ""
+        home = _nearest(mixed.module, self._visible)
+        box = self._of.get(home) if home is not None else None
+        if box is None:
+            return ""
+        y, x1, x2 = self._middle(box) + 11, self._lane(mixed.culprit.device), self._x(box) - 4
+        told = f"{mixed.culprit.name} on {mixed.culprit.device}"
+        return (
+            f'<g class="move mixed"><title>mixed devices: {escape(told)}</title>'
+            f'<path d="M{x1},{y} H{x2}" marker-end="url(#arrow)"/>'
+            f'<text x="{x2 - 6}" y="{y + 10}" text-anchor="end">'
+            f"{escape(_cut(mixed.culprit.name, 14))}</text></g>"
+        )
+
+
+def _cut(text: str, longest: int) -> str:
+    return text if len(text) <= longest else text[: max(1, longest - 1)] + "…"
