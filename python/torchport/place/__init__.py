@@ -7,8 +7,10 @@ from torchport.place.guards import GpuRequired, gpu_required, require_gpu, retry
 from torchport.place.kernels import Kernel, kernel
 from torchport.place.modules import DeviceModule, follow_input
 from torchport.place.moving import numpy, on_device, to
+from torchport.place.parallel import ParallelPlan, parallel_plan, parallelize, plan_parallel
 from torchport.place.policy import choose, device, profile
 from torchport.place.saving import save
+from torchport.place.unwrapping import full_state_dict, unwrap
 
 __all__ = [
     "Adoption",
@@ -17,18 +19,23 @@ __all__ = [
     "GpuRequired",
     "Kernel",
     "ModuleFinding",
+    "ParallelPlan",
     "Ties",
     "adopt",
     "check_module",
     "choose",
     "device",
     "follow_input",
+    "full_state_dict",
     "gpu_required",
     "keep_ties",
     "kernel",
     "load",
     "numpy",
     "on_device",
+    "parallel_plan",
+    "parallelize",
+    "plan_parallel",
     "profile",
     "report",
     "require_gpu",
@@ -36,4 +43,5 @@ __all__ = [
     "save",
     "ties",
     "to",
+    "unwrap",
 ]

@@ -23,7 +23,7 @@ def run_checks() -> None:
             failures += 1
             print(f"failed: {function.__name__}\n{traceback.format_exc()}", flush=True)
         else:
-            print(f"passed: {function.__name__}", flush=True)
+            print(f"passed: {function.__name__}\n", end="", flush=True)
     raise SystemExit(min(failures, 100))
 
 

@@ -1,0 +1,289 @@
+"""`torchport.parallelize`: one device, copies, shards or split layers, by what fits.
+
+The ways are PyTorch's own: DistributedDataParallel, fully_shard (FSDP2), DTensor's tensor parallelism.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from dataclasses import dataclass, field
+
+import torch
+import torch.distributed as dist
+from torch import nn
+
+from torchport._native import C
+from torchport.place import tensor_plan
+from torchport.place.tensor_plan import LinearGroup
+
+STRATEGIES = ("single", "ddp", "fsdp", "tensor")
+# Of a device's free memory, what parameters, gradients and the optimizer may take; the rest is for
+# activations, the allocator's fragments and buckets of communication.
+_SHARE = 0.8
+_log = logging.getLogger("torchport")
+
+
+@dataclass(frozen=True)
+class ParallelPlan:
+    """How a model is spread over processes, and why."""
+
+    strategy: str
+    device: torch.device
+    world: int
+    reason: str
+    model_bytes: int  # parameters and buffers
+    training_bytes: int  # with gradients and the optimizer's state, unsharded
+    device_bytes: int  # free on the smallest device
+    units: tuple[str, ...] = ()  # fsdp: modules that are sharded on their own
+    groups: tuple[LinearGroup, ...] = field(default=())  # tensor: layers that are split
+
+    def __str__(self) -> str:
+        return f"{self.strategy} on {self.world} x {self.device.type}: {self.reason}"
+
+
+def _size(tensors: list[torch.Tensor]) -> int:
+    unique = {id(tensor): tensor for tensor in tensors}
+    return sum(tensor.numel() * tensor.element_size() for tensor in unique.values())
+
+
+def _trained(parameters: list[nn.Parameter], states: float) -> int:
+    """Bytes of parameters with gradients and `states` values of optimizer state each."""
+    unique = {id(p): p for p in parameters if p.requires_grad}.values()
+    return int(sum(p.numel() * p.element_size() * (1 + states) for p in unique))
+
+
+def _gibibytes(size: float) -> str:
+    return f"{size / 2**30:.2f} GiB" if size >= 2**30 / 100 else f"{size / 2**20:.2f} MiB"
+
+
+def _world() -> int:
+    if dist.is_initialized():
+        return dist.get_world_size()
+    return int(os.environ.get("WORLD_SIZE") or 1)
+
+
+def _memory_of_a_process(device: torch.device) -> int:
+    free = C.free_memory(device)
+    if device.type == "cpu":  # its processes share it
+        free //= max(1, int(os.environ.get("LOCAL_WORLD_SIZE") or _world()))
+    return free
+
+
+def _smallest(value: int, device: torch.device) -> int:
+    """The smallest over all processes, so that all decide alike."""
+    if not dist.is_initialized() or dist.get_world_size() == 1:
+        return value
+    held = torch.tensor(value, dtype=torch.int64, device=device)
+    dist.all_reduce(held, dist.ReduceOp.MIN)
+    return int(held.item())
+
+
+def _start(device: torch.device) -> None:
+    """The process group of torchrun, where the program has not made one."""
+    if dist.is_initialized() or _world() == 1:
+        return
+    if "RANK" not in os.environ or "MASTER_ADDR" not in os.environ:
+        raise RuntimeError(
+            f"torchport: WORLD_SIZE is {_world()}, but RANK or MASTER_ADDR is missing; start the "
+            "program with torchrun, or call torch.distributed.init_process_group() before"
+        )
+    if device.type != "cpu":
+        torch.accelerator.set_device_index(device.index or 0)
+    dist.init_process_group(dist.get_default_backend_for_device(device))
+
+
+def _units(model: nn.Module) -> list[str]:
+    """Modules to shard on their own: the elements of lists of blocks, outermost first.
+
+    A block whose parameters are also used outside of it stays with the root, which gathers it as long
+    as anything of it is needed.
+    """
+    owners: dict[int, set[str]] = {}
+    for name, parameter in model.named_parameters(remove_duplicate=False):
+        owners.setdefault(id(parameter), set()).add(name)
+    found: list[str] = []
+    for name, module in model.named_modules():
+        if not isinstance(module, (nn.ModuleList, nn.Sequential)) or not name:
+            continue
+        if any(name.startswith(f"{unit}.") for unit in found):
+            continue
+        for child_name, child in module.named_children():
+            prefix = f"{name}.{child_name}"
+            parameters = list(child.parameters())
+            private = all(
+                used.startswith(f"{prefix}.") for p in parameters for used in owners[id(p)]
+            )
+            if parameters and private:
+                found.append(prefix)
+    return found
+
+
+def plan_parallel(
+    model: nn.Module,
+    strategy: str = "auto",
+    *,
+    device: torch.device | str | None = None,
+    memory: int | None = None,
+    optimizer_states: float = 2,
+) -> ParallelPlan:
+    """What `parallelize` would do, without doing it; asks all processes of the group, if there is one.
+
+    Raises RuntimeError where nothing fits, and ValueError for an unknown strategy.
+    """
+    if strategy not in ("auto", *STRATEGIES):
+        raise ValueError(
+            f"torchport: no strategy {strategy!r}; there are auto, {', '.join(STRATEGIES)}"
+        )
+    place = C.choose_device(str(device or "")).device
+    world = _world()
+    parameters, buffers = list(model.parameters()), list(model.buffers())
+    model_bytes = _size([*parameters, *buffers])
+    training = model_bytes + _trained(parameters, optimizer_states)
+    free = _smallest(_memory_of_a_process(place) if memory is None else memory, place)
+    units = _units(model)
+    groups = list(tensor_plan.find_groups(model, world)) if world > 1 else []
+
+    def plan(chosen: str, reason: str) -> ParallelPlan:
+        return ParallelPlan(
+            chosen,
+            place,
+            world,
+            reason,
+            model_bytes,
+            training,
+            free,
+            tuple(units) if chosen == "fsdp" else (),
+            tuple(groups) if chosen == "tensor" else (),
+        )
+
+    if strategy != "auto":
+        _refuse_impossible(strategy, world, groups)
+        return plan(strategy, "it was asked for")
+    budget = int(free * _SHARE)
+    told = (
+        f"training takes {_gibibytes(training)}, {_gibibytes(budget)} of a {place.type} are for it"
+    )
+    if world == 1:
+        if training > budget:
+            raise RuntimeError(
+                f"torchport: the model does not fit: {told}, and there is one process. Start more "
+                "with torchrun --nproc-per-node N, or lower the precision or optimizer_states"
+            )
+        return plan("single", "there is one process")
+    if training <= budget:
+        return plan("ddp", f"{told}: each process has a copy")
+    gathered = _gathered(model, units)
+    sharded = training // world + 2 * gathered  # one unit computes while the next one is gathered
+    if sharded <= budget:
+        return plan("fsdp", f"{told}; sharded over {world} it is {_gibibytes(sharded)}")
+    split = _split_bytes(model, groups, world, optimizer_states)
+    if groups and training - split <= budget:
+        return plan(
+            "tensor",
+            f"{told}; one sharded block alone is {_gibibytes(gathered)}, but with {len(groups)} groups "
+            f"of linear layers split over {world} it is {_gibibytes(training - split)}",
+        )
+    raise RuntimeError(
+        f"torchport: the model does not fit on {world} processes: {told}; sharded it would be "
+        f"{_gibibytes(sharded)} each, with split layers {_gibibytes(training - split)}. Use more "
+        "processes, lower precision, or an optimizer with less state (optimizer_states=)"
+    )
+
+
+def _refuse_impossible(strategy: str, world: int, groups: list[LinearGroup]) -> None:
+    if strategy != "single" and world == 1:
+        raise RuntimeError(
+            f"torchport: {strategy} needs several processes, and there is one; start the program with "
+            "torchrun --nproc-per-node N"
+        )
+    if strategy == "tensor" and not groups:
+        raise RuntimeError(
+            "torchport: no linear layers to split were found: an MLP is a module with two or three "
+            "nn.Linear and no other layers, attention one with query, key, value and output, and "
+            f"their width must be a multiple of {world}"
+        )
+
+
+def _gathered(model: nn.Module, units: list[str]) -> int:
+    """Bytes of the largest unit that is whole on a device at a time."""
+    modules = [model.get_submodule(name) for name in units]
+    within = {id(p) for module in modules for p in module.parameters()}
+    rest = _size([p for p in model.parameters() if id(p) not in within])
+    return max([rest, *(_size(list(module.parameters())) for module in modules)])
+
+
+def _split_bytes(model: nn.Module, groups: list[LinearGroup], world: int, states: float) -> int:
+    """Bytes that splitting the groups takes off each device."""
+    names = [name for group in groups for name in group.names()]
+    parameters = [p for name in names for p in model.get_submodule(name).parameters()]
+    return (_size(parameters) + _trained(parameters, states)) * (world - 1) // world
+
+
+def parallelize(
+    model: nn.Module,
+    strategy: str = "auto",
+    *,
+    device: torch.device | str | None = None,
+    memory: int | None = None,
+    optimizer_states: float = 2,
+    **options: object,
+) -> nn.Module:
+    """`model` spread over the processes that torchrun started, in the simplest way that fits.
+
+    - "single": one process; the model is moved.
+    - "ddp": parameters, gradients and optimizer fit on each device: DistributedDataParallel.
+    - "fsdp": they fit when sharded: `fully_shard` of each block and the root (the model itself comes
+      back; its parameters are DTensors).
+    - "tensor": one block alone is too large: pairs of linear layers are split. All processes have to
+      be fed the same batches; optimizers take `foreach=False`, as not all parameters are DTensors.
+
+    `device` as in `torchport.device`; each process takes the one of its local rank. `memory` in bytes
+    stands for the free memory of a device, `optimizer_states` is how many values the optimizer keeps
+    of each trained one (2: Adam, 1: momentum, 0: SGD). `options` go to DistributedDataParallel or
+    fully_shard. A process group is made where there is none, with the device's backend (nccl, gloo).
+    The choice and its reason are logged ("torchport", info) and kept in `parallel_plan(model)`.
+
+    Make the optimizer afterwards. Raises RuntimeError where the model fits in no way, ValueError for an
+    unknown strategy. All processes have to call it. `unwrap` and `full_state_dict` are for saving.
+    """
+    chosen = C.choose_device(str(device or "")).device
+    _start(chosen)
+    plan = plan_parallel(
+        model, strategy, device=device, memory=memory, optimizer_states=optimizer_states
+    )
+    if not dist.is_initialized() or dist.get_rank() == 0:
+        _log.info("%s", plan)
+    spread = _apply(model, plan, options)
+    spread.__dict__["_torchport_plan"] = plan
+    return spread
+
+
+def parallel_plan(model: nn.Module) -> ParallelPlan | None:
+    """The plan by which `parallelize` made this model."""
+    return model.__dict__.get("_torchport_plan")
+
+
+def _apply(model: nn.Module, plan: ParallelPlan, options: dict[str, object]) -> nn.Module:
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import fully_shard
+    from torch.nn.parallel import DistributedDataParallel
+
+    if plan.strategy in ("single", "ddp"):
+        model.to(plan.device)
+    if plan.strategy == "single":
+        return model
+    if plan.strategy == "ddp":
+        trained = any(p.requires_grad for p in model.parameters())
+        if not trained:
+            return model  # DistributedDataParallel refuses it: there is nothing to reduce
+        devices = None if plan.device.type == "cpu" else [plan.device]
+        return DistributedDataParallel(model, device_ids=devices, **options)
+    mesh = init_device_mesh(plan.device.type, (plan.world,))
+    if plan.strategy == "fsdp":
+        # From the inside to the outside; each unit is moved as it is sharded, never the whole.
+        for name in reversed(plan.units):
+            fully_shard(model.get_submodule(name), mesh=mesh, **options)
+        return fully_shard(model, mesh=mesh, **options)
+    tensor_plan.split(model, list(plan.groups), mesh)
+    return model.to(plan.device)

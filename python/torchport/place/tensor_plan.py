@@ -1,0 +1,100 @@
+"""Which linear layers of a model can be split over devices, found by structure.
+
+Two Linear layers of one parent are a pair where the second takes what the first gives: the first is
+split by columns, the second by rows, and the sums of the rows are all-reduced. Between the two of an
+MLP the activations are DTensors, whose operators know how they are split: whatever forward does
+there, softmax too, is right. Attention reshapes by heads in ways that not every version of DTensor
+follows, so its activations are gathered: its weights are split, its arithmetic between them is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+
+@dataclass(frozen=True)
+class LinearGroup:
+    """Layers of one parent that are split together."""
+
+    parent: str
+    columns: tuple[str, ...]  # split by columns, each fed the same input
+    row: str  # takes what they give
+    gathered: bool  # whether forward sees whole activations between them
+
+    def names(self) -> tuple[str, ...]:
+        prefix = f"{self.parent}." if self.parent else ""
+        return tuple(prefix + name for name in (*self.columns, self.row))
+
+
+def _linears(parent: nn.Module) -> list[tuple[str, nn.Linear]]:
+    # Subclasses (quantized, LoRA) have a forward of their own.
+    return [(name, child) for name, child in parent.named_children() if type(child) is nn.Linear]
+
+
+def _has_others(parent: nn.Module) -> bool:
+    """Whether other layers with tensors stand among the linear ones: a norm over a split dimension
+    would be another one."""
+    return any(
+        next(child.parameters(), None) is not None or next(child.buffers(), None) is not None
+        for child in parent.children()
+        if not isinstance(child, nn.Linear)
+    )
+
+
+def _group(name: str, parent: nn.Module, world: int) -> LinearGroup | None:
+    linears = _linears(parent)
+    if len(linears) not in (2, 3, 4):
+        return None
+    *columns, (row_name, row) = linears
+    width, inner = columns[0][1].in_features, columns[0][1].out_features
+    if any(linear.in_features != width for _, linear in columns) or row.in_features != inner:
+        return None
+    outputs = {linear.out_features for _, linear in columns}
+    if any(size % world for size in outputs) or row.out_features != width:
+        return None
+    mlp = len(columns) <= 2 and outputs == {inner} and inner > width
+    attention = len(columns) == 3 and columns[1][1].out_features == columns[2][1].out_features
+    if not (mlp or attention) or (mlp and _has_others(parent)):
+        return None
+    return LinearGroup(name, tuple(n for n, _ in columns), row_name, gathered=not mlp)
+
+
+def find_groups(model: nn.Module, world: int) -> Iterator[LinearGroup]:
+    """The groups of linear layers that can be split in `world` parts, in the model's order.
+
+    MLPs (one or two layers up, one down, nothing else with tensors among them) and attention (query,
+    key and value, then the output). Layers that share a weight are left whole.
+    """
+    uses: dict[int, int] = {}
+    for _, parameter in model.named_parameters(remove_duplicate=False):
+        uses[id(parameter)] = uses.get(id(parameter), 0) + 1
+    for name, parent in model.named_modules():
+        group = _group(name, parent, world)
+        if group is None:
+            continue
+        members = [parent.get_submodule(n) for n in (*group.columns, group.row)]
+        if all(uses[id(p)] == 1 for member in members for p in member.parameters()):
+            yield group
+
+
+def split(model: nn.Module, groups: list[LinearGroup], mesh: torch.distributed.DeviceMesh) -> None:
+    """Replaces the groups' parameters by DTensors, each split over the mesh."""
+    from torch.distributed.tensor import Replicate, Shard
+    from torch.distributed.tensor.parallel import (
+        ColwiseParallel,
+        RowwiseParallel,
+        parallelize_module,
+    )
+
+    for group in groups:
+        between = Replicate() if group.gathered else Shard(-1)
+        plan: dict[str, ColwiseParallel | RowwiseParallel] = {
+            name: ColwiseParallel(output_layouts=between, use_local_output=group.gathered)
+            for name in group.columns
+        }
+        plan[group.row] = RowwiseParallel(input_layouts=between)
+        parallelize_module(model.get_submodule(group.parent), mesh, plan)

@@ -1,0 +1,69 @@
+"""Models as they were before they were wrapped: for attributes, and for saving."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+
+# Where wrappers keep what they wrap.
+_WRAPPED = {
+    "torch._dynamo.eval_frame.OptimizedModule": "_orig_mod",
+    "torch.nn.parallel.data_parallel.DataParallel": "module",
+    "torch.nn.parallel.distributed.DistributedDataParallel": "module",
+    "torch.distributed.fsdp.fully_sharded_data_parallel.FullyShardedDataParallel": "module",
+    "torch.optim.swa_utils.AveragedModel": "module",
+}
+
+
+def _inner(model: nn.Module) -> nn.Module | None:
+    for kind in type(model).__mro__:
+        if attribute := _WRAPPED.get(f"{kind.__module__}.{kind.__qualname__}"):
+            return getattr(model, attribute)
+    return None
+
+
+def unwrap(model: nn.Module) -> nn.Module:
+    """The model within torch.compile, DataParallel, DistributedDataParallel, FSDP and AveragedModel,
+    however they are nested.
+
+    fully_shard and tensor parallelism wrap nothing: the model itself comes back, and its parameters
+    stay DTensors; `full_state_dict` makes plain tensors of them.
+    """
+    while (inner := _inner(model)) is not None:
+        model = inner
+    return model
+
+
+def _plain_key(model: nn.Module, key: str) -> str:
+    """A key without the names that wrappers in the middle of the tree add."""
+    parts: list[str] = []
+    module: nn.Module | None = model
+    for part in key.split("."):
+        inner = _inner(module) if module is not None else None
+        wrapped = inner is not None and getattr(module, part, None) is inner
+        if not wrapped:
+            parts.append(part)
+        module = module._modules.get(part) if module is not None else None
+    return ".".join(parts)
+
+
+def full_state_dict(model: nn.Module, *, rank0_only: bool = False) -> dict[str, object]:
+    """The state dict of the unwrapped model: plain keys, whole tensors on the CPU.
+
+    Compiled and wrapped modules within the tree leave no trace in the keys. Of sharded and split
+    parameters all processes have to call it, as each gives its part; with `rank0_only` the others get
+    an empty dict. What loads it needs neither the wrappers nor as many devices.
+    """
+    import torch.distributed as dist
+    from torch.distributed.tensor import DTensor
+
+    inner = unwrap(model)
+    whole: dict[str, object] = {}
+    keep = not rank0_only or not dist.is_initialized() or dist.get_rank() == 0
+    for key, value in inner.state_dict().items():
+        if isinstance(value, DTensor):
+            value = value.full_tensor()  # one at a time: the whole model is never on a device
+        if keep:
+            held = value.detach().cpu() if isinstance(value, torch.Tensor) else value
+            whole[_plain_key(inner, key)] = held
+    return whole

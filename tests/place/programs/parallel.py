@@ -1,0 +1,194 @@
+"""torchport.parallelize under torchrun: every strategy trains as one process does."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import torch
+import torch.distributed as dist
+import torch.nn.functional as F
+import torchport
+from checks import check, raises, run_checks
+from torch import nn
+from torch.distributed.tensor import DTensor
+
+WORLD = int(os.environ["WORLD_SIZE"])
+KIND = "cuda" if torch.cuda.is_available() else "cpu"
+STEPS, BATCH = 3, 8
+MIB = 2**20
+
+
+class Attention(nn.Module):
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.query = nn.Linear(width, width)
+        self.key = nn.Linear(width, width)
+        self.value = nn.Linear(width, width)
+        self.out = nn.Linear(width, width)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        b, t, d = x.shape
+        q, k, v = (
+            layer(x).view(b, t, self.heads, -1).transpose(1, 2)
+            for layer in (self.query, self.key, self.value)
+        )
+        y = F.scaled_dot_product_attention(q, k, v)
+        return self.out(y.transpose(1, 2).reshape(b, t, d))
+
+
+class Mlp(nn.Module):
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.gate = nn.Linear(width, 4 * width)
+        self.up = nn.Linear(width, 4 * width)
+        self.down = nn.Linear(4 * width, width)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.down(self.gate(x).softmax(-1) * self.up(x))
+
+
+class Block(nn.Module):
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(width)
+        self.attention = Attention(width, 4)
+        self.mlp = Mlp(width)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = x + self.attention(self.norm(x))
+        return x + self.mlp(x)
+
+
+class Language(nn.Module):
+    """A small transformer whose head is tied to its embedding."""
+
+    def __init__(self, width: int = 16, blocks: int = 3) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(32, width)
+        self.blocks = nn.ModuleList(Block(width) for _ in range(blocks))
+        self.head = nn.Linear(width, 32, bias=False)
+        self.head.weight = self.embedding.weight
+
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        x = self.embedding(tokens)
+        for block in self.blocks:
+            x = block(x)
+        return self.head(x)
+
+
+def model() -> Language:
+    torch.manual_seed(0)
+    return Language()
+
+
+def train(net: nn.Module, device: torch.device, mine: slice) -> list[float]:
+    # foreach: not all parameters of a split model are DTensors. Not Adam: it makes steps of full size
+    # out of the rounding in gradients that are zero, such as those of a key's bias.
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9, foreach=False)
+    chance = torch.Generator().manual_seed(1)
+    losses = []
+    for _ in range(STEPS):
+        tokens = torch.randint(0, 32, (BATCH, 6), generator=chance)[mine].to(device)
+        optimizer.zero_grad()
+        loss = F.cross_entropy(net(tokens[:, :-1]).flatten(0, 1), tokens[:, 1:].flatten())
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
+def trains_as_one(chosen: str, **how: object) -> torchport.ParallelPlan:
+    alone = model()
+    want = train(alone, torch.device("cpu"), slice(None))
+    net = torchport.parallelize(model(), **how)
+    plan = torchport.parallel_plan(net)
+    rank = dist.get_rank()
+    assert plan.strategy == chosen and plan.world == WORLD, plan
+    assert plan.device == torch.device(KIND, rank if KIND == "cuda" else None), plan
+    part = BATCH // WORLD
+    mine = slice(None) if chosen == "tensor" else slice(rank * part, (rank + 1) * part)
+    got = torch.tensor(train(net, plan.device, mine), device=plan.device)
+    dist.all_reduce(got, dist.ReduceOp.SUM)
+    torch.testing.assert_close((got / WORLD).cpu(), torch.tensor(want), rtol=1e-4, atol=1e-5)
+
+    state = torchport.full_state_dict(net)
+    assert list(state) == list(alone.state_dict())
+    for key, value in alone.state_dict().items():
+        assert type(state[key]) is torch.Tensor and state[key].device.type == "cpu", key
+        torch.testing.assert_close(state[key], value, rtol=1e-3, atol=1e-4)
+    model().load_state_dict(state)
+    only = torchport.full_state_dict(net, rank0_only=True)
+    assert bool(only) == (rank == 0)
+    assert type(torchport.unwrap(net)).__name__.endswith("Language")
+    return plan
+
+
+@check
+def copies_where_they_fit() -> None:
+    plan = trains_as_one("ddp")
+    assert "each process has a copy" in plan.reason and plan.training_bytes > 3 * plan.model_bytes
+
+
+@check
+def shards_where_copies_do_not_fit() -> None:
+    whole = torchport.plan_parallel(model()).training_bytes
+    plan = trains_as_one("fsdp", memory=int(whole / 0.8) - 1)
+    assert f"sharded over {WORLD}" in plan.reason
+    assert plan.units == ("blocks.0", "blocks.1", "blocks.2")
+
+
+@check
+def split_layers_where_a_block_is_too_large() -> None:
+    net = model()
+    want = torchport.plan_parallel(net, "tensor")
+    assert [(g.parent, g.columns, g.row) for g in want.groups[:2]] == [
+        ("blocks.0.attention", ("query", "key", "value"), "out"),
+        ("blocks.0.mlp", ("gate", "up"), "down"),
+    ]
+    plan = trains_as_one("tensor", strategy="tensor")
+    assert len(plan.groups) == 6
+    net = torchport.parallelize(model(), "tensor")
+    weight = net.blocks[0].mlp.up.weight
+    assert isinstance(weight, DTensor) and weight.to_local().shape[0] == 64 // WORLD
+    assert isinstance(net.head.weight, nn.Parameter) and not isinstance(net.head.weight, DTensor)
+
+    torch.manual_seed(0)
+    large = nn.Sequential(Mlp(64))  # one block is all there is
+    alone = torchport.plan_parallel(large)
+    memory = int((alone.training_bytes / WORLD + 1.5 * alone.model_bytes) / 0.8)
+    assert torchport.plan_parallel(large, memory=memory).strategy == "tensor"
+
+
+@check
+def what_does_not_fit_is_refused() -> None:
+    with raises(RuntimeError, f"does not fit on {WORLD} processes", "sharded it would be"):
+        torchport.plan_parallel(model(), memory=1000)
+    with raises(ValueError, "no strategy 'dp'; there are auto, single, ddp"):
+        torchport.parallelize(model(), "dp")
+    with raises(RuntimeError, "no linear layers to split"):
+        torchport.parallelize(nn.Sequential(nn.Conv2d(1, 1, 1)), "tensor")
+    frozen = model().requires_grad_(False)
+    assert type(torchport.parallelize(frozen, "ddp")) is Language
+
+
+@check
+def wrappers_are_taken_off() -> None:
+    net = model()
+    net.blocks[1] = torch.compile(net.blocks[1], backend="eager")
+    wrapped = torch.compile(torchport.parallelize(net, "ddp"), backend="eager")
+    assert torchport.unwrap(wrapped) is net
+    assert any("_orig_mod" in key for key in net.state_dict())
+    assert list(torchport.full_state_dict(wrapped)) == list(model().state_dict())
+    assert torchport.unwrap(nn.DataParallel(net)) is net
+    averaged = torch.optim.swa_utils.AveragedModel(model())
+    assert list(torchport.full_state_dict(averaged)) == list(model().state_dict())
+
+
+try:
+    run_checks()
+except SystemExit as end:
+    if dist.is_initialized():
+        dist.destroy_process_group()
+    sys.exit(end.code)
