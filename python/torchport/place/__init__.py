@@ -5,6 +5,7 @@ from torchport.place.checkpoints import CheckpointError, load, report
 from torchport.place.desync import ModuleFinding, Ties, check_module, keep_ties, ties
 from torchport.place.guards import GpuRequired, gpu_required, require_gpu, retry_on_cpu
 from torchport.place.kernels import Kernel, kernel
+from torchport.place.loader import Loader, loader
 from torchport.place.modules import DeviceModule, follow_input
 from torchport.place.moving import numpy, on_device, to
 from torchport.place.parallel import ParallelPlan, parallel_plan, parallelize, plan_parallel
@@ -18,6 +19,7 @@ __all__ = [
     "DeviceModule",
     "GpuRequired",
     "Kernel",
+    "Loader",
     "ModuleFinding",
     "ParallelPlan",
     "Ties",
@@ -31,6 +33,7 @@ __all__ = [
     "keep_ties",
     "kernel",
     "load",
+    "loader",
     "numpy",
     "on_device",
     "parallel_plan",

@@ -1,0 +1,212 @@
+"""`torchport.loader`: batches that are on the device before the program asks for them."""
+
+from __future__ import annotations
+
+import dataclasses
+import queue
+import threading
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sized
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import torch
+from torch.utils.data import DataLoader
+from torch.utils.data._utils.pin_memory import pin_memory
+
+from torchport.place import policy
+from torchport.place.moving import to
+
+T = TypeVar("T")
+
+
+class _Sent(NamedTuple):
+    """A batch on its way to the device; `arrived` is an event on the stream of the copies."""
+
+    batch: Any
+    arrived: torch.Event | None
+
+
+class _Ended(NamedTuple):
+    """What the batches ended with: an error of the dataset, or nothing."""
+
+    error: Exception | None
+
+
+def _tensors(value: Any, seen: set[int]) -> Iterator[torch.Tensor]:
+    """All tensors of a batch, also those in objects that move themselves."""
+    if isinstance(value, torch.Tensor):
+        yield value
+        return
+    if isinstance(value, (str, bytes, int, float, type(None))) or id(value) in seen:
+        return
+    seen.add(id(value))
+    if isinstance(value, Mapping):
+        inside: Iterable[Any] = value.values()
+    elif isinstance(value, (list, tuple, set, frozenset)):
+        inside = value
+    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+        inside = [
+            getattr(value, f.name) for f in dataclasses.fields(value) if hasattr(value, f.name)
+        ]
+    else:
+        inside = getattr(value, "__dict__", {}).values()
+    for item in inside:
+        yield from _tensors(item, seen)
+
+
+class _Copies:
+    """Copies to one device on a stream of their own; one for each time that a loader is iterated."""
+
+    def __init__(self, device: torch.device) -> None:
+        self.device = device
+        # MPS has one stream only: its copies are in order with its kernels.
+        self.stream = None if device.type in ("cpu", "mps", "meta") else torch.Stream(device=device)
+
+    def send(self, batch: Any) -> _Sent:
+        if self.stream is None:
+            return _Sent(to(batch, self.device), None)
+        # Pinned memory is kept by its allocator until the copy out of it is done.
+        pinned = pin_memory(batch, self.device.type)
+        with self.stream:
+            moved = to(pinned, self.device)
+            return _Sent(moved, self.stream.record_event())
+
+    def receive(self, sent: _Sent) -> Any:
+        """The batch, to be used on the current stream: that waits for the copy, the host does not."""
+        if sent.arrived is not None:
+            current = torch.accelerator.current_stream(self.device)
+            current.wait_event(sent.arrived)
+            for tensor in _tensors(sent.batch, set()):
+                if tensor.device.type == self.device.type and tensor.layout == torch.strided:
+                    # Its memory is the copies' stream's own: once the program drops it, it must not be
+                    # written by the next copy before the kernels of the current stream are done.
+                    tensor.record_stream(current)
+        return sent.batch
+
+
+class _Ahead:
+    """Batches fetched in the calling thread, `depth` of them ahead of the one in use."""
+
+    def __init__(self, batches: Iterator[Any], copies: _Copies, depth: int) -> None:
+        self._batches, self._copies, self._depth = batches, copies, depth
+        self._sent: deque[_Sent] = deque()
+        self._ended: _Ended | None = None
+
+    def take(self) -> _Sent | _Ended:
+        while self._ended is None and len(self._sent) <= self._depth:
+            try:
+                self._sent.append(self._copies.send(next(self._batches)))
+            except StopIteration:
+                self._ended = _Ended(None)
+            except Exception as error:  # raised when it is its turn
+                self._ended = _Ended(error)
+        return self._sent.popleft() if self._sent else self._ended or _Ended(None)
+
+    def close(self) -> None:
+        self._sent.clear()
+
+
+class _Threaded:
+    """Batches fetched and copied by a thread, which is `depth` of them ahead at most."""
+
+    def __init__(self, batches: Iterator[Any], copies: _Copies, depth: int) -> None:
+        self._ready: queue.Queue[_Sent | _Ended] = queue.Queue(depth)
+        self._stop = threading.Event()
+        self._thread = threading.Thread(
+            target=self._work, args=(batches, copies), name="torchport.loader", daemon=True
+        )
+        self._thread.start()
+
+    def take(self) -> _Sent | _Ended:
+        return self._ready.get()
+
+    def close(self) -> None:
+        self._stop.set()
+        self._thread.join(timeout=10)  # for the batch that it fetches now
+
+    def _work(self, batches: Iterator[Any], copies: _Copies) -> None:
+        try:
+            for batch in batches:
+                if not self._put(copies.send(batch)):
+                    return
+            self._put(_Ended(None))
+        except Exception as error:
+            self._put(_Ended(error))
+
+    def _put(self, item: _Sent | _Ended) -> bool:
+        while not self._stop.is_set():
+            try:
+                self._ready.put(item, timeout=0.05)
+                return True
+            except queue.Full:
+                continue
+        return False
+
+
+class Loader(Generic[T]):
+    """A DataLoader's batches on a device; made by `torchport.loader`.
+
+    Can be iterated again and again, also several times at once where the DataLoader can. What it does
+    not have itself (`sampler`, `dataset`, `batch_size`) is the DataLoader's.
+    """
+
+    def __init__(
+        self, batches: Iterable[T], device: torch.device, depth: int, thread: bool
+    ) -> None:
+        self.batches, self.device, self.depth, self.thread = batches, device, depth, thread
+
+    def __iter__(self) -> Iterator[T]:
+        # Here, not in the thread: workers are forked, and seeds drawn, where the program iterates.
+        batches = iter(self.batches)
+        copies = _Copies(self.device)
+        if copies.stream is None and not self.thread:
+            return (to(batch, self.device) for batch in batches)
+        return self._prefetched(batches, copies)
+
+    def _prefetched(self, batches: Iterator[T], copies: _Copies) -> Iterator[T]:
+        source = (_Threaded if self.thread else _Ahead)(batches, copies, self.depth)
+        try:
+            while isinstance(taken := source.take(), _Sent):
+                yield copies.receive(taken)
+            if taken.error is not None:
+                raise taken.error
+        finally:  # also of a loop that was left: a generator that is dropped is closed
+            source.close()
+
+    def __len__(self) -> int:
+        if not isinstance(self.batches, Sized):
+            raise TypeError(f"torchport: {type(self.batches).__name__} has no length")
+        return len(self.batches)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name == "batches":
+            raise AttributeError(name)
+        return getattr(self.batches, name)
+
+
+def loader(
+    dataloader: Iterable[T],
+    device: torch.device | str | None = None,
+    depth: int = 2,
+    *,
+    thread: bool | None = None,
+) -> Loader[T]:
+    """The batches of `dataloader`, or of any iterable, on `device`, copied ahead of their use.
+
+    Up to `depth` batches are pinned and copied on a stream of their own while the program computes;
+    what the current stream does with a batch waits for its copy, the host does not. Batches are moved
+    as by `torchport.to`, in order. On the CPU they are passed through.
+
+    `thread` fetches and pins in a thread; without a value it does where the DataLoader has workers.
+    Without workers the dataset is read in the calling thread, so that its random numbers are those
+    of a plain loop. Leaving the loop ends thread and copies. Errors of the dataset come with their own
+    traceback, after the batches before them. Raises ValueError for a depth below 1, and what
+    `torchport.device` raises.
+    """
+    if depth < 1:
+        raise ValueError(f"torchport: loader(depth={depth}): at least one batch is ahead")
+    place = device if isinstance(device, torch.device) else policy.device(device)
+    if thread is None:
+        thread = place.type != "cpu" and isinstance(dataloader, DataLoader)
+        thread = thread and dataloader.num_workers > 0
+    return Loader(dataloader, place, depth, thread)
