@@ -1,4 +1,5 @@
 // Sums and stories out of the log.
+#include <algorithm>
 #include <map>
 #include <tuple>
 #include <unordered_map>
@@ -35,22 +36,22 @@ class Producers {
   using Last = std::unordered_map<const void*, std::uint32_t>;
 
   // Addresses are used again, and not every tensor comes from a call (x.data, saved variables): a
-  // call counts where tensor and storage are those it gave, or else the storage alone.
+  // call counts where tensor and storage are those it gave, or else the storage, of the same kind.
   static std::uint32_t find(const Log& log, const Seen& seen, const Last& tensors,
                             const Last& storages) {
     const auto same = tensors.find(seen.tensor);
-    if (same != tensors.end() && gave(log, same->second, seen)) return same->second;
+    if (same != tensors.end() && gave(log, same->second, seen, true)) return same->second;
     const auto shared = storages.find(seen.storage);
-    return seen.storage != nullptr && shared != storages.end() ? shared->second : kNone;
+    if (seen.storage == nullptr || shared == storages.end()) return kNone;
+    return gave(log, shared->second, seen, false) ? shared->second : kNone;
   }
 
-  static bool gave(const Log& log, std::uint32_t call, const Seen& wanted) {
-    for (const Seen& seen : log.outputs_of(log.calls[call])) {
-      if (seen.tensor == wanted.tensor && seen.storage == wanted.storage &&
-          seen.device == wanted.device)
-        return true;
-    }
-    return false;
+  static bool gave(const Log& log, std::uint32_t call, const Seen& wanted, bool itself) {
+    const auto outputs = log.outputs_of(log.calls[call]);
+    return std::any_of(outputs.begin(), outputs.end(), [&](const Seen& seen) {
+      return seen.storage == wanted.storage && seen.device == wanted.device &&
+             (itself ? seen.tensor == wanted.tensor : seen.dtype == wanted.dtype);
+    });
   }
 
   std::vector<std::uint32_t> of_;
@@ -122,7 +123,7 @@ class Teller {
       told.intermediates.push_back({facts_of(log_, number), module, facts_of(log_, seen)});
     }
     sum_flows(call, module);
-    if (call.kind == CallKind::kMoved || call.kind == CallKind::kRead)
+    if (call.kind == CallKind::kRead || (call.kind == CallKind::kMoved && !is_empty(call)))
       sum_transfer(call, module, bytes);
   }
 
@@ -136,6 +137,13 @@ class Teller {
       FlowSum& flow = flows_[{from, module, seen.device}];
       flow = {from, module, seen.device, flow.count + 1, flow.bytes + seen.bytes};
     }
+  }
+
+  // A tensor of no elements is on the other device at once: torch.tensor([], device=...).
+  [[nodiscard]] bool is_empty(const Call& call) const {
+    const Seen& first = log_.outputs_of(call).front();
+    const auto* sizes = log_.sizes.data() + first.first_size;
+    return std::find(sizes, sizes + first.dimensions, 0) != sizes + first.dimensions;
   }
 
   void sum_transfer(const Call& call, std::uint32_t module, std::uint64_t bytes) {

@@ -11,7 +11,7 @@ from torch import nn
 from torchport.observe.inventory import Held, bytes_of
 from torchport.observe.mixing import home_of
 from torchport.observe.result import Answer, TensorInfo
-from torchport.observe.sizes import size
+from torchport.observe.sizes import counted, size
 
 _NORMS = (nn.modules.batchnorm._BatchNorm, nn.modules.batchnorm._NormBase)
 _DROPOUTS = nn.modules.dropout._DropoutNd
@@ -36,19 +36,21 @@ def evaluation_mode(model: nn.Module) -> Answer:
     matter = training_modules(model)
     training = sum(module.training for module in model.modules())
     if not training:
-        return Answer(question, "yes", f"all {sum(1 for _ in model.modules())} modules are")
+        return Answer(
+            question, "yes", f"{counted(sum(1 for _ in model.modules()), 'module')}, all of them"
+        )
     if not matter:
         return Answer(
             question,
             "no",
-            f"{training} modules are in training mode, none that computes differently for it",
+            f"{counted(training, 'module')} in training mode, none that computes differently for it",
             "model.eval()",
         )
     shown = ", ".join(matter[:4]) + (f" and {len(matter) - 4} more" if len(matter) > 4 else "")
     return Answer(
         question,
         "no",
-        f"{len(matter)} modules drop out, or normalise by the batch: {shown}",
+        f"in training mode: {shown}",
         "model.eval() before the first batch",
     )
 
@@ -61,7 +63,9 @@ def input_device(inputs: list[TensorInfo], held: list[Held]) -> Answer:
         return Answer(question, "not applicable", f"the model has no {what}")
     away = [i for i in inputs if i.device != str(home)]
     if not away:
-        return Answer(question, "yes", f"{len(inputs)} tensors, all on {home}, as the model is")
+        return Answer(
+            question, "yes", f"{counted(len(inputs), 'tensor')} on {home}, as the model is"
+        )
     shown = ", ".join(f"{i.name} on {i.device}" for i in away[:4])
     target, what = str(home), "the input"
     if home.type == "cpu":
@@ -75,7 +79,9 @@ def gradients_off(operators: int, with_grad: int, outputs: list[TensorInfo]) -> 
     question = "Are gradients off?"
     graphs = sum(o.requires_grad for o in outputs)
     if not with_grad:
-        return Answer(question, "yes", f"all of the {operators} operators ran without a graph")
+        return Answer(
+            question, "yes", f"{counted(operators, 'operator')} ran, all without recording a graph"
+        )
     return Answer(
         question,
         "no",
@@ -98,8 +104,7 @@ def driver(device: torch.device | None, virtual: bool) -> Answer:
         return Answer(
             question,
             "not applicable",
-            "the device is a virtual one, without a driver; the torch here is "
-            + (f"built for CUDA {built}" if built else f"{torch.__version__}, built without CUDA"),
+            f"the device is a virtual one, without a driver; torch is {torch.__version__}",
         )
     if torch.version.hip:
         return Answer(

@@ -11,11 +11,10 @@ from torchport.observe.checklist import training_modules
 from torchport.observe.inputs import Inputs
 from torchport.observe.inventory import Held
 from torchport.observe.mixing import home_of
-from torchport.observe.result import Finding, Transfer, Verification
+from torchport.observe.result import OUTSIDE, Finding, Transfer, Verification
 from torchport.observe.sizes import size
 
 _ORDER = {"error": 0, "warning": 1, "note": 2}
-_OUTSIDE = "(outside of the model)"
 
 
 def findings_of(
@@ -27,7 +26,7 @@ def findings_of(
         *_misplaced(result, held),
         *_modes(result, model),
         *_graphs(held),
-        *(f for t in result.transfers for f in _transfer(t)),
+        *_transfers(result.transfers),
         *_questions(result),
         *_limits(result, given),
     ]
@@ -119,30 +118,54 @@ def _nodes(tensor: torch.Tensor) -> int:
     return len(seen)
 
 
-def _transfer(transfer: Transfer) -> Iterator[Finding]:
-    inside = transfer.module != _OUTSIDE
-    name = transfer.op.removeprefix("aten::").partition(".")[0]
-    times = f"{transfer.count} times" if transfer.count > 1 else "once"
-    where = f" in {transfer.module}" if inside and transfer.module else ""
-    if transfer.kind == "read":
-        on_host = transfer.source == "cpu"
-        yield Finding(
-            "note" if on_host or not inside else "warning",
-            "synchronising-read",
-            f"{name}{where} reads {transfer.source} {times}: the host "
-            + ("would wait for the device, were it on one" if on_host else "waits for the device"),
-            "keep the decision on the device (torch.where), or read once for many",
-            transfer.line,
-        )
-        return
-    amount = f", {size(transfer.bytes)}" if transfer.bytes else ""
-    yield Finding(
-        "warning" if inside else "note",
+def _transfers(transfers: list[Transfer]) -> Iterator[Finding]:
+    """One for each line, whatever how many modules share it."""
+    lines: dict[tuple, list[Transfer]] = {}
+    for t in transfers:
+        inside = t.module != OUTSIDE
+        key = (str(t.line or t.module), t.op, t.kind, t.source, t.target, t.waits, inside)
+        lines.setdefault(key, []).append(t)
+    for same in lines.values():
+        yield _read(same) if same[0].kind == "read" else _copy(same)
+
+
+def _who(same: list[Transfer]) -> str:
+    """ "item in layer1 and 2 more modules" """
+    name = same[0].op.removeprefix("aten::").partition(".")[0]
+    modules = sorted({t.module for t in same} - {OUTSIDE, ""})
+    more = f" and {len(modules) - 1} more modules" if len(modules) > 1 else ""
+    return f"{name} in {modules[0]}{more}" if modules else name
+
+
+def _times(same: list[Transfer]) -> str:
+    count = sum(t.count for t in same)
+    return f"{count} times" if count > 1 else "once"
+
+
+def _read(same: list[Transfer]) -> Finding:
+    first = same[0]
+    on_host = first.source == "cpu"
+    return Finding(
+        "note" if on_host or first.module == OUTSIDE else "warning",
+        "synchronising-read",
+        f"{_who(same)} reads {first.source} {_times(same)}: the host "
+        + ("would wait for the device, were it on one" if on_host else "waits for the device"),
+        "keep the decision on the device (torch.where), or read once for many",
+        first.line,
+    )
+
+
+def _copy(same: list[Transfer]) -> Finding:
+    first = same[0]
+    amount = sum(t.bytes for t in same)
+    return Finding(
+        "note" if first.module == OUTSIDE else "warning",
         "hidden-copy",
-        f"{name}{where} copies from {transfer.source} to {transfer.target} {times}{amount}"
-        + (", and waits for it" if transfer.waits else ""),
+        f"{_who(same)} copies from {first.source} to {first.target} {_times(same)}"
+        + (f", {size(amount)}" if amount else "")
+        + (", and waits for it" if first.waits else ""),
         "make it where it is used, or move it once, before the model is called",
-        transfer.line,
+        first.line,
     )
 
 

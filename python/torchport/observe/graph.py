@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from html import escape
 
 from torchport.observe.result import ModuleInfo, Transfer, Verification
-from torchport.observe.sizes import size
+from torchport.observe.sizes import counted, size
 
 _MOST_BOXES = 48
 _ROW = 40
@@ -35,7 +35,6 @@ class Box:
     depth: int
     device: str
     row: int = 0
-    parts: int = 0  # modules within that are not drawn
 
 
 def _depth(name: str) -> int:
@@ -72,6 +71,10 @@ def _nearest(name: str, visible: set[str]) -> str | None:
     return name
 
 
+def _is_within(name: str, parent: str) -> bool:
+    return not parent or name == parent or name.startswith(parent + ".")
+
+
 def _main_device(modules: list[ModuleInfo]) -> str:
     sizes: Counter[str] = Counter()
     for module in modules:
@@ -102,15 +105,14 @@ def _boxes(result: Verification, visible: set[str]) -> list[Box]:
         detail = ", ".join(
             text
             for text in (
-                f"{operators} ops" if operators else "",
+                counted(operators, "op") if operators else "",
                 size(held) if held else "",
-                f"{len(parts) - 1} modules within" if len(parts) > 1 else "",
+                f"+{counted(len(parts) - 1, 'module')}" if len(parts) > 1 else "",
             )
             if text
         )
-        box = Box(module.name, title, detail, _depth(module.name), _main_device(parts))
-        box.parts = len(parts) - 1
-        boxes.append(box)
+        within = [m for m in result.modules if m.type and _is_within(m.name, module.name)]
+        boxes.append(Box(module.name, title, detail, _depth(module.name), _main_device(within)))
     boxes += [
         Box(f"<{o.name}>", o.name, f"{o.dtype} {list(o.sizes)}", 0, o.device)
         for o in result.outputs[:4]

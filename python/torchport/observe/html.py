@@ -8,7 +8,7 @@ from html import escape
 from torchport.observe.graph import Drawing
 from torchport.observe.result import Line, Mixed, ModuleInfo, Side, TensorInfo, Verification
 from torchport.observe.sizes import size
-from torchport.observe.text import short
+from torchport.observe.text import autocast, short
 
 _STYLE = """
 :root{color-scheme:light dark;--ink:#1c2430;--soft:#5b6675;--line:#d9dee5;--ground:#fff;--panel:#f5f7f9;--bad:#b3261e;--badbg:#fdecea;--warn:#8a5a00;--good:#1a7f37;
@@ -17,7 +17,7 @@ _STYLE = """
 --cpu:#94a3b8;--d0:#4ade80;--d1:#c4b5fd;--d2:#67e8f9;--d3:#f9a8d4;--d4:#bef264;--in:#93c5fd;--out:#fdba74;--none:#6b7280}}
 *{box-sizing:border-box}body{margin:0;background:var(--ground);color:var(--ink);font:15px/1.5 system-ui,sans-serif}
 main{max-width:1080px;margin:0 auto;padding:24px 16px 80px}h1{font-size:24px;margin:0 0 4px}h2{font-size:18px;margin:36px 0 10px}
-p{margin:4px 0}.soft{color:var(--soft);fill:var(--soft)}.scroll{overflow-x:auto}
+td:first-child,td .severity{white-space:nowrap}p{margin:4px 0}.soft{color:var(--soft);fill:var(--soft)}.scroll{overflow-x:auto}
 .verdict{font-size:20px;font-weight:700}.ok{color:var(--good)}.bad,.error{color:var(--bad)}.warning{color:var(--warn)}
 table{border-collapse:collapse;width:100%}th,td{text-align:left;padding:5px 10px;border-bottom:1px solid var(--line);vertical-align:top;overflow-wrap:anywhere}
 td.n,th.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
@@ -79,7 +79,7 @@ def _head(result: Verification, drawing: Drawing) -> str:
         f"<h1>{escape(result.model)} on {escape(result.device)}</h1>"
         f'<p class="verdict {"ok" if result.ok else "bad"}" id="verdict">{verdict}</p>'
         f'<p class="soft">{result.operators} operators, torch {escape(result.torch)}, '
-        f"autocast {escape(', '.join(result.autocast) or 'off')}</p><p>{chips}</p>"
+        f"{escape(autocast(result))}</p><p>{chips}</p>"
     )
 
 

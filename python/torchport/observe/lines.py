@@ -62,12 +62,15 @@ def line_of(place: int) -> Line | None:
     if not frames:
         return None
     frame = frames[0]
+    whole = linecache.getline(frame.file, frame.line)
+    before = len(whole.encode()[: frame.column].decode(errors="replace"))
     return Line(
         file=frame.file,
         line=frame.line,
         function=frame.function,
-        text=linecache.getline(frame.file, frame.line).strip(),
+        text=whole.strip(),
         expression=_source_between(frame),
+        column=max(0, before - (len(whole) - len(whole.lstrip()))),
     )
 
 
@@ -103,17 +106,20 @@ def on_device(line: Line | None, device: str) -> str:
     if line is None or not line.expression or "\n" in line.expression:
         return ""
     call = _call_in(line.expression)
-    if call is None or line.text.count(line.expression) != 1:
+    end = line.column + len(line.expression)
+    if call is None or line.text[line.column : end] != line.expression:
         return ""
     if _name_of(call) not in _TAKES_DEVICE:
         changed = f"{line.expression}.to({device})"
     elif given := next((k for k in call.keywords if k.arg == "device"), None):
-        old = ast.get_source_segment(line.expression, given.value) or ""
-        changed = line.expression.replace(old, device)
+        value = given.value
+        changed = (
+            line.expression[: value.col_offset] + device + line.expression[value.end_col_offset :]
+        )
     else:
         comma = ", " if call.args or call.keywords else ""
         changed = f"{line.expression[:-1].rstrip().rstrip(',')}{comma}device={device})"
-    return line.text.replace(line.expression, changed)
+    return line.text[: line.column] + changed + line.text[end:]
 
 
 def assignment_of(module: nn.Module, attribute: str) -> tuple[Line | None, str]:

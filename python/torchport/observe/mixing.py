@@ -13,7 +13,7 @@ from torch import nn
 from torchport.observe.inventory import Held, bytes_of
 from torchport.observe.lines import assignment_of, line_of, on_device
 from torchport.observe.naming import Named, Names
-from torchport.observe.result import Line, Mixed, Pattern, Side, Step
+from torchport.observe.result import OUTSIDE, Line, Mixed, Pattern, Side, Step
 
 
 @dataclass
@@ -145,7 +145,7 @@ def diagnose(mixed: Any, context: Context, error: BaseException | None) -> Mixed
         fix=mending.fix,
         fixed_line=mending.line,
         fix_at=mending.at,
-        message=str(mixed.message).splitlines()[0],
+        message=(mixed.message or str(error or "")).strip().partition("\n")[0],
         caught=error is None,
     )
 
@@ -167,9 +167,6 @@ def _mend(culprit: _Tensor, other: _Tensor, context: Context) -> _Mending:
         "made": _mend_made,
         "moved": _mend_moved,
     }
-    # An input that is where the accelerator is shows that the model is not.
-    if other.origin == "input" and culprit.origin in ("parameter", "buffer"):
-        return _mend_input(other, culprit, context)
     mend = by_origin.get(culprit.origin, _mend_elsewhere)
     return mend(culprit, other, context)
 
@@ -198,8 +195,6 @@ def _mend_input(given: _Tensor, other: _Tensor, context: Context) -> _Mending:
 def _mend_parameter(held: _Tensor, other: _Tensor, context: Context) -> _Mending:
     device = str(other.device)
     kind = held.held.kind if held.held else "parameter"
-    if other.origin == "input" and held.device.type == "cpu":
-        return _mend_input(other, held, context)
     return _Mending(
         "parameter/buffer",
         f"{kind} {held.name} was not moved with the rest: call model.to({device!r}) once the model "
@@ -245,13 +240,20 @@ def _mend_moved(moved: _Tensor, other: _Tensor, context: Context) -> _Mending:
     reference = _reference(line, other, context)
     what = f"{moved.moved.op.removeprefix('aten::')} moved it to {moved.moved.target}"
     where = f" at {line}" if line else ""
-    pattern: Pattern = "intermediate" if moved.moved.module else "model/input"
+    pattern: Pattern = "model/input" if moved.moved.module == OUTSIDE else "intermediate"
     return _Mending(
         pattern, f"{what}{where}: leave that out, or bring it back with .to({reference})", at=line
     )
 
 
 def _mend_elsewhere(tensor: _Tensor, other: _Tensor, context: Context) -> _Mending:
+    if tensor.participant.story:
+        reference = _reference(None, other, context)
+        return _Mending(
+            "intermediate",
+            f"{tensor.name} was computed from a tensor that no operator made (from_numpy, .data, an "
+            f"extension): move that one where it is made, with .to({reference})",
+        )
     return _Mending(
         None,
         f"{tensor.name} comes from outside of the model and of its inputs: move it to "

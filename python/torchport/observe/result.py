@@ -10,6 +10,8 @@ Pattern = Literal["model/input", "parameter/buffer", "intermediate", "data loade
 
 # Grows when a key is added; a key that is there keeps its name and its meaning within a number.
 SCHEMA = 1
+# The module of what ran outside of all modules.
+OUTSIDE = "(outside of the model)"
 
 
 @dataclass(frozen=True)
@@ -21,6 +23,7 @@ class Line:
     function: str
     text: str = ""
     expression: str = ""
+    column: int = 0  # of the expression within the text
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from torchport.observe.result import Line, Mixed, ModuleInfo, Side, TensorInfo, Verification
-from torchport.observe.sizes import size
+from torchport.observe.sizes import counted, size
 
 _MARKS = {"yes": "yes", "no": "NO", "not applicable": "-"}
 _TRANSFERS = 20
@@ -28,12 +28,18 @@ def short(line: Line) -> str:
 
 
 def _head(result: Verification) -> str:
-    autocast = ", ".join(result.autocast) or "off"
     return (
         f"torchport verify: {result.model} on {result.device}, {result.operators} operators, "
         f"torch {result.torch}\n"
-        f"tensors were on {', '.join(result.devices)}; autocast {autocast}"
+        f"tensors were on {', '.join(result.devices)}; {autocast(result)}"
     )
+
+
+def autocast(result: Verification) -> str:
+    """Where it was on: around the call, and within it."""
+    within = sum(module.with_autocast for module in result.modules)
+    around = ", ".join(result.autocast) or "off"
+    return f"autocast {around}" + (f", on for {counted(within, 'op')}" if within else "")
 
 
 def _tensor(info: TensorInfo) -> str:
@@ -61,7 +67,7 @@ def _rows(module: ModuleInfo, model: str) -> list[tuple[str, str, str, str]]:
     indent = "  " * depth
     title = f"{indent}{name} ({module.type})" if name and module.type else indent + (name or model)
     output = _tensor(module.outputs[0]) if module.outputs else ""
-    ran = f"{module.operators} ops" if module.operators else ""
+    ran = counted(module.operators, "op") if module.operators else ""
     rows = [(title, output and f"-> {output}", ran, "")]
     for info in module.tensors:
         mark = "" if info.kind == "parameter" else f" ({info.kind})"

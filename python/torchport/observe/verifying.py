@@ -110,9 +110,10 @@ class _Run:
         """Whether it is the observer's error, or one that the program made of it."""
         if self.observed.mixed is None:
             return False
-        message = str(self.observed.mixed.message).splitlines()[0]
+        message = _first_line(self.observed.mixed.message)
         while error is not None:
-            if message in str(error):
+            # What Python raised below an operator has no message in C++.
+            if message in str(error) if message else "device" in str(error):
                 return True
             error = error.__cause__ or error.__context__
         return False
@@ -163,6 +164,10 @@ class _Run:
         )
         result.findings = findings_of(result, self.model, held, self.given)
         return result
+
+
+def _first_line(message: str) -> str:
+    return message.strip().partition("\n")[0]
 
 
 class _AsItIs:

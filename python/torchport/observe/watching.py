@@ -15,7 +15,7 @@ from torch.nn.modules import module as nn_module
 
 from torchport._native import C
 from torchport.observe.inventory import info_of, within
-from torchport.observe.result import TensorInfo
+from torchport.observe.result import OUTSIDE, TensorInfo
 
 # Frames of these are not the program's own.
 _PASSED_OVER = [
@@ -31,7 +31,7 @@ class Watch:
     """Modules by number, and what each was given and gave in its first call."""
 
     def __init__(self, model: nn.Module):
-        self.names: list[str] = ["(outside of the model)"]
+        self.names: list[str] = [OUTSIDE]
         self.calls: list[int] = [0]
         self.inputs: dict[int, list[TensorInfo]] = {}
         self.outputs: dict[int, list[TensorInfo]] = {}
