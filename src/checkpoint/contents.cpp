@@ -61,6 +61,10 @@ std::vector<std::string> Contents::devices() const {
 }
 
 base::Result<Contents> inspect(const std::string& path) {
+  struct stat status {};
+  if (path.ends_with(".index.json") ||
+      (stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode)))
+    return inspect_folder(path);
   const auto file = MappedFile::open(path);
   if (!file) return tl::unexpected<base::Error>(file.error());
   const std::string_view bytes = file->bytes();

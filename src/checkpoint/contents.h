@@ -19,6 +19,7 @@ struct Storage {
   std::uint64_t bytes = 0;
   std::optional<std::uint64_t> stored;  // bytes that the file has of it; none where it has none
   std::optional<std::uint64_t> offset;  // of its bytes within the file
+  std::string file;                     // of a checkpoint in several files; empty for the one
 };
 
 struct TensorEntry {
@@ -56,8 +57,9 @@ struct Contents {
 };
 
 // Reads a checkpoint: torch.save's zip and legacy formats, TorchScript and torch.export archives,
-// safetensors. Nothing in it is run. kIo, kEncoding (no known format), kSyntax (damaged), kBudget;
-// what can still be told of a damaged file is told in Contents::broken.
+// safetensors, folders of safetensors with an index and of torch.distributed.checkpoint. Nothing in
+// it is run. kIo, kEncoding (no known format), kSyntax (damaged), kBudget; what can still be told
+// of a damaged file is told in Contents::broken.
 [[nodiscard]] base::Result<Contents> inspect(const std::string& path);
 
 // Bytes an element takes; 0 for what is no dtype of torch.

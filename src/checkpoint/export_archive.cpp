@@ -71,7 +71,7 @@ void add_weight(const Archive& archive, const std::string& folder, const std::st
   for (std::size_t i = 0; i < contents.storages.size(); ++i)
     if (contents.storages[i].key == file) tensor.storage = i;
   if (!tensor.storage) {
-    Storage storage{file, tensor.dtype, tensor.device, 0, std::nullopt, std::nullopt};
+    Storage storage{file, tensor.dtype, tensor.device, 0, std::nullopt, std::nullopt, {}};
     if (const Archive::Entry* weight = archive.find(folder + file)) {
       storage.bytes = weight->bytes;
       storage.stored = weight->bytes;

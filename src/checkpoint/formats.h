@@ -33,6 +33,8 @@ class MappedFile {
                                                     const std::string& root);
 // torch.save before 1.6, or with _use_new_zipfile_serialization=False; a bare pickle.
 [[nodiscard]] base::Result<Contents> inspect_legacy(std::string_view bytes);
+// A folder of shards, or its index; a folder of torch.distributed.checkpoint.
+[[nodiscard]] base::Result<Contents> inspect_folder(const std::string& path);
 [[nodiscard]] bool is_safetensors(std::string_view bytes);
 [[nodiscard]] base::Result<Contents> inspect_safetensors(std::string_view bytes);
 

@@ -29,7 +29,8 @@ std::string to_json(const std::string& path, const Contents& contents) {
   }
   json& storages = whole["storages"] = json::array();
   for (const Storage& storage : contents.storages)
-    storages.push_back({{"key", storage.key},
+    storages.push_back({{"file", storage.file.empty() ? json(nullptr) : json(storage.file)},
+                        {"key", storage.key},
                         {"dtype", storage.dtype},
                         {"device", storage.device},
                         {"bytes", storage.bytes},

@@ -122,7 +122,8 @@ void attach(CLI::App& app) {
   CLI::App* sub = app.add_subcommand(
       "inspect", "Print what a checkpoint holds, without loading it or running anything in it");
   sub->add_option("files", options->paths,
-                  "Checkpoints: torch.save, TorchScript, torch.export, safetensors")
+                  "Checkpoints: torch.save, TorchScript, torch.export, safetensors; folders of "
+                  "safetensors with an index, or of torch.distributed.checkpoint")
       ->required()
       ->type_name("FILE");
   sub->add_flag("--json", options->json, "One JSON object a file");

@@ -1,5 +1,6 @@
 // Tensors over the bytes of a checkpoint, by the layout that src/checkpoint tells.
 #include <algorithm>
+#include <filesystem>
 #include <stdexcept>
 #include <unordered_map>
 
@@ -9,8 +10,8 @@
 #include <torchport/checkpoint.h>
 
 #include "checkpoint/contents.h"
+#include "checkpoint/shards.h"
 #include "place/file_bytes.h"
-#include "place/shards.h"
 
 namespace torchport {
 
@@ -122,7 +123,14 @@ class Loader {
 }  // namespace
 
 LoadedTensors load_tensors(const std::string& path, const LoadOptions& options) {
-  const auto index = shard_index_of(path);
+  std::error_code error;
+  if (std::filesystem::exists(std::filesystem::path(path) / ".metadata", error))
+    refuse(path,
+           "is a checkpoint of torch.distributed.checkpoint: load it with Python's "
+           "torchport.load");
+  const auto found = checkpoint::shard_index_of(path);
+  if (!found) refuse(found.error().path, found.error().message);
+  const auto& index = *found;
   if (!index) return Loader(path, options).load();
   LoadedTensors whole{"safetensors, sharded", {}, {}};
   for (const auto& [file, names] : index->shards) {

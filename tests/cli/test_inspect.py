@@ -27,9 +27,12 @@ def made(tmp_path_factory) -> Path:
 @pytest.fixture
 def inspect(torchport, made: Path):
     def run(name: str, code: int = 0) -> dict:
+        path = name
+        name = name.partition("/")[0]
         if not (torchport.folder / name).exists():
-            shutil.copy(made / name, torchport.folder)
-        done = torchport("inspect", "--json", name)
+            copy = shutil.copytree if (made / name).is_dir() else shutil.copy
+            copy(made / name, torchport.folder / name)
+        done = torchport("inspect", "--json", path)
         assert done.returncode == code, done.stderr
         return json.loads(done.stdout)
 
@@ -37,10 +40,20 @@ def inspect(torchport, made: Path):
 
 
 @pytest.mark.parametrize(
-    "name", ["state_zip.pt", "state_legacy.pt", "module.pt", "script.pt", "export.pt2"]
+    "name",
+    [
+        "state_zip.pt",
+        "state_legacy.pt",
+        "module.pt",
+        "script.pt",
+        "export.pt2",
+        "shards",
+        "shards/model.safetensors.index.json",
+        "dcp",
+    ],
 )
 def test_tensors_are_listed_as_torch_has_them(inspect, made: Path, name: str) -> None:
-    state = json.loads((made / "expected.json").read_text())[name]
+    state = json.loads((made / "expected.json").read_text())[name.partition("/")[0]]
     listed = {tensor["path"]: tensor for tensor in inspect(name)["tensors"]}
     assert listed.keys() == state.keys()
     for path, tensor in state.items():
@@ -169,6 +182,46 @@ def test_safetensors(torchport, inspect) -> None:
     assert "overlaps" in inspect("over.safetensors", 1)["broken"][0]
 
 
+def test_folders_are_whole_or_said_not_to_be(torchport, inspect) -> None:
+    folder = torchport.folder / "shards"
+    assert inspect("shards")["format"] == "safetensors in 2 files"
+    (folder / "b.safetensors").unlink()
+    found = inspect("shards", 1)
+    assert found["broken"] == ["b.safetensors, with 5 tensors: No such file or directory"]
+    assert len(found["tensors"]) == 3
+    index = json.loads((folder / "model.safetensors.index.json").read_text())
+    index["weight_map"] = {"0.weight": "a.safetensors", "9.weight": "a.safetensors"}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+    assert inspect("shards", 1)["broken"] == ["9.weight is not in a.safetensors"]
+    index["weight_map"] = {"0.weight": "../../etc/passwd"}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+    assert "own folder" in torchport("inspect", "shards").stderr
+    (folder / "model.safetensors.index.json").write_text("[1]")
+    assert 'no object "weight_map"' in torchport("inspect", "shards").stderr
+
+
+def test_folders_of_distributed_checkpoints(torchport, inspect) -> None:
+    found = inspect("dcp_training")
+    assert found["format"] == "torch.distributed.checkpoint" and found["refused"] == []
+    assert found["values"] == {"epoch": "an object"}
+    folder = torchport.folder / "dcp_training"
+    file = folder / "__0_0.distcp"
+    os.truncate(file, 100)
+    assert "was cut off: it has 100 bytes of" in inspect("dcp_training", 1)["broken"][0]
+    file.unlink()
+    assert "__0_0.distcp is missing" in inspect("dcp_training", 1)["broken"][0]
+    metadata = folder / ".metadata"
+    real = metadata.read_bytes()
+    metadata.write_bytes(real.replace(b"__0_0.distcp", b"../../../abc"))
+    assert "outside of its folder" in inspect("dcp_training", 1)["broken"][0]
+    for size in range(0, len(real), 37):
+        metadata.write_bytes(real[:size])
+        assert torchport("inspect", "dcp_training").returncode == 1
+    metadata.write_bytes(b"cos\nsystem\n(S'touch pwned'\ntR.")
+    assert "is no metadata" in torchport("inspect", "dcp_training").stderr
+    assert not (torchport.folder / "pwned").exists()
+
+
 def test_what_is_no_checkpoint(torchport) -> None:
     torchport.write("text.pt", "hello")
     torchport.write("lfs.pt", "version https://git-lfs.github.com/spec/v1\noid sha256:0\n")
@@ -185,7 +238,7 @@ def test_what_is_no_checkpoint(torchport) -> None:
         "page.pt: is a web page",
         "empty.pt: is empty",
         "none.pt: No such file",
-        "folder: is no regular file",
+        "folder: is a folder without an index",
     ):
         assert f"torchport: {words}" in run.stderr
     assert "a = 1" in run.stdout

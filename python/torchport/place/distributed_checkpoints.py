@@ -34,6 +34,7 @@ _METADATA = {
     "collections": {"OrderedDict"},
     "builtins": {"set", "frozenset", "dict", "list"},
     "pathlib": {"Path", "PosixPath", "PurePosixPath"},
+    "pathlib._local": {"Path", "PosixPath", "PurePosixPath"},  # Python 3.13
 }
 
 

@@ -8,6 +8,8 @@ import warnings
 from pathlib import Path
 
 import torch
+import torch.distributed.checkpoint as dcp
+from safetensors.torch import save_file
 from torch import nn
 from torch._weights_only_unpickler import _get_allowed_globals
 
@@ -102,6 +104,18 @@ torch.save({"_orig_mod.weight": torch.ones(2)}, folder / "compiled.pt")
 weight = torch.ones(3, 3)
 torch.save({"embed": weight, "head": weight}, folder / "tied.pt")
 torch.save({"w": torch.ones(2), "e": Evil()}, folder / "evil.pt")
+
+state = model().state_dict()
+dcp.save(state, checkpoint_id=folder / "dcp", no_dist=True)
+dcp.save({"model": state, "epoch": 3}, checkpoint_id=folder / "dcp_training", no_dist=True)
+expect("dcp", {name: tensor.contiguous() for name, tensor in state.items()})
+(folder / "shards").mkdir()
+halves = {"a.safetensors": list(state)[:3], "b.safetensors": list(state)[3:]}
+for file, names in halves.items():
+    save_file({name: state[name] for name in names}, folder / "shards" / file)
+index = {"weight_map": {name: file for file, names in halves.items() for name in names}}
+(folder / "shards" / "model.safetensors.index.json").write_text(json.dumps(index))
+expect("shards", state)
 
 expected["allowed"] = sorted(_get_allowed_globals())
 (folder / "expected.json").write_text(json.dumps(expected))

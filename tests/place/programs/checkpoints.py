@@ -8,10 +8,9 @@ import tempfile
 from pathlib import Path
 
 import torch
+import torchport
 from checks import check, error_of, run_checks
 from safetensors.torch import load_file, save_file
-
-import torchport
 
 ONE = torch.device("cuda:1")
 HERE = Path(tempfile.mkdtemp(dir="."))

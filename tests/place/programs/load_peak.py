@@ -4,7 +4,6 @@ import json
 import sys
 
 import torch
-
 import torchport
 
 FILE, DEVICE = sys.argv[1:]

@@ -6,10 +6,9 @@ from collections import OrderedDict, UserDict, defaultdict, namedtuple
 
 import numpy as np
 import torch
+import torchport
 from checks import check, error_of, run_checks
 from torch.nn.utils.rnn import pack_padded_sequence
-
-import torchport
 
 CPU, ONE = torch.device("cpu"), torch.device("cuda:1")
 Pair = namedtuple("Pair", "left right")

@@ -6,9 +6,8 @@ import sys
 from pathlib import Path
 
 import torch
-from checks import check, error_of, run_checks
-
 import torchport
+from checks import check, error_of, run_checks
 
 
 @check

@@ -1,0 +1,26 @@
+"""libtorchport.so, used by a C++ program that finds it by find_package(torchport)."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+PACKAGE = Path(__file__).parent / "package"
+
+
+def test_a_program_finds_and_uses_the_library(tmp_path):
+    def run(*command: object) -> str:
+        done = subprocess.run(
+            [*map(str, command)], capture_output=True, text=True, timeout=500, check=False
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    build = tmp_path / "build"
+    run("cmake", "-S", PACKAGE, "-B", build, "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={sys.prefix}")
+    run("cmake", "--build", build)
+    output = run(build / "uses_torchport", tmp_path / "weights.safetensors")
+    checks = re.findall(r'"([^"]+)"\);', (PACKAGE / "main.cpp").read_text())
+    assert re.findall(r"^passed: (.*)$", output, re.MULTILINE) == checks
