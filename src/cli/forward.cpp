@@ -3,7 +3,11 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
+#include <functional>
 #include <string>
+#include <system_error>
+#include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -18,14 +22,13 @@ namespace torchport::cli {
 
 namespace {
 
-// Comes back only where Python cannot be started.
-int become_python(const char* module, std::vector<std::string> rest) {
-  if (auto& dashes = after_dashes()) {
-    rest.emplace_back("--");
-    rest.insert(rest.end(), dashes->begin(), dashes->end());
-  }
-  std::vector<std::string> command{python_of_this_environment(), "-m", module};
+// Comes back only where the program cannot be started.
+int become(std::vector<std::string> command, const std::vector<std::string>& rest) {
   command.insert(command.end(), rest.begin(), rest.end());
+  if (auto& dashes = after_dashes()) {
+    command.emplace_back("--");
+    command.insert(command.end(), dashes->begin(), dashes->end());
+  }
   std::fflush(nullptr);
   std::vector<char*> words;
   for (std::string& word : command) words.push_back(word.data());
@@ -38,14 +41,32 @@ int become_python(const char* module, std::vector<std::string> rest) {
   return kUsageError;
 }
 
+// All that follows the subcommand's name is for `command`.
+void attach_forward(CLI::App& app, const char* name, const char* summary,
+                    std::function<std::vector<std::string>()> command) {
+  CLI::App* sub = app.add_subcommand(name, summary);
+  sub->set_help_flag();
+  sub->prefix_command();
+  sub->callback(
+      [sub, command = std::move(command)] { set_exit_code(become(command(), sub->remaining())); });
+}
+
 }  // namespace
 
 void attach_python_command(CLI::App& app, const char* name, const char* summary,
                            const char* module) {
-  CLI::App* sub = app.add_subcommand(name, summary);
-  sub->set_help_flag();
-  sub->prefix_command();
-  sub->callback([sub, module] { set_exit_code(become_python(module, sub->remaining())); });
+  attach_forward(app, name, summary, [module] {
+    return std::vector<std::string>{python_of_this_environment(), "-m", module};
+  });
+}
+
+void attach_program_command(CLI::App& app, const char* name, const char* summary,
+                            const char* program) {
+  attach_forward(app, name, summary, [program] {
+    std::error_code error;
+    const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
+    return std::vector<std::string>{(self.parent_path() / program).string()};
+  });
 }
 
 }  // namespace torchport::cli

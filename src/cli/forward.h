@@ -1,4 +1,4 @@
-// Subcommands whose work is on Python objects: this process becomes Python.
+// Subcommands whose work another program does: this process becomes that program.
 #pragma once
 
 namespace CLI {  // NOLINT(readability-identifier-naming): the library's own name
@@ -11,5 +11,9 @@ namespace torchport::cli {
 // this environment. The module's exit codes are those of command.h.
 void attach_python_command(CLI::App& app, const char* name, const char* summary,
                            const char* module);
+
+// The same for a program that is installed beside this one.
+void attach_program_command(CLI::App& app, const char* name, const char* summary,
+                            const char* program);
 
 }  // namespace torchport::cli

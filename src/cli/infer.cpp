@@ -6,8 +6,8 @@ namespace torchport::cli {
 namespace {
 
 void attach(CLI::App& app) {
-  attach_python_command(app, "infer", "Run batches through an exported model",
-                        "torchport.deploy.infer.command");
+  attach_program_command(app, "infer", "Run batches through an exported model, without Python",
+                         "torchport-infer");
 }
 
 const CommandRegistration kRegistered{{.order = 13, .attach = &attach, .takes_rest = {}}};

@@ -51,13 +51,14 @@ def _refined(error: UserError, shapes: Any) -> Any:
     text = str(error)
     if shapes is None or "Suggested fixes:" not in text:
         raise ExportError(_told(error)) from error
-    fixes = text.split("Suggested fixes:")[1]
+    before, _, fixes = text.partition("Suggested fixes:")
+    fixes = fixes.strip().partition("\n\n")[0]
     if fixed := re.search(r"^\s*(\w+) = (\d+)\s*$", fixes, re.MULTILINE):
         raise ExportError(
             f"axis {fixed[1]} cannot vary: the model fixes it to {fixed[2]}. Leave it out of "
             "dynamic, or change the code that computes with its size as a Python number"
         ) from error
-    return refine_dynamic_shapes_from_suggested_fixes(text, shapes)
+    return refine_dynamic_shapes_from_suggested_fixes(f"{before}Suggested fixes:\n{fixes}", shapes)
 
 
 def _narrowed(program: ExportedProgram, prepared: Prepared, axes: Axes) -> ExportedProgram:
@@ -110,7 +111,14 @@ def _told(error: Exception) -> str:
     line = re.findall(r'File "([^"]+)", line (\d+)', text)
     own = [place for place in line if "/torch/" not in place[0]]
     where = f", at {own[-1][0]}:{own[-1][1]}" if own else ""
-    first = next((part for part in text.splitlines() if part.strip()), "")
+    parts = [part for part in text.splitlines() if part.strip()]
+    first = parts[0] if parts else ""
+    unmet = [part.strip() for part in parts if part.strip().startswith("- Not all values of")]
+    if unmet:
+        return (
+            "\n  ".join(["the model does not take every size of a dynamic axis:", *unmet])
+            + "\ngive the sizes that it is for: --dynamic 'NAME:AXIS=LABEL[16..512]'"
+        )
     advice = ""
     if "data-dependent" in text.lower() or "GuardOnDataDependent" in type(error).__name__:
         advice = (

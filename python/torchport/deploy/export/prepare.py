@@ -18,7 +18,9 @@ from torchport.deploy.export.weights import load_weights
 
 @dataclass
 class Prepared:
-    """A model ready for capture. ``dtype`` is the floating dtype that it computes in."""
+    """A model ready for capture. ``dtype`` is the narrowest floating dtype that it computes in;
+    ``input_dtype`` the one that floating inputs are converted to, None: they stay.
+    """
 
     module: nn.Module
     sample: Sample
@@ -26,13 +28,19 @@ class Prepared:
     device: torch.device
     dtype: torch.dtype
     notes: list[str] = field(default_factory=list)
+    input_dtype: torch.dtype | None = None
 
     def inputs(self, inputs: Any) -> Sample:
         return self.fitted(Sample.of(self.module, inputs))
 
     def fitted(self, sample: Sample) -> Sample:
-        """A sample on the model's device and, where it is floating, of its dtype."""
-        return sample.map(lambda _, tensor: _fitted(tensor, self.device, self.dtype))
+        """The sample on the model's device, and of its dtype where that was needed."""
+
+        def fit(_: str, tensor: torch.Tensor) -> torch.Tensor:
+            dtype = self.input_dtype if tensor.is_floating_point() else None
+            return tensor.detach().to(self.device, dtype)
+
+        return sample.map(fit)
 
 
 def prepare(
@@ -62,7 +70,6 @@ def prepare(
     _check_sizes(sample)
     if device is None:
         device = placing.one_device(module, sample.items())
-    dtype = _one_dtype(module, dtype, unsupported, notes)
     training = [name or type(module).__name__ for name, m in module.named_modules() if m.training]
     if training:
         notes.append(f"put into evaluation mode: {len(training)} modules")
@@ -70,10 +77,65 @@ def prepare(
     for parameter in module.parameters():
         if not parameter.is_leaf:
             raise ExportError("a parameter is the result of a computation: make it a leaf")
-    prepared = Prepared(module, sample, [], device, dtype, notes)
-    prepared.sample = prepared.fitted(sample)
-    prepared.output_names, _ = named_outputs(run_once(module, prepared.sample))
+    prepared = Prepared(module, sample, [], device, _main_dtype(module), notes)
+    if dtype is None and prepared.dtype in unsupported:
+        dtype = unsupported[prepared.dtype]
+        notes.append(
+            _plain(f"made {dtype}, which holds every {prepared.dtype}: the runtime has no kernels ")
+            + "for that; dtype=... (--dtype) chooses"
+        )
+    result = _run_converted(prepared, dtype) if dtype else _run_as_it_is(prepared)
+    prepared.output_names, _ = named_outputs(result)
     return prepared
+
+
+def _run_converted(prepared: Prepared, dtype: torch.dtype) -> Any:
+    placing.convert(prepared.module, dtype)
+    prepared.dtype = prepared.input_dtype = dtype
+    prepared.sample = prepared.fitted(prepared.sample)
+    return run_once(prepared.module, prepared.sample)
+
+
+def _run_as_it_is(prepared: Prepared) -> Any:
+    """What runs stays as it is, mixtures of dtypes too. What does not, because dtypes do not fit,
+    is tried with the inputs converted, then with everything made the widest dtype that it has:
+    models trained by apex's O2 have parameters of two.
+    """
+    prepared.sample = prepared.fitted(prepared.sample)
+    try:
+        return run_once(prepared.module, prepared.sample)
+    except ExportError as error:
+        if "type" not in str(error.__cause__):
+            raise
+        first = error
+    try:
+        prepared.input_dtype = prepared.dtype
+        converted = prepared.fitted(prepared.sample)
+        result = run_once(prepared.module, converted)
+        prepared.sample = converted
+        prepared.notes.append(
+            _plain(f"made the floating inputs {prepared.dtype}, as the weights are")
+        )
+        return result
+    except ExportError:
+        have = placing.floating_dtypes(prepared.module)
+        if len(have) < 2:
+            raise first from first.__cause__
+    widest = max(have, key=lambda dtype: torch.finfo(dtype).bits)
+    kinds = ", ".join(f"{len(names)} of {dtype}" for dtype, names in have.items())
+    prepared.notes.append(_plain(f"its tensors are {kinds}: all made {widest}"))
+    return _run_converted(prepared, widest)
+
+
+def _main_dtype(module: nn.Module) -> torch.dtype:
+    """The narrowest of the parameters: it sets how exact the results can be."""
+    dtypes = {p.dtype for p in module.parameters() if p.is_floating_point()}
+    dtypes = dtypes or set(placing.floating_dtypes(module)) or {torch.get_default_dtype()}
+    return min(dtypes, key=lambda dtype: (torch.finfo(dtype).bits, -torch.finfo(dtype).eps))
+
+
+def _plain(text: str) -> str:
+    return text.replace("torch.", "")
 
 
 def _check_sizes(sample: Sample) -> None:
@@ -83,32 +145,3 @@ def _check_sizes(sample: Sample) -> None:
                 f"input {name} has no elements (shape {list(tensor.shape)}): nothing can be compared "
                 "on it; give a sample of at least one row"
             )
-
-
-def _one_dtype(
-    module: nn.Module,
-    wanted: torch.dtype | None,
-    unsupported: dict[torch.dtype, torch.dtype],
-    notes: list[str],
-) -> torch.dtype:
-    have = placing.floating_dtypes(module)
-    if wanted is None:
-        wanted = next(iter(have), torch.get_default_dtype())
-        if len(have) > 1:
-            wanted = max(have, key=lambda dtype: torch.finfo(dtype).bits)
-            kinds = ", ".join(f"{len(names)} of {dtype}" for dtype, names in have.items())
-            notes.append(f"its tensors are {kinds}: all made {wanted}".replace("torch.", ""))
-        if wanted in unsupported:
-            wider = unsupported[wanted]
-            notes.append(
-                f"made {wider}, which holds every {wanted}: the runtime has no kernels for that; "
-                "dtype=... (--dtype) chooses".replace("torch.", "")
-            )
-            wanted = wider
-    if any(dtype != wanted for dtype in have):
-        placing.convert(module, wanted)
-    return wanted
-
-
-def _fitted(tensor: torch.Tensor, device: torch.device, dtype: torch.dtype) -> torch.Tensor:
-    return tensor.detach().to(device, dtype if tensor.is_floating_point() else None)

@@ -15,6 +15,14 @@ from torchport.deploy.export.formats import _archive
 from torchport.deploy.export.formats._format import Format, Options, Runner, Subject
 from torchport.deploy.export.sample import Sample, named_outputs
 
+# What Inductor's names of instruction sets stand for, in cpuinfo's names: torch.cpu.get_capabilities().
+_INSTRUCTIONS = {
+    "avx2": ("avx2", "fma3", "f16c"),
+    "avx512": ("avx512_f", "avx512_dq", "avx512_vl", "avx512_bw", "fma3"),
+    "avx512_vnni": ("avx512_vnni",),
+    "amx_tile": ("amx_tile", "amx_bf16", "amx_int8"),
+}
+
 
 class CompiledPackage(Format):
     name = "aoti"
@@ -68,8 +76,9 @@ class CompiledPackage(Format):
             "machine": metadata.get("AOTI_MACHINE", platform.machine()),
             "torch": re.match(r"\d+\.\d+", torch.__version__)[0],
         }
-        if instructions := metadata.get("AOTI_CPU_ISA", "").lower().split():
-            host["instructions"] = instructions
+        sets = metadata.get("AOTI_CPU_ISA", "").lower().split()
+        if needed := [name for isa in sets for name in _INSTRUCTIONS.get(isa, (isa,))]:
+            host["instructions"] = needed
         if subject.device.type == "cuda":
             host["cuda"] = torch.version.cuda
             host["capability"] = metadata.get("AOTI_COMPUTE_CAPABILITY") or None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
@@ -100,12 +102,8 @@ class OnnxModel(Format):
 
 
 def _translated(subject: Subject, opset: int | None) -> torch.onnx.ONNXProgram:
-    chatter = logging.getLogger("torch.onnx")
-    level = chatter.level
-    chatter.setLevel(logging.ERROR)  # what torchvision would add; outputs that are None
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with _quiet("torch.onnx", "onnxscript"):
             return torch.onnx.export(
                 subject.program,
                 input_names=list(subject.sample.names),
@@ -121,8 +119,23 @@ def _translated(subject: Subject, opset: int | None) -> torch.onnx.ONNXProgram:
         raise ExportError(
             f"torch.onnx cannot translate the model: {type(cause).__name__}: {lines[0] if lines else ''}"
         ) from error
+
+
+@contextmanager
+def _quiet(*names: str) -> Iterator[None]:
+    """Without their warnings: of torchvision, outputs that are None, versions that cannot be
+    converted, all of which the caller sees for itself.
+    """
+    levels = {name: logging.getLogger(name).level for name in names}
+    try:
+        for name in names:
+            logging.getLogger(name).setLevel(logging.CRITICAL)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
     finally:
-        chatter.setLevel(level)
+        for name, level in levels.items():
+            logging.getLogger(name).setLevel(level)
 
 
 def _versions() -> dict[str, str]:

@@ -1,0 +1,37 @@
+// AOTInductor packages.
+#include <torch/csrc/inductor/aoti_package/model_package_loader.h>
+
+#include "deploy/engine.h"
+
+namespace torchport::deploy {
+
+namespace {
+
+class CompiledEngine final : public Engine {
+ public:
+  CompiledEngine(const std::string& path, c10::Device device)
+      : loader_(path, "model", /*run_single_threaded=*/false, /*num_runners=*/1,
+                device.is_cpu() ? c10::DeviceIndex(-1) : device.index()) {}
+
+  std::vector<at::Tensor> run(const std::vector<at::Tensor>& inputs) override {
+    std::vector<at::Tensor> outputs = loader_.run(inputs);
+    // An output that is None, which the contract leaves out.
+    std::erase_if(outputs, [](const at::Tensor& output) { return !output.defined(); });
+    return outputs;
+  }
+
+  [[nodiscard]] std::string runtime() const override {
+    return "AOTInductor " TORCHPORT_TORCH_VERSION;
+  }
+
+ private:
+  torch::inductor::AOTIModelPackageLoader loader_;
+};
+
+}  // namespace
+
+std::unique_ptr<Engine> open_compiled(const std::string& path, c10::Device device) {
+  return std::make_unique<CompiledEngine>(path, device);
+}
+
+}  // namespace torchport::deploy

@@ -1,0 +1,80 @@
+// What the host is, held against what an artefact needs.
+#include <algorithm>
+#include <cctype>
+#include <cstdio>
+#include <utility>
+
+#include <ATen/cpu/Utils.h>
+#include <sys/utsname.h>
+#include <torchport/device.h>
+#include <torchport/session.h>
+
+namespace torchport {
+
+namespace {
+
+std::string lower(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
+// Major and minor of "2.13" or "2.13.0+cpu".
+std::pair<int, int> version_of(const std::string& text) {
+  std::pair<int, int> version{0, 0};
+  std::sscanf(text.c_str(), "%d.%d", &version.first, &version.second);
+  return version;
+}
+
+std::string missing_instructions(const std::vector<std::string>& needed) {
+  if (needed.empty()) return {};
+  const auto has = at::cpu::get_cpu_capabilities();
+  std::string missing;
+  for (const std::string& name : needed) {
+    const auto found = has.find(name);
+    if (found != has.end() && found->second.isBool() && found->second.toBool()) continue;
+    missing += (missing.empty() ? "" : ", ") + name;
+  }
+  return missing;
+}
+
+std::string why_not_there(c10::Device device) {
+  std::string reason;
+  const int count = device_count(device.type(), &reason);
+  if (count == 0) return reason;
+  if (device.has_index() && device.index() >= count)
+    return "there are " + std::to_string(count) + " of that kind";
+  return {};
+}
+
+}  // namespace
+
+std::vector<std::string> unmet_needs(const Contract& contract, c10::Device device) {
+  const HostNeeds& needs = contract.host;
+  std::vector<std::string> unmet;
+  const std::string kind = c10::DeviceTypeName(device.type(), /*lower_case=*/true);
+  if (!needs.device.empty() && needs.device != "any" && needs.device != kind) {
+    unmet.push_back("it is for " + needs.device + " and would have to run on " + device.str() +
+                    "; export it again with --device " + kind);
+  }
+  if (const std::string reason = why_not_there(device); !reason.empty())
+    unmet.push_back("there is no " + device.str() + ": " + reason);
+  utsname host{};
+  uname(&host);
+  if (!needs.system.empty() && needs.system != lower(host.sysname))
+    unmet.push_back("it is compiled for " + needs.system + ", this is " + lower(host.sysname));
+  if (!needs.machine.empty() && needs.machine != host.machine) {
+    unmet.push_back("it is compiled for " + needs.machine + ", this is " + host.machine);
+  } else if (const std::string missing = missing_instructions(needs.instructions);
+             !missing.empty()) {
+    unmet.push_back("it is compiled with instructions that this CPU lacks: " + missing +
+                    "; export it again here");
+  }
+  if (!needs.torch.empty() && version_of(TORCHPORT_TORCH_VERSION) < version_of(needs.torch)) {
+    unmet.push_back("it needs torch " + needs.torch + " or later, this is " +
+                    TORCHPORT_TORCH_VERSION);
+  }
+  return unmet;
+}
+
+}  // namespace torchport

@@ -1,0 +1,95 @@
+#include "infer/monitor.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <utility>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+namespace torchport::infer {
+
+namespace {
+
+constexpr std::chrono::milliseconds kTerminalStep{250};
+constexpr std::chrono::milliseconds kLogStep{2000};
+constexpr std::size_t kBar = 20;
+
+std::string bar(double share) {
+  const auto full = static_cast<std::size_t>(std::clamp(share, 0.0, 1.0) * kBar + 0.5);
+  return std::string(full, '#') + std::string(kBar - full, '.');
+}
+
+std::string usage_line(const std::string& name, const Usage& usage) {
+  constexpr double kGibibyte = 1 << 30;
+  const std::string busy =
+      usage.busy ? fmt::format("{:3.0f} % [{}]", *usage.busy * 100, bar(*usage.busy)) : "  - ";
+  return fmt::format("{:8} busy {}  memory {:.2f} of {:.2f} GiB", name, busy,
+                     static_cast<double>(usage.used) / kGibibyte,
+                     static_cast<double>(usage.total) / kGibibyte);
+}
+
+}  // namespace
+
+Monitor::Monitor(const Progress& progress, std::optional<std::int64_t> total_rows,
+                 const std::vector<c10::Device>& devices, bool watch)
+    : progress_(progress), total_rows_(total_rows), terminal_(isatty(STDERR_FILENO) == 1) {
+  if (watch) {
+    std::vector<c10::Device> seen;  // two workers may share one
+    for (const c10::Device device : devices) {
+      if (std::find(seen.begin(), seen.end(), device) != seen.end()) continue;
+      seen.push_back(device);
+      watched_.push_back({device.str(), usage_of(device)});
+      static_cast<void>(watched_.back().source->look());  // the first look has nothing before it
+    }
+  }
+  thread_ = std::thread([this] { show(); });
+}
+
+Monitor::~Monitor() {
+  {
+    const std::lock_guard lock(mutex_);
+    done_ = true;
+  }
+  wake_.notify_all();
+  thread_.join();
+  if (terminal_ || !watched_.empty()) draw();
+}
+
+void Monitor::show() {
+  std::unique_lock lock(mutex_);
+  const auto step = terminal_ ? kTerminalStep : kLogStep;
+  while (!wake_.wait_for(lock, step, [this] { return done_; })) draw();
+}
+
+std::string Monitor::progress_line() {
+  const std::int64_t rows = progress_.rows;
+  const double seconds = progress_.seconds();
+  const double mean = seconds > 0 ? static_cast<double>(rows) / seconds : 0;
+  const double passed = seconds - last_seconds_;
+  const double now = passed > 0 ? static_cast<double>(rows - last_rows_) / passed : 0;
+  last_rows_ = rows;
+  last_seconds_ = seconds;
+  std::string text =
+      total_rows_ ? fmt::format("{} of {} rows", rows, *total_rows_) : fmt::format("{} rows", rows);
+  text += fmt::format(", {} batches, {:.1f} s, {:.1f} rows/s now, {:.1f} on average",
+                      progress_.batches.load(), seconds, now, mean);
+  if (total_rows_ && mean > 0 && rows < *total_rows_)
+    text += fmt::format(", {:.0f} s to go", static_cast<double>(*total_rows_ - rows) / mean);
+  return text;
+}
+
+void Monitor::draw() {
+  std::string text;
+  if (terminal_ && drawn_ > 0) text += fmt::format("\x1b[{}A", drawn_);
+  const char* const end = terminal_ ? "\x1b[K\n" : "\n";
+  for (const Watched& watched : watched_)
+    text += usage_line(watched.name, watched.source->look()) + end;
+  text += progress_line() + end;
+  drawn_ = watched_.size() + 1;
+  std::fputs(text.c_str(), stderr);
+  std::fflush(stderr);
+}
+
+}  // namespace torchport::infer

@@ -1,0 +1,50 @@
+// What goes on, on standard error: a line of progress, and with `watch` a line for each device.
+#pragma once
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "infer/pipeline.h"
+#include "infer/usage.h"
+
+namespace torchport::infer {
+
+class Monitor {
+ public:
+  // Shows until it is destroyed: on a terminal four times a second in place, else every two seconds
+  // a line. `progress` outlives it.
+  Monitor(const Progress& progress, std::optional<std::int64_t> total_rows,
+          const std::vector<c10::Device>& devices, bool watch);
+  ~Monitor();
+  Monitor(const Monitor&) = delete;
+  Monitor& operator=(const Monitor&) = delete;
+
+ private:
+  struct Watched {
+    std::string name;
+    std::unique_ptr<UsageSource> source;
+  };
+
+  void show();
+  void draw();
+  [[nodiscard]] std::string progress_line();
+
+  const Progress& progress_;
+  std::optional<std::int64_t> total_rows_;
+  std::vector<Watched> watched_;
+  const bool terminal_;
+  std::size_t drawn_ = 0;  // lines of the last drawing
+  std::int64_t last_rows_ = 0;
+  double last_seconds_ = 0;
+  bool done_ = false;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::thread thread_;
+};
+
+}  // namespace torchport::infer

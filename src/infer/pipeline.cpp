@@ -1,0 +1,112 @@
+#include "infer/pipeline.h"
+
+#include <condition_variable>
+#include <exception>
+#include <map>
+#include <mutex>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+
+#include <c10/core/InferenceMode.h>
+
+namespace torchport::infer {
+
+namespace {
+
+// What the workers share. Each takes batches from the feed and hands results over under the lock;
+// results that come before their turn wait, and a worker that is too far ahead waits with them.
+class Line {
+ public:
+  Line(Feed& feed, const Sink& sink, Progress& progress, const std::atomic<bool>& stop,
+       std::size_t workers)
+      : feed_(feed), sink_(sink), progress_(progress), stop_(stop), most_ahead_(2 * workers) {}
+
+  std::optional<Batch> take() {
+    const std::lock_guard lock(mutex_);
+    if (error_ || stop_) return std::nullopt;
+    return feed_.next();
+  }
+
+  void give(const Batch& batch, std::vector<at::Tensor> outputs) {
+    std::unique_lock lock(mutex_);
+    turn_.wait(lock, [&] { return error_ || batch.index < next_ + most_ahead_; });
+    if (error_) return;
+    waiting_.emplace(batch.index, std::move(outputs));
+    progress_.rows += batch.rows;
+    ++progress_.batches;
+    while (!waiting_.empty() && waiting_.begin()->first == next_) {
+      sink_(std::move(waiting_.begin()->second));
+      waiting_.erase(waiting_.begin());
+      ++next_;
+    }
+    turn_.notify_all();
+  }
+
+  void fail(std::exception_ptr error) {
+    const std::lock_guard lock(mutex_);
+    if (!error_) error_ = std::move(error);
+    turn_.notify_all();
+  }
+
+  void rethrow() const {
+    if (error_) std::rethrow_exception(error_);
+  }
+
+ private:
+  Feed& feed_;
+  const Sink& sink_;
+  Progress& progress_;
+  const std::atomic<bool>& stop_;
+  const std::size_t most_ahead_;
+  std::mutex mutex_;
+  std::condition_variable turn_;
+  std::map<std::size_t, std::vector<at::Tensor>> waiting_;
+  std::size_t next_ = 0;
+  std::exception_ptr error_;
+};
+
+std::vector<at::Tensor> run_one(Session& session, const Batch& batch) {
+  const c10::InferenceMode no_gradients;
+  std::vector<at::Tensor> inputs;
+  for (const at::Tensor& input : batch.inputs) {
+    // A copy always: the data is a file's mapping, which a model that works in place would write
+    // to.
+    inputs.push_back(session.device().is_cpu() ? input.clone(at::MemoryFormat::Contiguous)
+                                               : input.to(session.device()));
+  }
+  std::vector<at::Tensor> outputs = session.run(inputs);
+  for (at::Tensor& output : outputs) output = output.cpu().contiguous();
+  return outputs;
+}
+
+void work(Session& session, Line& line) {
+  while (true) {
+    std::optional<Batch> batch;
+    try {
+      batch = line.take();
+      if (!batch) return;
+      line.give(*batch, run_one(session, *batch));
+    } catch (const std::exception& error) {
+      const std::string where =
+          batch ? "batch " + std::to_string(batch->index) + " on " + session.device().str() + ": "
+                : "";
+      line.fail(std::make_exception_ptr(std::runtime_error(where + error.what())));
+      return;
+    }
+  }
+}
+
+}  // namespace
+
+void run_all(Feed& feed, std::vector<Session>& sessions, const Sink& sink, Progress& progress,
+             const std::atomic<bool>& stop) {
+  Line line(feed, sink, progress, stop, sessions.size());
+  std::vector<std::thread> workers;
+  for (Session& session : sessions)
+    workers.emplace_back([&session, &line] { work(session, line); });
+  for (std::thread& worker : workers) worker.join();
+  line.rethrow();
+}
+
+}  // namespace torchport::infer

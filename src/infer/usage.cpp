@@ -1,0 +1,80 @@
+#include "infer/usage.h"
+
+#include <array>
+#include <cstdlib>
+#include <fstream>
+
+#include <ATen/DeviceAccelerator.h>
+#include <unistd.h>
+
+namespace torchport::infer {
+
+namespace {
+
+// proc(5): ticks of all cores since the start, and pages of this process.
+class HostUsage final : public UsageSource {
+ public:
+  Usage look() override {
+    Usage usage;
+    const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+    usage.total = page * static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES));
+    std::uint64_t pages = 0;
+    std::uint64_t resident = 0;
+    if (std::ifstream("/proc/self/statm") >> pages >> resident) usage.used = resident * page;
+    usage.busy = busy();
+    return usage;
+  }
+
+ private:
+  std::optional<double> busy() {
+    std::ifstream file("/proc/stat");
+    std::string cpu;
+    if (!(file >> cpu) || cpu != "cpu") return std::nullopt;
+    std::array<std::uint64_t, 8> ticks{};  // user nice system idle iowait irq softirq steal
+    std::uint64_t total = 0;
+    for (std::uint64_t& part : ticks) {
+      if (!(file >> part)) return std::nullopt;
+      total += part;
+    }
+    const std::uint64_t idle = ticks[3] + ticks[4];
+    const std::uint64_t passed = total - total_;
+    const std::uint64_t rested = idle - idle_;
+    const bool first = total_ == 0;
+    total_ = total;
+    idle_ = idle;
+    if (first || passed == 0) return std::nullopt;
+    return 1.0 - static_cast<double>(rested) / static_cast<double>(passed);
+  }
+
+  std::uint64_t total_ = 0;
+  std::uint64_t idle_ = 0;
+};
+
+class AcceleratorUsage final : public UsageSource {
+ public:
+  explicit AcceleratorUsage(c10::DeviceIndex index) : index_(index) {}
+
+  Usage look() override {
+    const auto [free, total] = at::accelerator::getMemoryInfo(index_);
+    return {std::nullopt, total - free, total};
+  }
+
+ private:
+  c10::DeviceIndex index_;
+};
+
+bool are_virtual() {
+  return std::getenv("TORCHPORT_VIRTUAL") != nullptr;
+}
+
+}  // namespace
+
+std::unique_ptr<UsageSource> usage_of(c10::Device device) {
+  if (device.is_cpu()) return std::make_unique<HostUsage>();
+  if (device.is_cuda() && !are_virtual()) {
+    if (auto nvml = nvml_usage(device.index())) return nvml;
+  }
+  return std::make_unique<AcceleratorUsage>(device.index());
+}
+
+}  // namespace torchport::infer

@@ -1,0 +1,50 @@
+#include "infer/virtual_devices.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+
+#include <c10/core/Device.h>
+#include <dlfcn.h>
+
+namespace torchport::infer {
+
+namespace {
+
+std::filesystem::path library() {
+  if (const char* chosen = std::getenv("TORCHPORT_VIRTUAL_LIBRARY"); chosen != nullptr)
+    return chosen;
+  std::error_code error;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
+  return self.parent_path().parent_path() / "lib" / "torchport" / "libtorchport_virtual.so";
+}
+
+}  // namespace
+
+void set_up_virtual_devices() {
+  const char* wanted = std::getenv("TORCHPORT_VIRTUAL");
+  if (wanted == nullptr || *wanted == '\0' || std::string_view(wanted) == "none") return;
+  const std::string path = library().string();
+  if (dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL) == nullptr)
+    throw std::runtime_error(std::string("TORCHPORT_VIRTUAL is set, and the virtual devices cannot "
+                                         "be loaded: ") +
+                             dlerror());
+}
+
+void load_accelerators() {
+  Dl_info place{};
+  if (dladdr(reinterpret_cast<const void*>(&c10::isValidDeviceType), &place) == 0) return;
+  std::error_code error;
+  const auto folder = std::filesystem::canonical(place.dli_fname, error).parent_path();
+  for (const char* name : {"libtorch_cuda.so", "libtorch_xpu.so", "libtorch_hip.so"}) {
+    const auto path = folder / name;
+    if (!std::filesystem::exists(path, error)) continue;  // a torch for the CPU
+    if (dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL) == nullptr)
+      throw std::runtime_error(std::string("this torch has ") + name +
+                               ", and it cannot be loaded: " + dlerror());
+  }
+}
+
+}  // namespace torchport::infer
