@@ -1,0 +1,119 @@
+"""``torchport bench``: the command's face of torchport.benchmark."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+
+from torchport.deploy import named
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Returns the exit code: 0 measured, 1 a mode that was asked for by name failed, or all did; 2
+    wrong use, 3 a bug of torchport's, 130 on ctrl-C."""
+    options = _parser().parse_args(words)
+    try:
+        return _run(options)
+    except KeyboardInterrupt:
+        return 130
+    except (named.NotFound, ValueError) as error:
+        print(f"torchport bench: {str(error).removeprefix('torchport: ')}", file=sys.stderr)
+        return 2
+    except Exception:
+        traceback.print_exc()
+        return 3
+
+
+def _run(options: argparse.Namespace) -> int:
+    # Before torch, so that wrong use is told at once.
+    from torchport.deploy.bench.measuring import benchmark
+    from torchport.deploy.bench.modes import MODES
+    from torchport.deploy.bench.page import write_page, write_png
+
+    for spec in (options.model, options.input):
+        if options.devices is None:
+            named.find(spec)
+    modes = options.modes.split(",") if options.modes else list(MODES)
+    report = benchmark(
+        options.model,
+        options.input,
+        modes=modes,
+        batches=[int(text) for text in options.batch.split(",")] if options.batch else (),
+        device=options.device,
+        devices=options.devices,
+        rounds=options.rounds,
+        seconds=options.seconds,
+        threads=options.threads,
+        timeout=options.timeout,
+        tell=_progress if sys.stderr.isatty() else lambda _: None,
+    )
+    if sys.stderr.isatty():
+        print("\r\x1b[K", end="", file=sys.stderr)
+    if options.html:
+        write_page(report, options.html)
+    if options.png:
+        write_png(report, options.png)
+    if options.json:
+        _write(options.json, report.as_json())
+    if options.json != "-":
+        print(report)
+    failed = [row for row in report.rows if row.status == "failed"]
+    nothing = all(row.status != "measured" for row in report.rows)
+    return 1 if nothing or (options.modes and failed) else 0
+
+
+def _write(path: str, text: str) -> None:
+    if path == "-":
+        sys.stdout.write(text)
+        return
+    # Whole or not at all.
+    staged = Path(f"{path}.{os.getpid()}.tmp")
+    try:
+        staged.write_text(text)
+        staged.replace(path)
+    finally:
+        staged.unlink(missing_ok=True)
+
+
+def _progress(text: str) -> None:
+    print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="torchport bench",
+        description="Measure a model in each deployment mode: peak memory, latency, throughput.",
+        epilog="Each mode runs in a process of its own, in turns with the others. With --devices the "
+        "memory of a GPU is measured without one.",
+    )
+    parser.add_argument("model", help="MODULE:FACTORY or FILE.py:FACTORY, which makes the model")
+    parser.add_argument(
+        "--input",
+        required=True,
+        metavar="MODULE:MAKER",
+        help="makes the inputs: a tensor, a tuple or a dict; a parameter is the batch size",
+    )
+    parser.add_argument("--batch", metavar="N,N", help="batch sizes (default: the input's own)")
+    parser.add_argument("--modes", metavar="NAMES", help="train,eval,... (default: all)")
+    parser.add_argument("--device", help="where to measure (default: the best that is there)")
+    parser.add_argument("--devices", metavar="KIND:N", help="virtual devices: cuda:1,memory=16GiB")
+    parser.add_argument("--rounds", type=int, default=7, help="(default: %(default)s)")
+    parser.add_argument(
+        "--seconds", type=float, default=0.5, help="of a mode in a round (default: %(default)s)"
+    )
+    parser.add_argument("--threads", type=int, help="of the CPU (default: torch's own number)")
+    parser.add_argument(
+        "--timeout", type=float, default=900, help="seconds to get ready (default: %(default)s)"
+    )
+    parser.add_argument("--json", metavar="FILE", help="all figures; - is standard output")
+    parser.add_argument("--html", metavar="FILE", help="a page with plots")
+    parser.add_argument("--png", metavar="FILE", help="the page as a picture; needs Chromium")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,252 @@
+"""`torchport.benchmark`: workers are made ready one after another, then run in turns."""
+
+from __future__ import annotations
+
+import inspect
+import platform
+import random
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import torch
+
+from torchport import virtual
+from torchport.deploy.bench.modes import MODES
+from torchport.deploy.bench.processes import Worker, WorkerFailed, WorkerSkipped
+from torchport.deploy.bench.report import Report, Row
+from torchport.deploy.bench.statistics import quantile, ranks, ratio
+
+# Eager evaluation as a program does it that forgot nothing but the graph.
+_REFERENCES = ("eval", "no_grad", "inference")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to measure; see `benchmark`."""
+
+    modes: tuple[str, ...]
+    batches: tuple[int | None, ...]
+    device: str
+    devices: str | None
+    rounds: int
+    seconds: float
+    threads: int | None
+    timeout: float
+
+    @property
+    def virtual(self) -> bool:
+        return self.devices is not None or virtual.enabled()
+
+    def environment(self) -> dict[str, str]:
+        return {"TORCHPORT_VIRTUAL": self.devices} if self.devices else {}
+
+
+def importable(target: Any) -> str:
+    """The name by which another process finds a function: module:name, or file.py:name.
+
+    Raises ValueError for what has none, such as a lambda.
+    """
+    if isinstance(target, str):
+        return target
+    name = getattr(target, "__qualname__", "")
+    module = sys.modules.get(getattr(target, "__module__", ""))
+    if not name or "<" in name or module is None:
+        raise ValueError(
+            f"torchport: {target!r} is measured in processes of their own, which have to import it: "
+            "pass a function of a module, or its name as MODULE:NAME"
+        )
+    if module.__name__ != "__main__":
+        return f"{module.__name__}:{name}"
+    return f"{Path(inspect.getfile(target)).absolute()}:{name}"
+
+
+def benchmark(
+    model: str | Callable[[], torch.nn.Module],
+    inputs: str | Callable[..., Any],
+    *,
+    modes: Sequence[str] = tuple(MODES),
+    batches: Sequence[int] = (),
+    device: str | None = None,
+    devices: str | None = None,
+    rounds: int = 7,
+    seconds: float = 0.5,
+    threads: int | None = None,
+    timeout: float = 900,
+    tell: Callable[[str], None] = lambda _: None,
+) -> Report:
+    """Peak memory, latency and throughput of a model in each mode, side by side.
+
+    `model` and `inputs` are functions that other processes can import, or their names: MODULE:NAME.
+    `inputs` makes a tensor, a tuple of positional or a dict of named arguments; with a parameter it is
+    given the batch size, without one its tensors are repeated along their first axis. Without
+    `batches` it is used as it is.
+
+    Each mode at each batch size has a process of its own. When all are ready they run in turns, in
+    another order each round: `rounds` times about `seconds` (at least one step). `devices` such as
+    "cuda:1" measures memory on virtual devices; there is one round of one step, and times are not
+    reported. `timeout` in seconds is for each answer of a process, compiling included.
+
+    A mode that cannot run, or fails, is a row with the reason. Raises ValueError for an unknown mode,
+    and for functions that cannot be imported. Processes are ended also where this is interrupted.
+    """
+    unknown = [mode for mode in modes if mode not in MODES]
+    if unknown or not modes:
+        raise ValueError(f"torchport: no mode {', '.join(unknown)}; there are {', '.join(MODES)}")
+    if rounds < 1 or seconds <= 0 or any(batch < 1 for batch in batches):
+        raise ValueError("torchport: rounds and batches are at least 1, seconds more than 0")
+    chosen = device or _default_device(devices)
+    settings = Settings(
+        tuple(modes),
+        tuple(batches) or (None,),
+        chosen,
+        devices,
+        rounds,
+        seconds,
+        threads,
+        timeout,
+    )
+    target, source = importable(model), importable(inputs)
+    report = Report(
+        model=target,
+        device=chosen,
+        device_name=_device_name(settings),
+        torch=torch.__version__,
+        threads=threads or torch.get_num_threads(),
+        rounds=1 if settings.virtual else rounds,
+        timed=not settings.virtual,
+        reference=next((mode for mode in _REFERENCES if mode in modes), ""),
+    )
+    for batch in settings.batches:
+        _measure_batch(report, settings, {"model": target, "input": source, "batch": batch}, tell)
+    return report
+
+
+def _default_device(devices: str | None) -> str:
+    if devices:
+        return devices.partition(",")[0].partition(":")[0]
+    from torchport.place import policy
+
+    return str(policy.device())
+
+
+def _device_name(settings: Settings) -> str:
+    if settings.virtual:
+        return f"virtual {settings.devices}" if settings.devices else "virtual"
+    if settings.device.startswith("cuda"):
+        return torch.cuda.get_device_name(settings.device)
+    if settings.device != "cpu":
+        return settings.device
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        return next(
+            line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")
+        )
+    except (OSError, StopIteration):
+        return platform.machine()
+
+
+def _measure_batch(
+    report: Report, settings: Settings, base: dict[str, Any], tell: Callable[[str], None]
+) -> None:
+    base = base | {"device": settings.device, "threads": settings.threads}
+    with ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="torchport-bench-"))
+        rows: list[Row] = []
+        workers: dict[str, Worker] = {}
+        for name in settings.modes:
+            tell(f"{name}: getting ready")
+            row = Row(name, MODES[name].title, base["batch"] or 1)
+            rows.append(row)
+            _make_ready(row, settings, base, folder, stack, workers)
+        batch = next((r.batch for r in rows if r.mode in workers), base["batch"] or 1)
+        for row in rows:
+            row.batch = batch
+        _run_rounds(rows, workers, settings, tell)
+        for row in rows:
+            if row.status == "measured":
+                _summarize(row, workers[row.mode])
+        _compare([row for row in rows if row.status == "measured"], workers, report)
+    report.rows += rows
+
+
+def _make_ready(
+    row: Row,
+    settings: Settings,
+    base: dict[str, Any],
+    folder: str,
+    stack: ExitStack,
+    workers: dict[str, Worker],
+) -> None:
+    mode = MODES[row.mode]
+    try:
+        if reason := mode.missing(torch.device(settings.device), settings.virtual):
+            raise WorkerSkipped(reason)
+        spec = base | {"mode": row.mode}
+        if mode.artefact:
+            spec["artefact"] = str(Path(folder, f"model.{mode.artefact}"))
+            with Worker(spec | {"write": True}, settings.environment(), settings.timeout) as writer:
+                writer.answer()
+        worker = stack.enter_context(Worker(spec, settings.environment(), settings.timeout))
+        said = worker.answer()
+        row.prepared, row.batch = said["prepared"], said["batch"]
+        workers[row.mode] = worker
+    except (WorkerFailed, WorkerSkipped) as error:
+        _give_up(row, error)
+
+
+def _give_up(row: Row, error: WorkerFailed | WorkerSkipped) -> None:
+    row.status = "failed" if isinstance(error, WorkerFailed) else "skipped"
+    row.reason = str(error)
+
+
+def _run_rounds(
+    rows: list[Row], workers: dict[str, Worker], settings: Settings, tell: Callable[[str], None]
+) -> None:
+    """Round after round of all workers, each in another order, so that a drift of the machine's speed
+    favours none. The first run of each says how many steps fill the time of a round."""
+    steps: dict[str, int] = {}
+    shuffled = random.Random(0)
+    for number in range(0 if settings.virtual else -1, 1 if settings.virtual else settings.rounds):
+        tell(f"round {number + 1} of {settings.rounds}" if number >= 0 else "warming up")
+        turn = [row for row in rows if row.status == "measured"]
+        shuffled.shuffle(turn)
+        for row in turn:
+            try:
+                seconds = workers[row.mode].run(steps.get(row.mode, 1))
+            except WorkerFailed as error:
+                _give_up(row, error)
+                continue
+            if number < 0:
+                steps[row.mode] = max(1, min(1000, round(settings.seconds / median(seconds))))
+            else:
+                workers[row.mode].keep(seconds)
+
+
+def _summarize(row: Row, worker: Worker) -> None:
+    every = [seconds for one in worker.rounds for seconds in one]
+    speeds = [row.batch / median(one) for one in worker.rounds]
+    row.peak, row.reserved, row.steps = worker.peak, worker.reserved, len(every)
+    row.p50, row.p90, row.p99 = (quantile(every, share) for share in (0.5, 0.9, 0.99))
+    row.throughput = median(speeds)
+    row.throughput_low, row.throughput_high = quantile(speeds, 0.1), quantile(speeds, 0.9)
+
+
+def _compare(rows: list[Row], workers: dict[str, Worker], report: Report) -> None:
+    """Against the reference, and among the modes that infer: a training step does other work."""
+    if not report.timed:
+        return
+    reference = workers.get(report.reference)
+    if reference is not None and reference.rounds:
+        for row in rows:
+            row.against = ratio(reference.rounds, workers[row.mode].rounds)
+    inferring = [row for row in rows if row.mode != "train"]
+    if inferring:
+        found = ranks([workers[row.mode].rounds for row in inferring])
+        for row, rank in zip(inferring, found, strict=True):
+            row.rank = rank

@@ -1,0 +1,71 @@
+"""Peak memory of a step: of the process on the CPU, of the allocator on an accelerator."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import re
+from pathlib import Path
+
+import torch
+
+_STATUS = Path("/proc/self/status")
+
+
+def _kilobytes(field: str) -> int:
+    return int(re.search(rf"{field}:\s+(\d+) kB", _STATUS.read_text())[1])
+
+
+class HostMeter:
+    """Resident memory over what the process took before the model was made.
+
+    Everything counts, also what torch's allocator does not see: oneDNN's scratch, ONNX Runtime.
+    """
+
+    def __init__(self) -> None:
+        _touch_libraries()
+        self._trim()
+        self._base = _kilobytes("VmRSS")
+
+    def reset(self) -> None:
+        self._trim()
+        Path("/proc/self/clear_refs").write_text("5")  # VmHWM begins anew: proc(5)
+
+    def peak(self) -> dict[str, int]:
+        return {"peak": max(0, _kilobytes("VmHWM") - self._base) * 1024}
+
+    @staticmethod
+    def _trim() -> None:
+        """Gives back what the heap keeps, or the peak would be that of an earlier step."""
+        gc.collect()
+        ctypes.CDLL(None).malloc_trim(0)
+
+
+def _touch_libraries() -> None:
+    """Loads what any model's first steps load: it is no model's memory."""
+    x = torch.randn(2, 4, 8, 8, requires_grad=True)
+    weight = torch.randn(4, 4, 3, 3)
+    torch.nn.functional.conv2d(x, weight).sum().backward()
+    (torch.randn(8, 8) @ torch.randn(8, 8)).sum()
+
+
+class DeviceMeter:
+    """What the device's allocator gave out, and what it took from the device for that."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
+
+    def reset(self) -> None:
+        gc.collect()
+        torch.accelerator.reset_peak_memory_stats(self._device)
+
+    def peak(self) -> dict[str, int]:
+        torch.accelerator.synchronize(self._device)
+        return {
+            "peak": torch.accelerator.max_memory_allocated(self._device),
+            "reserved": torch.accelerator.max_memory_reserved(self._device),
+        }
+
+
+def meter(device: torch.device) -> HostMeter | DeviceMeter:
+    return HostMeter() if device.type == "cpu" else DeviceMeter(device)

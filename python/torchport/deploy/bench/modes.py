@@ -1,0 +1,230 @@
+"""The ways to run a model, each a factor of its own: a row of the table."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+from torch.utils import _pytree as pytree
+
+Step = Callable[[], Any]
+
+
+@dataclass
+class Subject:
+    """A model and its inputs on their device; `artefact` is the file of a mode that has one."""
+
+    model: nn.Module | None
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    device: torch.device
+    artefact: Path | None = None
+
+    def call(self) -> Any:
+        return self.model(*self.args, **self.kwargs)
+
+    def map_inputs(self, change: Callable[[torch.Tensor], torch.Tensor]) -> None:
+        self.args, self.kwargs = pytree.tree_map_only(
+            torch.Tensor, change, (self.args, self.kwargs)
+        )
+
+    def tensors(self) -> list[torch.Tensor]:
+        leaves = pytree.tree_leaves((self.args, self.kwargs))
+        return [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
+
+
+@dataclass(frozen=True)
+class Mode:
+    """A way to run a model: `prepare` makes the step that is measured."""
+
+    name: str
+    title: str
+    prepare: Callable[[Subject], Step]
+    artefact: str = ""  # the format of torchport.export that the step runs
+    missing: Callable[[torch.device, bool], str] = lambda device, virtual: (
+        ""
+    )  # why it cannot be run
+
+
+def _loss(output: Any) -> torch.Tensor:
+    """Something to call backward() on: the model's own loss, or the mean square of what it gives."""
+    loss = getattr(output, "loss", None)
+    if isinstance(loss, torch.Tensor):
+        return loss
+    leaves = pytree.tree_leaves(output)
+    tensors = [t for t in leaves if isinstance(t, torch.Tensor) and t.requires_grad]
+    if not tensors:
+        raise ValueError("the model's output has no tensor that gradients flow through")
+    return sum(tensor.float().square().mean() for tensor in tensors)
+
+
+def _train(subject: Subject) -> Step:
+    subject.model.train()
+    optimizer = torch.optim.SGD(subject.model.parameters(), lr=1e-4, momentum=0.9)
+
+    def step() -> None:
+        optimizer.zero_grad()
+        _loss(subject.call()).backward()
+        optimizer.step()
+
+    return step
+
+
+def _autocast(device: torch.device) -> AbstractContextManager[None]:
+    return torch.autocast(device.type, torch.bfloat16)
+
+
+def _channels_last(subject: Subject) -> None:
+    subject.model.to(memory_format=torch.channels_last)
+    subject.map_inputs(
+        lambda t: t.contiguous(memory_format=torch.channels_last) if t.dim() == 4 else t
+    )
+
+
+def _compile(subject: Subject) -> None:
+    # Weights become constants, laid out as the kernels want them: this is for inference.
+    torch._inductor.config.freezing = True
+    subject.model = torch.compile(subject.model)
+
+
+def _inference(
+    subject: Subject,
+    *changes: Callable[[Subject], None],
+    grad: Callable[[], AbstractContextManager[Any]] = torch.inference_mode,
+    cast: bool = False,
+) -> Step:
+    subject.model.eval()
+    for change in changes:
+        change(subject)
+
+    def step() -> Any:
+        with grad(), _autocast(subject.device) if cast else nullcontext():
+            return subject.call()
+
+    return step
+
+
+def _flat(subject: Subject, model: Callable[..., Any]) -> Step:
+    """For artefacts that are called as the model is."""
+
+    def step() -> Any:
+        with torch.inference_mode():
+            return model(*subject.args, **subject.kwargs)
+
+    return step
+
+
+def _aoti(subject: Subject) -> Step:
+    return _flat(subject, torch._inductor.aoti_load_package(str(subject.artefact)))
+
+
+def _torchscript(subject: Subject) -> Step:
+    module = torch.jit.load(subject.artefact, map_location=subject.device).eval()
+    if subject.device.type == "cpu":
+        module = torch.jit.optimize_for_inference(torch.jit.freeze(module))
+    tensors = subject.tensors()
+
+    def step() -> Any:
+        with torch.inference_mode():
+            return module(*tensors)
+
+    return step
+
+
+def _onnx(subject: Subject) -> Step:
+    import onnxruntime
+
+    settings = onnxruntime.SessionOptions()
+    settings.intra_op_num_threads = torch.get_num_threads()
+    wanted = ["CUDAExecutionProvider"] if subject.device.type == "cuda" else []
+    there = [name for name in wanted if name in onnxruntime.get_available_providers()]
+    session = onnxruntime.InferenceSession(
+        str(subject.artefact), settings, providers=[*there, "CPUExecutionProvider"]
+    )
+    names = [put.name for put in session.get_inputs()]
+    feed = dict(zip(names, (t.cpu().numpy() for t in subject.tensors()), strict=True))
+    return lambda: session.run(None, feed)
+
+
+def _needs_images(subject: Subject) -> None:
+    if not any(t.dim() == 4 for t in [*subject.tensors(), *subject.model.parameters()]):
+        raise NotApplicable("nothing in it has the four dimensions of images")
+    _channels_last(subject)
+
+
+class NotApplicable(Exception):
+    """The mode would not change anything for this model."""
+
+
+def _no_bfloat16(device: torch.device, virtual: bool) -> str:
+    if device.type == "cpu" and not torch.ops.mkldnn._is_mkldnn_bf16_supported():
+        return "this CPU has no instructions for bfloat16"
+    if device.type == "cuda" and not torch.cuda.is_bf16_supported(including_emulation=False):
+        return "this GPU has no bfloat16"
+    return ""
+
+
+def _no_compiler(device: torch.device, virtual: bool) -> str:
+    if device.type == "cpu" and not (shutil.which("g++") or shutil.which("clang++")):
+        return "torch.compile needs a C++ compiler, and there is no g++"
+    return ""
+
+
+def _no_aoti(device: torch.device, virtual: bool) -> str:
+    return "virtual devices have no AOTInductor" if virtual else _no_compiler(device, virtual)
+
+
+def _no_onnx(device: torch.device, virtual: bool) -> str:
+    for package in ("onnx", "onnxscript", "onnxruntime"):
+        if importlib.util.find_spec(package) is None:
+            return f"there is no package {package}: pip install onnx onnxscript onnxruntime"
+    if device.type == "cpu":
+        return ""
+    import onnxruntime
+
+    if virtual or "CUDAExecutionProvider" not in onnxruntime.get_available_providers():
+        return f"ONNX Runtime cannot run on this {device.type}"
+    return ""
+
+
+def _no_compile_nor_bfloat16(device: torch.device, virtual: bool) -> str:
+    return _no_compiler(device, virtual) or _no_bfloat16(device, virtual)
+
+
+_ALL = (
+    Mode("train", "train + grad, SGD step", _train),
+    Mode("eval", "eval, graph recorded", partial(_inference, grad=torch.enable_grad)),
+    Mode("no_grad", "eval + no_grad", partial(_inference, grad=torch.no_grad)),
+    Mode("inference", "eval + inference_mode", _inference),
+    Mode("channels_last", "inference + channels_last", lambda s: _inference(s, _needs_images)),
+    Mode(
+        "autocast",
+        "inference + autocast bf16",
+        partial(_inference, cast=True),
+        missing=_no_bfloat16,
+    ),
+    Mode(
+        "compile",
+        "inference + compile",
+        lambda s: _inference(s, _compile, grad=torch.no_grad),
+        missing=_no_compiler,
+    ),
+    Mode(
+        "combined",
+        "channels_last + autocast + compile",
+        lambda s: _inference(s, _channels_last, _compile, grad=torch.no_grad, cast=True),
+        missing=_no_compile_nor_bfloat16,
+    ),
+    Mode("aoti", "AOTInductor", _aoti, "aoti", _no_aoti),
+    Mode("onnx", "ONNX Runtime", _onnx, "onnx", _no_onnx),
+    Mode("torchscript", "TorchScript", _torchscript, "torchscript"),
+)
+MODES = {mode.name: mode for mode in _ALL}

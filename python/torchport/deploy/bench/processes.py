@@ -1,0 +1,98 @@
+"""Worker processes, from the side of the one that starts them."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+from typing import Any
+
+
+class WorkerFailed(RuntimeError):
+    """A worker could not do its mode; the message is what it said last."""
+
+
+class WorkerSkipped(RuntimeError):
+    """The mode is not for this model."""
+
+
+class Worker:
+    """One process; `close` ends it, with all that it started. Used as a context manager."""
+
+    def __init__(self, spec: dict[str, Any], settings: dict[str, str], timeout: float) -> None:
+        self._timeout = timeout
+        self._log = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed with the worker
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "torchport.deploy.bench.worker", json.dumps(spec)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            env=os.environ | settings,
+            text=True,
+            start_new_session=True,  # with compilers that it starts
+        )
+        self.peak = 0
+        self.reserved = 0
+        self.rounds: list[list[float]] = []
+
+    def __enter__(self) -> Worker:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def answer(self) -> dict[str, Any]:
+        """What it says next. Raises WorkerFailed where it says nothing more, or not in time."""
+        ready, _, _ = select.select([self._process.stdout], [], [], self._timeout)
+        line = self._process.stdout.readline() if ready else ""
+        if not line:
+            raise WorkerFailed(
+                self._last_words() if ready else f"no answer in {self._timeout:.0f} s"
+            )
+        said = json.loads(line)
+        if "failed" in said:
+            raise WorkerFailed(said["failed"])
+        if "skipped" in said:
+            raise WorkerSkipped(said["skipped"])
+        return said
+
+    def run(self, steps: int) -> list[float]:
+        """The seconds of each step of one more round."""
+        try:
+            self._process.stdin.write(json.dumps({"run": steps}) + "\n")
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            raise WorkerFailed(self._last_words()) from None
+        said = self.answer()
+        self.peak = max(self.peak, said["peak"])
+        self.reserved = max(self.reserved, said.get("reserved", 0))
+        return said["seconds"]
+
+    def keep(self, seconds: list[float]) -> None:
+        self.rounds.append(seconds)
+
+    def close(self) -> None:
+        for pipe in (self._process.stdin, self._process.stdout):
+            with contextlib.suppress(BrokenPipeError):
+                pipe.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(5)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        self._log.close()
+
+    def _last_words(self) -> str:
+        status = self._process.wait(10)
+        self._log.seek(0)
+        lines = [line.strip() for line in self._log if line.strip()]
+        if status < 0:
+            name = signal.Signals(-status).name
+            hint = ": out of memory?" if status == -signal.SIGKILL else ""
+            return f"ended by {name}{hint}"
+        return lines[-1] if lines else f"ended with exit code {status}"

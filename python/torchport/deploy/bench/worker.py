@@ -1,0 +1,145 @@
+"""One mode at one batch size, in a process of its own, which does what its parent asks it to.
+
+`python -m torchport.deploy.bench.worker SPEC` reads a line of JSON for each request and answers with
+one: {"run": steps} is answered by the seconds of each step and the peak of memory.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.utils import _pytree as pytree
+
+from torchport.deploy import named
+from torchport.deploy.bench.meters import meter
+from torchport.deploy.bench.modes import MODES, NotApplicable, Subject
+from torchport.place.moving import to
+
+
+def _inputs(make: Any, batch: int | None) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments of a call, with `batch` samples: made so, or repeated along the first axis."""
+    takes_batch = callable(make) and any(
+        p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+        for p in inspect.signature(make).parameters.values()
+    )
+    if takes_batch:
+        made = make(1 if batch is None else batch)
+    else:
+        made = make() if callable(make) else make
+        made = made if batch is None else _repeated(made, batch)
+    if isinstance(made, dict):
+        return (), made
+    return (made if isinstance(made, tuple) else (made,)), {}
+
+
+def _repeated(made: Any, batch: int) -> Any:
+    def change(tensor: torch.Tensor) -> torch.Tensor:
+        return tensor[torch.arange(batch) % len(tensor)] if tensor.dim() else tensor
+
+    return pytree.tree_map_only(torch.Tensor, change, made)
+
+
+def _batch_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
+    leaves = pytree.tree_leaves((args, kwargs))
+    return next((len(t) for t in leaves if isinstance(t, torch.Tensor) and t.dim()), 1)
+
+
+def _subject(spec: dict[str, Any], device: torch.device) -> Subject:
+    torch.manual_seed(0)
+    args, kwargs = to(_inputs(named.find(spec["input"]), spec["batch"]), device)
+    artefact = spec.get("artefact")
+    model = None
+    if artefact is None or spec.get("write"):
+        found = named.find(spec["model"])
+        model = found if isinstance(found, torch.nn.Module) else found()
+        model = model.to(device)
+    return Subject(model, args, kwargs, device, Path(artefact) if artefact else None)
+
+
+def _write(spec: dict[str, Any], device: torch.device) -> dict[str, Any]:
+    """The artefact of a mode; the process that writes it is not the one that is measured."""
+    from torchport.deploy.export import export
+
+    subject = _subject(spec, device)
+    inputs = subject.kwargs or subject.args
+    export(subject.model, inputs, to=MODES[spec["mode"]].artefact, path=spec["artefact"])
+    return {"written": os.path.getsize(spec["artefact"])}
+
+
+class _Measured:
+    """A mode that is ready to be run."""
+
+    def __init__(self, spec: dict[str, Any], device: torch.device) -> None:
+        self.device = device
+        self.meter = meter(device)
+        start = time.perf_counter()
+        subject = _subject(spec, device)
+        self.batch = _batch_of(subject.args, subject.kwargs)
+        self.step = MODES[spec["mode"]].prepare(subject)
+        self._wait()
+        self.step()
+        self._wait()
+        self.prepared = time.perf_counter() - start
+
+    def _wait(self) -> None:
+        if self.device.type != "cpu":
+            torch.accelerator.synchronize(self.device)
+
+    def run(self, steps: int) -> dict[str, Any]:
+        self.meter.reset()
+        seconds = []
+        for _ in range(steps):
+            start = time.perf_counter()
+            self.step()
+            self._wait()
+            seconds.append(time.perf_counter() - start)
+        return {"seconds": seconds, **self.meter.peak()}
+
+
+def _answer(file: Any, **what: Any) -> None:
+    file.write(json.dumps(what) + "\n")
+    file.flush()
+
+
+def _told(error: BaseException) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return f"{type(error).__name__}: {lines[0] if lines else 'no message'}"
+
+
+def main(spec: dict[str, Any]) -> int:
+    # What the model prints is not for the parent, which alone knows of ctrl-C.
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    device = torch.device(spec["device"])
+    if spec.get("threads"):
+        torch.set_num_threads(spec["threads"])
+    try:
+        if spec.get("write"):
+            _answer(answers, **_write(spec, device))
+            return 0
+        measured = _Measured(spec, device)
+        _answer(answers, prepared=measured.prepared, batch=measured.batch)
+        for line in sys.stdin:
+            _answer(answers, **measured.run(json.loads(line)["run"]))
+    except NotApplicable as error:
+        _answer(answers, skipped=str(error))
+    except Exception as error:
+        import traceback
+
+        traceback.print_exc()
+        _answer(answers, failed=_told(error))
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(json.loads(sys.argv[1])))

@@ -1,0 +1,44 @@
+"""Small models for benchmarks; importable by their workers."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+
+
+def convolutions() -> nn.Module:
+    return nn.Sequential(
+        nn.Conv2d(3, 32, 3, padding=1),
+        nn.BatchNorm2d(32),
+        nn.ReLU(),
+        nn.Conv2d(32, 32, 3, padding=1),
+        nn.BatchNorm2d(32),
+        nn.ReLU(),
+        nn.Conv2d(32, 32, 3, padding=1),
+        nn.ReLU(),
+        nn.AdaptiveAvgPool2d(1),
+        nn.Flatten(),
+        nn.Linear(32, 10),
+    )
+
+
+def images(batch: int) -> torch.Tensor:
+    return torch.randn(batch, 3, 96, 96)
+
+
+def perceptron() -> nn.Module:
+    return nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 4))
+
+
+def vectors() -> dict[str, torch.Tensor]:
+    return {"input": torch.randn(2, 8)}
+
+
+class Broken(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        print("a word of the model's own")
+        raise RuntimeError("the model is broken\nwith details")
+
+
+def broken() -> nn.Module:
+    return Broken()
