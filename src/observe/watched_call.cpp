@@ -107,11 +107,11 @@ bool mixes_more_than_numbers(const Inputs& inputs) {
 }
 
 // Whether an error is about devices: ours to explain, where tensors are on several. Convolutions
-// speak of types: "Input type (torch.FloatTensor) and weight type (torch.cuda.FloatTensor) should
-// be the same". An error that Python raised has no text here; then the program's own will decide.
+// speak of types: "Input type (CPUFloatType) and weight type (CUDAFloatType) should be the same". An
+// error that Python raised may have no text here; then the program's own decides.
 bool is_about_devices(std::string_view message) {
   return message.find("device") != std::string_view::npos ||
-         message.find("type (torch.") != std::string_view::npos || message.empty();
+         message.find(" type (") != std::string_view::npos || message.empty();
 }
 
 }  // namespace

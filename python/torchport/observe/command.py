@@ -63,7 +63,12 @@ def _parser() -> argparse.ArgumentParser:
     add("--eval", action="store_true", help="run under model.eval() and inference_mode()")
     add("--train", action="store_true", help="gradients and training mode are wanted")
     add("--finite", action="store_true", help="find the first NaN and infinity; slow")
-    add("--every-line", action="store_true", help="find the line of every operator")
+    add(
+        "--every-line",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="find the line of every operator, not only of those that make, move or read",
+    )
     add("--json", action="store_true", help="the report as JSON")
     add("--html", metavar="FILE", type=Path, help="write the report there as a page, too")
     return parser

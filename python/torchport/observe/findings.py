@@ -57,8 +57,7 @@ def _not_finite(result: Verification) -> Iterator[Finding]:
             "not-finite",
             f"{found.op.removeprefix('aten::')}{where} made the first {found.what} out of finite "
             f"numbers ({', '.join(found.inputs)})",
-            "look at the values that it was given: torchport.verify(..., every_line=True) has the "
-            "lines that made them",
+            "look at the values that it was given there",
             found.line,
         )
 

@@ -190,12 +190,13 @@ def _modules(result: Verification, drawing: Drawing) -> str:
         return (
             escape(module.name or result.model),
             escape(module.type),
+            _place(module.called_at),
             str(module.calls),
             str(module.operators),
             chips,
             gave,
         )
 
-    heads = ("module", "type", "calls", "ops", "holds", "gave")
+    heads = ("module", "type", "called at", "calls", "ops", "holds", "gave")
     table = _table("modules", heads, (row(module) for module in result.modules[:600]))
     return f"<h2>Modules</h2><details><summary>{len(result.modules)} modules</summary>{table}</details>"

@@ -48,8 +48,8 @@ def step_of(call: Any, context: Context) -> Step:
 
 
 @dataclass
-class _Tensor:
-    """One of the two, with what is known of it."""
+class Known:
+    """A tensor that an operator was given, with what is known of it."""
 
     participant: Any
     named: Named | None
@@ -89,10 +89,11 @@ class _Tensor:
         return f"the result of {story[0].op}{of}" if story else self.participant.argument
 
 
-def _look_at(participant: Any, context: Context) -> _Tensor:
+def look_at(participant: Any, context: Context) -> Known:
+    """Names and story of a tensor that the observer kept."""
     steps = [step_of(call, context) for call in participant.story]
     root = participant.root
-    return _Tensor(
+    return Known(
         participant=participant,
         named=context.names.of(participant.tensor),
         root=context.names.find(root.tensor, root.storage) if root is not None else None,
@@ -101,7 +102,7 @@ def _look_at(participant: Any, context: Context) -> _Tensor:
     )
 
 
-def _side(tensor: _Tensor, context: Context) -> Side:
+def _side(tensor: Known, context: Context) -> Side:
     facts = tensor.participant.facts
     return Side(
         argument=tensor.participant.argument,
@@ -117,7 +118,7 @@ def _side(tensor: _Tensor, context: Context) -> Side:
     )
 
 
-def _choose(tensors: list[_Tensor], home: torch.device | None) -> tuple[_Tensor, _Tensor]:
+def _choose(tensors: list[Known], home: torch.device | None) -> tuple[Known, Known]:
     """(the one in the wrong place, one of those that it does not fit)."""
     counted = [t for t in tensors if not (t.device.type == "cpu" and not t.participant.facts.sizes)]
     at_home = [t for t in counted if t.device == home]
@@ -130,7 +131,7 @@ def _choose(tensors: list[_Tensor], home: torch.device | None) -> tuple[_Tensor,
 
 def diagnose(mixed: Any, context: Context, error: BaseException | None) -> Mixed:
     """The observer's first mixed call, explained."""
-    tensors = [_look_at(p, context) for p in mixed.participants]
+    tensors = [look_at(p, context) for p in mixed.participants]
     culprit, other = _choose(tensors, home_of(context.held))
     mending = _mend(culprit, other, context)
     return Mixed(
@@ -145,7 +146,7 @@ def diagnose(mixed: Any, context: Context, error: BaseException | None) -> Mixed
         fix=mending.fix,
         fixed_line=mending.line,
         fix_at=mending.at,
-        message=(mixed.message or str(error or "")).strip().partition("\n")[0],
+        message=mixed.message.strip().partition("\n")[0].removeprefix("RuntimeError: "),
         caught=error is None,
     )
 
@@ -158,8 +159,8 @@ class _Mending:
     at: Line | None = None
 
 
-def _mend(culprit: _Tensor, other: _Tensor, context: Context) -> _Mending:
-    by_origin: dict[str, Callable[[_Tensor, _Tensor, Context], _Mending]] = {
+def _mend(culprit: Known, other: Known, context: Context) -> _Mending:
+    by_origin: dict[str, Callable[[Known, Known, Context], _Mending]] = {
         "input": _mend_input,
         "parameter": _mend_parameter,
         "buffer": _mend_parameter,
@@ -171,7 +172,7 @@ def _mend(culprit: _Tensor, other: _Tensor, context: Context) -> _Mending:
     return mend(culprit, other, context)
 
 
-def _mend_input(given: _Tensor, other: _Tensor, context: Context) -> _Mending:
+def _mend_input(given: Known, other: Known, context: Context) -> _Mending:
     if given.device.type != "cpu" and other.device.type == "cpu":
         return _Mending(
             "model/input",
@@ -192,7 +193,7 @@ def _mend_input(given: _Tensor, other: _Tensor, context: Context) -> _Mending:
     )
 
 
-def _mend_parameter(held: _Tensor, other: _Tensor, context: Context) -> _Mending:
+def _mend_parameter(held: Known, other: Known, context: Context) -> _Mending:
     device = str(other.device)
     kind = held.held.kind if held.held else "parameter"
     return _Mending(
@@ -202,7 +203,7 @@ def _mend_parameter(held: _Tensor, other: _Tensor, context: Context) -> _Mending
     )
 
 
-def _mend_stray(stray: _Tensor, other: _Tensor, context: Context) -> _Mending:
+def _mend_stray(stray: Known, other: Known, context: Context) -> _Mending:
     held = stray.held
     assert held is not None
     if held.unregistered:
@@ -223,7 +224,7 @@ def _mend_stray(stray: _Tensor, other: _Tensor, context: Context) -> _Mending:
     return _Mending("parameter/buffer", fix, fixed, line)
 
 
-def _mend_made(made: _Tensor, other: _Tensor, context: Context) -> _Mending:
+def _mend_made(made: Known, other: Known, context: Context) -> _Mending:
     line = made.made.line if made.made else None
     reference = _reference(line, other, context)
     return _Mending(
@@ -234,7 +235,7 @@ def _mend_made(made: _Tensor, other: _Tensor, context: Context) -> _Mending:
     )
 
 
-def _mend_moved(moved: _Tensor, other: _Tensor, context: Context) -> _Mending:
+def _mend_moved(moved: Known, other: Known, context: Context) -> _Mending:
     assert moved.moved is not None
     line = moved.moved.line
     reference = _reference(line, other, context)
@@ -246,7 +247,7 @@ def _mend_moved(moved: _Tensor, other: _Tensor, context: Context) -> _Mending:
     )
 
 
-def _mend_elsewhere(tensor: _Tensor, other: _Tensor, context: Context) -> _Mending:
+def _mend_elsewhere(tensor: Known, other: Known, context: Context) -> _Mending:
     if tensor.participant.story:
         reference = _reference(None, other, context)
         return _Mending(
@@ -261,7 +262,7 @@ def _mend_elsewhere(tensor: _Tensor, other: _Tensor, context: Context) -> _Mendi
     )
 
 
-def _reference(line: Line | None, other: _Tensor, context: Context) -> str:
+def _reference(line: Line | None, other: Known, context: Context) -> str:
     """An expression for the right device, that can stand in the function of ``line``."""
     function = line.function if line else ""
     if name := context.names.on(other.device, function):

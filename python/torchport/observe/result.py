@@ -59,6 +59,7 @@ class ModuleInfo:
     name: str
     type: str
     training: bool
+    called_at: Line | None = None  # first
     calls: int = 0
     operators: int = 0
     tensors: list[TensorInfo] = field(default_factory=list)

@@ -9,7 +9,7 @@ from torch import nn
 
 from torchport.observe.inventory import Held, info_of
 from torchport.observe.lines import line_of
-from torchport.observe.naming import Names
+from torchport.observe.mixing import Context, look_at
 from torchport.observe.result import Amount, Flow, ModuleInfo, NotFinite, TensorInfo, Transfer
 from torchport.observe.watching import Watch
 
@@ -73,6 +73,9 @@ class Teller:
             info.operators = sums.operators
             info.with_grad = sums.with_grad
             info.with_autocast = sums.with_autocast
+        for scope in self._observed.scopes:
+            info = found[scope.module]
+            info.called_at = info.called_at or line_of(scope.place)
         for result in self._observed.results:
             found[result.module].made.append(
                 Amount(str(result.device), _dtype(result.dtype), result.count, result.bytes)
@@ -118,21 +121,18 @@ class Teller:
         ]
         return sorted(found, key=lambda t: (-t.bytes, -t.count, str(t.line), t.op))
 
-    def not_finite(self, names: Names) -> list[NotFinite]:
-        found = []
-        for call in (self._observed.nan, self._observed.infinity):
-            if call is not None:
-                named = [(p.argument, names.of(p.tensor)) for p in call.participants]
-                found.append(
-                    NotFinite(
-                        what="NaN" if call.nan else "infinity",
-                        op=call.call.op,
-                        module=self.module_of_scope(call.call.scope),
-                        line=line_of(call.call.place),
-                        inputs=tuple(n.name if n else argument for argument, n in named),
-                    )
-                )
-        return found
+    def not_finite(self, context: Context) -> list[NotFinite]:
+        return [
+            NotFinite(
+                what="NaN" if call.nan else "infinity",
+                op=call.call.op,
+                module=self.module_of_scope(call.call.scope),
+                line=line_of(call.call.place),
+                inputs=tuple(look_at(p, context).name for p in call.participants),
+            )
+            for call in (self._observed.nan, self._observed.infinity)
+            if call is not None
+        ]
 
 
 def _kind_of(transfer: Any) -> Any:

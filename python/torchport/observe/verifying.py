@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -28,7 +29,7 @@ def verify(
     evaluate: bool = False,
     training: bool = False,
     check_finite: bool = False,
-    every_line: bool = False,
+    every_line: bool = True,
 ) -> Verification:
     """Runs ``model`` once under watch and says where its tensors are, what mixes devices, what copies.
 
@@ -40,7 +41,8 @@ def verify(
     DataLoader's batch is taken as it comes. ``evaluate`` runs under ``eval()`` and
     ``inference_mode()``, and puts the modes back. ``training``: gradients and training mode are
     wanted. ``check_finite`` looks for the first NaN and infinity, which reads every result.
-    ``every_line`` finds the line of each operator, not only of those that make, move or read.
+    Without ``every_line`` only what makes, moves or reads a tensor has its line found: a microsecond
+    less for each of the other operators.
 
     A mixed-device error is part of the result. Whatever else the model raises passes through
     unchanged. RuntimeError where another verification runs in this process: its operators are
@@ -110,10 +112,14 @@ class _Run:
         """Whether it is the observer's error, or one that the program made of it."""
         if self.observed.mixed is None:
             return False
-        message = _first_line(self.observed.mixed.message)
+        wanted = _alike(self.observed.mixed.message)
         while error is not None:
-            # What Python raised below an operator has no message in C++.
-            if message in str(error) if message else "device" in str(error):
+            told = str(error)
+            # Where Python raised it below an operator, C++ has "RuntimeError: " before it.
+            if wanted in _alike(told, whole=True) or (told and wanted.endswith(_alike(told))):
+                return True
+            # Python puts its own names of types into the message of a convolution.
+            if wanted.startswith("Input type (") and told.startswith("Input type ("):
                 return True
             error = error.__cause__ or error.__context__
         return False
@@ -151,7 +157,7 @@ class _Run:
             flows=teller.flows(),
             transfers=teller.transfers(),
             mixed=mixed,
-            not_finite=teller.not_finite(self.names),
+            not_finite=teller.not_finite(context),
             checklist=[
                 self.eval_answer,
                 checklist.input_device(given, held),
@@ -166,8 +172,10 @@ class _Run:
         return result
 
 
-def _first_line(message: str) -> str:
-    return message.strip().partition("\n")[0]
+def _alike(message: str, whole: bool = False) -> str:
+    """Its first line, without which device it was: replicas fail in any order, each on its own."""
+    text = message if whole else message.strip().partition("\n")[0]
+    return re.sub(r"\b(cpu|cuda|xpu|mps|meta)(:\d+)?\b", "DEVICE", text)
 
 
 class _AsItIs:
