@@ -63,9 +63,10 @@ def page(report: Report) -> str:
     """A page that needs nothing beside itself."""
     parts = [f"<h1>{html.escape(report.model)}</h1>"]
     threads = f", {report.threads} threads" if report.device == "cpu" else ""
+    rounds = f", {report.rounds} interleaved rounds" if report.timed else ""
     parts.append(
         f"<p>{html.escape(f'{report.device} ({report.device_name}){threads}')}, torch "
-        f"{html.escape(report.torch)}, {report.rounds} interleaved rounds</p>"
+        f"{html.escape(report.torch)}{rounds}</p>"
     )
     for batch in report.batches:
         rows = [r for r in report.rows if r.batch == batch and r.status == "measured"]
@@ -106,7 +107,7 @@ def write_png(report: Report, path: str | Path) -> None:
     if browser is None:
         raise ValueError("torchport: a PNG needs Chromium, and there is none; use --html")
     rows = sum(row.status == "measured" for row in report.rows)
-    height = 300 + 110 * len(report.batches) + 78 * rows + 22 * len(report.rows)
+    height = 280 + 140 * len(report.batches) + 62 * rows + 19 * len(report.rows)
     with tempfile.TemporaryDirectory() as folder:
         source, picture = Path(folder, "page.html"), Path(folder, "page.png")
         write_page(report, source)

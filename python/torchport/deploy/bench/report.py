@@ -124,9 +124,10 @@ def _table(rows: list[Row], report: Report) -> list[str]:
 
 def _text(report: Report) -> str:
     threads = f", {report.threads} threads" if report.device == "cpu" else ""
+    rounds = f", {report.rounds} interleaved rounds" if report.timed else ""
     lines = [
-        f"{report.model} on {report.device} ({report.device_name}){threads}, torch {report.torch}, "
-        f"{report.rounds} interleaved rounds, a process for each row"
+        f"{report.model} on {report.device} ({report.device_name}){threads}, torch {report.torch}"
+        f"{rounds}, a process for each row"
     ]
     for batch in report.batches:
         lines += ["", f"batch {batch}"]

@@ -41,9 +41,14 @@ def ratio(slower: Sequence[Sequence[float]], faster: Sequence[Sequence[float]]) 
 
 
 def ranks(rounds: Sequence[Sequence[Sequence[float]]]) -> list[int]:
-    """The rank of each mode, 1 is the fastest; modes whose order the rounds leave open share one."""
-    speed = [median([median(one) for one in mode]) for mode in rounds]
-    order = sorted(range(len(rounds)), key=lambda index: speed[index])
+    """The rank of each mode, 1 is the fastest; modes whose order the rounds leave open share one.
+
+    A round's times count relative to one another: a slow round is slow for all.
+    """
+    seconds = [[median(one) for one in mode] for mode in rounds]
+    scale = [median(every) for every in zip(*seconds, strict=True)]
+    relative = [median([s / by for s, by in zip(mode, scale, strict=True)]) for mode in seconds]
+    order = sorted(range(len(rounds)), key=lambda index: relative[index])
     found = [0] * len(rounds)
     for place, index in enumerate(order):
         if place == 0:
