@@ -46,12 +46,17 @@ struct LoadedTensors {
 [[nodiscard]] TORCHPORT_API LoadedTensors load_tensors(const std::string& path,
                                                        const LoadOptions& options = {});
 
-// The names that a file's pickles ask for and that torch.load(weights_only=True) refuses; none
-// where there are none, or where the file cannot be read. Nothing is run. Thread safe.
-[[nodiscard]] TORCHPORT_API std::vector<std::string> refused_globals(const std::string& path);
+struct FileSummary {
+  std::string format;                // "torch.save", "TorchScript", ...; empty for no checkpoint
+  std::string fault;                 // "is cut off: ..."; empty where nothing is wrong
+  std::vector<std::string> refused;  // what torch.load(weights_only=True) refuses in it
+  // Its tensors' bytes stand in the file as they are: not so in an archive that a ZIP tool packed
+  // again, of which torch.load(mmap=True) makes other values without a word.
+  bool mappable = true;
+};
 
-// What is wrong with a file, in words ("is cut off: ..."); empty where nothing is. Thread safe.
-[[nodiscard]] TORCHPORT_API std::string fault_of(const std::string& path);
+// What is to be known before a file is loaded. Nothing is run, nothing thrown. Thread safe.
+[[nodiscard]] TORCHPORT_API FileSummary summarize(const std::string& path);
 
 // Writes a safetensors file as a whole or not at all (temporary file, fsync, rename). Tensors of
 // any device and layout in memory are written as contiguous ones. Of tensors that are the same

@@ -44,6 +44,11 @@ std::vector<TensorSlot> slots_of(const Pairs& pairs) {
 }
 
 void define(py::module_& module) {
+  py::class_<FileSummary>(module, "FileSummary")
+      .def_readonly("format", &FileSummary::format)
+      .def_readonly("fault", &FileSummary::fault)
+      .def_readonly("refused", &FileSummary::refused)
+      .def_readonly("mappable", &FileSummary::mappable);
   py::class_<LoadReport::Mismatch>(module, "Mismatch")
       .def_readonly("name", &LoadReport::Mismatch::name)
       .def_readonly("wanted", &LoadReport::Mismatch::wanted)
@@ -60,8 +65,7 @@ void define(py::module_& module) {
   module.def("load_tensors", &load, py::arg("path"), py::arg("device"), py::arg("map"),
              py::arg("dtype"));
   module.def("save_safetensors", &save, py::arg("path"), py::arg("tensors"), py::arg("metadata"));
-  module.def("fault_of", &fault_of, py::arg("path"));
-  module.def("refused_globals", &refused_globals, py::arg("path"));
+  module.def("summarize", &summarize, py::arg("path"));
   module.def(
       "plan_load",
       [](const Pairs& wanted, const Pairs& given, bool heal) {

@@ -146,15 +146,13 @@ LoadedTensors load_tensors(const std::string& path, const LoadOptions& options) 
   return whole;
 }
 
-std::vector<std::string> refused_globals(const std::string& path) {
+FileSummary summarize(const std::string& path) {
   const auto contents = checkpoint::inspect(path);
-  return contents ? contents->refused : std::vector<std::string>();
-}
-
-std::string fault_of(const std::string& path) {
-  const auto contents = checkpoint::inspect(path);
-  if (!contents) return contents.error().message;
-  return contents->broken.empty() ? std::string() : contents->broken.front();
+  if (!contents) return {{}, contents.error().message, {}, false};
+  FileSummary summary{contents->format, {}, contents->refused, true};
+  if (!contents->broken.empty()) summary.fault = contents->broken.front();
+  for (const Storage& storage : contents->storages) summary.mappable &= storage.offset.has_value();
+  return summary;
 }
 
 }  // namespace torchport

@@ -14,6 +14,7 @@ from torchport.place import distributed_checkpoints, policy
 from torchport.place.moving import to
 
 _INDEX = ".index.json"
+_ARCHIVES = ("TorchScript", "torch.export")  # programs, of which only the weights are taken
 
 
 class CheckpointError(RuntimeError):
@@ -123,35 +124,25 @@ def _load_object(path: str, device: torch.device, mmap: bool) -> Any:
 
 
 def _torch_load(path: str, device: torch.device, mmap: bool) -> Any:
-    with open(path, "rb") as file:
-        zipped = file.read(2) == b"PK"
-    try:
-        return torch.load(path, map_location=device, weights_only=True, mmap=mmap and zipped)
-    except pickle.UnpicklingError as error:
-        raise CheckpointError(_why_refused(path, error)) from None
-    except (EOFError, KeyError, ValueError, RuntimeError) as error:
-        if isinstance(error, torch.OutOfMemoryError):
-            raise
-        raise CheckpointError(_why_damaged(path, error)) from None
-
-
-def _why_refused(path: str, error: Exception) -> str:
-    found = C.refused_globals(path)
-    if found:
-        return (
-            f"torchport: {path} asks for {', '.join(found)}, which no file of weights needs; nothing "
-            "of it was run. `torchport inspect` shows what it holds. Where you made it yourself, save "
-            "its state_dict() instead of the object"
+    found = C.summarize(path)
+    if found.refused:
+        raise CheckpointError(
+            f"torchport: {path} asks for {', '.join(found.refused)}, which no file of weights needs; "
+            "nothing of it was run. `torchport inspect` shows what it holds. Where you made it "
+            "yourself, save its state_dict() instead of the object"
         )
-    return _why_damaged(path, error)
-
-
-def _why_damaged(path: str, error: Exception) -> str:
-    fault = C.fault_of(path)
-    if fault:
-        return f"torchport: {path} {fault}"
-    words = str(error).splitlines() or [type(error).__name__]
-    return f"torchport: {path} cannot be loaded: {words[0]}"
+    if found.fault:
+        raise CheckpointError(f"torchport: {path} {found.fault}")
+    if found.format in _ARCHIVES:
+        return dict(C.load_tensors(path, device, mmap, None)[1])
+    mmap = mmap and found.mappable and found.format == "torch.save"
+    try:
+        return torch.load(path, map_location=device, weights_only=True, mmap=mmap)
+    except torch.OutOfMemoryError:
+        raise
+    except (pickle.UnpicklingError, EOFError, KeyError, ValueError, RuntimeError) as error:
+        words = str(error).splitlines() or [type(error).__name__]
+        raise CheckpointError(f"torchport: {path} cannot be loaded: {words[0]}") from None
 
 
 def _chosen(value: Any, key: str | None, path: str) -> Any:

@@ -5,6 +5,7 @@ import os
 import pickle
 import struct
 import tempfile
+import zipfile
 from pathlib import Path
 
 import torch
@@ -199,6 +200,28 @@ def a_mapped_file_is_never_changed():
         again = torchport.load(HERE / name, into=Net, mmap=False)
         (HERE / name).unlink()
         same(again)
+
+
+@check
+def archives_that_a_zip_tool_packed_again():
+    torchport.save(NET, HERE / "stored.pt")
+    with (
+        zipfile.ZipFile(HERE / "stored.pt") as stored,
+        zipfile.ZipFile(HERE / "packed.pt", "w", zipfile.ZIP_DEFLATED) as packed,
+    ):
+        for name in stored.namelist():
+            packed.writestr(name, stored.read(name))
+    same(torchport.load(HERE / "packed.pt", into=Net))
+
+
+@check
+def weights_of_exported_programs():
+    linear = torch.nn.Linear(3, 2)
+    torch.jit.script(linear).save(HERE / "script.pt")
+    torch.export.save(torch.export.export(linear, (torch.ones(3),)), HERE / "export.pt2")
+    for name in ("script.pt", "export.pt2"):
+        loaded = torchport.load(HERE / name, into=lambda: torch.nn.Linear(3, 2), device=ONE)
+        assert torch.equal(loaded.weight.cpu(), linear.weight), name
 
 
 class Evil:
