@@ -40,8 +40,7 @@ def capture(prepared: Prepared, axes: Axes) -> ExportedProgram:
 
 
 def _export(prepared: Prepared, sample: Sample, shapes: Any) -> ExportedProgram:
-    # The caller's autocast is not part of the model.
-    with torch.no_grad(), torch.autocast(prepared.device.type, enabled=False):
+    with torch.no_grad():
         return torch.export.export(
             prepared.module, sample.args, sample.kwargs, dynamic_shapes=shapes
         )

@@ -11,7 +11,7 @@ import torchport
 from torchport.deploy.export.axes import Axes
 from torchport.deploy.export.capture import input_shapes, output_values
 from torchport.deploy.export.formats._format import Format, Subject
-from torchport.deploy.export.parity import eager
+from torchport.deploy.export.parity import Parity, eager
 from torchport.deploy.export.prepare import Prepared
 
 # Readers refuse a contract of a later version.
@@ -25,7 +25,7 @@ def describe(
     *,
     weights: dict[str, Any],
     versions: dict[str, Any],
-    parity: dict[str, Any] | None,
+    parity: Parity,
     host: dict[str, Any],
 ) -> dict[str, Any]:
     """The contract. A dimension is a number, or the name of an axis that ``axes`` bounds, or a formula
@@ -36,14 +36,14 @@ def describe(
         "format": format_.name,
         "model": type(prepared.module).__qualname__,
         "inputs": _inputs(subject, prepared),
-        "outputs": _outputs(subject, prepared),
+        "outputs": _outputs(subject, prepared, parity),
         "axes": {
             name: {"minimum": axis.minimum, "maximum": axis.maximum}
             for name, axis in subject.axes.axes.items()
         },
         "dtype": _plain(prepared.dtype),
         "weights": weights,
-        "parity": parity,
+        "parity": parity.as_json(),
         "host": host,
         "versions": {
             "torchport": torchport.__version__,
@@ -68,33 +68,40 @@ def _inputs(subject: Subject, prepared: Prepared) -> list[dict[str, Any]]:
     ]
 
 
-def _outputs(subject: Subject, prepared: Prepared) -> list[dict[str, Any]]:
+def _outputs(subject: Subject, prepared: Prepared, parity: Parity) -> list[dict[str, Any]]:
     if subject.program is not None:
         symbols = _symbols(subject, prepared)
         values = output_values(subject.program)
         shapes = [[_dimension(size, symbols) for size in value.shape] for value in values]
     else:
         values = eager(prepared.module, prepared.sample)[1]
-        shapes = _seen_to_vary(subject.axes, prepared, values)
+        shapes = _seen(subject.axes, parity)
     return [
         {"name": name, "dtype": _plain(value.dtype), "shape": shape}
         for name, value, shape in zip(prepared.output_names, values, shapes, strict=True)
     ]
 
 
-def _seen_to_vary(axes: Axes, prepared: Prepared, values: list[torch.Tensor]) -> list[list[Any]]:
-    """Without a graph: an output's dimension that follows one axis alone has its name."""
-    shapes: list[list[Any]] = [list(value.shape) for value in values]
-    here = axes.sizes(prepared.sample)
-    for name, axis in axes.axes.items():
-        other = here[name] + 1 if axis.holds(here[name] + 1) else max(here[name] - 1, axis.minimum)
-        longer = axes.resized(prepared.sample, {name: other})
-        for shape, value in zip(shapes, eager(prepared.module, longer)[1], strict=True):
-            for at, size in enumerate(value.shape):
-                if size != shape[at]:
-                    same = shape[at] == here[name] and size == other
-                    shape[at] = name if same else f"f({name})"
-    return shapes
+def _seen(axes: Axes, parity: Parity) -> list[list[int | str]]:
+    """Without a graph: a dimension that differed over the batches is the axis that it always equalled,
+    or varies in a way of its own.
+    """
+    sizes = [
+        {axis.name: shapes[name][at] for name, of in axes.of.items() for at, axis in of.items()}
+        for shapes in parity.batches
+    ]
+
+    def dimension(output: int, at: int) -> int | str:
+        seen = [batch[output][at] for batch in parity.outputs]
+        for name in axes.axes:
+            if len(set(seen)) > 1 and seen == [size[name] for size in sizes]:
+                return name
+        return seen[0] if len(set(seen)) == 1 else f"varies_{output}_{at}"
+
+    return [
+        [dimension(output, at) for at in range(len(shape))]
+        for output, shape in enumerate(parity.outputs[0])
+    ]
 
 
 def _symbols(subject: Subject, prepared: Prepared) -> dict[str, str]:

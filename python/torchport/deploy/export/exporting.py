@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -81,19 +82,32 @@ def export(
         format_ = formats.get(to)
     except ValueError as error:
         raise ExportError(str(error)) from None
-    format_.check(options)
-    module = structural_copy(model) if isinstance(model, nn.Module) else model()
-    prepared = prepare(
-        module,
-        inputs,
-        weights=None if weights is None else str(weights),
-        device=None if device is None else torch.device(device),
-        dtype=dtype,
-        unsupported=format_.unsupported,
-    )
-    checks = Checks(check_inputs, None if tolerance is None else Tolerance(*tolerance), allow_nan)
-    axes = Axes(prepared.sample, [dynamic] if isinstance(dynamic, str) else dynamic)
-    return _write(format_, prepared, axes, Path(path), options, checks, tell)
+    with _without_autocast():
+        format_.check(options)
+        module = structural_copy(model) if isinstance(model, nn.Module) else model()
+        prepared = prepare(
+            module,
+            inputs,
+            weights=None if weights is None else str(weights),
+            device=None if device is None else torch.device(device),
+            dtype=dtype,
+            unsupported=format_.unsupported,
+        )
+        checks = Checks(
+            check_inputs, None if tolerance is None else Tolerance(*tolerance), allow_nan
+        )
+        axes = Axes(prepared.sample, [dynamic] if isinstance(dynamic, str) else dynamic)
+        return _write(format_, prepared, axes, Path(path), options, checks, tell)
+
+
+@contextmanager
+def _without_autocast() -> Iterator[None]:
+    """The caller's is not part of the model: what is cast is said by dtype."""
+    with ExitStack() as stack:
+        for kind in ("cpu", "cuda", "xpu", "mps"):
+            if torch.is_autocast_enabled(kind):
+                stack.enter_context(torch.autocast(kind, enabled=False))
+        yield
 
 
 def _write(
@@ -129,7 +143,7 @@ def _write(
                 "bytes": size,
             },
             versions=versions,
-            parity=parity.as_json(),
+            parity=parity,
             host=format_.host(subject, target),
         )
         format_.attach(target, json.dumps(contract, indent=1))

@@ -62,7 +62,8 @@ class Parity:
 
     runtime: str
     tolerance: Tolerance
-    batches: list[dict[str, list[int]]] = field(default_factory=list)
+    batches: list[dict[str, list[int]]] = field(default_factory=list)  # inputs' shapes
+    outputs: list[list[list[int]]] = field(default_factory=list)  # their shapes, a batch
     absolute: float = 0.0
     relative: float = 0.0
     top1: float | None = None
@@ -110,12 +111,13 @@ def measure(
                     f"the model itself gives NaN or Inf in {name}: nothing can be compared on that. "
                     "Look at its weights and the sample; allow_nan=True (--allow-nan) compares all else"
                 )
+        parity.outputs.append([list(tensor.shape) for tensor in expected])
         parity.add(sample, compare(names, expected, runner(sample), tolerance))
     return parity
 
 
 def eager(module: nn.Module, sample: Sample) -> tuple[list[str], list[torch.Tensor]]:
-    with torch.no_grad(), torch.autocast(_device_type(sample), enabled=False):
+    with torch.no_grad():
         return named_outputs(sample.map(lambda _, tensor: tensor.clone()).call(module))
 
 
@@ -186,7 +188,3 @@ def _top1(want: torch.Tensor, got: torch.Tensor, allowed: float) -> float | None
     if not clear.any():
         return None
     return float((want.argmax(-1) == got.argmax(-1))[clear].double().mean())
-
-
-def _device_type(sample: Sample) -> str:
-    return sample.tensors[0].device.type

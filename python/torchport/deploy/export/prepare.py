@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -84,7 +86,15 @@ def prepare(
             _plain(f"made {dtype}, which holds every {prepared.dtype}: the runtime has no kernels ")
             + "for that; dtype=... (--dtype) chooses"
         )
-    result = _run_converted(prepared, dtype) if dtype else _run_as_it_is(prepared)
+    try:
+        result = _run_converted(prepared, dtype) if dtype else _run_as_it_is(prepared)
+    except ExportError as error:
+        if not isinstance(inputs, Mapping) or sample.kwargs:
+            raise
+        raise ExportError(
+            f"{error}\nits inputs were given as one mapping, since {', '.join(map(str, inputs))} are "
+            f"no parameters of {type(module).__name__}.forward{inspect.signature(module.forward)}"
+        ) from error.__cause__
     prepared.output_names, _ = named_outputs(result)
     return prepared
 

@@ -24,7 +24,7 @@ def unwrap(module: nn.Module, notes: list[str]) -> nn.Module:
             "torch.distributed.checkpoint.state_dict.get_model_state_dict(full_state_dict=True), and "
             "load that into an unsharded model"
         )
-    module._compiled_call_impl = None  # of module.compile()
+    vars(module).pop("_compiled_call_impl", None)  # of module.compile()
     _own_forward(module, notes)
     for name, child in list(module.named_children()):
         bare = unwrap(child, notes)

@@ -1,0 +1,112 @@
+"""Exports and what runs them: programs in Pythons of their own, and torchport-infer."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+PROGRAMS = Path(__file__).parent / "programs"
+ENVIRONMENT = {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(PROGRAMS)}
+
+
+def environment(**more: str) -> dict[str, str]:
+    kept = {k: v for k, v in os.environ.items() if k != "TORCHPORT_VIRTUAL"}
+    return kept | ENVIRONMENT | more
+
+
+def run(words: list[object], folder: Path, *, check: bool = True, timeout: float = 300, **options):
+    env = environment(**options.pop("env", {}))
+    done = subprocess.run(
+        list(map(str, words)),
+        cwd=folder,
+        env=env,
+        capture_output=True,
+        timeout=timeout,
+        check=False,
+        **{"text": True, "stdin": None if "input" in options else subprocess.DEVNULL, **options},
+    )
+    if check:
+        assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    return done
+
+
+@pytest.fixture
+def run_checks(tmp_path: Path) -> Callable[..., None]:
+    """run_checks("export_checks.py"): every @check of the program has run and passed."""
+
+    def checks(program: str, *args: object, **options) -> None:
+        words = [sys.executable, "-W", "ignore", PROGRAMS / program, *args]
+        done = run(words, tmp_path, check=False, **options)
+        named = re.findall(r"^@check\ndef (\w+)", (PROGRAMS / program).read_text(), re.MULTILINE)
+        passed = re.findall(r"^passed: (.*)$", done.stdout, re.MULTILINE)
+        assert named and passed == named, done.stdout + done.stderr
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    return checks
+
+
+EXPORT = [sys.executable, "-W", "ignore", "-m", "torchport.deploy.export.command"]
+
+
+@pytest.fixture
+def export(tmp_path: Path):
+    """export("models:make", "--to", "onnx", ...): the command, in a folder of its own."""
+
+    def command(*words: object, check: bool = True, **options) -> subprocess.CompletedProcess:
+        return run([*EXPORT, *words], tmp_path, check=check, **options)
+
+    return command
+
+
+def infer_program() -> Path:
+    """Of the build that TORCHPORT_LIBRARY names, else of this environment."""
+    if chosen := os.environ.get("TORCHPORT_LIBRARY"):
+        return Path(chosen).parents[1] / "bin" / "torchport-infer"
+    return Path(sys.executable).parent / "torchport-infer"
+
+
+@pytest.fixture
+def infer(tmp_path: Path):
+    """infer(artefact, files..., "--output", ...): torchport-infer; `before` starts it."""
+
+    def command(*words: object, before: list[str] | None = None, check: bool = True, **options):
+        return run([*(before or []), infer_program(), *words], tmp_path, check=check, **options)
+
+    return command
+
+
+@pytest.fixture
+def start(tmp_path: Path):
+    """start("infer", ...), start("export", ...): the running process, for signals."""
+    commands = {"infer": [infer_program()], "export": EXPORT}
+    started = []
+
+    def begin(name: str, *words: object) -> subprocess.Popen:
+        pipe = subprocess.PIPE
+        process = subprocess.Popen(
+            [*map(str, [*commands[name], *words])],
+            cwd=tmp_path, env=environment(), stdin=pipe, stdout=pipe, stderr=pipe,
+        )  # fmt: skip
+        started.append(process)
+        return process
+
+    yield begin
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+@pytest.fixture(scope="session")
+def artefacts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with one model in every format, data for it in every format, and what eager gives:
+    made once by programs/make_artefacts.py.
+    """
+    folder = tmp_path_factory.mktemp("artefacts")
+    run([sys.executable, "-W", "ignore", PROGRAMS / "make_artefacts.py", folder], folder)
+    return folder
