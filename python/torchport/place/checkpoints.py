@@ -71,7 +71,7 @@ def report(
 ):  # type: ignore[no-untyped-def]
     """What loading would find: `missing`, `unexpected`, `shapes`, `dtypes`, `healed`, `hint`."""
     given = _tensors_of(os.fspath(path), torch.device("cpu"), key, True)
-    return C.plan_load(list(_slots(module).items()), given, heal)[1]
+    return _plan(list(_slots(module).items()), given, heal, _ties(module))[2]
 
 
 def _device(wanted: str | torch.device | None) -> torch.device:
@@ -202,8 +202,8 @@ def _fill(
     heal: bool,
     dtype: torch.dtype | None,
 ) -> None:
-    wanted = list(_slots(module).items())
-    pairs, found = C.plan_load(wanted, tensors, heal)
+    ties = _ties(module)
+    wanted, pairs, found = _plan(list(_slots(module).items()), tensors, heal, ties)
     if strict and not found.complete:
         raise CheckpointError(
             f"torchport: {path} does not fit {type(module).__name__}\n{found}", found
@@ -218,9 +218,24 @@ def _fill(
         state[name] = value.to(dtype if dtype is not None and floating else slot.dtype)
         tensors[give] = (tensors[give][0], value[:0] if value.ndim else value)
     # Tied weights stay tied: load_state_dict(assign=True) unties what has two names.
-    ties = _ties(module)
     module.load_state_dict(state, strict=False, assign=True)
     _tie(module, ties, state)
+
+
+def _plan(
+    wanted: list[tuple[str, torch.Tensor]],
+    given: list[tuple[str, torch.Tensor]],
+    heal: bool,
+    ties: list[list[str]],
+) -> tuple[list[tuple[str, torch.Tensor]], list[tuple[int, int]], Any]:
+    """What goes where; of tied names one is enough, as many a safetensors file has it."""
+    pairs, found = C.plan_load(wanted, given, heal)
+    matched = {wanted[want][0] for want, _ in pairs}
+    covered = {name for group in ties if matched & set(group) for name in group} - matched
+    if covered:
+        wanted = [(name, slot) for name, slot in wanted if name not in covered]
+        pairs, found = C.plan_load(wanted, given, heal)
+    return wanted, pairs, found
 
 
 def _ties(module: torch.nn.Module) -> list[list[str]]:

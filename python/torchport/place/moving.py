@@ -26,6 +26,7 @@ class _Mover:
         self.dtype = dtype
         self.non_blocking = non_blocking
         self._moved: dict[int, tuple[Any, Any]] = {}  # keeps the originals, whose ids these are
+        self._views: dict[tuple, torch.Tensor] = {}
 
     def __call__(self, value: Any) -> Any:
         if isinstance(value, (str, bytes, int, float, complex, type(None))):
@@ -38,6 +39,16 @@ class _Mover:
         return moved
 
     def tensor(self, value: torch.Tensor) -> torch.Tensor:
+        """Two objects over the same memory, as state dicts have of tied weights, stay such."""
+        view = _view_of(value)
+        if view is None:
+            return self._copy(value)
+        if view not in self._views:
+            self._views[view] = self._copy(value)
+            self._moved[id(value)] = (value, self._views[view])
+        return self._views[view]
+
+    def _copy(self, value: torch.Tensor) -> torch.Tensor:
         dtype = self.dtype if self.dtype and value.is_floating_point() else None
         # Only from pinned memory is such a copy one that nobody has to wait for.
         no_wait = self.non_blocking
@@ -132,6 +143,16 @@ class _Mover:
             moved = mover(self.device)
             return value if moved is None else moved
         return value
+
+
+def _view_of(value: torch.Tensor) -> tuple | None:
+    """Equal for tensors that are the same view of the same memory; None for what autograd follows."""
+    if type(value) is not torch.Tensor or value.layout is not torch.strided:
+        return None
+    if value.requires_grad or value.is_meta or not value.numel() or value.is_quantized:
+        return None
+    place = (value.data_ptr(), value.shape, value.stride(), value.dtype, value.device)
+    return (*place, value.is_conj(), value.is_neg())
 
 
 def _is_pinned(value: torch.Tensor) -> bool:

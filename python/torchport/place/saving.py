@@ -14,6 +14,7 @@ import torch
 from torchport._native import C
 from torchport.place import distributed_checkpoints
 from torchport.place.moving import to
+from torchport.place.unwrapping import full_state_dict, unwrap
 
 _UNITS = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 
@@ -28,9 +29,10 @@ def save(
 ) -> None:
     """Saves a module's state dict, a state dict or any other object that `torch.save` takes.
 
-    A module is unwrapped first (DataParallel, DistributedDataParallel, torch.compile), and tensors are
-    saved as tensors of the CPU, so that the file loads where no such device is. The format follows the
-    path: ``.safetensors``, a folder for ``shards`` or ``distributed``, else that of `torch.save`.
+    A module is unwrapped first (see `unwrap`); of one that is sharded or split over processes all have
+    to call it, and the first writes the whole. Tensors are saved as tensors of the CPU, so that the file
+    loads where no such device is. The format follows the path: ``.safetensors``, a folder for
+    ``shards`` or ``distributed``, else that of `torch.save`.
 
     ``shards`` ("5GB", or bytes) splits into safetensors of at most that size, with an index as Hugging
     Face's libraries read it. ``distributed``: every process of the group saves the part it has, by
@@ -40,7 +42,9 @@ def save(
     RuntimeError or OSError where it cannot be written.
     """
     target = os.fspath(path)
-    state = _unwrapped(obj).state_dict() if isinstance(obj, torch.nn.Module) else obj
+    state = _state_of(obj, distributed) if isinstance(obj, torch.nn.Module) else obj
+    if isinstance(obj, torch.nn.Module) and state is None:
+        return
     if distributed:
         distributed_checkpoints.save(state, target)
     elif shards is not None:
@@ -51,14 +55,18 @@ def save(
         _torch_save(to(state, torch.device("cpu")), target)
 
 
-def _unwrapped(module: torch.nn.Module) -> torch.nn.Module:
-    while True:
-        if isinstance(module, (torch.nn.DataParallel, torch.nn.parallel.DistributedDataParallel)):
-            module = module.module
-        elif hasattr(module, "_orig_mod"):
-            module = module._orig_mod  # type: ignore[assignment]
-        else:
-            return module
+def _state_of(module: torch.nn.Module, distributed: bool) -> dict[str, Any] | None:
+    """The module's state dict; None for a process that only gave its part to the one that writes."""
+    import torch.distributed as dist
+    from torch.distributed.tensor import DTensor
+
+    state = unwrap(module).state_dict()
+    if distributed:
+        return state
+    if any(isinstance(value, DTensor) for value in state.values()):
+        whole = full_state_dict(module, rank0_only=True)
+        return whole if dist.get_rank() == 0 else None
+    return full_state_dict(module)
 
 
 def _tensors(state: Any) -> list[tuple[str, torch.Tensor]]:

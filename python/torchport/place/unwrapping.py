@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch
 from torch import nn
 
+from torchport.place.moving import to
+
 # Where wrappers keep what they wrap.
 _WRAPPED = {
     "torch._dynamo.eval_frame.OptimizedModule": "_orig_mod",
@@ -62,8 +64,7 @@ def full_state_dict(model: nn.Module, *, rank0_only: bool = False) -> dict[str, 
     keep = not rank0_only or not dist.is_initialized() or dist.get_rank() == 0
     for key, value in inner.state_dict().items():
         if isinstance(value, DTensor):
-            value = value.full_tensor()  # one at a time: the whole model is never on a device
+            value = value.full_tensor().cpu()  # one at a time: a device never holds the whole
         if keep:
-            held = value.detach().cpu() if isinstance(value, torch.Tensor) else value
-            whole[_plain_key(inner, key)] = held
-    return whole
+            whole[_plain_key(inner, key)] = value
+    return to(whole, torch.device("cpu"))  # what is tied stays tied

@@ -136,6 +136,20 @@ def wrappers_leave_no_trace():
 
 
 @check
+def tied_weights_are_saved_once_and_need_one_name():
+    torchport.save(Net().to(ONE), HERE / "tied.pt")
+    loaded = torch.load(HERE / "tied.pt", weights_only=True)
+    assert loaded["head.weight"].data_ptr() == loaded["embed.weight"].data_ptr()
+    for left in ("head.weight", "embed.weight"):
+        state = {k: v for k, v in NET.state_dict().items() if k != left}
+        save_file(state, HERE / "one_name.safetensors")
+        same(torchport.load(HERE / "one_name.safetensors", into=Net))
+        assert torchport.report(HERE / "one_name.safetensors", Net()).complete
+    torch.save({"module." + k: v for k, v in state.items()}, HERE / "one_name.pt")
+    same(torchport.load(HERE / "one_name.pt", into=Net, heal=True))
+
+
+@check
 def prefixes_are_healed_on_request_alone():
     for prefix in ("module.", "_orig_mod.", "module._orig_mod.", "backbone.", "model.net."):
         torch.save({prefix + k: v for k, v in NET.state_dict().items()}, HERE / "prefixed.pt")
