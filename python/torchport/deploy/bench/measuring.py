@@ -17,6 +17,7 @@ from typing import Any
 import torch
 
 from torchport import virtual
+from torchport._native import C
 from torchport.deploy.bench.modes import MODES
 from torchport.deploy.bench.processes import Worker, WorkerFailed, WorkerSkipped
 from torchport.deploy.bench.report import Report, Row
@@ -92,15 +93,15 @@ def benchmark(
     "cuda:1" measures memory on virtual devices; there is one round of one step, and times are not
     reported. `timeout` in seconds is for each answer of a process, compiling included.
 
-    A mode that cannot run, or fails, is a row with the reason. Raises ValueError for an unknown mode,
-    and for functions that cannot be imported. Processes are ended also where this is interrupted.
+    A mode that cannot run, or fails, is a row with the reason. Raises ValueError for an unknown mode, a
+    device that is not there, and functions that cannot be imported. Processes are ended also where this is interrupted.
     """
     unknown = [mode for mode in modes if mode not in MODES]
     if unknown or not modes:
         raise ValueError(f"torchport: no mode {', '.join(unknown)}; there are {', '.join(MODES)}")
     if rounds < 1 or seconds <= 0 or any(batch < 1 for batch in batches):
         raise ValueError("torchport: rounds and batches are at least 1, seconds more than 0")
-    chosen = device or _default_device(devices)
+    chosen = _device(device, devices)
     settings = Settings(
         tuple(modes),
         tuple(batches) or (None,),
@@ -127,12 +128,17 @@ def benchmark(
     return report
 
 
-def _default_device(devices: str | None) -> str:
-    if devices:
-        return devices.partition(",")[0].partition(":")[0]
-    from torchport.place import policy
-
-    return str(policy.device())
+def _device(device: str | None, devices: str | None) -> str:
+    """Where to measure. ValueError for what is no device, or is not there."""
+    if devices:  # of the workers, which have them; not of this process
+        try:
+            return str(torch.device(device or devices.partition(",")[0].partition(":")[0]))
+        except RuntimeError:
+            raise ValueError(f"torchport: {device or devices!r} is no device") from None
+    try:
+        return str(C.choose_device(device or "").device)
+    except RuntimeError as error:
+        raise ValueError(str(error)) from None
 
 
 def _device_name(settings: Settings) -> str:
