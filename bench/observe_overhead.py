@@ -47,7 +47,7 @@ class Empty(TorchDispatchMode):
 
 @contextmanager
 def watched(every_line: bool = False):
-    observation = C.Observation([str(Path(torch.__file__).parent)], every_line, False, 1)
+    observation = C.Observation([str(Path(torch.__file__).parent)], every_line)
     try:
         yield
     finally:

@@ -79,12 +79,16 @@ class Names:
         return self.find(C.tensor_number(tensor), C.storage_number(tensor)) or self.local(tensor)
 
     def on(self, device: torch.device, function: str) -> str:
-        """A tensor variable of the frame of ``function`` that is on ``device``; or empty."""
+        """A tensor variable of the frame of ``function`` that is on ``device``; or empty. Its
+        parameters come first: they are there in each of its lines."""
         for frame in reversed(self.frames):
-            if frame.f_code.co_name == function:
-                for name, value in frame.f_locals.items():
-                    if isinstance(value, torch.Tensor) and value.device == device:
-                        return name
+            if frame.f_code.co_name != function:
+                continue
+            parameters = frame.f_code.co_varnames[: frame.f_code.co_argcount]
+            for name in (*parameters, *frame.f_locals):
+                value = frame.f_locals.get(name)
+                if isinstance(value, torch.Tensor) and value.device == device:
+                    return name
         return ""
 
 

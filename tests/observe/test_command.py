@@ -1,0 +1,188 @@
+"""torchport verify: devices, ways to say what to run, reports, exit codes."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+CHROMIUM = shutil.which("chromium")
+HAS_GPU = Path("/dev/nvidiactl").exists()
+
+
+def test_a_laptop_finds_what_only_a_gpu_would_show(verify) -> None:
+    here = verify("zoo:masked", "--input", "zoo:tokens", "--eval")
+    assert here.returncode == 0, "on the CPU it runs"
+    assert here.stdout.rstrip().endswith("verified")
+    there = verify("zoo:masked", "--input", "zoo:tokens", "--eval", "--device", "cuda")
+    assert there.returncode == 1, there.stderr
+    assert HAS_GPU or "virtual devices, cuda:1" in there.stderr
+    text = there.stdout
+    assert "Mixed devices: mul.Tensor at zoo.py:" in text
+    assert "pattern: intermediate" in text
+    assert "+ mask = torch.ones(x.shape[1], 1, device=tokens.device) > 0" in text
+    assert re.search(r"is_nonzero +cuda:0 -> cpu .* zoo\.py:22", text)
+    assert "made by the factory" in there.stderr and "made by" not in text.split("Mixed")[0]
+    assert text.rstrip().endswith("not verified: 1 error, 3 warnings")
+
+
+def test_a_number_of_virtual_devices(verify) -> None:
+    run = verify(
+        "zoo:fine", "--input", "zoo:x", "--eval", "--device", "cuda:1", "--devices", "cuda:2",
+        "--memory", "1GiB", "--profile", "t4", "--json",
+    )  # fmt: skip
+    assert run.returncode == 0, run.stderr
+    result = json.loads(run.stdout)
+    assert result["device"] == "cuda:1" and result["ok"]
+    assert "1.00 GiB" in result["checklist"][4]["seen"]
+    xpu = verify("zoo:fine", "--input", "zoo:x", "--eval", "--device", "xpu", "--devices", "xpu:1")
+    assert xpu.returncode == 0 and "Fine on xpu:0" in xpu.stdout, xpu.stderr
+
+
+@pytest.mark.parametrize(
+    "words, code",
+    [
+        (["zoo:fine", "--input", "zoo:keywords", "--eval"], 0),
+        (["zoo.py:fine", "--input", "zoo.py:x", "--eval"], 0),
+        (["zoo:Fine", "--input", "zoo:x", "--call", "zoo:step", "--train"], 0),
+        (["zoo:fine", "--input", "zoo:x"], 1),  # gradients are on
+        (["zoo:fine", "--input", "zoo:loader", "--device", "cpu", "--eval"], 0),
+        (["zoo:fine", "--input", "zoo:x", "--eval", "--no-every-line", "--finite"], 0),
+    ],
+)
+def test_ways_to_say_what_to_run(verify, words, code) -> None:
+    run = verify(*words)
+    assert run.returncode == code, run.stdout + run.stderr
+    assert "Traceback" not in run.stderr
+
+
+@pytest.mark.parametrize(
+    "words, text",
+    [
+        (["zoo"], "'zoo' is no MODULE:NAME"),
+        (["zoo:missing"], "zoo has no missing"),
+        (["nowhere:model"], "there is no module nowhere"),
+        (["nowhere.py:model"], "there is no file nowhere.py"),
+        (["zoo:fine", "--device", "toaster"], '"toaster" is no device'),
+        (["zoo:fine", "--device", "cuda:3", "--devices", "cuda:2"], "cuda:3"),
+        (["zoo:fine", "--devices", "tpu:1"], "is none of cuda:N"),
+        (["zoo:fine", "--memory", "1GiB"], "--memory and --profile are for virtual devices"),
+        (["zoo:fine", "--eval", "--train"], "exclude each other"),
+        (
+            ["zoo:fine", "--input", "zoo:x", "--eval", "--html", "/nowhere/x.html"],
+            "cannot be written",
+        ),
+        ([], "MODULE:FACTORY"),
+    ],
+)
+def test_wrong_use_is_said_in_a_line(verify, words, text) -> None:
+    run = verify(*words)
+    assert run.returncode == 2, run.stdout + run.stderr
+    assert text in run.stderr and "Traceback" not in run.stderr
+    assert run.stdout == ""
+
+
+@pytest.mark.parametrize(
+    "words, text",
+    [
+        (["zoo:broken"], "OSError: no such weights"),
+        (["zoo:raises", "--input", "zoo:x"], "ValueError: wrong in forward"),
+        (["zoo:no_model"], "verify takes an nn.Module, not int"),
+        (["zoo:fine"], "missing 1 required positional argument: 'x'"),
+    ],
+)
+def test_what_the_program_raises(verify, words, text) -> None:
+    run = verify(*words)
+    assert run.returncode == 1, run.stderr
+    assert run.stderr.rstrip().endswith(text) or text in run.stderr.splitlines()[-1]
+    assert "torchport/observe/" not in run.stderr, "none of our frames"
+
+
+def test_interrupts_and_exits(verify) -> None:
+    run = verify("zoo:interrupted", "--input", "zoo:x")
+    assert run.returncode == 130 and run.stderr == ""
+    assert verify("zoo:exits").returncode == 7
+
+
+KEYS = {
+    "schema", "ok", "model", "device", "purpose", "torch", "devices", "autocast", "operators",
+    "unrecorded", "modules", "inputs", "outputs", "intermediates", "flows", "transfers", "mixed",
+    "not_finite", "checklist", "findings",
+}  # fmt: skip
+
+
+def test_json_is_all_of_standard_output(verify) -> None:
+    run = verify("zoo:masked", "--input", "zoo:tokens", "--device", "cuda", "--json")
+    result = json.loads(run.stdout)
+    assert result.keys() == KEYS and result["schema"] == 1
+    documented = (Path(__file__).parents[2] / "docs/verify.md").read_text()
+    for key in KEYS | result["mixed"].keys() | result["modules"][0].keys():
+        assert f"`{key}`" in documented, key
+    assert result["mixed"]["culprit"]["made"]["line"]["text"].startswith("mask = torch.ones")
+
+
+def dump_dom(page: Path, profile: Path) -> str:
+    """The page after a real browser has parsed it."""
+    flags = (
+        "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run "
+        "--disable-background-networking --disable-component-update --disable-sync"
+    )
+    run = subprocess.run(
+        [CHROMIUM, *flags.split(), f"--user-data-dir={profile}", "--dump-dom", page.as_uri()],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    return run.stdout
+
+
+PROBE = """<script>
+const seen = s => [...document.querySelectorAll(s)];
+const inside = e => { const b = e.getBoundingClientRect(); return b.width > 0 || b.height > 0; };
+const box = name => seen('g.box').find(g => g.querySelector('title').textContent.startsWith(name));
+const color = e => getComputedStyle(e).stroke;
+document.title = JSON.stringify({
+  scripts: document.scripts.length,
+  outside: seen('[src],link[href],image').length,
+  boxes: seen('g.box').length,
+  drawn: seen('g.box rect, path.flow, g.move path').every(inside),
+  wrong: seen('g.box.wrong title').map(t => t.textContent),
+  moves: seen('g.move').map(g => [...g.classList].filter(c => c != 'move').pop()),
+  colors: new Set(seen('g.move path').map(color)).size,
+  flows: seen('path.flow').length,
+  nested: box('blocks.0').querySelector('rect').x.baseVal.value > box('head').querySelector('rect').x.baseVal.value,
+  overlap: seen('g.box > rect:first-of-type').map(r => r.y.baseVal.value).every((y, i, all) => i == 0 || y - all[i - 1] >= 30),
+  lanes: seen('g.lane text').map(t => t.textContent),
+  findings: seen('#findings tr').length - 1,
+  answers: seen('#checklist tr').length - 1,
+  wide: document.documentElement.scrollWidth <= window.innerWidth,
+})</script>"""
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
+def test_the_page_in_a_browser(verify, tmp_path) -> None:
+    page = tmp_path / "verify.html"
+    run = verify(
+        "zoo:masked", "--input", "zoo:tokens", "--device", "cuda", "--html", page, "--json"
+    )
+    assert run.returncode == 1, run.stderr
+    result = json.loads(run.stdout)
+    assert [p.name for p in tmp_path.iterdir()] == ["verify.html"], "nothing half-written"
+    page.write_text(page.read_text().replace("</body>", PROBE + "</body>"))
+    dom = dump_dom(page, tmp_path / "profile")
+    seen = json.loads(re.search(r"<title>({.*?})</title>", dom).group(1).replace("&quot;", '"'))
+    assert seen["scripts"] == 1, "source code must not become markup"
+    assert seen["outside"] == 0, "the page needs nothing but itself"
+    # The input, the model, and its eleven modules; the list of blocks never runs by itself.
+    assert seen["boxes"] == 13 and seen["drawn"]
+    assert seen["wrong"] == ["Masked: cuda:0"]
+    assert sorted(seen["moves"]) == ["mixed", "read", "to-device", "to-host"]
+    assert seen["colors"] == 3, "reads have the colour of moves to the host, and are dashed"
+    assert seen["flows"] >= 7 and seen["nested"] and seen["overlap"] and seen["wide"]
+    assert seen["lanes"] == ["cpu", "cuda:0"]
+    assert seen["findings"] == len(result["findings"]) and seen["answers"] == 5
