@@ -161,9 +161,7 @@ def plan_parallel(
         _refuse_impossible(strategy, world, groups)
         return plan(strategy, "it was asked for")
     budget = int(free * _SHARE)
-    told = (
-        f"training takes {_gibibytes(training)}, {_gibibytes(budget)} of a {place.type} are for it"
-    )
+    told = f"training takes {_gibibytes(training)}, {_gibibytes(budget)} of a {place.type} device are for it"
     if world == 1:
         if training > budget:
             raise RuntimeError(
@@ -181,8 +179,9 @@ def plan_parallel(
     if groups and training - split <= budget:
         return plan(
             "tensor",
-            f"{told}; one sharded block alone is {_gibibytes(gathered)}, but with {len(groups)} groups "
-            f"of linear layers split over {world} it is {_gibibytes(training - split)}",
+            f"{told}; sharded it would be {_gibibytes(sharded)}, with the blocks that are whole at a "
+            f"time; with {len(groups)} groups of linear layers split over {world} it is "
+            f"{_gibibytes(training - split)}",
         )
     raise RuntimeError(
         f"torchport: the model does not fit on {world} processes: {told}; sharded it would be "
