@@ -44,7 +44,8 @@ def test_transformers(python) -> None:
     assert {t["op"] for t in found["bert"]["transfers"]} <= {"aten::is_nonzero", "aten::item"}
     kinds = [t["kind"] for t in found["gpt2_generates"]["transfers"]]
     assert "read" in kinds, "generate() asks after each token whether it is done"
-    mixed = found["bert_with_its_mask_left"]["mixed"]
-    assert mixed["culprit"]["name"].endswith("attention_mask") and mixed["pattern"] == "model/input"
+    mixed = found["bert_with_its_types_left"]["mixed"]
+    assert mixed["culprit"]["name"] == "token_type_ids" and mixed["pattern"] == "model/input"
+    assert mixed["module"] == "embeddings.token_type_embeddings"
     mixed = found["gpt2_untied"]["mixed"]
     assert mixed["culprit"]["name"] == "lm_head.weight" and mixed["module"] == "lm_head"

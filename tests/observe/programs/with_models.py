@@ -3,9 +3,8 @@
 import sys
 
 import torch
-from cases import CASES, case, run_all
-
 import torchport
+from cases import CASES, case, run_all
 
 D = "cuda"
 
@@ -71,7 +70,7 @@ else:
                 n_positions=32,
                 bos_token_id=1,
                 eos_token_id=2,
-            )  # fmt: skip
+            )
         )
 
     def _tokens():
@@ -96,9 +95,9 @@ else:
         return torchport.verify(_gpt2(), _tokens(), device=D, call=generate, evaluate=True)
 
     @case
-    def bert_with_its_mask_left():
+    def bert_with_its_types_left():
         tokens = {name: value.to(D) for name, value in _tokens().items()}
-        tokens["attention_mask"] = torch.ones(2, 1, 1, 7)
+        tokens["token_type_ids"] = torch.zeros(2, 7, dtype=torch.long)
         return torchport.verify(_bert().to(D), tokens, evaluate=True)
 
     @case
