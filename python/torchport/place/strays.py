@@ -8,12 +8,13 @@ the module moves. This file finds such tensors and says where they are kept; `ad
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import nn
+from torch.nn.utils.rnn import PackedSequence
 
 # What nn.Module itself keeps in an instance.
 _OWN = frozenset(vars(nn.Module())) | {"_forward_hooks_always_called", "_compiled_call_impl"}
@@ -102,6 +103,18 @@ def _inside(value: Any) -> Iterator[tuple[Step, Any]] | None:
     return None
 
 
+def _fixed(value: Any) -> str:
+    """Why nothing can be put into a container; empty where it can."""
+    kind = type(value)
+    if isinstance(value, PackedSequence):
+        return "it is a PackedSequence, whose lengths stay on the CPU; move it in forward()"
+    if isinstance(value, Mapping) and not isinstance(value, MutableMapping):
+        return f"it is in a {kind.__name__}, which cannot be written to; keep it in a dict"
+    if isinstance(value, tuple) and kind is not tuple and not hasattr(value, "_fields"):
+        return f"it is in a {kind.__name__}, which cannot be made anew; keep it in a tuple"
+    return ""
+
+
 def _object_holds(value: Any) -> str:
     """The attribute of an object of the program's own that is a tensor, if there is one."""
     held = getattr(value, "__dict__", None)
@@ -125,6 +138,10 @@ def _walk(place: Place, value: Any, seen: set[int]) -> Iterator[tuple[Place, Any
             yield place, value, "it is in a set, which has no places; keep it in a list"
         return
     inside = _inside(value)
+    if inside is not None and (why := _fixed(value)):
+        if any(isinstance(item, torch.Tensor) for _, item in inside):
+            yield place, value, why
+        return
     if inside is None:
         if name := _object_holds(value):
             kind = type(value).__name__

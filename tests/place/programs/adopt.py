@@ -5,12 +5,14 @@ from __future__ import annotations
 import copy
 import pickle
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import NamedTuple
 
 import torch
 import torchport
 from checks import check, raises, run_checks
 from torch import nn
+from torch.nn.utils.rnn import pack_sequence
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "meta")
 
@@ -147,6 +149,8 @@ def what_cannot_be_adopted_is_left_and_named() -> None:
             self.product = self.linear.weight * 2
             self.bag = {torch.ones(1)}
             self.helper = Helper()
+            self.fixed = MappingProxyType({"mean": torch.ones(1)})
+            self.packed = pack_sequence([torch.ones(2), torch.ones(1)])
             self.cycle: list = [1]
             self.cycle.append(self.cycle)
 
@@ -161,10 +165,21 @@ def what_cannot_be_adopted_is_left_and_named() -> None:
         "product",
         "bag",
         "helper",
+        "fixed",
+        "packed",
     ]
     reasons = [why for _, why in report.left]
     for part, why in zip(
-        ("ModuleList", "ParameterList", "view of linear.weight", "gradients", "set", "Helper.mean"),
+        (
+            "ModuleList",
+            "ParameterList",
+            "view of linear.weight",
+            "gradients",
+            "set",
+            "Helper.mean",
+            "cannot be written to",
+            "PackedSequence",
+        ),
         reasons,
         strict=True,
     ):
