@@ -142,7 +142,7 @@ def plan_parallel(
     training = model_bytes + _trained(parameters, optimizer_states)
     free = _smallest(_memory_of_a_process(place) if memory is None else memory, place)
     units = _units(model)
-    groups = list(tensor_plan.find_groups(model, world)) if world > 1 else []
+    groups = tensor_plan.find_groups(model, world) if world > 1 else []
 
     def plan(chosen: str, reason: str) -> ParallelPlan:
         return ParallelPlan(
@@ -198,9 +198,8 @@ def _refuse_impossible(strategy: str, world: int, groups: list[LinearGroup]) -> 
         )
     if strategy == "tensor" and not groups:
         raise RuntimeError(
-            "torchport: no linear layers to split were found: an MLP is a module with two or three "
-            "nn.Linear and no other layers, attention one with query, key, value and output, and "
-            f"their width must be a multiple of {world}"
+            "torchport: there are no linear layers to split: an nn.Linear has to have a multiple of "
+            f"{world} outputs, and a weight that no other layer shares"
         )
 
 
@@ -234,7 +233,7 @@ def parallelize(
     - "ddp": parameters, gradients and optimizer fit on each device: DistributedDataParallel.
     - "fsdp": they fit when sharded: `fully_shard` of each block and the root (the model itself comes
       back; its parameters are DTensors).
-    - "tensor": one block alone is too large: pairs of linear layers are split. All processes have to
+    - "tensor": one block alone is too large: linear layers are split. All processes have to
       be fed the same batches; optimizers take `foreach=False`, as not all parameters are DTensors.
 
     `device` as in `torchport.device`; each process takes the one of its local rank. `memory` in bytes

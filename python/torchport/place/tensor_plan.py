@@ -5,11 +5,12 @@ split by columns, the second by rows, and the sums of the rows are all-reduced. 
 MLP the activations are DTensors, whose operators know how they are split: whatever forward does
 there, softmax too, is right. Attention reshapes by heads in ways that not every version of DTensor
 follows, so its activations are gathered: its weights are split, its arithmetic between them is not.
+So are those of linear layers that stand alone (fused query-key-value, BERT's halves of an MLP), which
+are split by columns: right whatever the code around them does, and their memory is split as well.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
@@ -22,12 +23,16 @@ class LinearGroup:
 
     parent: str
     columns: tuple[str, ...]  # split by columns, each fed the same input
-    row: str  # takes what they give
-    gathered: bool  # whether forward sees whole activations between them
+    row: str  # takes what they give; "" where nothing known does
+    gathered: bool  # whether forward sees whole activations after the columns
+
+    @property
+    def members(self) -> tuple[str, ...]:
+        return (*self.columns, self.row) if self.row else self.columns
 
     def names(self) -> tuple[str, ...]:
         prefix = f"{self.parent}." if self.parent else ""
-        return tuple(prefix + name for name in (*self.columns, self.row))
+        return tuple(prefix + name for name in self.members)
 
 
 def _linears(parent: nn.Module) -> list[tuple[str, nn.Linear]]:
@@ -63,22 +68,32 @@ def _group(name: str, parent: nn.Module, world: int) -> LinearGroup | None:
     return LinearGroup(name, tuple(n for n, _ in columns), row_name, gathered=not mlp)
 
 
-def find_groups(model: nn.Module, world: int) -> Iterator[LinearGroup]:
-    """The groups of linear layers that can be split in `world` parts, in the model's order.
+def find_groups(model: nn.Module, world: int) -> list[LinearGroup]:
+    """The linear layers that can be split in `world` parts, in groups, in the model's order.
 
-    MLPs (one or two layers up, one down, nothing else with tensors among them) and attention (query,
-    key and value, then the output). Layers that share a weight are left whole.
+    MLPs (one or two layers up, one down, nothing else with tensors among them), attention (query,
+    key and value, then the output), and single layers. Layers that share a weight are left whole.
     """
     uses: dict[int, int] = {}
     for _, parameter in model.named_parameters(remove_duplicate=False):
         uses[id(parameter)] = uses.get(id(parameter), 0) + 1
+
+    def private(linear: nn.Module) -> bool:
+        return all(uses[id(parameter)] == 1 for parameter in linear.parameters())
+
+    found: list[LinearGroup] = []
     for name, parent in model.named_modules():
+        linears = _linears(parent)
         group = _group(name, parent, world)
-        if group is None:
+        if group is not None and all(private(linear) for _, linear in linears):
+            found.append(group)
             continue
-        members = [parent.get_submodule(n) for n in (*group.columns, group.row)]
-        if all(uses[id(p)] == 1 for member in members for p in member.parameters()):
-            yield group
+        found += [
+            LinearGroup(name, (child,), "", gathered=True)
+            for child, linear in linears
+            if linear.out_features % world == 0 and private(linear)
+        ]
+    return found
 
 
 def split(model: nn.Module, groups: list[LinearGroup], mesh: torch.distributed.DeviceMesh) -> None:
@@ -96,5 +111,6 @@ def split(model: nn.Module, groups: list[LinearGroup], mesh: torch.distributed.D
             name: ColwiseParallel(output_layouts=between, use_local_output=group.gathered)
             for name in group.columns
         }
-        plan[group.row] = RowwiseParallel(input_layouts=between)
+        if group.row:
+            plan[group.row] = RowwiseParallel(input_layouts=between)
         parallelize_module(model.get_submodule(group.parent), mesh, plan)

@@ -154,6 +154,14 @@ def split_layers_where_a_block_is_too_large() -> None:
     assert isinstance(weight, DTensor) and weight.to_local().shape[0] == 64 // WORLD
     assert isinstance(net.head.weight, nn.Parameter) and not isinstance(net.head.weight, DTensor)
 
+    # A layer that stands alone, and one whose width cannot be divided.
+    alone = nn.Sequential(nn.Linear(4, 3 * WORLD), nn.Tanh(), nn.Linear(3 * WORLD, 2 * WORLD + 1))
+    x, want = torch.ones(2, 4), alone(torch.ones(2, 4))
+    split = torchport.parallelize(alone, "tensor")
+    assert [group.names() for group in torchport.parallel_plan(split).groups] == [("0",)]
+    got = split(x.to(torchport.parallel_plan(split).device))
+    torch.testing.assert_close(got.cpu(), want)
+
     torch.manual_seed(0)
     large = nn.Sequential(Mlp(64))  # one block is all there is
     alone = torchport.plan_parallel(large)
@@ -167,7 +175,7 @@ def what_does_not_fit_is_refused() -> None:
         torchport.plan_parallel(model(), memory=1000)
     with raises(ValueError, "no strategy 'dp'; there are auto, single, ddp"):
         torchport.parallelize(model(), "dp")
-    with raises(RuntimeError, "no linear layers to split"):
+    with raises(RuntimeError, "there are no linear layers to split"):
         torchport.parallelize(nn.Sequential(nn.Conv2d(1, 1, 1)), "tensor")
     frozen = model().requires_grad_(False)
     assert type(torchport.parallelize(frozen, "ddp")) is Language
