@@ -133,6 +133,8 @@ bench: build apt-bench $(bench_stamp) ecosystem ## measure the source tool and v
 	@$(py) bench/virtual_programs.py
 	@$(py) bench/observe_overhead.py
 	@$(py) bench/checkpoint_loading.py
+	@$(py) bench/loader_prefetch.py
+	@$(py) bench/export_parity.py
 
 .PHONY: wheel
 wheel: apt-build $(parser_stamp) $(torch_stamp) ## build the wheel, into dist/
