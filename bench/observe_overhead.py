@@ -23,6 +23,7 @@ import torch
 from torch import nn
 from torch.utils._debug_mode import DebugMode
 from torch.utils._python_dispatch import TorchDispatchMode
+from torchport import verify
 from torchport._native import C
 
 BOUNDS = {"operator": 0.5, "operator, with its line": 4.0}
@@ -131,9 +132,11 @@ def measure_model() -> dict[str, float]:
                     with enter():
                         best = min(best, timeit.timeit(lambda: model(x), number=3) / 3)
             took[name] = best * 1e3
+        whole = min(timeit.repeat(lambda: verify(model, x), number=1, repeat=10))
+        took["verify(), its report included"] = whole * 1e3
     print("\na transformer encoder of 6 layers, milliseconds")
     for name, milliseconds in took.items():
-        print(f"  {name:24}{milliseconds:8.2f}  {milliseconds / took['plain']:.2f} times plain")
+        print(f"  {name:32}{milliseconds:8.2f}  {milliseconds / took['plain']:.2f} times plain")
     return took
 
 

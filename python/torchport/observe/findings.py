@@ -12,7 +12,7 @@ from torchport.observe.inputs import Inputs
 from torchport.observe.inventory import Held
 from torchport.observe.mixing import home_of
 from torchport.observe.result import OUTSIDE, Finding, Transfer, Verification
-from torchport.observe.sizes import size
+from torchport.observe.sizes import counted, size
 
 _ORDER = {"error": 0, "warning": 1, "note": 2}
 
@@ -129,11 +129,14 @@ def _transfers(transfers: list[Transfer]) -> Iterator[Finding]:
 
 
 def _who(same: list[Transfer]) -> str:
-    """ "item in layer1 and 2 more modules" """
+    """ "x.cpu() in layer1 and 2 more modules", or the operator where the source is not to be had."""
+    line = same[0].line
+    expression = " ".join(line.expression.split()) if line else ""
     name = same[0].op.removeprefix("aten::").partition(".")[0]
+    what = expression if expression and len(expression) <= 60 else name
     modules = sorted({t.module for t in same} - {OUTSIDE, ""})
-    more = f" and {len(modules) - 1} more modules" if len(modules) > 1 else ""
-    return f"{name} in {modules[0]}{more}" if modules else name
+    more = f" and {counted(len(modules) - 1, 'more module')}" if len(modules) > 1 else ""
+    return f"{what} in {modules[0]}{more}" if modules else what
 
 
 def _times(same: list[Transfer]) -> str:

@@ -16,8 +16,9 @@ from torchport.observe.result import ModuleInfo, Transfer, Verification
 from torchport.observe.sizes import counted, size
 
 _MOST_BOXES = 48
-_ROW = 40
-_HEIGHT = 30
+_GAP = 10
+_HEIGHT = 30  # of a box that moves nothing
+_MOVE = 14
 _INDENT = 16
 _LANE = 26
 _BOX = 380
@@ -35,6 +36,8 @@ class Box:
     depth: int
     device: str
     row: int = 0
+    y: float = 0
+    height: float = _HEIGHT
 
 
 def _depth(name: str) -> int:
@@ -98,8 +101,8 @@ def _boxes(result: Verification, visible: set[str]) -> list[Box]:
     for module in result.modules:
         if not module.type or module.name not in visible:
             continue
-        parts = groups[module.name]
-        title = f"{module.name.rpartition('.')[2]}: {module.type}" if module.name else result.model
+        parts = [m for m in groups[module.name] if m.calls or m.operators or m.tensors]
+        title = _title(module.name, module.type, visible) if module.name else result.model
         operators = sum(part.operators for part in parts)
         held = sum(tensor.bytes for part in parts for tensor in part.tensors)
         detail = ", ".join(
@@ -122,6 +125,15 @@ def _boxes(result: Verification, visible: set[str]) -> list[Box]:
     return boxes
 
 
+def _title(name: str, type_name: str, drawn: set[str]) -> str:
+    """Its name within the module that it is drawn in, and its type."""
+    parent = name.rpartition(".")[0]
+    while parent and parent not in drawn:
+        parent = parent.rpartition(".")[0]
+    own = name[len(parent) + 1 :] if parent else name
+    return f"{own}: {type_name}"
+
+
 class Drawing:
     """One graph, in SVG."""
 
@@ -135,6 +147,13 @@ class Drawing:
             self._devices += [d for d in (t.source, t.target) if d not in self._devices]
         if result.transfers and "cpu" not in self._devices:
             self._devices.insert(0, "cpu")
+        self._moving = self._grouped_moves()
+        y = float(_TOP)
+        for box in self._boxes:
+            moves = len(self._moving.get(box.name, {})) + (box is self._wrong())
+            box.y, box.height = y, max(_HEIGHT, _MOVE * moves + 8)
+            y += box.height + _GAP
+        self._bottom = y
         self._left = 24 + _LANE * len(self._devices) + 70
 
     def color(self, device: str) -> str:
@@ -150,7 +169,23 @@ class Drawing:
         return 24 + _LANE * self._devices.index(device)
 
     def _middle(self, box: Box) -> float:
-        return _TOP + box.row * _ROW + _HEIGHT / 2
+        return box.y + box.height / 2
+
+    def _wrong(self) -> Box | None:
+        """Where the tensors of several devices met."""
+        mixed = self._result.mixed
+        home = _nearest(mixed.module, self._visible) if mixed is not None else None
+        return self._of.get(home) if home is not None else None
+
+    def _grouped_moves(self) -> dict[str, dict[tuple[str, str, str], list[Transfer]]]:
+        """By the box that did them, and by way."""
+        grouped: dict[str, dict[tuple[str, str, str], list[Transfer]]] = {}
+        for t in self._result.transfers:
+            home = _nearest(t.module, self._visible)
+            if home is not None:
+                ways = grouped.setdefault(home, {})
+                ways.setdefault((t.kind, t.source, t.target), []).append(t)
+        return grouped
 
     def _x(self, box: Box) -> float:
         return self._left + box.depth * _INDENT
@@ -161,7 +196,7 @@ class Drawing:
 
     def svg(self) -> str:
         width = self._right() + _ARCS
-        height = _TOP + len(self._boxes) * _ROW + 16
+        height = self._bottom + 6
         parts = [
             f'<svg id="graph" viewBox="0 0 {width:.0f} {height:.0f}" '
             f'width="{width:.0f}" height="{height:.0f}" role="img" '
@@ -187,17 +222,16 @@ class Drawing:
         return drawn
 
     def _box(self, box: Box) -> str:
-        mixed = self._result.mixed
-        wrong = mixed is not None and box.name == _nearest(mixed.module, self._visible)
-        x, y = self._x(box), _TOP + box.row * _ROW
+        wrong = " wrong" if box is self._wrong() else ""
+        x, y = self._x(box), box.y
         width = self._right() - x
         title = _cut(box.title, int((width - 130) / 7.6))
+        name = box.name.strip("<>") or self._result.model
         return (
-            f'<g class="box {self.color(box.device)}{" wrong" if wrong else ""}">'
-            f"<title>{escape(box.name.strip('<>') or self._result.model)}: {escape(box.device)}"
-            f"</title>"
-            f'<rect x="{x}" y="{y}" width="{width}" height="{_HEIGHT}" rx="5"/>'
-            f'<rect class="mark" x="{x}" y="{y}" width="6" height="{_HEIGHT}" rx="2"/>'
+            f'<g class="box {self.color(box.device)}{wrong}">'
+            f"<title>{escape(name)}: {escape(box.device)}</title>"
+            f'<rect x="{x}" y="{y}" width="{width}" height="{box.height}" rx="5"/>'
+            f'<rect class="mark" x="{x}" y="{y}" width="6" height="{box.height}" rx="2"/>'
             f'<text x="{x + 14}" y="{y + 19}">{escape(title)}</text>'
             f'<text class="soft" x="{x + width - 8}" y="{y + 19}" text-anchor="end">'
             f"{escape(_cut(box.detail, 34))}</text></g>"
@@ -226,48 +260,43 @@ class Drawing:
         return drawn
 
     def _moves(self) -> list[str]:
-        grouped: dict[tuple[str, str, str, str], list[Transfer]] = defaultdict(list)
-        for t in self._result.transfers:
-            home = _nearest(t.module, self._visible)
-            if home is not None:
-                grouped[(home, t.kind, t.source, t.target)].append(t)
-        at: Counter[str] = Counter()
-        drawn = []
-        for (home, kind, source, target), transfers in grouped.items():
-            box = self._of[home]
-            y = self._middle(box) - 9 + 7 * (at[home] % 4)
-            at[home] += 1
-            inward = kind in ("to device", "between devices")
-            x1, x2 = self._lane(source if inward else target), self._x(box) - 4
-            ends = f"M{x1},{y} H{x2}" if inward else f"M{x2},{y} H{x1}"
-            count = sum(t.count for t in transfers)
-            amount = sum(t.bytes for t in transfers)
-            lines = ", ".join(sorted({str(t.line) for t in transfers if t.line})[:3])
-            told = f"{kind}, {source} to {target}, {count} times" + (
-                f", {size(amount)}" if amount else ""
-            )
-            drawn.append(
-                f'<g class="move {kind.split()[-1]} {kind.replace(" ", "-")}"><title>{escape(told)} '
-                f"({escape(lines)})</title>"
-                f'<path d="{ends}" marker-end="url(#arrow)"/>'
-                f'<text x="{x2 - 6}" y="{y - 2}" text-anchor="end">{count}x</text></g>'
-            )
-        return drawn
+        return [
+            self._move(self._of[home], number, way, transfers)
+            for home, ways in self._moving.items()
+            for number, (way, transfers) in enumerate(ways.items())
+        ]
+
+    def _move(
+        self, box: Box, number: int, way: tuple[str, str, str], transfers: list[Transfer]
+    ) -> str:
+        kind, source, target = way
+        y = box.y + 11 + _MOVE * number
+        inward = kind in ("to device", "between devices")
+        x1, x2 = self._lane(source if inward else target), self._x(box) - 4
+        ends = f"M{x1},{y} H{x2}" if inward else f"M{x2},{y} H{x1}"
+        count = sum(t.count for t in transfers)
+        amount = sum(t.bytes for t in transfers)
+        lines = ", ".join(sorted({str(t.line) for t in transfers if t.line})[:3])
+        told = f"{kind}, {source} to {target}, {count} times" + (
+            f", {size(amount)}" if amount else ""
+        )
+        return (
+            f'<g class="move {kind.replace(" ", "-")}"><title>{escape(told)} ({escape(lines)})'
+            f'</title><path d="{ends}" marker-end="url(#arrow)"/>'
+            f'<text x="{x2 - 8}" y="{y - 3}" text-anchor="end">{count}x</text></g>'
+        )
 
     def _mixed(self) -> str:
-        mixed = self._result.mixed
-        if mixed is None or mixed.culprit.device not in self._devices:
+        mixed, box = self._result.mixed, self._wrong()
+        if mixed is None or box is None or mixed.culprit.device not in self._devices:
             return ""
-        home = _nearest(mixed.module, self._visible)
-        box = self._of.get(home) if home is not None else None
-        if box is None:
-            return ""
-        y, x1, x2 = self._middle(box) + 11, self._lane(mixed.culprit.device), self._x(box) - 4
+        y = box.y + 11 + _MOVE * len(self._moving.get(box.name, {}))
+        x1, x2 = self._lane(mixed.culprit.device), self._x(box) - 4
         told = f"{mixed.culprit.name} on {mixed.culprit.device}"
         return (
             f'<g class="move mixed"><title>mixed devices: {escape(told)}</title>'
             f'<path d="M{x1},{y} H{x2}" marker-end="url(#arrow)"/>'
-            f'<text x="{x2 - 6}" y="{y + 10}" text-anchor="end">'
+            f'<text x="{x2 - 8}" y="{y - 3}" text-anchor="end">'
             f"{escape(_cut(mixed.culprit.name, 14))}</text></g>"
         )
 
