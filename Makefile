@@ -109,7 +109,7 @@ test-ecosystem: build ecosystem ## check and fix the real packages of tests/ecos
 
 .PHONY: test-programs
 test-programs: build $(torch_stamp) $(programs_stamp) ## timm, transformers, accelerate, lightning on virtual devices
-	@build/programs/bin/python -m pytest tests/virtual/test_programs_libraries.py tests/observe/test_models.py -q
+	@build/programs/bin/python -m pytest tests/virtual/test_programs_libraries.py tests/observe/test_models.py tests/place/test_real_models.py -q
 
 .PHONY: test-cuda-build
 test-cuda-build: apt-build $(parser_stamp) $(cuda_package_stamp) ## virtual devices with the default build of torch, one for CUDA (5 GB)
@@ -133,6 +133,8 @@ bench: build apt-bench $(bench_stamp) ecosystem ## measure the source tool and v
 	@$(py) bench/virtual_programs.py
 	@$(py) bench/observe_overhead.py
 	@$(py) bench/checkpoint_loading.py
+	@$(py) bench/deploy_modes.py
+	@$(py) bench/deploy_modes.py --virtual
 	@$(py) bench/loader_prefetch.py
 	@$(py) bench/export_parity.py
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 
 def test_kernels_are_chosen_by_device(run_checks):
-    run_checks("kernels.py", devices="cuda:2")
+    run_checks("dispatch.py", devices="cuda:2")
 
 
 def test_guards_and_retries(run_checks):

@@ -44,7 +44,7 @@ def what_is_missing_is_told_with_what_there_is() -> None:
     with raises(
         NotImplementedError,
         "only_cuda has no kernel for cpu (x on cpu)",
-        "kernels.py:",
+        "dispatch.py:",
         '.kernel("cpu")',
     ):
         only_cuda(torch.ones(1))
