@@ -1,9 +1,7 @@
 // One function with an implementation per kind of device, chosen by where its tensors are.
 //
-//   const torchport::Kernel<at::Tensor(const at::Tensor&, double)> contrast =
-//       torchport::Kernel<at::Tensor(const at::Tensor&, double)>("contrast")
-//           .on(c10::DeviceType::CUDA, &contrast_cuda)
-//           .fallback(&contrast_plain);
+//   torchport::Kernel<at::Tensor(const at::Tensor&, double)> contrast("contrast");
+//   contrast.on(c10::DeviceType::CUDA, &contrast_cuda).fallback(&contrast_plain);
 //   at::Tensor sharp = contrast(image, 0.5);
 //
 // For functions that are no operators. One that autograd, torch.compile or Python should see is
