@@ -20,8 +20,7 @@ std::string names_of(const NamedTensors& tensors) {
   return text;
 }
 
-// The data's tensors in the contract's order: by name, or, where none has a name that is wanted and
-// there are as many as there are inputs, in the file's order.
+// The data's tensors in the contract's order, by name; one without a name is the one input.
 std::vector<at::Tensor> in_order(const Contract& contract, const NamedTensors& data,
                                  const std::string& file) {
   std::vector<at::Tensor> ordered;
@@ -35,8 +34,9 @@ std::vector<at::Tensor> in_order(const Contract& contract, const NamedTensors& d
       missing += (missing.empty() ? "" : ", ") + spec.name;
   }
   if (missing.empty()) return ordered;
-  const bool nameless = data.size() == 1 && contract.inputs.size() == 1;
-  if (!nameless) {
+  // A .npy array, or a tensor that was saved by itself.
+  const bool nameless = data.size() == 1 && data.front().first.empty();
+  if (!nameless || contract.inputs.size() != 1) {
     throw std::runtime_error(file + " has no tensor for the input " + missing + "; it has " +
                              (names_of(data).empty() ? "one without a name" : names_of(data)));
   }

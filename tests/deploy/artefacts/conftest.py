@@ -64,6 +64,16 @@ def export(tmp_path: Path):
     return command
 
 
+@pytest.fixture
+def python(tmp_path: Path):
+    """python(code, words...): code in a Python of its own."""
+
+    def command(code: str, *words: object, **options) -> subprocess.CompletedProcess:
+        return run([sys.executable, "-W", "ignore", "-c", code, *words], tmp_path, **options)
+
+    return command
+
+
 def infer_program() -> Path:
     """Of the build that TORCHPORT_LIBRARY names, else of this environment."""
     if chosen := os.environ.get("TORCHPORT_LIBRARY"):

@@ -89,7 +89,7 @@ def export(
             module,
             inputs,
             weights=None if weights is None else str(weights),
-            device=None if device is None else torch.device(device),
+            device=None if device is None else _device(device),
             dtype=dtype,
             unsupported=format_.unsupported,
         )
@@ -98,6 +98,16 @@ def export(
         )
         axes = Axes(prepared.sample, [dynamic] if isinstance(dynamic, str) else dynamic)
         return _write(format_, prepared, axes, Path(path), options, checks, tell)
+
+
+def _device(wanted: torch.device | str) -> torch.device:
+    """The device, if it is there."""
+    from torchport._native import C
+
+    try:
+        return C.choose_device(str(wanted)).device
+    except (ValueError, RuntimeError) as error:
+        raise ExportError(str(error)) from None
 
 
 @contextmanager
@@ -130,7 +140,7 @@ def _write(
             prepared.module, prepared.sample, prepared.output_names, axes, prepared.device, program
         )
         tell(f"writing {format_.name}")
-        versions = _writing(format_, subject, target, options)
+        versions = format_.write(subject, target, options)
         tell("comparing with eager")
         parity = _compared(format_, subject, prepared, target, options, checks, tell)
         contract = contracts.describe(
@@ -148,16 +158,6 @@ def _write(
         )
         format_.attach(target, json.dumps(contract, indent=1))
     return Exported(path, contract, parity, prepared.notes)
-
-
-def _writing(format_: Format, subject: Subject, target: Path, options: Options) -> dict[str, Any]:
-    try:
-        return format_.write(subject, target, options)
-    except RuntimeError as error:
-        # torch's archive writer says no more than this where a disk is full.
-        if "failed writing" in str(error) or "PytorchStreamWriter" in str(error):
-            raise ExportError(f"cannot write {target.name}: the disk is full, or fails") from error
-        raise
 
 
 def _compared(

@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+import io
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import BinaryIO
 
 RECORD = "extra/torchport.json"
+
+
+def write(path: Path, save: Callable[[BinaryIO], object]) -> None:
+    """What ``save`` writes, by way of memory: torch's own writer of archives ends the process where a
+    disk is full (it throws in its destructor), Python's raises OSError.
+    """
+    buffer = io.BytesIO()
+    save(buffer)
+    path.write_bytes(buffer.getbuffer())
 
 
 def attach(path: Path, contract: str) -> None:

@@ -6,7 +6,7 @@ import platform
 import re
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import torch
 
@@ -39,10 +39,11 @@ class CompiledPackage(Format):
             raise ExportError(f"AOTInductor needs a C++ compiler, and there is no {compiler}")
 
     def write(self, subject: Subject, path: Path, options: Options) -> dict[str, Any]:
-        # Inductor insists on the suffix.
-        package = path if path.suffix == ".pt2" else path.with_name(path.name + ".pt2")
+        def compile_to(buffer: BinaryIO) -> None:
+            torch._inductor.aoti_compile_and_package(subject.program, package_path=buffer)
+
         try:
-            torch._inductor.aoti_compile_and_package(subject.program, package_path=str(package))
+            _archive.write(path, compile_to)
         except OSError:
             raise
         except Exception as error:
@@ -51,7 +52,6 @@ class CompiledPackage(Format):
                 f"AOTInductor cannot compile the model: {type(error).__name__}: "
                 + "\n  ".join(lines[:4])
             ) from error
-        package.replace(path)
         return {}
 
     def runner(self, subject: Subject, path: Path) -> tuple[Runner, str]:

@@ -24,7 +24,7 @@ class ScriptArchive(Format):
         with warnings.catch_warnings(), torch.no_grad():
             warnings.simplefilter("ignore")  # that TorchScript is deprecated
             compiled = _scripted(subject) if options.script else _traced(subject)
-            torch.jit.save(compiled, path)
+            _archive.write(path, lambda buffer: torch.jit.save(compiled, buffer))
         return {}
 
     def runner(self, subject: Subject, path: Path) -> tuple[Runner, str]:

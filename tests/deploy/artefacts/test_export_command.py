@@ -1,0 +1,124 @@
+"""`torchport export`: exit codes, what it prints, what it leaves behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+LITTLE_ROOM = """
+import resource, signal, sys
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))  # a disk with room for so many bytes
+from torchport.deploy.export.command import main
+sys.exit(main())
+"""
+
+
+def test_a_report_says_what_was_done(export, tmp_path):
+    done = export(
+        "models:net", "--input", "models:picture", "--to", "onnx", "-o", "net.onnx",
+        "--dynamic", "batch", "--opset", 18,
+    )  # fmt: skip
+    for line in (
+        "input    x: float32 [batch, 3, 16, 16]",
+        "output   logits: float32 [batch, 10]",
+        "axis     batch 1..",
+        "note     made the attribute shift a buffer",
+        "parity   5 batches in ONNX Runtime",
+        "host     device any",
+        "written  net.onnx (onnx opset 18",
+    ):
+        assert line in done.stdout, done.stdout
+    assert "capturing the graph" in done.stderr
+    assert os.listdir(tmp_path) == ["net.onnx"]
+
+
+def test_models_are_found_in_files_and_in_folders(export, tmp_path):
+    (tmp_path / "mine.py").write_text(
+        "import torch\nclass Made:\n  @staticmethod\n  def small(): return torch.nn.Linear(6, 2)\n"
+    )
+    for place in ("mine:Made.small", "mine.py:Made.small"):
+        export(place, "--input", "models:rows", "--to", "pt2", "-o", "small.pt2", "-q")
+
+
+@pytest.mark.parametrize(
+    "words, code, told",
+    [
+        (["models:absent", "--input", "models:rows"], 2, "models has no 'absent'; it has"),
+        (["nowhere:make", "--input", "models:rows"], 2, "no module 'nowhere'"),
+        (["models", "--input", "models:rows"], 2, "not MODULE:NAME"),
+        (["models:plain"], 2, "--input"),
+        (["models:plain", "--input", "models:rows", "--dtype", "int8"], 2, "--dtype"),
+        (["models:dropping", "--input", "models:rows"], 1, "it begins at dropout"),
+        (["models:plain", "--input", "models:nothing"], 1, "has no elements"),
+        (["models:plain", "--input", "models:picture"], 1, "the model itself fails"),
+        (["models:plain", "--input", "models:rows", "--weights", "no.pth"], 1, "no.pth"),
+        (["models:plain", "--input", "models:rows", "--device", "cuda:7"], 1, "cuda"),
+        (["models:plain", "--input", "models:rows", "--device", "gpu"], 1, "gpu"),
+    ],
+)  # fmt: skip
+def test_exit_codes(words, code, told, export, tmp_path):
+    done = export(*words, "--to", "pt2", "-o", "out.pt2", check=False)
+    assert done.returncode == code, done.stdout + done.stderr
+    assert told in done.stderr and "Traceback" not in done.stderr, done.stderr
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("moment", ["capturing", "writing", "comparing"])
+def test_a_signal_leaves_what_was_there(number, moment, start, tmp_path):
+    (tmp_path / "slow.onnx").write_text("what was there")
+    process = start(
+        "export", "models:slow", "--input", "models:rows", "--to", "onnx", "-o", "slow.onnx"
+    )
+    seen = b""
+    while moment.encode() not in seen:
+        line = process.stderr.readline()
+        assert line, seen.decode()
+        seen += line
+    process.send_signal(number)
+    out, told = process.communicate(timeout=120)
+    assert process.returncode == 130, told.decode()
+    assert out == b"" and b"Traceback" not in told, told.decode()
+    assert os.listdir(tmp_path) == ["slow.onnx"]
+    assert (tmp_path / "slow.onnx").read_text() == "what was there"
+
+
+@pytest.mark.parametrize("to", ["onnx", "pt2", "torchscript"])
+def test_a_disk_that_fills_up_leaves_what_was_there(to, python, tmp_path):
+    Path(tmp_path, "net").write_text("what was there")
+    done = python(
+        LITTLE_ROOM, "models:net", "--input", "models:picture", "--to", to, "-o", "net", "-q",
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 1 and "cannot write" in done.stderr, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    assert os.listdir(tmp_path) == ["net"]
+    assert Path(tmp_path, "net").read_text() == "what was there"
+
+
+def test_weights_of_a_wrapped_model_come_through_to_infer(export, infer, python, tmp_path):
+    """From a DataParallel checkpoint to the answers of torchport-infer."""
+    program = (
+        "import models, torch, numpy as np\n"
+        "m = models.Plain()\n"
+        "torch.save({'model': torch.nn.DataParallel(m).state_dict()}, 'trained.pth')\n"
+        "np.save('rows.npy', models.rows().numpy())\n"
+        "np.save('wanted.npy', m(models.rows()).detach().numpy())\n"
+    )
+    python(program)
+    export(
+        "models:plain", "--input", "models:rows", "--to", "onnx", "-o", "m.onnx",
+        "--weights", "trained.pth", "--dynamic", "batch",
+    )  # fmt: skip
+    infer("m.onnx", "rows.npy", "-o", "out.safetensors")
+    got = load_file(tmp_path / "out.safetensors")["output"]
+    np.testing.assert_allclose(got, np.load(tmp_path / "wanted.npy"), rtol=1e-5, atol=1e-6)
+    contract = json.loads(infer("m.onnx", "--contract").stdout)
+    assert contract["model"] == "Plain" and len(contract["weights"]["sha256"]) == 64
