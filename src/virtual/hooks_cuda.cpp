@@ -39,9 +39,19 @@ struct CUDAHooks final : vdev::Hooks<CUDAHooksInterface, c10::DeviceType::CUDA> 
   void cuFFTClearPlanCache(DeviceIndex) const override {}
 };
 
+// Where devices are hidden, a build with CUDA answers as one without: what the interface says of
+// itself is what such a build says.
+struct HiddenCUDAHooks final : CUDAHooksInterface {};
+
+std::unique_ptr<CUDAHooksInterface> make_hooks(CUDAHooksArgs args) {
+  if (vdev::Runtime::get().spec().kind == "none") return std::make_unique<HiddenCUDAHooks>();
+  return std::make_unique<CUDAHooks>(args);
+}
+
 // Not REGISTER_CUDA_HOOKS: a build with CUDA has hooks of the usual priority, and two of the same
 // end the process.
-C10_REGISTER_CLASS_WITH_PRIORITY(CUDAHooksRegistry, CUDAHooks, vdev::kOverReal, CUDAHooks)
+C10_REGISTER_TYPED_CREATOR_WITH_PRIORITY(CUDAHooksRegistry, "CUDAHooks", vdev::kOverReal,
+                                         make_hooks)
 
 }  // namespace
 }  // namespace at

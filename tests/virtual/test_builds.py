@@ -55,6 +55,19 @@ import torch, torch.distributed
 assert not torch.cuda.is_available() and not torch.backends.cuda.is_built()
 assert not torch.backends.cudnn.is_available() and not torch.distributed.is_nccl_available()
 assert torch.version.cuda is None and torch.cuda.device_count() == 0
+assert torch.accelerator.current_accelerator() is None
+assert torch.backends.cudnn.version() is None
+for ask, words in (
+    (lambda: torch.Generator("cuda"), "without ATen_cuda library"),
+    (lambda: torch.ones(1).pin_memory(), "accelerator"),
+    (lambda: torch.cuda.FloatTensor(1), "Torch not compiled with CUDA enabled"),
+    (lambda: torch.cuda.nvtx.range_push("a"), "Are you sure you have a CUDA build?"),
+):
+    try:
+        ask()
+        raise SystemExit(f"no {words}")
+    except (RuntimeError, TypeError) as error:
+        assert words in str(error), error
 for make in (lambda: torch.ones(1).cuda(), lambda: torch.ones(1, device="cuda")):
     try:
         make()

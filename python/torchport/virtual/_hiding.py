@@ -3,6 +3,7 @@ and below the face of the virtual devices, which then is the same on all builds.
 
 from __future__ import annotations
 
+import sys
 from types import ModuleType
 
 from torchport.virtual._builds import HAS_FLAGS, of_cuda_builds
@@ -13,6 +14,9 @@ def hide_cuda(torch: ModuleType) -> None:
     bindings = torch._C
     for name in [name for name in vars(bindings) if of_cuda_builds(name)]:
         delattr(bindings, name)
+        sys.modules.pop(
+            f"torch._C.{name}", None
+        )  # `from torch._C import _nvtx` would find it there
     for name in HAS_FLAGS:
         if hasattr(bindings, name):
             setattr(bindings, name, False)

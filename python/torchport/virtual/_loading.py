@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 
@@ -31,11 +32,20 @@ def hidden() -> bool:
 
 def before_torch(module: ModuleType) -> None:
     """The library has to be there before torch asks for its hooks."""
+    torch = Torch.at(Path(module.__spec__.origin).parent)  # type: ignore[union-attr, arg-type]
     if hidden():
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
-        if not _watching.wanted():
-            return
-    torch = Torch.at(Path(module.__spec__.origin).parent)  # type: ignore[union-attr, arg-type]
+    if hidden() and not _watching.wanted():
+        # A build with CUDA needs other hooks to answer all as one without does. Of a version that
+        # they are not for, the variable hides the devices, too.
+        if torch.has_cuda:
+            with suppress(ImportError):
+                _load(torch)
+        return
+    _load(torch)
+
+
+def _load(torch: Torch) -> None:
     torch.check()
     library = _library()
     torch.check_library(library)
