@@ -116,7 +116,7 @@ def test_what_fails_is_a_row_with_the_reason(tmp_path):
     done = bench(tmp_path, f"{MODELS}:broken", *vectors, "--modes", "eval", "--json", "-")
     assert done.returncode == 1, done.stderr
     (row,) = json.loads(done.stdout)["rows"]
-    assert row["reason"] == "TypeError: Broken.forward() got an unexpected keyword argument 'input'"
+    assert row["reason"] == "RuntimeError: the model is broken"
     done = bench(tmp_path, f"{MODELS}:broken", "--input", f"{MODELS}:images", "--modes", "eval")
     assert "failed: RuntimeError: the model is broken\n" in done.stdout + "\n"
     assert "a word of the model's own" not in done.stdout
@@ -173,3 +173,9 @@ def test_compiled_and_exported_modes(tmp_path):
     rows = rows_of(done)
     assert {mode: row["status"] for mode, row in rows.items()} == dict.fromkeys(rows, "measured")
     assert len(rows) == 5
+
+
+def test_artefacts_with_named_inputs(tmp_path):
+    words = ["--modes", "train,onnx,torchscript", "--rounds", 1, "--seconds", 0.01, "--json", "-"]
+    rows = rows_of(bench(tmp_path, f"{MODELS}:Named", "--input", f"{MODELS}:tokens", *words))
+    assert [row["status"] for row in rows.values()] == ["measured"] * 3, rows

@@ -34,6 +34,22 @@ def vectors() -> dict[str, torch.Tensor]:
     return {"input": torch.randn(2, 8)}
 
 
+class Named(nn.Module):
+    """Its inputs are named, of several types, and given in another order than forward has them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(9, 16)
+        self.head = nn.Linear(16, 4)
+
+    def forward(self, tokens: torch.Tensor, mask: torch.Tensor) -> dict[str, torch.Tensor]:
+        return {"logits": self.head(self.embedding(tokens) * mask[..., None])}
+
+
+def tokens() -> dict[str, torch.Tensor]:
+    return {"mask": torch.rand(2, 5), "tokens": torch.randint(0, 9, (2, 5))}
+
+
 class Broken(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         print("a word of the model's own")

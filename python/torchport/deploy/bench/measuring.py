@@ -197,7 +197,7 @@ def _make_ready(
         if mode.artefact:
             spec["artefact"] = str(Path(folder, f"model.{mode.artefact}"))
             with Worker(spec | {"write": True}, settings.environment(), settings.timeout) as writer:
-                writer.answer()
+                spec |= writer.answer()
         worker = stack.enter_context(Worker(spec, settings.environment(), settings.timeout))
         said = worker.answer()
         row.prepared, row.batch = said["prepared"], said["batch"]

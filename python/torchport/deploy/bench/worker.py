@@ -21,23 +21,20 @@ from torch.utils import _pytree as pytree
 from torchport.deploy import named
 from torchport.deploy.bench.meters import meter
 from torchport.deploy.bench.modes import MODES, NotApplicable, Subject
+from torchport.deploy.export.sample import Sample
 from torchport.place.moving import to
 
 
-def _inputs(make: Any, batch: int | None) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The arguments of a call, with `batch` samples: made so, or repeated along the first axis."""
+def _inputs(make: Any, batch: int | None) -> Any:
+    """A tensor, a tuple or a dict, with `batch` samples: made so, or repeated along the first axis."""
     takes_batch = callable(make) and any(
         p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
         for p in inspect.signature(make).parameters.values()
     )
     if takes_batch:
-        made = make(1 if batch is None else batch)
-    else:
-        made = make() if callable(make) else make
-        made = made if batch is None else _repeated(made, batch)
-    if isinstance(made, dict):
-        return (), made
-    return (made if isinstance(made, tuple) else (made,)), {}
+        return make(1 if batch is None else batch)
+    made = make() if callable(make) else make
+    return made if batch is None else _repeated(made, batch)
 
 
 def _repeated(made: Any, batch: int) -> Any:
@@ -52,26 +49,37 @@ def _batch_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
     return next((len(t) for t in leaves if isinstance(t, torch.Tensor) and t.dim()), 1)
 
 
-def _subject(spec: dict[str, Any], device: torch.device) -> Subject:
+def _model(spec: dict[str, Any], device: torch.device) -> torch.nn.Module:
     torch.manual_seed(0)
-    args, kwargs = to(_inputs(named.find(spec["input"]), spec["batch"]), device)
+    found = named.find(spec["model"])
+    return (found if isinstance(found, torch.nn.Module) else found()).to(device)
+
+
+def _subject(spec: dict[str, Any], device: torch.device) -> Subject:
+    """The model, or its artefact, with its arguments in the order of the parameters of forward()."""
     artefact = spec.get("artefact")
-    model = None
-    if artefact is None or spec.get("write"):
-        found = named.find(spec["model"])
-        model = found if isinstance(found, torch.nn.Module) else found()
-        model = model.to(device)
-    return Subject(model, args, kwargs, device, Path(artefact) if artefact else None)
+    model = None if artefact else _model(spec, device)
+    torch.manual_seed(1)
+    inputs = to(_inputs(named.find(spec["input"]), spec["batch"]), device)
+    if model is not None:
+        sample = Sample.of(model, inputs)
+        return Subject(model, sample.args, sample.kwargs, device)
+    named_ones = {name: inputs[name] for name in spec["named"]}
+    positional = inputs if isinstance(inputs, tuple) else (inputs,)
+    return Subject(
+        None, () if named_ones else tuple(positional), named_ones, device, Path(artefact)
+    )
 
 
 def _write(spec: dict[str, Any], device: torch.device) -> dict[str, Any]:
     """The artefact of a mode; the process that writes it is not the one that is measured."""
     from torchport.deploy.export import export
 
-    subject = _subject(spec, device)
-    inputs = subject.kwargs or subject.args
-    export(subject.model, inputs, to=MODES[spec["mode"]].artefact, path=spec["artefact"])
-    return {"written": os.path.getsize(spec["artefact"])}
+    model = _model(spec, device)
+    torch.manual_seed(1)
+    inputs = to(_inputs(named.find(spec["input"]), spec["batch"]), device)
+    export(model, inputs, to=MODES[spec["mode"]].artefact, path=spec["artefact"])
+    return {"named": list(Sample.of(model, inputs).kwargs)}
 
 
 class _Measured:
