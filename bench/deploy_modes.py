@@ -43,7 +43,7 @@ def main() -> int:
         images,
         modes=modes,
         batches=[options.batch or (32 if options.virtual else 4)],
-        devices="cuda:1,memory=24GiB" if options.virtual else None,
+        devices="cuda:1,profile=a100-80g" if options.virtual else None,
         device=None if options.virtual else "cpu",
         rounds=options.rounds,
         tell=lambda text: print(text, file=sys.stderr),

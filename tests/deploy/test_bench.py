@@ -89,9 +89,9 @@ def test_memory_of_a_gpu_without_one(tmp_path):
         "--batch",
         "4,8",
         "--devices",
-        "cuda:1",
+        "cuda:1,profile=a100-80g",
         "--modes",
-        "train,eval,inference,onnx",
+        "train,eval,inference,onnx,autocast",
     ]
     done = bench(tmp_path, *words, "--json", "-")
     report = json.loads(done.stdout)
@@ -103,6 +103,7 @@ def test_memory_of_a_gpu_without_one(tmp_path):
     assert activation < rows["inference", 4]["peak"] < 0.45 * rows["train", 4]["peak"]
     assert 1.9 < rows["train", 8]["peak"] / rows["train", 4]["peak"] < 2.1
     assert all(r["reserved"] >= r["peak"] and r["against"] is None for r in rows.values())
+    assert rows["autocast", 4]["peak"] < rows["train", 4]["peak"]
     assert rows["onnx", 4]["status"] == "skipped" and "ONNX Runtime" in rows["onnx", 4]["reason"]
     text = bench(tmp_path, *words[:-1], "inference").stdout
     assert "no times" in text and "ms" not in text.replace("programs", "")

@@ -191,8 +191,6 @@ def _make_ready(
 ) -> None:
     mode = MODES[row.mode]
     try:
-        if reason := mode.missing(torch.device(settings.device), settings.virtual):
-            raise WorkerSkipped(reason)
         spec = base | {"mode": row.mode}
         if mode.artefact:
             spec["artefact"] = str(Path(folder, f"model.{mode.artefact}"))

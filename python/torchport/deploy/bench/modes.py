@@ -161,7 +161,7 @@ def _needs_images(subject: Subject) -> None:
 
 
 class NotApplicable(Exception):
-    """The mode would not change anything for this model."""
+    """The mode cannot be run here, or would not change anything for this model."""
 
 
 def _no_bfloat16(device: torch.device, virtual: bool) -> str:

@@ -18,6 +18,7 @@ from typing import Any
 import torch
 from torch.utils import _pytree as pytree
 
+from torchport import virtual
 from torchport.deploy import named
 from torchport.deploy.bench.meters import meter
 from torchport.deploy.bench.modes import MODES, NotApplicable, Subject
@@ -131,6 +132,9 @@ def main(spec: dict[str, Any]) -> int:
     if spec.get("threads"):
         torch.set_num_threads(spec["threads"])
     try:
+        # Here, where the devices are: those of the parent may be others.
+        if reason := MODES[spec["mode"]].missing(device, virtual.enabled()):
+            raise NotApplicable(reason)
         if spec.get("write"):
             _answer(answers, **_write(spec, device))
             return 0
