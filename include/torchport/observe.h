@@ -34,6 +34,8 @@ struct ObserveOptions {
   bool check_finite = false;
   // Beyond so many calls only sums are kept: where a tensor came from is known as far as here.
   std::size_t max_calls = std::size_t{1} << 20U;
+  // Of Observed::intermediates; those beyond are in the sums alone.
+  std::size_t max_intermediates = 20'000;
 };
 
 enum class CallKind : std::uint8_t {
@@ -82,7 +84,7 @@ struct MixedCall {
   bool backward = false;
   // In the backward pass: the call of the forward pass that it belongs to.
   std::optional<CallFacts> forward;
-  std::vector<Participant> participants;  // tensors of more than no dimension on the host come last
+  std::vector<Participant> participants;  // its tensors, in the order of its arguments
   std::string message;                    // what the operator raised
 };
 
@@ -154,7 +156,7 @@ struct Observed {
   std::vector<ResultSum> results;
   std::vector<FlowSum> flows;
   std::vector<TransferSum> transfers;
-  std::vector<Result> intermediates;  // all results that calls kept
+  std::vector<Result> intermediates;  // the first ones
   std::optional<MixedCall> mixed;     // the first
   std::uint64_t mixed_count = 0;
   std::optional<NotFiniteCall> nan, infinity;
@@ -164,7 +166,8 @@ struct Observed {
 [[nodiscard]] TORCHPORT_API std::uintptr_t storage_number(const at::Tensor& tensor);
 
 // Watches from its making to finish(), or to its end. One at a time in a process. The thread that
-// made it is watched, autograd's threads that work for it, and those that attach themselves.
+// made it is watched, autograd's threads that work for it, and those that attach themselves;
+// processes that it forks are not.
 class TORCHPORT_API Observation {
  public:
   // Throws std::runtime_error while another one watches, and where something else (the reports and

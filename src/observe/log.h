@@ -61,6 +61,7 @@ struct KeptCall {
 
 struct Log {
   std::size_t max_calls = 0;
+  std::size_t max_intermediates = 0;
   std::uint64_t operators = 0;
   std::uint64_t unrecorded = 0;
   std::vector<Call> calls;

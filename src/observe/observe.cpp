@@ -3,6 +3,7 @@
 
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
+#include <pthread.h>
 #include <torch/library.h>
 #include <torchport/observe.h>
 
@@ -54,6 +55,8 @@ void take_the_key() {
           "run`; start it without --report to verify a model in it");
     static auto* library = new torch::Library(torch::Library::IMPL, "_", kMode, __FILE__, __LINE__);
     library->fallback(torch::CppFunction::makeFromBoxedFunction<&watch>());
+    // The lock may be held by a thread that a forked process (a DataLoader's worker) does not have.
+    pthread_atfork(nullptr, nullptr, [] { state().wanted = nullptr; });
     return true;
   }();
   static_cast<void>(kTaken);
@@ -79,6 +82,7 @@ Observation::Observation(ObserveOptions options) {
       throw std::runtime_error("torchport: another model of this process is being verified");
     all.log = Log();
     all.log.max_calls = options.max_calls;
+    all.log.max_intermediates = options.max_intermediates;
     all.options.push_back(std::move(options));
     all.wanted = &all.options.back();
   }

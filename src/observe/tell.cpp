@@ -120,7 +120,8 @@ class Teller {
       bytes += seen.bytes;
       ResultSum& result = results_[{module, seen.device, seen.dtype}];
       result = {module, seen.device, seen.dtype, result.count + 1, result.bytes + seen.bytes};
-      told.intermediates.push_back({facts_of(log_, number), module, facts_of(log_, seen)});
+      if (told.intermediates.size() < log_.max_intermediates)
+        told.intermediates.push_back({facts_of(log_, number), module, facts_of(log_, seen)});
     }
     sum_flows(call, module);
     if (call.kind == CallKind::kRead || (call.kind == CallKind::kMoved && !is_empty(call)))

@@ -55,6 +55,11 @@ def running() -> dict[str, dict]:
 
 
 @pytest.fixture(scope="session")
+def hostile() -> dict[str, dict]:
+    return results_of("hostile.py", "cuda:1")
+
+
+@pytest.fixture(scope="session")
 def on_the_cpu() -> dict[str, dict]:
     return results_of("on_the_cpu.py", None)
 

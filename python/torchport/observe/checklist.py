@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import resource
 from typing import Any
 
 import torch
 from torch import nn
 
+from torchport._native import C
 from torchport.observe.inventory import Held, bytes_of
 from torchport.observe.mixing import home_of
 from torchport.observe.result import Answer, TensorInfo
@@ -129,14 +131,12 @@ def peak_of(device: torch.device | None) -> tuple[int, int] | None:
             return module.max_memory_allocated(device), module.mem_get_info(device)[1]
         return None
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    with open("/proc/meminfo") as file:
-        total = int(next(line for line in file if line.startswith("MemTotal")).split()[1]) * 1024
-    return peak, total
+    return peak, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 def memory(device: torch.device | None, held: list[Held]) -> Answer:
     question = "Is its memory reasonable?"
-    storages = {h.tensor.data_ptr() or id(h.tensor): bytes_of(h.tensor) for h in held}
+    storages = {C.storage_number(h.tensor) or id(h.tensor): bytes_of(h.tensor) for h in held}
     model = size(sum(storages.values()))
     found = peak_of(device)
     if found is None:

@@ -32,12 +32,12 @@ class Held:
 
 
 def bytes_of(tensor: torch.Tensor) -> int:
-    """Elements times their size; what a sparse tensor holds is its values and indices."""
-    if tensor.layout == torch.strided or tensor.layout == torch.jagged:
-        return tensor.numel() * tensor.element_size()
+    """Elements times their size; of a sparse tensor those of its values and indices."""
+    if isinstance(tensor, nn.parameter.UninitializedTensorMixin) or tensor.is_nested:
+        return 0
     if tensor.layout == torch.sparse_coo:
         return bytes_of(tensor._values()) + bytes_of(tensor._indices())
-    return 0
+    return tensor.numel() * tensor.element_size() if tensor.layout == torch.strided else 0
 
 
 def info_of(name: str, kind: str, tensor: torch.Tensor) -> TensorInfo:
@@ -47,8 +47,8 @@ def info_of(name: str, kind: str, tensor: torch.Tensor) -> TensorInfo:
         kind=kind,  # type: ignore[arg-type]
         device=str(tensor.device),
         dtype=str(tensor.dtype).removeprefix("torch."),
-        sizes=() if lazy or tensor.is_nested else tuple(tensor.shape),
-        bytes=0 if lazy or tensor.is_nested else bytes_of(tensor),
+        sizes=() if lazy or tensor.is_nested else tuple(map(int, tensor.shape)),
+        bytes=bytes_of(tensor),
         requires_grad=tensor.requires_grad,
     )
 
@@ -99,7 +99,10 @@ def within(path: str, value: Any, known: set[int] = frozenset()) -> Iterator[tup
             yield at, item, owner
         elif depth < _DEPTH and id(item) not in seen and id(item) not in known:
             seen.add(id(item))
-            parts = list(_parts(at, item))
+            try:
+                parts = list(_parts(at, item))
+            except Exception:  # a container whose own code fails shows no tensors to name
+                continue
             if isinstance(item, nn.Module):
                 owner = at
             stack.extend((a, v, depth + 1, owner) for a, v in reversed(parts))

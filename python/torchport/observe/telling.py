@@ -13,9 +13,6 @@ from torchport.observe.mixing import Context, look_at
 from torchport.observe.result import Amount, Flow, ModuleInfo, NotFinite, TensorInfo, Transfer
 from torchport.observe.watching import Watch
 
-# Results beyond so many are in the sums alone.
-_INTERMEDIATES = 20_000
-
 
 def _dtype(dtype: torch.dtype) -> str:
     return str(dtype).removeprefix("torch.")
@@ -93,7 +90,7 @@ class Teller:
                 "sizes": list(result.facts.sizes),
                 "bytes": result.facts.bytes,
             }
-            for result in self._observed.intermediates[:_INTERMEDIATES]
+            for result in self._observed.intermediates
         ]
 
     def flows(self) -> list[Flow]:

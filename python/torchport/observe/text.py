@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 
 from torchport.observe.result import Line, Mixed, ModuleInfo, Side, TensorInfo, Verification
 from torchport.observe.sizes import counted, size
 
 _MARKS = {"yes": "yes", "no": "NO", "not applicable": "-"}
+_STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 _TRANSFERS = 20
 _NOTES = 20
 
@@ -18,7 +20,8 @@ def report(result: Verification) -> str:
     if result.mixed is not None:
         parts.append(_mixed(result.mixed))
     parts += [_transfers(result), _checklist(result), _findings(result), _verdict(result)]
-    return "\n\n".join(part for part in parts if part) + "\n"
+    # Names and source lines are the program's: nothing in them may steer the terminal.
+    return _STEERING.sub("?", "\n\n".join(part for part in parts if part)) + "\n"
 
 
 def short(line: Line) -> str:

@@ -59,8 +59,12 @@ def verify(
         model.to(device)
         given = given if given.loader else given.moved(device)
     run = _Run(model, given, call, evaluate)
-    run.go(every_line=every_line, check_finite=check_finite)
-    return run.told("training" if training else "inference")
+    try:
+        run.go(every_line=every_line, check_finite=check_finite)
+        return run.told("training" if training else "inference")
+    finally:
+        run.names.frames = []  # they hold the program's tensors, and this one, in a circle
+        run.error = None
 
 
 class _Run:
@@ -85,14 +89,11 @@ class _Run:
             self.model.eval()
             self.eval_answer = checklist.evaluation_mode(self.model)
         try:
-            with watching(
-                self.watch, every_line=every_line, check_finite=check_finite
-            ) as observation:
+            with watching(self.watch, every_line=every_line, check_finite=check_finite):
                 try:
                     self._call()
                 except Exception as error:
                     self.error = error
-                self.observed = observation.finish()
         finally:
             if self.evaluate:
                 for module, mode in modes.items():
@@ -110,9 +111,9 @@ class _Run:
 
     def _is_mixed(self, error: BaseException | None) -> bool:
         """Whether it is the observer's error, or one that the program made of it."""
-        if self.observed.mixed is None:
+        if self.watch.observed.mixed is None:
             return False
-        wanted = _alike(self.observed.mixed.message)
+        wanted = _alike(self.watch.observed.mixed.message)
         while error is not None:
             told = str(error)
             # Where Python raised it below an operator, C++ has "RuntimeError: " before it.
@@ -128,18 +129,18 @@ class _Run:
         held = held_by(self.model)
         self.names.add_held(held)
         self.names.after(self.error)
-        teller = telling.Teller(self.watch, self.observed)
+        teller = telling.Teller(self.watch, self.watch.observed)
         context = Context(self.model, held, self.names, teller.module_of_scope, self.given.loader)
         mixed = None
-        if self.observed.mixed is not None:
-            mixed = diagnose(self.observed.mixed, context, self.error)
+        if self.watch.observed.mixed is not None:
+            mixed = diagnose(self.watch.observed.mixed, context, self.error)
         outputs = [
             info_of(name, "output", tensor)
             for name, tensor in named_tensors(["output"], [self.output]).items()
         ]
         given = [info_of(name, "input", tensor) for name, tensor in self.named_inputs.items()]
         home = home_of(held) or next((t.device for t in self.named_inputs.values()), None)
-        sums = self.observed.modules
+        sums = self.watch.observed.modules
         operators, with_grad = sum(m.operators for m in sums), sum(m.with_grad for m in sums)
         result = Verification(
             model=type(self.model).__name__,
@@ -148,8 +149,8 @@ class _Run:
             torch=torch.__version__,
             devices=teller.devices(held, given),
             autocast=teller.autocast(),
-            operators=self.observed.operators,
-            unrecorded=self.observed.unrecorded,
+            operators=self.watch.observed.operators,
+            unrecorded=self.watch.observed.unrecorded,
             modules=teller.modules(self.model, held),
             inputs=given,
             outputs=outputs,

@@ -35,6 +35,7 @@ class Watch:
         self.calls: list[int] = [0]
         self.inputs: dict[int, list[TensorInfo]] = {}
         self.outputs: dict[int, list[TensorInfo]] = {}
+        self.observed: Any = None
         self._numbers: dict[int, int] = {}
         self._alive: list[nn.Module] = []  # so that no id is used again
         for name, module in model.named_modules():
@@ -77,29 +78,40 @@ def _tensors(kind: str, values: list[Any]) -> list[TensorInfo]:
 @contextmanager
 def _threads_join_in() -> Iterator[None]:
     """Threads that the program starts meanwhile are watched. Autograd's own are without this."""
-    run = threading.Thread.run
+    begin = threading.Thread.start
 
-    def watched(self: threading.Thread) -> None:
-        C.attach_thread()
-        run(self)
+    def start(self: threading.Thread) -> None:
+        run = self.run
 
-    threading.Thread.run = watched  # type: ignore[method-assign]
+        def watched() -> None:
+            del self.run  # it would hold the thread in a circle
+            C.attach_thread()
+            run()
+
+        self.run = watched  # type: ignore[method-assign]
+        begin(self)
+
+    threading.Thread.start = start  # type: ignore[method-assign]
     try:
         yield
     finally:
-        threading.Thread.run = run  # type: ignore[method-assign]
+        threading.Thread.start = begin  # type: ignore[method-assign]
 
 
 @contextmanager
-def watching(watch: Watch, *, every_line: bool, check_finite: bool) -> Iterator[Any]:
-    """Within it the calling thread is watched; yields the observation, to be finished by the caller.
+def watching(watch: Watch, *, every_line: bool, check_finite: bool) -> Iterator[None]:
+    """Within it the calling thread is watched; afterwards ``watch.observed`` says what was seen.
 
     Compiled modules run as they were written: what they compute is the same, and what they do has
     lines. Raises RuntimeError where something else watches this process.
     """
+    observation = C.Observation(_PASSED_OVER, every_line, check_finite)
+
+    def end() -> None:
+        watch.observed = observation.finish()
+
     with ExitStack() as stack:
-        observation = C.Observation(_PASSED_OVER, every_line, check_finite)
-        stack.callback(C.detach_thread)
+        stack.callback(end)  # whatever is raised: it must not go on
         if "torch._dynamo" in sys.modules:
             stack.enter_context(torch.compiler.set_stance("force_eager"))
         stack.enter_context(_threads_join_in())
@@ -108,4 +120,4 @@ def watching(watch: Watch, *, every_line: bool, check_finite: bool) -> Iterator[
             nn_module.register_module_forward_hook(watch.after, with_kwargs=True, always_call=True),
         ):
             stack.callback(handle.remove)
-        yield observation
+        yield
