@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import platform
 import random
 import sys
@@ -19,7 +20,7 @@ import torch
 from torchport import virtual
 from torchport._native import C
 from torchport.deploy.bench.modes import MODES
-from torchport.deploy.bench.processes import Worker, WorkerFailed, WorkerSkipped
+from torchport.deploy.bench.processes import WORKER, Worker, WorkerFailed, WorkerSkipped
 from torchport.deploy.bench.report import Report, Row
 from torchport.deploy.bench.statistics import quantile, ranks, ratio
 
@@ -96,6 +97,11 @@ def benchmark(
     A mode that cannot run, or fails, is a row with the reason. Raises ValueError for an unknown mode, a
     device that is not there, and functions that cannot be imported. Processes are ended also where this is interrupted.
     """
+    if os.environ.get(WORKER):
+        raise RuntimeError(
+            "torchport: benchmark() was called while one of its own processes imported the program; "
+            'call it under if __name__ == "__main__":'
+        )
     unknown = [mode for mode in modes if mode not in MODES]
     if unknown or not modes:
         raise ValueError(f"torchport: no mode {', '.join(unknown)}; there are {', '.join(MODES)}")

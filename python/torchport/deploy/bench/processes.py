@@ -12,6 +12,9 @@ import sys
 import tempfile
 from typing import Any
 
+# Set in workers, which import the program that started them.
+WORKER = "TORCHPORT_BENCH_WORKER"
+
 
 class WorkerFailed(RuntimeError):
     """A worker could not do its mode; the message is what it said last."""
@@ -32,7 +35,7 @@ class Worker:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,
-            env=os.environ | settings,
+            env=os.environ | settings | {WORKER: "1"},
             text=True,
             start_new_session=True,  # with compilers that it starts
         )
@@ -51,9 +54,7 @@ class Worker:
         ready, _, _ = select.select([self._process.stdout], [], [], self._timeout)
         line = self._process.stdout.readline() if ready else ""
         if not line:
-            raise WorkerFailed(
-                self._last_words() if ready else f"no answer in {self._timeout:.0f} s"
-            )
+            raise WorkerFailed(self._last_words() if ready else f"no answer in {self._timeout:g} s")
         said = json.loads(line)
         if "failed" in said:
             raise WorkerFailed(said["failed"])
