@@ -5,7 +5,7 @@
 #include <ATen/SequenceNumber.h>
 #include <ATen/core/grad_mode.h>
 #include <fmt/format.h>
-#include <torch/csrc/autograd/node.h>
+#include <torch/csrc/autograd/function.h>
 
 #include "observe/finite.h"
 
@@ -107,8 +107,8 @@ bool mixes_more_than_numbers(const Inputs& inputs) {
 }
 
 // Whether an error is about devices: ours to explain, where tensors are on several. Convolutions
-// speak of types: "Input type (CPUFloatType) and weight type (CUDAFloatType) should be the same". An
-// error that Python raised may have no text here; then the program's own decides.
+// speak of types: "Input type (CPUFloatType) and weight type (CUDAFloatType) should be the same".
+// An error that Python raised may have no text here; then the program's own decides.
 bool is_about_devices(std::string_view message) {
   return message.find("device") != std::string_view::npos ||
          message.find(" type (") != std::string_view::npos || message.empty();
