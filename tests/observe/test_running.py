@@ -137,6 +137,11 @@ def test_tied_weights_have_both_names(running) -> None:
     assert {"embedding.weight", "head.weight"} <= names
 
 
+def test_the_fix_for_loaders_is_verified(running) -> None:
+    assert running["through_our_loader"]["ok"], running["through_our_loader"]
+    assert running["through_our_loader"]["devices"] == ["cuda:0"]
+
+
 def test_a_batch_with_labels(running) -> None:
     result = running["parts_of_a_batch"]
     assert result["ok"] and len(result["inputs"]) == 1

@@ -13,6 +13,7 @@ from torch.utils import _pytree as pytree
 from torch.utils.data import DataLoader
 
 from torchport.observe.naming import named_tensors
+from torchport.place.loader import Loader
 
 
 @dataclass
@@ -47,15 +48,15 @@ class Inputs:
 
 
 def inputs_from(given: Any, model: nn.Module, call: Callable[..., Any] | None) -> Inputs:
-    """A tuple is positional arguments, a mapping keyword arguments, a DataLoader its first batch;
+    """A tuple is positional arguments, a mapping keyword arguments, a DataLoader (or torchport.loader's) its first batch;
     anything else is the one argument. None is no argument.
 
     Raises ValueError for a DataLoader that gives nothing.
     """
-    if isinstance(given, DataLoader):
+    if isinstance(given, (DataLoader, Loader)):
         batch = next(iter(given), None)
         if batch is None:
-            raise ValueError("torchport: the DataLoader gives no batch, so there is nothing to run")
+            raise ValueError("torchport: the loader gives no batch, so there is nothing to run")
         return _of_batch(batch, model, call)
     if given is None:
         return Inputs()

@@ -84,7 +84,7 @@ def a_deep_input():
 @case
 def names_that_are_markup():
     model = nn.Module()
-    model.add_module('</title><script>alert(1)</script>\n\x1b[31m', nn.ReLU())
+    model.add_module("</title><script>alert(1)</script>\n\x1b[31m", nn.ReLU())
     model.forward = lambda x: next(model.children())(x)
     result = torchport.verify(model, torch.randn(2), evaluate=True)
     page = result.html()

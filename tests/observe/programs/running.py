@@ -238,6 +238,13 @@ def parts_of_a_batch():
     return torchport.verify(Linear(), loader, device=D, evaluate=True)
 
 
+@case
+def through_our_loader():
+    data = torch.utils.data.TensorDataset(torch.randn(8, 4))
+    loader = torchport.loader(torch.utils.data.DataLoader(data, batch_size=4), D)
+    return torchport.verify(Linear(), loader, device=D, evaluate=True)
+
+
 class Raises(nn.Module):
     def forward(self, x):
         raise KeyError("mine")
