@@ -108,8 +108,9 @@ test-ecosystem: build ecosystem ## check and fix the real packages of tests/ecos
 	@TORCHPORT_ECOSYSTEM=all $(py) -m pytest tests/ecosystem -q
 
 .PHONY: test-programs
-test-programs: build $(torch_stamp) $(programs_stamp) ## timm, transformers, accelerate, lightning on virtual devices
-	@build/programs/bin/python -m pytest tests/virtual/test_programs_libraries.py tests/observe/test_models.py tests/place/test_real_models.py -q
+test-programs: build $(torch_stamp) $(programs_stamp) ## timm, transformers, accelerate, lightning: on virtual devices, exported
+	@build/programs/bin/python -m pytest tests/virtual/test_programs_libraries.py tests/observe/test_models.py tests/place/test_real_models.py \
+	  tests/deploy/artefacts/test_export_libraries.py -q
 
 .PHONY: test-cuda-build
 test-cuda-build: apt-build $(parser_stamp) $(cuda_package_stamp) ## virtual devices with the default build of torch, one for CUDA (5 GB)

@@ -66,10 +66,11 @@ def export(tmp_path: Path):
 
 @pytest.fixture
 def python(tmp_path: Path):
-    """python(code, words...): code in a Python of its own."""
+    """python(code, words...): code, or the program at a Path, in a Python of its own."""
 
-    def command(code: str, *words: object, **options) -> subprocess.CompletedProcess:
-        return run([sys.executable, "-W", "ignore", "-c", code, *words], tmp_path, **options)
+    def command(code: str | Path, *words: object, **options) -> subprocess.CompletedProcess:
+        program = [code] if isinstance(code, Path) else ["-c", code]
+        return run([sys.executable, "-W", "ignore", *program, *words], tmp_path, **options)
 
     return command
 
@@ -78,7 +79,9 @@ def infer_program() -> Path:
     """Of the build that TORCHPORT_LIBRARY names, else of this environment."""
     if chosen := os.environ.get("TORCHPORT_LIBRARY"):
         return Path(chosen).parents[1] / "bin" / "torchport-infer"
-    return Path(sys.executable).parent / "torchport-infer"
+    # Its folder is linked from an environment that adds packages to this one: build/programs.
+    library = Path(sys.prefix, "lib", "torchport").resolve()
+    return library.parents[1] / "bin" / "torchport-infer"
 
 
 @pytest.fixture

@@ -31,8 +31,10 @@ def parity_batches(sample: Sample, axes: Axes, more: Sequence[Sample] = ()) -> l
 
 
 def _other_values(sample: Sample, chance: torch.Generator) -> Sample:
-    """Floating tensors with the sample's mean and deviation; others with values out of the sample,
-    which stay what they may be: token ids within the vocabulary, masks of nothing but 0 and 1.
+    """Floating tensors with the sample's mean and deviation. Others have values out of the sample,
+    which stay what they may be: token ids within the vocabulary. Masks, of two values at most, have
+    their rows in another order: what is masked as no program does it is computed differently by
+    every runtime.
     """
 
     def change(_: str, tensor: torch.Tensor) -> torch.Tensor:
@@ -41,6 +43,8 @@ def _other_values(sample: Sample, chance: torch.Generator) -> Sample:
             wide = values.double()
             drawn = torch.randn(values.shape, generator=chance, dtype=torch.float64)
             fresh = drawn * wide.std() + wide.mean()
+        elif values.dim() and values.unique().numel() <= 2:
+            fresh = values[torch.randperm(values.shape[0], generator=chance)]
         else:
             order = torch.randint(values.numel(), (values.numel(),), generator=chance)
             fresh = values.reshape(-1)[order].reshape(values.shape)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -82,7 +83,9 @@ def export(
         format_ = formats.get(to)
     except ValueError as error:
         raise ExportError(str(error)) from None
-    with _without_autocast():
+    with _without_autocast(), warnings.catch_warnings():
+        for kind in (FutureWarning, DeprecationWarning):  # of torch's own use of itself
+            warnings.simplefilter("ignore", kind)
         format_.check(options)
         module = structural_copy(model) if isinstance(model, nn.Module) else model()
         prepared = prepare(

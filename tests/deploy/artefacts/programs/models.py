@@ -104,7 +104,7 @@ class Slow(Plain):
     """Long enough for a signal to come while it is exported."""
 
     def forward(self, x):
-        for _ in range(1200):
+        for _ in range(500):
             x = torch.sin(x) + 1
         return self.layers(x)
 

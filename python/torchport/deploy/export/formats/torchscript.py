@@ -30,7 +30,12 @@ class ScriptArchive(Format):
     def runner(self, subject: Subject, path: Path) -> tuple[Runner, str]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            module = torch.jit.load(path)
+            try:
+                module = torch.jit.load(path)
+            except RuntimeError as error:
+                raise ExportError(
+                    f"torch.jit cannot read back what it wrote: {_first_line(error)}"
+                ) from error
 
         def run(sample: Sample) -> list[torch.Tensor]:
             with torch.no_grad():
