@@ -45,4 +45,11 @@ def strays_move_with_the_module():
     assert done.parity.absolute < 1e-5
 
 
+@check
+def nothing_is_compiled_for_a_virtual_device():
+    with raises(ExportError, "real cuda device", "--device cpu"):
+        torchport.export(models.plain(), models.rows(), to="aoti", path="v.pt2", device="cuda")
+    assert not Path("v.pt2").exists()
+
+
 run_checks()

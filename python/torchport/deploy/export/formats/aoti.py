@@ -10,6 +10,7 @@ from typing import Any, BinaryIO
 
 import torch
 
+from torchport import virtual
 from torchport.deploy.export.errors import ExportError
 from torchport.deploy.export.formats import _archive
 from torchport.deploy.export.formats._format import Format, Options, Runner, Subject
@@ -39,6 +40,12 @@ class CompiledPackage(Format):
             raise ExportError(f"AOTInductor needs a C++ compiler, and there is no {compiler}")
 
     def write(self, subject: Subject, path: Path, options: Options) -> dict[str, Any]:
+        if subject.device.type != "cpu" and virtual.enabled():
+            raise ExportError(
+                f"AOTInductor compiles for a real {subject.device.type} device, and this one is "
+                "virtual: export on a machine that has one, or with --device cpu"
+            )
+
         def compile_to(buffer: BinaryIO) -> None:
             torch._inductor.aoti_compile_and_package(subject.program, package_path=buffer)
 
