@@ -233,8 +233,8 @@ def parallelize(
     - "ddp": parameters, gradients and optimizer fit on each device: DistributedDataParallel.
     - "fsdp": they fit when sharded: `fully_shard` of each block and the root (the model itself comes
       back; its parameters are DTensors).
-    - "tensor": one block alone is too large: linear layers are split. All processes have to
-      be fed the same batches; optimizers take `foreach=False`, as not all parameters are DTensors.
+    - "tensor": one block alone is too large: linear layers are split. All processes have to be fed the
+      same batches.
 
     `device` as in `torchport.device`; each process takes the one of its local rank. `memory` in bytes
     stands for the free memory of a device, `optimizer_states` is how many values the optimizer keeps

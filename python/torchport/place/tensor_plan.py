@@ -97,7 +97,10 @@ def find_groups(model: nn.Module, world: int) -> list[LinearGroup]:
 
 
 def split(model: nn.Module, groups: list[LinearGroup], mesh: torch.distributed.DeviceMesh) -> None:
-    """Replaces the groups' parameters by DTensors, each split over the mesh."""
+    """Makes DTensors of all parameters: the groups' are split over the mesh, the others replicated.
+
+    Optimizers' fused loops and gradient clipping refuse DTensors beside plain tensors.
+    """
     from torch.distributed.tensor import Replicate, Shard
     from torch.distributed.tensor.parallel import (
         ColwiseParallel,
@@ -114,3 +117,59 @@ def split(model: nn.Module, groups: list[LinearGroup], mesh: torch.distributed.D
         if group.row:
             plan[group.row] = RowwiseParallel(input_layouts=between)
         parallelize_module(model.get_submodule(group.parent), mesh, plan)
+    _replicate_rest(model, mesh)
+
+
+def _replicate_rest(model: nn.Module, mesh: torch.distributed.DeviceMesh) -> None:
+    from torch.distributed.tensor import DTensor, Replicate, distribute_tensor
+
+    made: dict[int, nn.Parameter] = {}  # one for each, however many names it has
+    plain: set[tuple[int, str]] = set()
+    for module in model.modules():
+        for name, parameter in module._parameters.items():
+            if parameter is None or isinstance(parameter, DTensor):
+                continue
+            if id(parameter) not in made:
+                whole = distribute_tensor(parameter.detach(), mesh, [Replicate()])
+                made[id(parameter)] = nn.Parameter(whole, parameter.requires_grad)
+            plain.add((id(module), name))
+            module._parameters[name] = made[id(parameter)]
+    for module in model.modules():
+        places = [
+            (owner, name)
+            for owner in module.modules()
+            for name in owner._parameters
+            if (id(owner), name) in plain
+        ]
+        if places:
+            hooks = _Local(places)
+            module.register_forward_pre_hook(hooks.enter, prepend=True)
+            module.register_forward_hook(hooks.leave, always_call=True)
+
+
+class _Local:
+    """Shows a module's forward plain tensors where it has replicated DTensors.
+
+    Each module does it for all under it, whatever of them its forward() reads; what an outer one has
+    shown an inner one leaves. So it also holds for a block that activation checkpointing runs again
+    on its own. Gradients arrive at the DTensors.
+    """
+
+    def __init__(self, places: list[tuple[nn.Module, str]]) -> None:
+        self._places = places
+        self._shown: list[list[tuple[nn.Module, str, nn.Parameter]]] = []
+
+    def enter(self, module: nn.Module, args: object) -> None:
+        from torch.distributed.tensor import DTensor
+
+        shown = []
+        for owner, name in self._places:
+            parameter = owner._parameters[name]
+            if isinstance(parameter, DTensor):
+                owner._parameters[name] = parameter.to_local()
+                shown.append((owner, name, parameter))
+        self._shown.append(shown)
+
+    def leave(self, module: nn.Module, args: object, output: object) -> None:
+        for owner, name, parameter in self._shown.pop() if self._shown else ():
+            owner._parameters[name] = parameter

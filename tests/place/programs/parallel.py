@@ -12,6 +12,7 @@ import torchport
 from checks import check, raises, run_checks
 from torch import nn
 from torch.distributed.tensor import DTensor
+from torch.utils.checkpoint import checkpoint
 
 WORLD = int(os.environ["WORLD_SIZE"])
 KIND = "cuda" if torch.cuda.is_available() else "cpu"
@@ -84,9 +85,9 @@ def model() -> Language:
 
 
 def train(net: nn.Module, device: torch.device, mine: slice) -> list[float]:
-    # foreach: not all parameters of a split model are DTensors. Not Adam: it makes steps of full size
-    # out of the rounding in gradients that are zero, such as those of a key's bias.
-    optimizer = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9, foreach=False)
+    # Not Adam: it makes steps of full size out of the rounding in gradients that are zero, such as
+    # those of a key's bias.
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
     chance = torch.Generator().manual_seed(1)
     losses = []
     for _ in range(STEPS):
@@ -152,7 +153,25 @@ def split_layers_where_a_block_is_too_large() -> None:
     net = torchport.parallelize(model(), "tensor")
     weight = net.blocks[0].mlp.up.weight
     assert isinstance(weight, DTensor) and weight.to_local().shape[0] == 64 // WORLD
-    assert isinstance(net.head.weight, nn.Parameter) and not isinstance(net.head.weight, DTensor)
+    assert all(isinstance(parameter, DTensor) for parameter in net.parameters())
+    assert net.head.weight is net.embedding.weight
+    assert net.blocks[0].norm.weight.device == torchport.parallel_plan(net).device
+
+    tokens = torch.ones(2, 5, dtype=torch.int64, device=torchport.parallel_plan(net).device)
+    grads = []
+    for again in (False, True):  # blocks that run once more during backward
+        x = net.embedding(tokens)
+        for block in net.blocks:
+            x = checkpoint(block, x, use_reentrant=False) if again else block(x)
+        net.zero_grad()
+        net.head(x).square().mean().backward()
+        grads.append([parameter.grad.full_tensor() for parameter in net.parameters()])
+    torch.testing.assert_close(grads[0], grads[1])
+    torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+    torch.optim.AdamW(net.parameters(), foreach=True).step()
+    with raises(IndexError):  # a forward that fails leaves the DTensors in place
+        net(torch.full_like(tokens, 99))
+    assert all(isinstance(parameter, DTensor) for parameter in net.parameters())
 
     # A layer that stands alone, and one whose width cannot be divided.
     alone = nn.Sequential(nn.Linear(4, 3 * WORLD), nn.Tanh(), nn.Linear(3 * WORLD, 2 * WORLD + 1))
