@@ -163,7 +163,7 @@ DeviceChoice choose_device(const DeviceRequest& request) {
   }
   throw std::runtime_error(
       fmt::format("torchport: no device for \"{}\" ({})\n  {}\nName one that is there, or end the "
-                  "list with cpu.",
+                  "list with cpu; `torchport doctor` looks for the cause.",
                   wanted, source, fmt::join(refused, "\n  ")));
 }
 

@@ -1,0 +1,145 @@
+// torchport doctor: why torch does not use this machine's GPU.
+#include <filesystem>
+#include <memory>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/file_system.h"
+#include "cli/command.h"
+#include "cli/session.h"
+#include "host/cause.h"
+#include "host/probe.h"
+#include "host/snapshot.h"
+#include "report/report.h"
+
+namespace torchport::cli {
+
+namespace {
+
+struct DoctorOptions {
+  std::string from;
+  bool json = false;
+};
+
+// The environment that this program is installed in.
+std::string own_prefix() {
+  std::error_code error;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
+  return error ? std::string() : self.parent_path().parent_path().string();
+}
+
+void print_row(std::string_view name, std::string_view value) {
+  if (!value.empty()) fmt::print("  {:<12} {}\n", name, report::one_line(value));
+}
+
+std::string text_of(const host::Gpu& gpu) {
+  std::string text = gpu.name.empty() ? fmt::format("{} {}", gpu.vendor, gpu.id) : gpu.name;
+  if (!gpu.capability.empty()) text += fmt::format(", {}", gpu.capability);
+  if (gpu.memory > 0)
+    text += fmt::format(", {:.1f} GiB", static_cast<double>(gpu.memory) / (1024.0 * 1024 * 1024));
+  if (!gpu.bus.empty()) text += fmt::format(", {}", gpu.bus);
+  if (!gpu.driver.empty()) text += fmt::format(", driver {}", gpu.driver);
+  return text;
+}
+
+std::string text_of(const host::Torch& torch) {
+  std::string text =
+      fmt::format("{} in {}", torch.version.empty() ? "?" : torch.version, torch.root);
+  if (!torch.archs.empty()) text += fmt::format(", for {}", fmt::join(torch.archs, " "));
+  return text;
+}
+
+void print_facts(const host::Facts& facts) {
+  std::string system = fmt::format("{} {}, {}", facts.system, facts.kernel, facts.machine);
+  if (!facts.release.empty()) system += ", " + facts.release;
+  if (facts.wsl) system += ", WSL";
+  if (!facts.container.empty()) system += fmt::format(", in a {} container", facts.container);
+  print_row("system", system);
+  for (const host::Gpu& gpu : facts.gpus) print_row("GPU", text_of(gpu));
+  if (facts.gpus.empty()) print_row("GPU", "none on the PCI bus, none known to a driver");
+  if (!facts.nvidia.module.empty() || !facts.nvidia.library.empty())
+    print_row("NVIDIA", fmt::format("driver {}, libcuda {}, NVML {}, CUDA up to {}",
+                                    facts.nvidia.module.empty() ? "none" : facts.nvidia.module,
+                                    facts.nvidia.library.empty() ? "none" : facts.nvidia.library,
+                                    facts.nvidia.nvml, facts.nvidia.cuda));
+  print_row("ROCm", facts.rocm);
+  print_row("Level Zero", facts.level_zero);
+  for (const host::Toolkit& toolkit : facts.toolkits)
+    print_row("toolkit",
+              fmt::format("CUDA {} in {} ({}), nvcc {}", toolkit.version, toolkit.path,
+                          toolkit.from, toolkit.nvcc.empty() ? "does not run" : toolkit.nvcc));
+  for (const auto& [name, value] : facts.environment) print_row("variable", name + "=" + value);
+  for (const host::Torch& torch : facts.torches) print_row("torch", text_of(torch));
+}
+
+void print_verdict(const host::Verdict& verdict) {
+  fmt::print("\n{}\n", report::one_line(verdict.summary));
+  int number = 0;
+  for (const host::Finding& finding : verdict.findings) {
+    fmt::print("\n  {}. {}{} [{}]\n     {}\n", ++number,
+               finding.blocks ? "" : "note: ", report::one_line(finding.what), finding.code,
+               report::one_line(finding.mend));
+  }
+  if (verdict.install.empty()) return;
+  fmt::print("\nthe build of torch for this machine:\n");
+  for (const std::string& line : verdict.install) fmt::print("  {}\n", line);
+}
+
+std::string to_json(const host::Facts& facts, const host::Verdict& verdict) {
+  nlohmann::ordered_json whole{{"state", verdict.state}, {"summary", verdict.summary}};
+  auto& findings = whole["findings"] = nlohmann::ordered_json::array();
+  for (const host::Finding& finding : verdict.findings)
+    findings.push_back({{"code", finding.code},
+                        {"what", finding.what},
+                        {"mend", finding.mend},
+                        {"blocks", finding.blocks}});
+  whole["install"] = verdict.install;
+  whole["facts"] = nlohmann::ordered_json::parse(host::to_json(facts));
+  return whole.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+int doctor(const DoctorOptions& options) {
+  host::Facts facts;
+  if (options.from.empty()) {
+    facts = host::probe(host::this_machine(own_prefix()));
+  } else {
+    const auto text = base::real_file_system().read(options.from);
+    auto read = text ? host::from_json(*text) : tl::unexpected<base::Error>(text.error());
+    if (!read) {
+      base::Error error = read.error();
+      error.path = options.from;
+      print_error(error);
+      return kUsageError;
+    }
+    facts = std::move(*read);
+  }
+  const host::Verdict verdict = host::judge(facts);
+  if (options.json) {
+    fmt::print("{}", to_json(facts, verdict));
+  } else {
+    print_facts(facts);
+    print_verdict(verdict);
+  }
+  return verdict.state == "cannot" || verdict.state == "no torch" ? kFindings : kClean;
+}
+
+void attach(CLI::App& app) {
+  auto options = std::make_shared<DoctorOptions>();
+  CLI::App* sub = app.add_subcommand("doctor", "Why does torch not use this machine's GPU?");
+  sub->add_option("--from", options->from, "Judge a recorded machine: what --json wrote on it")
+      ->type_name("FILE");
+  sub->add_flag("--json", options->json, "The machine and the verdict as one JSON object");
+  sub->footer(
+      "\nExit codes: 0 torch can use the GPU, or there is none; 1 there is one that it cannot use; "
+      "2 "
+      "wrong use.");
+  sub->callback([options] { set_exit_code(doctor(*options)); });
+}
+
+const CommandRegistration kDoctor{{.order = 14, .attach = &attach, .takes_rest = {}}};
+
+}  // namespace
+
+}  // namespace torchport::cli

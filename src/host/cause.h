@@ -1,0 +1,51 @@
+// Why torch does not use this machine's GPU: one cause a registration, each with its mend.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "host/facts.h"
+
+namespace torchport::host {
+
+struct Finding {
+  std::string code;  // "driver-too-old"
+  std::string what;  // in one sentence, with the versions that were seen
+  std::string mend;  // what to do about it: a command where there is one
+  // How far down the way from silicon to torch it stands. What stands lower explains what stands
+  // above, so it comes first.
+  int depth = 0;
+  bool blocks = true;  // false: torch works, but worse than it could
+};
+
+// The way from silicon to torch.
+inline constexpr int kHardware = 0;
+inline constexpr int kKernel = 1;
+inline constexpr int kContainer = 2;
+inline constexpr int kPermission = 3;
+inline constexpr int kUserDriver = 4;
+inline constexpr int kEnvironment = 5;
+inline constexpr int kBuild = 6;
+inline constexpr int kToolkit = 7;
+
+using Examine = std::optional<Finding> (*)(const Facts& facts);
+
+struct CauseRegistration {
+  explicit CauseRegistration(Examine examine);
+};
+
+struct Verdict {
+  // "uses": torch can use what is there; "none": there is nothing to use; "cannot": there is, and
+  // torch cannot; "no torch".
+  std::string state;
+  std::string summary;               // one line
+  std::vector<Finding> findings;     // most likely first
+  std::vector<std::string> install;  // commands that install the right build; empty where none is
+                                     // needed, or where that cannot be told
+};
+
+// Thread safe; the same facts give the same verdict.
+[[nodiscard]] Verdict judge(const Facts& facts);
+
+}  // namespace torchport::host

@@ -1,0 +1,87 @@
+// AMD: ROCm.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "host/cause.h"
+
+namespace torchport::host {
+
+namespace {
+
+bool has_module(const Facts& facts, std::string_view name) {
+  return std::find(facts.modules.begin(), facts.modules.end(), name) != facts.modules.end();
+}
+
+const DeviceNode* node(const Facts& facts, std::string_view path) {
+  const auto found = std::find_if(facts.nodes.begin(), facts.nodes.end(),
+                                  [&](const DeviceNode& each) { return each.path == path; });
+  return found == facts.nodes.end() ? nullptr : &*found;
+}
+
+bool uses_rocm(const Facts& facts) {
+  return !facts.of("amd").empty() && facts.torch() != nullptr && !facts.torch()->hip.empty();
+}
+
+std::optional<Finding> no_driver(const Facts& facts) {
+  if (!uses_rocm(facts) || facts.wsl) return std::nullopt;
+  const DeviceNode* kfd = node(facts, "/dev/kfd");
+  if (kfd == nullptr && !facts.container.empty())
+    return Finding{
+        "container-without-gpu",
+        fmt::format("this {} container was started without /dev/kfd", facts.container),
+        "start it with --device /dev/kfd --device /dev/dri --group-add video --group-add render",
+        kContainer};
+  if (kfd == nullptr && !has_module(facts, "amdgpu"))
+    return Finding{"no-driver", "the kernel module amdgpu is not loaded",
+                   "modprobe amdgpu says why; amdgpu-install --usecase=rocm installs it", kKernel};
+  if (kfd == nullptr)
+    return Finding{"no-device-nodes",
+                   "amdgpu is loaded, but there is no /dev/kfd: this card computes not, or "
+                   "the module is too old for it",
+                   "amdgpu-install --usecase=rocm installs the one of ROCm", kKernel};
+  if (!kfd->readable)
+    return Finding{"no-permission", "/dev/kfd may not be opened by this user",
+                   fmt::format("usermod -aG {},video $USER, and log in again",
+                               kfd->group.empty() ? "render" : kfd->group),
+                   kPermission};
+  return std::nullopt;
+}
+
+std::optional<Finding> hidden(const Facts& facts) {
+  if (!uses_rocm(facts)) return std::nullopt;
+  for (const char* name : {"HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"}) {
+    const auto value = facts.variable(name);
+    if (value && (value->empty() || value->starts_with('-')))
+      return Finding{"hidden", fmt::format("{}=\"{}\" hides every GPU", name, *value),
+                     fmt::format("unset {}", name), kEnvironment};
+  }
+  return std::nullopt;
+}
+
+std::optional<Finding> arch_missing(const Facts& facts) {
+  if (!uses_rocm(facts) || facts.torch()->archs.empty()) return std::nullopt;
+  const auto& archs = facts.torch()->archs;
+  for (const Gpu* gpu : facts.of("amd")) {
+    if (gpu->capability.empty() ||
+        std::find(archs.begin(), archs.end(), gpu->capability) != archs.end())
+      continue;
+    if (facts.variable("HSA_OVERRIDE_GFX_VERSION")) continue;
+    return Finding{
+        "arch-not-built",
+        fmt::format("torch {} has no kernels for {} ({})", facts.torch()->version, gpu->name,
+                    gpu->capability),
+        "HSA_OVERRIDE_GFX_VERSION makes it run those of a card of the same generation (10.3.0, "
+        "11.0.0), without a promise of AMD's",
+        kBuild};
+  }
+  return std::nullopt;
+}
+
+const CauseRegistration kNoDriver(&no_driver);
+const CauseRegistration kHidden(&hidden);
+const CauseRegistration kArch(&arch_missing);
+
+}  // namespace
+
+}  // namespace torchport::host

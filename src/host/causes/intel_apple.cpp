@@ -1,0 +1,56 @@
+// Intel's GPUs (XPU) and Apple's (MPS).
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "host/cause.h"
+#include "host/versions.h"
+
+namespace torchport::host {
+
+namespace {
+
+std::optional<Finding> intel(const Facts& facts) {
+  const Torch* torch = facts.torch();
+  if (facts.of("intel").empty() || torch == nullptr || torch->xpu.empty()) return std::nullopt;
+  const bool module =
+      std::any_of(facts.modules.begin(), facts.modules.end(),
+                  [](const std::string& name) { return name == "xe" || name == "i915"; });
+  if (!module && !facts.wsl && facts.container.empty())
+    return Finding{
+        "no-driver", "neither xe nor i915, Intel's kernel modules, is loaded",
+        "use a kernel that knows the card (6.8 or newer for Arc B), and install intel-opencl-icd",
+        kKernel};
+  for (const DeviceNode& node : facts.nodes)
+    if (node.path.starts_with("/dev/dri/render") && !node.readable)
+      return Finding{"no-permission", fmt::format("{} may not be opened by this user", node.path),
+                     fmt::format("usermod -aG {} $USER, and log in again",
+                                 node.group.empty() ? "render" : node.group),
+                     kPermission};
+  if (facts.level_zero.empty())
+    return Finding{"no-level-zero", "Intel's Level Zero loader (libze_loader.so.1) is not found",
+                   "apt install libze1 libze-intel-gpu1", kUserDriver};
+  return std::nullopt;
+}
+
+std::optional<Finding> apple(const Facts& facts) {
+  if (facts.system != "Darwin" || facts.torch() == nullptr) return std::nullopt;
+  const bool silicon = !facts.of("apple").empty();
+  if (silicon && facts.machine == "x86_64")
+    return Finding{
+        "rosetta",
+        "this Python is one for Intel's processors, run by Rosetta: its torch has no MPS",
+        "install a Python for arm64 and torch in it", kBuild};
+  // torch 2.13 asks for macOS 14 (aten/src/ATen/mps/MPSDevice.h).
+  if (silicon && !facts.os_version.empty() && older(facts.os_version, "14.0"))
+    return Finding{"macos-too-old", fmt::format("macOS {} is too old for MPS", facts.os_version),
+                   "update to macOS 14 or newer", kKernel};
+  return std::nullopt;
+}
+
+const CauseRegistration kIntel(&intel);
+const CauseRegistration kApple(&apple);
+
+}  // namespace
+
+}  // namespace torchport::host

@@ -1,0 +1,250 @@
+// NVIDIA: from the card to the driver's libraries.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "host/cause.h"
+#include "host/versions.h"
+
+namespace torchport::host {
+
+namespace {
+
+bool has_nvidia(const Facts& facts) {
+  return !facts.of("nvidia").empty();
+}
+
+bool has_node(const Facts& facts, std::string_view start) {
+  return std::any_of(facts.nodes.begin(), facts.nodes.end(),
+                     [&](const DeviceNode& node) { return node.path.starts_with(start); });
+}
+
+bool in_container(const Facts& facts) {
+  return !facts.container.empty();
+}
+
+std::optional<Finding> other_driver_bound(const Facts& facts) {
+  for (const Gpu* gpu : facts.of("nvidia")) {
+    if (gpu->driver == "nouveau")
+      return Finding{
+          "nouveau",
+          fmt::format("the card at {} is driven by nouveau, which has no CUDA", gpu->bus),
+          "install NVIDIA's driver (Debian, Ubuntu: apt install nvidia-driver) and reboot",
+          kKernel};
+    if (gpu->driver.starts_with("vfio"))
+      return Finding{
+          "passed-through",
+          fmt::format("the card at {} is given to a virtual machine ({})", gpu->bus, gpu->driver),
+          "use it there, or bind it to the driver nvidia again", kKernel};
+  }
+  return std::nullopt;
+}
+
+std::optional<Finding> no_driver(const Facts& facts) {
+  if (!has_nvidia(facts) || facts.wsl || in_container(facts)) return std::nullopt;
+  if (!facts.nvidia.module.empty() || other_driver_bound(facts)) return std::nullopt;
+  if (facts.nvidia.library.empty())
+    return Finding{"no-driver", "NVIDIA's driver is not installed",
+                   "install it (Debian, Ubuntu: apt install nvidia-driver) and reboot", kKernel};
+  return Finding{
+      "module-not-loaded",
+      fmt::format("the driver {} is installed, but its kernel module is not loaded",
+                  facts.nvidia.library),
+      "modprobe nvidia says why; after a kernel's update its module has to be built again "
+      "(dkms autoinstall), and with Secure Boot it has to be signed",
+      kKernel};
+}
+
+std::optional<Finding> mismatch(const Facts& facts) {
+  const auto& [module, library, nvml, cuda] = facts.nvidia;
+  if (module.empty() || library.empty() || module == library) return std::nullopt;
+  return Finding{
+      "driver-mismatch",
+      fmt::format("the loaded kernel module is {}, the driver's libraries are {}", module, library),
+      in_container(facts)
+          ? "the image brings libraries of a driver of its own: remove them (libcuda.so.1), "
+            "the container runtime puts in those of the host"
+          : "reboot, or unload the module and load it again: the driver was updated",
+      kUserDriver};
+}
+
+std::optional<Finding> container_without_runtime(const Facts& facts) {
+  if (!in_container(facts) || facts.nvidia.module.empty()) return std::nullopt;
+  if (!facts.nvidia.library.empty() && has_node(facts, "/dev/nvidia")) return std::nullopt;
+  const std::string mend =
+      facts.container == "kubernetes"
+          ? "ask for it in the pod: resources.limits: nvidia.com/gpu: 1, on nodes with NVIDIA's "
+            "device plugin"
+          : fmt::format("start it with {}; the host needs nvidia-container-toolkit",
+                        facts.container == "podman" ? "podman run --device nvidia.com/gpu=all"
+                                                    : "docker run --gpus all");
+  return Finding{
+      "container-without-gpu",
+      fmt::format("the host has NVIDIA's driver {}, this {} container was started without "
+                  "the GPU",
+                  facts.nvidia.module, facts.container),
+      mend, kContainer};
+}
+
+std::optional<Finding> no_libcuda(const Facts& facts) {
+  if (!has_nvidia(facts) || in_container(facts) || facts.wsl) return std::nullopt;
+  if (facts.nvidia.module.empty() || !facts.nvidia.library.empty()) return std::nullopt;
+  return Finding{
+      "no-libcuda",
+      fmt::format("the kernel module {} is loaded, but libcuda.so.1 is not found",
+                  facts.nvidia.module),
+      fmt::format("install the driver's libraries of the same version (Debian, Ubuntu: apt "
+                  "install libcuda1={}*)",
+                  facts.nvidia.module),
+      kUserDriver};
+}
+
+std::optional<Finding> no_permission(const Facts& facts) {
+  for (const DeviceNode& node : facts.nodes) {
+    if (!node.path.starts_with("/dev/nvidia") || node.readable) continue;
+    // Control of MIG is for administrators.
+    if (node.path.find("caps") != std::string::npos) continue;
+    return Finding{
+        "no-permission", fmt::format("{} may not be opened by this user", node.path),
+        node.group.empty() || node.group == "root"
+            ? fmt::format("chmod a+rw {}, or set NVreg_DeviceFileMode=0666 for the module",
+                          node.path)
+            : fmt::format("usermod -aG {} $USER, and log in again", node.group),
+        kPermission};
+  }
+  return std::nullopt;
+}
+
+std::optional<Finding> no_nodes(const Facts& facts) {
+  if (facts.nvidia.module.empty() || facts.wsl || in_container(facts)) return std::nullopt;
+  if (has_node(facts, "/dev/nvidia")) return std::nullopt;
+  return Finding{"no-device-nodes", "the kernel module is loaded, but there is no /dev/nvidia0",
+                 "nvidia-modprobe -u -c=0 makes the nodes; nvidia-persistenced keeps them",
+                 kPermission};
+}
+
+std::optional<Finding> wsl(const Facts& facts) {
+  if (!facts.wsl || !facts.nvidia.library.empty()) return std::nullopt;
+  if (!has_node(facts, "/dev/dxg"))
+    return Finding{"wsl-1",
+                   "this is WSL without /dev/dxg: version 1, or a Windows without GPU support",
+                   "wsl --set-version DISTRIBUTION 2, then wsl --update", kKernel};
+  return Finding{
+      "wsl-no-driver", "there is no libcuda in /usr/lib/wsl/lib: Windows' driver puts it there",
+      "install NVIDIA's driver in Windows (none within WSL), then wsl --shutdown", kUserDriver};
+}
+
+std::optional<Finding> stub(const Facts& facts) {
+  const auto path = facts.variable("LD_LIBRARY_PATH");
+  if (!has_nvidia(facts) || !path || path->find("/stubs") == std::string::npos) return std::nullopt;
+  return Finding{
+      "stub-library",
+      "LD_LIBRARY_PATH has a folder of stubs: its libcuda.so.1 is for linking, and finds no "
+      "device",
+      "take the folder with /stubs out of LD_LIBRARY_PATH", kEnvironment};
+}
+
+std::optional<Finding> hidden(const Facts& facts) {
+  if (!has_nvidia(facts)) return std::nullopt;
+  const auto visible = facts.variable("CUDA_VISIBLE_DEVICES");
+  if (visible) {
+    const bool none = visible->empty() || visible->starts_with('-') ||
+                      (!visible->empty() && visible->find_first_of("0123456789GM") != 0);
+    if (none)
+      return Finding{"hidden", fmt::format("CUDA_VISIBLE_DEVICES=\"{}\" hides every GPU", *visible),
+                     "unset CUDA_VISIBLE_DEVICES, or name the devices: CUDA_VISIBLE_DEVICES=0",
+                     kEnvironment};
+    const auto numbers = parse_version(*visible);
+    if (!numbers.empty() && visible->front() >= '0' && visible->front() <= '9' &&
+        numbers.front() >= static_cast<int>(facts.of("nvidia").size()))
+      return Finding{
+          "hidden",
+          fmt::format("CUDA_VISIBLE_DEVICES={} names GPU {} first, there {} {}", *visible,
+                      numbers.front(), facts.of("nvidia").size() == 1 ? "is" : "are",
+                      facts.of("nvidia").size()),
+          "number from 0; what stands behind a number that is none is hidden, too", kEnvironment};
+  }
+  const auto given = facts.variable("NVIDIA_VISIBLE_DEVICES");
+  if (given && in_container(facts) && (given->empty() || *given == "void" || *given == "none"))
+    return Finding{
+        "hidden-from-container",
+        fmt::format("NVIDIA_VISIBLE_DEVICES=\"{}\": the container runtime gave it no GPU", *given),
+        "start the container with --gpus all, or -e NVIDIA_VISIBLE_DEVICES=all", kContainer};
+  return std::nullopt;
+}
+
+std::optional<Finding> too_old(const Facts& facts) {
+  const Torch* torch = facts.torch();
+  if (torch == nullptr || torch->cuda.empty() || facts.nvidia.module.empty()) return std::nullopt;
+  const std::string least = least_driver(torch->cuda);
+  if (least.empty() || !older(facts.nvidia.module, least)) return std::nullopt;
+  const std::string runs =
+      facts.nvidia.cuda.empty() ? cuda_of_driver(facts.nvidia.module) : facts.nvidia.cuda;
+  return Finding{
+      "driver-too-old",
+      fmt::format("the driver {} runs CUDA up to {}, torch {} is built with CUDA {}",
+                  facts.nvidia.module, runs.empty() ? "10" : runs, torch->version, torch->cuda),
+      fmt::format("update the driver to {} or newer, or install a torch for an older CUDA", least),
+      kBuild};
+}
+
+std::optional<Finding> arch_missing(const Facts& facts) {
+  const Torch* torch = facts.torch();
+  if (torch == nullptr || torch->cuda.empty() || torch->archs.empty()) return std::nullopt;
+  std::vector<const Gpu*> without;
+  const auto gpus = facts.of("nvidia");
+  for (const Gpu* gpu : gpus)
+    if (!gpu->capability.empty() && !runs_on(torch->archs, gpu->capability)) without.push_back(gpu);
+  if (without.empty()) return std::nullopt;
+  Finding finding{"arch-not-built",
+                  fmt::format("torch {} has no kernels for {} (compute capability {}), only for {}",
+                              torch->version, without.front()->name, without.front()->capability,
+                              fmt::join(torch->archs, " ")),
+                  "install a torch that is built for it", kBuild};
+  if (without.size() < gpus.size()) {
+    finding.blocks = false;
+    finding.mend =
+        "leave it out with CUDA_VISIBLE_DEVICES, or install a torch that is built for all";
+  }
+  return finding;
+}
+
+std::optional<Finding> jetson(const Facts& facts) {
+  const Torch* torch = facts.torch();
+  const bool tegra =
+      std::find(facts.modules.begin(), facts.modules.end(), "nvgpu") != facts.modules.end();
+  if (!tegra || torch == nullptr || !torch->cuda.empty()) return std::nullopt;
+  return Finding{
+      "jetson-build",
+      fmt::format("this is a Jetson, and torch {} from PyPI is for the CPU there", torch->version),
+      "install NVIDIA's own wheel for this JetPack (developer.nvidia.com, PyTorch for Jetson)",
+      kBuild};
+}
+
+std::optional<Finding> mig(const Facts& facts) {
+  const auto gpus = facts.of("nvidia");
+  const bool split = std::any_of(gpus.begin(), gpus.end(), [](const Gpu* gpu) { return gpu->mig; });
+  if (!split) return std::nullopt;
+  return Finding{"mig", "the GPU is split into instances (MIG): a process sees one of them",
+                 "name the instance: CUDA_VISIBLE_DEVICES=MIG-...; nvidia-smi -L lists them",
+                 kHardware, false};
+}
+
+const CauseRegistration kBound(&other_driver_bound);
+const CauseRegistration kNoDriver(&no_driver);
+const CauseRegistration kMismatch(&mismatch);
+const CauseRegistration kContainerWithout(&container_without_runtime);
+const CauseRegistration kNoLibcuda(&no_libcuda);
+const CauseRegistration kNoPermission(&no_permission);
+const CauseRegistration kNoNodes(&no_nodes);
+const CauseRegistration kWsl(&wsl);
+const CauseRegistration kStub(&stub);
+const CauseRegistration kHidden(&hidden);
+const CauseRegistration kTooOld(&too_old);
+const CauseRegistration kArch(&arch_missing);
+const CauseRegistration kJetson(&jetson);
+const CauseRegistration kMig(&mig);
+
+}  // namespace
+
+}  // namespace torchport::host

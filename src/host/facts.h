@@ -1,0 +1,94 @@
+// What a machine has for torch to compute on, as plain data: probed, or read from a snapshot.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace torchport::host {
+
+struct Gpu {
+  std::string vendor;        // "nvidia", "amd", "intel", "apple"
+  std::string name;          // "NVIDIA A100-SXM4-80GB"; empty where nothing says it
+  std::string bus;           // "0000:17:00.0"
+  std::string id;            // PCI vendor and device: "10de:20b2"
+  std::string capability;    // CUDA: "8.0"; AMD: "gfx90a"
+  std::uint64_t memory = 0;  // bytes; 0 where nothing says it
+  bool mig = false;          // split into instances
+  std::string driver;        // the kernel's driver bound to it: "nvidia", "nouveau", "vfio-pci"
+  bool operator==(const Gpu&) const = default;
+};
+
+struct DeviceNode {
+  std::string path;       // "/dev/nvidia0"
+  bool readable = false;  // and writable, for this user
+  std::string group;      // that owns it: "render"
+  bool operator==(const DeviceNode&) const = default;
+};
+
+struct NvidiaDriver {
+  std::string module;   // version of the loaded kernel module; empty for none
+  std::string library;  // version of libcuda.so.1's user part; empty where there is none
+  std::string nvml;     // "ok", "not found", or NVML's own word on why not
+  std::string cuda;     // newest CUDA that it runs: "13.0"
+  bool operator==(const NvidiaDriver&) const = default;
+};
+
+struct Toolkit {
+  std::string path;     // "/usr/local/cuda-13.0"
+  std::string version;  // "13.0"
+  std::string nvcc;     // its version, as nvcc says; empty where it does not run
+  std::string from;     // "CUDA_HOME", "PATH", "/usr/local"
+  bool operator==(const Toolkit&) const = default;
+};
+
+struct Torch {
+  std::string root;     // its folder
+  std::string python;   // "3.11"
+  std::string version;  // "2.13.0+cu130"
+  std::string cuda;     // of its build; empty for none
+  std::string hip;
+  std::string xpu;
+  std::vector<std::string> archs;  // "sm_80", "gfx90a"
+  bool cxx11_abi = true;
+  std::string fault;  // why it cannot be read; empty
+  bool operator==(const Torch&) const = default;
+};
+
+struct Facts {
+  std::string system;   // "Linux", "Darwin", "Windows"
+  std::string release;  // "Debian GNU/Linux 12 (bookworm)"
+  std::string kernel;
+  std::string machine;  // "x86_64", "aarch64"
+  bool wsl = false;
+  std::string container;           // "docker", "podman", "kubernetes", "lxc"; empty for none
+  std::uint64_t memory_limit = 0;  // of the control group, bytes; 0 for none
+  std::map<std::string, std::string> environment;  // the variables that matter here
+  std::vector<std::string> modules;  // of the kernel, those of GPUs: "nvidia", "amdgpu"
+  std::vector<Gpu> gpus;
+  std::vector<DeviceNode> nodes;
+  NvidiaDriver nvidia;
+  std::string rocm;        // version of the ROCm runtime; empty
+  std::string level_zero;  // version or path of Intel's loader; empty
+  std::string os_version;  // of macOS
+  std::vector<Toolkit> toolkits;
+  std::vector<Torch> torches;  // the first is that of the environment in use
+  bool operator==(const Facts&) const = default;
+
+  [[nodiscard]] std::vector<const Gpu*> of(std::string_view vendor) const {
+    std::vector<const Gpu*> found;
+    for (const Gpu& gpu : gpus)
+      if (gpu.vendor == vendor) found.push_back(&gpu);
+    return found;
+  }
+  [[nodiscard]] const Torch* torch() const { return torches.empty() ? nullptr : &torches.front(); }
+  // The variable's value; none where it is not set.
+  [[nodiscard]] std::optional<std::string> variable(const std::string& name) const {
+    const auto found = environment.find(name);
+    return found == environment.end() ? std::nullopt : std::optional(found->second);
+  }
+};
+
+}  // namespace torchport::host

@@ -1,0 +1,76 @@
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "host/cause.h"
+#include "host/install.h"
+
+namespace torchport::host {
+
+namespace {
+
+std::vector<Examine>& causes() {
+  static std::vector<Examine> list;
+  return list;
+}
+
+std::string names_of(const std::vector<Gpu>& gpus) {
+  if (gpus.empty()) return "a GPU";
+  std::string text;
+  for (const Gpu& gpu : gpus) {
+    if (!text.empty()) text += ", ";
+    text += gpu.name.empty() ? fmt::format("a GPU of {} ({})", gpu.vendor, gpu.id) : gpu.name;
+  }
+  return text;
+}
+
+std::string build_of(const Torch& torch) {
+  if (!torch.cuda.empty()) return "CUDA " + torch.cuda;
+  if (!torch.hip.empty()) return "ROCm " + torch.hip;
+  if (!torch.xpu.empty()) return "XPU " + torch.xpu;
+  return "the CPU";
+}
+
+std::string summary_of(const Facts& facts, const std::string& state) {
+  const Torch* torch = facts.torch();
+  const std::string which =
+      torch == nullptr ? "no torch"
+                       : fmt::format("torch {}, built for {}", torch->version, build_of(*torch));
+  if (state == "none")
+    return fmt::format("no GPU on this machine; {}", torch == nullptr ? "no torch either" : which);
+  if (state == "no torch")
+    return fmt::format("{}; there is no torch in this environment", names_of(facts.gpus));
+  if (state == "uses") return fmt::format("{}, can use {}", which, names_of(facts.gpus));
+  return fmt::format("{}, cannot use {}", which, names_of(facts.gpus));
+}
+
+}  // namespace
+
+CauseRegistration::CauseRegistration(Examine examine) {
+  causes().push_back(examine);
+}
+
+Verdict judge(const Facts& facts) {
+  Verdict verdict;
+  for (const Examine examine : causes()) {
+    if (auto finding = examine(facts)) verdict.findings.push_back(std::move(*finding));
+  }
+  std::stable_sort(verdict.findings.begin(), verdict.findings.end(),
+                   [](const Finding& a, const Finding& b) {
+                     if (a.blocks != b.blocks) return a.blocks;
+                     return std::pair(a.depth, a.code) < std::pair(b.depth, b.code);
+                   });
+  const bool blocked = std::any_of(verdict.findings.begin(), verdict.findings.end(),
+                                   [](const Finding& finding) { return finding.blocks; });
+  if (facts.torch() == nullptr)
+    verdict.state = facts.gpus.empty() ? "none" : "no torch";
+  else if (blocked)
+    verdict.state = "cannot";
+  else
+    verdict.state = facts.gpus.empty() ? "none" : "uses";
+  verdict.summary = summary_of(facts, verdict.state);
+  if (verdict.state != "uses") verdict.install = install_lines(facts);
+  return verdict;
+}
+
+}  // namespace torchport::host

@@ -1,0 +1,121 @@
+#include <algorithm>
+#include <array>
+
+#include <sys/utsname.h>
+
+#include "base/text.h"
+#include "host/probe.h"
+
+namespace torchport::host {
+
+namespace {
+
+constexpr std::array<std::string_view, 6> kModules{"nvidia", "nouveau", "amdgpu",
+                                                   "i915",   "xe",      "nvgpu"};
+// Those that decide what torch sees or how it is built; nothing else of the environment is told.
+constexpr std::array<const char*, 22> kVariables{"CUDA_VISIBLE_DEVICES",
+                                                 "NVIDIA_VISIBLE_DEVICES",
+                                                 "NVIDIA_DRIVER_CAPABILITIES",
+                                                 "HIP_VISIBLE_DEVICES",
+                                                 "ROCR_VISIBLE_DEVICES",
+                                                 "HSA_OVERRIDE_GFX_VERSION",
+                                                 "ZE_AFFINITY_MASK",
+                                                 "ONEAPI_DEVICE_SELECTOR",
+                                                 "PYTORCH_ENABLE_MPS_FALLBACK",
+                                                 "CUDA_HOME",
+                                                 "CUDA_PATH",
+                                                 "ROCM_HOME",
+                                                 "LD_LIBRARY_PATH",
+                                                 "LD_PRELOAD",
+                                                 "VIRTUAL_ENV",
+                                                 "CONDA_PREFIX",
+                                                 "PYTHONPATH",
+                                                 "TORCH_CUDA_ARCH_LIST",
+                                                 "FORCE_CUDA",
+                                                 "KUBERNETES_SERVICE_HOST",
+                                                 "TORCHPORT_VIRTUAL",
+                                                 "PYTORCH_NVML_BASED_CUDA_CHECK"};
+
+std::string unquoted(std::string_view text) {
+  text = base::trim(text);
+  if (text.size() >= 2 && text.front() == '"' && text.back() == '"')
+    text = text.substr(1, text.size() - 2);
+  return std::string(text);
+}
+
+std::string pretty_name(const std::string& os_release) {
+  for (const std::string_view line : base::split(os_release, '\n'))
+    if (line.starts_with("PRETTY_NAME=")) return unquoted(line.substr(12));
+  return {};
+}
+
+std::string container_of(const Machine& machine, const Facts& facts) {
+  const auto there = [&](const char* path) {
+    return machine.files->status(path, true).type != base::FileType::kMissing;
+  };
+  if (facts.variable("KUBERNETES_SERVICE_HOST")) return "kubernetes";
+  if (there("/run/.containerenv")) return "podman";
+  if (there("/.dockerenv")) return "docker";
+  return {};
+}
+
+}  // namespace
+
+std::string read_text(const Machine& machine, const std::string& path) {
+  return machine.files->read(path).value_or(std::string());
+}
+
+void probe_system(const Machine& machine, Facts& facts) {
+  utsname names{};
+  if (uname(&names) == 0) {
+    facts.system = names.sysname;
+    facts.kernel = names.release;
+    facts.machine = names.machine;
+  }
+  facts.release = pretty_name(read_text(machine, "/etc/os-release"));
+  facts.wsl =
+      base::lower(read_text(machine, "/proc/version")).find("microsoft") != std::string::npos;
+  for (const char* name : kVariables) {
+    const auto found = machine.environment.find(name);
+    if (found != machine.environment.end()) facts.environment.insert(*found);
+  }
+  facts.container = container_of(machine, facts);
+  const std::string limit(base::trim(read_text(machine, "/sys/fs/cgroup/memory.max")));
+  if (!limit.empty() && limit != "max" &&
+      limit.find_first_not_of("0123456789") == std::string::npos && limit.size() < 19)
+    facts.memory_limit = std::stoull(limit);
+  for (const std::string_view line : base::split(read_text(machine, "/proc/modules"), '\n')) {
+    const std::string_view name = line.substr(0, line.find(' '));
+    if (std::find(kModules.begin(), kModules.end(), name) != kModules.end())
+      facts.modules.emplace_back(name);
+  }
+}
+
+std::vector<std::string> library_folders(const Machine& machine, const Facts& facts) {
+  std::vector<std::string> folders;
+  const auto path = machine.environment.find("LD_LIBRARY_PATH");
+  if (path != machine.environment.end())
+    for (const std::string_view folder : base::split(path->second, ':'))
+      if (!folder.empty()) folders.emplace_back(folder);
+  if (facts.wsl) folders.emplace_back("/usr/lib/wsl/lib");
+  const std::string triplet = facts.machine + "-linux-gnu";
+  for (const std::string& folder :
+       {"/usr/lib/" + triplet, "/lib/" + triplet, "/usr/lib/" + triplet + "/nvidia",
+        "/usr/lib/" + triplet + "/tegra", "/usr/lib/" + triplet + "/nvidia/current",
+        std::string("/usr/lib64"), std::string("/usr/lib"), std::string("/usr/local/lib"),
+        std::string("/run/opengl-driver/lib"), std::string("/usr/local/nvidia/lib64")})
+    folders.push_back(folder);
+  return folders;
+}
+
+Facts probe(const Machine& machine) {
+  Facts facts;
+  probe_system(machine, facts);
+  probe_devices(machine, facts);
+  probe_nvidia(machine, facts);
+  probe_toolkits(machine, facts);
+  probe_torch(machine, facts);
+  return facts;
+}
+
+}  // namespace torchport::host

@@ -1,0 +1,113 @@
+// The torch of the environment in use, read from its files.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "host/probe.h"
+#include "host/versions.h"
+
+namespace torchport::host {
+
+namespace {
+
+// "cuda: Optional[str] = '13.0'" of version.py; empty for None and where there is no such line.
+std::string assigned(std::string_view text, std::string_view name) {
+  for (const std::string_view line : base::split(text, '\n')) {
+    if (!line.starts_with(name)) continue;
+    const std::string_view rest = line.substr(name.size());
+    const auto equals = rest.find('=');
+    if (equals == std::string_view::npos || (rest.front() != ' ' && rest.front() != ':')) continue;
+    const auto open = rest.find_first_of("'\"", equals);
+    if (open == std::string_view::npos) return {};
+    const auto close = rest.find(rest[open], open + 1);
+    if (close == std::string_view::npos) return {};
+    return std::string(rest.substr(open + 1, close - open - 1));
+  }
+  return {};
+}
+
+// torch/csrc/cuda/Module.cpp keeps the list of architectures as one string: "sm_75 sm_80 ...".
+std::vector<std::string> archs_in(const std::string& library, std::string_view first) {
+  std::vector<std::string> best;
+  for (std::size_t at = library.find(first); at != std::string::npos;
+       at = library.find(first, at + 1)) {
+    const std::size_t end = library.find('\0', at);
+    const std::string_view text =
+        std::string_view(library).substr(at, std::min<std::size_t>(end - at, 400));
+    std::vector<std::string> archs;
+    for (const std::string_view word : base::split(text, ' ')) {
+      const bool arch =
+          word.starts_with("sm_") || word.starts_with("compute_") || word.starts_with("gfx");
+      if (!arch || word.size() > 16) break;
+      archs.emplace_back(word);
+    }
+    if (archs.size() > best.size()) best = std::move(archs);
+  }
+  return best;
+}
+
+Torch read_torch(const Machine& machine, const std::string& root, const std::string& python) {
+  Torch torch;
+  torch.root = root;
+  torch.python = python;
+  const std::string text = read_text(machine, root + "/version.py");
+  torch.version = assigned(text, "__version__");
+  if (torch.version.empty()) {
+    torch.fault = "version.py says no version";
+    return torch;
+  }
+  torch.cuda = assigned(text, "cuda");
+  torch.hip = assigned(text, "hip");
+  torch.xpu = assigned(text, "xpu");
+  // From 2.7 on all wheels have it.
+  torch.cxx11_abi = !older(torch.version, "2.7");
+  const std::string library = root + "/lib/libtorch_python.so";
+  if (machine.files->status(library, true).type != base::FileType::kRegular) {
+    torch.fault = "lib/libtorch_python.so is missing";
+    return torch;
+  }
+  if (!torch.cuda.empty()) torch.archs = archs_in(read_text(machine, library), "sm_");
+  if (!torch.hip.empty()) torch.archs = archs_in(read_text(machine, library), "gfx");
+  return torch;
+}
+
+void add(const Machine& machine, Facts& facts, const std::string& site, const std::string& python) {
+  const std::string root = base::join_path(site, "torch");
+  if (machine.files->status(root + "/version.py", true).type != base::FileType::kRegular) return;
+  const auto canonical = machine.files->canonical(root);
+  const std::string path = canonical ? *canonical : root;
+  const bool known = std::any_of(facts.torches.begin(), facts.torches.end(),
+                                 [&](const Torch& torch) { return torch.root == path; });
+  if (!known) facts.torches.push_back(read_torch(machine, path, python));
+}
+
+void add_prefix(const Machine& machine, Facts& facts, const std::string& prefix) {
+  const std::string lib = base::join_path(prefix, "lib");
+  const auto entries = machine.files->list(lib);
+  if (!entries) return;
+  for (const base::DirectoryEntry& entry : *entries) {
+    if (!entry.name.starts_with("python3.")) continue;
+    for (const char* folder : {"site-packages", "dist-packages"})
+      add(machine, facts, lib + "/" + entry.name + "/" + folder, entry.name.substr(6));
+  }
+}
+
+}  // namespace
+
+void probe_torch(const Machine& machine, Facts& facts) {
+  if (const auto path = facts.variable("PYTHONPATH"))
+    for (const std::string_view folder : base::split(*path, ':'))
+      if (!folder.empty()) add(machine, facts, std::string(folder), {});
+  for (const char* name : {"VIRTUAL_ENV", "CONDA_PREFIX"})
+    if (const auto prefix = facts.variable(name); prefix && !prefix->empty())
+      add_prefix(machine, facts, *prefix);
+  // An environment in use has no others beside it.
+  if (!facts.torches.empty()) return;
+  for (const std::string& prefix : machine.prefixes) {
+    add_prefix(machine, facts, prefix);
+    if (!facts.torches.empty()) return;
+  }
+}
+
+}  // namespace torchport::host
