@@ -35,14 +35,18 @@ void Log::add_sizes(const c10::TensorImpl& tensor, Seen& seen) {
 }
 
 std::optional<std::uint64_t> Log::add(const Call& call, c10::ArrayRef<Seen> inputs,
-                                      c10::ArrayRef<Seen> outputs, bool always) {
-  ++operators;
+                                      c10::ArrayRef<Seen> outputs) {
   constexpr std::size_t kTensorsOfACall = 8;  // on average: lists of hundreds are not kept for ever
-  const bool full = calls.size() >= max_calls || tensors.size() >= max_calls * kTensorsOfACall;
-  if (full && !always) {
+  if (calls.size() >= max_calls || tensors.size() >= max_calls * kTensorsOfACall) {
+    ++operators;
     ++unrecorded;
     return std::nullopt;
   }
+  return keep(call, inputs, outputs);
+}
+
+std::uint64_t Log::keep(const Call& call, c10::ArrayRef<Seen> inputs, c10::ArrayRef<Seen> outputs) {
+  ++operators;
   calls.push_back(call);
   Call& kept = calls.back();
   kept.first = static_cast<std::uint32_t>(tensors.size());

@@ -43,7 +43,6 @@ struct Call {
   std::uint32_t scope = 0;
   std::uint32_t place = 0;
   std::uint64_t sequence = 0;  // autograd's, before the call; of the node in the backward pass
-  std::uint64_t thread = 0;
   c10::Device from{c10::DeviceType::CPU};
 };
 
@@ -71,9 +70,11 @@ struct Log {
   std::optional<KeptCall> mixed, nan, infinity;
   std::uint64_t mixed_count = 0;
 
-  // Returns the number of the call, or none where it is not kept. Not thread-safe.
+  // Returns the number of the call, or none where there is no more room. Not thread-safe, as all.
   std::optional<std::uint64_t> add(const Call& call, c10::ArrayRef<Seen> inputs,
-                                   c10::ArrayRef<Seen> outputs, bool always);
+                                   c10::ArrayRef<Seen> outputs);
+  // The same, room or not.
+  std::uint64_t keep(const Call& call, c10::ArrayRef<Seen> inputs, c10::ArrayRef<Seen> outputs);
   void add_sizes(const c10::TensorImpl& tensor, Seen& seen);
 
   [[nodiscard]] c10::ArrayRef<Seen> inputs_of(const Call& call) const {

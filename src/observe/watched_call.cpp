@@ -16,12 +16,6 @@ namespace {
 using c10::IValue;
 using torch::jit::Stack;
 
-std::uint64_t number_of_thread() {
-  static std::atomic<std::uint64_t> threads{0};
-  thread_local const std::uint64_t number = ++threads;
-  return number;
-}
-
 // Calls `visit` for each tensor of an argument or a result.
 template <typename Visit>
 void each_tensor(const IValue& value, const Visit& visit) {
@@ -142,7 +136,6 @@ WatchedCall::WatchedCall(const c10::OperatorHandle& op, c10::DispatchKeySet keys
   call_.grad = c10::GradMode::is_enabled();
   call_.autocast = keys.has_any(c10::autocast_dispatch_keyset);
   call_.sequence = at::sequence_number::peek();
-  call_.thread = number_of_thread();
   if (!inputs_.all.empty()) call_.from = inputs_.all.front().device;
   reads_ = reads_values(facts_, arguments);
   blocking_ = facts_.non_blocking < 0 || !arguments[facts_.non_blocking].isBool() ||
@@ -158,9 +151,9 @@ void WatchedCall::failed(const char* message) {
   if (all.wanted != &options_) return;
   ++all.log.mixed_count;
   if (all.log.mixed) return;
-  const auto number = all.log.add(call_, inputs_.all, {}, true);
-  all.log.mixed = KeptCall{*number, std::move(arguments_), message};
-  keep_sizes(all.log, *number);
+  const std::uint64_t number = all.log.keep(call_, inputs_.all, {});
+  all.log.mixed = KeptCall{number, std::move(arguments_), message};
+  keep_sizes(all.log, number);
 }
 
 void WatchedCall::done(const Stack& stack) {
@@ -178,7 +171,7 @@ void WatchedCall::done(const Stack& stack) {
   {
     const std::lock_guard<std::mutex> lock(all.mutex);
     if (all.wanted != &options_) return;
-    number = all.log.add(call_, inputs_.all, outputs, false);
+    number = all.log.add(call_, inputs_.all, outputs);
   }
   if (options_.check_finite && number) check_finite(stack, *number);
 }

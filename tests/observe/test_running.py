@@ -113,6 +113,15 @@ def test_nan_and_infinity_when_asked(running) -> None:
     assert running["not_finite_unasked"]["ok"]
 
 
+def test_a_model_that_is_spread_on_purpose(running) -> None:
+    found = codes(running["spread"])
+    assert found.keys() == {"spread-model", "hidden-copy"}
+    assert found["spread-model"][0]["severity"] == "note"
+    assert running["spread"]["checklist"][1]["status"] == "yes"
+    flows = {(f["source"], f["target"], f["device"]) for f in running["spread"]["flows"]}
+    assert flows == {("first", "", "cuda:0"), ("", "second", "cuda:1")}
+
+
 def test_threads_of_the_program_are_watched(running) -> None:
     (read,) = running["threads"]["transfers"]
     assert read["op"] == "aten::item" and running["threads"]["operators"] == 3

@@ -63,11 +63,12 @@ def input_device(inputs: list[TensorInfo], held: list[Held]) -> Answer:
     if home is None or not inputs:
         what = "parameters" if home is None else "tensors among its inputs"
         return Answer(question, "not applicable", f"the model has no {what}")
-    away = [i for i in inputs if i.device != str(home)]
+    # A model that is spread takes its input where a part of it is.
+    places = {str(h.tensor.device) for h in held if h.kind != "stray attribute"}
+    away = [i for i in inputs if i.device not in places]
     if not away:
-        return Answer(
-            question, "yes", f"{counted(len(inputs), 'tensor')} on {home}, as the model is"
-        )
+        on = ", ".join(sorted({i.device for i in inputs}))
+        return Answer(question, "yes", f"{counted(len(inputs), 'tensor')} on {on}, as the model is")
     shown = ", ".join(f"{i.name} on {i.device}" for i in away[:4])
     target, what = str(home), "the input"
     if home.type == "cpu":

@@ -66,25 +66,39 @@ def _misplaced(result: Verification, held: list[Held]) -> Iterator[Finding]:
     """Tensors of the model that are not where the rest of it is, used or not."""
     home = home_of(held)
     told = result.mixed.culprit.name if result.mixed else ""
-    for item in held:
-        if home is None or item.tensor.device == home or item.name == told:
-            continue
-        stray = item.kind == "stray attribute"
-        if stray and item.tensor.device.type == "cpu" and item.tensor.dim() == 0:
-            continue
-        fix = (
-            f'self.register_buffer("{item.path}", ..., persistent=False) in its module'
-            if stray
-            else f"model.to({str(home)!r}), once the model is complete"
-        )
-        if item.unregistered:
-            fix = f"put {item.unregistered} into nn.ModuleList or nn.ModuleDict"
+    away = [h for h in held if home is not None and h.tensor.device != home and h.name != told]
+    registered = [h for h in away if h.kind != "stray attribute"]
+    if registered and result.mixed is None:
+        # It ran: that is how it is meant, by device_map or by hand.
+        places = sorted({str(h.tensor.device) for h in registered})
         yield Finding(
-            "note" if stray and not item.unregistered else "warning",
-            "misplaced-tensor",
-            f"{item.kind} {item.name} is on {item.tensor.device}, the model on {home}",
-            fix,
+            "note",
+            "spread-model",
+            f"most of the model is on {home}, {counted(len(registered), 'tensor')} of it on "
+            f"{', '.join(places)}",
         )
+        registered = []
+    for item in [*registered, *(h for h in away if h.kind == "stray attribute")]:
+        yield from _misplaced_tensor(item, str(home))
+
+
+def _misplaced_tensor(item: Held, home: str) -> Iterator[Finding]:
+    stray = item.kind == "stray attribute"
+    if stray and item.tensor.device.type == "cpu" and item.tensor.dim() == 0:
+        return  # a number
+    fix = (
+        f'self.register_buffer("{item.path}", ..., persistent=False) in its module'
+        if stray
+        else f"model.to({home!r}), once the model is complete"
+    )
+    if item.unregistered:
+        fix = f"put {item.unregistered} into nn.ModuleList or nn.ModuleDict"
+    yield Finding(
+        "note" if stray and not item.unregistered else "warning",
+        "misplaced-tensor",
+        f"{item.kind} {item.name} is on {item.tensor.device}, the model on {home}",
+        fix,
+    )
 
 
 def _modes(result: Verification, model: nn.Module) -> Iterator[Finding]:

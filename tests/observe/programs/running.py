@@ -178,6 +178,21 @@ def checkpointed():
     return torchport.verify(Recomputed(), torch.randn(2, 4), device=D, call=step, training=True)
 
 
+class Spread(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Linear(4, 8).to("cuda:0")
+        self.second = nn.Linear(8, 2).to("cuda:1")
+
+    def forward(self, x):
+        return self.second(self.first(x).to("cuda:1"))
+
+
+@case
+def spread():
+    return torchport.verify(Spread(), torch.randn(2, 4, device="cuda:0"), evaluate=True)
+
+
 class Tied(nn.Module):
     def __init__(self):
         super().__init__()
