@@ -75,8 +75,8 @@ std::string gfx_of(std::string_view number) {
 void probe_amd(const Machine& machine, Facts& facts) {
   std::vector<std::string> found;
   for (const std::string& node : names_in(machine, kKfd)) {
-    for (const std::string_view line :
-         base::split(read_text(machine, fmt::format("{}/{}/properties", kKfd, node)), '\n')) {
+    const std::string properties = read_text(machine, fmt::format("{}/{}/properties", kKfd, node));
+    for (const std::string_view line : base::split(properties, '\n')) {
       if (!line.starts_with("gfx_target_version ")) continue;
       if (std::string gfx = gfx_of(line.substr(19)); !gfx.empty()) found.push_back(std::move(gfx));
     }

@@ -84,7 +84,8 @@ void probe_system(const Machine& machine, Facts& facts) {
   if (!limit.empty() && limit != "max" &&
       limit.find_first_not_of("0123456789") == std::string::npos && limit.size() < 19)
     facts.memory_limit = std::stoull(limit);
-  for (const std::string_view line : base::split(read_text(machine, "/proc/modules"), '\n')) {
+  const std::string modules = read_text(machine, "/proc/modules");
+  for (const std::string_view line : base::split(modules, '\n')) {
     const std::string_view name = line.substr(0, line.find(' '));
     if (std::find(kModules.begin(), kModules.end(), name) != kModules.end())
       facts.modules.emplace_back(name);
