@@ -220,3 +220,21 @@ def test_layers_used_twice_and_long_runs(on_the_cpu) -> None:
     twice = {m["name"]: m for m in on_the_cpu["uses_the_same_layer_twice"]["modules"]}
     assert twice["0"]["calls"] == 2
     assert on_the_cpu["a_long_run"]["operators"] == 2000
+
+
+def test_drivers_and_memory_of_real_devices(on_the_cpu) -> None:
+    drivers = on_the_cpu["drivers"]
+    assert {name: answer["status"] for name, answer in drivers.items()} == {
+        "older": "no",
+        "same major": "yes",
+        "newer": "yes",
+        "cpu": "not applicable",
+    }
+    assert drivers["older"]["seen"] == "the driver supports CUDA 11.8, torch is built for 12.8"
+    assert "a torch for 11.8" in drivers["older"]["fix"]
+    short = on_the_cpu["memory_that_is_short"]
+    assert short["status"] == "no" and "95 B of 100 B" in short["seen"] and short["fix"]
+
+
+def test_what_the_fix_names_mends_it(running) -> None:
+    assert running["adopted"]["ok"], running["adopted"]["findings"]

@@ -60,5 +60,31 @@ def a_long_run():
     return torchport.verify(Long(), torch.randn(3))
 
 
+@case
+def drivers():
+    """Real devices, as far as the questions ask for them."""
+    from dataclasses import asdict
+
+    from torchport.observe import checklist
+
+    torch.version.cuda = "12.8"
+    answers = {}
+    for name, version in (("older", 11080), ("same major", 12040), ("newer", 13000)):
+        torch._C._cuda_getDriverVersion = lambda version=version: version
+        answers[name] = asdict(checklist.driver(torch.device("cuda:0"), virtual=False))
+    answers["cpu"] = asdict(checklist.driver(torch.device("cpu"), virtual=False))
+    return answers
+
+
+@case
+def memory_that_is_short():
+    from dataclasses import asdict
+
+    from torchport.observe import checklist
+
+    checklist.peak_of = lambda device: (95, 100)
+    return asdict(checklist.memory(torch.device("cpu"), []))
+
+
 if __name__ == "__main__":
     run_all()

@@ -178,6 +178,22 @@ def checkpointed():
     return torchport.verify(Recomputed(), torch.randn(2, 4), device=D, call=step, training=True)
 
 
+class Stray(Linear):
+    def __init__(self):
+        super().__init__()
+        self.scale = torch.full((4,), 0.5)
+
+    def forward(self, x):
+        return self.linear(x) * self.scale
+
+
+@case
+def adopted():
+    model = Stray()
+    torchport.adopt(model)
+    return torchport.verify(model, torch.randn(2, 4), device=D, evaluate=True)
+
+
 class Spread(nn.Module):
     def __init__(self):
         super().__init__()
