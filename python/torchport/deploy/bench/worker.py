@@ -88,6 +88,9 @@ class _Measured:
 
     def __init__(self, spec: dict[str, Any], device: torch.device) -> None:
         self.device = device
+        named.find(spec["input"])  # what its module imports is no model's memory
+        if not spec.get("artefact"):
+            named.find(spec["model"])
         self.meter = meter(device)
         start = time.perf_counter()
         subject = _subject(spec, device)
