@@ -14,6 +14,10 @@ def test_verified_all_the_same(hostile, name) -> None:
     assert hostile[name]["ok"], hostile[name]["findings"]
 
 
+def test_large_attributes_are_not_walked_to_their_end(hostile) -> None:
+    assert hostile["a_whole_data_set"]["ok"] and hostile["a_whole_data_set"]["quick"]
+
+
 def test_deep_inputs_and_no_inputs(hostile) -> None:
     assert hostile["a_deep_input"]["operators"] == 1
     nothing = hostile["nothing_at_all"]

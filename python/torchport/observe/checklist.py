@@ -128,6 +128,8 @@ def peak_of(device: torch.device | None) -> tuple[int, int] | None:
     """(peak of this process, all there is) in bytes, on an accelerator or on the host."""
     if device is not None and device.type != "cpu":
         module: Any = getattr(torch, device.type, None)
+        if device.type == "mps":  # keeps what was freed, so that this is what it came to
+            return module.driver_allocated_memory(), module.recommended_max_memory()
         if hasattr(module, "max_memory_allocated") and hasattr(module, "mem_get_info"):
             return module.max_memory_allocated(device), module.mem_get_info(device)[1]
         return None

@@ -12,7 +12,8 @@ from torch import nn
 from torchport.observe.result import TensorInfo
 
 _DEPTH = 4  # of containers and objects within an attribute
-_MANY = 2000  # tensors of one attribute
+_MANY = 2000  # tensors of one attribute, and items of one container
+_LOOKS = 50_000  # at anything within one attribute: it may hold a whole data set
 _OF_MODULES = frozenset(vars(nn.Module()))
 
 
@@ -91,9 +92,10 @@ def within(path: str, value: Any, known: set[int] = frozenset()) -> Iterator[tup
     """(path, tensor, path of the unregistered module that holds it) of the tensors in ``value``."""
     stack: list[tuple[str, Any, int, str]] = [(path, value, 0, "")]
     seen: set[int] = set()
-    found = 0
-    while stack and found < _MANY:
+    found = looks = 0
+    while stack and found < _MANY and looks < _LOOKS:
         at, item, depth, owner = stack.pop()
+        looks += 1
         if isinstance(item, torch.Tensor):
             found += 1
             yield at, item, owner

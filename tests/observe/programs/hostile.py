@@ -2,6 +2,7 @@
 
 import os
 import threading
+import time
 from collections.abc import Mapping
 
 import torch
@@ -65,6 +66,15 @@ def a_great_many_tensors():
     model = Base()
     model.history = [torch.ones(1, device=D)] * 100_000
     return torchport.verify(model, torch.randn(2, 4), device=D, evaluate=True)
+
+
+@case
+def a_whole_data_set():
+    model = Base()
+    model.data = [[[[0.0] * 30 for _ in range(30)] for _ in range(30)] for _ in range(30)]
+    start = time.perf_counter()
+    result = torchport.verify(model, torch.randn(2, 4), device=D, evaluate=True)
+    return result.to_dict() | {"quick": time.perf_counter() - start < 5}
 
 
 @case
