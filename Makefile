@@ -22,6 +22,8 @@ cpp_files = find $(wildcard src include tests fuzz bench) \( -name '*.h' -o -nam
   -not -path '*/fixtures/*' -print0
 # Precompiled headers are no reason to compile again.
 export CCACHE_SLOPPINESS ?= pch_defines,time_macros
+# What one build folder, or one clone, compiled is not compiled by another: the wheel is such a one.
+export CCACHE_BASEDIR ?= $(CURDIR)
 python_dirs = $(wildcard python tests bench .ci)
 
 # The name of a stamp: $(call stamp,PREFIX,INPUTS)
