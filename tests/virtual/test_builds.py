@@ -66,7 +66,7 @@ for ask, words in (
     try:
         ask()
         raise SystemExit(f"no {words}")
-    except (RuntimeError, TypeError) as error:
+    except (RuntimeError, TypeError, AssertionError) as error:
         assert words in str(error), error
 for make in (lambda: torch.ones(1).cuda(), lambda: torch.ones(1, device="cuda")):
     try:
