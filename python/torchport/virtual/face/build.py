@@ -12,6 +12,11 @@ from torchport.virtual._builds import CUDA, cuda_for
 from torchport.virtual.face._native import ops
 
 KINDS = ("cuda",)
+_CAN_USE = (
+    "_can_use_cudnn_attention",
+    "_can_use_flash_attention",
+    "_can_use_mem_efficient_attention",
+)
 
 
 def build() -> CUDA:
@@ -82,6 +87,8 @@ def bindings(torch: ModuleType) -> dict[str, Any]:
         **_workspace_size("CublasLt", lambda: 1024 * 1024),
         # Of the build; whether it takes a call is another question.
         "_is_flash_attention_available": lambda: True,
+        # The CPU's kernels compute all attention here, which a build with CUDA does not know.
+        **dict.fromkeys(_CAN_USE, lambda params, debug: False),
         "_cuda_clearCublasWorkspaces": lambda: None,
         **_settings(),
     }
