@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -106,6 +107,19 @@ def test_interrupts_and_exits(verify) -> None:
     run = verify("zoo:interrupted", "--input", "zoo:x")
     assert run.returncode == 130 and run.stderr == ""
     assert verify("zoo:exits").returncode == 7
+
+
+def test_a_reader_that_has_seen_enough() -> None:
+    command = f"{sys.executable} -m torchport.observe.command zoo:fine --input zoo:x --json --eval"
+    run = subprocess.run(
+        ["bash", "-c", f"{command} | true; exit ${{PIPESTATUS[0]}}"],
+        cwd=Path(__file__).parent / "programs",
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert (run.returncode, run.stdout, run.stderr) == (0, "", "")
 
 
 KEYS = {

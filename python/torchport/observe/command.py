@@ -161,6 +161,13 @@ def _write(path: Path, text: str) -> None:
         half.unlink(missing_ok=True)
 
 
+def _say(text: str) -> None:
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:  # the reader has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _run(options: argparse.Namespace) -> int:
     if options.eval and options.train:
         raise _WrongUse("--eval and --train exclude each other")
@@ -186,7 +193,7 @@ def _run(options: argparse.Namespace) -> int:
         )
     if options.html is not None:
         _write(options.html, result.html())
-    print(json.dumps(result.to_dict(), indent=1) if options.json else str(result).rstrip())
+    _say(json.dumps(result.to_dict(), indent=1) if options.json else str(result).rstrip())
     return 0 if result.ok else 1
 
 
