@@ -77,11 +77,13 @@ class OnnxEngine final : public Engine {
       names.push_back(input_names_[i].c_str());
     }
     std::vector<const char*> wanted;
+    wanted.reserve(output_names_.size());
     for (const std::string& name : output_names_) wanted.push_back(name.c_str());
     std::vector<ort::Value*> results(wanted.size(), nullptr);
     library_->require<ort::Run>(model_.get(), nullptr, names.data(), values.data(), values.size(),
                                 wanted.data(), wanted.size(), results.data());
     std::vector<at::Tensor> outputs;
+    outputs.reserve(results.size());
     for (ort::Value* result : results)
       outputs.push_back(tensor_of(Value(result, {library_.get()})));
     return outputs;

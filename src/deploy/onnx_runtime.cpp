@@ -11,8 +11,8 @@
 
 #if __has_include(<onnxruntime_c_api.h>)
 #include <onnxruntime_c_api.h>
-#define TORCHPORT_SAME(name, member)                                      \
-  static_assert(offsetof(OrtApi, member) / sizeof(void*) == name::number, \
+#define TORCHPORT_SAME(name, member)                                       \
+  static_assert(offsetof(OrtApi, member) / sizeof(void*) == name::kNumber, \
                 "the table of ONNX Runtime's functions is another")
 namespace torchport::deploy::ort {
 TORCHPORT_SAME(GetErrorMessage, GetErrorMessage);

@@ -49,9 +49,9 @@ enum class Element : int {
 };
 
 // A function of the table: its number, and as what it is called.
-template <std::size_t kNumber, class Signature>
+template <std::size_t Number, class Signature>
 struct Function {
-  static constexpr std::size_t number = kNumber;
+  static constexpr std::size_t kNumber = Number;
   using Pointer = Signature*;
 };
 
@@ -93,7 +93,7 @@ class Library {
 
   template <class F, class... Arguments>
   auto call(Arguments... arguments) const {
-    return reinterpret_cast<typename F::Pointer>(table_[F::number])(arguments...);
+    return reinterpret_cast<typename F::Pointer>(table_[F::kNumber])(arguments...);
   }
 
   // For functions that may fail: throws std::runtime_error with the library's message.

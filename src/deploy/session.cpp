@@ -39,8 +39,8 @@ class Check {
 
   // Why `given` is not what `spec` says; empty where it is.
   std::string operator()(const TensorSpec& spec, const at::Tensor& given, c10::Device device) {
-    const std::string both = "expected " + text_of(spec) + " on " + device.str() + ", given " +
-                             (given.defined() ? text_of(given) : "nothing");
+    std::string both = "expected " + text_of(spec) + " on " + device.str() + ", given " +
+                       (given.defined() ? text_of(given) : "nothing");
     if (!given.defined()) return both;
     if (given.scalar_type() != spec.dtype || given.device() != device) return both;
     if (given.dim() != static_cast<std::int64_t>(spec.shape.size())) return both;
@@ -49,7 +49,7 @@ class Check {
       if (spec.shape[i].axis.empty()) {
         if (size != spec.shape[i].size) return both;
       } else if (const std::string wrong = axis(spec, spec.shape[i].axis, size); !wrong.empty()) {
-        return both + ": " + wrong;
+        return both.append(": ").append(wrong);
       }
     }
     return {};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <utility>
 
@@ -17,7 +18,7 @@ constexpr std::chrono::milliseconds kLogStep{2000};
 constexpr std::size_t kBar = 20;
 
 std::string bar(double share) {
-  const auto full = static_cast<std::size_t>(std::clamp(share, 0.0, 1.0) * kBar + 0.5);
+  const auto full = static_cast<std::size_t>(std::lround(std::clamp(share, 0.0, 1.0) * kBar));
   return std::string(full, '#') + std::string(kBar - full, '.');
 }
 

@@ -37,7 +37,7 @@ std::string_view value_of(std::string_view header, std::string_view key) {
   if (at == std::string_view::npos)
     throw std::runtime_error("its .npy header has no " + std::string(key));
   const auto colon = header.find(':', at + key.size());
-  const auto start = header.find_first_not_of(" ", colon + 1);
+  const auto start = header.find_first_not_of(' ', colon + 1);
   if (colon == std::string_view::npos || start == std::string_view::npos)
     throw std::runtime_error("its .npy header is damaged");
   return header.substr(start);
@@ -127,7 +127,8 @@ at::Tensor npy_tensor(const NpyHeader& header, const char* elements,
     step *= std::max<std::int64_t>(header.sizes[at], 1);
   }
   return at::from_blob(
-      const_cast<char*>(elements), header.sizes, strides, [owner](void*) {}, header.dtype);
+      const_cast<char*>(elements), header.sizes, strides, [kept = std::move(owner)](void*) {},
+      header.dtype);
 }
 
 std::string npy_header_for(const at::Tensor& tensor) {

@@ -69,6 +69,7 @@ class Line {
 std::vector<at::Tensor> run_one(Session& session, const Batch& batch) {
   const c10::InferenceMode no_gradients;
   std::vector<at::Tensor> inputs;
+  inputs.reserve(batch.inputs.size());
   for (const at::Tensor& input : batch.inputs) {
     // A copy always: the data is a file's mapping, which a model that works in place would write
     // to.
@@ -103,6 +104,7 @@ void run_all(Feed& feed, std::vector<Session>& sessions, const Sink& sink, Progr
              const std::atomic<bool>& stop) {
   Line line(feed, sink, progress, stop, sessions.size());
   std::vector<std::thread> workers;
+  workers.reserve(sessions.size());
   for (Session& session : sessions)
     workers.emplace_back([&session, &line] { work(session, line); });
   for (std::thread& worker : workers) worker.join();
