@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include <ATen/Context.h>
+#include <ATen/core/op_registration/adaption.h>
 #include <ATen/native/transformers/attention.h>
 #include <ATen/ops/_fused_sdp_choice_ops.h>
 #include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu.h>
@@ -37,6 +38,21 @@ void check_no_dropout(const char* name, double dropout) {
   TORCH_CHECK_NOT_IMPLEMENTED(dropout == 0.0, "torchport: ", name,
                               " with dropout is not known to virtual devices; call "
                               "scaled_dot_product_attention, which takes another way there");
+}
+
+// What the generated wrapper of the efficient kernel checks. The CPU's kernel would take a mask
+// from anywhere.
+void check_devices(const Tensor& query, const Tensor& key, const Tensor& value,
+                   const MaybeTensor& bias) {
+  static const std::string kMethod = std::string("wrapper_") +
+                                     c10::toString(Runtime::get().kind().dense) +
+                                     "___scaled_dot_product_efficient_attention";
+  const char* method = kMethod.c_str();
+  std::optional<c10::Device> common;
+  c10::impl::check_and_update_common_device(common, query, method, "query");
+  c10::impl::check_and_update_common_device(common, key, method, "key");
+  c10::impl::check_and_update_common_device(common, value, method, "value");
+  c10::impl::check_and_update_common_device(common, bias, method, "attn_bias");
 }
 
 // What the choice looks at: a CPU tensor like this one, without its bytes. Tensors of
@@ -96,6 +112,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> efficient(const Tensor& query, const 
                                                      bool with_logsumexp, double dropout,
                                                      bool causal, std::optional<double> scale) {
   check_no_dropout("_scaled_dot_product_efficient_attention", dropout);
+  check_devices(query, key, value, bias);
   auto [output, logsumexp] = at::_scaled_dot_product_flash_attention_for_cpu(
       query, key, value, dropout, causal, bias, scale);
   return {laid_out(output), padded(logsumexp, with_logsumexp), no_seed(), no_seed()};

@@ -38,6 +38,8 @@ REFUSED = [
     (lambda: torch.mm(d, d, out=c.clone()), wrapper("mm_out", "self", "cuda:0", "cpu")),
     (lambda: torch.bmm(three_d, three), wrapper("bmm", "mat2")),
     (lambda: F.linear(c, d, d[0]), wrapper("addmm", "mat1")),
+    (lambda: F.scaled_dot_product_attention(three_d[None], three_d[None], three_d[None], c),
+     wrapper("__scaled_dot_product_efficient_attention", "attn_bias")),
     (lambda: F.linear(d, c), wrapper("mm", "mat2")),
     (lambda: F.embedding(index, d), wrapper("_index_select", "index")),
     (lambda: torch.cat([d, c]), wrapper("cat", "tensors")),
@@ -94,4 +96,4 @@ print(len(REFUSED), len(TAKEN))
 
 
 def test_devices_are_checked(run_virtual) -> None:
-    assert run_virtual(CASES).stdout.split() == ["31", "19"]
+    assert run_virtual(CASES).stdout.split() == ["32", "19"]
