@@ -84,6 +84,13 @@ EXPECTED = {
     "through_numpy": ("add.Tensor", "", ("z", "local", "cpu"), "y", "intermediate"),
     "state_of_an_lstm": ("lstm.input", "lstm", ("state[0]", "local", "cpu"), "x", "intermediate"),
     "within_a_list": ("cat", "", ("torch.zeros(1, 4)", "temporary", "cpu"), "x", "intermediate"),
+    "mask_of_attention": (
+        "scaled_dot_product_attention",
+        "",
+        ("causal", "local", "cpu"),
+        "x",
+        "intermediate",
+    ),
     "global_tensor": ("sub.Tensor", "", ("MEAN", "global", "cpu"), "x", None),
     "in_the_backward_pass": (
         "mul.Tensor",

@@ -236,6 +236,17 @@ def within_a_list():
     return torchport.verify(Lists(), torch.randn(2, 4), device=D)
 
 
+class Attention(nn.Module):
+    def forward(self, x):
+        causal = torch.ones(3, 3).tril().log()
+        return nn.functional.scaled_dot_product_attention(x, x, x, attn_mask=causal)
+
+
+@case
+def mask_of_attention():
+    return torchport.verify(Attention(), torch.randn(1, 2, 3, 4), device=D, evaluate=True)
+
+
 MEAN = torch.ones(4)
 
 
