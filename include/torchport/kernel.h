@@ -97,6 +97,7 @@ class Kernel<Result(Arguments...)> final {
   // Kinds with an implementation of their own.
   [[nodiscard]] std::vector<c10::DeviceType> kinds() const {
     std::vector<c10::DeviceType> all;
+    all.reserve(implementations_.size());
     for (const auto& [kind, function] : implementations_) all.push_back(kind);
     return all;
   }

@@ -15,6 +15,7 @@ std::string name_of(c10::DeviceType kind) {
 
 std::string told(const KernelArguments& arguments) {
   std::vector<std::string> each;
+  each.reserve(arguments.tensors.size());
   for (const auto& [number, tensor] : arguments.tensors)
     each.push_back(fmt::format("argument {} on {}", number + 1, tensor->device().str()));
   return fmt::format("{}", fmt::join(each, ", "));
@@ -47,6 +48,7 @@ c10::DeviceType kind_of(const std::string& name, const KernelArguments& argument
 void no_kernel(const std::string& name, c10::DeviceType kind,
                const std::vector<c10::DeviceType>& there) {
   std::vector<std::string> names;
+  names.reserve(there.size());
   for (const c10::DeviceType one : there) names.push_back(name_of(one));
   TORCH_CHECK_NOT_IMPLEMENTED(
       false, "torchport: ", name, " has no kernel for ", name_of(kind), "; it has ",
