@@ -101,7 +101,7 @@ def leaving_the_loop_ends_it() -> None:
         del batch
         assert not is_thread_there()
     try:
-        for _ in torchport.loader(numbers(), DEVICE, thread=True):
+        for batch in torchport.loader(numbers(), DEVICE, thread=True):  # noqa: B007
             raise KeyError("of the program")
     except KeyError:
         del batch
