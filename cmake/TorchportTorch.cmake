@@ -21,6 +21,7 @@ target_compile_definitions(torchport_torch INTERFACE
 target_link_libraries(torchport_torch INTERFACE
   ${TORCHPORT_TORCH_ROOT}/lib/libtorch_cpu.so ${TORCHPORT_TORCH_ROOT}/lib/libc10.so)
 
-# From lib/torchport of an environment to the torch of its Python.
-set(TORCHPORT_TORCH_RPATH
-  "$ORIGIN/../python${Python3_VERSION_MAJOR}.${Python3_VERSION_MINOR}/site-packages/torch/lib")
+# To the torch of an environment's Python, from its lib/torchport and from its bin.
+set(_torch_lib python${Python3_VERSION_MAJOR}.${Python3_VERSION_MINOR}/site-packages/torch/lib)
+set(TORCHPORT_TORCH_RPATH "$ORIGIN/../${_torch_lib}")
+set(TORCHPORT_TORCH_RPATH_FROM_BIN "$ORIGIN/../lib/${_torch_lib}")
