@@ -36,6 +36,7 @@ def test_virtual_devices_come_with_it(installed):
     assert (home / "lib" / "torchport" / "libtorchport_virtual.so").is_file()
     for name in ("libtorchport.so", "_C.so"):
         assert (home / "lib" / "torchport" / name).is_file()
+    assert (installed / "torchport-infer").is_file()
     assert (home / "lib" / "cmake" / "torchport" / "torchportConfig.cmake").is_file()
     assert (home / "include" / "torchport" / "device.h").is_file()
     assert "TORCHPORT_VIRTUAL" in (site / "torchport_virtual.pth").read_text()
