@@ -1,5 +1,6 @@
 """The wheel is what users install: it has to carry the program, and to agree on the version."""
 
+import os
 import subprocess
 import sys
 import venv
@@ -21,7 +22,9 @@ def installed(tmp_path_factory):
     dist = tmp_path_factory.mktemp("dist")
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
     options = ["--no-build-isolation", "--no-deps", "--wheel-dir", dist]
-    subprocess.run([*pip, "wheel", *options, ROOT], check=True)
+    # The compiler by the name that `make build` calls it: ccache knows then what it compiled there.
+    compiler = {"CC": "cc", "CXX": "c++"}
+    subprocess.run([*pip, "wheel", *options, ROOT], env=os.environ | compiler, check=True)
     wheel = next(dist.glob("torchport-*.whl"))
     home = tmp_path_factory.mktemp("home")
     venv.create(home, with_pip=False, symlinks=True)
