@@ -15,7 +15,14 @@ from torchport._native import C
 
 warnings.simplefilter("ignore")
 # What was in memory.
-UNINITIALISED = {"empty", "empty_like", "empty_permuted", "empty_strided", "new_empty"}
+UNINITIALISED = {
+    "empty",
+    "empty_like",
+    "empty_permuted",
+    "empty_strided",
+    "new_empty",
+    "new_empty_strided",
+}
 
 
 def _operators():
