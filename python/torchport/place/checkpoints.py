@@ -59,11 +59,18 @@ def load(
         return _chosen(_load_object(path, _device(device), mmap), key, path)
     module, rebuilt = _module(into, device)
     target = _device(device) if device is not None or rebuilt else _device_of(module)
-    tensors = _tensors_of(path, target, key, mmap)
-    _fill(module, tensors, path, strict, heal, dtype)
+    _fill(module, _tensors_of(path, target, key, mmap), path, strict, heal, dtype)
     if rebuilt:
         _compute_what_no_file_has(module, into, target)  # type: ignore[arg-type]
     return module.to(target)
+
+
+def load_and_report(path: str, module: torch.nn.Module, *, heal: bool) -> Any:
+    """Loads into ``module`` where it is, as `load` does, and returns what `report` would have told."""
+    target = _device_of(module)
+    found = _fill(module, _tensors_of(path, target, None, True), path, True, heal, None)
+    module.to(target)
+    return found
 
 
 def report(
@@ -201,7 +208,7 @@ def _fill(
     strict: bool,
     heal: bool,
     dtype: torch.dtype | None,
-) -> None:
+) -> Any:
     ties = _ties(module)
     wanted, pairs, found = _plan(list(_slots(module).items()), tensors, heal, ties)
     if strict and not found.complete:
@@ -220,6 +227,7 @@ def _fill(
     # Tied weights stay tied: load_state_dict(assign=True) unties what has two names.
     module.load_state_dict(state, strict=False, assign=True)
     _tie(module, ties, state)
+    return found
 
 
 def _plan(

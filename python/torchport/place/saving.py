@@ -42,9 +42,11 @@ def save(
     RuntimeError or OSError where it cannot be written.
     """
     target = os.fspath(path)
-    state = _state_of(obj, distributed) if isinstance(obj, torch.nn.Module) else obj
-    if isinstance(obj, torch.nn.Module) and state is None:
-        return
+    state = obj
+    if isinstance(obj, torch.nn.Module):
+        state = _state_of(obj, distributed)
+        if state is None:
+            return
     if distributed:
         distributed_checkpoints.save(state, target)
     elif shards is not None:

@@ -20,8 +20,7 @@ def load_weights(module: nn.Module, path: str, notes: list[str]) -> None:
     from torchport.place import checkpoints
 
     try:
-        found = checkpoints.report(path, module, heal=True)
-        checkpoints.load(path, module, heal=True)
+        found = checkpoints.load_and_report(path, module, heal=True)
     except checkpoints.CheckpointError as error:
         raise ExportError(str(error).removeprefix("torchport: ")) from error
     notes += [f"{path}: {what}" for what in found.healed]
