@@ -14,7 +14,7 @@ import torch.distributed as dist
 from torch import nn
 
 from torchport._native import C
-from torchport.place import tensor_plan
+from torchport.place import policy, tensor_plan
 from torchport.place.tensor_plan import LinearGroup
 
 STRATEGIES = ("single", "ddp", "fsdp", "tensor")
@@ -135,7 +135,7 @@ def plan_parallel(
         raise ValueError(
             f"torchport: no strategy {strategy!r}; there are auto, {', '.join(STRATEGIES)}"
         )
-    place = C.choose_device(str(device or "")).device
+    place = policy.choose(device).device
     world = _world()
     parameters, buffers = list(model.parameters()), list(model.buffers())
     model_bytes = _size([*parameters, *buffers])
@@ -245,7 +245,7 @@ def parallelize(
     Make the optimizer afterwards. Raises RuntimeError where the model fits in no way, ValueError for an
     unknown strategy. All processes have to call it. `unwrap` and `full_state_dict` are for saving.
     """
-    chosen = C.choose_device(str(device or "")).device
+    chosen = policy.choose(device).device
     _start(chosen)
     plan = plan_parallel(
         model, strategy, device=device, memory=memory, optimizer_states=optimizer_states
