@@ -24,7 +24,7 @@ def find(spec: str) -> Any:
     place, colon, name = spec.rpartition(":")
     if not colon or not place or not name:
         raise NotFound(f"{spec!r} is not MODULE:NAME, such as models.resnet:make_model")
-    module = _from_file(Path(place)) if place.endswith(".py") else _from_path(place)
+    module = from_file(Path(place)) if place.endswith(".py") else _from_path(place)
     found: Any = module
     for part in name.split("."):
         if not hasattr(found, part):
@@ -45,7 +45,8 @@ def _from_path(name: str) -> ModuleType:
         raise NotFound(f"there is no module {name!r} here or on the path of Python") from None
 
 
-def _from_file(path: Path) -> ModuleType:
+def from_file(path: Path) -> ModuleType:
+    """The module in a file, whose folder is looked in for what it imports. Raises NotFound."""
     if not path.is_file():
         raise NotFound(f"there is no file {path}")
     sys.path.insert(0, str(path.absolute().parent))  # of what it imports

@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import importlib
-import importlib.util
 import json
 import os
 import sys
@@ -17,6 +16,8 @@ from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+from torchport import _named
 
 _USAGE_ERROR = 2
 _INTERNAL_ERROR = 3
@@ -75,17 +76,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _load(module: str) -> ModuleType:
-    path = Path(module)
-    if path.suffix == ".py":
-        if not path.is_file():
-            raise _WrongUse(f"there is no file {module}")
-        spec = importlib.util.spec_from_file_location(path.stem, path)
-        assert spec is not None and spec.loader is not None
-        loaded = importlib.util.module_from_spec(spec)
-        sys.modules[path.stem] = loaded
-        sys.path.insert(0, str(path.parent.resolve()))
-        spec.loader.exec_module(loaded)
-        return loaded
+    if module.endswith(".py"):
+        return _named.from_file(Path(module))
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
@@ -217,7 +209,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         return _run(options)
-    except _WrongUse as error:
+    except (_WrongUse, _named.NotFound) as error:
         print(f"torchport verify: {error}", file=sys.stderr)
         return _USAGE_ERROR
     except KeyboardInterrupt:

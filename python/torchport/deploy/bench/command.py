@@ -9,7 +9,7 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
-from torchport.deploy import named
+from torchport import _named as named
 
 
 def main(words: Sequence[str] | None = None) -> int:

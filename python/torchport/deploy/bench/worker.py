@@ -18,8 +18,8 @@ from typing import Any
 import torch
 from torch.utils import _pytree as pytree
 
+from torchport import _named as named
 from torchport import virtual
-from torchport.deploy import named
 from torchport.deploy.bench.meters import meter
 from torchport.deploy.bench.modes import MODES, NotApplicable, Subject
 from torchport.deploy.export.sample import Sample

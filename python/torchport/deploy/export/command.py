@@ -10,7 +10,7 @@ import traceback
 from collections.abc import Sequence
 from typing import Any
 
-from torchport.deploy import named
+from torchport import _named as named
 from torchport.deploy.export import formats
 from torchport.deploy.export.errors import ExportError, NotVerified
 from torchport.deploy.export.exporting import Exported, export
