@@ -12,17 +12,14 @@
 #include <unistd.h>
 
 #include "base/file_system.h"
+#include "base/partial_file.h"
 
 namespace torchport::base {
 
 namespace {
 
-std::string errno_text(int error) {
-  return std::generic_category().message(error);
-}
-
 tl::unexpected<Error> io_error(const std::string& path, std::string_view what = {}) {
-  std::string message = errno_text(errno);
+  std::string message = std::generic_category().message(errno);
   if (!what.empty()) message = std::string(what) + ": " + message;
   return fail(ErrorCode::kIo, std::move(message), path);
 }
@@ -47,18 +44,6 @@ FileType type_of(mode_t mode) {
   if (S_ISDIR(mode)) return FileType::kDirectory;
   if (S_ISLNK(mode)) return FileType::kSymlink;
   return FileType::kOther;
-}
-
-bool write_all(int fd, std::string_view content) {
-  while (!content.empty()) {
-    const ssize_t written = ::write(fd, content.data(), content.size());
-    if (written < 0) {
-      if (errno == EINTR) continue;
-      return false;
-    }
-    content.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return true;
 }
 
 class RealFileSystem final : public FileSystem {
@@ -143,22 +128,10 @@ class RealFileSystem final : public FileSystem {
 
   [[nodiscard]] Result<void> write_atomic(const std::string& path, std::string_view content,
                                           std::uint32_t mode) override {
-    const std::string folder(parent_path(path));
-    std::string temporary =
-        join_path(folder, std::string(".") + std::string(file_name(path)) + ".torchport-XXXXXX");
-    // A one-letter folder such as "." is dropped by join_path: the name alone is right.
-    const FileDescriptor file(::mkstemp(temporary.data()));
-    if (!file.ok()) return io_error(path, "cannot create a temporary file beside it");
-    const bool stored = write_all(file.get(), content) && ::fchmod(file.get(), mode) == 0 &&
-                        ::fsync(file.get()) == 0;
-    if (!stored || ::rename(temporary.c_str(), path.c_str()) != 0) {
-      auto error = io_error(path, "cannot write");
-      ::unlink(temporary.c_str());
-      return error;
-    }
-    const FileDescriptor directory(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (directory.ok()) ::fsync(directory.get());
-    return {};
+    auto file = PartialFile::create(path, 0600);
+    if (!file) return tl::unexpected(file.error());
+    if (auto written = file->write(content.data(), content.size()); !written) return written;
+    return file->finish(mode);
   }
 
   [[nodiscard]] Result<void> make_directories(const std::string& path) override {

@@ -1,22 +1,15 @@
-// The interface is that of the NVML API Reference: nvml.h is not needed for the few calls here.
 #include "host/nvml.h"
 
 #include <array>
-#include <memory>
 
-#include <dlfcn.h>
 #include <fmt/format.h>
+
+#include "host/nvml_library.h"
 
 namespace torchport::host {
 
 namespace {
 
-using Device = void*;
-struct Memory {
-  unsigned long long total;
-  unsigned long long free;
-  unsigned long long used;
-};
 struct PciInfo {
   std::array<char, 16> legacy_bus;
   unsigned domain;
@@ -26,37 +19,9 @@ struct PciInfo {
   unsigned subsystem_id;
   std::array<char, 32> bus_id;
 };
-constexpr int kSuccess = 0;
+constexpr int kSuccess = kNvmlSuccess;
 
-class Library {
- public:
-  Library() : handle_(dlopen("libnvidia-ml.so.1", RTLD_LAZY | RTLD_LOCAL)) {}
-  Library(const Library&) = delete;
-  Library& operator=(const Library&) = delete;
-  ~Library() {
-    if (handle_ != nullptr) dlclose(handle_);
-  }
-
-  [[nodiscard]] bool there() const { return handle_ != nullptr; }
-
-  // The result of a call, or a code of "function not found" where the library has it not.
-  template <class... Arguments>
-  int call(const char* name, Arguments... arguments) const {
-    constexpr int kNotFound = 13;
-    const auto function = reinterpret_cast<int (*)(Arguments...)>(dlsym(handle_, name));
-    return function == nullptr ? kNotFound : function(arguments...);
-  }
-
-  [[nodiscard]] std::string words(int code) const {
-    const auto function = reinterpret_cast<const char* (*)(int)>(dlsym(handle_, "nvmlErrorString"));
-    return function == nullptr ? fmt::format("error {}", code) : function(code);
-  }
-
- private:
-  void* handle_;
-};
-
-Gpu gpu_of(const Library& nvml, Device device) {
+Gpu gpu_of(const NvmlLibrary& nvml, NvmlDevice device) {
   Gpu gpu;
   gpu.vendor = "nvidia";
   gpu.driver = "nvidia";
@@ -68,7 +33,7 @@ Gpu gpu_of(const Library& nvml, Device device) {
   int minor = 0;
   if (nvml.call("nvmlDeviceGetCudaComputeCapability", device, &major, &minor) == kSuccess)
     gpu.capability = fmt::format("{}.{}", major, minor);
-  Memory memory{};
+  NvmlMemory memory{};
   if (nvml.call("nvmlDeviceGetMemoryInfo", device, &memory) == kSuccess) gpu.memory = memory.total;
   unsigned current = 0;
   unsigned pending = 0;
@@ -86,7 +51,7 @@ Gpu gpu_of(const Library& nvml, Device device) {
 
 NvmlAnswer ask_nvml() {
   NvmlAnswer answer;
-  const Library nvml;
+  const NvmlLibrary nvml;
   if (!nvml.there()) {
     answer.state = "not found";
     return answer;
@@ -106,7 +71,7 @@ NvmlAnswer ask_nvml() {
   unsigned count = 0;
   if (nvml.call("nvmlDeviceGetCount_v2", &count) == kSuccess) {
     for (unsigned i = 0; i < count; ++i) {
-      Device device = nullptr;
+      NvmlDevice device = nullptr;
       if (nvml.call("nvmlDeviceGetHandleByIndex_v2", i, &device) == kSuccess)
         answer.gpus.push_back(gpu_of(nvml, device));
     }

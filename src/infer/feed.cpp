@@ -27,20 +27,20 @@ std::vector<at::Tensor> in_order(const Contract& contract, const NamedTensors& d
   std::string missing;
   for (const TensorSpec& spec : contract.inputs) {
     const auto found = std::find_if(data.begin(), data.end(),
-                                    [&](const auto& entry) { return entry.first == spec.name; });
+                                    [&](const auto& entry) { return entry.name == spec.name; });
     if (found != data.end())
-      ordered.push_back(found->second);
+      ordered.push_back(found->tensor);
     else
       missing += (missing.empty() ? "" : ", ") + spec.name;
   }
   if (missing.empty()) return ordered;
   // A .npy array, or a tensor that was saved by itself.
-  const bool nameless = data.size() == 1 && data.front().first.empty();
+  const bool nameless = data.size() == 1 && data.front().name.empty();
   if (!nameless || contract.inputs.size() != 1) {
     throw std::runtime_error(file + " has no tensor for the input " + missing + "; it has " +
                              (names_of(data).empty() ? "one without a name" : names_of(data)));
   }
-  return {data.front().second};
+  return {data.front().tensor};
 }
 
 // Up to `bytes` of standard input; fewer only at its end.

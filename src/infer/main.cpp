@@ -101,8 +101,8 @@ class Collected {
     NamedTensors tensors;
     for (std::size_t i = 0; i < parts_.size(); ++i) {
       const auto& parts = parts_[i];
-      tensors.emplace_back(contract_.outputs[i].name,
-                           parts.size() == 1 ? parts.front() : at::cat(parts));
+      tensors.push_back(
+          {contract_.outputs[i].name, parts.size() == 1 ? parts.front() : at::cat(parts)});
     }
     return tensors;
   }
@@ -166,10 +166,14 @@ int infer(const Options& options) {
   return 0;
 }
 
-// What of an exception is for people: c10's goes on with a stack.
-std::string message_of(const std::exception& error) {
+// What of an exception is for people: c10's goes on with a stack, the library's begins with its own
+// name.
+std::string_view message_of(const std::exception& error) {
   const auto* torchs = dynamic_cast<const c10::Error*>(&error);
-  return torchs == nullptr ? error.what() : torchs->what_without_backtrace();
+  std::string_view message = torchs == nullptr ? error.what() : torchs->what_without_backtrace();
+  constexpr std::string_view kLibrary = "torchport: ";
+  if (message.starts_with(kLibrary)) message.remove_prefix(kLibrary.size());
+  return message;
 }
 
 int run(int argc, char** argv) {

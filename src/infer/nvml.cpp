@@ -1,36 +1,18 @@
-// NVML, which comes with NVIDIA's driver and not with torch. Its functions are found by name; what
-// is declared here is what https://docs.nvidia.com/deploy/nvml-api says of them.
 #include <cstdlib>
+#include <memory>
 #include <sstream>
+#include <string>
 
-#include <dlfcn.h>
-
+#include "host/nvml_library.h"
 #include "infer/usage.h"
 
 namespace torchport::infer {
 
 namespace {
 
-using Device = void*;  // nvmlDevice_t
-using Return = int;    // nvmlReturn_t, 0: success
+using host::kNvmlSuccess;
 
-struct Utilization {  // nvmlUtilization_t: percent of the last sample period
-  unsigned gpu;
-  unsigned memory;
-};
-
-struct Memory {  // nvmlMemory_t: bytes
-  unsigned long long total;
-  unsigned long long free;
-  unsigned long long used;
-};
-
-template <class Signature>
-Signature* function(void* library, const char* name) {
-  return reinterpret_cast<Signature*>(dlsym(library, name));
-}
-
-// The device that CUDA's number stands for: CUDA_VISIBLE_DEVICES hides and reorders, NVML does not.
+// What CUDA's number stands for: CUDA_VISIBLE_DEVICES hides and reorders, NVML does not.
 std::string visible_device(c10::DeviceIndex index) {
   const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
   if (visible == nullptr) return std::to_string(index);
@@ -42,20 +24,29 @@ std::string visible_device(c10::DeviceIndex index) {
   return {};
 }
 
+// By NVML's number or by UUID. Null where it knows none.
+host::NvmlDevice device_named(const host::NvmlLibrary& nvml, const std::string& name) {
+  host::NvmlDevice device = nullptr;
+  const bool number = name.find_first_not_of("0123456789") == std::string::npos;
+  const int found =
+      number ? nvml.call("nvmlDeviceGetHandleByIndex_v2",
+                         static_cast<unsigned>(std::strtoul(name.c_str(), nullptr, 10)), &device)
+             : nvml.call("nvmlDeviceGetHandleByUUID", name.c_str(), &device);
+  return found == kNvmlSuccess ? device : nullptr;
+}
+
 class NvmlUsage final : public UsageSource {
  public:
-  NvmlUsage(void* library, Device device)
-      : utilization_(
-            function<Return(Device, Utilization*)>(library, "nvmlDeviceGetUtilizationRates")),
-        memory_(function<Return(Device, Memory*)>(library, "nvmlDeviceGetMemoryInfo")),
-        device_(device) {}
+  NvmlUsage(std::unique_ptr<host::NvmlLibrary> nvml, host::NvmlDevice device)
+      : nvml_(std::move(nvml)), device_(device) {}
 
   Usage look() override {
     Usage usage;
-    Utilization busy{};
-    if (utilization_ != nullptr && utilization_(device_, &busy) == 0) usage.busy = busy.gpu / 100.0;
-    Memory memory{};
-    if (memory_ != nullptr && memory_(device_, &memory) == 0) {
+    host::NvmlUtilization busy{};
+    if (nvml_->call("nvmlDeviceGetUtilizationRates", device_, &busy) == kNvmlSuccess)
+      usage.busy = busy.gpu / 100.0;
+    host::NvmlMemory memory{};
+    if (nvml_->call("nvmlDeviceGetMemoryInfo", device_, &memory) == kNvmlSuccess) {
       usage.used = memory.used;
       usage.total = memory.total;
     }
@@ -63,30 +54,19 @@ class NvmlUsage final : public UsageSource {
   }
 
  private:
-  Return (*utilization_)(Device, Utilization*);
-  Return (*memory_)(Device, Memory*);
-  Device device_;
+  std::unique_ptr<host::NvmlLibrary> nvml_;
+  host::NvmlDevice device_;
 };
 
 }  // namespace
 
 std::unique_ptr<UsageSource> nvml_usage(c10::DeviceIndex index) {
-  void* const library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) return nullptr;
-  const auto init = function<Return()>(library, "nvmlInit_v2");
+  auto nvml = std::make_unique<host::NvmlLibrary>();
   const std::string name = visible_device(index);
-  if (init == nullptr || name.empty() || init() != 0) return nullptr;
-  Device device = nullptr;
-  Return found = -1;
-  if (name.find_first_not_of("0123456789") == std::string::npos) {
-    const auto get = function<Return(unsigned, Device*)>(library, "nvmlDeviceGetHandleByIndex_v2");
-    if (get != nullptr) found = get(static_cast<unsigned>(std::stoul(name)), &device);
-  } else {
-    const auto get = function<Return(const char*, Device*)>(library, "nvmlDeviceGetHandleByUUID");
-    if (get != nullptr) found = get(name.c_str(), &device);
-  }
-  if (found != 0) return nullptr;
-  return std::make_unique<NvmlUsage>(library, device);
+  if (!nvml->there() || name.empty() || nvml->call("nvmlInit_v2") != kNvmlSuccess) return nullptr;
+  const host::NvmlDevice device = device_named(*nvml, name);
+  if (device == nullptr) return nullptr;
+  return std::make_unique<NvmlUsage>(std::move(nvml), device);
 }
 
 }  // namespace torchport::infer

@@ -1,20 +1,20 @@
 // Tensors out of files of any kind that people keep them in. No code of a file is run.
 #pragma once
 
+#include <cstddef>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include <ATen/core/Tensor.h>
+#include <torchport/checkpoint.h>
 
 namespace torchport::infer {
 
 // In the file's order. A .npy array has no name.
-using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
+using NamedTensors = std::vector<NamedTensor>;
 
 // The tensors of a safetensors, .npy, .npz or torch.save file, known by its content. They lie in
 // the file's mapping, which they keep alive: read, never write, them. Throws std::runtime_error for
-// a file that cannot be read, is damaged, or holds no tensors.
+// a file that cannot be read, is damaged, holds no tensors, or asks to run code.
 [[nodiscard]] NamedTensors read_tensors(const std::string& path);
 
 // Writes them as .safetensors or .npy, by the path's suffix (.npy: one tensor), whole or not at

@@ -1,18 +1,17 @@
 // https://github.com/huggingface/safetensors#format: eight bytes of size, that many of JSON, data.
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
+#include <array>
 #include <map>
 #include <set>
 #include <stdexcept>
 #include <tuple>
+#include <type_traits>
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <torchport/checkpoint.h>
-#include <unistd.h>
 
+#include "base/partial_file.h"
 #include "checkpoint/contents.h"
 
 namespace torchport {
@@ -21,49 +20,13 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-// Kept beside the file until it is whole.
-class PartialFile {
- public:
-  explicit PartialFile(const std::string& path)
-      : path_(path), partial_(fmt::format("{}.{}.partial", path, getpid())) {
-    file_ = ::open(partial_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (file_ < 0) refuse();
-  }
-  PartialFile(const PartialFile&) = delete;
-  PartialFile& operator=(const PartialFile&) = delete;
-  ~PartialFile() {
-    if (file_ < 0) return;
-    ::close(file_);
-    ::unlink(partial_.c_str());
-  }
-
-  void write(const void* data, std::size_t size) {
-    const char* at = static_cast<const char*>(data);
-    while (size > 0) {
-      const ssize_t written = ::write(file_, at, size);
-      if (written < 0 && errno == EINTR) continue;
-      if (written < 0) refuse();
-      at += written;
-      size -= static_cast<std::size_t>(written);
-    }
-  }
-
-  void finish() {
-    if (fsync(file_) != 0) refuse();
-    if (::rename(partial_.c_str(), path_.c_str()) != 0) refuse();
-    ::close(file_);
-    file_ = -1;
-  }
-
- private:
-  [[noreturn]] void refuse() const {
-    throw std::runtime_error(fmt::format("torchport: {}: {}", path_, std::strerror(errno)));
-  }
-
-  std::string path_;
-  std::string partial_;
-  int file_ = -1;
-};
+template <class T>
+T checked(base::Result<T> result) {
+  if (!result)
+    throw std::runtime_error(
+        fmt::format("torchport: {}: {}", result.error().path, result.error().message));
+  if constexpr (!std::is_void_v<T>) return std::move(*result);
+}
 
 // What makes two tensors the same memory in the same shape.
 using Identity = std::tuple<const void*, std::vector<std::int64_t>, std::vector<std::int64_t>,
@@ -141,17 +104,17 @@ void save_safetensors(const std::string& path, const std::vector<NamedTensor>& t
   const Layout layout = lay_out(ordered, metadata);
   std::string header = layout.header.dump(-1, ' ', false, json::error_handler_t::replace);
   header.append((8 - header.size() % 8) % 8, ' ');
-  PartialFile file(path);
+  auto file = checked(base::PartialFile::create(path));
   std::array<unsigned char, 8> size{};
   for (std::size_t i = 0; i < size.size(); ++i)
     size[i] = static_cast<unsigned char>((header.size() >> (8 * i)) & 0xFFU);
-  file.write(size.data(), size.size());
-  file.write(header.data(), header.size());
+  checked(file.write(size.data(), size.size()));
+  checked(file.write(header.data(), header.size()));
   for (const at::Tensor* tensor : layout.written) {
     const at::Tensor plain = tensor->detach().resolve_conj().resolve_neg().cpu().contiguous();
-    file.write(plain.const_data_ptr(), plain.nbytes());
+    checked(file.write(plain.const_data_ptr(), plain.nbytes()));
   }
-  file.finish();
+  checked(file.finish());
 }
 
 }  // namespace torchport

@@ -17,7 +17,8 @@ _WRAPPED = {
 }
 
 
-def _inner(model: nn.Module) -> nn.Module | None:
+def inner_of(model: nn.Module) -> nn.Module | None:
+    """What a wrapper wraps; None for what is none."""
     for kind in type(model).__mro__:
         if attribute := _WRAPPED.get(f"{kind.__module__}.{kind.__qualname__}"):
             return getattr(model, attribute)
@@ -31,7 +32,7 @@ def unwrap(model: nn.Module) -> nn.Module:
     fully_shard and tensor parallelism wrap nothing: the model itself comes back, and its parameters
     stay DTensors; `full_state_dict` makes plain tensors of them.
     """
-    while (inner := _inner(model)) is not None:
+    while (inner := inner_of(model)) is not None:
         model = inner
     return model
 
@@ -41,7 +42,7 @@ def _plain_key(model: nn.Module, key: str) -> str:
     parts: list[str] = []
     module: nn.Module | None = model
     for part in key.split("."):
-        inner = _inner(module) if module is not None else None
+        inner = inner_of(module) if module is not None else None
         wrapped = inner is not None and getattr(module, part, None) is inner
         if not wrapped:
             parts.append(part)

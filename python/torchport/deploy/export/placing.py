@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from torchport.deploy.export.errors import ExportError
+from torchport.place.adoption import adopt
 
 
 def tensors_of(module: nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
@@ -17,15 +18,14 @@ def tensors_of(module: nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
 
 
 def adopt_strays(module: nn.Module, notes: list[str]) -> None:
-    """Tensors that are plain attributes become buffers, which move with the module; not persistent,
-    so the state dict keeps its keys.
+    """Tensors that the model merely holds become buffers, which move with it; not persistent, so the
+    state dict keeps its keys.
     """
-    for prefix, child in module.named_modules():
-        for name, value in list(vars(child).items()):
-            if isinstance(value, torch.Tensor) and name not in child._buffers:
-                delattr(child, name)
-                child.register_buffer(name, value, persistent=False)
-                notes.append(f"made the attribute {_join(prefix, name)} a buffer")
+    adoption = adopt(module)
+    for one in adoption.adopted:
+        as_name = "" if one.buffer == one.name else f" {one.buffer}"
+        notes.append(f"made the attribute {one.name} a buffer{as_name}")
+    notes += [f"left {name} as it is: {why}" for name, why in adoption.left]
 
 
 def convert(module: nn.Module, to: torch.device | torch.dtype) -> None:
@@ -63,7 +63,3 @@ def floating_dtypes(module: nn.Module) -> dict[torch.dtype, list[str]]:
         if tensor.is_floating_point():
             dtypes[tensor.dtype].append(name)
     return dict(dtypes)
-
-
-def _join(prefix: str, name: str) -> str:
-    return f"{prefix}.{name}" if prefix else name

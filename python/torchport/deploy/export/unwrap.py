@@ -8,22 +8,19 @@ import torch
 from torch import nn
 
 from torchport.deploy.export.errors import ExportError
+from torchport.place.unwrapping import inner_of
 
 
 def unwrap(module: nn.Module, notes: list[str]) -> nn.Module:
-    """Takes DataParallel, DistributedDataParallel and torch.compile off the model and its children,
-    and the forward methods that apex and accelerate put on instances.
+    """Takes DataParallel, DistributedDataParallel, AveragedModel and torch.compile off the model and
+    its children, and the forward methods that apex and accelerate put on instances.
+
+    Raises ExportError for a model that is sharded, of which this process has a part only.
     """
-    inner = _inner(module)
-    while inner is not None:
+    _refuse_sharded(module)
+    while (inner := inner_of(module)) is not None:
         notes.append(f"unwrapped {type(module).__name__}")
-        module, inner = inner, _inner(inner)
-    if type(module).__name__ in ("FullyShardedDataParallel", "FSDPModule"):
-        raise ExportError(
-            "the model is sharded (FSDP): gather it first, with "
-            "torch.distributed.checkpoint.state_dict.get_model_state_dict(full_state_dict=True), and "
-            "load that into an unsharded model"
-        )
+        module = inner
     vars(module).pop("_compiled_call_impl", None)  # of module.compile()
     _own_forward(module, notes)
     for name, child in list(module.named_children()):
@@ -33,12 +30,15 @@ def unwrap(module: nn.Module, notes: list[str]) -> nn.Module:
     return module
 
 
-def _inner(module: nn.Module) -> nn.Module | None:
-    if isinstance(module, (nn.DataParallel, nn.parallel.DistributedDataParallel)):
-        return module.module
-    if type(module).__name__ == "OptimizedModule":
-        return module._orig_mod
-    return None
+def _refuse_sharded(module: nn.Module) -> None:
+    kinds = {kind.__name__ for kind in type(module).__mro__}
+    if kinds & {"FullyShardedDataParallel", "FSDPModule"} or any(
+        type(parameter).__name__ == "DTensor" for parameter in module.parameters(recurse=False)
+    ):
+        raise ExportError(
+            f"the model is sharded ({type(module).__name__}): this process has a part of it; gather it "
+            "with torchport.full_state_dict(model), and load that into an unsharded model"
+        )
 
 
 def _own_forward(module: nn.Module, notes: list[str]) -> None:
@@ -65,6 +65,7 @@ def structural_copy(module: nn.Module) -> nn.Module:
     """
     memo = {}
     for child in module.modules():
+        _refuse_sharded(child)
         for value in [*vars(child).values(), *child._parameters.values(), *child._buffers.values()]:
             if isinstance(value, torch.Tensor):
                 memo[id(value)] = value

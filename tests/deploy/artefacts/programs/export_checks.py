@@ -229,6 +229,45 @@ def what_cannot_be_exported_is_told_in_the_models_terms():
 
 
 @check
+def what_the_model_merely_holds_is_exported_with_it():
+    for to in ALL:
+        done = torchport.export(
+            models.Keeper(),
+            models.rows(),
+            to=to,
+            path=f"keeper.{to}",
+            device="cpu",
+            dtype=torch.float64,
+        )
+        assert done.contract["outputs"][0]["dtype"] == "float64", done.contract
+        assert {"made the attribute tables[0] a buffer tables_0"} <= set(done.notes), done.notes
+
+
+@check
+def averaged_weights_are_those_that_are_exported():
+    averaged = torch.optim.swa_utils.AveragedModel(models.plain())
+    with torch.no_grad():
+        for parameter in averaged.parameters():
+            parameter.mul_(3)
+    done = torchport.export(averaged, models.rows(), to="pt2", path="averaged.pt2")
+    assert "unwrapped AveragedModel" in done.notes and done.parity.relative < 1e-5
+
+
+@check
+def a_sharded_model_is_refused():
+    import torch.distributed as dist
+    from torch.distributed.fsdp import fully_shard
+
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    sharded = models.plain()
+    fully_shard(sharded, mesh=dist.init_device_mesh("cpu", (1,)))
+    with raises(ExportError, "sharded", "torchport.full_state_dict"):
+        torchport.export(sharded, models.rows(), to="pt2", path=fresh("sharded"))
+    nothing_left("sharded")
+    dist.destroy_process_group()
+
+
+@check
 def hostile_and_broken_weights_are_refused():
     def export(weights):
         torchport.export(

@@ -4,6 +4,7 @@ every kind of file, and what eager gives.
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from pathlib import Path
@@ -13,6 +14,13 @@ import numpy as np
 import torch
 import torchport
 from safetensors.torch import save_file
+
+
+class Hostile:
+    """What unpickles it runs a program."""
+
+    def __reduce__(self):
+        return os.system, ("true",)
 
 
 def main(folder: Path) -> None:
@@ -46,6 +54,8 @@ def main(folder: Path) -> None:
     broken[3, 0, 0, 0] = float("nan")
     np.save(folder / "nan.npy", broken.numpy())
     save_file({"y": x}, folder / "y.safetensors")
+    torch.save({"x": x, "more": Hostile()}, folder / "hostile.pth")
+    torch.save({"x": x.to_sparse()}, folder / "sparse.pth")
 
 
 main(Path(sys.argv[1]))

@@ -41,6 +41,19 @@ class Dropping(Plain):
         return self.layers[2](nn.functional.dropout(hidden, training=True))
 
 
+class Keeper(Plain):
+    """Tensors in a list and on the class: none of them is in the registry."""
+
+    scale = torch.full((4,), 2.0)
+
+    def __init__(self):
+        super().__init__()
+        self.tables = [torch.arange(4.0), torch.ones(4)]
+
+    def forward(self, x):
+        return self.layers(x) * self.scale + self.tables[0] - self.tables[1]
+
+
 class OnTwoDevices(Plain):
     def forward(self, x):
         bias = torch.ones(4)  # on the CPU, whatever x is on
