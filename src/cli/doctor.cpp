@@ -1,5 +1,4 @@
 // torchport doctor: why torch does not use this machine's GPU.
-#include <filesystem>
 #include <memory>
 
 #include <CLI/CLI.hpp>
@@ -8,6 +7,7 @@
 
 #include "base/file_system.h"
 #include "cli/command.h"
+#include "cli/python.h"
 #include "cli/session.h"
 #include "host/cause.h"
 #include "host/probe.h"
@@ -20,15 +20,9 @@ namespace {
 
 struct DoctorOptions {
   std::string from;
+  std::string require;
   bool json = false;
 };
-
-// The environment that this program is installed in.
-std::string own_prefix() {
-  std::error_code error;
-  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
-  return error ? std::string() : self.parent_path().parent_path().string();
-}
 
 void print_row(std::string_view name, std::string_view value) {
   if (!value.empty()) fmt::print("  {:<12} {}\n", name, report::one_line(value));
@@ -122,6 +116,11 @@ int doctor(const DoctorOptions& options) {
     print_facts(facts);
     print_verdict(verdict);
   }
+  if (!options.require.empty()) {
+    const bool met = host::computes_on(facts, verdict, options.require);
+    if (!met) fmt::print(stderr, "torchport: torch cannot compute on {} here\n", options.require);
+    return met ? kClean : kFindings;
+  }
   return verdict.state == "cannot" || verdict.state == "no torch" ? kFindings : kClean;
 }
 
@@ -131,10 +130,13 @@ void attach(CLI::App& app) {
   sub->add_option("--from", options->from, "Judge a recorded machine: what --json wrote on it")
       ->type_name("FILE");
   sub->add_flag("--json", options->json, "The machine and the verdict as one JSON object");
+  sub->add_option("--require", options->require,
+                  "Exit with 0 only if torch can compute on this: cpu, cuda, rocm, xpu or mps")
+      ->type_name("DEVICE")
+      ->check(CLI::IsMember({"cpu", "cuda", "rocm", "xpu", "mps"}));
   sub->footer(
-      "\nExit codes: 0 torch can use the GPU, or there is none; 1 there is one that it cannot use; "
-      "2 "
-      "wrong use.");
+      "\nExit codes: 0 torch can use the GPU, or there is none; 1 there is one that it cannot use, "
+      "or --require is not met; 2 wrong use.");
   sub->callback([options] { set_exit_code(doctor(*options)); });
 }
 

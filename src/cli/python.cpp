@@ -17,4 +17,10 @@ std::string python_of_this_environment() {
   return "python3";
 }
 
+std::string own_prefix() {
+  std::error_code error;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
+  return error ? std::string() : self.parent_path().parent_path().string();
+}
+
 }  // namespace torchport::cli

@@ -9,4 +9,7 @@ namespace torchport::cli {
 // `python3` of the PATH.
 [[nodiscard]] std::string python_of_this_environment();
 
+// The folder of the environment that this program is installed in; empty where that cannot be told.
+[[nodiscard]] std::string own_prefix();
+
 }  // namespace torchport::cli

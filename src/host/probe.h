@@ -37,6 +37,9 @@ void probe_nvidia(const Machine& machine, Facts& facts);
 void probe_toolkits(const Machine& machine, Facts& facts);
 void probe_torch(const Machine& machine, Facts& facts);
 
+// The torch of this folder, read from its files; `fault` says why where it cannot be read.
+[[nodiscard]] Torch read_torch(const Machine& machine, const std::string& root,
+                               const std::string& python);
 // The folders in which the dynamic linker looks for libraries of drivers.
 [[nodiscard]] std::vector<std::string> library_folders(const Machine& machine, const Facts& facts);
 [[nodiscard]] std::string read_text(const Machine& machine, const std::string& path);

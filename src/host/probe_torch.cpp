@@ -47,6 +47,16 @@ std::vector<std::string> archs_in(const std::string& library, std::string_view f
   return best;
 }
 
+// Before 2.7 wheels came with either ABI: torch's CMake package says which.
+bool has_cxx11_abi(const Machine& machine, const Torch& torch) {
+  const std::string text = read_text(machine, torch.root + "/share/cmake/Torch/TorchConfig.cmake");
+  const auto at = text.find("_GLIBCXX_USE_CXX11_ABI=");
+  if (at != std::string::npos) return text.compare(at + 23, 1, "0") != 0;
+  return !older(torch.version, "2.7");
+}
+
+}  // namespace
+
 Torch read_torch(const Machine& machine, const std::string& root, const std::string& python) {
   Torch torch;
   torch.root = root;
@@ -60,8 +70,7 @@ Torch read_torch(const Machine& machine, const std::string& root, const std::str
   torch.cuda = assigned(text, "cuda");
   torch.hip = assigned(text, "hip");
   torch.xpu = assigned(text, "xpu");
-  // From 2.7 on all wheels have it.
-  torch.cxx11_abi = !older(torch.version, "2.7");
+  torch.cxx11_abi = has_cxx11_abi(machine, torch);
   const std::string library = root + "/lib/libtorch_python.so";
   if (machine.files->status(library, true).type != base::FileType::kRegular) {
     torch.fault = "lib/libtorch_python.so is missing";
@@ -71,6 +80,8 @@ Torch read_torch(const Machine& machine, const std::string& root, const std::str
   if (!torch.hip.empty()) torch.archs = archs_in(read_text(machine, library), "gfx");
   return torch;
 }
+
+namespace {
 
 void add(const Machine& machine, Facts& facts, const std::string& site, const std::string& python) {
   const std::string root = base::join_path(site, "torch");

@@ -72,6 +72,14 @@ bool same_major(std::string_view a, std::string_view b) {
   return at(parse_version(a), 0) == at(parse_version(b), 0);
 }
 
+bool same_minor(std::string_view a, std::string_view b) {
+  return same_major(a, b) && at(parse_version(a), 1) == at(parse_version(b), 1);
+}
+
+bool links_with(std::string_view nvcc, std::string_view cuda) {
+  return at(parse_version(nvcc), 0) >= 11 ? same_major(nvcc, cuda) : same_minor(nvcc, cuda);
+}
+
 std::string cuda_of_driver(std::string_view driver) {
   for (const auto& [least, cuda] : kDrivers)
     if (!older(driver, least)) return std::string(cuda);

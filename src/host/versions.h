@@ -13,6 +13,12 @@ namespace torchport::host {
 // By their numbers; a missing one is 0.
 [[nodiscard]] bool older(std::string_view a, std::string_view b);
 [[nodiscard]] bool same_major(std::string_view a, std::string_view b);
+[[nodiscard]] bool same_minor(std::string_view a, std::string_view b);  // and the same major one
+
+// Whether what nvcc of one CUDA compiles runs in a process whose CUDA runtime is `cuda`'s: the same
+// major version, and before CUDA 11 the same minor one ("CUDA Compatibility", minor version
+// compatibility). torch.utils.cpp_extension warns of another minor version and goes on, too.
+[[nodiscard]] bool links_with(std::string_view nvcc, std::string_view cuda);
 
 // The newest CUDA that a driver of this version runs: "13.0"; empty for a driver before CUDA 11.
 [[nodiscard]] std::string cuda_of_driver(std::string_view driver);

@@ -1,0 +1,153 @@
+// torchport build-plan: whether an extension's CUDA code is built here, and why.
+#include "host/build_plan.h"
+
+#include <memory>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "base/file_system.h"
+#include "cli/command.h"
+#include "cli/python.h"
+#include "cli/session.h"
+#include "host/probe.h"
+#include "report/report.h"
+
+namespace torchport::cli {
+
+namespace {
+
+struct BuildPlanOptions {
+  host::TorchChoice torch;
+  std::string from;
+  bool json = false;
+  bool shell = false;
+};
+
+void print_row(std::string_view name, std::string_view value) {
+  fmt::print("  {:<12} {}\n", name, report::one_line(value));
+}
+
+void print_inputs(const host::BuildInputs& inputs) {
+  const host::Torch& torch = inputs.torch;
+  if (torch.root.empty()) {
+    print_row("torch", "none");
+  } else {
+    const std::string built = !torch.cuda.empty()  ? "CUDA " + torch.cuda
+                              : !torch.hip.empty() ? "ROCm " + torch.hip
+                              : !torch.xpu.empty() ? "XPU " + torch.xpu
+                                                   : "the CPU";
+    print_row("torch", fmt::format("{}, built for {}, in {}",
+                                   torch.version.empty() ? "?" : torch.version, built, torch.root));
+    if (!torch.archs.empty())
+      print_row("", fmt::format("its own code: {}", fmt::join(torch.archs, " ")));
+  }
+  for (const host::BuildToolkit& toolkit : inputs.toolkits)
+    print_row(
+        "toolkit",
+        fmt::format("nvcc {} in {} ({}){}", toolkit.nvcc.empty() ? "does not run" : toolkit.nvcc,
+                    toolkit.path, toolkit.from, toolkit.headers ? "" : ", without headers"));
+  if (inputs.toolkits.empty()) print_row("toolkit", "none");
+  if (!inputs.compiler.version.empty())
+    print_row("compiler", fmt::format("{} {} ({})", inputs.compiler.family, inputs.compiler.version,
+                                      inputs.compiler.path));
+  for (const auto& [name, value] : inputs.environment) print_row("variable", name + "=" + value);
+}
+
+std::string headline(const host::BuildPlan& plan) {
+  switch (plan.outcome) {
+    case host::BuildOutcome::kCuda:
+      return "builds CUDA code for " + to_text(plan.archs);
+    case host::BuildOutcome::kCpu:
+      return "builds for the CPU alone";
+    case host::BuildOutcome::kRefuse:
+      break;
+  }
+  return "refuses to build";
+}
+
+void print_plan(const host::BuildPlan& plan) {
+  fmt::print("\n{} [{}]\n  {}\n", headline(plan), plan.code, report::one_line(plan.reason));
+  if (!plan.mend.empty()) fmt::print("  {}\n", report::one_line(plan.mend));
+  for (const std::string& note : plan.notes) fmt::print("  note: {}\n", report::one_line(note));
+  if (plan.environment.empty()) return;
+  fmt::print("\nfor builds that do not ask torchport:\n");
+  for (const auto& [name, value] : plan.environment) fmt::print("  {}='{}'\n", name, value);
+}
+
+// For `eval`: what is in quotes is taken as it is.
+std::string shell_word(std::string_view value) {
+  std::string text = "'";
+  for (const char c : value) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
+
+void print_shell(const host::BuildPlan& plan) {
+  for (const auto& [name, value] : plan.environment)
+    fmt::print("export {}={}\n", name, shell_word(value));
+}
+
+base::Result<host::BuildInputs> inputs_for(const BuildPlanOptions& options) {
+  if (options.from.empty())
+    return host::build_inputs(host::this_machine(own_prefix()), options.torch);
+  const auto text = base::real_file_system().read(options.from);
+  auto read =
+      text ? host::build_inputs_from_json(*text) : tl::unexpected<base::Error>(text.error());
+  if (!read) {
+    base::Error error = read.error();
+    error.path = options.from;
+    return tl::unexpected(error);
+  }
+  return read;
+}
+
+int build_plan(const BuildPlanOptions& options) {
+  const auto inputs = inputs_for(options);
+  if (!inputs) {
+    print_error(inputs.error());
+    return kUsageError;
+  }
+  const host::BuildPlan plan = host::decide(*inputs);
+  const bool refused = plan.outcome == host::BuildOutcome::kRefuse;
+  if (options.json) {
+    fmt::print("{}", to_json(*inputs, plan));
+  } else if (options.shell) {
+    print_shell(plan);
+    if (refused)
+      fmt::print(stderr, "torchport: {}: {}\n", headline(plan), report::one_line(plan.reason));
+  } else {
+    print_inputs(*inputs);
+    print_plan(plan);
+  }
+  return refused ? kFindings : kClean;
+}
+
+void attach(CLI::App& app) {
+  auto options = std::make_shared<BuildPlanOptions>();
+  CLI::App* sub =
+      app.add_subcommand("build-plan", "Is an extension's CUDA code built here, and why (not)?");
+  auto* python = sub->add_option("--python", options->torch.python,
+                                 "Build against the torch of this interpreter or environment");
+  auto* torch = sub->add_option("--torch", options->torch.torch, "Build against this torch");
+  auto* from =
+      sub->add_option("--from", options->from, "Decide on recorded inputs: what --json wrote");
+  auto* json = sub->add_flag("--json", options->json, "Inputs and decision as one JSON object");
+  auto* shell = sub->add_flag("--export", options->shell,
+                              "Shell commands that bring other builds to the same end, for eval");
+  python->type_name("PATH")->excludes(torch)->excludes(from);
+  torch->type_name("PATH")->excludes(from);
+  from->type_name("FILE");
+  json->excludes(shell);
+  sub->footer(
+      "\nTORCHPORT_BUILD=cuda|cpu|auto, FORCE_CUDA, TORCH_CUDA_ARCH_LIST, CUDA_HOME and MAX_JOBS "
+      "are "
+      "heeded; a GPU is never asked for.\n"
+      "Exit codes: 0 builds; 1 refuses; 2 wrong use.");
+  sub->callback([options] { set_exit_code(build_plan(*options)); });
+}
+
+const CommandRegistration kBuildPlan{{.order = 15, .attach = &attach, .takes_rest = {}}};
+
+}  // namespace
+
+}  // namespace torchport::cli

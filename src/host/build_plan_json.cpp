@@ -1,0 +1,69 @@
+#include <utility>
+
+#include "host/build_plan.h"
+#include "host/facts_members.h"
+#include "host/json_members.h"
+
+namespace torchport::host {
+
+template <class Visit>
+void members(BuildToolkit& toolkit, Visit&& visit) {
+  visit("path", toolkit.path);
+  visit("from", toolkit.from);
+  visit("nvcc", toolkit.nvcc);
+  visit("headers", toolkit.headers);
+  visit("archs", toolkit.archs);
+  visit("newest_gcc", toolkit.newest_gcc);
+  visit("newest_clang", toolkit.newest_clang);
+}
+
+template <class Visit>
+void members(HostCompiler& compiler, Visit&& visit) {
+  visit("path", compiler.path);
+  visit("family", compiler.family);
+  visit("version", compiler.version);
+}
+
+template <class Visit>
+void members(BuildInputs& inputs, Visit&& visit) {
+  visit("torch", inputs.torch);
+  visit("toolkits", inputs.toolkits);
+  visit("compiler", inputs.compiler);
+  visit("headers", inputs.headers);
+  visit("environment", inputs.environment);
+}
+
+std::string to_json(const BuildInputs& inputs, const BuildPlan& plan) {
+  BuildInputs copy = inputs;
+  Json whole{{"outcome", to_text(plan.outcome)},
+             {"code", plan.code},
+             {"reason", plan.reason},
+             {"mend", plan.mend},
+             {"notes", plan.notes}};
+  if (plan.outcome == BuildOutcome::kCuda) {
+    whole["cuda_home"] = plan.toolkit.path;
+    whole["nvcc"] = plan.toolkit.path + "/bin/nvcc";
+    whole["nvcc_version"] = plan.toolkit.nvcc;
+    whole["archs"] = to_text(plan.archs);
+    whole["gencode"] = gencode(plan.archs);
+    whole["cmake_architectures"] = cmake_architectures(plan.archs);
+  }
+  whole["environment"] = plan.environment;
+  whole["inputs"] = written(copy);
+  return whole.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+base::Result<BuildInputs> build_inputs_from_json(std::string_view text) {
+  const Json source = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!source.is_object())
+    return base::fail(base::ErrorCode::kSyntax, "is no JSON object of a build's inputs");
+  const auto inner = source.find("inputs");
+  BuildInputs inputs;
+  const std::string wrong = read(inner == source.end() ? source : *inner, inputs, {});
+  if (!wrong.empty())
+    return base::fail(base::ErrorCode::kSyntax,
+                      fmt::format("\"{}\" is of another type than it has to be", wrong));
+  return inputs;
+}
+
+}  // namespace torchport::host

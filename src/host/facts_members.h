@@ -1,0 +1,77 @@
+// The members of a machine's facts, by the names that they have in JSON: see json_members.h.
+#pragma once
+
+#include "host/facts.h"
+
+namespace torchport::host {
+
+template <class Visit>
+void members(Gpu& gpu, Visit&& visit) {
+  visit("vendor", gpu.vendor);
+  visit("name", gpu.name);
+  visit("bus", gpu.bus);
+  visit("id", gpu.id);
+  visit("capability", gpu.capability);
+  visit("memory", gpu.memory);
+  visit("mig", gpu.mig);
+  visit("driver", gpu.driver);
+}
+
+template <class Visit>
+void members(DeviceNode& node, Visit&& visit) {
+  visit("path", node.path);
+  visit("readable", node.readable);
+  visit("group", node.group);
+}
+
+template <class Visit>
+void members(NvidiaDriver& driver, Visit&& visit) {
+  visit("module", driver.module);
+  visit("library", driver.library);
+  visit("nvml", driver.nvml);
+  visit("cuda", driver.cuda);
+}
+
+template <class Visit>
+void members(Toolkit& toolkit, Visit&& visit) {
+  visit("path", toolkit.path);
+  visit("version", toolkit.version);
+  visit("nvcc", toolkit.nvcc);
+  visit("from", toolkit.from);
+}
+
+template <class Visit>
+void members(Torch& torch, Visit&& visit) {
+  visit("root", torch.root);
+  visit("python", torch.python);
+  visit("version", torch.version);
+  visit("cuda", torch.cuda);
+  visit("hip", torch.hip);
+  visit("xpu", torch.xpu);
+  visit("archs", torch.archs);
+  visit("cxx11_abi", torch.cxx11_abi);
+  visit("fault", torch.fault);
+}
+
+template <class Visit>
+void members(Facts& facts, Visit&& visit) {
+  visit("system", facts.system);
+  visit("release", facts.release);
+  visit("kernel", facts.kernel);
+  visit("machine", facts.machine);
+  visit("os_version", facts.os_version);
+  visit("wsl", facts.wsl);
+  visit("container", facts.container);
+  visit("memory_limit", facts.memory_limit);
+  visit("environment", facts.environment);
+  visit("modules", facts.modules);
+  visit("gpus", facts.gpus);
+  visit("nodes", facts.nodes);
+  visit("nvidia", facts.nvidia);
+  visit("rocm", facts.rocm);
+  visit("level_zero", facts.level_zero);
+  visit("toolkits", facts.toolkits);
+  visit("torches", facts.torches);
+}
+
+}  // namespace torchport::host

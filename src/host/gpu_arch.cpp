@@ -1,0 +1,245 @@
+#include "host/gpu_arch.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "host/versions.h"
+
+namespace torchport::host {
+
+namespace {
+
+// Release notes of CUDA's toolkits and "PTX ISA", section "Release Notes": which one brought an
+// architecture, and which one was the last to have it (empty: still there).
+struct Lifetime {
+  int number;
+  std::string_view first;
+  std::string_view last;
+};
+constexpr std::array kLifetimes{
+    Lifetime{35, "5.0", "11.8"},   Lifetime{37, "6.5", "11.8"}, Lifetime{50, "6.5", "12.9"},
+    Lifetime{52, "7.0", "12.9"},   Lifetime{53, "7.0", "12.9"}, Lifetime{60, "8.0", "12.9"},
+    Lifetime{61, "8.0", "12.9"},   Lifetime{62, "8.0", "12.9"}, Lifetime{70, "9.0", "12.9"},
+    Lifetime{72, "9.2", "12.9"},   Lifetime{75, "10.0", ""},    Lifetime{80, "11.0", ""},
+    Lifetime{86, "11.1", ""},      Lifetime{87, "11.4", ""},    Lifetime{88, "13.0", ""},
+    Lifetime{89, "11.8", ""},      Lifetime{90, "11.8", ""},    Lifetime{100, "12.8", ""},
+    Lifetime{101, "12.8", "12.9"}, Lifetime{103, "12.9", ""},   Lifetime{110, "13.0", ""},
+    Lifetime{120, "12.8", ""},     Lifetime{121, "12.9", ""}};
+
+// The names that torch.utils.cpp_extension and FindCUDA's select_compute_arch.cmake know.
+struct Name {
+  std::string_view name;  // in lower case
+  std::array<int, 4> numbers;
+  bool ptx;
+};
+constexpr std::array kNames{Name{"kepler+tesla", {37}, false},
+                            Name{"kepler", {35}, true},
+                            Name{"maxwell+tegra", {53}, false},
+                            Name{"maxwell", {50, 52}, true},
+                            Name{"pascal", {60, 61}, true},
+                            Name{"volta+tegra", {72}, false},
+                            Name{"volta", {70}, true},
+                            Name{"turing", {75}, true},
+                            Name{"ampere+tegra", {87}, false},
+                            Name{"ampere", {80, 86}, true},
+                            Name{"ada", {89}, true},
+                            Name{"hopper", {90}, true},
+                            Name{"blackwell+tegra", {110}, false},
+                            Name{"blackwell", {100, 103, 120, 121}, true}};
+
+constexpr std::string_view kPtx = "+ptx";
+
+const Lifetime* lifetime_of(int number) {
+  const auto* found = std::find_if(kLifetimes.begin(), kLifetimes.end(),
+                                   [&](const Lifetime& one) { return one.number == number; });
+  return found == kLifetimes.end() ? nullptr : found;
+}
+
+// "8.6", "10.0a"; nothing else.
+bool parse_number(std::string_view text, GpuArch& arch) {
+  if (text.ends_with('a') || text.ends_with('f')) {
+    arch.suffix = text.back();
+    text.remove_suffix(1);
+  }
+  const auto dot = text.find('.');
+  if (dot == std::string_view::npos || dot + 2 != text.size()) return false;
+  int major = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + dot, major);
+  const char minor = text[dot + 1];
+  if (error != std::errc() || end != text.data() + dot || major < 1 || major > 99 || minor < '0' ||
+      minor > '9')
+    return false;
+  arch.number = 10 * major + (minor - '0');
+  return true;
+}
+
+// "86" and "sm_86" are what others than TORCH_CUDA_ARCH_LIST want.
+std::string meant(std::string_view word) {
+  for (const std::string_view prefix : {"sm_", "compute_"})
+    if (word.starts_with(prefix)) word.remove_prefix(prefix.size());
+  int number = 0;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
+  if (error != std::errc() || end != word.data() + word.size() || !lifetime_of(number)) return {};
+  return to_text(GpuArch{number, {}, false});
+}
+
+base::Result<void> add_number(std::string_view word, bool ptx, const NvccArchs& nvcc,
+                              ArchList& list) {
+  GpuArch arch{0, {}, ptx};
+  if (!parse_number(word, arch)) {
+    const std::string hint = meant(word);
+    return base::fail(base::ErrorCode::kUsage,
+                      fmt::format("'{}' is no compute capability{}", word,
+                                  hint.empty() ? "" : fmt::format("; '{}' is one", hint)));
+  }
+  if (!nvcc.makes(arch)) {
+    const std::string releases = releases_for(arch.number);
+    arch.ptx = false;
+    return base::fail(base::ErrorCode::kUsage,
+                      fmt::format("this nvcc makes no code for {}{}", to_text(arch),
+                                  releases.empty() ? "" : ", which there is " + releases));
+  }
+  list.archs.push_back(arch);
+  return {};
+}
+
+// Those of `numbers` that nvcc makes; PTX of the last one.
+void add_group(std::string_view name, std::vector<int> numbers, bool ptx, const NvccArchs& nvcc,
+               ArchList& list) {
+  std::string missing;
+  std::erase_if(numbers, [&](int number) {
+    const GpuArch arch{number, {}, false};
+    if (nvcc.makes(arch)) return false;
+    missing += " " + to_text(arch);
+    return true;
+  });
+  if (!missing.empty()) list.left_out.push_back(fmt::format("{}:{}", name, missing));
+  for (const int number : numbers)
+    list.archs.push_back({number, {}, ptx && number == numbers.back()});
+}
+
+std::vector<int> majors_of(const std::vector<int>& numbers) {
+  std::vector<int> majors;
+  for (const int number : numbers)
+    if (majors.empty() || majors.back() / 10 != number / 10) majors.push_back(number);
+  return majors;
+}
+
+base::Result<void> add_word(std::string_view word, const NvccArchs& nvcc, ArchList& list) {
+  std::string name = base::lower(word);
+  const bool ptx = name.ends_with(kPtx);
+  if (ptx) name.resize(name.size() - kPtx.size());
+  if (name == "native" || name == "auto") {
+    list.asks_for_gpu = true;
+  } else if (name == "all") {
+    add_group(word, nvcc.numbers(), true, nvcc, list);
+  } else if (name == "common" || name == "all-major") {
+    add_group(word, majors_of(nvcc.numbers()), true, nvcc, list);
+  } else {
+    const auto* known = std::find_if(kNames.begin(), kNames.end(),
+                                     [&](const Name& one) { return one.name == name; });
+    if (known == kNames.end()) return add_number(name, ptx, nvcc, list);
+    std::vector<int> numbers(known->numbers.begin(), known->numbers.end());
+    std::erase(numbers, 0);
+    const std::size_t before = list.archs.size();
+    add_group(word, std::move(numbers), known->ptx || ptx, nvcc, list);
+    if (list.archs.size() == before)
+      return base::fail(base::ErrorCode::kUsage,
+                        fmt::format("this nvcc makes no code for {}", word));
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string to_text(const GpuArch& arch) {
+  return fmt::format("{}.{}{}{}", arch.number / 10, arch.number % 10, arch.suffix,
+                     arch.ptx ? "+PTX" : "");
+}
+
+std::string to_text(const std::vector<GpuArch>& archs) {
+  std::string text;
+  for (const GpuArch& arch : archs) text += (text.empty() ? "" : ";") + to_text(arch);
+  return text;
+}
+
+std::vector<std::string> gencode(const std::vector<GpuArch>& archs) {
+  std::vector<std::string> flags;
+  for (const GpuArch& arch : archs) {
+    const std::string name = fmt::format("{}{}", arch.number, arch.suffix);
+    flags.push_back(fmt::format("-gencode=arch=compute_{0},code=sm_{0}", name));
+    if (arch.ptx) flags.push_back(fmt::format("-gencode=arch=compute_{0},code=compute_{0}", name));
+  }
+  return flags;
+}
+
+std::string cmake_architectures(const std::vector<GpuArch>& archs) {
+  std::string text;
+  for (const GpuArch& arch : archs)
+    text += fmt::format("{}{}{}{}", text.empty() ? "" : ";", arch.number, arch.suffix,
+                        arch.ptx ? "" : "-real");
+  return text;
+}
+
+NvccArchs::NvccArchs(std::string_view nvcc, const std::vector<std::string>& listed) : nvcc_(nvcc) {
+  for (const std::string& name : listed) {
+    if (!name.starts_with("sm_")) continue;
+    const auto number = parse_version(std::string_view(name).substr(3));
+    if (!number.empty()) numbers_.push_back(number.front());
+  }
+  if (numbers_.empty())
+    for (const auto& [number, first, last] : kLifetimes)
+      if (!older(nvcc, first) && (last.empty() || !older(last, nvcc))) numbers_.push_back(number);
+  std::sort(numbers_.begin(), numbers_.end());
+  numbers_.erase(std::unique(numbers_.begin(), numbers_.end()), numbers_.end());
+}
+
+bool NvccArchs::makes(const GpuArch& arch) const {
+  if (!std::binary_search(numbers_.begin(), numbers_.end(), arch.number)) return false;
+  // "CUDA C++ Programming Guide", feature set compiler targets: specific to an architecture from
+  // 9.0 and CUDA 12.0 on, to a family from 10.0 and CUDA 12.9 on.
+  if (arch.suffix == "a") return arch.number >= 90 && !older(nvcc_, "12.0");
+  if (arch.suffix == "f") return arch.number >= 100 && !older(nvcc_, "12.9");
+  return true;
+}
+
+std::string releases_for(int number) {
+  const Lifetime* one = lifetime_of(number);
+  if (one == nullptr) return {};
+  if (one->last.empty()) return fmt::format("from CUDA {} on", one->first);
+  return fmt::format("from CUDA {} to {}", one->first, one->last);
+}
+
+std::vector<GpuArch> merged(std::vector<GpuArch> archs) {
+  std::stable_sort(archs.begin(), archs.end(), [](const GpuArch& a, const GpuArch& b) {
+    return std::tie(a.number, a.suffix) < std::tie(b.number, b.suffix);
+  });
+  std::vector<GpuArch> each;
+  for (const GpuArch& arch : archs) {
+    if (!each.empty() && each.back().number == arch.number && each.back().suffix == arch.suffix)
+      each.back().ptx = each.back().ptx || arch.ptx;
+    else
+      each.push_back(arch);
+  }
+  return each;
+}
+
+base::Result<ArchList> parse_arch_list(std::string_view text, const NvccArchs& nvcc) {
+  ArchList list;
+  constexpr std::string_view kSeparators = "; ,\t\n\r";
+  while (!text.empty()) {
+    const auto end = std::min(text.find_first_of(kSeparators), text.size());
+    const std::string_view word = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (word.empty()) continue;
+    if (auto added = add_word(word, nvcc, list); !added) return tl::unexpected(added.error());
+  }
+  list.archs = merged(std::move(list.archs));
+  return list;
+}
+
+}  // namespace torchport::host
