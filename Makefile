@@ -34,6 +34,7 @@ venv_stamp := $(call stamp,$(venv)/.stamp-packages,deps/requirements.lock)
 torch_stamp := $(call stamp,$(venv)/.stamp-torch,deps/torch.txt deps/requirements.lock)
 bench_stamp := $(call stamp,$(venv)/.stamp-bench,deps/bench.lock deps/requirements.lock)
 programs_stamp := $(call stamp,build/programs/.stamp,deps/programs.txt deps/torch.txt deps/requirements.lock)
+linters_stamp := $(call stamp,build/linters/.stamp,deps/linters.lock)
 cuda_stamp := $(call stamp,$(cuda_build)/venv/.stamp-packages,deps/cuda-build.txt)
 cuda_package_stamp := $(call stamp,$(cuda_build)/venv/.stamp-torchport,pyproject.toml CMakeLists.txt deps/cuda-build.txt)
 package_stamp := $(call stamp,$(venv)/.stamp-torchport,pyproject.toml CMakeLists.txt deps/requirements.lock)
@@ -56,7 +57,7 @@ build: compile $(package_stamp) ## compile, and put torchport into .venv
 	@cmake --install build/release --prefix $(venv) >/dev/null
 
 .PHONY: test
-test: build apt-test ecosystem-small ## unit tests, then everything that drives the program
+test: build apt-test ecosystem-small $(linters_stamp) ## unit tests, then everything that drives the program
 	@ctest --preset release
 	@$(py) -m pytest tests -q
 
@@ -184,6 +185,10 @@ $(bench_stamp): $(venv_stamp)
 
 $(programs_stamp): $(torch_stamp)
 	@deps/install.sh programs
+	$(mark)
+
+$(linters_stamp):
+	@deps/install.sh linters
 	$(mark)
 
 # The Python package and its metadata, straight from the checkout; `cmake --install` adds the binary.

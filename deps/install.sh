@@ -8,6 +8,7 @@
 #   deps/install.sh bench          the benchmark's yardsticks, into .venv
 #   deps/install.sh programs       build/programs: .venv and the packages of deps/programs.txt
 #   deps/install.sh cuda-build     build/cuda-build/venv: the packages of deps/cuda-build.txt (5 GB)
+#   deps/install.sh linters        build/linters: the packages of deps/linters.lock
 #
 # What is there already is left as it is. The Makefile decides when to call which.
 set -euo pipefail
@@ -177,8 +178,20 @@ install_cuda-build() {
     "What it said is above. Is there a network, and are there 10 GB of disk?"
 }
 
+# An environment of its own, with the linters of what torchport writes.
+install_linters() {
+  local folder=build/linters
+  check_python
+  say "making $folder"
+  quietly "$python" -m venv --clear "$folder" || die "$python could not make a virtual environment."
+  quietly "$folder/bin/python" -m pip --disable-pip-version-check install --no-input --no-deps \
+    --require-hashes -r deps/linters.lock || die \
+    "pip could not install the packages of deps/linters.lock." \
+    "What it said is above. Is there a network?"
+}
+
 case "${1:-}" in
   apt) shift && install_apt "$@" ;;
-  parser | venv | torch | bench | programs | cuda-build) "install_$1" ;;
-  *) sed -n '2,12s/^# \{0,1\}//p' deps/install.sh >&2 && exit 2 ;;
+  parser | venv | torch | bench | programs | cuda-build | linters) "install_$1" ;;
+  *) sed -n '2,13s/^# \{0,1\}//p' deps/install.sh >&2 && exit 2 ;;
 esac

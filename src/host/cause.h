@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "host/facts.h"
@@ -47,5 +48,9 @@ struct Verdict {
 
 // Thread safe; the same facts give the same verdict.
 [[nodiscard]] Verdict judge(const Facts& facts);
+
+// Whether torch can compute on a device of this kind: "cuda", "rocm", "xpu", "mps"; "cpu" needs a
+// torch that can be read, whatever GPU there is beside it.
+[[nodiscard]] bool computes_on(const Facts& facts, const Verdict& verdict, std::string_view kind);
 
 }  // namespace torchport::host

@@ -73,4 +73,15 @@ Verdict judge(const Facts& facts) {
   return verdict;
 }
 
+bool computes_on(const Facts& facts, const Verdict& verdict, std::string_view kind) {
+  const Torch* torch = facts.torch();
+  if (torch == nullptr || !torch->fault.empty()) return false;
+  if (kind == "cpu") return true;
+  if (verdict.state != "uses") return false;
+  if (kind == "cuda") return !torch->cuda.empty();
+  if (kind == "rocm") return !torch->hip.empty();
+  if (kind == "xpu") return !torch->xpu.empty();
+  return kind == "mps" && facts.system == "Darwin";
+}
+
 }  // namespace torchport::host

@@ -1,0 +1,102 @@
+#include <fmt/format.h>
+
+#include "base/file_system.h"
+#include "scaffold/container.h"
+#include "scaffold/shell.h"
+
+namespace torchport::scaffold {
+
+namespace {
+
+constexpr std::string_view kNvidia = R"(    deploy:
+      resources:
+        reservations:
+          devices:
+            - driver: nvidia
+              count: all
+              capabilities: [gpu]
+)";
+
+// The group that owns the nodes has another number on every host, and no name in the image.
+constexpr std::string_view kGroups = R"(    group_add:
+      - "${VIDEO_GID:-44}"
+      # The host's: getent group render | cut -d: -f3
+      - "${RENDER_GID:?set RENDER_GID to the number of the host's group render}"
+)";
+
+std::string devices(Device device) {
+  switch (device) {
+    case Device::kCpu:
+      return {};
+    case Device::kCuda:
+      return std::string(kNvidia);
+    case Device::kRocm:
+      return fmt::format("    devices:\n      - /dev/kfd\n      - /dev/dri\n{}", kGroups);
+    case Device::kXpu:
+      return fmt::format("    devices:\n      - /dev/dri\n{}", kGroups);
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string compose_file(const Project& project, const Target& target,
+                         const ContainerOptions& options) {
+  const std::string name = image_name(project);
+  std::string text = fmt::format(
+      "# Written by torchport {}: torchport container --device {}\nname: {}\nservices:\n  app:\n"
+      "    image: \"{}:{}\"\n",
+      options.version, to_text(target.device), json_string(name), name, target.variant);
+  text +=
+      fmt::format("    build:\n      context: {}\n      dockerfile: {}\n      target: runtime\n",
+                  json_string(options.context), json_string(options.dockerfile));
+  // The wheels for GPUs are looked up for x86_64.
+  if (target.device != Device::kCpu) text += "    platform: linux/amd64\n";
+  text +=
+      "    init: true\n"
+      "    # DataLoader's workers hand tensors over in shared memory; Docker's own limit is 64 "
+      "MB.\n"
+      "    shm_size: 2gb\n"
+      "    cap_drop: [ALL]\n"
+      "    security_opt:\n      - no-new-privileges:true\n";
+  return text + devices(target.device);
+}
+
+std::string ignore_file(const ContainerOptions& options) {
+  std::string text = fmt::format("# Written by torchport {}\n", options.version);
+  text += R"(# Version control, environments, what is made
+.git
+.venv
+venv
+**/__pycache__
+**/*.py[co]
+**/*.so
+**/*.egg-info
+.mypy_cache
+.pytest_cache
+.ruff_cache
+.torchport
+build
+dist
+# Secrets
+**/.env
+**/.env.*
+**/*.key
+**/*.pem
+**/.netrc
+**/.pypirc
+**/.aws
+**/.ssh
+**/.git-credentials
+**/id_ed25519*
+**/id_rsa*
+# The image's own description
+**/Dockerfile*
+**/*.dockerignore
+**/compose*.yaml
+)";
+  if (options.torchport.ends_with(".whl")) text += fmt::format("!{}\n", options.torchport);
+  return text;
+}
+
+}  // namespace torchport::scaffold

@@ -1,0 +1,253 @@
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/file_system.h"
+#include "base/text.h"
+#include "host/published.h"
+#include "scaffold/container.h"
+#include "scaffold/shell.h"
+
+namespace torchport::scaffold {
+
+namespace {
+
+constexpr std::string_view kCache =
+    "RUN --mount=type=cache,target=/root/.cache/pip,sharing=locked \\\n";
+// Debian's and Ubuntu's archives keep no old version for long: a pinned one is soon not there.
+constexpr std::string_view kUnpinnedPackages = "# hadolint ignore=DL3008\n";
+constexpr std::string_view kUser = "10001";
+
+// What the stages of one project are made of.
+class Stages {
+ public:
+  Stages(const Project& project, const Target& target, const ContainerOptions& options)
+      : project_(project), target_(target), options_(options) {}
+
+  [[nodiscard]] std::string text() {
+    header();
+    if (!target_.images.toolkit.empty())
+      line("\n# The toolkit is needed to compile, and not in the image.\nFROM {} AS toolkit",
+           target_.images.toolkit);
+    build();
+    runtime();
+    return std::move(text_);
+  }
+
+ private:
+  template <class... Arguments>
+  void line(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+    text_ += fmt::format(format, std::forward<Arguments>(arguments)...) + "\n";
+  }
+
+  void header() {
+    line("# syntax=docker/dockerfile:1");
+    line("# Written by torchport {}: torchport container --device {}", options_.version,
+         to_text(target_.device));
+    line("# torch {}+{}, Python {}", target_.torch, target_.variant, target_.python);
+  }
+
+  void packages(const std::vector<std::string>& names) {
+    if (names.empty()) return;
+    text_ += kUnpinnedPackages;
+    line(
+        "RUN apt-get update \\\n && apt-get install -y --no-install-recommends {} \\\n"
+        " && rm -rf /var/lib/apt/lists/*",
+        fmt::join(names, " "));
+  }
+
+  void build() {
+    line("\nFROM {} AS build", target_.images.build);
+    packages(target_.images.build_packages);
+    line("RUN {} -m venv /opt/venv", target_.images.python);
+    line("ENV VIRTUAL_ENV=/opt/venv PATH=/opt/venv/bin:$PATH PIP_DISABLE_PIP_VERSION_CHECK=1");
+    line("WORKDIR /src");
+    torch();
+    requirements();
+    if (project_.installable) install();
+    line("# What was installed above must not have brought another build of torch.");
+    line(
+        "RUN python -c \"import importlib.metadata as m; v = m.version('torch'); "
+        "assert v.endswith('+{}'), v\"",
+        target_.variant);
+    torchport();
+  }
+
+  // First, since it is the largest layer and the one that changes least.
+  void torch() {
+    line("# The build for {}, from the index of its builds.", to_text(target_.device));
+    const bool pinned =
+        std::all_of(target_.family.begin(), target_.family.end(),
+                    [](const std::string& name) { return name.find("==") != std::string::npos; });
+    if (!pinned)
+      line("# pip finds the versions that go with this torch.\n# hadolint ignore=DL3013");
+    const std::string arguments = host::pip_arguments(target_.torch, target_.variant);
+    const auto rest = arguments.find(' ');
+    text_ += kCache;
+    // The first of the family is torch itself, as this version wants to be asked for.
+    std::vector<std::string> others(target_.family.begin() + 1, target_.family.end());
+    line("    pip install {}{}{}{}", arguments.substr(0, rest), others.empty() ? "" : " ",
+         shell_words(others), arguments.substr(rest));
+  }
+
+  void requirements() {
+    if (project_.requirement_files.empty()) return;
+    // What the project's files say of torch is answered by the line above.
+    for (const std::string& file : project_.requirement_files) line("COPY {0} ./{0}", file);
+    const bool family =
+        std::any_of(project_.requirements.begin(), project_.requirements.end(),
+                    [&](const Requirement& requirement) { return is_listed(requirement.file); });
+    text_ += kCache;
+    if (family) {
+      line(
+          "    sed -i -E '/^[[:space:]]*(torch|torchvision|torchaudio)([^A-Za-z0-9._-]|$)/Id; "
+          "/download\\.pytorch\\.org/d' {} \\",
+          shell_words(project_.requirement_files));
+      text_ += " && ";
+    } else {
+      text_ += "    ";
+    }
+    line("pip install {}", file_options());
+  }
+
+  [[nodiscard]] bool is_listed(const std::string& file) const {
+    const auto& files = project_.requirement_files;
+    return std::find(files.begin(), files.end(), file) != files.end();
+  }
+
+  // "-r a.txt -r b.txt": of those that were asked for; the others are named by these.
+  [[nodiscard]] std::string file_options() const {
+    std::string text;
+    for (const std::string& file : project_.requirement_files) {
+      if (!options_.requirement_files.empty() &&
+          std::find(options_.requirement_files.begin(), options_.requirement_files.end(), file) ==
+              options_.requirement_files.end())
+        continue;
+      text += (text.empty() ? "-r " : " -r ") + file;
+      if (options_.requirement_files.empty()) break;  // requirements.txt, which comes first
+    }
+    return text;
+  }
+
+  void install() {
+    if (!project_.extension) {
+      line("COPY . .");
+      text_ += kCache;
+      line("    pip install .");
+      return;
+    }
+    // The extension is built against the torch that is installed, so without build isolation.
+    std::vector<std::string> tools{"ninja"};
+    for (const std::string& tool : project_.build_requires)
+      if (const auto requirement = parse_requirement(tool);
+          !requirement || !is_torch_family(requirement->name))
+        tools.push_back(tool);
+    line("# hadolint ignore=DL3013");
+    text_ += kCache;
+    line("    pip install {}", shell_words(tools));
+    compilers();
+    line("COPY . .");
+    text_ += kCache;
+    line("    pip install --no-build-isolation .");
+  }
+
+  // The variables that decide what is compiled, where there is no GPU to look at.
+  void compilers() {
+    const bool gpu = !target_.arch_list.empty();
+    if (!target_.images.toolkit.empty())
+      line("COPY --from=toolkit {}/ /usr/local/cuda/", target_.images.toolkit_folder);
+    if (!gpu) {
+      line("ENV TORCHPORT_BUILD=cpu FORCE_CUDA=0");
+    } else if (target_.device == Device::kCuda) {
+      line(
+          "ENV CUDA_HOME=/usr/local/cuda PATH=/usr/local/cuda/bin:$PATH \\\n"
+          "    TORCHPORT_BUILD=cuda FORCE_CUDA=1 TORCH_CUDA_ARCH_LIST={}",
+          json_string(target_.arch_list));
+    } else {
+      line("ENV ROCM_HOME=/opt/rocm FORCE_CUDA=1 PYTORCH_ROCM_ARCH={}",
+           json_string(target_.arch_list));
+    }
+  }
+
+  // For the health check.
+  void torchport() {
+    const std::string& from = options_.torchport;
+    if (from.empty()) return;
+    if (!from.ends_with(".whl")) {
+      text_ += kCache;
+      line("    pip install --no-deps {}", shell_word(from));
+      return;
+    }
+    const std::string target = fmt::format("/tmp/{}", base::file_name(from));
+    line("RUN --mount=type=bind,source={},target={} \\\n    pip install --no-deps {}", from, target,
+         target);
+  }
+
+  void runtime() {
+    line("\nFROM {} AS runtime", target_.images.runtime);
+    labels();
+    packages(target_.images.runtime_packages);
+    line(
+        "RUN groupadd --gid {0} app \\\n && useradd --no-log-init --uid {0} --gid app "
+        "--create-home "
+        "--shell /usr/sbin/nologin app \\\n && install -d -o app -g app /app",
+        kUser);
+    line(
+        "ENV VIRTUAL_ENV=/opt/venv PATH=/opt/venv/bin:$PATH PYTHONUNBUFFERED=1 "
+        "PYTHONDONTWRITEBYTECODE=1");
+    if (target_.device == Device::kCuda)
+      line("ENV NVIDIA_VISIBLE_DEVICES=all NVIDIA_DRIVER_CAPABILITIES=compute,utility");
+    line("COPY --from=build /opt/venv /opt/venv");
+    line("WORKDIR /app");
+    if (options_.copy_sources) line("COPY --chown={0}:{0} . .", kUser);
+    line("USER {0}:{0}", kUser);
+    if (!options_.torchport.empty())
+      line(
+          "# Docker knows 0 and 1 only; doctor has other codes for errors of its own.\n"
+          "HEALTHCHECK --interval=60s --timeout=10s --start-period=10s --retries=3 \\\n"
+          "    CMD torchport doctor --require {} || exit 1",
+          to_text(target_.device));
+    if (options_.entry.empty())
+      line("CMD [\"python\"]");
+    else
+      line("ENTRYPOINT {}", json_list(options_.entry));
+  }
+
+  void labels() {
+    line("LABEL org.opencontainers.image.title={} \\", json_string(image_name(project_)));
+    if (!project_.version.empty())
+      line("      org.opencontainers.image.version={} \\", json_string(project_.version));
+    line("      org.opencontainers.image.base.name={} \\", json_string(target_.images.runtime));
+    if (!target_.arch_list.empty())
+      line("      torchport.archs={} \\", json_string(target_.arch_list));
+    line("      torchport.device={} \\", json_string(to_text(target_.device)));
+    line("      torchport.torch={}", json_string(target_.torch + "+" + target_.variant));
+  }
+
+  const Project& project_;
+  const Target& target_;
+  const ContainerOptions& options_;
+  std::string text_;
+};
+
+}  // namespace
+
+std::string image_name(const Project& project) {
+  std::string name;
+  for (const char c : normalised_name(project.name)) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+    if (plain)
+      name += c;
+    else if (!name.empty() && name.back() != '-')
+      name += '-';
+  }
+  while (!name.empty() && name.back() == '-') name.pop_back();
+  return name.empty() ? "app" : name;
+}
+
+std::string dockerfile(const Project& project, const Target& target,
+                       const ContainerOptions& options) {
+  return Stages(project, target, options).text();
+}
+
+}  // namespace torchport::scaffold

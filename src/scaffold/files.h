@@ -1,0 +1,29 @@
+// Files that are written for others: whole, and over nothing that is theirs.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/file_system.h"
+#include "base/result.h"
+
+namespace torchport::scaffold {
+
+struct File {
+  std::string path;
+  std::string content;
+};
+
+enum class Written : std::uint8_t { kNew, kReplaced, kSame };
+// "wrote", "replaced", "unchanged".
+[[nodiscard]] std::string_view to_text(Written written);
+
+// All or none: where one of them is there with another content and `force` is not set, nothing is
+// written, and the error (kUsage) names every such file. Makes the folders.
+[[nodiscard]] base::Result<std::vector<Written>> write_files(base::FileSystem& fs,
+                                                             const std::vector<File>& files,
+                                                             bool force);
+
+}  // namespace torchport::scaffold

@@ -1,0 +1,76 @@
+#include <fmt/format.h>
+
+#include "base/toml.h"
+#include "scaffold/project.h"
+
+namespace torchport::scaffold {
+
+namespace {
+
+std::vector<std::string> strings(const toml::node_view<const toml::node>& node) {
+  std::vector<std::string> list;
+  if (const toml::array* array = node.as_array())
+    for (const toml::node& item : *array)
+      if (const auto text = item.value<std::string>()) list.push_back(*text);
+  return list;
+}
+
+void add_requirement(Project& project, std::string_view text, std::uint32_t line) {
+  auto requirement = parse_requirement(text);
+  if (!requirement || !is_torch_family(requirement->name)) return;
+  requirement->file = "pyproject.toml";
+  requirement->line = line;
+  project.requirements.push_back(std::move(*requirement));
+}
+
+void read_dependencies(const toml::table& whole, Project& project) {
+  if (const toml::array* list = whole["project"]["dependencies"].as_array())
+    for (const toml::node& item : *list)
+      if (const auto text = item.value<std::string>())
+        add_requirement(project, *text, item.source().begin.line);
+  // Poetry: torch = "^2.1", or a table with "version".
+  if (const toml::table* table = whole["tool"]["poetry"]["dependencies"].as_table()) {
+    for (const auto& [key, node] : *table) {
+      const toml::table* inner = node.as_table();
+      const auto text =
+          inner == nullptr ? node.value<std::string>() : (*inner)["version"].value<std::string>();
+      if (!text) continue;
+      if (key.str() == "python" && project.python.empty()) project.python = *text;
+      // A bare version is an exact one.
+      const std::string sign = !text->empty() && text->front() >= '0' && text->front() <= '9'
+                                   ? "=="
+                                   : (*text == "*" ? "" : std::string());
+      add_requirement(project, fmt::format("{}{}{}", key.str(), sign, *text == "*" ? "" : *text),
+                      node.source().begin.line);
+    }
+  }
+}
+
+}  // namespace
+
+base::Result<void> read_pyproject(std::string_view text, Project& project) {
+  toml::table whole;
+  try {
+    whole = toml::parse(text, std::string("pyproject.toml"));
+  } catch (const toml::parse_error& error) {
+    return base::fail(base::ErrorCode::kSyntax, std::string(error.description()), "pyproject.toml",
+                      error.source().begin.line);
+  }
+  const toml::table& table = whole;
+  for (const auto* owner : {"project", "poetry"}) {
+    const auto node =
+        std::string_view(owner) == "project" ? table["project"] : table["tool"]["poetry"];
+    if (project.name.empty()) project.name = node["name"].value_or(std::string());
+    if (project.version.empty()) project.version = node["version"].value_or(std::string());
+    if (const toml::table* scripts = node["scripts"].as_table())
+      for (const auto& [name, target] : *scripts) project.scripts.emplace_back(name.str());
+  }
+  if (project.python.empty())
+    project.python = table["project"]["requires-python"].value_or(std::string());
+  if (table["build-system"].is_table() || table["project"].is_table()) project.installable = true;
+  project.build_requires = strings(table["build-system"]["requires"]);
+  read_dependencies(table, project);
+  return {};
+}
+
+}  // namespace torchport::scaffold

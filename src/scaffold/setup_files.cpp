@@ -1,0 +1,133 @@
+// setup.py and setup.cfg, by looking: nothing of them is run.
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "flow/model.h"
+#include "scaffold/project.h"
+
+namespace torchport::scaffold {
+
+namespace {
+
+using flow::Kind;
+using flow::Node;
+
+std::string dotless(std::string_view name) {
+  const auto dot = name.rfind('.');
+  return std::string(dot == std::string_view::npos ? name : name.substr(dot + 1));
+}
+
+// setup(name="x", version="1", python_requires=">=3.8", entry_points={"console_scripts": ["a=b"]}).
+void read_call(const flow::Model& model, Node call, Project& project) {
+  const auto take = [&](const char* keyword, std::string& value) {
+    const Node given = syntax::keyword(call, keyword);
+    if (!given || !value.empty()) return;
+    if (const auto text = model.constant_string(given)) value = *text;
+  };
+  take("name", project.name);
+  take("version", project.version);
+  take("python_requires", project.python);
+  const Node points = syntax::keyword(call, "entry_points");
+  if (!points || !project.scripts.empty()) return;
+  bool console = false;
+  for (const Node string : model.nodes(Kind::kString, points)) {
+    std::string text;
+    if (!syntax::string_value(string, text)) continue;
+    if (text.find('=') == std::string::npos)
+      console = text == "console_scripts";
+    else if (console)
+      project.scripts.emplace_back(base::trim(std::string_view(text).substr(0, text.find('='))));
+  }
+}
+
+// Extensions by the class that makes them, under whatever name it was imported.
+void read_extensions(const flow::Model& model, Project& project) {
+  for (const Node call : model.nodes(Kind::kCall)) {
+    const std::string& called = model.called(call);
+    const std::string name = dotless(called);
+    const bool cuda = name == "CUDAExtension";
+    if (!cuda && name != "CppExtension") continue;
+    if (called.find("cpp_extension") == std::string::npos) continue;
+    const Place place{"setup.py", model.tree().lines().at(call.start()).line};
+    if (!project.extension) project.extension = place;
+    if (cuda && !project.cuda) project.cuda = place;
+  }
+  // extension = CUDAExtension if ... else CppExtension
+  for (const Node name : model.named("CUDAExtension")) {
+    const Node statement = syntax::statement_of(name);
+    if (project.cuda || statement.is_any(Kind::kImport, Kind::kImportFrom)) continue;
+    project.cuda = Place{"setup.py", model.tree().lines().at(name.start()).line};
+    if (!project.extension) project.extension = project.cuda;
+  }
+}
+
+}  // namespace
+
+void read_setup_py(const std::string& text, Project& project) {
+  project.installable = true;
+  auto tree = syntax::Tree::parse(text);
+  if (!tree) {
+    project.doubts.push_back(fmt::format("setup.py cannot be read ({})", tree.error().message));
+    return;
+  }
+  const flow::Model model(*tree);
+  for (const Node call : model.nodes(Kind::kCall))
+    if (const std::string& called = model.called(call); called == "setuptools.setup" ||
+                                                        called == "distutils.core.setup" ||
+                                                        called == "skbuild.setup")
+      read_call(model, call, project);
+  read_extensions(model, project);
+  for (const Node string : model.nodes(Kind::kString)) {
+    std::string value;
+    if (!syntax::string_value(string, value)) continue;
+    auto requirement = parse_requirement(value);
+    // A word alone may be anything: a package's folder, a message.
+    if (!requirement || !is_torch_family(requirement->name) || requirement->specifier.empty())
+      continue;
+    requirement->file = "setup.py";
+    requirement->line = model.tree().lines().at(string.start()).line;
+    project.requirements.push_back(std::move(*requirement));
+  }
+}
+
+void read_setup_cfg(std::string_view text, Project& project) {
+  std::string section;
+  std::string key;
+  std::uint32_t number = 0;
+  for (const std::string_view line : base::split(text, '\n')) {
+    ++number;
+    const std::string_view bare = base::trim(line);
+    if (bare.empty() || bare.front() == '#' || bare.front() == ';') continue;
+    if (bare.front() == '[') {
+      section = std::string(base::trim(bare.substr(1, bare.find(']') - 1)));
+      continue;
+    }
+    std::string_view value = bare;
+    // A line that is indented goes on with the value of the line above.
+    if (line.front() != ' ' && line.front() != '\t') {
+      const auto equals = bare.find_first_of("=:");
+      if (equals == std::string_view::npos) continue;
+      key = std::string(base::trim(bare.substr(0, equals)));
+      value = base::trim(bare.substr(equals + 1));
+    }
+    const std::string place = section + "." + key;
+    // "attr: pkg.__version__" and "file: VERSION" are found out by running.
+    const bool literal = !value.starts_with("attr:") && !value.starts_with("file:");
+    if (place == "metadata.name" && project.name.empty()) project.name = std::string(value);
+    if (place == "metadata.version" && project.version.empty() && literal)
+      project.version = std::string(value);
+    if (place == "options.python_requires" && project.python.empty())
+      project.python = std::string(value);
+    if (place == "options.entry_points.console_scripts" && value.find('=') != std::string::npos)
+      project.scripts.emplace_back(base::trim(value.substr(0, value.find('='))));
+    if (section == "metadata") project.installable = true;
+    if (place != "options.install_requires") continue;
+    auto requirement = parse_requirement(value);
+    if (!requirement || !is_torch_family(requirement->name)) continue;
+    requirement->file = "setup.cfg";
+    requirement->line = number;
+    project.requirements.push_back(std::move(*requirement));
+  }
+}
+
+}  // namespace torchport::scaffold

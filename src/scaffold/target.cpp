@@ -1,0 +1,224 @@
+#include "scaffold/target.h"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "host/published.h"
+#include "host/versions.h"
+#include "scaffold/images.h"
+
+namespace torchport::scaffold {
+
+namespace {
+
+using base::ErrorCode;
+
+template <class... Arguments>
+tl::unexpected<base::Error> ask(fmt::format_string<Arguments...> text, Arguments&&... arguments) {
+  return base::fail(ErrorCode::kUsage, fmt::format(text, std::forward<Arguments>(arguments)...));
+}
+
+std::string place_of(const Requirement& requirement) {
+  return fmt::format("{}:{}", requirement.file, requirement.line);
+}
+
+std::string without_local(std::string_view version) {
+  return std::string(version.substr(0, version.find('+')));
+}
+std::string local_of(std::string_view version) {
+  const auto plus = version.find('+');
+  return plus == std::string_view::npos ? std::string() : std::string(version.substr(plus + 1));
+}
+
+bool is_known(std::string_view torch) {
+  return !host::builds_of(torch).empty();
+}
+
+base::Result<std::string> choose_torch(const Project& project, const TargetOptions& options,
+                                       Target& target) {
+  const Requirement* stated = project.of("torch");
+  if (!options.torch.empty()) {
+    if (stated != nullptr && !allows(stated->specifier, options.torch).value_or(true))
+      target.notes.push_back(fmt::format("{} asks for torch {}, the image gets {}",
+                                         place_of(*stated), stated->specifier, options.torch));
+    return options.torch;
+  }
+  if (stated == nullptr) {
+    target.notes.push_back(
+        fmt::format("no file asks for torch; the image gets {}", host::newest_torch()));
+    return host::newest_torch();
+  }
+  if (const std::string pin = without_local(pinned(stated->specifier)); !pin.empty()) return pin;
+  const std::string newest = host::newest_torch();
+  const auto allowed = allows(stated->specifier, newest);
+  if (!allowed || !*allowed)
+    return ask(
+        "{} asks for torch {}, which leaves out {}, the newest that this program knows: give the "
+        "version with --torch, e.g. --torch {}",
+        place_of(*stated), stated->specifier, newest, "2.8.0");
+  if (!stated->specifier.empty())
+    target.notes.push_back(fmt::format("torch {}: the newest that {} allows ({})", newest,
+                                       place_of(*stated), stated->specifier));
+  return newest;
+}
+
+bool fits(Device device, std::string_view variant) {
+  switch (device) {
+    case Device::kCpu:
+      return variant == "cpu";
+    case Device::kCuda:
+      return !host::cuda_of_variant(variant).empty();
+    case Device::kRocm:
+      return variant.starts_with("rocm") && !host::parse_version(variant.substr(4)).empty();
+    case Device::kXpu:
+      return variant == "xpu";
+  }
+  return false;
+}
+
+base::Result<std::string> choose_variant(const Project& project, const TargetOptions& options,
+                                         const std::string& torch) {
+  const Device device = options.device;
+  if (!options.variant.empty()) {
+    if (fits(device, options.variant)) return options.variant;
+    return ask("--variant {} is no build for {}; it is one like {}", options.variant,
+               to_text(device),
+               device == Device::kCuda   ? "cu130"
+               : device == Device::kRocm ? "rocm7.2"
+                                         : to_text(device));
+  }
+  if (device == Device::kCpu) return std::string("cpu");
+  if (const Requirement* stated = project.of("torch"); stated != nullptr && options.torch.empty()) {
+    const std::string local = local_of(pinned(stated->specifier));
+    if (fits(device, local)) return local;
+  }
+  if (device == Device::kXpu && is_known(torch)) return std::string("xpu");
+  if (device == Device::kCuda)
+    for (const host::TorchBuild& build : host::builds_of(torch))
+      if (build.by_default) return host::variant_of_cuda(build.cuda);
+  if (device == Device::kRocm && !host::rocm_build_of(torch).rocm.empty())
+    return fmt::format("rocm{}", host::rocm_build_of(torch).rocm);
+  return ask(
+      "which builds for {} there are of torch {} is not known here: name one with --variant "
+      "(https://download.pytorch.org/whl/torch lists them), or a newer torch with --torch {}",
+      to_text(device), torch, host::newest_torch());
+}
+
+base::Result<std::string> choose_python(const Project& project, const TargetOptions& options,
+                                        const std::string& torch) {
+  const std::string& wanted = options.python.empty() ? project.python_pin : options.python;
+  const auto known = host::pythons_of(torch);
+  if (!wanted.empty()) {
+    const bool there = std::find(known.begin(), known.end(), wanted) != known.end();
+    if (known.empty() || there) return wanted;
+    return ask("torch {} has no wheels for Python {}{}; it has them for {}", torch, wanted,
+               options.python.empty() ? " (.python-version)" : "", fmt::join(known, ", "));
+  }
+  if (known.empty())
+    return ask(
+        "which Pythons torch {} has wheels for is not known here: give --python, e.g. "
+        "--python 3.11",
+        torch);
+  // The middle of the range is what other packages have wheels for, too.
+  std::vector<std::string> order{"3.12", "3.11", "3.13"};
+  order.insert(order.end(), known.rbegin(), known.rend());
+  for (const std::string& python : order)
+    if (std::find(known.begin(), known.end(), python) != known.end() &&
+        allows(project.python, python + ".99").value_or(false))
+      return python;
+  return ask(
+      "the project asks for Python {}, torch {} has wheels for {}: give both, e.g. --torch "
+      "2.8.0 --python 3.9",
+      project.python, torch, fmt::join(known, ", "));
+}
+
+base::Result<std::string> choose_archs(const Project& project, const TargetOptions& options,
+                                       const Target& target) {
+  const bool gpu = options.device == Device::kCuda || options.device == Device::kRocm;
+  if (!gpu || !project.cuda) return std::string();
+  if (!options.arch_list.empty()) return options.arch_list;
+  if (options.device == Device::kRocm) {
+    const auto build = host::rocm_build_of(target.torch);
+    if (fmt::format("rocm{}", build.rocm) == target.variant)
+      return fmt::format("{}", fmt::join(build.archs, ";"));
+  }
+  // Those of torch itself: the extension runs where torch does. PTX of the newest, for what comes.
+  for (const host::TorchBuild& build : host::builds_of(target.torch)) {
+    if (host::variant_of_cuda(build.cuda) != target.variant) continue;
+    std::vector<std::string> archs;
+    for (const int arch : build.archs) archs.push_back(fmt::format("{}.{}", arch / 10, arch % 10));
+    return fmt::format("{}+PTX", fmt::join(archs, ";"));
+  }
+  return ask(
+      "{}:{} builds CUDA code, and which GPUs torch {}+{} is built for is not known here: give "
+      "--arch-list, e.g. --arch-list {}",
+      project.cuda->file, project.cuda->line, target.torch, target.variant,
+      options.device == Device::kCuda ? "\"8.0;9.0+PTX\"" : "\"gfx90a;gfx942\"");
+}
+
+// What a project pins of torch's family, without the build's part: the index says which build it
+// is.
+std::vector<std::string> family_of(const Project& project, const Target& target) {
+  std::vector<std::string> family{fmt::format("torch=={}", target.torch)};
+  for (const char* name : {"torchvision", "torchaudio"}) {
+    const Requirement* stated = project.of(name);
+    if (stated == nullptr) continue;
+    const Requirement* torch = project.of("torch");
+    const std::string pin = without_local(pinned(stated->specifier));
+    // A pin goes with the torch that is pinned beside it; with another torch pip finds the match.
+    const bool same = torch != nullptr && without_local(pinned(torch->specifier)) == target.torch;
+    family.push_back(same && !pin.empty() ? fmt::format("{}=={}", name, pin) : std::string(name));
+  }
+  return family;
+}
+
+void add_notes(const Project& project, const TargetOptions& options, Target& target) {
+  const bool gpu = options.device == Device::kCuda || options.device == Device::kRocm;
+  if (project.cuda && !gpu)
+    target.notes.push_back(fmt::format(
+        "{}:{} has CUDA code, which an image for {} does not build: the build has to leave it out "
+        "where FORCE_CUDA=0 (torchport check {} says whether it does)",
+        project.cuda->file, project.cuda->line, to_text(options.device), project.cuda->file));
+  if (options.device == Device::kCuda)
+    target.notes.push_back(fmt::format("hosts need NVIDIA's driver {} or newer",
+                                       host::least_driver(host::cuda_of_variant(target.variant))));
+}
+
+}  // namespace
+
+std::string_view to_text(Device device) {
+  constexpr std::array<std::string_view, 4> kNames{"cpu", "cuda", "rocm", "xpu"};
+  return kNames.at(static_cast<std::size_t>(device));
+}
+
+std::optional<Device> parse_device(std::string_view text) {
+  for (const Device device : {Device::kCpu, Device::kCuda, Device::kRocm, Device::kXpu})
+    if (to_text(device) == text) return device;
+  return std::nullopt;
+}
+
+base::Result<Target> choose_target(const Project& project, const TargetOptions& options) {
+  Target target;
+  target.device = options.device;
+  const auto into = [](std::string& member,
+                       base::Result<std::string> chosen) -> base::Result<void> {
+    if (!chosen) return tl::unexpected<base::Error>(chosen.error());
+    member = std::move(*chosen);
+    return {};
+  };
+  auto done = into(target.torch, choose_torch(project, options, target));
+  if (done) done = into(target.variant, choose_variant(project, options, target.torch));
+  if (done) done = into(target.python, choose_python(project, options, target.torch));
+  if (done) done = into(target.arch_list, choose_archs(project, options, target));
+  if (!done) return tl::unexpected<base::Error>(done.error());
+  auto images = choose_images(project, target);
+  if (!images) return tl::unexpected<base::Error>(images.error());
+  target.images = std::move(*images);
+  target.family = family_of(project, target);
+  add_notes(project, options, target);
+  return target;
+}
+
+}  // namespace torchport::scaffold
