@@ -69,7 +69,7 @@ bool is_file(const std::string& project, const std::string& name) {
 
 // "train.py --epochs 3", "-m pkg.train", a console script; where nothing is told, the only script.
 std::vector<std::string> entry_of(const Options& options, const scaffold::Project& project,
-                                  const std::string& python, std::vector<std::string>& notes) {
+                                  std::vector<std::string>& notes) {
   std::vector<std::string> words;
   for (const std::string_view word : base::split(options.entry, ' '))
     if (!word.empty()) words.emplace_back(word);
@@ -83,7 +83,7 @@ std::vector<std::string> entry_of(const Options& options, const scaffold::Projec
     return {};
   }
   if (words.front().ends_with(".py") || words.front().starts_with("-"))
-    words.insert(words.begin(), python == "python" ? "python" : "/opt/venv/bin/python");
+    words.insert(words.begin(), "python");
   return words;
 }
 
@@ -158,7 +158,7 @@ base::Result<void> container(Options& options) {
   container.version = TORCHPORT_VERSION;
   container.requirement_files = options.requirements;
   container.torchport = torchport_of(options, notes);
-  container.entry = entry_of(options, *project, target->images.python, notes);
+  container.entry = entry_of(options, *project, notes);
   const bool script = container.entry.size() > 1 && is_file(options.project, container.entry[1]);
   container.copy_sources = script || !project->installable;
   if (auto related = relate(options, output, container); !related) return related;

@@ -202,11 +202,8 @@ class Stages {
     if (options_.copy_sources) line("COPY --chown={0}:{0} . .", kUser);
     line("USER {0}:{0}", kUser);
     if (!options_.torchport.empty())
-      line(
-          "# Docker knows 0 and 1 only; doctor has other codes for errors of its own.\n"
-          "HEALTHCHECK --interval=60s --timeout=10s --start-period=10s --retries=3 \\\n"
-          "    CMD torchport doctor --require {} || exit 1",
-          to_text(target_.device));
+      line("HEALTHCHECK --interval=60s --timeout=10s --start-period=10s --retries=3 \\\n    CMD {}",
+           json_list({"torchport", "doctor", "--require", std::string(to_text(target_.device))}));
     if (options_.entry.empty())
       line("CMD [\"python\"]");
     else

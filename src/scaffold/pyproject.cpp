@@ -69,6 +69,12 @@ base::Result<void> read_pyproject(std::string_view text, Project& project) {
     project.python = table["project"]["requires-python"].value_or(std::string());
   if (table["build-system"].is_table() || table["project"].is_table()) project.installable = true;
   project.build_requires = strings(table["build-system"]["requires"]);
+  // What needs torch to be built is built against it.
+  for (const std::string& tool : project.build_requires)
+    if (const auto requirement = parse_requirement(tool);
+        requirement && requirement->name == "torch" && !project.extension)
+      project.extension =
+          Place{"pyproject.toml", table["build-system"]["requires"].node()->source().begin.line};
   read_dependencies(table, project);
   return {};
 }
