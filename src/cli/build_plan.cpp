@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/file_system.h"
+#include "cli/build_plan.h"
 #include "cli/command.h"
 #include "cli/python.h"
 #include "cli/session.h"
@@ -19,6 +20,8 @@ namespace {
 
 struct BuildPlanOptions {
   host::TorchChoice torch;
+  CompanionOptions companion;
+  std::string of;
   std::string from;
   bool json = false;
   bool shell = false;
@@ -102,6 +105,7 @@ base::Result<host::BuildInputs> inputs_for(const BuildPlanOptions& options) {
 }
 
 int build_plan(const BuildPlanOptions& options) {
+  if (!options.of.empty()) return print_provenance(options.of, options.json);
   const auto inputs = inputs_for(options);
   if (!inputs) {
     print_error(inputs.error());
@@ -109,6 +113,8 @@ int build_plan(const BuildPlanOptions& options) {
   }
   const host::BuildPlan plan = host::decide(*inputs);
   const bool refused = plan.outcome == host::BuildOutcome::kRefuse;
+  if (!options.companion.output.empty())
+    return refused ? kFindings : write_companion(*inputs, plan, options.companion);
   if (options.json) {
     fmt::print("{}", to_json(*inputs, plan));
   } else if (options.shell) {
@@ -138,6 +144,13 @@ void attach(CLI::App& app) {
   torch->type_name("PATH")->excludes(from);
   from->type_name("FILE");
   json->excludes(shell);
+  sub->add_option("--of", options->of, "How an extension was built: read from the file itself")
+      ->type_name("FILE")
+      ->excludes(python)
+      ->excludes(torch)
+      ->excludes(from)
+      ->excludes(shell);
+  add_companion_options(*sub, options->companion);
   sub->footer(
       "\nTORCHPORT_BUILD=cuda|cpu|auto, FORCE_CUDA, TORCH_CUDA_ARCH_LIST, CUDA_HOME and MAX_JOBS "
       "are "

@@ -1,0 +1,49 @@
+"""Builds of C++/CUDA extensions of PyTorch by the plan of ``torchport build-plan``.
+
+``extension`` and ``BuildExtension`` stand in for those of ``torch.utils.cpp_extension`` in a
+``setup.py``::
+
+    from setuptools import setup
+    from torchport.build import BuildExtension, extension
+
+    setup(
+        ext_modules=[extension("pkg._C", ["csrc/ops.cpp", "csrc/ops.cu"])],
+        cmdclass={"build_ext": BuildExtension},
+    )
+
+The C++ part is always built, the CUDA part by the plan; where it is not built, what calls it raises
+an error that says why. Neither importing this package nor declaring an extension imports torch.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from torchport.build._plan import BuildRefused, Plan, cmake_dir, plan
+
+if TYPE_CHECKING:
+    from torchport.build._build_ext import BuildExtension
+    from torchport.build._extension import TorchExtension, extension
+
+__all__ = [
+    "BuildExtension",
+    "BuildRefused",
+    "Plan",
+    "TorchExtension",
+    "cmake_dir",
+    "extension",
+    "plan",
+]
+
+
+def __getattr__(name: str) -> Any:
+    # setuptools is there in builds only, and BuildExtension needs torch besides.
+    if name in ("TorchExtension", "extension"):
+        from torchport.build import _extension
+
+        return getattr(_extension, name)
+    if name == "BuildExtension":
+        from torchport.build._build_ext import build_extension_class
+
+        return build_extension_class()
+    raise AttributeError(f"module 'torchport.build' has no attribute {name!r}")

@@ -1,0 +1,49 @@
+"""An extension of PyTorch as setuptools knows it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from setuptools import Extension
+
+CUDA_SUFFIXES = (".cu",)
+
+
+class TorchExtension(Extension):
+    """What ``extension`` makes. Its flags are filled in by BuildExtension, when torch is at hand:
+    declaring it needs none, so that metadata and source distributions do not either.
+
+    Attributes:
+        cuda_sources: Those of `sources` that are compiled by nvcc, and only where the plan says so.
+    """
+
+    def __init__(
+        self, name: str, sources: Sequence[str], cuda_sources: Iterable[str] = (), **options: Any
+    ) -> None:
+        given = [str(source) for source in sources]
+        more = [str(source) for source in cuda_sources]
+        self.cuda_sources = [one for one in given if one.endswith(CUDA_SUFFIXES)] + more
+        self.options = options
+        super().__init__(name, [*given, *more], **options)
+
+    @property
+    def host_sources(self) -> list[str]:
+        return [source for source in self.sources if source not in self.cuda_sources]
+
+
+def extension(
+    name: str, sources: Sequence[str], cuda_sources: Iterable[str] = (), **options: Any
+) -> TorchExtension:
+    """In place of CppExtension and CUDAExtension, with the same options.
+
+    Args:
+        name: The module's full name, such as ``pkg._C``.
+        sources: C++ and CUDA sources; those that end in ``.cu`` are CUDA's.
+        cuda_sources: More of CUDA's part, whatever they end in: C++ that needs CUDA's headers.
+        options: Those of ``setuptools.Extension``. ``extra_compile_args`` may be a dictionary with
+            ``cxx`` and ``nvcc``.
+
+    Where the CUDA part is built, TORCHPORT_WITH_CUDA and WITH_CUDA are defined.
+    """
+    return TorchExtension(name, sources, cuda_sources, **options)

@@ -1,0 +1,181 @@
+"""The decision of ``torchport build-plan``, asked for by build tools."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sysconfig
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+
+class BuildRefused(RuntimeError):
+    """There is nothing right to build here: the message says why, and what to do."""
+
+
+def program() -> Path:
+    """The torchport program that belongs to this package.
+
+    Raises BuildRefused where there is none. The package may lie in a folder that pip made for one
+    build, and not in the environment that Python was started from.
+    """
+    bins = [prefix / "bin" for prefix in [*Path(__file__).parents][5:6]]
+    bins.append(Path(sysconfig.get_path("scripts")))
+    for folder in bins:
+        if (folder / "torchport").is_file():
+            return folder / "torchport"
+    if found := shutil.which("torchport"):
+        return Path(found)
+    raise BuildRefused(
+        f"torchport: its program is missing in {' and '.join(map(str, bins))}: install it again"
+    )
+
+
+def _run(words: Iterable[object]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [str(program()), *map(str, words)],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def cmake_dir() -> Path:
+    """The folder of Torchport.cmake, for CMAKE_MODULE_PATH."""
+    return Path(__file__).parent / "cmake"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is built, and why. Immutable, so that threads may share it."""
+
+    text: str  # as `torchport build-plan --json` wrote it
+
+    @cached_property
+    def _data(self) -> dict[str, Any]:
+        return json.loads(self.text)
+
+    @property
+    def outcome(self) -> str:
+        """``cuda``, ``cpu`` or ``refuse``."""
+        return self._data["outcome"]
+
+    @property
+    def code(self) -> str:
+        """The reason in a word, such as ``torch-for-cpu``."""
+        return self._data["code"]
+
+    @property
+    def reason(self) -> str:
+        return self._data["reason"]
+
+    @property
+    def mend(self) -> str:
+        """What to do for another outcome; empty where CUDA is built."""
+        return self._data["mend"]
+
+    @property
+    def notes(self) -> list[str]:
+        return self._data["notes"]
+
+    @property
+    def archs(self) -> str:
+        """As TORCH_CUDA_ARCH_LIST has them: ``8.0;9.0+PTX``."""
+        return self._data.get("archs", "")
+
+    @property
+    def cuda_home(self) -> Path | None:
+        home = self._data.get("cuda_home")
+        return Path(home) if home else None
+
+    @property
+    def torch_root(self) -> Path:
+        return Path(self._data["inputs"]["torch"]["root"])
+
+    @property
+    def torch_version(self) -> str:
+        return self._data["inputs"]["torch"]["version"]
+
+    @property
+    def headers(self) -> list[str]:
+        """Folders of CUDA headers that the torch's environment has, for those the toolkit lacks."""
+        return self._data["inputs"]["headers"]
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What brings builds that do not know of the plan to the same end."""
+        return self._data["environment"]
+
+    def describe(self) -> str:
+        """One line for a build's log."""
+        what = {
+            "cuda": f"building CUDA code for {self.archs}",
+            "cpu": "building for the CPU alone",
+            "refuse": "refusing to build",
+        }[self.outcome]
+        return f"torchport: {what}: {self.reason} [{self.code}]"
+
+    def require(self) -> Plan:
+        """Itself; raises BuildRefused where it is a refusal."""
+        if self.outcome == "refuse":
+            raise BuildRefused(f"{self.describe()}\n  {self.mend}")
+        return self
+
+    def write_companion(
+        self,
+        output: Path,
+        extension: str,
+        built_by: str,
+        cuda_sources: Iterable[str],
+        objects: Iterable[str],
+    ) -> None:
+        """Writes the C++ source with the extension's provenance and, where the CUDA part is not
+        built, what stands in for it. A file that has this content already is left alone.
+
+        Raises BuildRefused where an object cannot be read.
+        """
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as recorded:
+            recorded.write(self.text)
+            recorded.flush()
+            words = ["--from", recorded.name, "--companion", output]
+            words += ["--extension", extension, "--built-by", built_by]
+            for source in cuda_sources:
+                words += ["--cuda-source", source]
+            for item in objects:
+                words += ["--object", item]
+            done = _run(["build-plan", *words])
+        if done.returncode != 0:
+            raise BuildRefused(done.stderr.strip() or f"{self.describe()}\n  {self.mend}")
+
+
+def plan(torch: str | os.PathLike[str] | None = None) -> Plan:
+    """Decides what to build.
+
+    Args:
+        torch: The folder of the torch to build against; by default the one that this Python would
+            import. It is not imported.
+
+    Raises:
+        BuildRefused: There is no torch, or the folder has none. A plan that is a refusal is
+            returned: see ``Plan.require``.
+    """
+    if torch is None:
+        spec = find_spec("torch")
+        if spec is None or spec.origin is None:
+            raise BuildRefused(
+                "torchport: there is no torch to build against. Build without isolation (pip "
+                "install --no-build-isolation), or name the target's torch in build-system.requires"
+            )
+        torch = Path(spec.origin).parent
+    done = _run(["build-plan", "--json", "--torch", os.fspath(torch)])
+    if not done.stdout:
+        raise BuildRefused(done.stderr.strip() or f"torchport: ended with {done.returncode}")
+    return Plan(done.stdout)

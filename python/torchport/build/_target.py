@@ -1,0 +1,175 @@
+"""Whether the torch that is built against is the target's.
+
+An extension goes with the one build of torch whose headers it saw. Under build isolation that is
+whatever the isolated environment got, which is often not what the package is installed beside. What
+the target has is told by, in this order:
+
+1. ``TORCHPORT_TARGET_TORCH``: a version (``2.13.0+cu130``), a specifier (``>=2.12,<2.14``), or the
+   path of an environment, its Python, or a torch;
+2. what the project requires of torch at run time;
+3. the environment that the build was started from, where that can be told: pip's isolation keeps
+   ``sys.prefix``; with ``python -m build`` it is the activated environment.
+
+A torch that does not agree with one of them is refused.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sysconfig
+from collections.abc import Iterable
+from pathlib import Path
+
+from torchport.build._plan import BuildRefused
+
+SETTING = "TORCHPORT_TARGET_TORCH"
+_HOOKS = ("_PYPROJECT_HOOKS_BUILD_BACKEND", "PEP517_BUILD_BACKEND")
+
+
+def torch_version(root: Path) -> str | None:
+    """The version in a torch's own files, with its build: ``2.13.0+cpu``."""
+    try:
+        text = (root / "version.py").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    found = re.search(r"^__version__\s*=\s*['\"]([^'\"]+)", text, re.MULTILINE)
+    return found[1] if found else None
+
+
+def _packaging() -> tuple[type, type]:
+    """Requirement and SpecifierSet: of packaging, or of the copy that setuptools carries."""
+    try:
+        from packaging.requirements import Requirement
+        from packaging.specifiers import SpecifierSet
+    except ImportError:
+        from setuptools._vendor.packaging.requirements import Requirement  # type: ignore
+        from setuptools._vendor.packaging.specifiers import SpecifierSet  # type: ignore
+    return Requirement, SpecifierSet
+
+
+def project_requirements(folder: Path) -> list[str]:
+    """``project.dependencies`` of pyproject.toml; empty where there are none, or they are dynamic."""
+    try:
+        import tomllib
+    except ImportError:
+        from setuptools._vendor import tomli as tomllib  # type: ignore
+    try:
+        with (folder / "pyproject.toml").open("rb") as file:
+            project = tomllib.load(file).get("project", {})
+    except FileNotFoundError:
+        return []
+    except tomllib.TOMLDecodeError as error:
+        raise BuildRefused(f"torchport: {folder / 'pyproject.toml'}: {error}") from None
+    return [one for one in project.get("dependencies", []) if isinstance(one, str)]
+
+
+def _sites(prefix: Path) -> list[Path]:
+    return sorted(prefix.glob("lib/python3*/site-packages"))
+
+
+def environment_torches() -> list[Path]:
+    """Torches of the environment that the build was started from, as far as that can be told."""
+    paths = sysconfig.get_paths()
+    sites = [Path(paths["purelib"]), Path(paths["platlib"])]
+    if any(name in os.environ for name in _HOOKS):
+        for name in ("VIRTUAL_ENV", "CONDA_PREFIX"):
+            if prefix := os.environ.get(name):
+                sites += _sites(Path(prefix))
+    roots = (site / "torch" for site in dict.fromkeys(sites))
+    return [root for root in roots if (root / "version.py").is_file()]
+
+
+def _refuse(version: str, root: Path, why: str, mend: str) -> BuildRefused:
+    return BuildRefused(
+        f"torchport: refusing to build against torch {version} in {root}: {why}\n  {mend}"
+    )
+
+
+def _matches(version: str, specifier: str) -> bool:
+    _, specifiers = _packaging()
+    text = specifier if re.match(r"\s*[<>=!~]", specifier) else f"=={specifier}"
+    try:
+        return specifiers(text).contains(version, prereleases=True)
+    except ValueError:
+        raise BuildRefused(
+            f"torchport: {SETTING}={specifier} is neither a version, nor a specifier, nor a path "
+            "that has a torch"
+        ) from None
+
+
+def _check_setting(root: Path, version: str, setting: str) -> None:
+    if os.sep not in setting:
+        if not _matches(version, setting):
+            raise _refuse(
+                version, root, f"{SETTING}={setting} says another one", "bring that torch"
+            )
+        return
+    path = Path(setting)
+    prefix = path.parent.parent if path.is_file() else path
+    candidates = [path, path / "torch", *(site / "torch" for site in _sites(prefix))]
+    for candidate in candidates:
+        if (other := torch_version(candidate)) is not None:
+            if other != version:
+                why = f"the target's, in {candidate}, is {other}"
+                raise _refuse(version, root, why, f"bring torch {other}")
+            return
+    raise BuildRefused(f"torchport: {SETTING}={setting} has no torch")
+
+
+def _check_requirements(root: Path, version: str, requirements: Iterable[str]) -> bool:
+    """Whether they pin torch."""
+    requirement_of, _ = _packaging()
+    pinned = False
+    for text in requirements:
+        try:
+            one = requirement_of(text)
+        except ValueError:
+            continue  # the build tool says so itself
+        if one.name.lower() != "torch" or (one.marker and not one.marker.evaluate()):
+            continue
+        if not one.specifier.contains(version, prereleases=True):
+            raise _refuse(
+                version,
+                root,
+                f"the project requires {one}",
+                "name the same torch in build-system.requires, or build with --no-build-isolation "
+                "in an environment that has it",
+            )
+        pinned = pinned or any(part.operator in ("==", "===") for part in one.specifier)
+    return pinned
+
+
+def check_target(root: Path, requirements: Iterable[str] = ()) -> list[str]:
+    """Raises BuildRefused where the torch in `root` is known not to be the target's.
+
+    Returns:
+        Notes for the build's log.
+    """
+    version = torch_version(root)
+    if version is None:
+        raise BuildRefused(f"torchport: {root} has no torch that tells its version")
+    setting = os.environ.get(SETTING, "").strip()
+    if setting:
+        _check_setting(root, version, setting)
+    pinned = _check_requirements(root, version, requirements)
+    if setting:
+        return []
+    others = environment_torches()
+    for other in others:
+        if other.resolve() == root.resolve():
+            return []
+        if (found := torch_version(other)) != version:
+            raise _refuse(
+                version,
+                root,
+                f"the environment it is built for has {found}, in {other}",
+                "build with --no-build-isolation, or name that version in build-system.requires; "
+                f"{SETTING}={version} says that this one is meant",
+            )
+    if others or pinned:
+        return []
+    return [
+        f"torchport: nothing tells which torch the target has; this goes with torch {version} alone. "
+        f"Require torch=={version.split('+')[0]} in the project, or set {SETTING}"
+    ]

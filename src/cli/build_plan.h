@@ -1,0 +1,33 @@
+// The parts of `torchport build-plan` that read and write files of a build.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "host/build_plan.h"
+
+namespace CLI {  // NOLINT(readability-identifier-naming): the library's own name
+class App;
+}
+
+namespace torchport::cli {
+
+// What the build tools' faces ask for, once the extension's own sources are compiled.
+struct CompanionOptions {
+  std::string output;
+  std::string extension;
+  std::string built_by;
+  std::vector<std::string> cuda_sources;
+  std::vector<std::string> objects;
+};
+void add_companion_options(CLI::App& command, CompanionOptions& options);
+
+// Writes the companion source (host/companion.h); leaves a file with that content alone, so that
+// nothing is compiled again. An exit code.
+[[nodiscard]] int write_companion(const host::BuildInputs& inputs, const host::BuildPlan& plan,
+                                  const CompanionOptions& options);
+
+// `--of FILE`. An exit code: 1 where the file does not tell, or belies itself; 2 for no ELF file.
+[[nodiscard]] int print_provenance(const std::string& path, bool as_json);
+
+}  // namespace torchport::cli

@@ -1,0 +1,118 @@
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/file_system.h"
+#include "cli/build_plan.h"
+#include "cli/command.h"
+#include "cli/session.h"
+#include "host/companion.h"
+#include "host/provenance.h"
+#include "report/report.h"
+
+namespace torchport::cli {
+
+namespace {
+
+int failed(base::Error error, const std::string& path) {
+  if (error.path.empty()) error.path = path;
+  print_error(error);
+  return kUsageError;
+}
+
+base::Result<std::vector<std::string>> contents(const std::vector<std::string>& paths) {
+  std::vector<std::string> texts;
+  for (const std::string& path : paths) {
+    auto text = base::real_file_system().read(path);
+    if (!text) return tl::unexpected(text.error());
+    texts.push_back(std::move(*text));
+  }
+  return texts;
+}
+
+void print_row(std::string_view name, std::string_view value) {
+  if (!value.empty()) fmt::print("  {:<12} {}\n", name, report::one_line(value));
+}
+
+void print_one(const host::Provenance& one) {
+  print_row("extension", one.extension);
+  print_row("built", one.outcome == "cuda"
+                         ? fmt::format("with CUDA code for {}, by nvcc {}", one.archs, one.nvcc)
+                         : "for the CPU alone");
+  print_row("against", fmt::format("torch {}{}{}", one.torch,
+                                   one.torch_cuda.empty() ? "" : ", CUDA " + one.torch_cuda,
+                                   one.cxx11_abi ? "" : ", without the C++11 ABI"));
+  print_row("by", fmt::format("{}, torchport {}", one.built_by, one.torchport));
+  print_row("why", fmt::format("{} [{}]", one.reason, one.code));
+  print_row("to change it", one.mend);
+}
+
+void print_text(const host::ExtensionFile& file, const std::string& wrong) {
+  for (const host::Provenance& one : file.provenance) print_one(one);
+  print_row("device code", file.archs.empty() ? (file.kernels ? "for what cannot be told" : "none")
+                                              : fmt::format("{}", fmt::join(file.archs, " ")));
+  print_row("links", fmt::format("{}", fmt::join(file.needed, " ")));
+  if (file.provenance.empty())
+    fmt::print(
+        "\nit does not tell how it was built: torchport's CMake function or torchport.build leave "
+        "a note in what they build\n");
+  if (!wrong.empty()) fmt::print("\n{}\n", report::one_line(wrong));
+}
+
+void print_json(const host::ExtensionFile& file, const std::string& wrong) {
+  nlohmann::ordered_json whole{{"provenance", nlohmann::ordered_json::array()},
+                               {"kernels", file.kernels},
+                               {"archs", file.archs},
+                               {"needed", file.needed},
+                               {"contradiction", wrong}};
+  for (const host::Provenance& one : file.provenance)
+    whole["provenance"].push_back(nlohmann::ordered_json::parse(to_json(one)));
+  fmt::print("{}\n", whole.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+}  // namespace
+
+void add_companion_options(CLI::App& command, CompanionOptions& options) {
+  // For build tools: no word of them in --help.
+  auto* output = command.add_option("--companion", options.output)->group("");
+  command.add_option("--extension", options.extension)->group("")->needs(output);
+  command.add_option("--built-by", options.built_by)->group("")->needs(output);
+  command.add_option("--cuda-source", options.cuda_sources)->group("")->needs(output);
+  command.add_option("--object", options.objects)->group("")->needs(output);
+}
+
+int write_companion(const host::BuildInputs& inputs, const host::BuildPlan& plan,
+                    const CompanionOptions& options) {
+  host::CudaPart part;
+  if (plan.outcome == host::BuildOutcome::kCpu) {
+    auto sources = contents(options.cuda_sources);
+    if (!sources) return failed(sources.error(), {});
+    auto objects = contents(options.objects);
+    if (!objects) return failed(objects.error(), {});
+    part = {std::move(*sources), std::move(*objects)};
+  }
+  const auto text = host::companion_source(
+      host::provenance_of(inputs, plan, TORCHPORT_VERSION, options.extension, options.built_by),
+      part);
+  if (!text) return failed(text.error(), options.extension);
+  base::FileSystem& files = base::real_file_system();
+  if (const auto old = files.read(options.output); old && *old == *text) return kClean;
+  if (const auto done = files.write_atomic(options.output, *text, 0644); !done)
+    return failed(done.error(), options.output);
+  return kClean;
+}
+
+int print_provenance(const std::string& path, bool as_json) {
+  const auto bytes = base::real_file_system().read(path);
+  if (!bytes) return failed(bytes.error(), path);
+  const auto file = host::read_extension(*bytes);
+  if (!file) return failed(file.error(), path);
+  const std::string wrong = contradiction(*file);
+  if (as_json)
+    print_json(*file, wrong);
+  else
+    print_text(*file, wrong);
+  return file->provenance.empty() || !wrong.empty() ? kFindings : kClean;
+}
+
+}  // namespace torchport::cli

@@ -1,0 +1,212 @@
+#include "host/companion.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <regex>
+#include <set>
+
+#include <cxxabi.h>
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "host/elf.h"
+
+namespace torchport::host {
+
+namespace {
+
+// Namespaces of libraries: what they lack is no part of the project's CUDA sources.
+constexpr std::string_view kForeign[] = {
+    "at::",       "c10::",       "torch::",      "caffe2::", "std::",
+    "pybind11::", "__gnu_cxx::", "__cxxabiv1::", "fmt::"};
+
+std::string demangled(const std::string& symbol) {
+  int status = 0;
+  const std::unique_ptr<char, decltype(&std::free)> text(
+      abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status), &std::free);
+  return status == 0 ? std::string(text.get()) : std::string();
+}
+
+// "void ns::scale<float>(at::Tensor)" -> "ns::scale": no template arguments, no result, no
+// parameters. Empty for what is no function.
+std::string qualified_name(std::string_view declaration) {
+  std::string name;
+  int depth = 0;
+  for (const char c : declaration) {
+    if (c == '<') ++depth;
+    if (depth == 0 && c == '(') return name;
+    if (depth == 0) name = c == ' ' ? std::string() : name + c;
+    if (c == '>') --depth;
+  }
+  return {};
+}
+
+std::string_view last_part(std::string_view qualified) {
+  const auto colon = qualified.rfind(':');
+  return colon == std::string_view::npos ? qualified : qualified.substr(colon + 1);
+}
+
+// Of C's or C++'s library, which this program is linked with, too; or Python's.
+bool of_the_system(const std::string& symbol) {
+  return symbol.starts_with("Py") || symbol.starts_with("_Py") ||
+         dlsym(RTLD_DEFAULT, symbol.c_str()) != nullptr;
+}
+
+// The qualified name of a function that is not some library's; empty for others.
+std::string function_name(const std::string& symbol) {
+  if (!symbol.starts_with("_Z")) return symbol;  // extern "C"
+  const std::string name = qualified_name(demangled(symbol));
+  const bool foreign = std::any_of(std::begin(kForeign), std::end(kForeign),
+                                   [&](std::string_view one) { return name.starts_with(one); });
+  return foreign ? std::string() : name;
+}
+
+bool names_function(const std::vector<std::string>& sources, std::string_view name) {
+  return std::any_of(sources.begin(), sources.end(),
+                     [&](const std::string& source) { return base::contains_word(source, name); });
+}
+
+std::string literal(std::string_view text) {
+  std::string quoted;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\')
+      quoted += std::string("\\") + c;
+    else if (byte < 0x20 || byte >= 0x7f)
+      quoted += fmt::format("\\{:03o}", byte);
+    else
+      quoted += c;
+  }
+  return "\"" + quoted + "\"";
+}
+
+// An ELF note: sizes of name and description, its type, both padded to four bytes (ELF's gABI).
+std::string note(const Provenance& provenance) {
+  const std::string json = to_json(provenance);
+  return fmt::format(R"(
+namespace {{
+struct Note {{
+  unsigned name_size, description_size, type;
+  char name[{}];
+  char description[{}];
+}};
+__attribute__((section("{}"), used, aligned(4))) const Note torchport_note{{
+    {}, {}, {}, "{}", {}}};
+}}  // namespace
+)",
+                     (kNoteName.size() + 4) / 4 * 4, (json.size() + 4) / 4 * 4, kNoteSection,
+                     kNoteName.size() + 1, json.size(), kNoteType, kNoteName, literal(json));
+}
+
+std::string why(const Provenance& provenance) {
+  return fmt::format("{} was built without its CUDA part: {}. {}", provenance.extension,
+                     provenance.reason,
+                     provenance.mend.empty() ? "" : "What to do: " + provenance.mend);
+}
+
+// Functions throw what the caller's language knows: pybind11 and torch make a RuntimeError of it.
+std::string function_stubs(const std::vector<std::string>& symbols, const Provenance& provenance) {
+  std::string text = "#include <stdexcept>\n#include <string>\n\n";
+  for (std::size_t i = 0; i < symbols.size(); ++i) {
+    const std::string name = demangled(symbols[i]);
+    text += fmt::format(
+        "extern \"C\" [[noreturn]] void torchport_stub_{0}() __asm__({1});\n"
+        "void torchport_stub_{0}() {{\n"
+        "  throw std::runtime_error({2});\n}}\n",
+        i, literal(symbols[i]),
+        literal((name.empty() ? symbols[i] : name) + ": " + why(provenance)));
+  }
+  return text;
+}
+
+constexpr std::string_view kOperatorStubs = R"(
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <torch/library.h>
+
+namespace {{
+
+void no_cuda(const c10::OperatorHandle& op, torch::jit::Stack*) {{
+  TORCH_CHECK_NOT_IMPLEMENTED(false, op.operator_name().name, " has no CUDA kernel: ", {why});
+}}
+
+// What the extension registered before this runs, in the order of its objects. An operator that is
+// made of others needs no kernel of its own.
+std::vector<torch::Library> stubs() {{
+  using c10::DispatchKey;
+  std::vector<torch::Library> libraries;
+  for (const char* name : {{{namespaces}}}) {{
+    torch::Library library(torch::Library::IMPL, name, DispatchKey::CUDA, __FILE__, __LINE__);
+    for (const c10::OperatorName& op : c10::Dispatcher::singleton().getAllOpNames()) {{
+      if (op.getNamespace() != c10::string_view(name)) continue;
+      const auto handle = c10::Dispatcher::singleton().findOp(op);
+      if (!handle || handle->hasKernelForDispatchKey(DispatchKey::CUDA) ||
+          handle->hasKernelForDispatchKey(DispatchKey::CompositeImplicitAutograd) ||
+          handle->hasKernelForDispatchKey(DispatchKey::CompositeExplicitAutograd))
+        continue;
+      const auto full = c10::toString(op);
+      library.impl(full.c_str(), torch::CppFunction::makeFromBoxedFunction<&no_cuda>());
+    }}
+    libraries.push_back(std::move(library));
+  }}
+  return libraries;
+}}
+
+const std::vector<torch::Library> kStubs = stubs();
+
+}}  // namespace
+)";
+
+std::string operator_stubs(const std::vector<std::string>& namespaces,
+                           const Provenance& provenance) {
+  std::string names;
+  for (const std::string& name : namespaces) names += (names.empty() ? "" : ", ") + literal(name);
+  return fmt::format(fmt::runtime(kOperatorStubs), fmt::arg("why", literal(why(provenance))),
+                     fmt::arg("namespaces", names));
+}
+
+}  // namespace
+
+base::Result<std::vector<std::string>> missing_functions(const CudaPart& part) {
+  std::set<std::string> defined;
+  std::set<std::string> called;
+  for (const std::string& object : part.objects) {
+    const auto elf = ElfFile::parse(object);
+    if (!elf) return tl::unexpected(elf.error());
+    for (const ElfSymbol& symbol : elf->symbols())
+      if (symbol.global && !symbol.name.empty())
+        (symbol.defined ? defined : called).emplace(symbol.name);
+  }
+  std::vector<std::string> missing;
+  for (const std::string& symbol : called) {
+    if (defined.contains(symbol) || of_the_system(symbol)) continue;
+    const std::string name = function_name(symbol);
+    if (!name.empty() && names_function(part.sources, last_part(name))) missing.push_back(symbol);
+  }
+  return missing;
+}
+
+std::vector<std::string> cuda_namespaces(const std::vector<std::string>& sources) {
+  static const std::regex kRegistration(
+      R"(TORCH_LIBRARY_IMPL\s*\(\s*(\w+)\s*,\s*(Autograd|Quantized|Sparse)?CUDA\s*,)");
+  std::set<std::string> names;
+  for (const std::string& source : sources)
+    for (std::sregex_iterator it(source.begin(), source.end(), kRegistration), end; it != end; ++it)
+      names.insert((*it)[1].str());
+  return {names.begin(), names.end()};
+}
+
+base::Result<std::string> companion_source(const Provenance& provenance, const CudaPart& part) {
+  const auto missing = missing_functions(part);
+  if (!missing) return tl::unexpected(missing.error());
+  std::string text =
+      "// Written by torchport: how this extension was built, and what stands in for a CUDA part "
+      "that was not.\n";
+  if (!missing->empty()) text += function_stubs(*missing, provenance);
+  const auto namespaces = cuda_namespaces(part.sources);
+  if (!namespaces.empty()) text += operator_stubs(namespaces, provenance);
+  return text + note(provenance);
+}
+
+}  // namespace torchport::host

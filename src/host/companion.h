@@ -1,0 +1,32 @@
+// The C++ source that every build with the gate compiles into its extension: the note on how it was
+// built, and, where the CUDA part is not built, something in its place that says so.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "host/provenance.h"
+
+namespace torchport::host {
+
+// What CUDA sources that are not compiled would have brought.
+struct CudaPart {
+  std::vector<std::string> sources;  // their text
+  std::vector<std::string> objects;  // the extension's other objects, as bytes
+};
+
+// Functions of the CUDA sources that the objects call and none of them defines, by their symbols.
+// kSyntax for an object that is no ELF file.
+[[nodiscard]] base::Result<std::vector<std::string>> missing_functions(const CudaPart& part);
+
+// The namespaces whose operators the sources register kernels for: TORCH_LIBRARY_IMPL(ns, CUDA, m).
+[[nodiscard]] std::vector<std::string> cuda_namespaces(const std::vector<std::string>& sources);
+
+// With an empty `part`: the note alone. It has to be linked behind the extension's own objects, so
+// that its operators are registered when the stubs are.
+[[nodiscard]] base::Result<std::string> companion_source(const Provenance& provenance,
+                                                         const CudaPart& part);
+
+}  // namespace torchport::host

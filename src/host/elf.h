@@ -1,0 +1,52 @@
+// What torchport reads of ELF files: notes, names of libraries, symbols. 64-bit little-endian,
+// which is every machine that torch has builds for.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace torchport::host {
+
+struct ElfSection {
+  std::string_view name;
+  std::uint32_t type = 0;
+  std::uint32_t link = 0;
+  std::string_view content;  // empty for sections without bytes in the file
+};
+
+struct ElfNote {
+  std::string_view name;
+  std::uint32_t type = 0;
+  std::string_view description;
+};
+
+struct ElfSymbol {
+  std::string_view name;
+  bool defined = false;
+  bool global = false;
+};
+
+// A view: the bytes must outlive it. No offset of the file is trusted; what points outside of it
+// reads as nothing, and a table that does is an error.
+class ElfFile {
+ public:
+  // kSyntax for what is no ELF file, of another kind, or ends before its headers do.
+  [[nodiscard]] static base::Result<ElfFile> parse(std::string_view bytes);
+
+  [[nodiscard]] const std::vector<ElfSection>& sections() const { return sections_; }
+  [[nodiscard]] std::string_view section(std::string_view name) const;
+  // Of sections and, in files without section headers, of segments.
+  [[nodiscard]] std::vector<ElfNote> notes() const;
+  [[nodiscard]] std::vector<std::string_view> needed() const;  // DT_NEEDED
+  [[nodiscard]] std::vector<ElfSymbol> symbols() const;        // of .symtab
+
+ private:
+  std::vector<ElfSection> sections_;
+  std::vector<std::string_view> note_segments_;
+};
+
+}  // namespace torchport::host

@@ -1,0 +1,1 @@
+"""An extension that its tests build."""
