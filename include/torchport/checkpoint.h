@@ -102,9 +102,11 @@ struct LoadPlan {
 
 // Which tensor of a file goes where. `heal`: names that do not match are tried without what
 // DataParallel, torch.compile, FSDP, activation checkpointing and trainers put into names, and with
-// a common prefix taken off or put on; a name that fits two ways is left alone.
-[[nodiscard]] TORCHPORT_API LoadPlan plan_load(const std::vector<TensorSlot>& wanted,
-                                               const std::vector<TensorSlot>& given, bool heal);
+// a common prefix taken off or put on; a name that fits two ways is left alone. `ties`: groups of
+// wanted names that are one tensor, of which a file need have but one.
+[[nodiscard]] TORCHPORT_API LoadPlan
+plan_load(const std::vector<TensorSlot>& wanted, const std::vector<TensorSlot>& given, bool heal,
+          const std::vector<std::vector<std::string>>& ties = {});
 
 struct LoadIntoOptions : LoadOptions {
   bool strict = true;  // what does not match is an error, and nothing is changed then
@@ -113,7 +115,8 @@ struct LoadIntoOptions : LoadOptions {
 };
 
 // Loads a checkpoint into a module: its parameters and buffers become the file's tensors, cast to
-// the module's dtypes, on options.device; no second copy of the module is made. Throws
+// the module's dtypes, on options.device; no second copy of the module is made. Tensors that are
+// registered under several names stay one; the file need have but one of the names. Throws
 // std::runtime_error, with the report, where `strict` and something does not match.
 TORCHPORT_API LoadReport load_into(torch::nn::Module& module, const std::string& path,
                                    const LoadIntoOptions& options = {});

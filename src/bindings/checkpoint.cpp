@@ -68,11 +68,12 @@ void define(py::module_& module) {
   module.def("summarize", &summarize, py::arg("path"));
   module.def(
       "plan_load",
-      [](const Pairs& wanted, const Pairs& given, bool heal) {
-        LoadPlan plan = plan_load(slots_of(wanted), slots_of(given), heal);
+      [](const Pairs& wanted, const Pairs& given, bool heal,
+         const std::vector<std::vector<std::string>>& ties) {
+        LoadPlan plan = plan_load(slots_of(wanted), slots_of(given), heal, ties);
         return std::pair(std::move(plan.pairs), std::move(plan.report));
       },
-      py::arg("wanted"), py::arg("given"), py::arg("heal"));
+      py::arg("wanted"), py::arg("given"), py::arg("heal"), py::arg("ties"));
 }
 
 const Part kPart{&define};

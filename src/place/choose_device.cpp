@@ -8,6 +8,7 @@
 #include <torchport/device.h>
 
 #include "base/text.h"
+#include "place/host_words.h"
 
 namespace torchport {
 
@@ -161,10 +162,11 @@ DeviceChoice choose_device(const DeviceRequest& request) {
     }
     refused.push_back(fmt::format("{}: {}", text, why_not));
   }
-  throw std::runtime_error(
-      fmt::format("torchport: no device for \"{}\" ({})\n  {}\nName one that is there, or end the "
-                  "list with cpu; `torchport doctor` looks for the cause.",
-                  wanted, source, fmt::join(refused, "\n  ")));
+  const std::string words = host_words();
+  throw std::runtime_error(fmt::format(
+      "torchport: no device for \"{}\" ({})\n  {}\n{}Name one that is there, or end the list with "
+      "cpu; `torchport doctor` shows this machine.",
+      wanted, source, fmt::join(refused, "\n  "), words.empty() ? "" : words + "\n"));
 }
 
 }  // namespace torchport

@@ -1,3 +1,4 @@
+#include <map>
 #include <stdexcept>
 
 #include <fmt/format.h>
@@ -23,6 +24,17 @@ void choose(std::vector<NamedTensor>& tensors, const std::string& key, const std
   for (NamedTensor& named : tensors) named.name.erase(0, prefix.size());
 }
 
+// The names of each tensor that has several.
+std::vector<std::vector<std::string>> ties_of(const std::vector<NamedTensor>& wanted) {
+  std::map<const c10::TensorImpl*, std::vector<std::string>> names;
+  for (const auto& [name, tensor] : wanted)
+    if (tensor.defined()) names[tensor.unsafeGetTensorImpl()].push_back(name);
+  std::vector<std::vector<std::string>> ties;
+  for (auto& [impl, group] : names)
+    if (group.size() > 1) ties.push_back(std::move(group));
+  return ties;
+}
+
 }  // namespace
 
 LoadReport load_into(torch::nn::Module& module, const std::string& path,
@@ -36,7 +48,7 @@ LoadReport load_into(torch::nn::Module& module, const std::string& path,
   std::vector<TensorSlot> given_slots;
   for (const auto& [name, tensor] : wanted) wanted_slots.push_back(slot_of(name, tensor));
   for (const auto& [name, tensor] : loaded.tensors) given_slots.push_back(slot_of(name, tensor));
-  LoadPlan plan = plan_load(wanted_slots, given_slots, options.heal);
+  LoadPlan plan = plan_load(wanted_slots, given_slots, options.heal, ties_of(wanted));
   if (options.strict && !plan.report.complete())
     throw std::runtime_error(
         fmt::format("torchport: {} does not fit the module\n{}", path, plan.report.text()));

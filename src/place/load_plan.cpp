@@ -71,6 +71,20 @@ class Matcher {
     return filled.size();
   }
 
+  // Takes what is one tensor with something that is paired from what is left.
+  void cover(const std::vector<std::vector<std::string>>& ties) {
+    if (ties.empty()) return;
+    std::unordered_set<std::string_view> paired;
+    for (const auto& [want, give] : pairs_) paired.insert(wanted_[want].name);
+    std::unordered_set<std::string_view> covered;
+    for (const auto& group : ties) {
+      if (std::any_of(group.begin(), group.end(),
+                      [&](auto& name) { return paired.contains(name); }))
+        covered.insert(group.begin(), group.end());
+    }
+    std::erase_if(want_left_, [&](std::size_t i) { return covered.contains(wanted_[i].name); });
+  }
+
   // The prefix that, taken off the given names (or put before them), makes most of them match.
   struct Prefix {
     std::string text;
@@ -193,15 +207,17 @@ std::string LoadReport::text() const {
 }
 
 LoadPlan plan_load(const std::vector<TensorSlot>& wanted, const std::vector<TensorSlot>& given,
-                   bool heal_names) {
+                   bool heal_names, const std::vector<std::vector<std::string>>& ties) {
   Matcher matcher(wanted, given);
   matcher.pair_by(same, same);
+  matcher.cover(ties);
   LoadPlan plan;
   if (!matcher.want_left().empty() && !matcher.give_left().empty()) {
     if (heal_names)
       heal(matcher, plan.report);
     else
       plan.report.hint = hint_for(matcher);
+    matcher.cover(ties);
   }
   for (const std::size_t i : matcher.want_left()) plan.report.missing.push_back(wanted[i].name);
   for (const std::size_t i : matcher.give_left()) plan.report.unexpected.push_back(given[i].name);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -24,3 +25,21 @@ def test_a_program_finds_and_uses_the_library(tmp_path):
     output = run(build / "uses_torchport", tmp_path / "weights.safetensors")
     checks = re.findall(r'"([^"]+)"\);', (PACKAGE / "main.cpp").read_text())
     assert re.findall(r"^passed: (.*)$", output, re.MULTILINE) == checks
+
+
+def test_nothing_but_the_public_interface_is_seen_from_outside():
+    # $TORCHPORT_LIBRARY: the folder of another build.
+    folder = os.environ.get("TORCHPORT_LIBRARY") or Path(sys.prefix, "lib", "torchport")
+    names = subprocess.run(
+        ["nm", "-DC", "--defined-only", Path(folder, "libtorchport.so")],
+        capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    functions = re.findall(r"^\S+ T (.*)$", names, re.MULTILINE)
+    assert any(name.startswith("torchport::load_tensors(") for name in functions), functions
+    inner = (
+        "torchport::base::",
+        "torchport::checkpoint::",
+        "torchport::device::",
+        "torchport::host::",
+    )
+    assert not [n for n in functions if not n.startswith("torchport::") or n.startswith(inner)]

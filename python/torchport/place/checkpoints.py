@@ -78,7 +78,7 @@ def report(
 ):  # type: ignore[no-untyped-def]
     """What loading would find: `missing`, `unexpected`, `shapes`, `dtypes`, `healed`, `hint`."""
     given = _tensors_of(os.fspath(path), torch.device("cpu"), key, True)
-    return _plan(list(_slots(module).items()), given, heal, _ties(module))[2]
+    return C.plan_load(list(_slots(module).items()), given, heal, _ties(module))[1]
 
 
 def _device(wanted: str | torch.device | None) -> torch.device:
@@ -210,7 +210,8 @@ def _fill(
     dtype: torch.dtype | None,
 ) -> Any:
     ties = _ties(module)
-    wanted, pairs, found = _plan(list(_slots(module).items()), tensors, heal, ties)
+    wanted = list(_slots(module).items())
+    pairs, found = C.plan_load(wanted, tensors, heal, ties)
     if strict and not found.complete:
         raise CheckpointError(
             f"torchport: {path} does not fit {type(module).__name__}\n{found}", found
@@ -230,23 +231,8 @@ def _fill(
     return found
 
 
-def _plan(
-    wanted: list[tuple[str, torch.Tensor]],
-    given: list[tuple[str, torch.Tensor]],
-    heal: bool,
-    ties: list[list[str]],
-) -> tuple[list[tuple[str, torch.Tensor]], list[tuple[int, int]], Any]:
-    """What goes where; of tied names one is enough, as many a safetensors file has it."""
-    pairs, found = C.plan_load(wanted, given, heal)
-    matched = {wanted[want][0] for want, _ in pairs}
-    covered = {name for group in ties if matched & set(group) for name in group} - matched
-    if covered:
-        wanted = [(name, slot) for name, slot in wanted if name not in covered]
-        pairs, found = C.plan_load(wanted, given, heal)
-    return wanted, pairs, found
-
-
 def _ties(module: torch.nn.Module) -> list[list[str]]:
+    """Groups of names that are one parameter: a file need have but one of each."""
     names: dict[int, list[str]] = {}
     for name, parameter in module.named_parameters(remove_duplicate=False):
         names.setdefault(id(parameter), []).append(name)

@@ -9,6 +9,7 @@
 #include <ATen/ops/equal.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/rand.h>
+#include <torch/nn/modules/embedding.h>
 #include <torch/nn/modules/linear.h>
 #include <torchport/checkpoint.h>
 #include <torchport/device.h>
@@ -54,6 +55,16 @@ struct Net : torch::nn::Module {
   at::Tensor scale;
 };
 
+// The output layer's weight is the embedding's, as language models have it.
+struct Tied : torch::nn::Module {
+  Tied() {
+    embedding = register_module("embedding", torch::nn::Embedding(5, 3));
+    head = register_parameter("head", embedding->weight);
+  }
+  torch::nn::Embedding embedding{nullptr};
+  at::Tensor head;
+};
+
 void devices() {
   const auto choice = torchport::choose_device({"cuda:5,cpu", {}, {}});
   require(choice.device.is_cpu() && choice.refused.size() == 1, "a device and what was refused");
@@ -93,6 +104,18 @@ void checkpoints(const std::string& path) {
   require(report.complete() && at::equal(net.first->weight, weight), "weights are loaded");
   const auto loaded = torchport::load_tensors(path);
   require(loaded.tensors.size() == 3 && loaded.format == "safetensors", "tensors are listed");
+  Tied tied;
+  const at::Tensor table = at::rand({5, 3});
+  torchport::save_safetensors(path, {{"embedding.weight", table}});
+  const auto one_name = torchport::load_into(tied, path);
+  require(one_name.complete() && at::equal(tied.head, table) &&
+              tied.head.is_same(tied.embedding->weight),
+          "one name of a tied weight is enough, and it stays tied");
+  torchport::save_safetensors(path, {{"other", table}});
+  require(words_of<std::runtime_error>([&] {
+            (void)torchport::load_into(tied, path);
+          }).find("2 missing from the file: head, embedding.weight") != std::string::npos,
+          "no name of a tied weight is not");
 }
 
 }  // namespace

@@ -48,6 +48,9 @@ def what_is_no_device_is_said():
         assert "is no device" in error_of(ValueError, torchport.choose, wanted), wanted
     words = error_of(RuntimeError, torchport.choose, "mps,xpu")
     assert "built without mps" in words and "built without xpu" in words
+    # Doctor's verdict on the machine, whatever that is: one line between the refusals and the advice.
+    verdict = words.splitlines()[-2]
+    assert torch.__version__ in verdict or "[" in verdict, words
 
 
 @check
