@@ -3,12 +3,14 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <filesystem>
 #include <memory>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "cli/command.h"
+#include "cli/python.h"
 
 namespace torchport::cli {
 
@@ -25,12 +27,25 @@ void on_interrupt(int /*signal*/) {
   if (interrupted().exchange(true)) std::_Exit(130);
 }
 
+// Beside this program in an installation; thrown, as CLI11 ends by a flag.
+void print_cmake_dir() {
+  const std::string folder = own_prefix() + "/lib/cmake/torchport";
+  std::error_code error;
+  if (!std::filesystem::exists(folder + "/Torchport.cmake", error))
+    throw CLI::ValidationError("--cmake-dir",
+                               fmt::format("{} has no Torchport.cmake: install torchport", folder));
+  fmt::print("{}\n", folder);
+  throw CLI::Success();
+}
+
 int run(int argc, char** argv) {
   CLI::App app{"Port PyTorch programs to any device, and prove it without the hardware.",
                "torchport"};
   app.set_version_flag("--version", std::string("torchport ") + TORCHPORT_VERSION,
                        "Print the version and exit");
   app.set_help_flag("-h,--help", "Print this page and exit");
+  app.add_flag_callback("--cmake-dir", &print_cmake_dir,
+                        "Print the folder of Torchport.cmake, for CMAKE_MODULE_PATH, and exit");
   app.require_subcommand(1);
   app.footer(kFooter);
   app.get_formatter()->column_width(34);

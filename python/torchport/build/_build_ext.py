@@ -135,7 +135,7 @@ def build_extension_class() -> type[build_ext]:
                 [os.path.relpath(source)],
                 output_dir=str(folder),
                 include_dirs=list(ext.include_dirs),
-                extra_postargs=[],
+                extra_postargs=["-O0", "-g0"],  # it is there to say something once
             )
 
     return BuildExtension

@@ -2,14 +2,12 @@ from setuptools import setup
 from torchport.build import BuildExtension, extension
 
 setup(
-    name="gate-demo",
-    version="1",
     packages=["gate_demo"],
     ext_modules=[
         extension(
             "gate_demo._C",
             ["csrc/ops.cpp", "csrc/triple.cu"],
-            extra_compile_args={"cxx": ["-O0"], "nvcc": ["-O0"]},
+            extra_compile_args={"cxx": ["-O0", "-g0"]},
         )
     ],
     cmdclass={"build_ext": BuildExtension},
