@@ -1,11 +1,8 @@
-#include <algorithm>
-
 #include <fmt/format.h>
 
 #include "base/file_system.h"
-#include "base/text.h"
-#include "host/published.h"
 #include "scaffold/container.h"
+#include "scaffold/install_steps.h"
 #include "scaffold/shell.h"
 
 namespace torchport::scaffold {
@@ -66,89 +63,44 @@ class Stages {
     requirements();
     if (project_.installable) install();
     line("# What was installed above must not have brought another build of torch.");
-    line(
-        "RUN python -c \"import importlib.metadata as m; v = m.version('torch'); "
-        "assert v.endswith('+{}'), v\"",
-        target_.variant);
+    line("RUN {}", build_check(target_));
     torchport();
   }
 
   // First, since it is the largest layer and the one that changes least.
   void torch() {
     line("# The build for {}, from the index of its builds.", to_text(target_.device));
-    const bool pinned =
-        std::all_of(target_.family.begin(), target_.family.end(),
-                    [](const std::string& name) { return name.find("==") != std::string::npos; });
-    if (!pinned)
+    if (leaves_versions_open(target_))
       line("# pip finds the versions that go with this torch.\n# hadolint ignore=DL3013");
-    const std::string arguments = host::pip_arguments(target_.torch, target_.variant);
-    const auto rest = arguments.find(' ');
-    text_ += kCache;
-    // The first of the family is torch itself, as this version wants to be asked for.
-    std::vector<std::string> others(target_.family.begin() + 1, target_.family.end());
-    line("    pip install {}{}{}{}", arguments.substr(0, rest), others.empty() ? "" : " ",
-         shell_words(others), arguments.substr(rest));
+    run({torch_command(target_)});
   }
 
+  // What the project's files say of torch is answered by the line above.
   void requirements() {
-    if (project_.requirement_files.empty()) return;
-    // What the project's files say of torch is answered by the line above.
+    const auto commands = requirement_commands(project_, options_.requirement_files);
+    if (commands.empty()) return;
     for (const std::string& file : project_.requirement_files) line("COPY {0} ./{0}", file);
-    const bool family =
-        std::any_of(project_.requirements.begin(), project_.requirements.end(),
-                    [&](const Requirement& requirement) { return is_listed(requirement.file); });
+    run(commands);
+  }
+
+  // With pip's cache.
+  void run(const std::vector<std::string>& commands) {
     text_ += kCache;
-    if (family) {
-      line(
-          "    sed -i -E '/^[[:space:]]*(torch|torchvision|torchaudio)([^A-Za-z0-9._-]|$)/Id; "
-          "/download\\.pytorch\\.org/d' {} \\",
-          shell_words(project_.requirement_files));
-      text_ += " && ";
-    } else {
-      text_ += "    ";
-    }
-    line("pip install {}", file_options());
-  }
-
-  [[nodiscard]] bool is_listed(const std::string& file) const {
-    const auto& files = project_.requirement_files;
-    return std::find(files.begin(), files.end(), file) != files.end();
-  }
-
-  // "-r a.txt -r b.txt": of those that were asked for; the others are named by these.
-  [[nodiscard]] std::string file_options() const {
-    std::string text;
-    for (const std::string& file : project_.requirement_files) {
-      if (!options_.requirement_files.empty() &&
-          std::find(options_.requirement_files.begin(), options_.requirement_files.end(), file) ==
-              options_.requirement_files.end())
-        continue;
-      text += (text.empty() ? "-r " : " -r ") + file;
-      if (options_.requirement_files.empty()) break;  // requirements.txt, which comes first
-    }
-    return text;
+    line("    {}", fmt::join(commands, " \\\n && "));
   }
 
   void install() {
     if (!project_.extension) {
       line("COPY . .");
-      text_ += kCache;
-      line("    pip install .");
+      run({"pip install ."});
       return;
     }
     // The extension is built against the torch that is installed, so without build isolation.
-    std::vector<std::string> tools{"ninja"};
-    for (const std::string& tool : project_.build_requires)
-      if (const auto requirement = parse_requirement(tool);
-          !requirement || !is_torch_family(requirement->name))
-        tools.push_back(tool);
     line("# hadolint ignore=DL3013");
-    text_ += kCache;
-    line("    pip install {}", shell_words(tools));
+    run({"pip install " + shell_words(build_tools(project_))});
     compilers();
     line("COPY . .");
-    text_ += kCache;
-    line("    pip install --no-build-isolation .");
+    run({"pip install --no-build-isolation ."});
   }
 
   // The variables that decide what is compiled, where there is no GPU to look at.
@@ -174,8 +126,7 @@ class Stages {
     const std::string& from = options_.torchport;
     if (from.empty()) return;
     if (!from.ends_with(".whl")) {
-      text_ += kCache;
-      line("    pip install --no-deps {}", shell_word(from));
+      run({"pip install --no-deps " + shell_word(from)});
       return;
     }
     const std::string target = fmt::format("/tmp/{}", base::file_name(from));

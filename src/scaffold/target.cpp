@@ -41,13 +41,13 @@ base::Result<std::string> choose_torch(const Project& project, const TargetOptio
   const Requirement* stated = project.of("torch");
   if (!options.torch.empty()) {
     if (stated != nullptr && !allows(stated->specifier, options.torch).value_or(true))
-      target.notes.push_back(fmt::format("{} asks for torch {}, the image gets {}",
-                                         place_of(*stated), stated->specifier, options.torch));
+      target.notes.push_back(fmt::format("{} asks for torch {}; taken is {}", place_of(*stated),
+                                         stated->specifier, options.torch));
     return options.torch;
   }
   if (stated == nullptr) {
     target.notes.push_back(
-        fmt::format("no file asks for torch; the image gets {}", host::newest_torch()));
+        fmt::format("no file asks for torch; taken is {}", host::newest_torch()));
     return host::newest_torch();
   }
   if (const std::string pin = without_local(pinned(stated->specifier)); !pin.empty()) return pin;
@@ -178,8 +178,8 @@ void add_notes(const Project& project, const TargetOptions& options, Target& tar
   const bool gpu = options.device == Device::kCuda || options.device == Device::kRocm;
   if (project.cuda && !gpu)
     target.notes.push_back(fmt::format(
-        "{}:{} has CUDA code, which an image for {} does not build: the build has to leave it out "
-        "where FORCE_CUDA=0 (torchport check {} says whether it does)",
+        "{}:{} has CUDA code, which a build for {} leaves out: it has to do so where FORCE_CUDA=0 "
+        "(torchport check {} says whether it does)",
         project.cuda->file, project.cuda->line, to_text(options.device), project.cuda->file));
   if (options.device == Device::kCuda)
     target.notes.push_back(fmt::format("hosts need NVIDIA's driver {} or newer",

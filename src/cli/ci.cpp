@@ -1,0 +1,92 @@
+// torchport ci: a workflow that tests a project on every device, and a hook for commits.
+#include <memory>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "base/file_system.h"
+#include "cli/command.h"
+#include "cli/scaffolding.h"
+#include "cli/session.h"
+#include "host/versions.h"
+#include "scaffold/workflow.h"
+
+namespace torchport::cli {
+
+namespace {
+
+struct Options {
+  ScaffoldOptions common;
+  std::string provider = "github";
+};
+
+base::Result<void> ci(const Options& options) {
+  const ScaffoldOptions& common = options.common;
+  if (auto checked = check_scaffold_options(common); !checked) return checked;
+  base::FileSystem& fs = base::real_file_system();
+  const auto project = scaffold::read_project(fs, common.project, common.requirements);
+  if (!project) return tl::unexpected<base::Error>(project.error());
+  const auto target = scaffold::choose_target(*project, common.target);
+  if (!target) return tl::unexpected<base::Error>(target.error());
+  if (host::builds_of(target->torch).empty())
+    return base::fail(base::ErrorCode::kUsage,
+                      fmt::format("there are no virtual devices for torch {}: give --torch {}",
+                                  target->torch, host::newest_torch()));
+  std::vector<std::string> notes;
+  auto source = torchport_source(common, notes);
+  if (!source) return tl::unexpected<base::Error>(source.error());
+  scaffold::WorkflowOptions workflow;
+  workflow.version = TORCHPORT_VERSION;
+  workflow.torchport = std::move(*source);
+  workflow.branch = scaffold::default_branch(fs, common.project);
+  workflow.requirement_files = common.requirements;
+  if (workflow.branch.empty())
+    notes.emplace_back("which branch is the default one is not told by .git: every push is tested");
+
+  std::vector<scaffold::File> files{
+      {base::join_path(common.project, ".github/workflows/torchport.yml"),
+       github_workflow(*project, *target, workflow)}};
+  // A list of hooks that is there is the project's own.
+  const std::string hooks = base::join_path(common.project, ".pre-commit-config.yaml");
+  const std::string config = pre_commit_config(workflow);
+  const auto there = fs.read(hooks);
+  bool kept = false;
+  if (fs.status(hooks, false).type == base::FileType::kMissing || (there && *there == config))
+    files.push_back({hooks, config});
+  else
+    kept = true;
+  if (auto put = put_files(files, common); !put) return put;
+  print_choice(common, "torch", fmt::format("{}+{}", target->torch, target->variant));
+  print_choice(common, "Python", target->python);
+  print_notes(common, {&project->doubts, &target->notes, &notes});
+  if (kept)
+    fmt::print(common.only_show ? stderr : stdout,
+               "{} is left as it is; what to add to its repos:\n{}", hooks,
+               config.substr(config.find("  - repo:")));
+  return {};
+}
+
+void attach(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  CLI::App* sub = app.add_subcommand(
+      "ci", "Write a workflow that tests a project on the CPU, on virtual devices, without CUDA");
+  sub->add_option("--provider", options->provider, "Whose workflow: github")
+      ->type_name("NAME")
+      ->check(CLI::IsMember({"github"}));
+  add_scaffold_options(*sub, options->common);
+  sub->footer(
+      "\nWrites .github/workflows/torchport.yml and, where there is none, "
+      ".pre-commit-config.yaml.\n"
+      "Exit codes: 0 written, 2 wrong use, or something that the project does not tell.");
+  sub->callback([options] {
+    const auto done = ci(*options);
+    if (!done) print_error(done.error());
+    set_exit_code(done ? kClean : kUsageError);
+  });
+}
+
+const CommandRegistration kCi{{.order = 17, .attach = &attach, .takes_rest = {}}};
+
+}  // namespace
+
+}  // namespace torchport::cli

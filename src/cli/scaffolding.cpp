@@ -1,0 +1,125 @@
+#include "cli/scaffolding.h"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "base/file_system.h"
+#include "base/text.h"
+#include "report/report.h"
+
+namespace torchport::cli {
+
+namespace {
+
+base::Result<void> usage(std::string message) {
+  return base::fail(base::ErrorCode::kUsage, std::move(message));
+}
+
+std::size_t parts(const std::string& version) {
+  return base::split(version, '.').size();
+}
+
+bool is_file(const std::string& path) {
+  return base::real_file_system().status(path, true).type == base::FileType::kRegular;
+}
+
+std::FILE* beside_files(const ScaffoldOptions& options) {
+  return options.only_show ? stderr : stdout;
+}
+
+}  // namespace
+
+void add_scaffold_options(CLI::App& command, ScaffoldOptions& options) {
+  command.add_option("project", options.project, "The project's folder (the current one)")
+      ->type_name("PROJECT");
+  command.add_option("--torch", options.target.torch, "The version of torch, e.g. 2.13.0")
+      ->type_name("VERSION");
+  command.add_option("--python", options.target.python, "The release of Python, e.g. 3.12")
+      ->type_name("VERSION");
+  command
+      .add_option("--requirements", options.requirements,
+                  "A requirements file of the project (requirements.txt); may be repeated")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
+  command
+      .add_option("--torchport", options.torchport,
+                  "Where pip gets torchport from: a wheel within the project, or a requirement")
+      ->type_name("WHERE");
+  command.add_flag("--force", options.force, "Write over files that are there");
+  command.add_flag("--stdout,--dry-run", options.only_show, "Show the files, write nothing");
+}
+
+base::Result<void> check_plain(std::string_view option, std::string_view text) {
+  constexpr std::string_view kOthers = "-./+;= ";
+  for (const char c : text)
+    if (!base::is_identifier_char(c) && kOthers.find(c) == std::string_view::npos)
+      return usage(fmt::format("{} {}: only letters, digits and - _ . / + ; = can stand there",
+                               option, report::one_line(text)));
+  return {};
+}
+
+base::Result<void> check_scaffold_options(const ScaffoldOptions& options) {
+  const scaffold::TargetOptions& target = options.target;
+  for (const auto& [name, text] :
+       {std::pair("--torch", &target.torch), std::pair("--variant", &target.variant),
+        std::pair("--python", &target.python), std::pair("--arch-list", &target.arch_list),
+        std::pair("--torchport", &options.torchport)})
+    if (auto plain = check_plain(name, *text); !plain) return plain;
+  if (!target.torch.empty() &&
+      (parts(target.torch) != 3 || target.torch.find('+') != std::string::npos))
+    return usage(
+        fmt::format("--torch {} is no release: write 2.13.0; which build it is goes by the device",
+                    target.torch));
+  if (!target.python.empty() && parts(target.python) != 2)
+    return usage(fmt::format("--python {} is no release: write 3.12", target.python));
+  return {};
+}
+
+base::Result<std::string> torchport_source(const ScaffoldOptions& options,
+                                           std::vector<std::string>& notes) {
+  const std::string& given = options.torchport;
+  if (given.ends_with(".whl") && !is_file(base::join_path(options.project, given)))
+    return base::fail(base::ErrorCode::kUsage,
+                      fmt::format("--torchport {} is no file within the project", given));
+  if (!given.empty()) return given;
+  for (const char* folder : {"", "wheels", "dist"}) {
+    const auto entries = base::real_file_system().list(base::join_path(options.project, folder));
+    if (!entries) continue;
+    for (const base::DirectoryEntry& entry : *entries)
+      if (entry.name.starts_with("torchport-") && entry.name.ends_with(".whl"))
+        return *folder == '\0' ? entry.name : base::join_path(folder, entry.name);
+  }
+  notes.push_back(
+      fmt::format("torchport=={0} is taken from pip's index; --torchport "
+                  "wheels/torchport-{0}-....whl takes a wheel within the project",
+                  TORCHPORT_VERSION));
+  return fmt::format("torchport=={}", TORCHPORT_VERSION);
+}
+
+base::Result<void> put_files(const std::vector<scaffold::File>& files,
+                             const ScaffoldOptions& options) {
+  if (options.only_show) {
+    for (const scaffold::File& file : files)
+      fmt::print("==> {} <==\n{}\n", report::one_line(file.path), file.content);
+    return {};
+  }
+  const auto written = scaffold::write_files(base::real_file_system(), files, options.force);
+  if (!written) return tl::unexpected<base::Error>(written.error());
+  for (std::size_t i = 0; i < files.size(); ++i)
+    fmt::print("{} {}\n", to_text((*written)[i]), report::one_line(files[i].path));
+  return {};
+}
+
+void print_choice(const ScaffoldOptions& options, std::string_view name, std::string_view value) {
+  if (!value.empty())
+    fmt::print(beside_files(options), "  {:<12} {}\n", name, report::one_line(value));
+}
+
+void print_notes(const ScaffoldOptions& options,
+                 const std::vector<const std::vector<std::string>*>& notes) {
+  for (const auto* list : notes)
+    for (const std::string& note : *list)
+      fmt::print(beside_files(options), "  note: {}\n", report::one_line(note));
+}
+
+}  // namespace torchport::cli

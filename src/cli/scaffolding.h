@@ -1,0 +1,49 @@
+// What `container` and `ci` share: options that end up in files, and what is said of them.
+#pragma once
+
+#include <cstdio>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "scaffold/files.h"
+#include "scaffold/project.h"
+#include "scaffold/target.h"
+
+namespace CLI {  // NOLINT(readability-identifier-naming): the library's own name
+class App;
+}
+
+namespace torchport::cli {
+
+struct ScaffoldOptions {
+  std::string project = ".";
+  std::string torchport;
+  std::vector<std::string> requirements;
+  scaffold::TargetOptions target;
+  bool force = false;
+  bool only_show = false;
+};
+
+// PROJECT, --torch, --python, --requirements, --torchport, --force, --stdout.
+void add_scaffold_options(CLI::App& command, ScaffoldOptions& options);
+
+// kUsage for text that could end a line or a word where it will stand.
+[[nodiscard]] base::Result<void> check_plain(std::string_view option, std::string_view text);
+[[nodiscard]] base::Result<void> check_scaffold_options(const ScaffoldOptions& options);
+
+// Where the files' reader gets torchport from: as the options say, else a wheel in the project,
+// else the release of this very version, with a note. kUsage for a wheel that is not there.
+[[nodiscard]] base::Result<std::string> torchport_source(const ScaffoldOptions& options,
+                                                         std::vector<std::string>& notes);
+
+// Shows or writes the files; `describe` prints what was chosen, behind them.
+[[nodiscard]] base::Result<void> put_files(const std::vector<scaffold::File>& files,
+                                           const ScaffoldOptions& options);
+// "  torch        2.13.0+cu130", to where the files are not.
+void print_choice(const ScaffoldOptions& options, std::string_view name, std::string_view value);
+void print_notes(const ScaffoldOptions& options,
+                 const std::vector<const std::vector<std::string>*>& notes);
+
+}  // namespace torchport::cli

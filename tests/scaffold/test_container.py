@@ -1,0 +1,382 @@
+"""`torchport container`: what is read of a project, what is written, and that it works: the stages'
+commands run one by one in a clean tree."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+STAGES = Path(__file__).parent / "programs" / "run_stages.py"
+PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
+DEVICES = ("cpu", "cuda", "rocm", "xpu")
+
+# Native code that is CUDA's where CUDA is built, and says which it is.
+SETUP = """\
+import os
+from setuptools import setup
+from torch.utils.cpp_extension import BuildExtension, CppExtension, CUDAExtension
+
+cuda = os.environ.get("FORCE_CUDA") == "1"
+kind, sources = (CUDAExtension, ["native.cu"]) if cuda else (CppExtension, ["native.cpp"])
+setup(
+    name="Small_Net",
+    version="0.3",
+    python_requires=">=3.10",
+    install_requires=["torch>=2.0"],
+    py_modules=["small_net"],
+    ext_modules=[kind("small_net_native", sources)],
+    cmdclass={"build_ext": BuildExtension},
+)
+"""
+NATIVE = """\
+#include <Python.h>
+static PyModuleDef module = {PyModuleDef_HEAD_INIT, "small_net_native", nullptr, -1, nullptr};
+PyMODINIT_FUNC PyInit_small_net_native() {
+  PyObject* self = PyModule_Create(&module);
+  PyModule_AddStringConstant(self, "kind", "cpp");
+  return self;
+}
+"""
+PROGRAM = """\
+import sys, torch, small_net, small_net_native
+assert "build" not in small_net_native.__file__.split("/")
+print(torch.__version__, small_net_native.kind, sys.argv[1:])
+"""
+
+
+def write_project(folder: Path) -> None:
+    for name, text in {
+        "setup.py": SETUP,
+        "native.cpp": NATIVE,
+        "native.cu": NATIVE,
+        "small_net.py": "",
+        "run.py": PROGRAM,
+        "requirements.txt": "-f https://download.pytorch.org/whl/torch_stable.html\n"
+        "torch==1.6.0+cu101  # of old\npackaging>=20\n",
+        ".env": "TOKEN=secret\n",
+        ".git/config": "[core]\n",
+        "build/small_net_native.so": "of the host",
+        "keys/server.key": "secret\n",
+    }.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+
+
+def wheel_of(program: Path, folder: Path) -> Path:
+    """A wheel with nothing but the program and the libraries that it brings along."""
+    info = "torchport-0.1.0.dist-info"
+    files = {
+        "torchport-0.1.0.data/scripts/torchport": program.read_bytes(),
+        f"{info}/METADATA": b"Metadata-Version: 2.1\nName: torchport\nVersion: 0.1.0\n",
+        f"{info}/WHEEL": b"Wheel-Version: 1.0\nRoot-Is-Purelib: false\nTag: py3-none-any\n",
+    }
+    for library in (program.parents[1] / "lib" / "torchport").glob("lib*.so.[0-9]*"):
+        files[f"torchport-0.1.0.data/data/lib/torchport/{library.name}"] = library.read_bytes()
+    record = "".join(
+        f"{name},sha256={base64.urlsafe_b64encode(hashlib.sha256(data).digest()).decode().rstrip('=')},{len(data)}\n"
+        for name, data in files.items()
+    )
+    files[f"{info}/RECORD"] = (record + f"{info}/RECORD,,\n").encode()
+    path = folder / "torchport-0.1.0-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as wheel:
+        for name, data in files.items():
+            entry = zipfile.ZipInfo(name)
+            entry.external_attr = (0o100755 if "/scripts/" in name else 0o100644) << 16
+            wheel.writestr(entry, data)
+    return path
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_every_device_passes_the_linters(torchport, lint, device: str) -> None:
+    write_project(torchport.folder)
+    run = torchport("container", "--device", device, "--torch", "2.13.0", "--entry", "run.py -n 1")
+    assert run.returncode == 0, run.stderr
+    text = (torchport.folder / "Dockerfile").read_text()
+    lint("hadolint", torchport.folder / "Dockerfile")
+    lint(
+        "check-jsonschema",
+        "--builtin-schema",
+        "vendor.compose-spec",
+        torchport.folder / "compose.yaml",
+    )
+    stages = [line for line in text.splitlines() if line.startswith("FROM")]
+    assert all(":" in line and "latest" not in line for line in stages)
+    assert "devel" not in stages[-1] and "complete" not in stages[-1]
+    assert f'CMD ["torchport", "doctor", "--require", "{device}"]' in text
+    assert text.index("USER 10001:10001") > text.index("COPY --chown")
+    # What the project says of torch's builds does not reach pip.
+    assert "cu101" not in text.replace("# of old", "")
+    compose = (torchport.folder / "compose.yaml").read_text()
+    expected = {
+        "cpu": [],
+        "cuda": ["driver: nvidia", "capabilities: [gpu]"],
+        "rocm": ["/dev/kfd", "/dev/dri", "RENDER_GID"],
+        "xpu": ["/dev/dri", "RENDER_GID"],
+    }
+    assert all(word in compose for word in expected[device])
+    assert ("devices:" in compose) == (device != "cpu")
+
+
+def test_the_build_is_the_targets(torchport) -> None:
+    """Index, toolkit and architectures are of one build of torch, whatever this machine has."""
+    write_project(torchport.folder)
+    lines = {}
+    for variant in ("cu130", "cu126"):
+        shown = torchport(
+            *("container", "--stdout", "--device", "cuda"),
+            *("--torch", "2.13.0", "--variant", variant),
+        )
+        lines[variant] = shown.stdout
+        assert f"whl/{variant}\n" in shown.stdout
+    assert "nvidia/cuda:13.0.2-devel" in lines["cu130"] and "12.6.3-devel" in lines["cu126"]
+    assert 'TORCH_CUDA_ARCH_LIST="7.5;8.0;8.6;9.0;10.0;12.0+PTX"' in lines["cu130"]
+    assert 'TORCH_CUDA_ARCH_LIST="5.0;6.0;7.0;7.5;8.0;8.6;9.0+PTX"' in lines["cu126"]
+    assert "/usr/local/cuda-12.6/ /usr/local/cuda/" in lines["cu126"]
+    assert not (torchport.folder / "Dockerfile").exists()
+    # doctor names the same index for a machine with such a GPU.
+    snapshot = ROOT / "tests" / "host" / "snapshots" / "cpu-torch-on-gpu-host.json"
+    verdict = json.loads(torchport("doctor", "--json", "--from", snapshot).stdout)
+    index = next(word for word in verdict["install"][0].split() if word.startswith("https"))
+    assert f"--index-url {index}\n" in lines["cu130"]
+
+
+@pytest.fixture(scope="module")
+def stages(tmp_path_factory):
+    """The stages of a CPU image of a small project, run; what came of it."""
+    import tempfile
+
+    with tempfile.TemporaryDirectory(prefix="torchport-stages-") as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        project = folder / "project"
+        write_project(project)
+        program = Path(sys.executable).parent / "torchport"
+        wheel_of(program, project)
+        words = ["--torch", "2.13.0", "--python", PYTHON, "--entry", "run.py --epochs 2"]
+        done = subprocess.run(
+            [program, "container", project, *words], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        done = subprocess.run(
+            [
+                *(sys.executable, STAGES, project / "Dockerfile", project, folder / "out"),
+                "--without-index",
+            ],
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+        )
+        yield json.loads(done.stdout)
+
+
+def test_the_stages_make_a_program_that_runs(stages) -> None:
+    entry = stages["entry"]
+    assert entry["code"] == 0, entry["stderr"]
+    assert entry["stdout"] == f"{stages_torch(stages)} cpp ['--epochs', '2']\n"
+    # Of packages and users of the distribution alone nothing was run.
+    assert [command.split()[0] for command in stages["left_out"]] == ["groupadd"]
+    assert len(stages["ran"]) == 7
+    assert stages["labels"]["org.opencontainers.image.title"] == "small-net"
+
+
+def stages_torch(stages) -> str:
+    label = stages["labels"]["torchport.torch"]
+    assert label == "2.13.0+cpu"
+    return label
+
+
+def test_the_health_check_is_doctors(stages) -> None:
+    check = stages["healthcheck"]
+    assert check["code"] == 0, check["stdout"] + check["stderr"]
+    assert "torch        2.13.0+cpu in " in check["stdout"]
+    assert check["user"] == (10001 if os.geteuid() == 0 else os.geteuid())
+    # The torch that it looked at is the image's own.
+    assert f"{stages['root']}/opt/venv/lib" in check["stdout"]
+
+
+def test_nothing_secret_and_nothing_of_the_host_is_copied(stages) -> None:
+    there = {
+        path.relative_to(stages["root"]).as_posix() for path in Path(stages["root"]).rglob("*")
+    }
+    app = {path for path in there if path.startswith("app/")}
+    assert {"app/run.py", "app/setup.py"} <= app
+    for name in (".env", ".git", "server.key", "small_net_native.so", "Dockerfile", "compose.yaml"):
+        assert not any(path.endswith("/" + name) for path in app), name
+
+
+def test_a_health_check_that_fails(stages, torchport) -> None:
+    """An image for CUDA on a host without a GPU is not healthy, though its torch is whole."""
+    environment = {"VIRTUAL_ENV": f"{stages['root']}/opt/venv"}
+    assert torchport("doctor", "--require", "cpu", env=environment).returncode == 0
+    run = torchport("doctor", "--require", "cuda", env=environment)
+    assert run.returncode == 1 and "cannot compute on cuda here" in run.stderr
+
+
+def test_nothing_is_written_over(torchport) -> None:
+    torchport.write("Dockerfile", "FROM scratch\n")
+    run = torchport("container", "--torch", "2.13.0")
+    assert run.returncode == 2 and "Dockerfile is already there: --force" in run.stderr
+    assert sorted(p.name for p in torchport.folder.iterdir()) == ["Dockerfile"]
+    assert torchport("container", "--output", "docker/cpu").returncode == 0
+    assert (torchport.folder / "docker" / "cpu" / "Dockerfile.dockerignore").exists()
+    assert 'context: "../.."' in (torchport.folder / "docker/cpu/compose.yaml").read_text()
+    run = torchport("container", "--force")
+    assert run.returncode == 0 and run.stdout.startswith(
+        "replaced Dockerfile\nwrote compose.yaml\n"
+    )
+    again = torchport("container")
+    assert again.returncode == 0 and again.stdout.count("unchanged") == 3
+
+
+def test_a_folder_that_cannot_be_written(torchport) -> None:
+    if os.geteuid() == 0:
+        torchport.write("docker", "a file in the way")
+        run = torchport("container", "--output", "docker")
+        assert run.returncode == 2 and "docker" in run.stderr
+    else:
+        torchport.folder.chmod(0o555)
+        run = torchport("container")
+        torchport.folder.chmod(0o755)
+        assert run.returncode == 2 and "Permission denied" in run.stderr
+
+
+@pytest.mark.parametrize(
+    ("files", "words", "message"),
+    [
+        ({"requirements.txt": "torch<2.9\n"}, [], "requirements.txt:1 asks for torch <2.9"),
+        ({"requirements.txt": "torch==2.5.1\n"}, [], "give --python"),
+        (
+            {"requirements.txt": "\ntorch==2.5.1\n"},
+            ["--python", "3.11", "--device", "cuda"],
+            "name one with --variant",
+        ),
+        (
+            {"setup.py": SETUP, "requirements.txt": "torch==2.9.1\n"},
+            ["--python", "3.11", "--device", "cuda", "--variant", "cu126"],
+            "setup.py:6 builds CUDA code",
+        ),
+        ({"pyproject.toml": "[project]\nrequires-python='<3.9'\n"}, [], "asks for Python <3.9"),
+        ({".python-version": "3.8\n"}, [], "no wheels for Python 3.8 (.python-version)"),
+        ({"pyproject.toml": "[project\n"}, [], "pyproject.toml:1:"),
+        ({"setup.py": SETUP}, ["--device", "rocm", "--python", "3.11"], "give --python 3.12"),
+        ({}, ["--variant", "cu130"], "--variant cu130 is no build for cpu"),
+        ({}, ["--torch", "2.13.0+cu130"], "--torch 2.13.0+cu130 is no release"),
+        ({}, ["--torch", "2.13.0\nRUN x"], "only letters, digits"),
+        ({}, ["--python", "3"], "--python 3 is no release"),
+        ({}, ["--output", ".."], "lies outside of the project"),
+        ({}, ["--torchport", "wheels/x.whl"], "is no file within the project"),
+        ({}, ["--device", "tpu"], "--device"),
+        ({}, ["surplus", "words"], "words"),
+        ({}, ["absent"], "absent: is no folder"),
+    ],
+)
+def test_what_cannot_be_told_is_asked_for(torchport, files, words, message: str) -> None:
+    for name, text in files.items():
+        torchport.write(name, text)
+    run = torchport("container", *words)
+    assert run.returncode == 2 and message in run.stderr, run.stderr
+    assert not (torchport.folder / "Dockerfile").exists()
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        (
+            {
+                "pyproject.toml": '[project]\nname = "A.b"\nversion = "1"\nrequires-python = "~=3.11"\n'
+                "dependencies = [\"torch >=2.1,<3 ; python_version > '3.8'\"]\n"
+                '[project.scripts]\nabc = "a:main"\n'
+            },
+            ["python:3.12-slim", 'ENTRYPOINT ["abc"]', 'title="a-b"'],
+        ),
+        (
+            {
+                "pyproject.toml": '[tool.poetry]\nname = "p"\n[tool.poetry.dependencies]\n'
+                'python = "^3.11"\ntorch = {version = "^2.12", source = "x"}\n'
+                '[build-system]\nrequires = ["poetry-core"]\n'
+            },
+            ["torch==2.13.0 ", "python:3.12-slim", "pip install .\n"],
+        ),
+        (
+            {
+                "setup.cfg": "[metadata]\nname = c\n[options]\ninstall_requires =\n    torch==2.12.1\n"
+            },
+            ["torch==2.12.1 ", 'title="c"'],
+        ),
+        (
+            {
+                "requirements.txt": "-r reqs/base.txt\ntorch==2.12.1\ntorchvision==0.27.1\n",
+                "reqs/base.txt": "numpy\n",
+            },
+            ["torch==2.12.1 torchvision==0.27.1 --index-url", "COPY reqs/base.txt ./reqs/base.txt"],
+        ),
+        (
+            {"CMakeLists.txt": "project(x LANGUAGES CXX)\nfind_package(Torch REQUIRED)\n"},
+            ["FROM python:3.12-bookworm AS build", "FROM python:3.12-slim-bookworm AS runtime"],
+        ),
+        ({".python-version": "3.13.1\n"}, ["python:3.13-slim"]),
+        (
+            {"setup.py": "import torch.utils.cpp_extension as e\ne.CppExtension('a', [])\n"},
+            ["FORCE_CUDA=0", "--no-build-isolation"],
+        ),
+    ],
+)
+def test_what_is_read_of_projects(torchport, files, expected) -> None:
+    for name, text in files.items():
+        torchport.write(name, text)
+    run = torchport("container", "--stdout")
+    assert run.returncode == 0, run.stderr
+    for text in expected:
+        assert text in run.stdout, run.stdout
+
+
+@pytest.mark.parametrize(
+    "text", ["", "\x00\xff", "setup(" * 5000, "'''" + "x" * 100_000, "import os; os.remove('x')\n"]
+)
+def test_odd_setup_files_are_read_and_not_run(torchport, text: str) -> None:
+    torchport.write("x", "stays")
+    torchport.write("setup.py", text.encode("latin-1"))
+    torchport.write("setup.cfg", text.encode("latin-1"))
+    torchport.write("requirements.txt", text.encode("latin-1"))
+    run = torchport("container", "--stdout")
+    assert run.returncode == 0 and (torchport.folder / "x").exists(), run.stderr
+
+
+def test_requirements_that_name_each_other_and_lie_outside(torchport) -> None:
+    torchport.write("requirements.txt", "-r b.txt\n-r ../up.txt\n-r 'a b.txt'\n-r absent.txt\n")
+    torchport.write("b.txt", "-r requirements.txt\n")
+    run = torchport("container", "--stdout")
+    assert run.returncode == 0
+    assert run.stdout.count("COPY ") == 4
+    for name in ("../up.txt", "'a b.txt'", "absent.txt"):
+        assert f"{name}" in run.stderr
+
+
+def test_a_fifo_in_the_way(torchport) -> None:
+    os.mkfifo(torchport.folder / "pyproject.toml")
+    run = torchport("container", "--stdout")
+    assert run.returncode == 0 and "pyproject.toml cannot be read" in run.stderr
+
+
+def test_the_runner_sees_what_is_broken(torchport) -> None:
+    """The proof by run_stages.py is one: a line that fails ends it."""
+    write_project(torchport.folder)
+    assert torchport("container", "--torch", "2.13.0", "--torchport", "none").returncode == 0
+    dockerfile = torchport.folder / "Dockerfile"
+    text = dockerfile.read_text()
+    dockerfile.write_text(text[: text.index("RUN ")] + "RUN false\n")
+    out = torchport.folder.parent / "out"
+    words = [sys.executable, STAGES, dockerfile, torchport.folder, out]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode != 0 and "'false'" in done.stderr
+    shutil.rmtree(out)
