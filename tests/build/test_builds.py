@@ -43,12 +43,6 @@ def test_setuptools(builds, stands_in) -> None:
     answers = builds.use(site, TORCHPORT_VIRTUAL="cuda:1")
     assert answers["available"] and answers["file"] == str(file)
     stands_in(answers, "is built for the CPU")
-    # Nor does a device change the gate's mind.
-    plans = [
-        builds.run(builds.torchport, "build-plan", "--python", sys.executable, **env).stdout
-        for env in ({}, {"TORCHPORT_VIRTUAL": "cuda:1"})
-    ]
-    assert plans[0] == plans[1] and "builds for the CPU alone" in plans[0]
 
 
 @of_the_cpu
@@ -201,6 +195,22 @@ def test_a_source_distribution_takes_no_torch(builds, tmp_path: Path) -> None:
     said = done.stdout + done.stderr
     assert done.returncode == 1 and "there is no torch to build against" in said
     assert "Traceback" not in said
+
+
+def test_a_device_that_torch_sees_does_not_change_the_decision(builds) -> None:
+    ask = (
+        "import torch; seen = torch.cuda.is_available(); import torchport.build as b; "
+        "print(seen); print(b.plan().text)"
+    )
+    seen, texts = set(), set()
+    for env in ({}, {"TORCHPORT_VIRTUAL": "cuda:1"}):
+        first, _, rest = builds.python("-c", ask, **env).stdout.partition("\n")
+        seen.add(first)
+        texts.add(rest)
+    assert seen == {"False", "True"} and len(texts) == 1
+    plan = json.loads(texts.pop())
+    assert plan["inputs"]["torch"]["root"] == str(torch_root().resolve())
+    assert plan["outcome"] == "cpu" or has_cuda()
 
 
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="there is no nvcc in the PATH")

@@ -60,5 +60,17 @@ def test_program_module_and_metadata_agree_on_the_version(installed):
     assert output(installed / "python", "-c", show).strip() == expected
 
 
+def test_cmake_finds_its_module(installed):
+    folders = [
+        output(installed / "torchport", "--cmake-dir"),
+        output(installed / "python", "-m", "torchport.build", "--cmake-dir"),
+    ]
+    for folder in folders:
+        assert "function(_torchport_decide)" in Path(folder.strip(), "Torchport.cmake").read_text()
+    # By which scikit-build-core finds it without being told.
+    show = "import importlib.metadata as m; print(m.entry_points(group='cmake.module'))"
+    assert "torchport.build.cmake" in output(installed / "python", "-c", show)
+
+
 def test_the_checkout_has_that_version_too():
     assert version("torchport") in output(Path(sys.executable).with_name("torchport"), "--version")
