@@ -8,7 +8,7 @@ namespace {
 void attach(CLI::App& app) {
   attach_python_command(app, "export",
                         "Export a model: onnx, pt2, aoti or torchscript, verified before and after",
-                        "torchport.deploy.export.command");
+                        "torchport.deploy.artefact.command");
 }
 
 const CommandRegistration kRegistered{{.order = 11, .attach = &attach, .takes_rest = {}}};

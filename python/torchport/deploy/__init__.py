@@ -1,6 +1,14 @@
 """From a model to an artefact that is verified, measured and run."""
 
-from torchport.deploy.bench import benchmark
-from torchport.deploy.export import Exported, ExportError, NotVerified, export
+from torchport._lazy import exports as _exports
 
-__all__ = ["ExportError", "Exported", "NotVerified", "benchmark", "export"]
+__getattr__, __all__ = _exports(
+    __name__,
+    {
+        "ExportError": "artefact.errors",
+        "Exported": "artefact.exporting",
+        "NotVerified": "artefact.errors",
+        "benchmark": "bench.measuring",
+        "export": "artefact.exporting",
+    },
+)

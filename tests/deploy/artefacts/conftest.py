@@ -51,7 +51,7 @@ def run_checks(tmp_path: Path) -> Callable[..., None]:
     return checks
 
 
-EXPORT = [sys.executable, "-W", "ignore", "-m", "torchport.deploy.export.command"]
+EXPORT = [sys.executable, "-W", "ignore", "-m", "torchport.deploy.artefact.command"]
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ LITTLE_ROOM = """
 import resource, signal, sys
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))  # a disk with room for so many bytes
-from torchport.deploy.export.command import main
+from torchport.deploy.artefact.command import main
 sys.exit(main())
 """
 

@@ -1,7 +1,8 @@
 """A model measured in every way it can be run: memory, latency, throughput."""
 
-from torchport.deploy.bench.measuring import benchmark
-from torchport.deploy.bench.report import Report, Row
-from torchport.deploy.bench.statistics import Ratio
+from torchport._lazy import exports as _exports
 
-__all__ = ["Ratio", "Report", "Row", "benchmark"]
+__getattr__, __all__ = _exports(
+    __name__,
+    {"Ratio": "statistics", "Report": "report", "Row": "report", "benchmark": "measuring"},
+)

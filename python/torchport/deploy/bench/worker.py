@@ -20,9 +20,9 @@ from torch.utils import _pytree as pytree
 
 from torchport import _named as named
 from torchport import virtual
+from torchport.deploy.artefact.sample import Sample
 from torchport.deploy.bench.meters import meter
 from torchport.deploy.bench.modes import MODES, NotApplicable, Subject
-from torchport.deploy.export.sample import Sample
 from torchport.place.moving import to
 
 
@@ -74,7 +74,7 @@ def _subject(spec: dict[str, Any], device: torch.device) -> Subject:
 
 def _write(spec: dict[str, Any], device: torch.device) -> dict[str, Any]:
     """The artefact of a mode; the process that writes it is not the one that is measured."""
-    from torchport.deploy.export import export
+    from torchport.deploy.artefact import export
 
     model = _model(spec, device)
     torch.manual_seed(1)

@@ -12,7 +12,7 @@ import torch
 import torchport
 from checks import check, raises, run_checks
 from torch import nn
-from torchport.deploy.export import ExportError, NotVerified, formats
+from torchport.deploy.artefact import ExportError, NotVerified, formats
 
 warnings.simplefilter("ignore")
 ALL = ("onnx", "pt2", "torchscript")  # AOTInductor: see make_artefacts.py

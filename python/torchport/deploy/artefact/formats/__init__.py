@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from importlib import import_module
 from pkgutil import iter_modules
+from typing import TYPE_CHECKING
 
-from torchport.deploy.export.formats._format import Format
+if TYPE_CHECKING:
+    from torchport.deploy.artefact.formats._format import Format
 
 
 def names() -> list[str]:

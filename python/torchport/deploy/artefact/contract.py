@@ -8,11 +8,11 @@ from typing import Any
 import torch
 
 import torchport
-from torchport.deploy.export.axes import Axes
-from torchport.deploy.export.capture import input_shapes, output_values
-from torchport.deploy.export.formats._format import Format, Subject
-from torchport.deploy.export.parity import Parity, eager
-from torchport.deploy.export.prepare import Prepared
+from torchport.deploy.artefact.axes import Axes
+from torchport.deploy.artefact.capture import input_shapes, output_values
+from torchport.deploy.artefact.formats._format import Format, Subject
+from torchport.deploy.artefact.parity import Parity, eager
+from torchport.deploy.artefact.prepare import Prepared
 
 # Readers refuse a contract of a later version.
 VERSION = 1

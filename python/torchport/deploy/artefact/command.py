@@ -8,13 +8,15 @@ import signal
 import sys
 import traceback
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torchport import _named as named
-from torchport.deploy.export import formats
-from torchport.deploy.export.errors import ExportError, NotVerified
-from torchport.deploy.export.exporting import Exported, export
-from torchport.deploy.export.staging import megabytes
+from torchport.deploy.artefact import formats
+from torchport.deploy.artefact.errors import ExportError, NotVerified
+from torchport.deploy.artefact.staging import megabytes
+
+if TYPE_CHECKING:
+    from torchport.deploy.artefact.exporting import Exported
 
 _DTYPES = ("float64", "float32", "float16", "bfloat16")
 
@@ -65,7 +67,10 @@ def report(done: Exported) -> str:
 
 
 def _run(options: argparse.Namespace) -> Exported:
+    # Not before the words are understood: torch takes seconds.
     import torch
+
+    from torchport.deploy.artefact.exporting import export
 
     factory = named.find(options.model)
     inputs = named.find(options.input)

@@ -7,7 +7,7 @@ import hashlib
 import torch
 from torch import nn
 
-from torchport.deploy.export.errors import ExportError
+from torchport.deploy.artefact.errors import ExportError
 
 
 def load_weights(module: nn.Module, path: str, notes: list[str]) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import torch
 from torch import nn
 
-from torchport.deploy.export.errors import ExportError
+from torchport.deploy.artefact.errors import ExportError
 from torchport.place.adoption import adopt
 
 

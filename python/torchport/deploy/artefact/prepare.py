@@ -10,12 +10,12 @@ from typing import Any
 import torch
 from torch import nn
 
-from torchport.deploy.export import placing
-from torchport.deploy.export.errors import ExportError
-from torchport.deploy.export.sample import Sample, named_outputs
-from torchport.deploy.export.unwrap import unwrap
-from torchport.deploy.export.watching import run_once
-from torchport.deploy.export.weights import load_weights
+from torchport.deploy.artefact import placing
+from torchport.deploy.artefact.errors import ExportError
+from torchport.deploy.artefact.sample import Sample, named_outputs
+from torchport.deploy.artefact.unwrap import unwrap
+from torchport.deploy.artefact.watching import run_once
+from torchport.deploy.artefact.weights import load_weights
 
 
 @dataclass

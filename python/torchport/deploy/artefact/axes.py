@@ -9,8 +9,8 @@ from typing import Any
 
 import torch
 
-from torchport.deploy.export.errors import ExportError
-from torchport.deploy.export.sample import Sample
+from torchport.deploy.artefact.errors import ExportError
+from torchport.deploy.artefact.sample import Sample
 
 _SPEC = re.compile(r"([\w.]+):(-?\d+)=([A-Za-z_]\w*)(?:\[(\d+)\.\.(\d*)\])?")
 _BATCH = re.compile(r"batch(?:\[(\d+)\.\.(\d*)\])?")

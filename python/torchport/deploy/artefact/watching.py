@@ -11,9 +11,9 @@ from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.weak import WeakTensorKeyDictionary
 
-from torchport.deploy.export.errors import ExportError
-from torchport.deploy.export.placing import tensors_of
-from torchport.deploy.export.sample import Sample
+from torchport.deploy.artefact.errors import ExportError
+from torchport.deploy.artefact.placing import tensors_of
+from torchport.deploy.artefact.sample import Sample
 
 _TORCH = torch.__path__[0]
 

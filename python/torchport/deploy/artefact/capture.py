@@ -10,10 +10,10 @@ from torch._dynamo.exc import UserError
 from torch.export import ExportedProgram
 from torch.export.dynamic_shapes import refine_dynamic_shapes_from_suggested_fixes
 
-from torchport.deploy.export.axes import Axes
-from torchport.deploy.export.errors import ExportError
-from torchport.deploy.export.prepare import Prepared
-from torchport.deploy.export.sample import Sample
+from torchport.deploy.artefact.axes import Axes
+from torchport.deploy.artefact.errors import ExportError
+from torchport.deploy.artefact.prepare import Prepared
+from torchport.deploy.artefact.sample import Sample
 
 _TRIES = 3
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import torch
 
-from torchport.deploy.export.axes import Axes
-from torchport.deploy.export.sample import Sample
+from torchport.deploy.artefact.axes import Axes
+from torchport.deploy.artefact.sample import Sample
 
 
 def parity_batches(sample: Sample, axes: Axes, more: Sequence[Sample] = ()) -> list[Sample]:

@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from torchport.deploy.export.errors import ExportError
-from torchport.deploy.export.sample import Sample, named_outputs
+from torchport.deploy.artefact.errors import ExportError
+from torchport.deploy.artefact.sample import Sample, named_outputs
 
 Runner = Callable[[Sample], list[torch.Tensor]]
 

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch.utils import _pytree as pytree
 
-from torchport.deploy.export.errors import ExportError
+from torchport.deploy.artefact.errors import ExportError
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ import torch
 from torch import nn
 from torch.export import ExportedProgram
 
-from torchport.deploy.export.axes import Axes
-from torchport.deploy.export.sample import Sample
+from torchport.deploy.artefact.axes import Axes
+from torchport.deploy.artefact.sample import Sample
 
 Runner = Callable[[Sample], list[torch.Tensor]]
 

@@ -7,7 +7,7 @@ import copy
 import torch
 from torch import nn
 
-from torchport.deploy.export.errors import ExportError
+from torchport.deploy.artefact.errors import ExportError
 from torchport.place.unwrapping import inner_of
 
 

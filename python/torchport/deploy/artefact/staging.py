@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from torchport.deploy.export.errors import ExportError
+from torchport.deploy.artefact.errors import ExportError
 
 
 @contextmanager

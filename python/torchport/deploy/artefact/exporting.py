@@ -13,20 +13,20 @@ from typing import Any
 import torch
 from torch import nn
 
-from torchport.deploy.export import contract as contracts
-from torchport.deploy.export import formats
-from torchport.deploy.export.axes import Axes
-from torchport.deploy.export.batches import parity_batches
-from torchport.deploy.export.bisect import first_difference
-from torchport.deploy.export.capture import capture
-from torchport.deploy.export.errors import ExportError, NotVerified
-from torchport.deploy.export.formats._format import Format, Options, Subject
-from torchport.deploy.export.parity import Parity, Tolerance, measure
-from torchport.deploy.export.placing import tensors_of
-from torchport.deploy.export.prepare import Prepared, prepare
-from torchport.deploy.export.staging import staged
-from torchport.deploy.export.unwrap import structural_copy
-from torchport.deploy.export.weights import weights_hash
+from torchport.deploy.artefact import contract as contracts
+from torchport.deploy.artefact import formats
+from torchport.deploy.artefact.axes import Axes
+from torchport.deploy.artefact.batches import parity_batches
+from torchport.deploy.artefact.bisect import first_difference
+from torchport.deploy.artefact.capture import capture
+from torchport.deploy.artefact.errors import ExportError, NotVerified
+from torchport.deploy.artefact.formats._format import Format, Options, Subject
+from torchport.deploy.artefact.parity import Parity, Tolerance, measure
+from torchport.deploy.artefact.placing import tensors_of
+from torchport.deploy.artefact.prepare import Prepared, prepare
+from torchport.deploy.artefact.staging import staged
+from torchport.deploy.artefact.unwrap import structural_copy
+from torchport.deploy.artefact.weights import weights_hash
 
 
 @dataclass(frozen=True)

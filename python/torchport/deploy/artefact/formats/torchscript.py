@@ -9,10 +9,10 @@ from typing import Any
 import torch
 from torch import nn
 
-from torchport.deploy.export.errors import ExportError
-from torchport.deploy.export.formats import _archive
-from torchport.deploy.export.formats._format import Format, Options, Runner, Subject
-from torchport.deploy.export.sample import Sample, named_outputs
+from torchport.deploy.artefact.errors import ExportError
+from torchport.deploy.artefact.formats import _archive
+from torchport.deploy.artefact.formats._format import Format, Options, Runner, Subject
+from torchport.deploy.artefact.sample import Sample, named_outputs
 
 
 class ScriptArchive(Format):

@@ -11,10 +11,10 @@ from typing import Any, BinaryIO
 import torch
 
 from torchport import virtual
-from torchport.deploy.export.errors import ExportError
-from torchport.deploy.export.formats import _archive
-from torchport.deploy.export.formats._format import Format, Options, Runner, Subject
-from torchport.deploy.export.sample import Sample, named_outputs
+from torchport.deploy.artefact.errors import ExportError
+from torchport.deploy.artefact.formats import _archive
+from torchport.deploy.artefact.formats._format import Format, Options, Runner, Subject
+from torchport.deploy.artefact.sample import Sample, named_outputs
 
 # What Inductor's names of instruction sets stand for, in cpuinfo's names: torch.cpu.get_capabilities().
 _INSTRUCTIONS = {

@@ -10,11 +10,11 @@ import torch
 from torch import fx
 from torch.export import ExportedProgram
 
-from torchport.deploy.export.axes import Axes
-from torchport.deploy.export.errors import ExportError
-from torchport.deploy.export.formats._format import Format, Options, Subject
-from torchport.deploy.export.parity import Tolerance, compare
-from torchport.deploy.export.sample import Sample
+from torchport.deploy.artefact.axes import Axes
+from torchport.deploy.artefact.errors import ExportError
+from torchport.deploy.artefact.formats._format import Format, Options, Subject
+from torchport.deploy.artefact.parity import Tolerance, compare
+from torchport.deploy.artefact.sample import Sample
 
 
 def first_difference(

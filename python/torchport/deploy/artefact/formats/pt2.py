@@ -7,9 +7,9 @@ from typing import Any
 
 import torch
 
-from torchport.deploy.export.formats import _archive
-from torchport.deploy.export.formats._format import Format, Options, Runner, Subject
-from torchport.deploy.export.sample import Sample, named_outputs
+from torchport.deploy.artefact.formats import _archive
+from torchport.deploy.artefact.formats._format import Format, Options, Runner, Subject
+from torchport.deploy.artefact.sample import Sample, named_outputs
 
 
 class ExportedArchive(Format):

@@ -13,9 +13,9 @@ from typing import Any
 
 import torch
 
-from torchport.deploy.export.errors import ExportError
-from torchport.deploy.export.formats._format import Format, Options, Runner, Subject
-from torchport.deploy.export.sample import Sample
+from torchport.deploy.artefact.errors import ExportError
+from torchport.deploy.artefact.formats._format import Format, Options, Runner, Subject
+from torchport.deploy.artefact.sample import Sample
 
 _KEY = "torchport"
 
