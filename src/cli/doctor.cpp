@@ -41,7 +41,26 @@ std::string text_of(const host::Gpu& gpu) {
 std::string text_of(const host::Torch& torch) {
   std::string text =
       fmt::format("{} in {}", torch.version.empty() ? "?" : torch.version, torch.root);
+  if (!torch.cxx11_abi) text += ", with the C++ ABI of before 2011";
   if (!torch.archs.empty()) text += fmt::format(", for {}", fmt::join(torch.archs, " "));
+  return text;
+}
+
+// "7.1.0, SMI ok".
+std::string stated(const std::string& value, std::string_view library, const std::string& state) {
+  if (state.empty()) return value;
+  return fmt::format("{}{}{} {}", value, value.empty() ? "" : ", ", library, state);
+}
+
+// Of the control group.
+std::string limits(const host::Facts& facts) {
+  std::string text;
+  if (facts.memory_limit > 0)
+    text = fmt::format("{:.1f} GiB of memory",
+                       static_cast<double>(facts.memory_limit) / (1024.0 * 1024 * 1024));
+  if (facts.cpu_limit > 0)
+    text += fmt::format("{}{:g} CPUs", text.empty() ? "" : ", ",
+                        static_cast<double>(facts.cpu_limit) / 1000.0);
   return text;
 }
 
@@ -51,6 +70,7 @@ void print_facts(const host::Facts& facts) {
   if (facts.wsl) system += ", WSL";
   if (!facts.container.empty()) system += fmt::format(", in a {} container", facts.container);
   print_row("system", system);
+  print_row("limits", limits(facts));
   for (const host::Gpu& gpu : facts.gpus) print_row("GPU", text_of(gpu));
   if (facts.gpus.empty()) print_row("GPU", "none on the PCI bus, none known to a driver");
   if (!facts.nvidia.module.empty() || !facts.nvidia.library.empty())
@@ -58,8 +78,8 @@ void print_facts(const host::Facts& facts) {
                                     facts.nvidia.module.empty() ? "none" : facts.nvidia.module,
                                     facts.nvidia.library.empty() ? "none" : facts.nvidia.library,
                                     facts.nvidia.nvml, facts.nvidia.cuda));
-  print_row("ROCm", facts.rocm);
-  print_row("Level Zero", facts.level_zero);
+  print_row("ROCm", stated(facts.rocm, "SMI", facts.rocm_smi));
+  print_row("Level Zero", stated(facts.level_zero, "loader", facts.level_zero_state));
   for (const host::Toolkit& toolkit : facts.toolkits)
     print_row("toolkit",
               fmt::format("CUDA {} in {} ({}), nvcc {}", toolkit.version, toolkit.path,

@@ -37,10 +37,11 @@ struct NvidiaDriver {
 };
 
 struct Toolkit {
-  std::string path;     // "/usr/local/cuda-13.0"
-  std::string version;  // "13.0"
-  std::string nvcc;     // its version, as nvcc says; empty where it does not run
-  std::string from;     // "CUDA_HOME", "PATH", "/usr/local"
+  std::string path;              // "/usr/local/cuda-13.0"
+  std::string version;           // "13.0"
+  std::string nvcc;              // its version, as nvcc says; empty where it does not run
+  std::string from;              // "CUDA_HOME", "PATH", "/usr/local"
+  std::uint64_t newest_gcc = 0;  // that nvcc takes as host compiler, major version; 0: unknown
   bool operator==(const Toolkit&) const = default;
 };
 
@@ -65,13 +66,19 @@ struct Facts {
   bool wsl = false;
   std::string container;           // "docker", "podman", "kubernetes", "lxc"; empty for none
   std::uint64_t memory_limit = 0;  // of the control group, bytes; 0 for none
+  std::uint64_t cpu_limit = 0;     // of the control group, thousandths of a CPU; 0 for none
   std::map<std::string, std::string> environment;  // the variables that matter here
   std::vector<std::string> modules;  // of the kernel, those of GPUs: "nvidia", "amdgpu"
   std::vector<Gpu> gpus;
   std::vector<DeviceNode> nodes;
   NvidiaDriver nvidia;
   std::string rocm;        // version of the ROCm runtime; empty
-  std::string level_zero;  // version or path of Intel's loader; empty
+  std::string rocm_smi;    // what its library says: "ok", "not found", why not; empty: not asked
+  std::string level_zero;  // path of Intel's loader; empty
+  std::string level_zero_state;  // what the loader says, as of rocm_smi
+  std::string host_gcc;          // version of the gcc that nvcc would call; empty
+  // Libraries of CUDA in folders of LD_LIBRARY_PATH, which go before those that torch brings.
+  std::vector<std::string> shadowing;
   std::string os_version;  // of macOS
   std::vector<Toolkit> toolkits;
   std::vector<Torch> torches;  // the first is that of the environment in use

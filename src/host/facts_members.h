@@ -38,6 +38,7 @@ void members(Toolkit& toolkit, Visit&& visit) {
   visit("version", toolkit.version);
   visit("nvcc", toolkit.nvcc);
   visit("from", toolkit.from);
+  visit("newest_gcc", toolkit.newest_gcc);
 }
 
 template <class Visit>
@@ -63,13 +64,18 @@ void members(Facts& facts, Visit&& visit) {
   visit("wsl", facts.wsl);
   visit("container", facts.container);
   visit("memory_limit", facts.memory_limit);
+  visit("cpu_limit", facts.cpu_limit);
   visit("environment", facts.environment);
   visit("modules", facts.modules);
   visit("gpus", facts.gpus);
   visit("nodes", facts.nodes);
   visit("nvidia", facts.nvidia);
   visit("rocm", facts.rocm);
+  visit("rocm_smi", facts.rocm_smi);
   visit("level_zero", facts.level_zero);
+  visit("level_zero_state", facts.level_zero_state);
+  visit("host_gcc", facts.host_gcc);
+  visit("shadowing", facts.shadowing);
   visit("toolkits", facts.toolkits);
   visit("torches", facts.torches);
 }

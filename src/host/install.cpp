@@ -5,13 +5,12 @@
 
 #include <fmt/format.h>
 
+#include "host/published.h"
 #include "host/versions.h"
 
 namespace torchport::host {
 
 namespace {
-
-constexpr std::string_view kIndex = "https://download.pytorch.org/whl";
 
 std::string without_build(std::string_view version) {
   return std::string(version.substr(0, version.find('+')));
@@ -24,16 +23,9 @@ std::string version_for(const Facts& facts) {
                                                                 : newest_torch();
 }
 
-std::vector<std::string> lines(const std::string& version, std::string_view variant) {
-  return {fmt::format("pip install torch=={} --index-url {}/{}", version, kIndex, variant),
+std::vector<std::string> lines(const std::string& version, const std::string& variant) {
+  return {"pip install " + pip_arguments(version, variant),
           fmt::format("uv pip install torch=={} --torch-backend={}", version, variant)};
-}
-
-std::string variant_of(std::string_view cuda) {
-  std::string variant = "cu";
-  for (const char c : cuda)
-    if (c != '.') variant += c;
-  return variant;
 }
 
 bool fits(const TorchBuild& build, const Facts& facts, const std::string& driver_cuda) {
@@ -44,6 +36,31 @@ bool fits(const TorchBuild& build, const Facts& facts, const std::string& driver
   const auto gpus = facts.of("nvidia");
   return std::all_of(gpus.begin(), gpus.end(),
                      [&](const Gpu* gpu) { return runs_on(archs, gpu->capability); });
+}
+
+// The last torch for drivers that end at CUDA 11, where the Python in use has it.
+std::vector<std::string> lines_of_cuda_11(const Facts& facts, const std::string& driver_cuda) {
+  static const TorchBuild kLast{"2.7", "11.8", {50, 60, 70, 75, 80, 86, 90}, false};
+  const Torch* torch = facts.torch();
+  const bool python = torch == nullptr || torch->python.empty() || older(torch->python, "3.14");
+  if (!python || !same_major(driver_cuda, kLast.cuda) || !fits(kLast, facts, driver_cuda))
+    return {};
+  if (torch != nullptr && torch->cuda == kLast.cuda && torch->fault.empty()) return {};
+  return lines("2.7.1", variant_of_cuda(kLast.cuda));
+}
+
+// Of ROCm there is one build for each version of torch; it runs on the cards that it has code for.
+std::vector<std::string> amd_lines(const Facts& facts) {
+  const std::string version = version_for(facts);
+  const RocmBuild build = rocm_build_of(version);
+  if (facts.machine != "x86_64" || facts.system != "Linux" || build.rocm.empty()) return {};
+  for (const Gpu* gpu : facts.of("amd"))
+    if (std::find(build.archs.begin(), build.archs.end(), gpu->capability) == build.archs.end())
+      return {};
+  const Torch* torch = facts.torch();
+  if (torch != nullptr && !torch->hip.empty() && torch->fault.empty()) return {};
+  const std::string arguments = pip_arguments(version, fmt::format("rocm{}", build.rocm));
+  return {"pip install " + arguments, "uv pip install " + arguments};
 }
 
 std::vector<std::string> nvidia_lines(const Facts& facts) {
@@ -61,13 +78,13 @@ std::vector<std::string> nvidia_lines(const Facts& facts) {
     if (!best || build.by_default || (!best->by_default && older(best->cuda, build.cuda)))
       best = build;
   }
-  if (!best) return {};
+  if (!best) return lines_of_cuda_11(facts, cuda);
   const Torch* torch = facts.torch();
   if (torch != nullptr && torch->cuda == best->cuda && torch->fault.empty()) return {};
   if (best->by_default && (torch == nullptr || !torch->fault.empty()))
     return {fmt::format("pip install torch=={}", version),
             fmt::format("uv pip install torch=={}", version)};
-  return lines(version, variant_of(best->cuda));
+  return lines(version, variant_of_cuda(best->cuda));
 }
 
 }  // namespace
@@ -79,8 +96,7 @@ std::vector<std::string> install_lines(const Facts& facts) {
     if (torch != nullptr && !torch->xpu.empty() && torch->fault.empty()) return {};
     return lines(version_for(facts), "xpu");
   }
-  // Of ROCm there is a build for one or two of its versions at a time, which no file here tells.
-  if (!facts.of("amd").empty()) return {};
+  if (!facts.of("amd").empty()) return amd_lines(facts);
   if (facts.system == "Darwin" || facts.gpus.empty()) {
     if (torch != nullptr && torch->fault.empty()) return {};
     if (facts.system == "Darwin")

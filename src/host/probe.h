@@ -21,7 +21,7 @@ struct Machine {
   std::function<DeviceNode(const std::string& path)> node;  // who may open it
   // What a program writes to its standard output within two seconds; empty where it fails.
   std::function<std::string(const std::vector<std::string>& command)> output;
-  bool load_libraries = true;  // NVML
+  bool load_libraries = true;  // NVML, ROCm SMI, Level Zero
 };
 
 // This machine. `prefix`: the environment that the program is installed in.

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "host/driver_libraries.h"
 #include "host/probe.h"
 #include "host/versions.h"
 
@@ -99,6 +100,18 @@ void probe_devices(const Machine& machine, Facts& facts) {
       facts.level_zero = loader;
       break;
     }
+  }
+  if (!machine.load_libraries) return;
+  // Only where there is such a card: an answer takes time, and most machines have none.
+  if (!facts.of("amd").empty()) {
+    const DriverAnswer answer = ask_rocm_smi();
+    facts.rocm_smi = answer.state;
+    merge(facts.gpus, answer.gpus);
+  }
+  if (!facts.of("intel").empty() && !facts.level_zero.empty()) {
+    const DriverAnswer answer = ask_level_zero();
+    facts.level_zero_state = answer.state;
+    merge(facts.gpus, answer.gpus);
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "host/probe.h"
+#include "host/versions.h"
 
 namespace torchport::host {
 
@@ -56,7 +57,64 @@ std::string container_of(const Machine& machine, const Facts& facts) {
   if (facts.variable("KUBERNETES_SERVICE_HOST")) return "kubernetes";
   if (there("/run/.containerenv")) return "podman";
   if (there("/.dockerenv")) return "docker";
+  // What systemd in the container was told: "lxc", "systemd-nspawn", "docker".
+  const std::string manager(base::trim(read_text(machine, "/run/systemd/container")));
+  if (!manager.empty() && manager.size() < 32) return manager;
+  // Control groups of version 1 show the path that the manager chose.
+  const std::string groups = read_text(machine, "/proc/1/cgroup");
+  if (groups.find("kubepods") != std::string::npos) return "kubernetes";
+  for (const char* name : {"docker", "libpod", "lxc"})
+    if (groups.find(std::string("/") + name) != std::string::npos)
+      return std::string_view(name) == "libpod" ? "podman" : name;
   return {};
+}
+
+// A number of a file, where it is one: "max" and -1 are none, and so is more than any machine has.
+std::uint64_t number_in(const Machine& machine, const std::string& path) {
+  const std::string text = read_text(machine, path);
+  const std::string_view word = base::trim(std::string_view(text).substr(0, text.find(' ')));
+  if (word.empty() || word.size() > 15 ||
+      word.find_first_not_of("0123456789") != std::string_view::npos)
+    return 0;
+  return std::stoull(std::string(word));
+}
+
+// Version 2 of control groups, then version 1.
+void probe_limits(const Machine& machine, Facts& facts) {
+  facts.memory_limit = number_in(machine, "/sys/fs/cgroup/memory.max");
+  if (facts.memory_limit == 0)
+    facts.memory_limit = number_in(machine, "/sys/fs/cgroup/memory/memory.limit_in_bytes");
+  // "150000 100000": microseconds of each period.
+  const std::string text = read_text(machine, "/sys/fs/cgroup/cpu.max");
+  const auto words = base::split(base::trim(text), ' ');
+  std::uint64_t quota = number_in(machine, "/sys/fs/cgroup/cpu.max");
+  std::uint64_t period = 0;
+  if (words.size() == 2 && !parse_version(words[1]).empty())
+    period = static_cast<std::uint64_t>(std::max(0, parse_version(words[1]).front()));
+  if (quota == 0) {
+    quota = number_in(machine, "/sys/fs/cgroup/cpu/cpu.cfs_quota_us");
+    period = number_in(machine, "/sys/fs/cgroup/cpu/cpu.cfs_period_us");
+  }
+  if (quota > 0 && period > 0 && quota < 1'000'000'000'000) facts.cpu_limit = quota * 1000 / period;
+}
+
+// torch's wheels bring CUDA's libraries; a folder of LD_LIBRARY_PATH goes before theirs.
+void probe_shadowing(const Machine& machine, Facts& facts) {
+  const auto path = facts.variable("LD_LIBRARY_PATH");
+  if (!path) return;
+  constexpr std::array<std::string_view, 4> kLibraries{"libcudnn.so.", "libcublas.so.",
+                                                       "libnccl.so.", "libcudart.so."};
+  for (const std::string_view folder : base::split(*path, ':')) {
+    const auto entries = machine.files->list(std::string(folder));
+    if (folder.empty() || !entries) continue;
+    for (const base::DirectoryEntry& entry : *entries)
+      for (const std::string_view library : kLibraries)
+        // libcudnn.so.9, and not libcudnn.so.9.1.0 beside it.
+        if (entry.name.starts_with(library) &&
+            entry.name.find('.', library.size()) == std::string::npos &&
+            facts.shadowing.size() < 32)
+          facts.shadowing.push_back(base::join_path(folder, entry.name));
+  }
 }
 
 }  // namespace
@@ -80,10 +138,8 @@ void probe_system(const Machine& machine, Facts& facts) {
     if (found != machine.environment.end()) facts.environment.insert(*found);
   }
   facts.container = container_of(machine, facts);
-  const std::string limit(base::trim(read_text(machine, "/sys/fs/cgroup/memory.max")));
-  if (!limit.empty() && limit != "max" &&
-      limit.find_first_not_of("0123456789") == std::string::npos && limit.size() < 19)
-    facts.memory_limit = std::stoull(limit);
+  probe_limits(machine, facts);
+  probe_shadowing(machine, facts);
   const std::string modules = read_text(machine, "/proc/modules");
   for (const std::string_view line : base::split(modules, '\n')) {
     const std::string_view name = line.substr(0, line.find(' '));

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "host/probe.h"
+#include "host/versions.h"
 
 namespace torchport::host {
 
@@ -29,7 +30,33 @@ std::string nvcc_version(const Machine& machine, const std::string& nvcc) {
   const auto at = text.find("release ");
   if (at == std::string::npos) return {};
   const std::string_view rest = std::string_view(text).substr(at + 8);
-  return std::string(rest.substr(0, rest.find_first_of(", \n")));
+  const std::string version(rest.substr(0, rest.find_first_of(", \n")));
+  return parse_version(version).size() < 2 || version.size() > 16 ? std::string() : version;
+}
+
+// crt/host_config.h is what refuses a host compiler: "#if __GNUC__ > 15".
+std::uint64_t newest_gcc(const Machine& machine, const std::string& path) {
+  const std::string text = read_text(machine, path + "/include/crt/host_config.h");
+  constexpr std::string_view kBound = "__GNUC__ > ";
+  const auto at = text.find(kBound);
+  if (at == std::string::npos) return 0;
+  const auto numbers = parse_version(std::string_view(text).substr(at + kBound.size(), 4));
+  return numbers.empty() || numbers.front() < 0 ? 0 : static_cast<std::uint64_t>(numbers.front());
+}
+
+// "gcc (Debian 12.2.0-14) 12.2.0".
+std::string gcc_version(const Machine& machine) {
+  const auto path = machine.environment.find("PATH");
+  if (path == machine.environment.end()) return {};
+  for (const std::string_view folder : base::split(path->second, ':')) {
+    const std::string gcc = base::join_path(folder, "gcc");
+    if (folder.empty() || machine.files->status(gcc, true).type != base::FileType::kRegular)
+      continue;
+    const std::string text = machine.output({gcc, "-dumpfullversion", "-dumpversion"});
+    const std::string version(base::trim(text));
+    return parse_version(version).empty() || version.size() > 32 ? std::string() : version;
+  }
+  return {};
 }
 
 void add(const Machine& machine, Facts& facts, const std::string& path, const std::string& from) {
@@ -42,7 +69,8 @@ void add(const Machine& machine, Facts& facts, const std::string& path, const st
                   [&](const Toolkit& toolkit) { return toolkit.path == *canonical; });
   if (known) return;
   facts.toolkits.push_back({*canonical, version_of(machine, path),
-                            has_nvcc ? nvcc_version(machine, nvcc) : std::string(), from});
+                            has_nvcc ? nvcc_version(machine, nvcc) : std::string(), from,
+                            newest_gcc(machine, path)});
 }
 
 }  // namespace
@@ -61,11 +89,11 @@ void probe_toolkits(const Machine& machine, Facts& facts) {
         add(machine, facts, std::string(base::parent_path(base::parent_path(*real))), "PATH");
     }
   }
-  const auto entries = machine.files->list("/usr/local");
-  if (!entries) return;
-  for (const base::DirectoryEntry& entry : *entries)
-    if (entry.name.starts_with("cuda"))
-      add(machine, facts, base::join_path("/usr/local", entry.name), "/usr/local");
+  if (const auto entries = machine.files->list("/usr/local"))
+    for (const base::DirectoryEntry& entry : *entries)
+      if (entry.name.starts_with("cuda"))
+        add(machine, facts, base::join_path("/usr/local", entry.name), "/usr/local");
+  if (!facts.toolkits.empty()) facts.host_gcc = gcc_version(machine);
 }
 
 }  // namespace torchport::host

@@ -11,6 +11,11 @@ namespace torchport::host {
 
 namespace {
 
+// Past these sizes it is no file of torch's: version.py has some hundred bytes, the library of the
+// largest build 40 MB.
+constexpr std::uint64_t kMostVersion = 1U << 20U;
+constexpr std::uint64_t kMostLibrary = 1U << 30U;
+
 // "cuda: Optional[str] = '13.0'" of version.py; empty for None and where there is no such line.
 std::string assigned(std::string_view text, std::string_view name) {
   for (const std::string_view line : base::split(text, '\n')) {
@@ -61,10 +66,18 @@ Torch read_torch(const Machine& machine, const std::string& root, const std::str
   Torch torch;
   torch.root = root;
   torch.python = python;
+  const auto status = machine.files->status(root + "/version.py", true);
+  if (status.type != base::FileType::kRegular || status.size > kMostVersion) {
+    torch.fault = status.type != base::FileType::kRegular
+                      ? "version.py is no file"
+                      : fmt::format("version.py has {} bytes", status.size);
+    return torch;
+  }
   const std::string text = read_text(machine, root + "/version.py");
   torch.version = assigned(text, "__version__");
-  if (torch.version.empty()) {
+  if (parse_version(torch.version).size() < 2 || torch.version.size() > 64) {
     torch.fault = "version.py says no version";
+    torch.version.clear();
     return torch;
   }
   torch.cuda = assigned(text, "cuda");
@@ -72,8 +85,11 @@ Torch read_torch(const Machine& machine, const std::string& root, const std::str
   torch.xpu = assigned(text, "xpu");
   torch.cxx11_abi = has_cxx11_abi(machine, torch);
   const std::string library = root + "/lib/libtorch_python.so";
-  if (machine.files->status(library, true).type != base::FileType::kRegular) {
-    torch.fault = "lib/libtorch_python.so is missing";
+  const auto part = machine.files->status(library, true);
+  if (part.type != base::FileType::kRegular || part.size > kMostLibrary) {
+    torch.fault = part.type != base::FileType::kRegular
+                      ? "lib/libtorch_python.so is missing"
+                      : fmt::format("lib/libtorch_python.so has {} bytes", part.size);
     return torch;
   }
   if (!torch.cuda.empty()) torch.archs = archs_in(read_text(machine, library), "sm_");
@@ -85,7 +101,8 @@ namespace {
 
 void add(const Machine& machine, Facts& facts, const std::string& site, const std::string& python) {
   const std::string root = base::join_path(site, "torch");
-  if (machine.files->status(root + "/version.py", true).type != base::FileType::kRegular) return;
+  // What is there but is no file is a torch that is broken.
+  if (machine.files->status(root + "/version.py", true).type == base::FileType::kMissing) return;
   const auto canonical = machine.files->canonical(root);
   const std::string path = canonical ? *canonical : root;
   const bool known = std::any_of(facts.torches.begin(), facts.torches.end(),

@@ -1,18 +1,14 @@
 #include <array>
-#include <cerrno>
-#include <csignal>
 #include <cstdlib>
 #include <string_view>
 
 #include <fcntl.h>
 #include <grp.h>
-#include <poll.h>
 #include <spawn.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "host/isolated.h"
 #include "host/probe.h"
 
 extern char** environ;  // NOLINT(readability-identifier-naming): POSIX
@@ -22,6 +18,7 @@ namespace torchport::host {
 namespace {
 
 constexpr int kMostMilliseconds = 2000;
+constexpr std::size_t kMostOutput = 65536;
 
 DeviceNode node_at(const std::string& path) {
   DeviceNode node{path, access(path.c_str(), R_OK | W_OK) == 0, {}};
@@ -30,27 +27,6 @@ DeviceNode node_at(const std::string& path) {
     if (const group* owner = getgrgid(status.st_gid)) node.group = owner->gr_name;
   }
   return node;
-}
-
-long milliseconds() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec * 1000 + now.tv_nsec / 1'000'000;
-}
-
-// What comes out of the pipe until it is closed; false past the limit.
-bool read_all(int pipe, std::string& text) {
-  const long end = milliseconds() + kMostMilliseconds;
-  for (;;) {
-    const long left = end - milliseconds();
-    pollfd waiting{pipe, POLLIN, 0};
-    if (left <= 0 || poll(&waiting, 1, static_cast<int>(left)) <= 0) return false;
-    std::array<char, 4096> part{};
-    const ssize_t got = read(pipe, part.data(), part.size());
-    if (got <= 0) return got == 0;
-    text.append(part.data(), static_cast<std::size_t>(got));
-    if (text.size() > 65536) return false;
-  }
 }
 
 std::string output_of(const std::vector<std::string>& command) {
@@ -74,15 +50,12 @@ std::string output_of(const std::vector<std::string>& command) {
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
   close(ends[1]);
-  std::string text;
-  const bool whole = error == 0 && read_all(ends[0], text);
+  auto text = error == 0 ? read_pipe(ends[0], kMostMilliseconds, kMostOutput) : std::nullopt;
   close(ends[0]);
   if (error != 0) return {};
-  if (!whole) kill(-child, SIGKILL);
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  return whole && WIFEXITED(status) && WEXITSTATUS(status) == 0 ? text : std::string();
+  // Output that has ended is no end of the program.
+  const bool well = finish(child, text ? kMostMilliseconds : 0);
+  return well && text ? *text : std::string();
 }
 
 }  // namespace

@@ -30,6 +30,11 @@ std::optional<Finding> intel(const Facts& facts) {
   if (facts.level_zero.empty())
     return Finding{"no-level-zero", "Intel's Level Zero loader (libze_loader.so.1) is not found",
                    "apt install libze1 libze-intel-gpu1", kUserDriver};
+  if (!facts.level_zero_state.empty() && facts.level_zero_state != "ok")
+    return Finding{"level-zero-fails",
+                   fmt::format("Intel's Level Zero loader {} finds no driver: {}", facts.level_zero,
+                               facts.level_zero_state),
+                   "apt install libze-intel-gpu1, of the same release as libze1", kUserDriver};
   return std::nullopt;
 }
 

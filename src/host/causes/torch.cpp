@@ -63,6 +63,33 @@ std::optional<Finding> toolkit_differs(const Facts& facts) {
       kToolkit, false};
 }
 
+std::optional<Finding> compiler_too_new(const Facts& facts) {
+  const Torch* torch = facts.torch();
+  if (torch == nullptr || torch->cuda.empty() || facts.toolkits.empty()) return std::nullopt;
+  const Toolkit& toolkit = facts.toolkits.front();
+  const auto gcc = parse_version(facts.host_gcc);
+  if (toolkit.newest_gcc == 0 || gcc.empty() ||
+      static_cast<std::uint64_t>(gcc.front()) <= toolkit.newest_gcc)
+    return std::nullopt;
+  return Finding{
+      "compiler-too-new",
+      fmt::format("the nvcc in {} takes gcc up to {}, gcc here is {}: extensions will not build",
+                  toolkit.path, toolkit.newest_gcc, facts.host_gcc),
+      fmt::format("install g++-{0}, and set CC=gcc-{0} CXX=g++-{0} for building extensions",
+                  toolkit.newest_gcc),
+      kToolkit, false};
+}
+
+std::optional<Finding> shadowed(const Facts& facts) {
+  const Torch* torch = facts.torch();
+  if (torch == nullptr || torch->cuda.empty() || facts.shadowing.empty()) return std::nullopt;
+  return Finding{"shadowed-libraries",
+                 fmt::format("LD_LIBRARY_PATH leads to {}, which may be loaded in place of what "
+                             "torch {} was built with and brings along",
+                             fmt::join(facts.shadowing, ", "), torch->version),
+                 "take the folder out of LD_LIBRARY_PATH where torch runs", kEnvironment, false};
+}
+
 std::optional<Finding> several(const Facts& facts) {
   if (facts.torches.size() < 2) return std::nullopt;
   return Finding{"several-torches",
@@ -76,6 +103,8 @@ std::optional<Finding> several(const Facts& facts) {
 const CauseRegistration kBroken(&broken);
 const CauseRegistration kWrongBuild(&wrong_build);
 const CauseRegistration kToolkitDiffers(&toolkit_differs);
+const CauseRegistration kCompiler(&compiler_too_new);
+const CauseRegistration kShadowed(&shadowed);
 const CauseRegistration kSeveral(&several);
 
 }  // namespace
