@@ -32,22 +32,32 @@ std::string assigned(std::string_view text, std::string_view name) {
   return {};
 }
 
+// The architectures at the start of a text: "sm_75 sm_80". `read` is how much of it they are.
+std::vector<std::string> archs_at(std::string_view text, std::size_t& read) {
+  std::vector<std::string> archs;
+  for (read = 0; read < text.size();) {
+    const std::string_view rest = text.substr(read);
+    const std::string_view word = rest.substr(0, rest.find(' '));
+    const bool arch =
+        word.starts_with("sm_") || word.starts_with("compute_") || word.starts_with("gfx");
+    if (!arch || word.size() > 16) break;
+    archs.emplace_back(word);
+    read += word.size() + 1;
+  }
+  return archs;
+}
+
 // torch/csrc/cuda/Module.cpp keeps the list of architectures as one string: "sm_75 sm_80 ...".
-std::vector<std::string> archs_in(const std::string& library, std::string_view first) {
+std::vector<std::string> archs_in(std::string_view library, std::string_view first) {
+  constexpr std::size_t kMostText = 400;
   std::vector<std::string> best;
-  for (std::size_t at = library.find(first); at != std::string::npos;
-       at = library.find(first, at + 1)) {
-    const std::size_t end = library.find('\0', at);
-    const std::string_view text =
-        std::string_view(library).substr(at, std::min<std::size_t>(end - at, 400));
-    std::vector<std::string> archs;
-    for (const std::string_view word : base::split(text, ' ')) {
-      const bool arch =
-          word.starts_with("sm_") || word.starts_with("compute_") || word.starts_with("gfx");
-      if (!arch || word.size() > 16) break;
-      archs.emplace_back(word);
-    }
+  for (std::size_t at = library.find(first); at != std::string_view::npos;) {
+    std::string_view text = library.substr(at, kMostText);
+    text = text.substr(0, text.find('\0'));
+    std::size_t read = 0;
+    auto archs = archs_at(text, read);
     if (archs.size() > best.size()) best = std::move(archs);
+    at = library.find(first, at + std::max(read, first.size()));
   }
   return best;
 }
