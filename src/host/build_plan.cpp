@@ -105,7 +105,7 @@ std::optional<Obstacle> without_cuda(const BuildInputs& inputs) {
       rocm                ? "torch-for-rocm"
       : torch.xpu.empty() ? "torch-for-cpu"
                           : "torch-for-xpu",
-      fmt::format("torch {} is built for {}: there is no CUDA in it to link", torch.version, built),
+      fmt::format("torch {} is built for {} and has no CUDA to link", torch.version, built),
       "for CUDA code build against a CUDA build of torch" + (line.empty() ? "" : ": " + line)};
 }
 

@@ -214,3 +214,45 @@ def test_wrong_use(torchport, tmp_path: Path) -> None:
     ):
         run = torchport("build-plan", *words)
         assert run.returncode == 2 and run.stdout == "" and run.stderr, words
+
+
+def test_files_that_tell_nothing_of_their_build(torchport, tmp_path: Path) -> None:
+    program = Path(torchport("--version").args[0]).read_bytes()
+    for name, content, code, words in (
+        ("text.so", b"import torch\n", 2, "text.so: is no ELF file"),
+        ("empty.so", b"", 2, "empty.so: is no ELF file"),
+        ("cut.so", program[: len(program) // 2], 2, "cut.so: is cut off"),
+        ("header.so", program[:40], 2, "is cut off: it ends within the ELF header"),
+        ("other.so", program[:4] + b"\x01" + program[5:], 2, "another kind than 64-bit"),
+        ("whole.so", program, 1, "it does not tell how it was built"),
+    ):
+        torchport.write(name, content)
+        run = torchport("build-plan", "--of", name)
+        assert run.returncode == code and words in run.stdout + run.stderr, name
+        assert (run.stdout == "") == (code == 2)
+    told = json.loads(torchport("build-plan", "--json", "--of", "whole.so").stdout)
+    assert told["provenance"] == [] and "libc.so.6" in told["needed"] and not told["kernels"]
+    for absent in ("absent.so", tmp_path):
+        run = torchport("build-plan", "--of", absent)
+        assert run.returncode == 2 and str(absent) in run.stderr
+    assert torchport("build-plan", "--of", "whole.so", "--from", "x").returncode == 2
+
+
+def test_the_companion_of_a_build_is_written_once(torchport) -> None:
+    host = next(iter(RULES["hosts"].values()))
+    torchport.write("plan.json", json.dumps({"inputs": inputs_of(host)}))
+    words = ("--from", "plan.json", "--companion", "out.cpp", "--extension", "p._C")
+    path = torchport.folder / "out.cpp"
+    assert torchport("build-plan", *words).returncode == 0
+    assert ".note.torchport" in path.read_text() and "p._C" in path.read_text()
+    os.utime(path, (1, 1))
+    assert torchport("build-plan", *words).returncode == 0 and path.stat().st_mtime == 1
+    refused = inputs_of(host) | {"environment": {"TORCHPORT_BUILD": "gpu"}}
+    torchport.write("plan.json", json.dumps({"inputs": refused}))
+    assert torchport("build-plan", *words).returncode == 1
+    torchport.write("plan.json", json.dumps({"inputs": inputs_of(host | {"nvcc": ""})}))
+    for more in (("--object", "plan.json"), ("--object", "absent.o"), ("--cuda-source", "absent")):
+        run = torchport("build-plan", *words, *more)
+        assert run.returncode == 2 and run.stderr, more
+    run = torchport("build-plan", *words[:3], "/absent/out.cpp", "--extension", "p")
+    assert run.returncode == 2 and "/absent/out.cpp" in run.stderr
