@@ -141,6 +141,7 @@ bench: build apt-bench $(bench_stamp) ecosystem ## measure the source tool and v
 	@$(py) bench/deploy_modes.py --virtual
 	@$(py) bench/loader_prefetch.py
 	@$(py) bench/export_parity.py
+	@$(py) bench/host_doctor.py
 
 .PHONY: wheel
 wheel: apt-build $(parser_stamp) $(torch_stamp) ## build the wheel, into dist/

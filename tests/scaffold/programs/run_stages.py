@@ -121,6 +121,9 @@ class Runner:
             return
         if self.without_index:
             command = re.sub(r" --index-url \S+", "", command)
+        if self.torch_from and command.startswith('python -c "import importlib.metadata'):
+            self.left_out.append(command)  # whether that line brought the right build
+            return
         if self.torch_from and re.match(r"pip install torch==", command):
             site = f"import site; site.addsitedir('{self.torch_from}')"
             folder = next(self.at("/opt/venv").glob("lib/python*/site-packages"))
@@ -150,7 +153,10 @@ class Runner:
         for source in sources:
             origin = Path(f"{self.names[stage]}/{source}") if stage else self.context / source
             to = self.at(target)
-            if stage:
+            if stage and os.path.islink(os.path.normpath(origin)):
+                to.parent.mkdir(parents=True, exist_ok=True)
+                to.symlink_to(os.path.realpath(origin))
+            elif stage:
                 # Another name for the same file is as good as a copy of gigabytes.
                 shutil.copytree(origin, to, True, copy_function=os.link, dirs_exist_ok=True)
             elif origin.is_dir():
@@ -178,7 +184,8 @@ class Runner:
     def run_env(self, rest: str) -> None:
         for word in shlex.split(rest):
             name, _, value = word.partition("=")
-            self.variables[name] = value
+            # What an earlier line set; the base image's own where there is none.
+            self.variables[name] = value.replace("$PATH", self.variables.get("PATH", "$PATH"))
 
     def run_workdir(self, rest: str) -> None:
         self.folder = rest
