@@ -187,6 +187,7 @@ struct Start {
     register_flash_attention(*aten);
     register_softmax(*aten);
     register_cuda_only(*aten);
+    register_cudnn(*aten);
     register_rnn(*aten);
     static auto* autograd =
         new torch::Library(torch::Library::IMPL, "aten", kind.autograd, __FILE__, __LINE__);

@@ -104,3 +104,7 @@ def test_recurrent_layers_have_the_cpus_bits(run_virtual) -> None:
 
 def test_attention_over_packed_sequences(run_virtual) -> None:
     assert run_virtual(Path("varlen.py")).stdout == "done\n"
+
+
+def test_operators_of_cudnn(run_virtual) -> None:
+    run_virtual(Path("cudnn_operators.py"))

@@ -95,6 +95,8 @@ def bindings(torch: ModuleType) -> dict[str, Any]:
 
 
 def finish(torch: ModuleType) -> None:
+    # A build with CUDA would have torch.jit write CUDA code for NVRTC; a CPU build has no such thing.
+    torch._C._jit_override_can_fuse_on_gpu(False)
     torch.version.cuda = "{}.{}".format(*build().version)
     # Imported before the names were there, these have bound what a CPU build offers.
     for module in (torch.backends.cudnn, getattr(torch.backends.cudnn, "rnn", None)):
