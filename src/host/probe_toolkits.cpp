@@ -31,7 +31,9 @@ std::string nvcc_version(const Machine& machine, const std::string& nvcc) {
   if (at == std::string::npos) return {};
   const std::string_view rest = std::string_view(text).substr(at + 8);
   const std::string version(rest.substr(0, rest.find_first_of(", \n")));
-  return parse_version(version).size() < 2 || version.size() > 16 ? std::string() : version;
+  const bool told = version.size() <= 32 && version.find('.') != std::string::npos &&
+                    version.find_first_not_of("0123456789.") == std::string::npos;
+  return told ? version : std::string();
 }
 
 // crt/host_config.h is what refuses a host compiler: "#if __GNUC__ > 15".

@@ -61,10 +61,10 @@ class Stages {
     line("WORKDIR /src");
     torch();
     requirements();
+    tools();
     if (project_.installable) install();
     line("# What was installed above must not have brought another build of torch.");
     line("RUN {}", build_check(target_));
-    torchport();
   }
 
   // First, since it is the largest layer and the one that changes least.
@@ -96,8 +96,6 @@ class Stages {
       return;
     }
     // The extension is built against the torch that is installed, so without build isolation.
-    line("# hadolint ignore=DL3013");
-    run({"pip install " + shell_words(build_tools(project_))});
     compilers();
     line("COPY . .");
     run({"pip install --no-build-isolation ."});
@@ -121,17 +119,23 @@ class Stages {
     }
   }
 
-  // For the health check.
-  void torchport() {
+  // torchport, for the health check and for projects that are built with it; what building takes.
+  void tools() {
     const std::string& from = options_.torchport;
-    if (from.empty()) return;
-    if (!from.ends_with(".whl")) {
-      run({"pip install --no-deps " + shell_word(from)});
-      return;
-    }
+    const bool wheel = from.ends_with(".whl");
     const std::string target = fmt::format("/tmp/{}", base::file_name(from));
-    line("RUN --mount=type=bind,source={},target={} \\\n    pip install --no-deps {}", from, target,
-         target);
+    std::vector<std::string> commands;
+    if (!from.empty())
+      commands.push_back("pip install --no-deps " + shell_word(wheel ? target : from));
+    if (project_.installable && project_.extension)
+      commands.push_back("pip install " + shell_words(build_tools(project_, !from.empty())));
+    if (commands.empty()) return;
+    line(
+        "# A layer of its own: it changes with the tools, and not with the requirements.\n"
+        "# hadolint ignore=DL3013,DL3059");
+    text_ += kCache;
+    if (wheel) line("    --mount=type=bind,source={},target={} \\", from, target);
+    line("    {}", fmt::join(commands, " \\\n && "));
   }
 
   void runtime() {

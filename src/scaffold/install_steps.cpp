@@ -51,12 +51,15 @@ std::vector<std::string> requirement_commands(const Project& project,
   return commands;
 }
 
-std::vector<std::string> build_tools(const Project& project) {
+std::vector<std::string> build_tools(const Project& project, bool has_torchport) {
   std::vector<std::string> tools{"ninja"};
-  for (const std::string& tool : project.build_requires)
-    if (const auto requirement = parse_requirement(tool);
-        !requirement || !is_torch_family(requirement->name))
-      tools.push_back(tool);
+  for (const std::string& tool : project.build_requires) {
+    const auto requirement = parse_requirement(tool);
+    if (requirement &&
+        (is_torch_family(requirement->name) || (has_torchport && requirement->name == "torchport")))
+      continue;
+    tools.push_back(tool);
+  }
   return tools;
 }
 

@@ -21,8 +21,9 @@ namespace torchport::scaffold {
 [[nodiscard]] std::vector<std::string> requirement_commands(const Project& project,
                                                             const std::vector<std::string>& asked);
 
-// What building the project's extension takes beside torch, where it is built without isolation.
-[[nodiscard]] std::vector<std::string> build_tools(const Project& project);
+// What building the project's extension takes beside torch, where it is built without isolation;
+// less torchport, where that is there already.
+[[nodiscard]] std::vector<std::string> build_tools(const Project& project, bool has_torchport);
 
 // Fails where another build of torch has come in.
 [[nodiscard]] std::string build_check(const Target& target);

@@ -52,6 +52,16 @@ void read_extensions(const flow::Model& model, Project& project) {
     if (!project.extension) project.extension = place;
     if (cuda && !project.cuda) project.cuda = place;
   }
+  for (const Node call : model.nodes(Kind::kCall)) {
+    if (model.called(call) != "torchport.build.extension") continue;
+    const Place place{"setup.py", model.tree().lines().at(call.start()).line};
+    if (!project.extension) project.extension = place;
+    for (const Node string : model.nodes(Kind::kString, call)) {
+      std::string source;
+      if (!project.cuda && syntax::string_value(string, source) && source.ends_with(".cu"))
+        project.cuda = place;
+    }
+  }
   // extension = CUDAExtension if ... else CppExtension
   for (const Node name : model.named("CUDAExtension")) {
     const Node statement = syntax::statement_of(name);

@@ -118,9 +118,9 @@ base::Result<std::string> choose_python(const Project& project, const TargetOpti
   }
   if (known.empty())
     return ask(
-        "which Pythons torch {} has wheels for is not known here: give --python, e.g. "
-        "--python 3.11",
-        torch);
+        "which Pythons torch {} has wheels for is not known here: give --python, e.g. --python "
+        "3.11, or a newer torch with --torch {}",
+        torch, host::newest_torch());
   // The middle of the range is what other packages have wheels for, too.
   std::vector<std::string> order{"3.12", "3.11", "3.13"};
   order.insert(order.end(), known.rbegin(), known.rend());

@@ -103,16 +103,16 @@ std::string github_workflow(const Project& project, const Target& target,
   add_step(text, "Install torch", {torch_command(target)});
   if (auto commands = requirement_commands(project, options.requirement_files); !commands.empty())
     add_step(text, "Install the requirements", commands);
+  add_step(text, "Install torchport", {torchport});
   if (project.installable && project.extension) {
-    add_step(
-        text, "Build the project, without CUDA code",
-        {"pip install " + shell_words(build_tools(project)), "pip install --no-build-isolation ."},
-        "          TORCHPORT_BUILD: cpu\n          FORCE_CUDA: \"0\"\n");
+    add_step(text, "Build the project, without CUDA code",
+             {"pip install " + shell_words(build_tools(project, true)),
+              "pip install --no-build-isolation ."},
+             "          TORCHPORT_BUILD: cpu\n          FORCE_CUDA: \"0\"\n");
   } else if (project.installable) {
     add_step(text, "Install the project", {"pip install ."});
   }
-  add_step(text, "Install pytest and torchport",
-           {"pip install pytest", torchport, build_check(target)});
+  add_step(text, "Install pytest", {"pip install pytest", build_check(target)});
   add_step(text, "Test", {"${{ matrix.run }}"});
   return text;
 }

@@ -93,9 +93,10 @@ def test_the_workflow_passes_the_linters(torchport, lint, legacy: Path) -> None:
         "hidden cuda": "torchport run --hide-cuda -- pytest",
     }
     names = [next(iter(step.values())) for step in workflow["jobs"]["test"]["steps"]]
-    assert names[2:5] == [
+    assert names[2:6] == [
         "Install torch",
         "Install the requirements",
+        "Install torchport",
         "Build the project, without CUDA code",
     ]
     install = steps(workflow["jobs"]["test"])["Install torch"]

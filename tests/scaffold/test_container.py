@@ -185,7 +185,7 @@ def test_the_stages_make_a_program_that_runs(stages) -> None:
     assert entry["stdout"] == f"{stages_torch(stages)} cpp ['--epochs', '2']\n"
     # Of packages and users of the distribution alone nothing was run.
     assert [command.split()[0] for command in stages["left_out"]] == ["groupadd"]
-    assert len(stages["ran"]) == 7
+    assert len(stages["ran"]) == 6
     assert stages["labels"]["org.opencontainers.image.title"] == "small-net"
 
 
@@ -326,6 +326,20 @@ def test_what_cannot_be_told_is_asked_for(torchport, files, words, message: str)
         ),
         ({".python-version": "3.13.1\n"}, ["python:3.13-slim"]),
         (
+            {
+                "setup.py": "from setuptools import setup\nfrom torchport.build import extension\n"
+                "setup(name='g', ext_modules=[extension('g._C', ['g.cpp', 'g.cu'])])\n",
+                "pyproject.toml": '[build-system]\nrequires = ["setuptools", "torch", "torchport"]\n',
+                "wheels/torchport-0.1.0-py3-none-any.whl": "",
+            },
+            [
+                "target=/tmp/torchport-0.1.0-py3-none-any.whl",
+                "pip install ninja setuptools\n",
+                "TORCHPORT_BUILD=cpu",
+                "note: setup.py:3 has CUDA code",
+            ],
+        ),
+        (
             {"setup.py": "import torch.utils.cpp_extension as e\ne.CppExtension('a', [])\n"},
             ["FORCE_CUDA=0", "--no-build-isolation"],
         ),
@@ -337,7 +351,7 @@ def test_what_is_read_of_projects(torchport, files, expected) -> None:
     run = torchport("container", "--stdout")
     assert run.returncode == 0, run.stderr
     for text in expected:
-        assert text in run.stdout, run.stdout
+        assert text in run.stdout + run.stderr, run.stdout
 
 
 @pytest.mark.parametrize(

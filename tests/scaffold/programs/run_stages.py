@@ -157,8 +157,9 @@ class Runner:
                 to.parent.mkdir(parents=True, exist_ok=True)
                 to.symlink_to(os.path.realpath(origin))
             elif stage:
-                # Another name for the same file is as good as a copy of gigabytes.
-                shutil.copytree(origin, to, True, copy_function=os.link, dirs_exist_ok=True)
+                # The stage is done with, so that a move is as good as a copy of gigabytes.
+                to.parent.mkdir(parents=True, exist_ok=True)
+                os.rename(os.path.normpath(origin), to)
             elif origin.is_dir():
                 shutil.copytree(origin, to, True, ignore=self.leave_out, dirs_exist_ok=True)
             else:
