@@ -125,29 +125,51 @@ constexpr std::string_view kOperatorStubs = R"(
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <torch/library.h>
 
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
 namespace {{
+
+using c10::DispatchKey;
 
 void no_cuda(const c10::OperatorHandle& op, torch::jit::Stack*) {{
   TORCH_CHECK_NOT_IMPLEMENTED(false, op.operator_name().name, " has no CUDA kernel: ", {why});
 }}
 
-// What the extension registered before this runs, in the order of its objects. An operator that is
-// made of others needs no kernel of its own.
+// An operator that is made of others needs no kernel of its own.
+bool lacks_kernel(const c10::OperatorName& name) {{
+  const auto op = c10::Dispatcher::singleton().findOp(name);
+  return op && !op->hasKernelForDispatchKey(DispatchKey::CUDA) &&
+         !op->hasKernelForDispatchKey(DispatchKey::CompositeImplicitAutograd) &&
+         !op->hasKernelForDispatchKey(DispatchKey::CompositeExplicitAutograd);
+}}
+
+// Those that the CUDA sources name. Where they name none, as macros do, all of the namespace, if it
+// is not one of PyTorch's own.
+std::vector<std::string> operators_of(const std::string& space) {{
+  const std::set<std::string> named{{{names}}};
+  const std::set<std::string> of_torch{{"aten", "prim", "prims", "quantized", "c10d", "mkldnn"}};
+  std::vector<std::string> all, chosen;
+  for (const c10::OperatorName& op : c10::Dispatcher::singleton().getAllOpNames()) {{
+    if (std::string(op.getNamespace().value_or("")) != space || !lacks_kernel(op)) continue;
+    const std::string full = c10::toString(op);
+    const std::string local = full.substr(space.size() + 2);
+    all.push_back(full);
+    if (named.count(local) + named.count(local.substr(0, local.find('.'))) > 0)
+      chosen.push_back(full);
+  }}
+  return chosen.empty() && of_torch.count(space) == 0 ? all : chosen;
+}}
+
+// What the extension registered before this runs, in the order of its objects.
 std::vector<torch::Library> stubs() {{
-  using c10::DispatchKey;
   std::vector<torch::Library> libraries;
-  for (const char* name : {{{namespaces}}}) {{
-    torch::Library library(torch::Library::IMPL, name, DispatchKey::CUDA, __FILE__, __LINE__);
-    for (const c10::OperatorName& op : c10::Dispatcher::singleton().getAllOpNames()) {{
-      if (op.getNamespace() != c10::string_view(name)) continue;
-      const auto handle = c10::Dispatcher::singleton().findOp(op);
-      if (!handle || handle->hasKernelForDispatchKey(DispatchKey::CUDA) ||
-          handle->hasKernelForDispatchKey(DispatchKey::CompositeImplicitAutograd) ||
-          handle->hasKernelForDispatchKey(DispatchKey::CompositeExplicitAutograd))
-        continue;
-      const auto full = c10::toString(op);
-      library.impl(full.c_str(), torch::CppFunction::makeFromBoxedFunction<&no_cuda>());
-    }}
+  for (const char* space : {{{namespaces}}}) {{
+    torch::Library library(torch::Library::IMPL, space, DispatchKey::CUDA, __FILE__, __LINE__);
+    for (const std::string& name : operators_of(space))
+      library.impl(name.c_str(), torch::CppFunction::makeFromBoxedFunction<&no_cuda>());
     libraries.push_back(std::move(library));
   }}
   return libraries;
@@ -158,12 +180,26 @@ const std::vector<torch::Library> kStubs = stubs();
 }}  // namespace
 )";
 
-std::string operator_stubs(const std::vector<std::string>& namespaces,
-                           const Provenance& provenance) {
-  std::string names;
-  for (const std::string& name : namespaces) names += (names.empty() ? "" : ", ") + literal(name);
+std::string literals(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + literal(word);
+  return text;
+}
+
+std::string operator_stubs(const CudaOperators& operators, const Provenance& provenance) {
   return fmt::format(fmt::runtime(kOperatorStubs), fmt::arg("why", literal(why(provenance))),
-                     fmt::arg("namespaces", names));
+                     fmt::arg("names", literals(operators.names)),
+                     fmt::arg("namespaces", literals(operators.namespaces)));
+}
+
+// The first groups of all matches, each once.
+std::vector<std::string> all_matches(const std::vector<std::string>& sources,
+                                     const std::regex& pattern) {
+  std::set<std::string> found;
+  for (const std::string& source : sources)
+    for (std::sregex_iterator it(source.begin(), source.end(), pattern), end; it != end; ++it)
+      found.insert((*it)[1].str());
+  return {found.begin(), found.end()};
 }
 
 }  // namespace
@@ -187,14 +223,14 @@ base::Result<std::vector<std::string>> missing_functions(const CudaPart& part) {
   return missing;
 }
 
-std::vector<std::string> cuda_namespaces(const std::vector<std::string>& sources) {
+CudaOperators cuda_operators(const std::vector<std::string>& sources) {
   static const std::regex kRegistration(
-      R"(TORCH_LIBRARY_IMPL\s*\(\s*(\w+)\s*,\s*(Autograd|Quantized|Sparse)?CUDA\s*,)");
-  std::set<std::string> names;
-  for (const std::string& source : sources)
-    for (std::sregex_iterator it(source.begin(), source.end(), kRegistration), end; it != end; ++it)
-      names.insert((*it)[1].str());
-  return {names.begin(), names.end()};
+      R"(TORCH_LIBRARY_IMPL\s*\(\s*(\w+)\s*,\s*(?:Autograd|Quantized|Sparse)?CUDA\s*,)");
+  // Without the namespace that some write before it.
+  static const std::regex kName(R"re("(?:\w+::)?([A-Za-z_]\w*(?:\.\w+)?)")re");
+  CudaOperators operators{all_matches(sources, kRegistration), {}};
+  if (!operators.namespaces.empty()) operators.names = all_matches(sources, kName);
+  return operators;
 }
 
 base::Result<std::string> companion_source(const Provenance& provenance, const CudaPart& part) {
@@ -204,8 +240,8 @@ base::Result<std::string> companion_source(const Provenance& provenance, const C
       "// Written by torchport: how this extension was built, and what stands in for a CUDA part "
       "that was not.\n";
   if (!missing->empty()) text += function_stubs(*missing, provenance);
-  const auto namespaces = cuda_namespaces(part.sources);
-  if (!namespaces.empty()) text += operator_stubs(namespaces, provenance);
+  const CudaOperators operators = cuda_operators(part.sources);
+  if (!operators.namespaces.empty()) text += operator_stubs(operators, provenance);
   return text + note(provenance);
 }
 

@@ -21,8 +21,12 @@ struct CudaPart {
 // kSyntax for an object that is no ELF file.
 [[nodiscard]] base::Result<std::vector<std::string>> missing_functions(const CudaPart& part);
 
-// The namespaces whose operators the sources register kernels for: TORCH_LIBRARY_IMPL(ns, CUDA, m).
-[[nodiscard]] std::vector<std::string> cuda_namespaces(const std::vector<std::string>& sources);
+// What the sources register kernels for.
+struct CudaOperators {
+  std::vector<std::string> namespaces;  // TORCH_LIBRARY_IMPL(ns, CUDA, m)
+  std::vector<std::string> names;       // string literals that can be an operator's: "nms", "a.out"
+};
+[[nodiscard]] CudaOperators cuda_operators(const std::vector<std::string>& sources);
 
 // With an empty `part`: the note alone. It has to be linked behind the extension's own objects, so
 // that its operators are registered when the stubs are.

@@ -220,11 +220,14 @@ TEST_CASE("which functions of a CUDA part that is not built are called") {
 }
 
 TEST_CASE("which operators' kernels a CUDA part has") {
-  CHECK(cuda_namespaces({"TORCH_LIBRARY_IMPL(a, CUDA, m) {}",
-                         "TORCH_LIBRARY_IMPL ( b , CUDA , m )\nTORCH_LIBRARY_IMPL(c, CPU, m)",
-                         "TORCH_LIBRARY_IMPL(a, AutogradCUDA, m)"}) ==
-        std::vector<std::string>{"a", "b"});
-  CHECK(cuda_namespaces({"", "CUDA"}).empty());
+  const CudaOperators found = cuda_operators(
+      {"TORCH_LIBRARY_IMPL(a, CUDA, m) { m.impl(\"scale\", f); m.impl(\"add.out\", g); }",
+       "TORCH_LIBRARY_IMPL ( b , CUDA , m )\nTORCH_LIBRARY_IMPL(c, CPU, m)",
+       "TORCH_LIBRARY_IMPL(a, AutogradCUDA, m) { m.impl(NAME(\"b::nms\"), h); }",
+       "\"not a name\" \"\" \"9\" \"x y\""});
+  CHECK(found.namespaces == std::vector<std::string>{"a", "b"});
+  CHECK(found.names == std::vector<std::string>{"add.out", "nms", "scale"});
+  CHECK(cuda_operators({"", "CUDA \"name\""}).names.empty());
 }
 
 TEST_CASE("the companion of a build with CUDA is the note alone") {

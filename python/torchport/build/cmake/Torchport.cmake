@@ -27,9 +27,7 @@ macro(torchport_torch_extension name)
   _torchport_plan()
   cmake_parse_arguments(_torchport "" "" "CUDA_SOURCES" ${ARGN})
   if(TORCHPORT_OUTCOME STREQUAL "cuda" AND _torchport_CUDA_SOURCES AND NOT CMAKE_CUDA_COMPILER_LOADED)
-    if(NOT CMAKE_CUDA_COMPILER)
-      set(CMAKE_CUDA_COMPILER "${TORCHPORT_CUDA_HOME}/bin/nvcc")
-    endif()
+    _torchport_choose_nvcc("${TORCHPORT_CUDA_HOME}/bin/nvcc")
     if(NOT CMAKE_CUDA_ARCHITECTURES)
       set(CMAKE_CUDA_ARCHITECTURES "${TORCHPORT_CMAKE_ARCHS}")
     endif()
@@ -38,10 +36,24 @@ macro(torchport_torch_extension name)
   _torchport_add_extension(${name} ${ARGN})
 endmacro()
 
+# CMake keeps the compiler of a build folder for good.
+macro(_torchport_choose_nvcc nvcc)
+  if(NOT CMAKE_CUDA_COMPILER)
+    set(CMAKE_CUDA_COMPILER "${nvcc}")
+    set(_torchport_nvcc "${nvcc}" CACHE INTERNAL "")
+  elseif(CMAKE_CUDA_COMPILER STREQUAL _torchport_nvcc AND NOT _torchport_nvcc STREQUAL "${nvcc}")
+    message(FATAL_ERROR "torchport: this build folder is of ${_torchport_nvcc}, and the plan is now "
+      "for ${nvcc}: start with an empty one")
+  endif()
+endmacro()
+
 # Where the program is: beside this file's environment, in Python's, in the PATH.
 function(_torchport_find_program)
   get_filename_component(python_bin "${Python3_EXECUTABLE}" DIRECTORY)
   set(here "${_torchport_here}")
+  if(TORCHPORT_PROGRAM AND NOT EXISTS "${TORCHPORT_PROGRAM}")
+    unset(TORCHPORT_PROGRAM CACHE)  # of an isolated build that is over
+  endif()
   find_program(TORCHPORT_PROGRAM torchport
     HINTS "${here}/../../../bin" "${here}/../../../../../../bin" "${python_bin}"
     DOC "The torchport program" REQUIRED)
@@ -56,7 +68,8 @@ function(_torchport_settings out)
       list(APPEND settings "${name}=${value}")
     endif()
   endforeach()
-  if(CMAKE_CUDA_COMPILER AND NOT DEFINED CUDA_HOME)
+  # That of a project which enabled the language itself.
+  if(CMAKE_CUDA_COMPILER AND NOT CMAKE_CUDA_COMPILER STREQUAL _torchport_nvcc AND NOT DEFINED CUDA_HOME)
     get_filename_component(nvcc "${CMAKE_CUDA_COMPILER}" REALPATH)
     get_filename_component(bin "${nvcc}" DIRECTORY)
     get_filename_component(home "${bin}" DIRECTORY)
