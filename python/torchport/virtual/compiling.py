@@ -25,10 +25,14 @@ def install(common: ModuleType) -> None:
     if device == "none":
         return
     import torch
-    from torch._inductor import utils
+    from torch._inductor import config, utils
+    from torch.utils import _triton
 
     if device in utils.GPU_TYPES:
         utils.GPU_TYPES.remove(device)
+    # A build with CUDA brings Triton along, and inductor would ask it for its driver.
+    config.triton_disable_device_detection = True
+    _triton.has_triton.cache_clear()
     setattr(torch._C._dynamo.guards, f"_empty_strided_{device}", _empty_strided(torch, device))
     _register_with_others(common, device)
 
