@@ -144,7 +144,8 @@ void attach(CLI::App& app) {
   torch->type_name("PATH")->excludes(from);
   from->type_name("FILE");
   json->excludes(shell);
-  sub->add_option("--of", options->of, "How an extension was built: read from the file itself")
+  sub->add_option("--of", options->of,
+                  "How an extension, or those of a wheel, were built: read from the file itself")
       ->type_name("FILE")
       ->excludes(python)
       ->excludes(torch)
@@ -155,7 +156,8 @@ void attach(CLI::App& app) {
       "\nTORCHPORT_BUILD=cuda|cpu|auto, FORCE_CUDA, TORCH_CUDA_ARCH_LIST, CUDA_HOME and MAX_JOBS "
       "are "
       "heeded; a GPU is never asked for.\n"
-      "Exit codes: 0 builds; 1 refuses; 2 wrong use.");
+      "Exit codes: 0 builds; 1 refuses, or --of a file that does not tell or belies itself; 2 "
+      "wrong use.");
   sub->callback([options] { set_exit_code(build_plan(*options)); });
 }
 

@@ -27,7 +27,8 @@ void add_companion_options(CLI::App& command, CompanionOptions& options);
 [[nodiscard]] int write_companion(const host::BuildInputs& inputs, const host::BuildPlan& plan,
                                   const CompanionOptions& options);
 
-// `--of FILE`. An exit code: 1 where the file does not tell, or belies itself; 2 for no ELF file.
-[[nodiscard]] int print_provenance(const std::string& path, bool as_json);
+// `--of FILE`: an extension, or a wheel that has some. An exit code: 1 where it does not tell, or
+// belies itself; 2 for a file of another kind.
+[[nodiscard]] int print_provenance(const std::string& path, bool json);
 
 }  // namespace torchport::cli

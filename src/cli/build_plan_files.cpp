@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file_system.h"
+#include "checkpoint/archive.h"
 #include "cli/build_plan.h"
 #include "cli/command.h"
 #include "cli/session.h"
@@ -13,6 +14,14 @@
 namespace torchport::cli {
 
 namespace {
+
+// Bytes of one library in a wheel: libtorch_cuda.so has 1.3 GiB.
+constexpr std::uint64_t kMostOfOne = std::uint64_t{8} << 30;
+
+constexpr std::string_view kUntold =
+    "\nit does not tell how it was built: torchport's CMake function and torchport.build leave a "
+    "note "
+    "in what they build\n";
 
 int failed(base::Error error, const std::string& path) {
   if (error.path.empty()) error.path = path;
@@ -52,14 +61,10 @@ void print_text(const host::ExtensionFile& file, const std::string& wrong) {
   print_row("device code", file.archs.empty() ? (file.kernels ? "for what cannot be told" : "none")
                                               : fmt::format("{}", fmt::join(file.archs, " ")));
   print_row("links", fmt::format("{}", fmt::join(file.needed, " ")));
-  if (file.provenance.empty())
-    fmt::print(
-        "\nit does not tell how it was built: torchport's CMake function or torchport.build leave "
-        "a note in what they build\n");
   if (!wrong.empty()) fmt::print("\n{}\n", report::one_line(wrong));
 }
 
-void print_json(const host::ExtensionFile& file, const std::string& wrong) {
+nlohmann::ordered_json as_json(const host::ExtensionFile& file, const std::string& wrong) {
   nlohmann::ordered_json whole{{"provenance", nlohmann::ordered_json::array()},
                                {"kernels", file.kernels},
                                {"archs", file.archs},
@@ -67,7 +72,58 @@ void print_json(const host::ExtensionFile& file, const std::string& wrong) {
                                {"contradiction", wrong}};
   for (const host::Provenance& one : file.provenance)
     whole["provenance"].push_back(nlohmann::ordered_json::parse(to_json(one)));
+  return whole;
+}
+
+void print_json(const nlohmann::ordered_json& whole) {
   fmt::print("{}\n", whole.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+int print_file(const std::string& path, std::string_view bytes, bool json) {
+  const auto file = host::read_extension(bytes);
+  if (!file) return failed(file.error(), path);
+  const std::string wrong = contradiction(*file);
+  if (json)
+    print_json(as_json(*file, wrong));
+  else
+    print_text(*file, wrong);
+  if (!json && file->provenance.empty()) fmt::print("{}", kUntold);
+  return file->provenance.empty() || !wrong.empty() ? kFindings : kClean;
+}
+
+// "pkg/_C.cpython-311-x86_64-linux-gnu.so", "pkg.libs/libfoo.so.2".
+bool is_library(std::string_view name) {
+  const std::string_view last = base::file_name(name);
+  return last.ends_with(".so") || last.find(".so.") != std::string_view::npos;
+}
+
+// A wheel tells where one of its libraries does: others may be of other projects.
+int print_wheel(const std::string& path, std::string_view bytes, bool json) {
+  const auto wheel = checkpoint::Archive::open(path, bytes);
+  if (!wheel) return failed(wheel.error(), path);
+  nlohmann::ordered_json all = nlohmann::ordered_json::object();
+  bool told = false;
+  bool belied = false;
+  for (const checkpoint::Archive::Entry& entry : wheel->entries()) {
+    if (!is_library(entry.name)) continue;
+    const auto content = wheel->read(entry, kMostOfOne);
+    if (!content) return failed(content.error(), path);
+    const auto file = host::read_extension(*content);
+    if (!file) return failed(file.error(), path + ": " + entry.name);
+    const std::string wrong = contradiction(*file);
+    told = told || !file->provenance.empty();
+    belied = belied || !wrong.empty();
+    if (!json) fmt::print("{}{}\n", all.empty() ? "" : "\n", report::one_line(entry.name));
+    all[entry.name] = as_json(*file, wrong);
+    if (!json) print_text(*file, wrong);
+  }
+  if (json)
+    print_json({{"libraries", all}});
+  else if (all.empty())
+    fmt::print("{} has no library in it: whatever its sources have, none was built\n", path);
+  else if (!told)
+    fmt::print("{}", kUntold);
+  return told && !belied ? kClean : kFindings;
 }
 
 }  // namespace
@@ -102,17 +158,11 @@ int write_companion(const host::BuildInputs& inputs, const host::BuildPlan& plan
   return kClean;
 }
 
-int print_provenance(const std::string& path, bool as_json) {
+int print_provenance(const std::string& path, bool json) {
   const auto bytes = base::real_file_system().read(path);
   if (!bytes) return failed(bytes.error(), path);
-  const auto file = host::read_extension(*bytes);
-  if (!file) return failed(file.error(), path);
-  const std::string wrong = contradiction(*file);
-  if (as_json)
-    print_json(*file, wrong);
-  else
-    print_text(*file, wrong);
-  return file->provenance.empty() || !wrong.empty() ? kFindings : kClean;
+  return bytes->starts_with("PK\3\4") ? print_wheel(path, *bytes, json)
+                                      : print_file(path, *bytes, json);
 }
 
 }  // namespace torchport::cli

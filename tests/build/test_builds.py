@@ -39,6 +39,8 @@ def test_setuptools(builds, stands_in) -> None:
         "torch-for-cpu",
     )
     assert one["torch"].startswith("2.") and not told["kernels"]
+    (wheel,) = builds.folder.glob("dist/*.whl")
+    assert builds.provenance(wheel)["libraries"][str(file.relative_to(site))] == told
     # torch says that there is a device, and what was built for none says what it lacks.
     answers = builds.use(site, TORCHPORT_VIRTUAL="cuda:1")
     assert answers["available"] and answers["file"] == str(file)
