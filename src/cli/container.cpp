@@ -3,12 +3,12 @@
 
 #include <filesystem>
 #include <memory>
+#include <utility>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "base/file_system.h"
-#include "base/text.h"
 #include "cli/command.h"
 #include "cli/scaffolding.h"
 #include "cli/session.h"
@@ -24,23 +24,56 @@ struct Options {
   std::string entry;
 };
 
-// "train.py --epochs 3", "-m pkg.train", a console script; where nothing is told, the only script.
-std::vector<std::string> entry_of(const Options& options, const scaffold::Project& project,
-                                  std::vector<std::string>& notes) {
+// The words of a command, as a shell would split them: quotes keep blanks together.
+base::Result<std::vector<std::string>> words_of(std::string_view command) {
   std::vector<std::string> words;
-  for (const std::string_view word : base::split(options.entry, ' '))
-    if (!word.empty()) words.emplace_back(word);
-  if (words.empty() && project.scripts.size() == 1) return {project.scripts.front()};
-  if (words.empty()) {
+  std::string word;
+  bool in_word = false;
+  char quote = '\0';
+  for (const char c : command) {
+    if (quote != '\0') {
+      if (c == quote)
+        quote = '\0';
+      else
+        word += c;
+    } else if (c == '\'' || c == '"') {
+      quote = c;
+      in_word = true;
+    } else if (c == ' ' || c == '\t' || c == '\n') {
+      if (in_word) words.push_back(std::exchange(word, {}));
+      in_word = false;
+    } else {
+      word += c;
+      in_word = true;
+    }
+  }
+  if (quote != '\0')
+    return base::fail(base::ErrorCode::kUsage,
+                      fmt::format("--entry {}: a quote is not closed", command));
+  if (in_word) words.push_back(word);
+  return words;
+}
+
+// "train.py --epochs 3", "-m pkg.train", a console script; where nothing is told, the only script.
+base::Result<std::vector<std::string>> entry_of(const Options& options,
+                                                const scaffold::Project& project,
+                                                std::vector<std::string>& notes) {
+  auto words = words_of(options.entry);
+  if (!words) return words;
+  if (words->empty() && project.scripts.size() == 1) return std::vector{project.scripts.front()};
+  if (words->empty()) {
     notes.push_back(project.scripts.empty()
                         ? "what the container runs is told nowhere: it starts Python; give --entry "
                           "\"train.py --epochs 3\", --entry \"-m package\" or a console script"
                         : fmt::format("the project has several console scripts ({}): give --entry",
                                       fmt::join(project.scripts, ", ")));
-    return {};
+    return words;
   }
-  if (words.front().ends_with(".py") || words.front().starts_with("-"))
-    words.insert(words.begin(), "python");
+  const std::string first = words->front();
+  if (first.ends_with(".py") && !is_file(base::join_path(options.common.project, first)))
+    return base::fail(base::ErrorCode::kUsage,
+                      fmt::format("--entry {}: there is no such file in the project", first));
+  if (first.ends_with(".py") || first.starts_with("-")) words->insert(words->begin(), "python");
   return words;
 }
 
@@ -97,11 +130,11 @@ base::Result<void> container(Options& options) {
     if (!source) return tl::unexpected<base::Error>(source.error());
     container.torchport = std::move(*source);
   }
-  container.entry = entry_of(options, *project, notes);
-  const bool script = container.entry.size() > 1 &&
-                      base::real_file_system()
-                              .status(base::join_path(common.project, container.entry[1]), true)
-                              .type == base::FileType::kRegular;
+  auto entry = entry_of(options, *project, notes);
+  if (!entry) return tl::unexpected<base::Error>(entry.error());
+  container.entry = std::move(*entry);
+  const bool script =
+      container.entry.size() > 1 && is_file(base::join_path(common.project, container.entry[1]));
   container.copy_sources = script || !project->installable;
   if (auto related = relate(common.project, output, container); !related) return related;
 

@@ -19,15 +19,15 @@ std::size_t parts(const std::string& version) {
   return base::split(version, '.').size();
 }
 
-bool is_file(const std::string& path) {
-  return base::real_file_system().status(path, true).type == base::FileType::kRegular;
-}
-
 std::FILE* beside_files(const ScaffoldOptions& options) {
   return options.only_show ? stderr : stdout;
 }
 
 }  // namespace
+
+bool is_file(const std::string& path) {
+  return base::real_file_system().status(path, true).type == base::FileType::kRegular;
+}
 
 void add_scaffold_options(CLI::App& command, ScaffoldOptions& options) {
   command.add_option("project", options.project, "The project's folder (the current one)")
@@ -50,11 +50,12 @@ void add_scaffold_options(CLI::App& command, ScaffoldOptions& options) {
 }
 
 base::Result<void> check_plain(std::string_view option, std::string_view text) {
-  constexpr std::string_view kOthers = "-./+;= ";
+  constexpr std::string_view kOthers = "-./+;,= ";
   for (const char c : text)
     if (!base::is_identifier_char(c) && kOthers.find(c) == std::string_view::npos)
-      return usage(fmt::format("{} {}: only letters, digits and - _ . / + ; = can stand there",
-                               option, report::one_line(text)));
+      return usage(
+          fmt::format("{} {}: only letters, digits, blanks and - _ . / + ; , = can stand there",
+                      option, report::one_line(text)));
   return {};
 }
 

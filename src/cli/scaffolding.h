@@ -29,6 +29,7 @@ struct ScaffoldOptions {
 // PROJECT, --torch, --python, --requirements, --torchport, --force, --stdout.
 void add_scaffold_options(CLI::App& command, ScaffoldOptions& options);
 
+[[nodiscard]] bool is_file(const std::string& path);
 // kUsage for text that could end a line or a word where it will stand.
 [[nodiscard]] base::Result<void> check_plain(std::string_view option, std::string_view text);
 [[nodiscard]] base::Result<void> check_scaffold_options(const ScaffoldOptions& options);

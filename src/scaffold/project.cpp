@@ -150,7 +150,12 @@ base::Result<Project> read_project(const base::FileSystem& fs, const std::string
       project.doubts.emplace_back(".python-version names no release of Python: give --python 3.12");
   }
   if (!requirement_files.empty()) {
-    for (const std::string& name : requirement_files) read_requirements(fs, root, name, project);
+    for (const std::string& name : requirement_files) {
+      const std::string path = base::join_path(root, name);
+      if (fs.status(path, true).type != FileType::kRegular)
+        return base::fail(base::ErrorCode::kUsage, "is no requirements file of the project", path);
+      read_requirements(fs, root, name, project);
+    }
   } else if (fs.status(base::join_path(root, "requirements.txt"), true).type !=
              FileType::kMissing) {
     read_requirements(fs, root, "requirements.txt", project);

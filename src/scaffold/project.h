@@ -38,8 +38,8 @@ struct Project {
 [[nodiscard]] bool is_torch_family(std::string_view name);
 
 // Looks at pyproject.toml, setup.cfg, setup.py, CMakeLists.txt, .python-version and the
-// requirements files in `root`. kIo where there is no such folder, kSyntax for a pyproject.toml
-// that is no TOML.
+// requirements files in `root`. kIo where there is no such folder, kUsage for a requirements file
+// that is asked for by name and not there, kSyntax for a pyproject.toml that is no TOML.
 [[nodiscard]] base::Result<Project> read_project(const base::FileSystem& fs,
                                                  const std::string& root,
                                                  const std::vector<std::string>& requirement_files);

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
+#include "host/gpu_arch.h"
 #include "host/published.h"
 #include "host/versions.h"
 #include "scaffold/images.h"
@@ -134,11 +136,34 @@ base::Result<std::string> choose_python(const Project& project, const TargetOpti
       project.python, torch, fmt::join(known, ", "));
 }
 
+// What a person says, in the form that every reader of the variable takes.
+base::Result<std::string> stated_archs(const TargetOptions& options, const Target& target) {
+  if (options.device == Device::kCuda) {
+    const std::string cuda = host::cuda_of_variant(target.variant);
+    const auto list = host::parse_arch_list(options.arch_list, host::NvccArchs(cuda, {}));
+    if (!list) return tl::unexpected<base::Error>(list.error());
+    if (list->asks_for_gpu || list->archs.empty())
+      return ask(
+          "--arch-list {} asks for the GPU of the machine that builds: name the targets', "
+          "e.g. \"8.0;9.0+PTX\"",
+          options.arch_list);
+    return host::to_text(list->archs);
+  }
+  std::string archs = options.arch_list;
+  std::replace(archs.begin(), archs.end(), ',', ';');
+  for (const std::string_view arch : base::split(archs, ';'))
+    if (!arch.starts_with("gfx") ||
+        arch.find_first_not_of("0123456789abcdef", 3) != std::string_view::npos || arch.size() < 6)
+      return ask("--arch-list {}: \"{}\" is no architecture of AMD's, such as gfx90a",
+                 options.arch_list, arch);
+  return archs;
+}
+
 base::Result<std::string> choose_archs(const Project& project, const TargetOptions& options,
                                        const Target& target) {
   const bool gpu = options.device == Device::kCuda || options.device == Device::kRocm;
   if (!gpu || !project.cuda) return std::string();
-  if (!options.arch_list.empty()) return options.arch_list;
+  if (!options.arch_list.empty()) return stated_archs(options, target);
   if (options.device == Device::kRocm) {
     const auto build = host::rocm_build_of(target.torch);
     if (fmt::format("rocm{}", build.rocm) == target.variant)

@@ -74,3 +74,19 @@ def test_cmake_finds_its_module(installed):
 
 def test_the_checkout_has_that_version_too():
     assert version("torchport") in output(Path(sys.executable).with_name("torchport"), "--version")
+
+
+def test_the_program_takes_its_libraries_from_beside_it(installed):
+    """Another distribution, or the image of a container, has other versions of them, or none."""
+    own = installed.parent / "lib" / "torchport"
+    linked = {
+        line.split()[0]: Path(line.split()[2]).resolve()
+        for line in output("ldd", installed / "torchport").splitlines()
+        if "=>" in line
+    }
+    found = {name for name, path in linked.items() if path.parent == own.resolve()}
+    assert {name.split(".")[0] for name in found} == {"libfmt", "libsqlite3", "libxxhash"}
+    # What is left is glibc's, GCC's and zlib, which every image has that has Python.
+    assert {name.split(".")[0] for name in linked.keys() - found} == {
+        *("libc", "libm", "libstdc++", "libgcc_s", "libz")
+    }

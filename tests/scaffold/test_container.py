@@ -222,6 +222,18 @@ def test_a_health_check_that_fails(stages, torchport) -> None:
     assert run.returncode == 1 and "cannot compute on cuda here" in run.stderr
 
 
+def test_what_a_person_says_is_taken(torchport) -> None:
+    write_project(torchport.folder)
+    shown = torchport(
+        *("container", "--stdout", "--device", "cuda", "--torch", "2.13.0"),
+        *("--arch-list", "9.0a,8.0 12.0+PTX", "--entry", 'run.py --name \'a "b"\' "c d"'),
+    )
+    assert shown.returncode == 0, shown.stderr
+    assert 'TORCH_CUDA_ARCH_LIST="8.0;9.0a;12.0+PTX"' in shown.stdout
+    entry = next(line for line in shown.stdout.splitlines() if line.startswith("ENTRYPOINT"))
+    assert json.loads(entry[10:]) == ["python", "run.py", "--name", 'a "b"', "c d"]
+
+
 def test_nothing_is_written_over(torchport) -> None:
     torchport.write("Dockerfile", "FROM scratch\n")
     run = torchport("container", "--torch", "2.13.0")
@@ -273,6 +285,16 @@ def test_a_folder_that_cannot_be_written(torchport) -> None:
         ({}, ["--torch", "2.13.0+cu130"], "--torch 2.13.0+cu130 is no release"),
         ({}, ["--torch", "2.13.0\nRUN x"], "only letters, digits"),
         ({}, ["--python", "3"], "--python 3 is no release"),
+        ({}, ["--requirements", "absent.txt"], "absent.txt: is no requirements file"),
+        ({}, ["--entry", "train.py"], "--entry train.py: there is no such file"),
+        ({}, ["--entry", "python 'x"], "a quote is not closed"),
+        (
+            {"setup.py": SETUP},
+            ["--device", "cuda", "--arch-list", "native"],
+            "asks for the GPU of the machine that builds",
+        ),
+        ({"setup.py": SETUP}, ["--device", "cuda", "--arch-list", "5.0"], "5.0"),
+        ({"setup.py": SETUP}, ["--device", "rocm", "--arch-list", "8.0"], '"8.0" is no arch'),
         ({}, ["--output", ".."], "lies outside of the project"),
         ({}, ["--torchport", "wheels/x.whl"], "is no file within the project"),
         ({}, ["--device", "tpu"], "--device"),
