@@ -120,7 +120,7 @@ void read_setup_cfg(std::string_view text, Project& project) {
       key = std::string(base::trim(bare.substr(0, equals)));
       value = base::trim(bare.substr(equals + 1));
     }
-    const std::string place = section + "." + key;
+    const std::string place = fmt::format("{}.{}", section, key);
     // "attr: pkg.__version__" and "file: VERSION" are found out by running.
     const bool literal = !value.starts_with("attr:") && !value.starts_with("file:");
     if (place == "metadata.name" && project.name.empty()) project.name = std::string(value);

@@ -173,6 +173,7 @@ base::Result<std::string> choose_archs(const Project& project, const TargetOptio
   for (const host::TorchBuild& build : host::builds_of(target.torch)) {
     if (host::variant_of_cuda(build.cuda) != target.variant) continue;
     std::vector<std::string> archs;
+    archs.reserve(build.archs.size());
     for (const int arch : build.archs) archs.push_back(fmt::format("{}.{}", arch / 10, arch % 10));
     return fmt::format("{}+PTX", fmt::join(archs, ";"));
   }
