@@ -6,31 +6,23 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "host/build_obstacles.h"
 #include "host/versions.h"
 
 namespace torchport::host {
 
-namespace {
+std::string variable(const BuildInputs& inputs, const std::string& name) {
+  const auto found = inputs.environment.find(name);
+  return found == inputs.environment.end() ? std::string() : std::string(base::trim(found->second));
+}
 
-// Why there is no CUDA code, and what would change that.
-struct Obstacle {
-  std::string code;
-  std::string what;
-  std::string mend;
-};
-template <class T>
-using Or = tl::expected<T, Obstacle>;
+namespace {
 
 enum class Wish : std::uint8_t { kAuto, kCuda, kCpu };
 struct Demand {
   Wish wish = Wish::kAuto;
   std::string said;  // "FORCE_CUDA=1"
 };
-
-std::string variable(const BuildInputs& inputs, const std::string& name) {
-  const auto found = inputs.environment.find(name);
-  return found == inputs.environment.end() ? std::string() : std::string(base::trim(found->second));
-}
 
 bool one_of(std::string_view word, std::initializer_list<std::string_view> words) {
   return std::find(words.begin(), words.end(), word) != words.end();
@@ -65,22 +57,6 @@ Or<Demand> demanded(const BuildInputs& inputs) {
   return Demand{};
 }
 
-// "pip install torch==2.13.0 --index-url .../cu130" for a build of this torch and CUDA's major
-// version; empty where none is known.
-std::string install_line(const Torch& torch, std::string_view cuda) {
-  const std::string version = torch.version.substr(0, torch.version.find('+'));
-  std::string best;
-  for (const TorchBuild& build : builds_of(version)) {
-    if (!cuda.empty() && !same_major(build.cuda, cuda)) continue;
-    if (!best.empty() && !build.by_default) continue;
-    std::string index(build.cuda);
-    std::erase(index, '.');
-    best = fmt::format("pip install torch=={} --index-url https://download.pytorch.org/whl/cu{}",
-                       version, index);
-  }
-  return best;
-}
-
 std::optional<Obstacle> unusable(const Torch& torch) {
   if (torch.root.empty())
     return Obstacle{"no-torch", "there is no torch to build against",
@@ -107,157 +83,6 @@ std::optional<Obstacle> without_cuda(const BuildInputs& inputs) {
                           : "torch-for-xpu",
       fmt::format("torch {} is built for {} and has no CUDA to link", torch.version, built),
       "for CUDA code build against a CUDA build of torch" + (line.empty() ? "" : ": " + line)};
-}
-
-std::string place(const BuildToolkit& toolkit) {
-  return fmt::format("{} ({})", toolkit.path, toolkit.from);
-}
-
-// The variable that names the toolkit, as torch reads them; empty where none does.
-std::string named_by(const BuildInputs& inputs) {
-  for (const char* name : {"CUDA_HOME", "CUDA_PATH"})
-    if (!variable(inputs, name).empty()) return name;
-  return {};
-}
-
-// What keeps one toolkit from compiling for this torch.
-std::optional<Obstacle> unfit(const BuildToolkit& toolkit, const Torch& torch) {
-  const std::string mend =
-      fmt::format("install the CUDA {} toolkit, or set CUDA_HOME to one", torch.cuda);
-  if (toolkit.nvcc.empty())
-    return Obstacle{"nvcc-broken", fmt::format("nvcc in {} does not run", place(toolkit)), mend};
-  if (!links_with(toolkit.nvcc, torch.cuda)) {
-    const std::string line = install_line(torch, toolkit.nvcc);
-    return Obstacle{
-        "nvcc-differs",
-        fmt::format("nvcc {} in {} does not go with CUDA {}, which torch {} is built with",
-                    toolkit.nvcc, place(toolkit), torch.cuda, torch.version),
-        mend + (line.empty() ? "" : "; or build against another torch: " + line)};
-  }
-  if (!toolkit.headers)
-    return Obstacle{"toolkit-incomplete",
-                    fmt::format("{} has an nvcc and no include/cuda_runtime.h", place(toolkit)),
-                    "set CUDA_HOME to the folder that has both"};
-  return std::nullopt;
-}
-
-// Where a variable names one, it is that one. Else the first whose version is the torch's own, else
-// the first that fits.
-Or<BuildToolkit> choose_toolkit(const BuildInputs& inputs) {
-  const Torch& torch = inputs.torch;
-  const std::string named = named_by(inputs);
-  const BuildToolkit* best = nullptr;
-  std::optional<Obstacle> first;
-  for (const BuildToolkit& toolkit : inputs.toolkits) {
-    if (!named.empty() && toolkit.from != named) continue;
-    if (auto obstacle = unfit(toolkit, torch)) {
-      if (!first) first = std::move(obstacle);
-      continue;
-    }
-    const bool exact = same_minor(toolkit.nvcc, torch.cuda);
-    if (best == nullptr || (exact && !same_minor(best->nvcc, torch.cuda))) best = &toolkit;
-  }
-  if (best != nullptr) return *best;
-  if (first) return tl::unexpected(*first);
-  if (!named.empty())
-    return tl::unexpected(
-        Obstacle{"no-toolkit", fmt::format("{}={} has no nvcc", named, variable(inputs, named)),
-                 fmt::format("set {} to a CUDA {} toolkit, or unset it", named, torch.cuda)});
-  return tl::unexpected(
-      Obstacle{"no-toolkit",
-               fmt::format("torch {} is built with CUDA {}, and there is no nvcc here (looked in "
-                           "CUDA_HOME, PATH, /usr/local/cuda*, the nvidia packages beside torch)",
-                           torch.version, torch.cuda),
-               fmt::format("install the CUDA {} toolkit, or set CUDA_HOME to one", torch.cuda)});
-}
-
-std::optional<Obstacle> compiler_refused(const BuildInputs& inputs, const BuildToolkit& toolkit) {
-  for (const char* name : {"NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS"})
-    if (variable(inputs, name).find("-allow-unsupported-compiler") != std::string::npos)
-      return std::nullopt;
-  const HostCompiler& compiler = inputs.compiler;
-  const std::uint64_t newest = compiler.family == "gcc"     ? toolkit.newest_gcc
-                               : compiler.family == "clang" ? toolkit.newest_clang
-                                                            : 0;
-  const auto version = parse_version(compiler.version);
-  if (newest == 0 || version.empty() || static_cast<std::uint64_t>(version.front()) <= newest)
-    return std::nullopt;
-  return Obstacle{"compiler-too-new",
-                  fmt::format("nvcc {} takes {} up to {}, and {} is {}", toolkit.nvcc,
-                              compiler.family, newest, compiler.path, compiler.version),
-                  fmt::format("set NVCC_CCBIN to a {} {} or older", compiler.family, newest)};
-}
-
-// Where nobody asked for others: those that torch itself has code for, and PTX of the newest.
-Or<std::vector<GpuArch>> default_archs(const BuildInputs& inputs, const NvccArchs& nvcc,
-                                       BuildPlan& plan) {
-  std::vector<GpuArch> archs;
-  std::string missing;
-  for (const std::string& name : inputs.torch.archs) {
-    if (!name.starts_with("sm_")) continue;
-    const auto number = parse_version(std::string_view(name).substr(3));
-    if (number.empty()) continue;
-    const GpuArch arch{number.front(), {}, false};
-    if (nvcc.makes(arch))
-      archs.push_back(arch);
-    else
-      missing += " " + to_text(arch);
-  }
-  if (!missing.empty())
-    plan.notes.push_back(
-        fmt::format("torch has code for{}, which this nvcc makes none for: left "
-                    "out",
-                    missing));
-  if (inputs.torch.archs.empty()) {
-    plan.notes.emplace_back(
-        "torch's files do not tell its architectures: the first of each major "
-        "version that this nvcc makes is built");
-    if (const auto common = parse_arch_list("Common", nvcc)) archs = common->archs;
-  }
-  archs = merged(std::move(archs));
-  if (archs.empty())
-    return tl::unexpected(
-        Obstacle{"no-common-arch",
-                 fmt::format("nvcc {} makes code for none of torch's architectures ({})",
-                             plan.toolkit.nvcc, fmt::join(inputs.torch.archs, " ")),
-                 fmt::format("set TORCH_CUDA_ARCH_LIST, or CUDA_HOME to a CUDA {} toolkit",
-                             inputs.torch.cuda)});
-  archs.back().ptx = true;
-  return archs;
-}
-
-// kUsage of the list is a refusal, whatever was demanded: who asks for an architecture wants it.
-struct ArchChoice {
-  std::vector<GpuArch> archs;
-  std::optional<Obstacle> refused;
-};
-Or<ArchChoice> choose_archs(const BuildInputs& inputs, BuildPlan& plan) {
-  const NvccArchs nvcc(plan.toolkit.nvcc, plan.toolkit.archs);
-  const std::string text = variable(inputs, "TORCH_CUDA_ARCH_LIST");
-  auto list = parse_arch_list(text, nvcc);
-  if (!list)
-    return ArchChoice{
-        {},
-        Obstacle{"arch-list",
-                 fmt::format("TORCH_CUDA_ARCH_LIST={}: {} (nvcc {} in {})", text,
-                             list.error().message, plan.toolkit.nvcc, plan.toolkit.path),
-                 "name architectures that it makes, such as 8.0;9.0+PTX, or unset "
-                 "TORCH_CUDA_ARCH_LIST"}};
-  for (const std::string& name : list->left_out)
-    plan.notes.push_back(
-        fmt::format("TORCH_CUDA_ARCH_LIST: this nvcc makes not all of {}: left out", name));
-  if (list->asks_for_gpu)
-    plan.notes.emplace_back(
-        "TORCH_CUDA_ARCH_LIST asks for the GPU of this machine, which says "
-        "nothing of the machines to build for: torch's own architectures stand "
-        "in for it");
-  std::vector<GpuArch> archs = std::move(list->archs);
-  if (archs.empty() || list->asks_for_gpu) {
-    auto more = default_archs(inputs, nvcc, plan);
-    if (!more) return tl::unexpected(more.error());
-    archs.insert(archs.end(), more->begin(), more->end());
-  }
-  return ArchChoice{merged(std::move(archs)), {}};
 }
 
 void note_minor(const BuildInputs& inputs, BuildPlan& plan) {

@@ -1,0 +1,80 @@
+// Which architectures are built.
+#include <fmt/format.h>
+
+#include "host/build_obstacles.h"
+#include "host/versions.h"
+
+namespace torchport::host {
+
+namespace {
+
+// Where nobody asked for others: those that torch itself has code for, and PTX of the newest.
+Or<std::vector<GpuArch>> default_archs(const BuildInputs& inputs, const NvccArchs& nvcc,
+                                       BuildPlan& plan) {
+  std::vector<GpuArch> archs;
+  std::string missing;
+  for (const std::string& name : inputs.torch.archs) {
+    if (!name.starts_with("sm_")) continue;
+    const auto number = parse_version(std::string_view(name).substr(3));
+    if (number.empty()) continue;
+    const GpuArch arch{number.front(), {}, false};
+    if (nvcc.makes(arch))
+      archs.push_back(arch);
+    else
+      missing += " " + to_text(arch);
+  }
+  if (!missing.empty())
+    plan.notes.push_back(
+        fmt::format("torch has code for{}, which this nvcc makes none for: left "
+                    "out",
+                    missing));
+  if (inputs.torch.archs.empty()) {
+    plan.notes.emplace_back(
+        "torch's files do not tell its architectures: the first of each major "
+        "version that this nvcc makes is built");
+    if (const auto common = parse_arch_list("Common", nvcc)) archs = common->archs;
+  }
+  archs = merged(std::move(archs));
+  if (archs.empty())
+    return tl::unexpected(
+        Obstacle{"no-common-arch",
+                 fmt::format("nvcc {} makes code for none of torch's architectures ({})",
+                             plan.toolkit.nvcc, fmt::join(inputs.torch.archs, " ")),
+                 fmt::format("set TORCH_CUDA_ARCH_LIST, or CUDA_HOME to a CUDA {} toolkit",
+                             inputs.torch.cuda)});
+  archs.back().ptx = true;
+  return archs;
+}
+
+}  // namespace
+
+Or<ArchChoice> choose_archs(const BuildInputs& inputs, BuildPlan& plan) {
+  const NvccArchs nvcc(plan.toolkit.nvcc, plan.toolkit.archs);
+  const std::string text = variable(inputs, "TORCH_CUDA_ARCH_LIST");
+  auto list = parse_arch_list(text, nvcc);
+  if (!list)
+    return ArchChoice{
+        {},
+        Obstacle{"arch-list",
+                 fmt::format("TORCH_CUDA_ARCH_LIST={}: {} (nvcc {} in {})", text,
+                             list.error().message, plan.toolkit.nvcc, plan.toolkit.path),
+                 "name architectures that it makes, such as 8.0;9.0+PTX, or unset "
+                 "TORCH_CUDA_ARCH_LIST"}};
+  for (const std::string& name : list->left_out)
+    plan.notes.push_back(
+        fmt::format("TORCH_CUDA_ARCH_LIST: this nvcc makes not all of {}: left out", name));
+  if (list->asks_for_gpu)
+    plan.notes.emplace_back(
+        "TORCH_CUDA_ARCH_LIST asks for the GPU of this machine, which says "
+        "nothing of the machines to build for: torch's own architectures stand "
+        "in for it");
+  std::vector<GpuArch> archs = std::move(list->archs);
+  if (archs.empty() || list->asks_for_gpu) {
+    auto more = default_archs(inputs, nvcc, plan);
+    if (!more) return tl::unexpected(more.error());
+    archs.insert(archs.end(), more->begin(), more->end());
+  }
+  return ArchChoice{merged(std::move(archs)), {}};
+}
+
+}  // namespace torchport::host

@@ -1,0 +1,104 @@
+// Which toolkit compiles for a torch, and what keeps the others from it.
+#include <fmt/format.h>
+
+#include "host/build_obstacles.h"
+#include "host/versions.h"
+
+namespace torchport::host {
+
+std::string install_line(const Torch& torch, std::string_view cuda) {
+  const std::string version = torch.version.substr(0, torch.version.find('+'));
+  std::string best;
+  for (const TorchBuild& build : builds_of(version)) {
+    if (!cuda.empty() && !same_major(build.cuda, cuda)) continue;
+    if (!best.empty() && !build.by_default) continue;
+    std::string index(build.cuda);
+    std::erase(index, '.');
+    best = fmt::format("pip install torch=={} --index-url https://download.pytorch.org/whl/cu{}",
+                       version, index);
+  }
+  return best;
+}
+
+std::string place(const BuildToolkit& toolkit) {
+  return fmt::format("{} ({})", toolkit.path, toolkit.from);
+}
+
+namespace {
+
+// The variable that names the toolkit, as torch reads them; empty where none does.
+std::string named_by(const BuildInputs& inputs) {
+  for (const char* name : {"CUDA_HOME", "CUDA_PATH"})
+    if (!variable(inputs, name).empty()) return name;
+  return {};
+}
+
+// What keeps one toolkit from compiling for this torch.
+std::optional<Obstacle> unfit(const BuildToolkit& toolkit, const Torch& torch) {
+  const std::string mend =
+      fmt::format("install the CUDA {} toolkit, or set CUDA_HOME to one", torch.cuda);
+  if (toolkit.nvcc.empty())
+    return Obstacle{"nvcc-broken", fmt::format("nvcc in {} does not run", place(toolkit)), mend};
+  if (!links_with(toolkit.nvcc, torch.cuda)) {
+    const std::string line = install_line(torch, toolkit.nvcc);
+    return Obstacle{
+        "nvcc-differs",
+        fmt::format("nvcc {} in {} does not go with CUDA {}, which torch {} is built with",
+                    toolkit.nvcc, place(toolkit), torch.cuda, torch.version),
+        mend + (line.empty() ? "" : "; or build against another torch: " + line)};
+  }
+  if (!toolkit.headers)
+    return Obstacle{"toolkit-incomplete",
+                    fmt::format("{} has an nvcc and no include/cuda_runtime.h", place(toolkit)),
+                    "set CUDA_HOME to the folder that has both"};
+  return std::nullopt;
+}
+
+}  // namespace
+
+Or<BuildToolkit> choose_toolkit(const BuildInputs& inputs) {
+  const Torch& torch = inputs.torch;
+  const std::string named = named_by(inputs);
+  const BuildToolkit* best = nullptr;
+  std::optional<Obstacle> first;
+  for (const BuildToolkit& toolkit : inputs.toolkits) {
+    if (!named.empty() && toolkit.from != named) continue;
+    if (auto obstacle = unfit(toolkit, torch)) {
+      if (!first) first = std::move(obstacle);
+      continue;
+    }
+    const bool exact = same_minor(toolkit.nvcc, torch.cuda);
+    if (best == nullptr || (exact && !same_minor(best->nvcc, torch.cuda))) best = &toolkit;
+  }
+  if (best != nullptr) return *best;
+  if (first) return tl::unexpected(*first);
+  if (!named.empty())
+    return tl::unexpected(
+        Obstacle{"no-toolkit", fmt::format("{}={} has no nvcc", named, variable(inputs, named)),
+                 fmt::format("set {} to a CUDA {} toolkit, or unset it", named, torch.cuda)});
+  return tl::unexpected(
+      Obstacle{"no-toolkit",
+               fmt::format("torch {} is built with CUDA {}, and there is no nvcc here (looked in "
+                           "CUDA_HOME, PATH, /usr/local/cuda*, the nvidia packages beside torch)",
+                           torch.version, torch.cuda),
+               fmt::format("install the CUDA {} toolkit, or set CUDA_HOME to one", torch.cuda)});
+}
+
+std::optional<Obstacle> compiler_refused(const BuildInputs& inputs, const BuildToolkit& toolkit) {
+  for (const char* name : {"NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS"})
+    if (variable(inputs, name).find("-allow-unsupported-compiler") != std::string::npos)
+      return std::nullopt;
+  const HostCompiler& compiler = inputs.compiler;
+  const std::uint64_t newest = compiler.family == "gcc"     ? toolkit.newest_gcc
+                               : compiler.family == "clang" ? toolkit.newest_clang
+                                                            : 0;
+  const auto version = parse_version(compiler.version);
+  if (newest == 0 || version.empty() || static_cast<std::uint64_t>(version.front()) <= newest)
+    return std::nullopt;
+  return Obstacle{"compiler-too-new",
+                  fmt::format("nvcc {} takes {} up to {}, and {} is {}", toolkit.nvcc,
+                              compiler.family, newest, compiler.path, compiler.version),
+                  fmt::format("set NVCC_CCBIN to a {} {} or older", compiler.family, newest)};
+}
+
+}  // namespace torchport::host
