@@ -1,8 +1,7 @@
 // The C++ part of an extension as projects write them: operators with kernels for the CPU, and a
 // function that calls into the CUDA sources without asking whether they are there.
-#include <Python.h>
-
 #include <ATen/core/Tensor.h>
+#include <Python.h>
 #include <torch/library.h>
 
 namespace gate_demo {
@@ -55,7 +54,7 @@ TORCH_LIBRARY_IMPL(gate_demo, CompositeExplicitAutograd, m) {
 }
 
 PyMODINIT_FUNC PyInit__C() {
-  static PyModuleDef module{PyModuleDef_HEAD_INIT, "_C", nullptr, -1, nullptr, nullptr, nullptr,
-                            nullptr,               nullptr};
+  static PyModuleDef module{
+      PyModuleDef_HEAD_INIT, "_C", nullptr, -1, nullptr, nullptr, nullptr, nullptr, nullptr};
   return PyModule_Create(&module);
 }
