@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
-#include <regex>
 #include <set>
 
 #include <cxxabi.h>
@@ -192,16 +191,6 @@ std::string operator_stubs(const CudaOperators& operators, const Provenance& pro
                      fmt::arg("namespaces", literals(operators.namespaces)));
 }
 
-// The first groups of all matches, each once.
-std::vector<std::string> all_matches(const std::vector<std::string>& sources,
-                                     const std::regex& pattern) {
-  std::set<std::string> found;
-  for (const std::string& source : sources)
-    for (std::sregex_iterator it(source.begin(), source.end(), pattern), end; it != end; ++it)
-      found.insert((*it)[1].str());
-  return {found.begin(), found.end()};
-}
-
 }  // namespace
 
 base::Result<std::vector<std::string>> missing_functions(const CudaPart& part) {
@@ -221,16 +210,6 @@ base::Result<std::vector<std::string>> missing_functions(const CudaPart& part) {
     if (!name.empty() && names_function(part.sources, last_part(name))) missing.push_back(symbol);
   }
   return missing;
-}
-
-CudaOperators cuda_operators(const std::vector<std::string>& sources) {
-  static const std::regex kRegistration(
-      R"(TORCH_LIBRARY_IMPL\s*\(\s*(\w+)\s*,\s*(?:Autograd|Quantized|Sparse)?CUDA\s*,)");
-  // Without the namespace that some write before it.
-  static const std::regex kName(R"re("(?:\w+::)?([A-Za-z_]\w*(?:\.\w+)?)")re");
-  CudaOperators operators{all_matches(sources, kRegistration), {}};
-  if (!operators.namespaces.empty()) operators.names = all_matches(sources, kName);
-  return operators;
 }
 
 base::Result<std::string> companion_source(const Provenance& provenance, const CudaPart& part) {

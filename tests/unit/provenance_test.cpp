@@ -228,6 +228,12 @@ TEST_CASE("which operators' kernels a CUDA part has") {
   CHECK(found.namespaces == std::vector<std::string>{"a", "b"});
   CHECK(found.names == std::vector<std::string>{"add.out", "nms", "scale"});
   CHECK(cuda_operators({"", "CUDA \"name\""}).names.empty());
+  // As long as a picture that stands in a source.
+  const std::string picture(1 << 20, 'A');
+  CHECK(cuda_operators({"TORCH_LIBRARY_IMPL(a, CUDA, m) { decode(\"" + picture + "=\"); }"})
+            .names.empty());
+  CHECK(cuda_operators({"TORCH_LIBRARY_IMPL(" + picture, "TORCH_LIBRARY_IMPL", "\"a.", "\""})
+            .namespaces.empty());
 }
 
 TEST_CASE("the companion of a build with CUDA is the note alone") {
