@@ -11,6 +11,7 @@
 #include "cli/command.h"
 #include "cli/python.h"
 #include "cli/session.h"
+#include "host/cause.h"
 #include "host/probe.h"
 #include "report/report.h"
 
@@ -27,34 +28,29 @@ struct BuildPlanOptions {
   bool shell = false;
 };
 
-void print_row(std::string_view name, std::string_view value) {
-  fmt::print("  {:<12} {}\n", name, report::one_line(value));
-}
-
 void print_inputs(const host::BuildInputs& inputs) {
   const host::Torch& torch = inputs.torch;
   if (torch.root.empty()) {
-    print_row("torch", "none");
+    print_row(stdout, "torch", "none");
   } else {
-    const std::string built = !torch.cuda.empty()  ? "CUDA " + torch.cuda
-                              : !torch.hip.empty() ? "ROCm " + torch.hip
-                              : !torch.xpu.empty() ? "XPU " + torch.xpu
-                                                   : "the CPU";
-    print_row("torch", fmt::format("{}, built for {}, in {}",
-                                   torch.version.empty() ? "?" : torch.version, built, torch.root));
+    print_row(stdout, "torch",
+              fmt::format("{}, built for {}, in {}", torch.version.empty() ? "?" : torch.version,
+                          built_for(torch), torch.root));
     if (!torch.archs.empty())
-      print_row("", fmt::format("its own code: {}", fmt::join(torch.archs, " ")));
+      print_row(stdout, "", fmt::format("its own code: {}", fmt::join(torch.archs, " ")));
   }
   for (const host::BuildToolkit& toolkit : inputs.toolkits)
     print_row(
-        "toolkit",
+        stdout, "toolkit",
         fmt::format("nvcc {} in {} ({}){}", toolkit.nvcc.empty() ? "does not run" : toolkit.nvcc,
                     toolkit.path, toolkit.from, toolkit.headers ? "" : ", without headers"));
-  if (inputs.toolkits.empty()) print_row("toolkit", "none");
+  if (inputs.toolkits.empty()) print_row(stdout, "toolkit", "none");
   if (!inputs.compiler.version.empty())
-    print_row("compiler", fmt::format("{} {} ({})", inputs.compiler.family, inputs.compiler.version,
-                                      inputs.compiler.path));
-  for (const auto& [name, value] : inputs.environment) print_row("variable", name + "=" + value);
+    print_row(stdout, "compiler",
+              fmt::format("{} {} ({})", inputs.compiler.family, inputs.compiler.version,
+                          inputs.compiler.path));
+  for (const auto& [name, value] : inputs.environment)
+    print_row(stdout, "variable", name + "=" + value);
 }
 
 std::string headline(const host::BuildPlan& plan) {
@@ -93,15 +89,7 @@ void print_shell(const host::BuildPlan& plan) {
 base::Result<host::BuildInputs> inputs_for(const BuildPlanOptions& options) {
   if (options.from.empty())
     return host::build_inputs(host::this_machine(own_prefix()), options.torch);
-  const auto text = base::real_file_system().read(options.from);
-  auto read =
-      text ? host::build_inputs_from_json(*text) : tl::unexpected<base::Error>(text.error());
-  if (!read) {
-    base::Error error = read.error();
-    error.path = options.from;
-    return tl::unexpected(error);
-  }
-  return read;
+  return read_recorded(options.from, &host::build_inputs_from_json);
 }
 
 int build_plan(const BuildPlanOptions& options) {

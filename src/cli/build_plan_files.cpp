@@ -39,28 +39,27 @@ base::Result<std::vector<std::string>> contents(const std::vector<std::string>& 
   return texts;
 }
 
-void print_row(std::string_view name, std::string_view value) {
-  if (!value.empty()) fmt::print("  {:<12} {}\n", name, report::one_line(value));
-}
-
 void print_one(const host::Provenance& one) {
-  print_row("extension", one.extension);
-  print_row("built", one.outcome == "cuda"
-                         ? fmt::format("with CUDA code for {}, by nvcc {}", one.archs, one.nvcc)
-                         : "for the CPU alone");
-  print_row("against", fmt::format("torch {}{}{}", one.torch,
-                                   one.torch_cuda.empty() ? "" : ", CUDA " + one.torch_cuda,
-                                   one.cxx11_abi ? "" : ", without the C++11 ABI"));
-  print_row("by", fmt::format("{}, torchport {}", one.built_by, one.torchport));
-  print_row("why", fmt::format("{} [{}]", one.reason, one.code));
-  print_row("to change it", one.mend);
+  print_row(stdout, "extension", one.extension);
+  print_row(stdout, "built",
+            one.outcome == "cuda"
+                ? fmt::format("with CUDA code for {}, by nvcc {}", one.archs, one.nvcc)
+                : "for the CPU alone");
+  print_row(stdout, "against",
+            fmt::format("torch {}{}{}", one.torch,
+                        one.torch_cuda.empty() ? "" : ", CUDA " + one.torch_cuda,
+                        one.cxx11_abi ? "" : ", without the C++11 ABI"));
+  print_row(stdout, "by", fmt::format("{}, torchport {}", one.built_by, one.torchport));
+  print_row(stdout, "why", fmt::format("{} [{}]", one.reason, one.code));
+  print_row(stdout, "to change it", one.mend);
 }
 
 void print_text(const host::ExtensionFile& file, const std::string& wrong) {
   for (const host::Provenance& one : file.provenance) print_one(one);
-  print_row("device code", file.archs.empty() ? (file.kernels ? "for what cannot be told" : "none")
-                                              : fmt::format("{}", fmt::join(file.archs, " ")));
-  print_row("links", fmt::format("{}", fmt::join(file.needed, " ")));
+  print_row(stdout, "device code",
+            file.archs.empty() ? (file.kernels ? "for what cannot be told" : "none")
+                               : fmt::format("{}", fmt::join(file.archs, " ")));
+  print_row(stdout, "links", fmt::format("{}", fmt::join(file.needed, " ")));
   if (!wrong.empty()) fmt::print("\n{}\n", report::one_line(wrong));
 }
 

@@ -24,10 +24,6 @@ struct DoctorOptions {
   bool json = false;
 };
 
-void print_row(std::string_view name, std::string_view value) {
-  if (!value.empty()) fmt::print("  {:<12} {}\n", name, report::one_line(value));
-}
-
 std::string text_of(const host::Gpu& gpu) {
   std::string text = gpu.name.empty() ? fmt::format("{} {}", gpu.vendor, gpu.id) : gpu.name;
   if (!gpu.capability.empty()) text += fmt::format(", {}", gpu.capability);
@@ -69,23 +65,25 @@ void print_facts(const host::Facts& facts) {
   if (!facts.release.empty()) system += ", " + facts.release;
   if (facts.wsl) system += ", WSL";
   if (!facts.container.empty()) system += fmt::format(", in a {} container", facts.container);
-  print_row("system", system);
-  print_row("limits", limits(facts));
-  for (const host::Gpu& gpu : facts.gpus) print_row("GPU", text_of(gpu));
-  if (facts.gpus.empty()) print_row("GPU", "none on the PCI bus, none known to a driver");
+  print_row(stdout, "system", system);
+  print_row(stdout, "limits", limits(facts));
+  for (const host::Gpu& gpu : facts.gpus) print_row(stdout, "GPU", text_of(gpu));
+  if (facts.gpus.empty()) print_row(stdout, "GPU", "none on the PCI bus, none known to a driver");
   if (!facts.nvidia.module.empty() || !facts.nvidia.library.empty())
-    print_row("NVIDIA", fmt::format("driver {}, libcuda {}, NVML {}, CUDA up to {}",
-                                    facts.nvidia.module.empty() ? "none" : facts.nvidia.module,
-                                    facts.nvidia.library.empty() ? "none" : facts.nvidia.library,
-                                    facts.nvidia.nvml, facts.nvidia.cuda));
-  print_row("ROCm", stated(facts.rocm, "SMI", facts.rocm_smi));
-  print_row("Level Zero", stated(facts.level_zero, "loader", facts.level_zero_state));
+    print_row(stdout, "NVIDIA",
+              fmt::format("driver {}, libcuda {}, NVML {}, CUDA up to {}",
+                          facts.nvidia.module.empty() ? "none" : facts.nvidia.module,
+                          facts.nvidia.library.empty() ? "none" : facts.nvidia.library,
+                          facts.nvidia.nvml, facts.nvidia.cuda));
+  print_row(stdout, "ROCm", stated(facts.rocm, "SMI", facts.rocm_smi));
+  print_row(stdout, "Level Zero", stated(facts.level_zero, "loader", facts.level_zero_state));
   for (const host::Toolkit& toolkit : facts.toolkits)
-    print_row("toolkit",
+    print_row(stdout, "toolkit",
               fmt::format("CUDA {} in {} ({}), nvcc {}", toolkit.version, toolkit.path,
                           toolkit.from, toolkit.nvcc.empty() ? "does not run" : toolkit.nvcc));
-  for (const auto& [name, value] : facts.environment) print_row("variable", name + "=" + value);
-  for (const host::Torch& torch : facts.torches) print_row("torch", text_of(torch));
+  for (const auto& [name, value] : facts.environment)
+    print_row(stdout, "variable", name + "=" + value);
+  for (const host::Torch& torch : facts.torches) print_row(stdout, "torch", text_of(torch));
 }
 
 void print_verdict(const host::Verdict& verdict) {
@@ -115,20 +113,14 @@ std::string to_json(const host::Facts& facts, const host::Verdict& verdict) {
 }
 
 int doctor(const DoctorOptions& options) {
-  host::Facts facts;
-  if (options.from.empty()) {
-    facts = host::probe(host::this_machine(own_prefix()));
-  } else {
-    const auto text = base::real_file_system().read(options.from);
-    auto read = text ? host::from_json(*text) : tl::unexpected<base::Error>(text.error());
-    if (!read) {
-      base::Error error = read.error();
-      error.path = options.from;
-      print_error(error);
-      return kUsageError;
-    }
-    facts = std::move(*read);
+  const auto read = options.from.empty()
+                        ? base::Result<host::Facts>(host::probe(host::this_machine(own_prefix())))
+                        : read_recorded(options.from, &host::from_json);
+  if (!read) {
+    print_error(read.error());
+    return kUsageError;
   }
+  const host::Facts& facts = *read;
   const host::Verdict verdict = host::judge(facts);
   if (options.json) {
     fmt::print("{}", to_json(facts, verdict));

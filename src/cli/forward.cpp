@@ -3,10 +3,8 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <filesystem>
 #include <functional>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -62,11 +60,8 @@ void attach_python_command(CLI::App& app, const char* name, const char* summary,
 
 void attach_program_command(CLI::App& app, const char* name, const char* summary,
                             const char* program) {
-  attach_forward(app, name, summary, [program] {
-    std::error_code error;
-    const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
-    return std::vector<std::string>{(self.parent_path() / program).string()};
-  });
+  attach_forward(app, name, summary,
+                 [program] { return std::vector<std::string>{(own_folder() / program).string()}; });
 }
 
 }  // namespace torchport::cli

@@ -1,16 +1,19 @@
 #include "cli/python.h"
 
-#include <filesystem>
 #include <system_error>
 
 namespace torchport::cli {
 
+std::filesystem::path own_folder() {
+  std::error_code error;
+  return std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+}
+
 std::string python_of_this_environment() {
   std::error_code error;
-  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
-  if (!error) {
+  if (const auto folder = own_folder(); !folder.empty()) {
     for (const char* name : {"python", "python3"}) {
-      const auto candidate = self.parent_path() / name;
+      const auto candidate = folder / name;
       if (std::filesystem::exists(candidate, error)) return candidate.string();
     }
   }
@@ -18,9 +21,7 @@ std::string python_of_this_environment() {
 }
 
 std::string own_prefix() {
-  std::error_code error;
-  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
-  return error ? std::string() : self.parent_path().parent_path().string();
+  return own_folder().parent_path().string();
 }
 
 }  // namespace torchport::cli

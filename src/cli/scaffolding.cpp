@@ -5,6 +5,7 @@
 
 #include "base/file_system.h"
 #include "base/text.h"
+#include "cli/session.h"
 #include "report/report.h"
 
 namespace torchport::cli {
@@ -112,8 +113,7 @@ base::Result<void> put_files(const std::vector<scaffold::File>& files,
 }
 
 void print_choice(const ScaffoldOptions& options, std::string_view name, std::string_view value) {
-  if (!value.empty())
-    fmt::print(beside_files(options), "  {:<12} {}\n", name, report::one_line(value));
+  print_row(beside_files(options), name, value);
 }
 
 void print_notes(const ScaffoldOptions& options,

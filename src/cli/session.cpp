@@ -183,6 +183,10 @@ void print_error(const base::Error& error) {
   fmt::print(stderr, "torchport: {}{}\n", place, report::printable(error.message));
 }
 
+void print_row(std::FILE* to, std::string_view name, std::string_view value) {
+  if (!value.empty()) fmt::print(to, "  {:<12} {}\n", name, report::one_line(value));
+}
+
 bool wants_colour(int file_descriptor) {
   if (!environment("NO_COLOR").empty()) return false;
   if (environment("TERM") == "dumb") return false;

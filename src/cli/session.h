@@ -2,11 +2,13 @@
 // and the run they describe.
 #pragma once
 
+#include <cstdio>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/file_system.h"
 #include "base/result.h"
 #include "project/cache.h"
 #include "project/check.h"
@@ -50,6 +52,18 @@ struct Session {
 
 // Prints an error as "torchport: path:line: message" to stderr.
 void print_error(const base::Error& error);
+
+// "  torch        2.13.0+cpu"; nothing where there is no value.
+void print_row(std::FILE* to, std::string_view name, std::string_view value);
+
+// What `parse` makes of a file's content; its error names the file.
+template <class T>
+base::Result<T> read_recorded(const std::string& path, base::Result<T> (*parse)(std::string_view)) {
+  const auto text = base::real_file_system().read(path);
+  auto read = text ? parse(*text) : tl::unexpected<base::Error>(text.error());
+  if (!read) read.error().path = path;
+  return read;
+}
 
 // True when colour is wanted on this stream: a terminal, and NO_COLOR unset.
 [[nodiscard]] bool wants_colour(int file_descriptor);

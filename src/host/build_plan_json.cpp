@@ -54,16 +54,7 @@ std::string to_json(const BuildInputs& inputs, const BuildPlan& plan) {
 }
 
 base::Result<BuildInputs> build_inputs_from_json(std::string_view text) {
-  const Json source = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!source.is_object())
-    return base::fail(base::ErrorCode::kSyntax, "is no JSON object of a build's inputs");
-  const auto inner = source.find("inputs");
-  BuildInputs inputs;
-  const std::string wrong = read(inner == source.end() ? source : *inner, inputs, {});
-  if (!wrong.empty())
-    return base::fail(base::ErrorCode::kSyntax,
-                      fmt::format("\"{}\" is of another type than it has to be", wrong));
-  return inputs;
+  return read_document<BuildInputs>(text, "inputs", "a build's inputs");
 }
 
 }  // namespace torchport::host

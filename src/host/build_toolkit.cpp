@@ -2,20 +2,18 @@
 #include <fmt/format.h>
 
 #include "host/build_obstacles.h"
+#include "host/published.h"
 #include "host/versions.h"
 
 namespace torchport::host {
 
 std::string install_line(const Torch& torch, std::string_view cuda) {
-  const std::string version = torch.version.substr(0, torch.version.find('+'));
+  const std::string version = without_build(torch.version);
   std::string best;
   for (const TorchBuild& build : builds_of(version)) {
     if (!cuda.empty() && !same_major(build.cuda, cuda)) continue;
     if (!best.empty() && !build.by_default) continue;
-    std::string index(build.cuda);
-    std::erase(index, '.');
-    best = fmt::format("pip install torch=={} --index-url https://download.pytorch.org/whl/cu{}",
-                       version, index);
+    best = "pip install " + pip_arguments(version, variant_of_cuda(build.cuda));
   }
   return best;
 }

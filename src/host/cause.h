@@ -46,6 +46,9 @@ struct Verdict {
                                      // needed, or where that cannot be told
 };
 
+// "CUDA 13.0", "the CPU".
+[[nodiscard]] std::string built_for(const Torch& torch);
+
 // Thread safe; the same facts give the same verdict.
 [[nodiscard]] Verdict judge(const Facts& facts);
 

@@ -6,9 +6,9 @@
 #include <array>
 #include <cstdint>
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 
+#include "host/dynamic_library.h"
 #include "host/facts_members.h"
 #include "host/isolated.h"
 #include "host/json_members.h"
@@ -21,27 +21,14 @@ constexpr int kMostMilliseconds = 2000;
 constexpr int kNoFunction = -1;
 constexpr std::uint32_t kMostDevices = 64;
 
-class Library {
+class Library : public DynamicLibrary {
  public:
-  explicit Library(std::initializer_list<const char*> names) {
-    for (const char* name : names)
-      if (handle_ == nullptr) handle_ = dlopen(name, RTLD_LAZY | RTLD_LOCAL);
-  }
-  Library(const Library&) = delete;
-  Library& operator=(const Library&) = delete;
-  // Not closed: the child process ends behind it.
-  ~Library() = default;
-
-  [[nodiscard]] bool there() const { return handle_ != nullptr; }
+  using DynamicLibrary::DynamicLibrary;
 
   template <class... Arguments>
   int call(const char* name, Arguments... arguments) const {
-    const auto function = reinterpret_cast<int (*)(Arguments...)>(dlsym(handle_, name));
-    return function == nullptr ? kNoFunction : function(arguments...);
+    return call_or(kNoFunction, name, arguments...);
   }
-
- private:
-  void* handle_ = nullptr;
 };
 
 template <std::size_t N>

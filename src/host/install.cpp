@@ -12,10 +12,6 @@ namespace torchport::host {
 
 namespace {
 
-std::string without_build(std::string_view version) {
-  return std::string(version.substr(0, version.find('+')));
-}
-
 // The version in use where its builds are known, else the newest that is.
 std::string version_for(const Facts& facts) {
   const Torch* torch = facts.torch();

@@ -4,11 +4,14 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+
+#include "base/result.h"
 
 namespace torchport::host {
 
@@ -74,6 +77,22 @@ std::string read(const Json& source, T& value, const std::string& path) {
     value = source.get<T>();
     return {};
   }
+}
+
+// A structure that is a document, or its member `inner` where it has one. kSyntax, with `what` it
+// is not, or the member that is of another type.
+template <class T>
+base::Result<T> read_document(std::string_view text, const char* inner, std::string_view what) {
+  const Json source = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!source.is_object())
+    return base::fail(base::ErrorCode::kSyntax, fmt::format("is no JSON object of {}", what));
+  const auto found = source.find(inner);
+  T value;
+  const std::string wrong = read(found == source.end() ? source : *found, value, {});
+  if (!wrong.empty())
+    return base::fail(base::ErrorCode::kSyntax,
+                      fmt::format("\"{}\" is of another type than it has to be", wrong));
+  return value;
 }
 
 }  // namespace torchport::host

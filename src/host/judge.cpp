@@ -24,18 +24,11 @@ std::string names_of(const std::vector<Gpu>& gpus) {
   return text;
 }
 
-std::string build_of(const Torch& torch) {
-  if (!torch.cuda.empty()) return "CUDA " + torch.cuda;
-  if (!torch.hip.empty()) return "ROCm " + torch.hip;
-  if (!torch.xpu.empty()) return "XPU " + torch.xpu;
-  return "the CPU";
-}
-
 std::string summary_of(const Facts& facts, const std::string& state) {
   const Torch* torch = facts.torch();
   const std::string which =
       torch == nullptr ? "no torch"
-                       : fmt::format("torch {}, built for {}", torch->version, build_of(*torch));
+                       : fmt::format("torch {}, built for {}", torch->version, built_for(*torch));
   if (state == "none")
     return fmt::format("no GPU on this machine; {}", torch == nullptr ? "no torch either" : which);
   if (state == "no torch")
@@ -45,6 +38,13 @@ std::string summary_of(const Facts& facts, const std::string& state) {
 }
 
 }  // namespace
+
+std::string built_for(const Torch& torch) {
+  if (!torch.cuda.empty()) return "CUDA " + torch.cuda;
+  if (!torch.hip.empty()) return "ROCm " + torch.hip;
+  if (!torch.xpu.empty()) return "XPU " + torch.xpu;
+  return "the CPU";
+}
 
 CauseRegistration::CauseRegistration(Examine examine) {
   causes().push_back(examine);

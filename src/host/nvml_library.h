@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include <dlfcn.h>
+#include "host/dynamic_library.h"
 
 namespace torchport::host {
 
@@ -25,32 +25,21 @@ inline constexpr int kNvmlSuccess = 0;            // NVML_SUCCESS
 inline constexpr int kNvmlFunctionNotFound = 13;  // NVML_ERROR_FUNCTION_NOT_FOUND
 
 // Functions may be called from several threads; nvmlInit_v2 first.
-class NvmlLibrary {
+class NvmlLibrary : public DynamicLibrary {
  public:
-  NvmlLibrary() : handle_(dlopen("libnvidia-ml.so.1", RTLD_LAZY | RTLD_LOCAL)) {}
-  NvmlLibrary(const NvmlLibrary&) = delete;
-  NvmlLibrary& operator=(const NvmlLibrary&) = delete;
-  ~NvmlLibrary() {
-    if (handle_ != nullptr) dlclose(handle_);
-  }
-
-  [[nodiscard]] bool there() const { return handle_ != nullptr; }
+  NvmlLibrary() : DynamicLibrary({"libnvidia-ml.so.1"}) {}
 
   // What the function returns; kNvmlFunctionNotFound where the library has it not.
   template <class... Arguments>
   int call(const char* name, Arguments... arguments) const {
-    const auto function = reinterpret_cast<int (*)(Arguments...)>(dlsym(handle_, name));
-    return function == nullptr ? kNvmlFunctionNotFound : function(arguments...);
+    return call_or(kNvmlFunctionNotFound, name, arguments...);
   }
 
   // NVML's own words for a result.
   [[nodiscard]] std::string words(int result) const {
-    const auto function = reinterpret_cast<const char* (*)(int)>(dlsym(handle_, "nvmlErrorString"));
-    return function == nullptr ? "error " + std::to_string(result) : function(result);
+    auto* const text_of = function<const char*(int)>("nvmlErrorString");
+    return text_of == nullptr ? "error " + std::to_string(result) : text_of(result);
   }
-
- private:
-  void* handle_;
 };
 
 }  // namespace torchport::host

@@ -17,12 +17,6 @@ bool digits(std::string_view text) {
          std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-bool is_release(std::string_view torch, std::string_view release) {
-  return !older(torch, release) && parse_version(torch).size() >= 2 &&
-         parse_version(torch)[0] == parse_version(release)[0] &&
-         parse_version(torch)[1] == parse_version(release)[1];
-}
-
 }  // namespace
 
 std::string variant_of_cuda(std::string_view cuda) {
@@ -44,7 +38,7 @@ std::string index_of(std::string_view variant) {
 RocmBuild rocm_build_of(std::string_view torch) {
   // The names of the wheels (torch-2.13.0+rocm7.2-cp312-cp312-manylinux_2_28_x86_64.whl); the
   // architectures are PYTORCH_ROCM_ARCH of pytorch's .ci/docker/manywheel/build.sh.
-  if (is_release(torch, "2.12") || is_release(torch, "2.13"))
+  if (same_minor(torch, "2.12") || same_minor(torch, "2.13"))
     return {"7.2",
             {"gfx900", "gfx906", "gfx908", "gfx90a", "gfx942", "gfx950", "gfx1030", "gfx1100",
              "gfx1101", "gfx1102", "gfx1150", "gfx1151", "gfx1200", "gfx1201"}};
@@ -53,7 +47,7 @@ RocmBuild rocm_build_of(std::string_view torch) {
 
 std::vector<std::string> pythons_of(std::string_view torch) {
   // Classifiers of the wheels' metadata, less 3.15, which only 2.13 names.
-  if (is_release(torch, "2.12") || is_release(torch, "2.13"))
+  if (same_minor(torch, "2.12") || same_minor(torch, "2.13"))
     return {"3.10", "3.11", "3.12", "3.13", "3.14"};
   return {};
 }

@@ -94,13 +94,14 @@ std::string least_driver(std::string_view cuda) {
 }
 
 std::vector<TorchBuild> builds_of(std::string_view torch) {
-  const auto version = parse_version(torch);
   std::vector<TorchBuild> found;
-  for (const TorchBuild& build : builds()) {
-    const auto known = parse_version(build.torch);
-    if (at(known, 0) == at(version, 0) && at(known, 1) == at(version, 1)) found.push_back(build);
-  }
+  for (const TorchBuild& build : builds())
+    if (same_minor(build.torch, torch)) found.push_back(build);
   return found;
+}
+
+std::string without_build(std::string_view torch) {
+  return std::string(torch.substr(0, torch.find('+')));
 }
 
 std::string newest_torch() {

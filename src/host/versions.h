@@ -35,6 +35,8 @@ struct TorchBuild {
 };
 // Of this version of torch ("2.13.0+cpu"); empty where it is not known.
 [[nodiscard]] std::vector<TorchBuild> builds_of(std::string_view torch);
+// "2.13.0" of "2.13.0+cu130".
+[[nodiscard]] std::string without_build(std::string_view torch);
 // The newest version that `builds_of` knows.
 [[nodiscard]] std::string newest_torch();
 

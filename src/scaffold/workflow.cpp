@@ -12,6 +12,16 @@ namespace torchport::scaffold {
 
 namespace {
 
+// Of each job.
+constexpr std::string_view kSetUp = R"(    steps:
+      - uses: actions/checkout@v6
+        with:
+          persist-credentials: false
+      - uses: actions/setup-python@v6
+        with:
+          python-version: "{}"
+)";
+
 // Findings go to code scanning, which takes nothing from pull requests of forks.
 constexpr std::string_view kCheck = R"(jobs:
   check:
@@ -20,14 +30,7 @@ constexpr std::string_view kCheck = R"(jobs:
     permissions:
       contents: read
       security-events: write
-    steps:
-      - uses: actions/checkout@v6
-        with:
-          persist-credentials: false
-      - uses: actions/setup-python@v6
-        with:
-          python-version: "{python}"
-      - name: Install torchport
+{set_up}      - name: Install torchport
         run: {torchport}
       - name: Check
         run: torchport check --format sarif --output torchport.sarif .
@@ -55,14 +58,7 @@ constexpr std::string_view kTests = R"(  test:
           # What a machine without a GPU does with code that expects one.
           - device: hidden cuda
             run: torchport run --hide-cuda -- pytest
-    steps:
-      - uses: actions/checkout@v6
-        with:
-          persist-credentials: false
-      - uses: actions/setup-python@v6
-        with:
-          python-version: "{python}"
-          cache: pip
+{set_up}          cache: pip
           cache-dependency-path: "**/requirements*.txt"
 )";
 
@@ -93,8 +89,9 @@ std::string github_workflow(const Project& project, const Target& target,
   text +=
       "permissions:\n  contents: read\nconcurrency:\n"
       "  group: ${{ github.workflow }}-${{ github.ref }}\n  cancel-in-progress: true\n";
-  text += fmt::format(kCheck, fmt::arg("python", target.python), fmt::arg("torchport", torchport));
-  text += fmt::format(kTests, fmt::arg("python", target.python));
+  const std::string set_up = fmt::format(kSetUp, target.python);
+  text += fmt::format(kCheck, fmt::arg("set_up", set_up), fmt::arg("torchport", torchport));
+  text += fmt::format(kTests, fmt::arg("set_up", set_up));
   if (project.requirement_files.empty()) {
     // Without such a file there is nothing to tell caches apart by.
     const auto cache = text.find("          cache: pip\n");
