@@ -9,7 +9,7 @@ if(NOT EXISTS ${_core}/src/lib.c OR NOT EXISTS ${_python}/parser.c)
 endif()
 
 add_library(torchport_treesitter STATIC
-  ${_core}/src/lib.c ${_python}/parser.c ${PROJECT_SOURCE_DIR}/src/syntax/python_scanner.c)
+  ${_core}/src/lib.c ${_python}/parser.c ${PROJECT_SOURCE_DIR}/src/source/syntax/python_scanner.c)
 target_include_directories(torchport_treesitter
   SYSTEM PUBLIC ${_core}/include
   PRIVATE ${_core}/src ${_python})

@@ -4,7 +4,7 @@
 #include "project/notebook_check.h"
 #include "property.h"
 #include "rules/registry.h"
-#include "syntax/notebook.h"
+#include "source/syntax/notebook.h"
 
 namespace torchport {
 namespace {

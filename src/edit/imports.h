@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "syntax/tree.h"
+#include "source/syntax/tree.h"
 
 namespace torchport::edit {
 

@@ -16,7 +16,7 @@
 
 #include "flow/node_index.h"
 #include "flow/scopes.h"
-#include "syntax/tree.h"
+#include "source/syntax/tree.h"
 
 namespace torchport::flow {
 

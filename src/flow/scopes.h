@@ -11,7 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "syntax/tree.h"
+#include "source/syntax/tree.h"
 
 namespace torchport::flow {
 

@@ -1,6 +1,6 @@
 #include "project/notebook_check.h"
 
-#include "syntax/notebook.h"
+#include "source/syntax/notebook.h"
 
 namespace torchport::project {
 

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "syntax/encoding.h"
+#include "source/syntax/encoding.h"
 
 namespace torchport::report {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "edit/edit.h"
-#include "syntax/tree.h"
+#include "source/syntax/tree.h"
 
 namespace torchport::rules {
 

@@ -7,7 +7,7 @@
 
 #include "edit/edit.h"
 #include "flow/model.h"
-#include "syntax/tree.h"
+#include "source/syntax/tree.h"
 
 namespace torchport::rules {
 

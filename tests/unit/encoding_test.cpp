@@ -1,4 +1,4 @@
-#include "syntax/encoding.h"
+#include "source/syntax/encoding.h"
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
 
-#include "syntax/tree.h"
+#include "source/syntax/tree.h"
 
 namespace torchport {
 namespace {

@@ -1,4 +1,4 @@
-#include "syntax/notebook.h"
+#include "source/syntax/notebook.h"
 
 #include <doctest/doctest.h>
 

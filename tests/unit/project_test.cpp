@@ -6,7 +6,7 @@
 #include "project/discover.h"
 #include "project/glob.h"
 #include "project/undo.h"
-#include "syntax/encoding.h"
+#include "source/syntax/encoding.h"
 
 namespace torchport::project {
 namespace {

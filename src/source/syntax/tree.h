@@ -15,7 +15,7 @@
 
 #include "base/result.h"
 #include "base/text.h"
-#include "syntax/kind.h"
+#include "source/syntax/kind.h"
 
 namespace torchport::syntax {
 

@@ -1,4 +1,4 @@
-#include "syntax/logical_line.h"
+#include "source/syntax/logical_line.h"
 
 #include <algorithm>
 #include <string_view>

@@ -1,4 +1,4 @@
-#include "syntax/notebook.h"
+#include "source/syntax/notebook.h"
 
 #include <algorithm>
 #include <map>
@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "syntax/notebook_scan.h"
+#include "source/syntax/notebook_scan.h"
 
 namespace torchport::syntax {
 

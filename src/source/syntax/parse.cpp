@@ -8,11 +8,11 @@
 #include <fmt/format.h>
 #include <tree_sitter/api.h>
 
-#include "syntax/encoding.h"
-#include "syntax/indentation.h"
-#include "syntax/logical_line.h"
-#include "syntax/parser_memory.h"
-#include "syntax/tree.h"
+#include "source/syntax/encoding.h"
+#include "source/syntax/indentation.h"
+#include "source/syntax/logical_line.h"
+#include "source/syntax/parser_memory.h"
+#include "source/syntax/tree.h"
 
 extern "C" const TSLanguage* tree_sitter_python(void);
 

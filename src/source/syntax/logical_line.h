@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "syntax/tree.h"
+#include "source/syntax/tree.h"
 
 namespace torchport::syntax {
 

@@ -1,4 +1,4 @@
-#include "syntax/tree.h"
+#include "source/syntax/tree.h"
 
 namespace torchport::syntax {
 

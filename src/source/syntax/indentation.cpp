@@ -1,4 +1,4 @@
-#include "syntax/indentation.h"
+#include "source/syntax/indentation.h"
 
 #include <algorithm>
 #include <string_view>

@@ -1,5 +1,5 @@
 // Finds the source strings of code cells in the JSON text, with their offsets.
-#include "syntax/notebook_scan.h"
+#include "source/syntax/notebook_scan.h"
 
 #include <cstdint>
 

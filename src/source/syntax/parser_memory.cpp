@@ -1,4 +1,4 @@
-#include "syntax/parser_memory.h"
+#include "source/syntax/parser_memory.h"
 
 #include <algorithm>
 #include <array>
