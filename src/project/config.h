@@ -8,7 +8,7 @@
 
 #include "base/file_system.h"
 #include "base/result.h"
-#include "edit/settings.h"
+#include "source/edit/settings.h"
 #include "rules/examine.h"
 
 namespace torchport::project {

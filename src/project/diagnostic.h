@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "edit/edit.h"
+#include "source/edit/edit.h"
 #include "rules/rule.h"
 
 namespace torchport::project {

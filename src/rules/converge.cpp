@@ -1,6 +1,6 @@
 #include "rules/converge.h"
 
-#include "edit/apply.h"
+#include "source/edit/apply.h"
 
 namespace torchport::rules {
 

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "edit/edit.h"
+#include "source/edit/edit.h"
 #include "rules/rule.h"
 
 namespace torchport::rules {

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "edit/edit.h"
+#include "source/edit/edit.h"
 #include "source/syntax/tree.h"
 
 namespace torchport::rules {

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "edit/device_source.h"
-#include "edit/edit.h"
+#include "source/edit/device_source.h"
+#include "source/edit/edit.h"
 #include "flow/model.h"
 
 namespace torchport::rules {

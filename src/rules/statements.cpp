@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "edit/imports.h"
+#include "source/edit/imports.h"
 #include "rules/edits.h"
 #include "rules/rule.h"
 

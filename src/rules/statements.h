@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "edit/edit.h"
+#include "source/edit/edit.h"
 #include "flow/model.h"
 #include "source/syntax/tree.h"
 

@@ -1,8 +1,8 @@
-#include "edit/edit.h"
+#include "source/edit/edit.h"
 
 #include <doctest/doctest.h>
 
-#include "edit/apply.h"
+#include "source/edit/apply.h"
 
 namespace torchport::edit {
 namespace {

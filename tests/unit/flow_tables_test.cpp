@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include "edit/device_source.h"
+#include "source/edit/device_source.h"
 #include "flow/guards.h"
 #include "flow/literals.h"
 

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "edit/imports.h"
+#include "source/edit/imports.h"
 #include "rules/build/common/dockerfile.h"
 #include "rules/build/common/requirement.h"
 

@@ -1,4 +1,4 @@
-#include "edit/imports.h"
+#include "source/edit/imports.h"
 
 namespace torchport::edit {
 

@@ -1,4 +1,4 @@
-#include "edit/device_source.h"
+#include "source/edit/device_source.h"
 
 #include <algorithm>
 #include <array>

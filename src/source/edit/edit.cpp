@@ -1,4 +1,4 @@
-#include "edit/edit.h"
+#include "source/edit/edit.h"
 
 #include <algorithm>
 

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "edit/edit.h"
-#include "edit/settings.h"
+#include "source/edit/edit.h"
+#include "source/edit/settings.h"
 #include "flow/model.h"
 
 namespace torchport::edit {

@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
-#include "edit/device_source.h"
-#include "edit/imports.h"
+#include "source/edit/device_source.h"
+#include "source/edit/imports.h"
 
 namespace torchport::edit {
 

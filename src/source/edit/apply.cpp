@@ -1,4 +1,4 @@
-#include "edit/apply.h"
+#include "source/edit/apply.h"
 
 #include <algorithm>
 #include <map>

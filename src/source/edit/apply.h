@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "edit/device_source.h"
-#include "edit/edit.h"
+#include "source/edit/device_source.h"
+#include "source/edit/edit.h"
 
 namespace torchport::edit {
 
