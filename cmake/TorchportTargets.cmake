@@ -62,7 +62,7 @@ function(torchport_uses_torch target)
 endfunction()
 
 # torchport_add_rules(TARGET)
-# Every folder src/rules/FAMILY/NAME with a rule.cpp is a rule; its page.md is
+# Every folder src/source/rules/FAMILY/NAME with a rule.cpp is a rule; its page.md is
 # compiled in beside it. Adding a folder is all that adding a rule takes.
 function(torchport_add_rules target)
   file(GLOB rule_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*/*/*.cpp)

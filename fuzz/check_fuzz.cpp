@@ -4,8 +4,8 @@
 
 #include "project/check.h"
 #include "property.h"
-#include "rules/converge.h"
-#include "rules/registry.h"
+#include "source/rules/converge.h"
+#include "source/rules/registry.h"
 
 namespace torchport {
 namespace {

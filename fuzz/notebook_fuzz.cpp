@@ -3,7 +3,7 @@
 
 #include "project/notebook_check.h"
 #include "property.h"
-#include "rules/registry.h"
+#include "source/rules/registry.h"
 #include "source/syntax/notebook.h"
 
 namespace torchport {

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "rules/registry.h"
+#include "source/rules/registry.h"
 
 namespace torchport::fuzz {
 

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "rules/rule.h"
+#include "source/rules/rule.h"
 
 namespace torchport::fuzz {
 

@@ -7,7 +7,7 @@
 #include "cli/command.h"
 #include "cli/session.h"
 #include "project/diagnostic.h"
-#include "rules/registry.h"
+#include "source/rules/registry.h"
 
 namespace torchport::cli {
 

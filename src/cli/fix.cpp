@@ -13,7 +13,7 @@
 #include "cli/session.h"
 #include "project/undo.h"
 #include "report/report.h"
-#include "rules/registry.h"
+#include "source/rules/registry.h"
 
 namespace torchport::cli {
 

@@ -8,8 +8,8 @@
 #include <fmt/format.h>
 
 #include "project/notebook_check.h"
-#include "rules/examine.h"
-#include "rules/registry.h"
+#include "source/rules/examine.h"
+#include "source/rules/registry.h"
 
 namespace torchport::project {
 

@@ -8,7 +8,7 @@
 
 #include "base/text.h"
 #include "base/toml.h"
-#include "rules/registry.h"
+#include "source/rules/registry.h"
 
 namespace torchport::project {
 

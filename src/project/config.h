@@ -9,7 +9,7 @@
 #include "base/file_system.h"
 #include "base/result.h"
 #include "source/edit/settings.h"
-#include "rules/examine.h"
+#include "source/rules/examine.h"
 
 namespace torchport::project {
 

@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "rules/registry.h"
+#include "source/rules/registry.h"
 
 namespace torchport::project {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "source/edit/edit.h"
-#include "rules/rule.h"
+#include "source/rules/rule.h"
 
 namespace torchport::project {
 

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "rules/examine.h"
+#include "source/rules/examine.h"
 
 namespace torchport::project {
 

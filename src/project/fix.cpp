@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "project/notebook_check.h"
-#include "rules/converge.h"
+#include "source/rules/converge.h"
 
 namespace torchport::project {
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "project/check.h"
-#include "rules/converge.h"
+#include "source/rules/converge.h"
 
 namespace torchport::project {
 

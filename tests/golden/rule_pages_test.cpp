@@ -14,9 +14,9 @@
 
 #include <doctest/doctest.h>
 
-#include "rules/converge.h"
-#include "rules/examine.h"
-#include "rules/registry.h"
+#include "source/rules/converge.h"
+#include "source/rules/examine.h"
+#include "source/rules/registry.h"
 
 namespace torchport::rules {
 namespace {

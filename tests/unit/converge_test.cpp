@@ -1,8 +1,8 @@
-#include "rules/converge.h"
+#include "source/rules/converge.h"
 
 #include <doctest/doctest.h>
 
-#include "rules/registry.h"
+#include "source/rules/registry.h"
 
 namespace torchport::rules {
 namespace {

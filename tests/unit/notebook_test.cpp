@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "project/notebook_check.h"
-#include "rules/registry.h"
+#include "source/rules/registry.h"
 
 namespace torchport {
 namespace {

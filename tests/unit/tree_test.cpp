@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "project/check.h"
-#include "rules/registry.h"
+#include "source/rules/registry.h"
 
 namespace torchport::syntax {
 namespace {

@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "report/portability.h"
 #include "report/report.h"
-#include "rules/registry.h"
+#include "source/rules/registry.h"
 
 namespace torchport::report {
 

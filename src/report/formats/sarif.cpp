@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 #include "report/report.h"
-#include "rules/registry.h"
+#include "source/rules/registry.h"
 
 namespace torchport::report {
 

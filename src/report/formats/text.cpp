@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "report/report.h"
-#include "rules/registry.h"
+#include "source/rules/registry.h"
 
 namespace torchport::report {
 

@@ -1,0 +1,217 @@
+// TP704: Dockerfiles that make images for machines with CUDA only.
+#include "source/rules/rule.h"
+
+#include <array>
+
+#include <fmt/format.h>
+
+#include "source/edit/imports.h"
+#include "source/rules/build/common/dockerfile.h"
+#include "source/rules/build/common/requirement.h"
+
+namespace torchport::rules {
+
+namespace {
+
+constexpr RuleInfo kInfo{
+    .code = "TP704",
+    .name = "cuda-only-image",
+    .family = "build",
+    .severity = Severity::kWarning,
+    .summary = "a Dockerfile makes an image for machines with CUDA only",
+};
+
+bool is_cuda_image(std::string_view image) {
+  const std::string name = base::lower(image);
+  if (name.starts_with("nvidia/") || name.find("/nvidia/") != std::string::npos) return true;
+  const auto colon = name.find(':');
+  const std::string repository = name.substr(0, colon);
+  const std::string tag = colon == std::string::npos ? "" : name.substr(colon);
+  return repository.find("pytorch") != std::string::npos && tag.find("cuda") != std::string::npos;
+}
+
+// The span of the image in "--platform=x image AS name".
+base::Span image_of(const DockerLine& line) {
+  std::size_t at = 0;
+  while (at < line.text.size()) {
+    const auto start = line.text.find_first_not_of(" \t", at);
+    if (start == std::string_view::npos) break;
+    const auto end = std::min(line.text.find_first_of(" \t", start), line.text.size());
+    if (!line.text.substr(start).starts_with("--")) {
+      return {line.offset + static_cast<std::uint32_t>(start),
+              line.offset + static_cast<std::uint32_t>(end)};
+    }
+    at = end;
+  }
+  return {line.offset, line.offset};
+}
+
+constexpr auto kPythonWords =
+    std::to_array<std::string_view>({"python", "pip", "conda", "torch", ".py", "uv ", "poetry"});
+
+// Where nobody speaks of Python, an image of nvidia/cuda is made to compile something else.
+bool speaks_of_python(std::string_view text) {
+  return std::any_of(kPythonWords.begin(), kPythonWords.end(), [&](std::string_view word) {
+    return text.find(word) != std::string_view::npos;
+  });
+}
+
+void check_from(const TextContext& context, const DockerInstruction& from, bool first,
+                Reporter& reporter) {
+  const base::Span span = image_of(from.lines.front());
+  const std::string_view image = context.text.substr(span.start, span.size());
+  if (!is_cuda_image(image)) return;
+  Finding& finding = reporter.report(
+      span,
+      fmt::format("`{}` is made for NVIDIA GPUs: other hosts pull gigabytes that they cannot use, "
+                  "and other accelerators find no driver for them.",
+                  image));
+  Fix fix;
+  fix.title =
+      "make the base image a build argument: `--build-arg BASE_IMAGE=python:3.11` builds it for "
+      "other hosts";
+  if (first && context.text.find("BASE_IMAGE") == std::string_view::npos &&
+      image.find('$') == std::string_view::npos) {
+    fix.applicability = Applicability::kSafe;
+    fix.edits = {{{from.start, from.start},
+                  fmt::format("ARG BASE_IMAGE={}{}", image, edit::newline_of(context.text))},
+                 {span, "${BASE_IMAGE}"}};
+  }
+  finding.fix.push_back(std::move(fix));
+}
+
+// CUDA_VISIBLE_DEVICES=0,1 in an ENV; "" and -1 hide the GPUs, and harm nobody.
+void check_env(const DockerInstruction& env, Reporter& reporter) {
+  static constexpr std::string_view kName = "CUDA_VISIBLE_DEVICES";
+  for (const DockerLine& line : env.lines) {
+    const auto at = line.text.find(kName);
+    if (at == std::string_view::npos || (at > 0 && base::is_identifier_char(line.text[at - 1])))
+      continue;
+    auto end = at + kName.size();
+    if (end >= line.text.size() || (line.text[end] != '=' && line.text[end] != ' ')) continue;
+    const auto value = line.text.find_first_not_of("= \"'", end);
+    if (value == std::string_view::npos || line.text[value] < '0' || line.text[value] > '9')
+      continue;
+    end = std::min(line.text.find_first_of(" \t\"'", value), line.text.size());
+    Finding& finding =
+        reporter.report({line.offset + static_cast<std::uint32_t>(at),
+                         line.offset + static_cast<std::uint32_t>(end)},
+                        "The image fixes which GPUs a container sees, whatever the host has.");
+    Fix fix;
+    fix.title = "leave it to the run: `docker run --gpus ...` or `-e CUDA_VISIBLE_DEVICES=...`";
+    finding.fix.push_back(std::move(fix));
+  }
+}
+
+// The word at this place stands in a string that is only written somewhere.
+bool is_written(std::string_view line, std::size_t at) {
+  const auto echo = std::max(line.rfind("echo ", at) + 1, line.rfind("printf ", at) + 1);
+  return echo > 0 && line.substr(echo - 1, at - echo + 1).find("&&") == std::string_view::npos;
+}
+
+void check_gpu_at_build(const DockerLine& line, Reporter& reporter) {
+  for (const std::string_view word :
+       {"torch.cuda.is_available()", "torch.cuda.get_device", "nvidia-smi"}) {
+    const auto at = line.text.find(word);
+    if (at == std::string_view::npos || is_written(line.text, at)) continue;
+    const char before = at == 0 ? ' ' : line.text[at - 1];
+    if (word == "nvidia-smi" && (before == '/' || before == '-' || before == '_')) continue;
+    const auto start = line.offset + static_cast<std::uint32_t>(at);
+    Finding& finding = reporter.report(
+        {start, start + static_cast<std::uint32_t>(word.size())},
+        "`docker build` has no GPU, wherever it runs: this asks for one while the image is made.");
+    Fix fix;
+    fix.title = "ask when the container starts, or decide by `torch.version.cuda` and FORCE_CUDA";
+    finding.fix.push_back(std::move(fix));
+    return;
+  }
+}
+
+// Words of a command, "quotes" off.
+void check_words(const DockerLine& line, bool pip, bool conda, Reporter& reporter) {
+  std::size_t at = 0;
+  while (at < line.text.size()) {
+    const auto start = line.text.find_first_not_of(" \t\"'", at);
+    if (start == std::string_view::npos) return;
+    const auto end = std::min(line.text.find_first_of(" \t\"'\\", start), line.text.size());
+    at = end + 1;
+    const std::string_view word = line.text.substr(start, end - start);
+    if (word.empty()) continue;
+    auto pin = conda ? pin_of_conda(word) : std::optional<Pin>{};
+    if (!pin && pip) pin = pin_of_requirement(word);
+    if (!pin && (pip || conda)) pin = pin_of_index(word);
+    if (pin) report_pin(reporter, std::move(*pin), line.offset + static_cast<std::uint32_t>(start));
+  }
+}
+
+void check_run(const DockerInstruction& run, Reporter& reporter) {
+  bool pip = false;
+  bool conda = false;
+  for (const DockerLine& line : run.lines) {
+    // A line is taken as a whole: `pip install a && conda install b` is rare.
+    const std::string_view text = line.text;
+    const bool begins = text.find("install") != std::string_view::npos ||
+                        text.find("create") != std::string_view::npos;
+    if (begins) {
+      pip =
+          text.find("pip") != std::string_view::npos || text.find("uv ") != std::string_view::npos;
+      conda = text.find("conda") != std::string_view::npos ||
+              text.find("mamba") != std::string_view::npos;
+      if (text.find("apt") != std::string_view::npos)
+        pip = pip && text.find("pip install") != std::string_view::npos;
+    } else if (text.starts_with("&&")) {
+      pip = conda = false;
+    }
+    check_words(line, pip, conda, reporter);
+    check_gpu_at_build(line, reporter);
+    if (text.find("&&", 2) != std::string_view::npos && text.ends_with('\\') && !begins)
+      pip = conda = false;
+  }
+}
+
+// Whether a stage is one variant of several: `FROM nvidia/cuda:... AS gpu` beside one that needs no
+// CUDA.
+bool is_variant_stage(const DockerInstruction& from, bool has_other) {
+  const std::string text = base::lower(from.lines.front().text);
+  const auto as = text.find(" as ");
+  if (!has_other || as == std::string::npos) return false;
+  return text.find("gpu", as) != std::string::npos || text.find("cuda", as) != std::string::npos;
+}
+
+void check(const TextContext& context, Reporter& reporter) {
+  if (is_cuda_variant(context.path)) return;
+  const auto instructions = docker_instructions(context.lines);
+  bool has_other = false;
+  for (const DockerInstruction& from : instructions) {
+    if (from.keyword != "FROM" || from.lines.empty()) continue;
+    const base::Span image = image_of(from.lines.front());
+    has_other |= !is_cuda_image(context.text.substr(image.start, image.size()));
+  }
+  const bool for_python = speaks_of_python(context.text);
+  bool first = true;
+  bool variant = false;
+  for (const DockerInstruction& instruction : instructions) {
+    if (instruction.lines.empty()) continue;
+    if (instruction.keyword == "FROM") {
+      variant = is_variant_stage(instruction, has_other);
+      if (!variant && for_python) check_from(context, instruction, first, reporter);
+      first = false;
+    } else if (variant) {
+      continue;
+    } else if (instruction.keyword == "ENV") {
+      check_env(instruction, reporter);
+    } else if (instruction.keyword == "RUN") {
+      check_run(instruction, reporter);
+    }
+  }
+}
+
+const Registration kRegistered{{.info = kInfo,
+                                .kinds = {},
+                                .python = nullptr,
+                                .file_kinds = {FileKind::kDockerfile},
+                                .text = &check}};
+
+}  // namespace
+
+}  // namespace torchport::rules

@@ -1,0 +1,99 @@
+// TP702: CUDAExtension made without asking whether there is a toolkit.
+#include "source/rules/rule.h"
+
+#include <algorithm>
+
+#include "source/rules/edits.h"
+#include "source/rules/optional.h"
+#include "source/rules/trace.h"
+
+namespace torchport::rules {
+
+namespace {
+
+constexpr RuleInfo kInfo{
+    .code = "TP702",
+    .name = "unconditional-cuda-extension",
+    .family = "build",
+    .severity = Severity::kError,
+    .summary = "a CUDAExtension is made without asking whether there is a CUDA toolkit",
+};
+
+constexpr int kMaxCallers = 3;  // functions followed from the extension to setup()
+
+// An earlier `if CUDA_HOME is None: raise ...` or `assert` of the same blocks.
+bool after_exit(const Model& model, Node node) {
+  for (Node at = node; at.parent(); at = at.parent()) {
+    if (!at.parent().is_any(Kind::kBlock, Kind::kModule)) continue;
+    for (const Node exit : model.early_exits(at.parent())) {
+      if (exit.start() >= at.start()) break;
+      const Node condition =
+          exit.is(Kind::kAssert) ? exit.first_child() : exit.child(Field::kCondition);
+      const std::string text = base::lower(condition.text());
+      if (text.find("cuda") != std::string::npos || text.find("nvcc") != std::string::npos ||
+          text.find("gpu") != std::string::npos)
+        return true;
+    }
+  }
+  return false;
+}
+
+bool is_conditional(const Model& model, Node node, int depth) {
+  if (deciding_branch(node) || after_exit(model, node) ||
+      is_caught(model, node, {"OSError", "EnvironmentError"}))
+    return true;
+  const Node function = syntax::function_of(node);
+  if (!function) return false;
+  const auto callers = callers_of(model, function);
+  return depth >= kMaxCallers || callers.empty() ||
+         std::all_of(callers.begin(), callers.end(),
+                     [&](Node caller) { return is_conditional(model, caller, depth + 1); });
+}
+
+bool is_cuda_extension(const Model& model, Node call) {
+  return model.called(call) == "torch.utils.cpp_extension.CUDAExtension";
+}
+
+// `extension = CUDAExtension` in a branch, and `extension(...)` behind it.
+bool is_chosen(const Model& model, Node callee) {
+  if (!callee.is(Kind::kIdentifier)) return false;
+  const auto bindings = model.scopes().reaching(callee.text(), callee);
+  return std::any_of(bindings.begin(), bindings.end(), [](const flow::Binding* binding) {
+    return binding->kind == flow::BindingKind::kAssign && deciding_branch(binding->target);
+  });
+}
+
+// The first of a statement speaks for all that stand beside it.
+bool is_first(const Model& model, Node call) {
+  const Node statement = syntax::statement_of(call);
+  for (std::uint32_t i = statement.index(); i < call.index(); ++i) {
+    const Node earlier = model.tree().at(i);
+    if (earlier.is(Kind::kCall) && is_cuda_extension(model, earlier)) return false;
+  }
+  return true;
+}
+
+void check(const PythonContext& context, Node call, Reporter& reporter) {
+  const Model& model = context.model;
+  if (!is_cuda_extension(model, call) || context.is_test() ||
+      is_chosen(model, syntax::callee(call)))
+    return;
+  if (!is_first(model, call) || is_conditional(model, call, 0)) return;
+  Finding& finding =
+      reporter.report(syntax::callee(call),
+                      "Without a CUDA toolkit this raises \"CUDA_HOME environment variable is not "
+                      "set\": nothing of the package can be installed.");
+  Fix fix;
+  fix.title =
+      "make it where `torch.version.cuda` and CUDA_HOME are there or FORCE_CUDA=1 demands it, else "
+      "a CppExtension of the "
+      "C++ sources that compile alone";
+  finding.fix.push_back(std::move(fix));
+}
+
+const Registration kRegistered{
+    {.info = kInfo, .kinds = {Kind::kCall}, .python = &check, .file_kinds = {}, .text = nullptr}};
+
+}  // namespace
+
+}  // namespace torchport::rules

@@ -1,0 +1,94 @@
+#include "source/rules/converge.h"
+
+#include "source/edit/apply.h"
+
+namespace torchport::rules {
+
+namespace {
+
+constexpr int kMaxPasses = 10;
+
+struct Wanted {
+  std::vector<const Fix*> fixes;
+  std::vector<std::string_view> codes;
+};
+
+Wanted wanted_fixes(const std::vector<Finding>& findings, Applicability tier) {
+  Wanted wanted;
+  for (const Finding& finding : findings) {
+    for (const Fix& fix : finding.fix) {
+      if (fix.applicability > tier || fix.applicability == Applicability::kDisplay ||
+          fix.edits.empty())
+        continue;
+      wanted.fixes.push_back(&fix);
+      wanted.codes.push_back(finding.rule->code);
+    }
+  }
+  return wanted;
+}
+
+void count(Converged& result, const Wanted& wanted, const edit::Applied& applied) {
+  for (const std::size_t i : applied.used) ++result.applied[wanted.codes[i]];
+}
+
+}  // namespace
+
+base::Result<Converged> converge_python(std::string_view path, const std::string& source,
+                                        const Selection& selection, const edit::Settings& settings,
+                                        Applicability tier, Deadline* deadline) {
+  Converged result;
+  result.text = source;
+  auto parsed = syntax::Tree::parse(source, parse_limits(path, deadline));
+  if (!parsed) return tl::unexpected<base::Error>(parsed.error());
+  if ((*parsed)->has_syntax_error()) return result;
+  while (result.passes < kMaxPasses) {
+    const Model model(*parsed);
+    const edit::DeviceSource devices(model, settings);
+    const PythonContext context{path, model, devices, settings};
+    auto findings = examine_python(context, selection, deadline);
+    if (deadline != nullptr && deadline->passed)
+      return base::fail(base::ErrorCode::kBudget, "takes too long to fix; left as it is");
+    const Wanted wanted = wanted_fixes(findings, tier);
+    const edit::Applied applied = wanted.fixes.empty()
+                                      ? edit::Applied{}
+                                      : edit::apply_fixes(result.text, wanted.fixes, devices);
+    if (applied.used.empty() || applied.text == result.text) {
+      result.left = std::move(findings);
+      break;
+    }
+    parsed = syntax::Tree::parse(applied.text, parse_limits(path, deadline));
+    if (!parsed) return tl::unexpected<base::Error>(parsed.error());
+    if ((*parsed)->has_syntax_error()) {
+      Converged broken;
+      broken.text = source;
+      broken.reverted = true;
+      broken.reverted_by = wanted.codes[applied.used.front()];
+      return broken;
+    }
+    count(result, wanted, applied);
+    result.text = applied.text;
+    ++result.passes;
+  }
+  return result;
+}
+
+Converged converge_text(std::string_view path, FileKind kind, const std::string& source,
+                        const Selection& selection, const edit::Settings& settings,
+                        Applicability tier) {
+  Converged result;
+  result.text = source;
+  while (result.passes < kMaxPasses) {
+    const base::LineIndex lines(result.text);
+    const auto findings = examine_text({path, kind, result.text, lines, settings}, selection);
+    const Wanted wanted = wanted_fixes(findings, tier);
+    if (wanted.fixes.empty()) break;
+    const edit::Applied applied = edit::apply_fixes(result.text, wanted.fixes);
+    if (applied.used.empty() || applied.text == result.text) break;
+    count(result, wanted, applied);
+    result.text = applied.text;
+    ++result.passes;
+  }
+  return result;
+}
+
+}  // namespace torchport::rules

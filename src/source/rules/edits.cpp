@@ -1,0 +1,94 @@
+#include "source/rules/edits.h"
+
+#include "source/rules/rule.h"
+
+namespace torchport::rules {
+
+Edit replace(Node node, std::string text) {
+  return {node.span(), std::move(text)};
+}
+Edit insert_before(Node node, std::string text) {
+  return {{node.start(), node.start()}, std::move(text)};
+}
+Edit insert_after(Node node, std::string text) {
+  return {{node.end(), node.end()}, std::move(text)};
+}
+Edit erase(base::Span span) {
+  return {span, {}};
+}
+
+Edit add_argument(Node call, std::string_view argument) {
+  const Node list = call.child(Field::kArguments);
+  const auto args = syntax::arguments(call);
+  if (args.empty()) return {{list.end() - 1, list.end() - 1}, std::string(argument)};
+  const Node last = args.back().whole;
+  // A trailing comma stays the trailing comma.
+  const std::string_view rest =
+      std::string_view(call.tree()->source()).substr(last.end(), list.end() - 1 - last.end());
+  std::string separator = ", ";
+  if (const auto newline = rest.find('\n');
+      newline != std::string_view::npos && rest.find(',') < newline) {
+    // One argument a line: the new one gets its own.
+    const std::string_view indent = indentation_of(last);
+    const auto line = call.tree()->lines().at(last.start()).line;
+    if (base::trim(call.tree()->lines().line(line))
+            .starts_with(last.text().substr(0, last.text().find('\n')))) {
+      separator = ",\n" + std::string(indent);
+    }
+  }
+  return {{last.end(), last.end()}, separator + std::string(argument)};
+}
+
+Edit remove_argument(Node call, Node whole) {
+  const auto args = syntax::arguments(call);
+  for (std::size_t i = 0; i < args.size(); ++i) {
+    if (args[i].whole != whole) continue;
+    if (i > 0) return erase({args[i - 1].whole.end(), whole.end()});
+    if (args.size() > 1) return erase({whole.start(), args[1].whole.start()});
+    // The only one: its trailing comma goes too.
+    const std::string& source = call.tree()->source();
+    std::uint32_t end = whole.end();
+    while (end < source.size() && (source[end] == ' ' || source[end] == ',')) ++end;
+    return erase({whole.start(), end});
+  }
+  return erase({whole.start(), whole.start()});
+}
+
+std::string_view arguments_text(Node call) {
+  const Node list = call.child(Field::kArguments);
+  if (!list || list.text().size() < 2) return {};
+  return list.text().substr(1, list.text().size() - 2);
+}
+
+std::string_view indentation_of(Node node) {
+  if (!node) return {};
+  const auto& lines = node.tree()->lines();
+  const std::string_view line = lines.line(lines.at(node.start()).line);
+  const auto first = line.find_first_not_of(" \t\f");
+  return line.substr(0, first == std::string_view::npos ? line.size() : first);
+}
+
+base::Span whole_lines(Node statement) {
+  const auto& lines = statement.tree()->lines();
+  const std::uint32_t first = lines.at(statement.start()).line;
+  const std::uint32_t last = lines.at(statement.end()).line;
+  const auto size = static_cast<std::uint32_t>(statement.tree()->source().size());
+  return {lines.line_start(first), last < lines.line_count() ? lines.line_start(last + 1) : size};
+}
+
+std::string_view method_name(Node call) {
+  const Node function = syntax::callee(call);
+  return function.is(Kind::kAttribute) ? function.child(Field::kAttributeName).text()
+                                       : function.text();
+}
+
+Node object_of(Node call) {
+  const Node function = syntax::callee(call);
+  return function.is(Kind::kAttribute) ? function.child(Field::kObject) : Node{};
+}
+
+base::Span method_span(Node call) {
+  return {object_of(call).end(), call.end()};
+}
+
+}  // namespace torchport::rules

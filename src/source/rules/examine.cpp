@@ -1,0 +1,168 @@
+#include "source/rules/examine.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <map>
+
+#include "base/file_system.h"
+#include "source/rules/registry.h"
+
+namespace torchport::rules {
+
+namespace {
+
+// The codes that a comment silences: empty when it is no such comment, "*" for all.
+std::vector<std::string_view> silenced_codes(std::string_view comment) {
+  auto at = comment.find("torchport:");
+  if (at == std::string_view::npos) return {};
+  std::string_view rest = base::trim(comment.substr(at + 10));
+  if (!rest.starts_with("ignore")) return {};
+  rest = base::trim(rest.substr(6));
+  if (!rest.starts_with('[')) return {"*"};
+  std::vector<std::string_view> codes;
+  for (const std::string_view code : base::split(rest.substr(1, rest.find(']') - 1), ','))
+    codes.push_back(base::trim(code));
+  return codes;
+}
+
+using Silence = std::map<std::uint32_t, std::vector<std::string_view>>;  // line -> codes
+
+bool is_silenced(const Silence& silence, std::uint32_t line, const RuleInfo& rule) {
+  const auto found = silence.find(line);
+  if (found == silence.end()) return false;
+  return std::any_of(found->second.begin(), found->second.end(), [&](std::string_view code) {
+    return code == "*" || code == rule.code || code == rule.name || code == rule.family;
+  });
+}
+
+void finish(std::vector<Finding>& findings, const Silence& silence, const base::LineIndex& lines) {
+  std::erase_if(findings, [&](const Finding& finding) {
+    const std::uint32_t first = lines.at(finding.span.start).line;
+    const std::uint32_t last = lines.at(finding.span.end).line;
+    return !silence.empty() && (is_silenced(silence, first, *finding.rule) ||
+                                is_silenced(silence, last, *finding.rule));
+  });
+  std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) {
+    if (a.span.start != b.span.start) return a.span.start < b.span.start;
+    return a.rule->code < b.rule->code;
+  });
+}
+
+}  // namespace
+
+syntax::ParseLimits parse_limits(std::string_view path, const Deadline* deadline) {
+  syntax::ParseLimits limits;
+  limits.indented_cells = kind_of_path(path) == FileKind::kNotebook;
+  if (deadline == nullptr) return limits;
+  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+                        deadline->at - std::chrono::steady_clock::now())
+                        .count();
+  limits.max_milliseconds =
+      static_cast<std::uint32_t>(std::clamp<std::int64_t>(left, 1, limits.max_milliseconds));
+  return limits;
+}
+
+std::vector<Finding> examine_python(const PythonContext& context, const Selection& selection,
+                                    Deadline* deadline) {
+  std::array<std::vector<const Rule*>, static_cast<std::size_t>(Kind::kCount)> by_kind;
+  const auto enrol = [&](const Rule& rule) {
+    for (const Kind kind : rule.kinds) by_kind[static_cast<std::size_t>(kind)].push_back(&rule);
+  };
+  if (selection.empty()) {
+    for (const Rule& rule : all_rules()) enrol(rule);
+  } else {
+    for (const Rule* rule : selection) enrol(*rule);
+  }
+  std::vector<Finding> findings;
+  const syntax::Tree& tree = context.model.tree();
+  for (std::uint32_t i = 0; i < tree.size() && findings.size() < kMaxFindings; ++i) {
+    const Node node = tree.at(i);
+    if (deadline != nullptr && (i & 0x0FU) == 0 &&
+        std::chrono::steady_clock::now() > deadline->at) {
+      deadline->passed = true;
+      return {};
+    }
+    for (const Rule* rule : by_kind[static_cast<std::size_t>(node.kind())]) {
+      Reporter reporter(rule->info, findings);
+      rule->python(context, node, reporter);
+    }
+  }
+  Silence silence;
+  for (const Node comment : tree.comments()) {
+    auto codes = silenced_codes(comment.text());
+    if (!codes.empty()) silence[tree.lines().at(comment.start()).line] = std::move(codes);
+  }
+  finish(findings, silence, tree.lines());
+  return findings;
+}
+
+std::vector<Finding> examine_text(const TextContext& context, const Selection& selection) {
+  std::vector<Finding> findings;
+  const auto run = [&](const Rule& rule) {
+    if (rule.text == nullptr) return;
+    if (std::find(rule.file_kinds.begin(), rule.file_kinds.end(), context.kind) ==
+        rule.file_kinds.end())
+      return;
+    Reporter reporter(rule.info, findings);
+    rule.text(context, reporter);
+  };
+  if (selection.empty()) {
+    for (const Rule& rule : all_rules()) run(rule);
+  } else {
+    for (const Rule* rule : selection) run(*rule);
+  }
+  Silence silence;
+  for (std::uint32_t line = 1; line <= context.lines.line_count(); ++line) {
+    const std::string_view text = context.lines.line(line);
+    const auto hash = text.find('#');
+    if (hash == std::string_view::npos) continue;
+    auto codes = silenced_codes(text.substr(hash));
+    if (!codes.empty()) silence[line] = std::move(codes);
+  }
+  finish(findings, silence, context.lines);
+  return findings;
+}
+
+FileKind kind_of_path(std::string_view path) {
+  const std::string name = base::lower(base::file_name(path));
+  if (name.ends_with(".py") || name.ends_with(".pyi") || name.ends_with(".pyw"))
+    return FileKind::kPython;
+  if (name.ends_with(".ipynb")) return FileKind::kNotebook;
+  const std::string folder = base::lower(base::file_name(base::parent_path(path)));
+  const bool list = name.ends_with(".txt") || name.ends_with(".in");
+  const bool yaml = name.ends_with(".yml") || name.ends_with(".yaml");
+  if (name == "dockerfile" || name.starts_with("dockerfile.") || name.ends_with(".dockerfile") ||
+      name == "containerfile")
+    return FileKind::kDockerfile;
+  if (name == "cmakelists.txt" || name.ends_with(".cmake")) return FileKind::kCMake;
+  if (list && (name.find("requirements") != std::string::npos || name == "constraints.txt" ||
+               folder == "requirements")) {
+    return FileKind::kRequirements;
+  }
+  if (yaml && (name.starts_with("environment") || name.starts_with("conda_env") ||
+               name.starts_with("conda-env") || name.find("_environment.") != std::string::npos ||
+               name.find("-environment.") != std::string::npos)) {
+    return FileKind::kRequirements;
+  }
+  if (name == "pyproject.toml") return FileKind::kPyproject;
+  return FileKind::kOther;
+}
+
+bool may_matter(std::string_view path, std::string_view source) {
+  const FileKind kind = kind_of_path(path);
+  if (kind != FileKind::kPython && kind != FileKind::kNotebook) return true;
+  // UTF-16 hides every word; it is reported, not passed over.
+  if (source.starts_with("\xFF\xFE") || source.starts_with("\xFE\xFF") ||
+      source.substr(0, 64).find('\0') != std::string_view::npos)
+    return true;
+  // Every rule needs one of these words in the file. memmem is the fastest search there is here.
+  for (const std::string_view word :
+       {std::string_view("torch"), std::string_view("cuda"), std::string_view("CUDA"),
+        std::string_view("nccl"), std::string_view("pin_memory")}) {
+    if (memmem(source.data(), source.size(), word.data(), word.size()) != nullptr) return true;
+  }
+  return false;
+}
+
+}  // namespace torchport::rules

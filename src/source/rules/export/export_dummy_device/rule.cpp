@@ -1,0 +1,151 @@
+// TP603: the example input of an export is not where the model is.
+#include "source/rules/rule.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "flow/guards.h"
+#include "source/rules/edits.h"
+#include "source/rules/statements.h"
+#include "source/rules/trace.h"
+
+namespace torchport::rules {
+
+namespace {
+
+constexpr RuleInfo kInfo{
+    .code = "TP603",
+    .name = "export-dummy-device",
+    .family = "export",
+    .severity = Severity::kError,
+    .summary = "the example input of an export is on another device than the model",
+};
+
+enum class Where : std::uint8_t { kUnknown, kCpu, kElsewhere };
+
+bool is_cpu(const Model& model, Node device) {
+  const Value value = model.value(device);
+  return value.place == Place::kCpu || (value.is(Type::kString) && value.text == "cpu");
+}
+
+// Where the model was moved to, by all that is known of it.
+Where model_place(const Model& model, Node subject) {
+  const Trace trace = trace_value(model, subject);
+  if (trace.open || trace.origins.empty()) return Where::kUnknown;
+  if (!calls_on(model, trace, "cpu").empty()) return Where::kUnknown;
+  bool moved = false;
+  for (const Node move : calls_on(model, trace, "cuda")) {
+    if (flow::knowledge_at(model, move)) return Where::kUnknown;
+    moved = true;
+  }
+  for (const Node move : calls_on(model, trace, "to")) {
+    const Node target = syntax::argument(move, 0, "device");
+    if (!target || model.qualified(target).starts_with("torch.") || flow::knowledge_at(model, move))
+      return Where::kUnknown;
+    if (is_cpu(model, target)) return Where::kUnknown;
+    moved = true;
+  }
+  if (moved) return Where::kElsewhere;
+  // Never moved: on the CPU if it is a module that was made here.
+  const bool made_here = std::all_of(trace.origins.begin(), trace.origins.end(), [&](Node origin) {
+    return model.value(origin).is(Type::kModule) && model.value(origin).place == Place::kCpu;
+  });
+  return made_here ? Where::kCpu : Where::kUnknown;
+}
+
+// The call that makes the example input; a chain of methods counts as a whole.
+Node maker_of(const Model& model, Node input) {
+  const Trace trace = trace_value(model, input);
+  if (trace.open || trace.origins.size() != 1) return {};
+  for (const std::string_view move : {"cuda", "to", "cpu"}) {
+    for (const Node call : calls_on(model, trace, move)) {
+      if (std::find(trace.steps.begin(), trace.steps.end(), call) == trace.steps.end()) return {};
+    }
+  }
+  return trace.steps.back();
+}
+
+Where input_place(const Model& model, Node input, Node maker) {
+  if (!maker.is(Kind::kCall) || syntax::keyword(maker, "device") || syntax::has_splat(maker))
+    return Where::kUnknown;
+  const std::string& name = model.called(maker);
+  if (!flow::is_factory(name)) return Where::kUnknown;
+  if (model.tree().source().find("set_default_") != std::string::npos) return Where::kUnknown;
+  const Value value = model.value(input);
+  if (!value.is(Type::kTensor)) return Where::kUnknown;
+  if (value.place == Place::kCuda) return Where::kElsewhere;
+  return value.place == Place::kCpu ? Where::kCpu : Where::kUnknown;
+}
+
+std::vector<Node> inputs_of(Node call, bool onnx) {
+  Node args = syntax::keyword(call, onnx ? "args" : "example_inputs");
+  if (!args) args = syntax::positional(call, 1);
+  args = args.is(Kind::kTuple) ? args : syntax::unwrap(args);
+  if (args.is_any(Kind::kTuple, Kind::kList)) return args.children();
+  return args ? std::vector<Node>{args} : std::vector<Node>{};
+}
+
+// Made on the model's device: only a factory in the export's own function, where the model has its
+// name.
+Fix make_fix(const PythonContext& context, Node call, Node subject, Node input, Node maker) {
+  Fix fix;
+  fix.title = "make it on the device of the model";
+  if (syntax::function_of(maker) != syntax::function_of(call)) return fix;
+  if (!subject.is_any(Kind::kIdentifier, Kind::kAttribute)) return fix;
+  const auto bindings =
+      context.model.scopes().reaching(subject.text().substr(0, subject.text().find('.')), maker);
+  if (bindings.empty() || bindings.front()->target.start() > maker.start()) return fix;
+  const std::string device = fmt::format("device=next({}.parameters()).device", subject.text());
+  fix.edits = {add_argument(maker, device)};
+  const Node outer = maker.parent().parent();
+  const bool chained = outer.is(Kind::kCall) && object_of(outer) == maker;
+  if (chained && (method_name(outer) == "cuda" || method_name(outer) == "to")) {
+    fix.edits.push_back(erase(method_span(outer)));
+  } else if (context.model.value(input).place == Place::kCuda) {
+    fix.edits.clear();
+    return fix;
+  }
+  fix.title = fmt::format("make it with `{}`", device);
+  fix.applicability = Applicability::kUnsafe;
+  return fix;
+}
+
+void check(const PythonContext& context, Node call, Reporter& reporter) {
+  const std::string_view method = method_name(call);
+  if (method != "export" && method != "trace") return;
+  const Model& model = context.model;
+  const std::string& name = model.called(call);
+  const bool onnx = name == "torch.onnx.export" || name == "torch.onnx.utils.export";
+  if (!onnx && name != "torch.jit.trace") return;
+  Node subject = syntax::keyword(call, onnx ? "model" : "func");
+  if (!subject) subject = syntax::positional(call, 0);
+  if (subject.is(Kind::kAttribute) && subject.child(Field::kAttributeName).text() == "module") {
+    subject = subject.child(Field::kObject);
+  }
+  const Where place = model_place(model, subject);
+  if (place == Where::kUnknown || flow::knowledge_at(model, call)) return;
+  for (const Node input : inputs_of(call, onnx)) {
+    const Node maker = maker_of(model, input);
+    const Where given = input_place(model, input, maker);
+    if (given == Where::kUnknown || given == place) continue;
+    reporter
+        .report(
+            input,
+            place == Where::kElsewhere
+                ? "This input is on the CPU and the model was moved to a device: the export raises "
+                  "\"Expected all tensors to be on the same device\"."
+                : "This input is on a CUDA device and the model on the CPU: the export raises "
+                  "\"Expected "
+                  "all tensors to be on the same device\".")
+        .fix.push_back(make_fix(context, call, subject, input, maker));
+  }
+}
+
+const Registration kRegistered{
+    {.info = kInfo, .kinds = {Kind::kCall}, .python = &check, .file_kinds = {}, .text = nullptr}};
+
+}  // namespace
+
+}  // namespace torchport::rules

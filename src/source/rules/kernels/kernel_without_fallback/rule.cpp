@@ -1,0 +1,251 @@
+// TP801: CUDA kernels that a file compiles, imports or launches with nothing in their place.
+#include "source/rules/rule.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "flow/guards.h"
+#include "source/rules/edits.h"
+#include "source/rules/kernels/common/extension.h"
+#include "source/rules/optional.h"
+#include "source/rules/statements.h"
+#include "source/rules/tensors.h"
+#include "source/rules/trace.h"
+
+namespace torchport::rules {
+
+namespace {
+
+constexpr RuleInfo kInfo{
+    .code = "TP801",
+    .name = "kernel-without-fallback",
+    .family = "kernels",
+    .severity = Severity::kError,
+    .summary = "a CUDA kernel is compiled, imported or launched with nothing in its place",
+};
+
+bool is_guarded(const Model& model, Node node) {
+  return flow::is_cuda_guarded(model, node) || is_asked_for(model, node) ||
+         is_caught(model, node, {"OSError", "EnvironmentError", "RuntimeError"});
+}
+
+bool names_cuda(std::string_view name) {
+  const std::string text = base::lower(name);
+  return text.find("cuda") != std::string::npos || text.find("gpu") != std::string::npos;
+}
+
+// A helper that compiles when it is called: its callers decide. Without callers in the file its
+// name does.
+bool is_callers_choice(const Model& model, Node call) {
+  const Node function = syntax::function_of(call);
+  if (!function.is(Kind::kFunction)) return false;
+  const auto callers = callers_of(model, function);
+  if (callers.empty()) return names_cuda(function.child(Field::kName).text());
+  return std::all_of(callers.begin(), callers.end(), [&](Node caller) {
+    return is_guarded(model, caller) || deciding_branch(caller);
+  });
+}
+
+// Whether the name `torch` is bound before the statement runs.
+bool knows_torch(const PythonContext& context, Node at) {
+  for (const flow::Binding* binding :
+       context.model.scopes().reaching(context.devices.torch_name(), at)) {
+    if (binding->kind == flow::BindingKind::kImport && binding->target.end() < at.start())
+      return true;
+  }
+  return false;
+}
+
+void add_load_fix(const PythonContext& context, Node call, Finding& finding) {
+  Fix fix;
+  fix.title = "compile it only where CUDA is, and give its callers a branch without it";
+  const Node statement = syntax::statement_of(call);
+  const Node assignment = plain_assignment(statement);
+  const Node target = assignment.child(Field::kLeft);
+  if (assignment && assignment.child(Field::kRight) == call && target.is(Kind::kIdentifier) &&
+      !syntax::function_of(call) && !syntax::class_of(call) && knows_torch(context, statement)) {
+    auto guards = guard_uses(context.model, target);
+    auto edits = run_only_if(context.model, statement, target,
+                             fmt::format("{}.cuda.is_available()", context.devices.torch_name()));
+    if (guards && !edits.empty()) {
+      fix.applicability = Applicability::kUnsafe;
+      fix.edits = std::move(edits);
+      fix.edits.insert(fix.edits.end(), guards->begin(), guards->end());
+    }
+  }
+  finding.fix.push_back(std::move(fix));
+}
+
+void check_load(const PythonContext& context, Node call, Reporter& reporter) {
+  const Model& model = context.model;
+  if (!compiles_cuda(model, call) || is_guarded(model, call) || is_callers_choice(model, call))
+    return;
+  const bool at_import = !syntax::function_of(call);
+  Finding& finding = reporter.report(
+      syntax::callee(call),
+      at_import
+          ? "Without a CUDA toolkit this raises \"CUDA_HOME environment variable is not set\", and "
+            "the "
+            "file cannot be imported."
+          : "Without a CUDA toolkit this raises \"CUDA_HOME environment variable is not set\"; "
+            "nothing takes the kernel's place.");
+  add_load_fix(context, call, finding);
+}
+
+// --- compiled modules ---------------------------------------------------------
+
+// The name of an extension that holds CUDA code, by what people call it.
+bool is_cuda_module_name(std::string_view name) {
+  return name.ends_with("_cuda") || name.ends_with("_cuda_ext") || name.ends_with("_cuda_kernel") ||
+         name.ends_with("_cuda_kernels") || name.ends_with("_gpu") || name.starts_with("cuda_");
+}
+
+// Compiled modules are used as `foo_cuda.forward(...)` inside of autograd functions.
+bool drives_autograd_function(const Model& model, Node target) {
+  for (const Node read : reads_of(model, target)) {
+    const Node attribute = read.parent();
+    if (!attribute.is(Kind::kAttribute) || attribute.field() != Field::kFunctionPart) continue;
+    if (is_autograd_function(model.enclosing_class(read))) return true;
+  }
+  return false;
+}
+
+Node unit_of_import(Node import, std::size_t& names) {
+  names = 0;
+  Node bound;
+  for (Node part = import.first_child(); part; part = part.next_sibling()) {
+    if (part.field() != Field::kName) continue;
+    ++names;
+    bound = part.is(Kind::kAliasedImport) ? part.child(Field::kAlias) : part;
+  }
+  if (bound.is(Kind::kDottedName)) bound = bound.first_child();
+  return bound;
+}
+
+std::vector<Edit> caught_import(Node import, Node target) {
+  if (!stands_alone(import) || import.text().find('\n') != std::string_view::npos) return {};
+  const std::string_view indent = indentation_of(import);
+  const std::string line = fmt::format("{}{}", newline_of(import), indent);
+  return {insert_before(import, fmt::format("try:{}    ", line)),
+          insert_after(
+              import, fmt::format("{0}except ImportError:{0}    {1} = None", line, target.text()))};
+}
+
+void check_module(const PythonContext& context, Node import, Reporter& reporter) {
+  const Model& model = context.model;
+  if (syntax::function_of(import) || deciding_branch(import) || is_optional_import(model, import))
+    return;
+  for (const flow::Binding* binding : model.scopes().of_scope(model.tree().root())) {
+    if (binding->kind != flow::BindingKind::kImport || binding->value != import) continue;
+    const std::string_view last =
+        std::string_view(binding->qualified).substr(binding->qualified.rfind('.') + 1);
+    if (!is_cuda_module_name(last) || !drives_autograd_function(model, binding->target)) continue;
+    Finding& finding = reporter.report(
+        binding->target,
+        fmt::format("Where `{}` was not compiled this raises ImportError, and the file cannot be "
+                    "imported on machines without CUDA.",
+                    last));
+    Fix fix;
+    fix.title = "catch the ImportError, and give the callers a branch without it";
+    std::size_t names = 0;
+    const Node target = unit_of_import(import, names);
+    auto guards = names == 1 ? guard_uses(model, target) : std::nullopt;
+    auto edits = caught_import(import, target);
+    if (guards && !edits.empty()) {
+      fix.applicability = Applicability::kUnsafe;
+      fix.edits = std::move(edits);
+      fix.edits.insert(fix.edits.end(), guards->begin(), guards->end());
+    }
+    finding.fix.push_back(std::move(fix));
+  }
+}
+
+// --- kernels written in Python -------------------------------------------------
+
+// The decorator of a function of the file, as a dotted name.
+std::string decorator_of(const Model& model, Node function) {
+  const Node decorated = function.parent();
+  if (!decorated.is(Kind::kDecorated)) return {};
+  for (Node part = decorated.first_child(); part.is(Kind::kDecorator); part = part.next_sibling()) {
+    const Node name = part.first_child();
+    const std::string& dotted = model.qualified(name.is(Kind::kCall) ? syntax::callee(name) : name);
+    if (dotted == "numba.cuda.jit" || dotted == "triton.jit") return dotted;
+  }
+  return {};
+}
+
+// What `name[grid](...)` launches: "numba.cuda.jit", "triton.jit", "cupy.RawKernel" or nothing.
+std::string launched(const Model& model, Node name) {
+  if (!name.is(Kind::kIdentifier)) return {};
+  for (const flow::Binding* binding : model.scopes().reaching(name.text(), name)) {
+    if (binding->kind == flow::BindingKind::kFunction) return decorator_of(model, binding->value);
+  }
+  return {};
+}
+
+bool knows_where(const Model& model, Node function) {
+  return !model.named("is_cuda", function).empty() ||
+         !model.named("is_available", function).empty();
+}
+
+Node outermost_function(Node node) {
+  Node function;
+  for (Node up = syntax::function_of(node); up; up = syntax::function_of(up)) function = up;
+  return function;
+}
+
+void check_launch(const PythonContext& context, Node call, Reporter& reporter) {
+  const Model& model = context.model;
+  const Node indexed = syntax::callee(call);
+  if (!indexed.is(Kind::kSubscript)) return;
+  const std::string kernel = launched(model, indexed.child(Field::kValue));
+  if (kernel.empty() || is_guarded(model, call)) return;
+  const Node function = outermost_function(call);
+  if (function && (knows_where(model, function) || is_callers_choice(model, call) ||
+                   names_cuda(function.child(Field::kName).text())))
+    return;
+  // Files that exist for the kernel's sake are chosen by whoever imports them.
+  const bool triton = kernel == "triton.jit";
+  for (const std::string_view word : {"triton", "cuda", "gpu"}) {
+    if (path_speaks_of(context.path, word)) return;
+  }
+  if (triton && function && path_speaks_of(function.child(Field::kName).text(), "triton")) return;
+  // Once a function: the launches in it stand and fall together.
+  const Node range = function ? function : model.tree().root();
+  for (std::uint32_t i = range.index(); i < call.index(); ++i) {
+    const Node earlier = model.tree().at(i);
+    if (earlier.is(Kind::kCall) &&
+        !launched(model, syntax::callee(earlier).child(Field::kValue)).empty() &&
+        outermost_function(earlier) == function)
+      return;
+  }
+  Finding& finding =
+      reporter.report(indexed, triton ? "Triton has no CPU target: with CPU tensors this launch "
+                                        "raises, and nothing takes its place."
+                                      : "On a machine without CUDA this launch raises "
+                                        "CudaSupportError, and nothing takes its place.");
+  Fix fix;
+  fix.title = "branch on `x.is_cuda`, and compute the same with torch operations otherwise";
+  finding.fix.push_back(std::move(fix));
+}
+
+void check(const PythonContext& context, Node node, Reporter& reporter) {
+  if (context.is_test()) return;
+  if (node.is(Kind::kCall)) {
+    check_load(context, node, reporter);
+    check_launch(context, node, reporter);
+  } else {
+    check_module(context, node, reporter);
+  }
+}
+
+const Registration kRegistered{{.info = kInfo,
+                                .kinds = {Kind::kCall, Kind::kImport, Kind::kImportFrom},
+                                .python = &check,
+                                .file_kinds = {},
+                                .text = nullptr}};
+
+}  // namespace
+
+}  // namespace torchport::rules

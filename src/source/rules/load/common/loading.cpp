@@ -1,0 +1,250 @@
+#include "source/rules/load/common/loading.h"
+
+#include <algorithm>
+#include <array>
+
+#include "source/rules/edits.h"
+#include "source/rules/tensors.h"
+
+namespace torchport::rules {
+
+namespace {
+
+constexpr int kMaxDepth = 4;
+
+template <std::size_t N>
+bool one_of(const std::array<std::string_view, N>& words, std::string_view word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+// Entries of a checkpoint that are plain numbers, strings or settings.
+bool is_plain_entry(Node subscript_or_call) {
+  static constexpr std::array<std::string_view, 16> kPlain{
+      "epoch",   "iter",         "iteration", "step", "steps",   "global_step",      "args",
+      "config",  "cfg",          "opt",       "arch", "hparams", "hyper_parameters", "epochs",
+      "version", "params_config"};
+  std::string key;
+  const Node node = subscript_or_call.is(Kind::kCall)
+                        ? syntax::positional(subscript_or_call, 0)
+                        : subscript_or_call.child(Field::kSubscriptPart);
+  return syntax::string_value(node, key) && one_of(kPlain, key);
+}
+
+// The receiver is a part of training whose load_state_dict copies: by type, or by what everybody
+// calls it.
+bool copies_on_load(const Model& model, Node call) {
+  const Node receiver = object_of(call);
+  if (!receiver || syntax::keyword(call, "assign")) return false;
+  const Value value = model.value(receiver);
+  if (value.is(Type::kModule) || value.is(Type::kOptimizer)) return true;
+  const std::string_view last = receiver.is(Kind::kAttribute)
+                                    ? receiver.child(Field::kAttributeName).text()
+                                    : receiver.text();
+  const std::string name = base::lower(last);
+  if (name.find("ema") != std::string::npos && name.find("schema") == std::string::npos)
+    return false;
+  for (const std::string_view part :
+       {"model", "net", "optim", "sched", "encoder", "decoder", "module", "backbone"}) {
+    if (name.find(part) != std::string::npos) return true;
+  }
+  return false;
+}
+
+LoadedUse combine(std::optional<LoadedUse> a, LoadedUse b) {
+  if (!a || *a == b) return b;
+  return *a == LoadedUse::kModel || b == LoadedUse::kModel ? LoadedUse::kModel : LoadedUse::kOther;
+}
+
+// nullopt: harmless, says nothing.
+std::optional<LoadedUse> use_of(const Model& model, Node expression, int depth);
+
+std::optional<LoadedUse> use_of_name(const Model& model, Node target, int depth) {
+  std::optional<LoadedUse> result;
+  for (const Node read : reads_of(model, target)) {
+    if (read.start() < target.start()) continue;
+    if (const auto use = use_of(model, read, depth + 1)) result = combine(result, *use);
+  }
+  return result;
+}
+
+std::optional<LoadedUse> use_of(const Model& model, Node expression, int depth) {
+  if (depth > kMaxDepth) return LoadedUse::kOther;
+  for (Node node = expression;;) {
+    const Node parent = node.parent();
+    if (parent.is(Kind::kParenthesized)) {
+      node = parent;
+    } else if (parent.is(Kind::kSubscript) && node.field() == Field::kValue) {
+      if (is_plain_entry(parent)) return std::nullopt;
+      node = parent;
+    } else if (parent.is(Kind::kArgumentList) && parent.parent().is(Kind::kCall)) {
+      const Node call = parent.parent();
+      if (method_name(call) != "load_state_dict") return LoadedUse::kOther;
+      return copies_on_load(model, call) ? LoadedUse::kStateDict : LoadedUse::kOther;
+    } else if (parent.is(Kind::kAttribute) && parent.parent().is(Kind::kCall)) {
+      const std::string_view method = parent.child(Field::kAttributeName).text();
+      if (method == "keys") return std::nullopt;
+      if (method == "get" || method == "pop") {
+        if (is_plain_entry(parent.parent())) return std::nullopt;
+        node = parent.parent();
+        continue;
+      }
+      const bool module_like = method == "eval" || method == "train" || method == "forward";
+      return module_like && !is_moved_above(model, parent.parent()) ? LoadedUse::kModel
+                                                                    : LoadedUse::kOther;
+    } else if (parent.is(Kind::kCall) && node.field() == Field::kFunctionPart) {
+      return LoadedUse::kModel;
+    } else if (parent.is(Kind::kComparison)) {
+      return std::nullopt;
+    } else if (parent.is(Kind::kAssignment) && node.field() == Field::kRight &&
+               parent.child(Field::kLeft).is(Kind::kIdentifier)) {
+      return use_of_name(model, parent.child(Field::kLeft), depth);
+    } else {
+      return LoadedUse::kOther;
+    }
+  }
+}
+
+}  // namespace
+
+std::optional<std::size_t> map_location_position(std::string_view qualified) {
+  if (qualified == "torch.load" || qualified == "torch.jit.load" ||
+      qualified == "torch.serialization.load")
+    return 1;
+  static constexpr std::array<std::string_view, 5> kFromUrl{
+      "torch.hub.load_state_dict_from_url", "torch.utils.model_zoo.load_url",
+      "torchvision.models.utils.load_state_dict_from_url",
+      "torchvision._internally_replaced_utils.load_state_dict_from_url", "torch.hub.load_url"};
+  if (one_of(kFromUrl, qualified)) return 2;
+  return std::nullopt;
+}
+
+bool reads_own_output(const Model& model, Node call) {
+  const Node source = syntax::argument(call, 0, "f");
+  if (source.is(Kind::kCall) && model.called(source) == "io.BytesIO") {
+    return source.text().find(".getvalue()") != std::string_view::npos;
+  }
+  if (!source || source.is(Kind::kString)) return false;
+  // The same path or buffer was written before, in this function (or at the same level of the
+  // file).
+  const Node function = syntax::function_of(call);
+  const Node scope = function ? function : model.tree().root();
+  for (std::uint32_t i = scope.index(); i < call.index(); ++i) {
+    const Node other = model.tree().at(i);
+    if (!other.is(Kind::kCall) || (!function && syntax::function_of(other))) continue;
+    const std::string& name = model.called(other);
+    if (name != "torch.save" && name != "torch.jit.save") continue;
+    if (syntax::argument(other, 1, "f").text() == source.text()) return true;
+  }
+  return false;
+}
+
+bool is_scheduler_state(const Model& model, Node call) {
+  const Node user = call.parent().parent();
+  if (!call.parent().is(Kind::kArgumentList) || method_name(user) != "load_state_dict")
+    return false;
+  const Node receiver = object_of(user);
+  const std::string_view last = receiver.is(Kind::kAttribute)
+                                    ? receiver.child(Field::kAttributeName).text()
+                                    : receiver.text();
+  return !model.value(receiver).is(Type::kModule) &&
+         base::lower(last).find("sched") != std::string::npos;
+}
+
+LoadedUse use_of_loaded(const Model& model, Node call) {
+  return use_of(model, call, 0).value_or(LoadedUse::kOther);
+}
+
+namespace {
+
+bool says_one_of(std::string_view text, std::initializer_list<std::string_view> words) {
+  const std::string lower = base::lower(text);
+  return std::any_of(words.begin(), words.end(),
+                     [&](std::string_view word) { return lower.find(word) != std::string::npos; });
+}
+
+// The entry that is taken out of the loaded object at this place: `x["model"]`, `x.get("model")`.
+Node entry_key(Node loaded) {
+  const Node parent = loaded.parent();
+  if (parent.is(Kind::kSubscript) && loaded.field() == Field::kValue)
+    return parent.child(Field::kSubscriptPart);
+  if (!parent.is(Kind::kAttribute) || !parent.parent().is(Kind::kCall)) return {};
+  const std::string_view method = parent.child(Field::kAttributeName).text();
+  return method == "get" || method == "pop" ? syntax::positional(parent.parent(), 0) : Node{};
+}
+
+// Nothing is taken out of it but what can only be weights.
+bool takes_weights_only(Node loaded) {
+  const Node key = entry_key(loaded);
+  std::string text;
+  return !key || (syntax::string_value(key, text) && text.starts_with("params"));
+}
+
+// State of a scheduler or an optimizer may hold anything.
+bool is_optimizer(const Model& model, Node user) {
+  return model.value(object_of(user)).is(Type::kOptimizer) ||
+         says_one_of(object_of(user).text(), {"optim", "sched"});
+}
+
+// What the call's value is bound to; invalid where it is used at once.
+Node bound_to(Node call) {
+  Node value = call;
+  while (value.parent().is_any(Kind::kSubscript, Kind::kParenthesized)) value = value.parent();
+  const Node parent = value.parent();
+  return parent.is(Kind::kAssignment) && value.field() == Field::kRight ? parent.child(Field::kLeft)
+                                                                        : Node{};
+}
+
+}  // namespace
+
+bool holds_weights(const Model& model, Node call) {
+  if (!takes_weights_only(call)) return false;
+  const bool params = static_cast<bool>(entry_key(call));
+  const Node target = bound_to(call);
+  if (!target) {
+    const Node user = call.parent().parent();
+    return params || (call.parent().is(Kind::kArgumentList) &&
+                      method_name(user) == "load_state_dict" && !is_optimizer(model, user));
+  }
+  if (!target.is(Kind::kIdentifier)) return false;
+  if (params) return true;
+  const auto reads = reads_of(model, target);
+  // `state_dict.pop("fc.weight")` takes a weight; `state_dict["config"]` says that there is more.
+  if (says_one_of(target.text(), {"state_dict", "weights"})) {
+    return std::all_of(reads.begin(), reads.end(), [](Node read) {
+      const Node key = entry_key(read);
+      std::string text;
+      return !key || !syntax::string_value(key, text) || text.find('.') != std::string::npos;
+    });
+  }
+  if (!std::all_of(reads.begin(), reads.end(), takes_weights_only)) return false;
+  return use_of_loaded(model, call) == LoadedUse::kStateDict;
+}
+
+bool holds_no_weights(const Model& model, Node call) {
+  const Node target = bound_to(call);
+  const std::string_view path = syntax::positional(call, 0).text();
+  static constexpr auto kData = {"dataset",   "vocab", "fields", "statistics", "stats.",
+                                 "data_file", "_stat", "mnist",  "corpus"};
+  static constexpr auto kWeights = {"model", "weight", "ckpt", "checkpoint", "state_dict", "net"};
+  const std::string said = std::string(path) + " " + std::string(target.text());
+  const auto any = [&](const auto& words) {
+    return std::any_of(words.begin(), words.end(), [&](const char* word) {
+      return base::lower(said).find(word) != std::string::npos;
+    });
+  };
+  if (any(kData) && !any(kWeights)) return true;
+  const Node holder = syntax::class_of(call);
+  if (holder && holder.child(Field::kName).text().ends_with("Dataset")) return true;
+  // Only numbers are ever taken out.
+  if (!target.is(Kind::kIdentifier) || any(kWeights)) return false;
+  const auto reads = reads_of(model, target);
+  return !reads.empty() && std::all_of(reads.begin(), reads.end(), [](Node read) {
+    std::string key;
+    return syntax::string_value(entry_key(read), key) &&
+           says_one_of(key, {"loss", "steps", "current_step", "metric_values", "patien", "anchor",
+                             "hyperparam", "warmup", "cooldown", "base_lr", "power",
+                             "initial_value", "iterations"});
+  });
+}
+
+}  // namespace torchport::rules

@@ -1,0 +1,129 @@
+// TP301: torch.load and its relatives without map_location.
+#include "source/rules/rule.h"
+
+#include <fmt/format.h>
+
+#include "flow/guards.h"
+#include "source/rules/edits.h"
+#include "source/rules/load/common/loading.h"
+#include "source/rules/tensors.h"
+
+namespace torchport::rules {
+
+namespace {
+
+constexpr RuleInfo kInfo{
+    .code = "TP301",
+    .name = "load-without-map-location",
+    .family = "load",
+    .severity = Severity::kError,
+    .summary = "a checkpoint is loaded onto the device that it was saved from",
+};
+
+// The weights that torchvision hands out were saved from the CPU.
+bool is_official_url(const Model& model, Node source) {
+  constexpr std::string_view kHost = "download.pytorch.org/";
+  if (const auto url = model.constant_string(source)) return url->find(kHost) != std::string::npos;
+  if (!source.is(Kind::kSubscript) || !source.child(Field::kValue).is(Kind::kIdentifier))
+    return false;
+  const Node table = source.child(Field::kValue);
+  for (const flow::Binding* binding : model.scopes().all(table.text(), table)) {
+    const std::string_view text = binding->value.text();
+    if (!binding->value.is(Kind::kDictionary) || text.find("://") == std::string_view::npos)
+      return false;
+    for (auto at = text.find("://"); at != std::string_view::npos; at = text.find("://", at + 3)) {
+      if (!text.substr(at + 3).starts_with(kHost)) return false;
+    }
+    return true;
+  }
+  return false;
+}
+
+struct Location {
+  std::string text;
+  bool typed = false;  // certainly something that map_location takes
+  bool module_device = false;
+};
+
+// What the device in scope is known to be: map_location takes devices and strings, but no index and
+// no "".
+bool is_typed_device(const Model& model, Node at, const std::string& text) {
+  if (text.starts_with("self.")) {
+    const flow::ClassFacts* facts = model.enclosing_class(at);
+    const auto found = facts->attributes.find(std::string_view(text).substr(5));
+    return found != facts->attributes.end() && found->second.size() == 1 &&
+           model.value(found->second.front().value).is(Type::kDevice);
+  }
+  const auto bindings = model.scopes().reaching(text, at);
+  if (bindings.size() != 1) return false;
+  if (bindings.front()->kind == flow::BindingKind::kParameter) {
+    return model.qualified(bindings.front()->annotation.first_child()) == "torch.device";
+  }
+  return bindings.front()->kind == flow::BindingKind::kAssign &&
+         model.value(bindings.front()->value).is(Type::kDevice);
+}
+
+// `args.device` may be an index; where the file makes a device of it, or moves modules with it, it
+// names one.
+bool is_used_as_device(const Model& model, const std::string& text) {
+  const std::string& source = model.tree().source();
+  return source.find(fmt::format(".to({})", text)) != std::string::npos ||
+         source.find(fmt::format("device={}", text)) != std::string::npos;
+}
+
+Location choose_location(const PythonContext& context, Node call, LoadedUse use) {
+  const Model& model = context.model;
+  const edit::DeviceRef found = context.devices.in_scope(call);
+  if (!found.text.empty() && found.text.find('(') == std::string::npos) {
+    const bool dotted = found.text.find('.') != std::string::npos;
+    if (found.certain || is_typed_device(model, call, found.text)) return {found.text, true, false};
+    if (!dotted || found.text.starts_with("self.") || is_used_as_device(model, found.text))
+      return {found.text, false, false};
+  }
+  if (use == LoadedUse::kModel) {
+    const edit::DeviceRef device = context.devices.at(call);
+    return {device.text, true, device.module_device};
+  }
+  return {quoted(model, "cpu"), true, false};
+}
+
+Fix make_fix(const PythonContext& context, Node call, Node present) {
+  const LoadedUse use = use_of_loaded(context.model, call);
+  const Location location = choose_location(context, call, use);
+  Fix fix;
+  fix.needs.module_device = location.module_device;
+  fix.applicability = use == LoadedUse::kStateDict && location.typed ? Applicability::kSafe
+                                                                     : Applicability::kUnsafe;
+  fix.title = fmt::format("load with map_location={}", location.text);
+  if (present)
+    fix.edits = {replace(present, location.text)};
+  else
+    fix.edits = {add_argument(call, fmt::format("map_location={}", location.text))};
+  return fix;
+}
+
+void check(const PythonContext& context, Node call, Reporter& reporter) {
+  const Model& model = context.model;
+  const std::string& name = model.called(call);
+  const auto position = map_location_position(name);
+  if (!position || syntax::has_splat(call)) return;
+  const Node present = syntax::argument(call, *position, "map_location");
+  if (present && !present.is(Kind::kNone)) return;
+  if (*position == 2 && is_official_url(model, syntax::argument(call, 0, "url"))) return;
+  if (flow::is_cuda_guarded(model, call) || reads_own_output(model, call) ||
+      is_scheduler_state(model, call) || holds_no_weights(model, call))
+    return;
+  reporter
+      .report(syntax::callee(call),
+              "A checkpoint that was saved from CUDA raises \"Attempting to deserialize object on "
+              "a CUDA device\" on a "
+              "machine without CUDA.")
+      .fix.push_back(make_fix(context, call, present));
+}
+
+const Registration kRegistered{
+    {.info = kInfo, .kinds = {Kind::kCall}, .python = &check, .file_kinds = {}, .text = nullptr}};
+
+}  // namespace
+
+}  // namespace torchport::rules

@@ -1,0 +1,50 @@
+// TP302: torch.load that would run code out of the file.
+#include "source/rules/rule.h"
+
+#include "source/rules/edits.h"
+#include "source/rules/load/common/loading.h"
+
+namespace torchport::rules {
+
+namespace {
+
+constexpr RuleInfo kInfo{
+    .code = "TP302",
+    .name = "load-without-weights-only",
+    .family = "load",
+    .severity = Severity::kWarning,
+    .summary = "`torch.load` runs code out of the file before torch 2.6",
+};
+
+constexpr edit::TorchVersion kDefaultSince{2, 6};
+constexpr edit::TorchVersion kKnownSince{1, 13};
+
+void check(const PythonContext& context, Node call, Reporter& reporter) {
+  const std::string& name = context.model.called(call);
+  if (name != "torch.load" && name != "torch.serialization.load") return;
+  if (context.settings.min_torch >= kDefaultSince) return;
+  if (syntax::has_splat(call) || syntax::keyword(call, "weights_only") ||
+      reads_own_output(context.model, call))
+    return;
+  Finding& finding =
+      reporter.report(syntax::callee(call),
+                      "Before torch 2.6 this unpickles whatever the file holds and runs the code "
+                      "in it; from 2.6 on it refuses files with more than weights.");
+  const bool unknown =
+      context.settings.min_torch_stated && context.settings.min_torch < kKnownSince;
+  const Node pickle = syntax::argument(call, 2, "pickle_module");
+  if (unknown || pickle) return;  // no such parameter there; not both at once
+  Fix fix;
+  fix.title = "load with weights_only=True";
+  fix.applicability =
+      holds_weights(context.model, call) ? Applicability::kUnsafe : Applicability::kDisplay;
+  fix.edits = {add_argument(call, "weights_only=True")};
+  finding.fix.push_back(std::move(fix));
+}
+
+const Registration kRegistered{
+    {.info = kInfo, .kinds = {Kind::kCall}, .python = &check, .file_kinds = {}, .text = nullptr}};
+
+}  // namespace
+
+}  // namespace torchport::rules

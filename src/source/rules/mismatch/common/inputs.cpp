@@ -1,0 +1,238 @@
+#include "source/rules/mismatch/common/inputs.h"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "source/rules/edits.h"
+#include "source/rules/tensors.h"
+
+namespace torchport::rules {
+
+namespace {
+
+using flow::Binding;
+using flow::BindingKind;
+
+bool is_tensor_hint(const std::string& name) {
+  static constexpr std::array<std::string_view, 4> kHints{"torch.Tensor", "torch.FloatTensor",
+                                                          "torch.LongTensor", "torch.BoolTensor"};
+  return std::find(kHints.begin(), kHints.end(), name) != kHints.end();
+}
+
+// Python code that feeds a model runs on the CPU: datasets, samplers, collate functions,
+// transforms.
+bool feeds_from_cpu(const Model& model, Node function, const flow::ClassFacts* facts) {
+  const std::string_view name = function.child(Field::kName).text();
+  if (name.find("collate") != std::string_view::npos || name == "__init__" ||
+      name == "__getitem__" || name == "__iter__")
+    return true;
+  for (const std::string& base : facts != nullptr ? facts->bases : std::vector<std::string>{}) {
+    if (base.ends_with("Dataset") || base.ends_with("Transform") || base.ends_with("Sampler") ||
+        base.ends_with("DataLoader") || base.ends_with("Function"))
+      return true;
+  }
+  return !model.imports_torch();
+}
+
+// `x = x.cpu()`, `x = x.numpy()`, `with torch.device(d):`
+bool goes_to_cpu(const Model& model, Node function, std::string_view name) {
+  for (const std::string_view method : {"cpu", "numpy"}) {
+    for (const Node call : model.calls_of(method, function)) {
+      Node base = object_of(call);
+      while (base.is_any(Kind::kCall, Kind::kAttribute))
+        base = base.is(Kind::kCall) ? object_of(base) : base.child(Field::kObject);
+      if (base.text() == name) return true;
+    }
+  }
+  return false;
+}
+
+// `if start is None: start = torch.zeros(n)`: then it is on the CPU.
+bool may_be_made_here(const Model& model, Node function, const Binding& parameter) {
+  for (const Binding* binding : model.scopes().of_scope(function)) {
+    if (binding->kind == BindingKind::kAssign && binding->name == parameter.name &&
+        flow::is_factory(model.called(binding->value)) &&
+        !syntax::keyword(binding->value, "device"))
+      return true;
+  }
+  return false;
+}
+
+struct Evidence {
+  bool tensor = false;
+  bool fed = false;  // handed to a layer: self.conv(x)
+  bool other = false;
+};
+
+// How a parameter without an annotation is used: `x.size(0)`, `self.conv(x)` against `for a in x`,
+// `x["a"]`, `x is None`.
+Evidence evidence_for(const Model& model, const Binding& parameter) {
+  Evidence evidence;
+  for (const Node read : reads_of(model, parameter.target)) {
+    const Node parent = read.parent();
+    if (parent.is(Kind::kAttribute) && read.field() == Field::kObject) {
+      const std::string_view name = parent.child(Field::kAttributeName).text();
+      const bool torch_only = flow::keeps_device(name) || name == "size" || name == "dim" ||
+                              name == "device" || name == "shape" || name == "dtype";
+      evidence.tensor |= torch_only && name != "split" && name != "sort";
+      evidence.other |= name == "items" || name == "keys" || name == "append" || name == "get" ||
+                        name == "values" || name == "numpy";
+    } else if (parent.is(Kind::kSubscript)) {
+      evidence.other |= parent.child(Field::kSubscriptPart).is(Kind::kString);
+    } else if (parent.is_any(Kind::kFor, Kind::kForIn)) {
+      evidence.other |= read.field() == Field::kRight;
+    } else if (parent.is(Kind::kArgumentList)) {
+      const std::string& called = model.called(parent.parent());
+      evidence.tensor |= called.starts_with("torch.nn.functional.");
+      const std::string_view name = method_name(parent.parent());
+      evidence.fed |= called.empty() &&
+                      object_of(parent.parent()).text() == model.self_name(read) &&
+                      syntax::positional(parent.parent(), 0) == read;
+      evidence.other |=
+          name == "len" || name == "isinstance" || name == "zip" || name == "enumerate";
+    }
+  }
+  return evidence;
+}
+
+}  // namespace
+
+namespace {
+
+// `x.device` and `x.size(...)` in one function: x is a tensor, annotated or not.
+bool asks_device(const Model& model, Node function, std::string_view name) {
+  bool device = false;
+  bool size = false;
+  for (const Node use : model.named(name, function)) {
+    const Node node = use.parent();
+    if (!node.is(Kind::kAttribute) || use.field() != Field::kObject) continue;
+    const std::string_view attribute = node.child(Field::kAttributeName).text();
+    device |= attribute == "device";
+    size |= attribute == "size" || attribute == "shape" || attribute == "dtype";
+  }
+  return device && size;
+}
+
+}  // namespace
+
+TensorInputs TensorInputs::of(const Model& model, Node function) {
+  TensorInputs result;
+  if (!function.is(Kind::kFunction)) return result;
+  const Node holder = syntax::statement_of(function).parent().parent();
+  const flow::ClassFacts* facts = holder.is(Kind::kClass) ? model.class_facts(holder) : nullptr;
+  if (feeds_from_cpu(model, function, facts)) return result;
+  const bool forward =
+      facts != nullptr && facts->is_module && function.child(Field::kName).text() == "forward";
+  for (const Binding* binding : model.scopes().of_scope(function)) {
+    if (binding->kind != BindingKind::kParameter || binding->unpacked || binding->name == "self" ||
+        binding->name == "cls")
+      continue;
+    const bool typed = is_tensor_hint(model.qualified(binding->annotation.first_child()));
+    const bool untold = !typed && (binding->annotation || binding->value);
+    if (untold || (!typed && !forward && !asks_device(model, function, binding->name))) continue;
+    const Evidence evidence = typed ? Evidence{true, false, false} : evidence_for(model, *binding);
+    if ((!evidence.tensor && !evidence.fed) || evidence.other) continue;
+    if (goes_to_cpu(model, function, binding->name)) return {};
+    if (may_be_made_here(model, function, *binding)) continue;
+    if (evidence.tensor) result.names_.push_back(binding->name);
+    result.derived_.insert(binding->name);
+  }
+  if (result) result.spread(model, function);
+  return result;
+}
+
+bool TensorInputs::feed(const Model& model, Node expression) const {
+  static constexpr std::array<std::string_view, 14> kNumbers{
+      "size", "shape",  "dim",   "ndim", "numel",   "device",  "dtype",
+      "item", "tolist", "numpy", "cpu",  "__len__", "is_cuda", "requires_grad"};
+  for (std::uint32_t i = expression.index(); i < expression.subtree_end(); ++i) {
+    const Node node = model.tree().at(i);
+    if (!node.is(Kind::kIdentifier) || node.field() == Field::kAttributeName ||
+        !derived_.contains(node.text()))
+      continue;
+    if (node.parent().is(Kind::kKeywordArgument) && node.field() == Field::kName) continue;
+    bool number = false;
+    for (Node at = node; at != expression && !number; at = at.parent()) {
+      const Node up = at.parent();
+      if (up.is(Kind::kAttribute) && at.field() == Field::kObject) {
+        const std::string_view name = up.child(Field::kAttributeName).text();
+        number = std::find(kNumbers.begin(), kNumbers.end(), name) != kNumbers.end();
+      } else if (up.is(Kind::kArgumentList)) {
+        const std::string& called = model.called(up.parent());
+        const std::string_view name = method_name(up.parent());
+        number = name == "len" || name == "int" || name == "float" || name == "max" ||
+                 name == "min" || name == "range" || name == "isinstance" ||
+                 called.starts_with("numpy.") ||
+                 (called.empty() && syntax::callee(up.parent()).is(Kind::kIdentifier)) ||
+                 flow::is_factory(called);
+      } else {
+        number = up.is(Kind::kSubscript) && at.field() == Field::kSubscriptPart;
+      }
+    }
+    if (!number) return true;
+  }
+  return false;
+}
+
+void TensorInputs::spread(const Model& model, Node function) {
+  const auto bindings = model.scopes().of_scope(function);
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (const Binding* binding : bindings) {
+      if (binding->kind != BindingKind::kAssign || derived_.contains(binding->name) ||
+          !feed(model, binding->value))
+        continue;
+      derived_.insert(binding->name);
+      changed = true;
+    }
+  }
+}
+
+bool TensorInputs::is_input(const Model& model, Node identifier) const {
+  if (std::find(names_.begin(), names_.end(), identifier.text()) == names_.end()) return false;
+  const auto seen = model.scopes().reaching(identifier.text(), identifier);
+  return seen.size() == 1 && seen.front()->kind == BindingKind::kParameter;
+}
+
+std::string TensorInputs::device_for(const PythonContext& context, Node call) const {
+  const Model& model = context.model;
+  // A device that the function itself knows: its parameter or a local of it.
+  const edit::DeviceRef found = context.devices.in_scope(call);
+  const bool own = !found.text.empty() && found.text.find('.') == std::string::npos &&
+                   found.text.find('(') == std::string::npos;
+  if (own) {
+    const auto seen = model.scopes().reaching(found.text, call);
+    if (!seen.empty() &&
+        model.scopes().scope_node(seen.front()->target) == model.scopes().scope_node(call))
+      return found.text;
+  }
+  // `torch.zeros(logits.size(0))`: what is asked for its size is a tensor, and the new one goes
+  // with it.
+  for (std::uint32_t i = call.index(); i < call.subtree_end(); ++i) {
+    const Node size = model.tree().at(i);
+    if (!size.is(Kind::kCall) || method_name(size) != "size" ||
+        !object_of(size).is(Kind::kIdentifier))
+      continue;
+    if (derived_.contains(object_of(size).text()))
+      return fmt::format("{}.device", object_of(size).text());
+  }
+  for (const std::string_view name : names_) {
+    const auto seen = model.scopes().reaching(name, call);
+    if (seen.size() == 1 && seen.front()->kind == BindingKind::kParameter)
+      return fmt::format("{}.device", name);
+  }
+  // Bound anew to what is a tensor as well, as its use as one shows: `x = self.conv(x)`, then
+  // `x.size(0)`.
+  for (const std::string_view name : names_) {
+    const auto seen = model.scopes().reaching(name, call);
+    const bool single =
+        seen.size() == 1 && seen.front()->kind == BindingKind::kAssign && !seen.front()->unpacked;
+    if (single && model.value(seen.front()->value).is(Type::kTensor))
+      return fmt::format("{}.device", name);
+  }
+  return found.text.starts_with("self.") ? found.text : std::string{};
+}
+
+}  // namespace torchport::rules

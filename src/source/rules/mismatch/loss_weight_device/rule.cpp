@@ -1,0 +1,118 @@
+// TP203: loss weights that stay on the CPU.
+#include "source/rules/rule.h"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "source/rules/edits.h"
+#include "source/rules/mismatch/common/inputs.h"
+#include "source/rules/tensors.h"
+
+namespace torchport::rules {
+
+namespace {
+
+constexpr RuleInfo kInfo{
+    .code = "TP203",
+    .name = "loss-weight-device",
+    .family = "mismatch",
+    .severity = Severity::kError,
+    .summary = "the weights of a loss stay on the CPU while the logits are on a device",
+};
+
+constexpr std::array<std::string_view, 6> kCriteria{
+    "torch.nn.CrossEntropyLoss", "torch.nn.NLLLoss",           "torch.nn.NLLLoss2d",
+    "torch.nn.BCELoss",          "torch.nn.BCEWithLogitsLoss", "torch.nn.MultiLabelSoftMarginLoss"};
+constexpr std::array<std::string_view, 4> kFunctions{
+    "torch.nn.functional.cross_entropy", "torch.nn.functional.nll_loss",
+    "torch.nn.functional.binary_cross_entropy",
+    "torch.nn.functional.binary_cross_entropy_with_logits"};
+
+template <std::size_t N>
+bool one_of(const std::array<std::string_view, N>& words, std::string_view word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+// torch.tensor(2.0) has no dimensions and goes with any other tensor.
+bool is_number(const Model& model, Node made) {
+  const Node first = syntax::positional(made, 0);
+  return model.called(made) == "torch.tensor" &&
+         !first.is_any(Kind::kList, Kind::kTuple, Kind::kListComprehension) &&
+         !model.value(first).is(Type::kContainer) && !model.value(first).is(Type::kNumpy);
+}
+
+bool is_moved_read(const Model& model, Node read) {
+  const Node call = read.parent().parent();
+  return read.parent().is(Kind::kAttribute) && call.is(Kind::kCall) && is_move(model, call);
+}
+
+// The criterion moves later: `criterion.to(device)`, or with the module that holds it. Where it is
+// handed on, nobody knows.
+bool may_move_later(const Model& model, Node call) {
+  if (is_moved_above(model, call)) return true;
+  const Node parent = call.parent();
+  if (parent.is(Kind::kCall)) return false;  // used at once: nn.CrossEntropyLoss(weight=w)(x, y)
+  if (!parent.is(Kind::kAssignment)) return true;
+  const Node left = parent.child(Field::kLeft);
+  if (left.is(Kind::kIdentifier)) {
+    const auto reads = reads_of(model, left);
+    return std::any_of(reads.begin(), reads.end(), [&](Node read) {
+      return is_moved_read(model, read) || !read.parent().is(Kind::kCall);
+    });
+  }
+  const flow::ClassFacts* facts = model.enclosing_class(call);
+  if (!left.is(Kind::kAttribute) || facts == nullptr || facts->is_module || !facts->bases.empty())
+    return true;
+  const auto reads = reads_of_attribute(model, *facts, left.child(Field::kAttributeName).text());
+  return reads.empty() || std::any_of(reads.begin(), reads.end(), [&](Node read) {
+           return is_moved_read(model, read) || !read.parent().is(Kind::kCall);
+         });
+}
+
+Fix make_fix(const PythonContext& context, Node call, Node weight) {
+  const edit::DeviceRef device = context.devices.at(call);
+  Fix fix;
+  fix.applicability = Applicability::kUnsafe;
+  fix.needs.module_device = device.module_device;
+  fix.title = fmt::format("move it: .to({})", device.text);
+  const bool factory = weight.is(Kind::kCall) && flow::is_factory(context.model.called(weight));
+  if (factory)
+    fix.edits = {add_argument(weight, fmt::format("device={}", device.text))};
+  else
+    fix.edits = {insert_after(weight, fmt::format(".to({})", device.text))};
+  return fix;
+}
+
+void check(const PythonContext& context, Node call, Reporter& reporter) {
+  const Model& model = context.model;
+  const std::string& name = model.called(call);
+  const bool criterion = one_of(kCriteria, name);
+  if ((!criterion && !one_of(kFunctions, name)) || context.is_test()) return;
+  for (const syntax::Argument& argument : syntax::arguments(call)) {
+    const bool first =
+        criterion && argument.keyword.empty() && argument.whole == syntax::positional(call, 0);
+    if (argument.keyword != "weight" && argument.keyword != "pos_weight" && !first) continue;
+    const Value value = model.value(argument.value);
+    if (!value.is(Type::kTensor) || value.place != Place::kCpu || is_number(model, value.origin))
+      continue;
+    if (criterion ? may_move_later(model, call)
+                  : bool(TensorInputs::of(model, syntax::function_of(call))))
+      continue;
+    if (!moves_things(model)) continue;
+    Finding& finding = reporter.report(argument.value,
+                                       "The weights are on the CPU and nothing moves them; with "
+                                       "the logits on a device the loss raises "
+                                       "\"Expected all tensors to be on the same device\".");
+    if (argument.value.is_any(Kind::kIdentifier, Kind::kCall, Kind::kAttribute))
+      finding.fix.push_back(make_fix(context, call, argument.value));
+  }
+}
+
+const Registration kRegistered{
+    {.info = kInfo, .kinds = {Kind::kCall}, .python = &check, .file_kinds = {}, .text = nullptr}};
+
+}  // namespace
+
+}  // namespace torchport::rules

@@ -1,0 +1,73 @@
+// TP504: torch.amp with the device type "cuda" written out.
+#include "source/rules/rule.h"
+
+#include <fmt/format.h>
+
+#include "flow/guards.h"
+#include "source/rules/device_type.h"
+#include "source/rules/edits.h"
+
+namespace torchport::rules {
+
+namespace {
+
+constexpr RuleInfo kInfo{
+    .code = "TP504",
+    .name = "hard-coded-autocast",
+    .family = "mode",
+    .severity = Severity::kWarning,
+    .summary = "autocast or a gradient scaler for `\"cuda\"` does nothing on other devices",
+};
+
+bool is_autocast(std::string_view name) {
+  return name == "torch.autocast" || name == "torch.amp.autocast" ||
+         name == "torch.amp.autocast_mode.autocast" || name == "torch.amp.custom_fwd" ||
+         name == "torch.amp.custom_bwd";
+}
+
+bool is_scaler(std::string_view name) {
+  return name == "torch.amp.GradScaler" || name == "torch.amp.grad_scaler.GradScaler";
+}
+
+Fix make_fix(const PythonContext& context, Node call, Node literal) {
+  Fix fix;
+  const DeviceTypeRef type = device_type_at(context, call);
+  fix.title = fmt::format("use the type of the device: {}", type.text);
+  if (!type.usable) return fix;
+  fix.applicability = type.certain ? Applicability::kSafe : Applicability::kUnsafe;
+  fix.needs = type.needs;
+  if (literal) {
+    fix.edits = {replace(literal, type.text)};
+  } else {
+    const auto args = syntax::arguments(call);
+    const std::uint32_t at =
+        args.empty() ? call.child(Field::kArguments).start() + 1 : args.front().whole.start();
+    fix.edits = {{{at, at}, args.empty() ? type.text : type.text + ", "}};
+  }
+  return fix;
+}
+
+void check(const PythonContext& context, Node call, Reporter& reporter) {
+  const std::string& name = context.model.called(call);
+  const bool scaler = is_scaler(name);
+  if (!scaler && !is_autocast(name)) return;
+  const Node type = syntax::argument(call, 0, scaler ? "device" : "device_type");
+  std::string text;
+  const bool silent =
+      scaler && !type && !syntax::has_splat(call);  // a scaler without a device is CUDA's
+  if (!silent && (!syntax::string_value(type, text) || !flow::is_cuda_string(text))) return;
+  if (flow::is_cuda_guarded(context.model, call)) return;
+  reporter
+      .report(silent ? call : type,
+              scaler ? "A gradient scaler for \"cuda\" warns and is off on other devices."
+                     : "Autocast for \"cuda\" does nothing on other devices: the code runs in full "
+                       "precision there.")
+      .fix.push_back(make_fix(context, call, type));
+}
+
+const Registration kRegistered{
+    {.info = kInfo, .kinds = {Kind::kCall}, .python = &check, .file_kinds = {}, .text = nullptr}};
+
+}  // namespace
+
+}  // namespace torchport::rules

@@ -1,0 +1,128 @@
+// TP502: inference while autograd records.
+#include "source/rules/rule.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "source/rules/edits.h"
+#include "source/rules/inference.h"
+#include "source/rules/statements.h"
+#include "source/rules/trace.h"
+
+namespace torchport::rules {
+
+namespace {
+
+constexpr RuleInfo kInfo{
+    .code = "TP502",
+    .name = "inference-with-grad",
+    .family = "mode",
+    .severity = Severity::kWarning,
+    .summary = "an inference records gradients that nobody asks for",
+};
+
+// Facts of the file as a whole.
+struct File {
+  explicit File(const Model& model) : trains(rules::trains(model, model.tree().root())) {
+    const std::string& source = model.tree().source();
+    for (const std::string_view word : {"no_grad", "inference_mode", "set_grad_enabled"})
+      says_no_grad |= source.find(word) != std::string::npos;
+  }
+  bool trains;
+  bool says_no_grad = false;
+};
+
+// `x.eval()` below the node, on this very name.
+bool evals(const Model& model, Node range, std::string_view name) {
+  const auto calls = model.calls_of("eval", range);
+  return std::any_of(calls.begin(), calls.end(), [&](Node call) {
+    return object_of(call).text() == name && syntax::arguments(call).empty();
+  });
+}
+
+bool is_loaded(const Model& model, Node callee) {
+  const Trace trace = trace_value(model, callee);
+  if (trace.origins.size() > 1) return false;
+  if (!calls_on(model, trace, "load_state_dict").empty()) return true;
+  return std::any_of(trace.origins.begin(), trace.origins.end(),
+                     [&](Node origin) { return model.called(origin) == "torch.load"; });
+}
+
+// Why this call of a network is an inference; false where it may be anything.
+bool is_inference(const PythonContext& context, Node scope, Node call) {
+  const Model& model = context.model;
+  const Node callee = syntax::callee(call);
+  if (scope.is(Kind::kModule) && !is_loaded(model, callee)) return false;  // a self-test
+  if (evals(model, scope, callee.text())) return true;
+  const flow::ClassFacts* facts = model.enclosing_class(call);
+  if (facts != nullptr) {
+    // A predictor: its constructor evals what its methods call.
+    const bool own = callee.is(Kind::kAttribute) && scope.child(Field::kName).text() != "__init__";
+    return own && evals(model, facts->node, callee.text()) && !trains(model, facts->node);
+  }
+  if (model.facts<File>().trains || model.facts<File>().says_no_grad) return false;
+  // Without parameters it is a self-test of a layer.
+  const bool named = scope.is(Kind::kFunction) &&
+                     is_inference_name(scope.child(Field::kName).text()) &&
+                     scope.child(Field::kParametersPart).first_child();
+  return named || is_loaded(model, callee);
+}
+
+// `_ = model(x)`: nothing is kept.
+bool is_thrown_away(Node call) {
+  const Node parent = call.parent();
+  return parent.is(Kind::kExpressionStatement) ||
+         (parent.is(Kind::kAssignment) && parent.child(Field::kLeft).text() == "_");
+}
+
+Fix make_fix(const PythonContext& context, Node scope) {
+  Fix fix;
+  fix.title = "run it under `with torch.no_grad():`";
+  const Node first = scope.is(Kind::kFunction) ? scope : Node{};
+  if (!first || !context.model.nodes(Kind::kYield, first).empty() ||
+      first.text().starts_with("async"))
+    return fix;
+  const std::string& source = scope.tree()->source();
+  std::uint32_t start = first.start();
+  while (start > 0 && (source[start - 1] == ' ' || source[start - 1] == '\t')) --start;
+  if (start > 0 && source[start - 1] != '\n' && source[start - 1] != '\r') return fix;
+  const std::string decorator = fmt::format("@{}.no_grad()", context.devices.torch_name());
+  fix.title = fmt::format("decorate the function with `{}`", decorator);
+  fix.applicability = Applicability::kUnsafe;
+  fix.edits = {line_before(first, decorator)};
+  fix.needs.imports.emplace_back("import torch");
+  return fix;
+}
+
+void check_scope(const PythonContext& context, Node scope, Reporter& reporter) {
+  const Model& model = context.model;
+  const flow::ClassFacts* facts = model.enclosing_class(scope);
+  if (facts != nullptr && (facts->is_module || facts->has_forward)) return;
+  for (const Node call : model_calls(model, scope)) {
+    if (!is_inference(context, scope, call) || uses_gradients(model, scope)) continue;
+    if (gradients_off(model, call) || is_thrown_away(call)) continue;
+    reporter
+        .report(call,
+                "Autograd records this inference: memory grows with every batch that is kept, and "
+                "`.numpy()` of the "
+                "result raises because it requires grad.")
+        .fix.push_back(make_fix(context, scope));
+    return;
+  }
+}
+
+void check(const PythonContext& context, Node node, Reporter& reporter) {
+  if (context.is_test() || !context.model.imports_torch()) return;
+  check_scope(context, node, reporter);
+}
+
+const Registration kRegistered{{.info = kInfo,
+                                .kinds = {Kind::kModule, Kind::kFunction},
+                                .python = &check,
+                                .file_kinds = {},
+                                .text = nullptr}};
+
+}  // namespace
+
+}  // namespace torchport::rules

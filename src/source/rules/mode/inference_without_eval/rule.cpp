@@ -1,0 +1,122 @@
+// TP501: a loaded model makes predictions in train mode.
+#include "source/rules/rule.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "source/rules/edits.h"
+#include "source/rules/inference.h"
+#include "source/rules/statements.h"
+#include "source/rules/trace.h"
+
+namespace torchport::rules {
+
+namespace {
+
+constexpr RuleInfo kInfo{
+    .code = "TP501",
+    .name = "inference-without-eval",
+    .family = "mode",
+    .severity = Severity::kError,
+    .summary = "a loaded model makes predictions without `eval()`",
+};
+
+// torch.load(path) of a whole model, torchvision.models.resnet18(pretrained=True).
+bool is_loaded_origin(const Model& model, Node origin) {
+  const std::string& name = model.called(origin);
+  if (name == "torch.load") return true;
+  if (!name.starts_with("torchvision.models.") && name != "torch.hub.load") return false;
+  const Node pretrained = syntax::keyword(origin, "pretrained");
+  const Node weights = syntax::keyword(origin, "weights");
+  return pretrained.is(Kind::kTrue) || (weights && !weights.is(Kind::kNone));
+}
+
+// Where the model got its weights: a load_state_dict call or the call that made it.
+Node loading_of(const Model& model, const Trace& trace) {
+  for (const Node load : calls_on(model, trace, "load_state_dict")) {
+    if (object_of(load).is_any(Kind::kIdentifier, Kind::kAttribute)) return load;
+  }
+  for (const Node origin : trace.origins) {
+    if (is_loaded_origin(model, origin)) return origin;
+  }
+  return {};
+}
+
+// After the weights are loaded, on the level of the function's own body: a load under `if` is not
+// always run.
+Fix make_fix(Node loading) {
+  Fix fix;
+  fix.title = "call `eval()` on the model once it is loaded";
+  Node statement = syntax::statement_of(loading);
+  std::string name;
+  if (method_name(loading) == "load_state_dict") {
+    name = object_of(loading).text();
+  } else if (const Node assignment = plain_assignment(statement)) {
+    name = assignment.child(Field::kLeft).text();
+  }
+  if (name.empty()) return fix;
+  while (statement.parent().is(Kind::kBlock) &&
+         !statement.parent().parent().is_any(Kind::kFunction, Kind::kClass)) {
+    const Node up = syntax::statement_of(statement.parent());
+    if (up == statement || up.is_any(Kind::kFunction, Kind::kClass, Kind::kFor, Kind::kWhile))
+      break;
+    // The script's own body.
+    if (up.is(Kind::kIf) && up.text().find("__main__") != std::string_view::npos) break;
+    statement = up;
+  }
+  if (!stands_alone(statement) || statement.is_any(Kind::kReturn, Kind::kRaise)) return fix;
+  fix.title = fmt::format("add `{}.eval()` after the weights are loaded", name);
+  fix.applicability = Applicability::kUnsafe;
+  fix.edits = {line_after(statement, name + ".eval()")};
+  return fix;
+}
+
+// Where a loss is computed, the model may be in training, steered from another file.
+bool computes_loss(const Model& model) {
+  for (const Node call : model.nodes(Kind::kCall)) {
+    const std::string name = base::lower(method_name(call));
+    if (name.find("loss") != std::string::npos || name.find("criterion") != std::string::npos)
+      return true;
+  }
+  return false;
+}
+
+bool is_candidate_file(const PythonContext& context) {
+  const std::string& source = context.model.tree().source();
+  if (context.is_test() || !context.model.imports_torch()) return false;
+  if (source.find("load") == std::string::npos && source.find("pretrained") == std::string::npos)
+    return false;
+  return source.find(".eval()") == std::string::npos && source.find(".train(") == std::string::npos;
+}
+
+void check(const PythonContext& context, Node root, Reporter& reporter) {
+  if (!is_candidate_file(context) || calls_eval(context.model, root) ||
+      trains(context.model, root) || computes_loss(context.model))
+    return;
+  std::vector<Node> reported;
+  for (const Node call : context.model.nodes(Kind::kCall)) {
+    if (!is_model_call(context.model, call)) continue;
+    const flow::ClassFacts* facts = context.model.enclosing_class(call);
+    if (facts != nullptr && facts->is_module) continue;
+    const Trace trace = trace_value(context.model, syntax::callee(call));
+    if (trace.origins.size() > 1) continue;  // one of several makers may have called eval()
+    const Node loading = loading_of(context.model, trace);
+    if (!loading || std::find(reported.begin(), reported.end(), loading) != reported.end())
+      continue;
+    reported.push_back(loading);
+    reporter
+        .report(call,
+                "The model is in train mode here: dropout drops and batch norm uses this batch's "
+                "statistics, so the "
+                "results are wrong and change from run to run.")
+        .fix.push_back(make_fix(loading));
+  }
+}
+
+const Registration kRegistered{
+    {.info = kInfo, .kinds = {Kind::kModule}, .python = &check, .file_kinds = {}, .text = nullptr}};
+
+}  // namespace
+
+}  // namespace torchport::rules

@@ -1,0 +1,154 @@
+#include "source/rules/placement/common/device_text.h"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+namespace torchport::rules {
+
+namespace {
+
+// The type that the expression behind a DeviceRef has, as far as the file shows it.
+Type type_of(const PythonContext& context, const edit::DeviceRef& ref, Node node) {
+  if (ref.module_device) return Type::kDevice;
+  const Model& model = context.model;
+  const auto dot = ref.text.rfind('.');
+  if (dot == std::string::npos) {
+    const auto bindings = model.scopes().reaching(ref.text, node);
+    if (bindings.empty()) return Type::kUnknown;
+    const flow::Binding& first = *bindings.front();
+    if (first.kind == flow::BindingKind::kAssign) return model.value(first.value).type;
+    const std::string& hint = model.qualified(first.annotation.first_child());
+    return hint == "torch.device" ? Type::kDevice : Type::kUnknown;
+  }
+  const flow::ClassFacts* facts = model.enclosing_class(node);
+  if (facts != nullptr && ref.text.substr(0, dot) == model.self_name(node)) {
+    const auto found = facts->attributes.find(std::string_view(ref.text).substr(dot + 1));
+    if (found != facts->attributes.end()) return model.value(found->second.front().value).type;
+  }
+  return Type::kUnknown;
+}
+
+}  // namespace
+
+Node holder_of(Node expression) {
+  Node holder = expression.parent();
+  while (holder.is_any(Kind::kParenthesized, Kind::kConditional, Kind::kBooleanOperator)) {
+    holder = holder.parent();
+  }
+  return holder;
+}
+
+Node evaluated_at(Node node) {
+  for (Node up = node; up; up = up.parent()) {
+    const Node parent = up.parent();
+    if (up.is(Kind::kParameters)) return parent;
+    if (up.is(Kind::kDecorator)) return parent;
+    if (parent.is_any(Kind::kBlock, Kind::kModule)) break;
+  }
+  return node;
+}
+
+std::string fitted(Node place, std::string conditional) {
+  const Node parent = place.parent();
+  bool needs = parent.is_any(Kind::kBooleanOperator, Kind::kBinaryOperator, Kind::kComparison,
+                             Kind::kAttribute, Kind::kNotOperator, Kind::kSubscript,
+                             Kind::kListSplat, Kind::kWithItem);
+  if (parent.is(Kind::kConditional)) {
+    const auto parts = parent.children();
+    needs = parts.size() != 3 || parts[2] != place;
+  }
+  return needs ? "(" + std::move(conditional) + ")" : conditional;
+}
+
+DeviceText inline_device(const PythonContext& context, bool as_string) {
+  DeviceText result;
+  result.text = context.devices.inline_expression(as_string);
+  result.needs.imports = {"import torch"};
+  return result;
+}
+
+DeviceText guarded_device(const PythonContext& context, std::string_view text, bool as_string) {
+  const std::string& torch = context.devices.torch_name();
+  std::string rest = context.devices.inline_expression(as_string);
+  if (!context.settings.uses_accelerator()) {
+    // The classic expression without its first branch.
+    const std::string first = fmt::format("\"cuda\" if {}.cuda.is_available() else ", torch);
+    std::string choice = context.devices.inline_expression(true);
+    if (choice.starts_with(first)) choice.erase(0, first.size());
+    rest = as_string ? choice : fmt::format("{}.device({})", torch, choice);
+  }
+  DeviceText result;
+  result.text = fmt::format("{} if {}.cuda.is_available() else {}", text, torch, rest);
+  result.needs.imports = {"import torch"};
+  return result;
+}
+
+DeviceText string_device(const PythonContext& context, Node node) {
+  const Node place = evaluated_at(node);
+  const edit::DeviceRef ref = context.devices.at(place);
+  if (ref.module_device) return {ref.text + ".type", {{}, true}, true};
+  const auto bindings = context.model.scopes().module_level(ref.text);
+  const bool above = bindings.size() == 1 && bindings.front()->target.end() < node.start();
+  if (ref.certain && above) {
+    const Type type = type_of(context, ref, place);
+    if (type == Type::kDevice) return {ref.text + ".type", {}, true};
+    if (type == Type::kString) return {ref.text, {}, true};
+  }
+  return inline_device(context, true);
+}
+
+DeviceText scope_device(const PythonContext& context, Node node, bool as_device) {
+  const Node place = evaluated_at(node);
+  const edit::DeviceRef ref = context.devices.at(place);
+  DeviceText result{ref.text, {{}, ref.module_device}, ref.certain};
+  if (as_device && type_of(context, ref, place) != Type::kDevice) {
+    result.text = fmt::format("{}.device({})", context.devices.torch_name(), ref.text);
+    result.needs.imports = {"import torch"};
+  }
+  return result;
+}
+
+bool drives_kernels(const Model& model, Node node) {
+  static constexpr std::array<std::string_view, 5> kLibraries{"cupy", "pynvrtc", "pycuda",
+                                                              "tensorrt", "torch_tensorrt"};
+  const Node function = syntax::function_of(node);
+  if (!function.is(Kind::kFunction)) return false;
+  for (std::uint32_t i = function.index(); i < function.subtree_end(); ++i) {
+    const Node part = model.tree().at(i);
+    if (part.is_any(Kind::kImport, Kind::kImportFrom)) {
+      const Node module =
+          part.is(Kind::kImportFrom) ? part.child(Field::kModuleName) : part.child(Field::kName);
+      const std::string_view root = module.text().substr(0, module.text().find_first_of(". "));
+      if (std::find(kLibraries.begin(), kLibraries.end(), root) != kLibraries.end()) return true;
+    }
+    if (!part.is(Kind::kCall)) continue;
+    if (model.called(part).starts_with("numba.cuda.")) return true;
+    // kernel[blocks, threads](...) of numba; triton's run on other devices too.
+    const Node callee = syntax::callee(part);
+    if (callee.is(Kind::kSubscript) && !model.imports("triton") &&
+        callee.child(Field::kValue).text().find("kernel") != std::string_view::npos)
+      return true;
+    if (model.called(part).find("tensorrt") != std::string::npos ||
+        callee.text().starts_with("torch_tensorrt."))
+      return true;
+  }
+  return false;
+}
+
+bool is_cuda_territory(const PythonContext& context, Node node) {
+  if (context.model.imports("tensorrt") || context.model.imports("pycuda")) return true;
+  if (drives_kernels(context.model, node)) return true;
+  const std::string_view file = context.path.substr(context.path.rfind('/') + 1);
+  if (base::lower(file).find("cuda") != std::string::npos) return true;
+  for (Node up = node.parent(); up; up = up.parent()) {
+    if (!up.is_any(Kind::kFunction, Kind::kClass)) continue;
+    const std::string name = base::lower(up.child(Field::kName).text());
+    if (up.is(Kind::kFunction) ? name == "cuda" : name.find("cuda") != std::string::npos)
+      return true;
+  }
+  return false;
+}
+
+}  // namespace torchport::rules

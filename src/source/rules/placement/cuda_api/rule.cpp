@@ -1,0 +1,195 @@
+// TP105: functions of torch.cuda that raise where CUDA is not.
+#include "source/rules/rule.h"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "flow/literals.h"
+#include "source/rules/edits.h"
+#include "source/rules/placement/common/cuda_api.h"
+#include "source/rules/placement/common/device_text.h"
+
+namespace torchport::rules {
+
+namespace {
+
+constexpr RuleInfo kInfo{
+    .code = "TP105",
+    .name = "cuda-api",
+    .family = "placement",
+    .severity = Severity::kError,
+    .summary = "a function of torch.cuda that raises where CUDA is not",
+};
+
+// Every one was called on a CPU build of torch 2.13 and raised.
+constexpr auto kRaising = std::to_array<std::string_view>({"CUDAGraph",
+                                                           "Event",
+                                                           "ExternalStream",
+                                                           "Stream",
+                                                           "can_device_access_peer",
+                                                           "cudart",
+                                                           "current_blas_handle",
+                                                           "current_device",
+                                                           "current_stream",
+                                                           "default_stream",
+                                                           "device",
+                                                           "get_device_capability",
+                                                           "get_device_name",
+                                                           "get_device_properties",
+                                                           "get_rng_state",
+                                                           "init",
+                                                           "initial_seed",
+                                                           "ipc_collect",
+                                                           "make_graphed_callables",
+                                                           "mem_get_info",
+                                                           "memory_snapshot",
+                                                           "memory_summary",
+                                                           "nvtx.mark",
+                                                           "nvtx.range",
+                                                           "nvtx.range_pop",
+                                                           "nvtx.range_push",
+                                                           "profiler.start",
+                                                           "profiler.stop",
+                                                           "profiler.profile",
+                                                           "reset_max_memory_allocated",
+                                                           "reset_max_memory_cached",
+                                                           "reset_peak_memory_stats",
+                                                           "set_device",
+                                                           "set_per_process_memory_fraction",
+                                                           "stream",
+                                                           "synchronize",
+                                                           "utilization"});
+
+bool raises(const Model& model, Node call) {
+  const std::string_view name = cuda_function(model, call);
+  if (std::find(kRaising.begin(), kRaising.end(), name) == kRaising.end()) return false;
+  const Node first = syntax::positional(call, 0);
+  // stream(None) and set_device(-1) do nothing.
+  return !((name == "stream" && first.is(Kind::kNone)) ||
+           (name == "set_device" && first.text() == "-1"));
+}
+
+// f"cuda:{torch.cuda.current_device()}" is the literal's finding.
+bool is_part_of_literal(const Model& model, Node call) {
+  for (Node up = call.parent(); up && !up.parent().is_any(Kind::kBlock, Kind::kModule);
+       up = up.parent()) {
+    if (up.is(Kind::kString) &&
+        flow::classify_literal(model, up).role != flow::LiteralRole::kNone) {
+      return true;
+    }
+    if (up.is(Kind::kCall) && model.called(up) == "torch.device") return true;
+  }
+  return false;
+}
+
+// Part of another such call, or behind a test that makes one: that one is the finding.
+bool another_raises_first(const Model& model, Node call) {
+  for (Node up = call; up.parent() && !up.parent().is_any(Kind::kFunction, Kind::kModule);
+       up = up.parent()) {
+    const Node parent = up.parent();
+    if (parent.is(Kind::kCall) && raises(model, parent)) return true;
+    if (!parent.is(Kind::kIf) || up.field() != Field::kConsequence) continue;
+    const Node condition = parent.child(Field::kCondition);
+    for (std::uint32_t i = condition.index(); i < condition.subtree_end(); ++i) {
+      const Node asked = model.tree().at(i);
+      if (asked.is(Kind::kCall) && raises(model, asked)) return true;
+    }
+  }
+  return false;
+}
+
+// get_current_cuda_device(): its caller has CUDA, and says so.
+bool gives_cuda_device(Node call) {
+  const Node function = syntax::function_of(call);
+  return function.is(Kind::kFunction) &&
+         base::lower(function.child(Field::kName).text()).find("cuda_device") != std::string::npos;
+}
+
+std::string condition_for(const PythonContext& context) {
+  return fmt::format("{}.cuda.is_available()", context.devices.torch_name());
+}
+
+Fix guard_fix(const PythonContext& context, Node call, Node statement) {
+  const std::string& torch = context.devices.torch_name();
+  Fix fix;
+  fix.applicability = Applicability::kSafe;
+  fix.needs.imports = {"import torch"};
+  const bool bare = arguments_text(call).empty();
+  if (cuda_function(context.model, call) == "synchronize" && bare &&
+      context.settings.uses_accelerator()) {
+    fix.edits = guard_statements({statement}, fmt::format("{}.accelerator.is_available()", torch));
+    fix.edits.push_back(
+        replace(syntax::callee(call), fmt::format("{}.accelerator.synchronize", torch)));
+    fix.title = fmt::format(
+        "wait for whatever accelerator there is: `{}.accelerator.synchronize()`", torch);
+    return fix;
+  }
+  // Neighbours of the same kind share one test.
+  const auto run = run_of_statements(statement, [&](Node next) {
+    if (!next.is(Kind::kExpressionStatement)) return false;
+    for (std::uint32_t i = next.index(); i < next.subtree_end(); ++i) {
+      const Node other = context.model.tree().at(i);
+      if (other.is(Kind::kCall) && raises(context.model, other)) {
+        return statement_of_call(other) == next;
+      }
+    }
+    return false;
+  });
+  fix.edits = guard_statements(run, condition_for(context));
+  fix.title = fmt::format("run it only `if {}:`", condition_for(context));
+  return fix;
+}
+
+// `value if torch.cuda.is_available() else other`, where the other is plain.
+Fix choice_fix(const PythonContext& context, Node call) {
+  const std::string_view name = cuda_function(context.model, call);
+  Fix fix;
+  std::string other;
+  if (name == "get_device_name") other = "\"cpu\"";
+  if (name == "Stream") other = "None";
+  if (name == "device" && call.parent().is(Kind::kWithItem)) {
+    other = "contextlib.nullcontext()";
+    fix.needs.imports.emplace_back("import contextlib");
+  }
+  if (other.empty() || call.parent().is(Kind::kAttribute)) {
+    fix.title = "guard it with `if torch.cuda.is_available():`, or take the device-neutral form";
+    return fix;
+  }
+  fix.needs.imports.emplace_back("import torch");
+  const std::string text =
+      fmt::format("{} if {} else {}", call.text(), condition_for(context), other);
+  const bool bare = call.parent().is(Kind::kWithItem);
+  fix.applicability = Applicability::kSafe;
+  fix.title = fmt::format("take {} without CUDA", other);
+  fix.edits = {replace(call, bare ? text : fitted(call, text))};
+  return fix;
+}
+
+void check(const PythonContext& context, Node call, Reporter& reporter) {
+  const Model& model = context.model;
+  if (!raises(model, call) || is_prepared(context, call)) return;
+  if (is_part_of_literal(model, call) || in_device_loop(model, call)) return;
+  if (another_raises_first(model, call) || gives_cuda_device(call)) return;
+  const std::string_view name = cuda_function(model, call);
+  const std::string message =
+      name == "stream"
+          ? "This context needs a CUDA stream; on a machine without CUDA there is none to give it."
+          : fmt::format(
+                "On a machine without CUDA torch.cuda.{} raises; nothing here asks whether "
+                "there is CUDA.",
+                name);
+  Finding& finding = reporter.report(call, message);
+  if (name == "stream") return;
+  const Node statement = statement_of_call(call);
+  finding.fix.push_back(statement ? guard_fix(context, call, statement)
+                                  : choice_fix(context, call));
+}
+
+const Registration kRegistered{
+    {.info = kInfo, .kinds = {Kind::kCall}, .python = &check, .file_kinds = {}, .text = nullptr}};
+
+}  // namespace
+
+}  // namespace torchport::rules

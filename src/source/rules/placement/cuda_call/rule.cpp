@@ -1,0 +1,179 @@
+// TP101: `.cuda()` on tensors, modules, and whatever is mapped over.
+#include "source/rules/rule.h"
+
+#include <fmt/format.h>
+
+#include "flow/guards.h"
+#include "source/rules/edits.h"
+#include "source/rules/placement/common/device_text.h"
+#include "source/rules/statements.h"
+#include "source/rules/tensors.h"
+
+namespace torchport::rules {
+
+namespace {
+
+constexpr RuleInfo kInfo{
+    .code = "TP101",
+    .name = "cuda-call",
+    .family = "placement",
+    .severity = Severity::kError,
+    .summary = "`.cuda()` sends a tensor or module to CUDA and nowhere else",
+};
+
+// Objects of other libraries, and of classes of this file that are no modules but have a `cuda` of
+// their own.
+bool is_foreign(const Model& model, Node object) {
+  const std::string& name = model.qualified(object);
+  if (!name.empty()) return !name.starts_with("torch.") || name == "torch.cuda";
+  const Value value = model.value(object);
+  if (value.is(Type::kNumpy) || value.is(Type::kString) || value.is(Type::kNumber)) return true;
+  if (!value.is(Type::kForeign)) return false;
+  const flow::ClassFacts* facts = model.class_named(value.text);
+  return facts == nullptr || facts->methods.contains("cuda");
+}
+
+// A method named `cuda` that forwards to its parts (`def cuda(self): self.x = self.x.cuda()`) is an
+// interface, and what it does is what its callers ask for.
+bool inside_cuda_method(Node node) {
+  for (Node function = syntax::function_of(node); function;
+       function = syntax::function_of(function)) {
+    if (function.is(Kind::kFunction) && function.child(Field::kName).text() == "cuda") return true;
+  }
+  return false;
+}
+
+// torch.zeros(...).cuda() is better made where it belongs. Random numbers are not: another
+// generator would draw them.
+bool is_plain_factory(const Model& model, Node object) {
+  if (!object.is(Kind::kCall) || syntax::keyword(object, "device") || syntax::has_splat(object))
+    return false;
+  const std::string& name = model.called(object);
+  for (const std::string_view plain :
+       {"torch.zeros", "torch.ones", "torch.empty", "torch.full", "torch.arange", "torch.eye",
+        "torch.tensor", "torch.linspace", "torch.zeros_like", "torch.ones_like"}) {
+    if (name == plain) return !name.ends_with("_like");
+  }
+  return false;
+}
+
+// map_location=lambda storage, loc: storage.cuda(): a storage's .to() takes no device; the device
+// itself will do.
+Node map_location_lambda(Node call) {
+  const Node lambda = syntax::function_of(call);
+  const bool is_value = lambda.is(Kind::kLambda) && lambda.child(Field::kBody) == call &&
+                        lambda.parent().is(Kind::kKeywordArgument);
+  return is_value && lambda.parent().child(Field::kName).text() == "map_location" ? lambda : Node{};
+}
+
+// `index = torch.cuda.current_device()`, which nothing but this call reads: it goes with it.
+Node index_made_for(const Model& model, Node call) {
+  const Node index = syntax::positional(call, 0);
+  if (!index.is(Kind::kIdentifier)) return {};
+  const auto bindings = model.scopes().reaching(index.text(), index);
+  if (bindings.size() != 1 || model.called(bindings.front()->value) != "torch.cuda.current_device")
+    return {};
+  const Node statement = syntax::statement_of(bindings.front()->target);
+  const bool plain = plain_assignment(statement).child(Field::kLeft) == bindings.front()->target;
+  const bool alone = plain && stands_alone(statement) &&
+                     (statement.parent().first_child() != statement || statement.next_sibling());
+  return alone && reads_of(model, bindings.front()->target).size() == 1 ? statement : Node{};
+}
+
+Fix make_fix(const PythonContext& context, Node call, Node object) {
+  if (const Node lambda = map_location_lambda(call)) {
+    const edit::DeviceRef device = context.devices.at(lambda);
+    Fix fix{device.certain ? Applicability::kSafe : Applicability::kUnsafe,
+            fmt::format("load with map_location={}", device.text),
+            {replace(lambda, device.text)},
+            {}};
+    fix.needs.module_device = device.module_device;
+    if (const Node statement = index_made_for(context.model, call))
+      fix.edits.push_back(erase(whole_lines(statement)));
+    return fix;
+  }
+  const edit::DeviceRef device = context.devices.at(call);
+  Fix fix;
+  fix.needs.module_device = device.module_device;
+  fix.applicability = device.certain ? Applicability::kSafe : Applicability::kUnsafe;
+  std::string rest;
+  for (const syntax::Argument& arg : syntax::arguments(call)) {
+    if (arg.keyword == "non_blocking") {
+      rest += fmt::format(", {}", arg.whole.text());
+    } else {
+      // A given index: one device of several. On hosts with another kind of device there is only
+      // "the device".
+      fix.applicability = Applicability::kUnsafe;
+      const bool device_like = context.model.value(arg.value).is(Type::kDevice);
+      const bool literal_zero = arg.value.text() == "0";
+      if (!device_like && !literal_zero && !arg.value.is_any(Kind::kNone, Kind::kInteger))
+        fix.applicability = Applicability::kDisplay;
+    }
+  }
+  if (syntax::has_splat(call)) fix.applicability = Applicability::kDisplay;
+  if (rest.empty() && is_plain_factory(context.model, object)) {
+    fix.title = fmt::format("make it there: device={}", device.text);
+    fix.edits = {add_argument(object, fmt::format("device={}", device.text)),
+                 erase(method_span(call))};
+    return fix;
+  }
+  fix.title =
+      fmt::format("replace `{}` with `.to({}{})`",
+                  call.tree()->source().substr(method_span(call).start, method_span(call).size()),
+                  device.text, rest);
+  fix.edits = {{method_span(call), fmt::format(".to({}{})", device.text, rest)}};
+  return fix;
+}
+
+void check_call(const PythonContext& context, Node call, Reporter& reporter) {
+  const Node object = object_of(call);
+  if (!object || method_name(call) != "cuda") return;
+  if (is_foreign(context.model, object) || inside_cuda_method(call)) return;
+  if (object.is(Kind::kCall) && syntax::callee(object).text() == "super") return;
+  if (flow::is_cuda_guarded(context.model, call) || drives_kernels(context.model, call)) return;
+  if (context.is_test() && is_cuda_territory(context, call)) return;  // tests_cuda.py
+  reporter
+      .report(base::Span{object.end() + 1, call.end()},
+              "On a machine without CUDA this raises \"Torch not compiled with CUDA enabled\"; "
+              "mps, xpu and cpu are never used.")
+      .fix.push_back(make_fix(context, call, object));
+}
+
+// The unbound forms: torch.Tensor.cuda, nn.Module.cuda handed to map() or apply().
+void check_attribute(const PythonContext& context, Node attribute, Reporter& reporter) {
+  if (attribute.child(Field::kAttributeName).text() != "cuda" ||
+      attribute.field() == Field::kFunctionPart)
+    return;
+  const std::string& name = context.model.qualified(attribute);
+  const bool unbound = name == "torch.Tensor.cuda" || name == "torch.nn.Module.cuda";
+  const Value object = context.model.value(attribute.child(Field::kObject));
+  const bool bound = name.empty() && (object.is(Type::kTensor) || object.is(Type::kModule)) &&
+                     attribute.parent().is(Kind::kArgumentList);
+  if ((!unbound && !bound) || flow::is_cuda_guarded(context.model, attribute)) return;
+  Finding& finding = reporter.report(attribute,
+                                     "This method is called later, and raises \"Torch not compiled "
+                                     "with CUDA enabled\" on a machine without CUDA.");
+  if (!unbound) return;
+  const edit::DeviceRef device = context.devices.at(attribute);
+  Fix fix;
+  fix.applicability = device.certain ? Applicability::kSafe : Applicability::kUnsafe;
+  fix.title = fmt::format("replace it with `lambda t: t.to({})`", device.text);
+  fix.edits = {replace(attribute, fmt::format("lambda t: t.to({})", device.text))};
+  fix.needs.module_device = device.module_device;
+  finding.fix.push_back(std::move(fix));
+}
+
+void check(const PythonContext& context, Node node, Reporter& reporter) {
+  if (node.is(Kind::kCall)) check_call(context, node, reporter);
+  if (node.is(Kind::kAttribute)) check_attribute(context, node, reporter);
+}
+
+const Registration kRegistered{{.info = kInfo,
+                                .kinds = {Kind::kCall, Kind::kAttribute},
+                                .python = &check,
+                                .file_kinds = {},
+                                .text = nullptr}};
+
+}  // namespace
+
+}  // namespace torchport::rules

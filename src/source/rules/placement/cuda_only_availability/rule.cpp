@@ -1,0 +1,264 @@
+// TP106: a device that is CUDA where there is CUDA, and else the CPU.
+#include "source/rules/rule.h"
+
+#include <array>
+
+#include <fmt/format.h>
+
+#include "flow/literals.h"
+#include "source/rules/edits.h"
+#include "source/rules/placement/common/device_text.h"
+#include "source/rules/statements.h"
+
+namespace torchport::rules {
+
+namespace {
+
+constexpr RuleInfo kInfo{
+    .code = "TP106",
+    .name = "cuda-only-availability",
+    .family = "placement",
+    .severity = Severity::kWarning,
+    .summary = "the device is chosen between CUDA and the CPU; others are never used",
+};
+
+constexpr std::string_view kMessage =
+    "Knows only CUDA and the CPU: a Mac's (mps) or an Intel GPU (xpu) is never used.";
+
+// A test for CUDA; plain when it asks nothing else.
+struct Test {
+  bool found = false;
+  bool plain = false;
+  bool negated = false;
+};
+
+Test test_of(const Model& model, Node condition, int depth = 0) {
+  condition = syntax::unwrap(condition);
+  if (!condition || depth > 4) return {};
+  if (condition.is(Kind::kCall)) {
+    const bool found = model.called(condition) == "torch.cuda.is_available";
+    return {found, found, false};
+  }
+  if (condition.is(Kind::kNotOperator)) {
+    Test inner = test_of(model, condition.child(Field::kArgument), depth + 1);
+    inner.negated = !inner.negated;
+    return inner;
+  }
+  if (condition.is(Kind::kBooleanOperator)) {
+    const Test left = test_of(model, condition.child(Field::kLeft), depth + 1);
+    const Test right = test_of(model, condition.child(Field::kRight), depth + 1);
+    const bool is_and = condition.child(Field::kOperator).text() == "and";
+    if (!is_and || left.negated || right.negated) return {};
+    return {left.found || right.found, false, false};
+  }
+  if (condition.is(Kind::kIdentifier)) {
+    const auto bindings = model.scopes().reaching(condition.text(), condition);
+    if (bindings.size() != 1 || bindings.front()->kind != flow::BindingKind::kAssign ||
+        bindings.front()->unpacked) {
+      return {};
+    }
+    return test_of(model, bindings.front()->value, depth + 1);
+  }
+  return {};
+}
+
+// The string of a device expression: of "cuda", torch.device("cuda:0"), "cuda:%d" % i.
+Node device_string(const Model& model, Node device) {
+  device = syntax::unwrap(device);
+  if (device.is(Kind::kString)) return device;
+  if (device.is(Kind::kBinaryOperator)) return device_string(model, device.child(Field::kLeft));
+  if (!device.is(Kind::kCall)) return {};
+  if (model.called(device) == "torch.device") {
+    return device_string(model, syntax::argument(device, 0, "device"));
+  }
+  return method_name(device) == "format" ? device_string(model, object_of(device)) : Node{};
+}
+
+bool is_cuda_device(const Model& model, Node device) {
+  const Node string = device_string(model, device);
+  return string && flow::classify_literal(model, string).role != flow::LiteralRole::kNone;
+}
+
+bool is_cpu_device(const Model& model, Node device) {
+  std::string text;
+  return syntax::string_value(device_string(model, device), text) && text == "cpu";
+}
+
+bool has_word(std::string_view text, std::string_view word) {
+  const auto is_letter = [](char c) { return base::is_identifier_char(c) && c != '_'; };
+  for (auto at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
+    const auto end = at + word.size();
+    if ((at == 0 || !is_letter(text[at - 1])) && (end == text.size() || !is_letter(text[end]))) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool names_others(std::string_view text) {
+  static constexpr auto kOthers = std::to_array<std::string_view>(
+      {"mps", "xpu", "npu", "hpu", "xla", "tpu", "ipu", "directml", "accelerator", "mlu", "musa"});
+  const std::string lower = base::lower(text);
+  for (const std::string_view other : kOthers) {
+    if (has_word(lower, other)) return true;
+  }
+  return false;
+}
+
+// Another kind of device is spoken of in the same function, or near it at module level.
+bool others_are_near(Node node) {
+  Node function = syntax::function_of(node);
+  while (function.is(Kind::kLambda)) function = syntax::function_of(function);
+  if (function) return names_others(function.text());
+  Node top = node;
+  while (top.parent() && !top.parent().is(Kind::kModule)) top = top.parent();
+  if (names_others(top.text())) return true;
+  Node before;
+  for (Node other = top.parent().first_child(); other && other != top; other = other.next_sibling())
+    before = other;
+  if (before.is(Kind::kIf) && names_others(before.text())) return true;
+  Node after = top.next_sibling();
+  for (int i = 0; i < 4 && after; ++i, after = after.next_sibling()) {
+    if (!after.is_any(Kind::kFunction, Kind::kClass) && names_others(after.text())) return true;
+  }
+  return false;
+}
+
+bool function_says(Node node, std::string_view word) {
+  const Node function = syntax::function_of(node);
+  return function.is(Kind::kFunction) &&
+         base::lower(function.child(Field::kName).text()).find(word) != std::string::npos;
+}
+
+bool is_of_interest(const PythonContext& context, Node node) {
+  // mps came with torch 1.12: a project that stays below has no choice.
+  if (context.is_test() || context.settings.min_torch < edit::TorchVersion{1, 12}) return false;
+  if (function_says(node, "cuda_device")) return false;  // it gives CUDA's devices, and says so
+  return !is_cuda_territory(context, node) && !others_are_near(node);
+}
+
+// A function named for CUDA (`use_cuda_if_available`) has to be renamed first.
+void keep_names_honest(Node node, Fix& fix) {
+  if (function_says(node, "cuda")) fix.applicability = Applicability::kDisplay;
+}
+
+Fix fix_conditional(const PythonContext& context, Node conditional, const Test& test, Node cuda,
+                    Node cpu) {
+  const Model& model = context.model;
+  const std::string& torch = context.devices.torch_name();
+  Fix fix;
+  fix.title = "ask for the other accelerators too";
+  if (!test.plain) return fix;
+  fix.applicability = Applicability::kUnsafe;
+  fix.needs.imports = {"import torch"};
+  const bool indexed = flow::classify_literal(model, device_string(model, cuda)).indexed;
+  if (context.settings.uses_accelerator() && !indexed) {
+    const Node list = conditional.parent();
+    const bool in_device =
+        list.is(Kind::kArgumentList) && model.called(list.parent()) == "torch.device";
+    const bool as_string = !in_device && syntax::unwrap(cuda).is(Kind::kString);
+    const Node place = in_device ? list.parent() : conditional;
+    const std::string text = fitted(place, context.devices.inline_expression(as_string));
+    fix.title = fmt::format("take whatever accelerator there is: `{}`", text);
+    fix.edits = {replace(place, text)};
+    return fix;
+  }
+  const Node string = device_string(model, cpu);
+  const char quote = string.text().back();
+  const std::string text =
+      fitted(string, fmt::format("{0}mps{0} if {1}.backends.mps.is_available() else {2}", quote,
+                                 torch, string.text()));
+  fix.title = fmt::format("ask for mps before the CPU: `{}`", text);
+  fix.edits = {replace(string, text)};
+  return fix;
+}
+
+void check_conditional(const PythonContext& context, Node conditional, Reporter& reporter) {
+  const auto parts = conditional.children();
+  if (parts.size() != 3) return;
+  const Test test = test_of(context.model, parts[1]);
+  if (!test.found) return;
+  const Node cuda = test.negated ? parts[2] : parts[0];
+  const Node cpu = test.negated ? parts[0] : parts[2];
+  if (!is_cuda_device(context.model, cuda) || !is_cpu_device(context.model, cpu)) return;
+  if (!is_of_interest(context, conditional)) return;
+  Fix fix = fix_conditional(context, conditional, test, cuda, cpu);
+  keep_names_honest(conditional, fix);
+  reporter.report(conditional, std::string(kMessage)).fix.push_back(std::move(fix));
+}
+
+// The one statement of a block, when it stands on a line of its own.
+Node only_statement(Node block) {
+  const Node first = block.first_child();
+  return first && !first.next_sibling() && stands_alone(first) ? first : Node{};
+}
+
+// The device that a statement assigns or returns.
+Node chosen_by(Node statement) {
+  if (statement.is(Kind::kReturn)) return statement.first_child();
+  const Node assignment = plain_assignment(statement);
+  return assignment.child(Field::kRight);
+}
+
+std::string_view target_of(Node statement) {
+  if (statement.is(Kind::kReturn)) return "return";
+  return plain_assignment(statement).child(Field::kLeft).text();
+}
+
+void check_if(const PythonContext& context, Node statement, Reporter& reporter) {
+  const Model& model = context.model;
+  const Test test = test_of(model, statement.child(Field::kCondition));
+  if (!test.found || test.negated) return;
+  const Node yes = only_statement(statement.child(Field::kConsequence));
+  const Node clause = statement.child(Field::kAlternative);
+  const Node no = clause ? only_statement(clause.child(Field::kBody)) : statement.next_sibling();
+  if (!yes || !no || (clause && !clause.is(Kind::kElse))) return;
+  if (!clause && !yes.is(Kind::kReturn)) return;
+  if (target_of(yes).empty() || target_of(yes) != target_of(no)) return;
+  const Node cuda = chosen_by(yes);
+  if (!is_cuda_device(model, cuda) || !is_cpu_device(model, chosen_by(no))) return;
+  if (!is_of_interest(context, statement)) return;
+  Finding& finding = reporter.report(statement.child(Field::kCondition), std::string(kMessage));
+  Fix fix;
+  fix.title = "add a branch for the other accelerators";
+  if (test.plain) {
+    const std::string& torch = context.devices.torch_name();
+    const bool accelerator = context.settings.uses_accelerator();
+    const bool as_string = syntax::unwrap(cuda).is(Kind::kString);
+    const std::string condition =
+        fmt::format("{}.{}.is_available()", torch, accelerator ? "accelerator" : "backends.mps");
+    std::string device = as_string ? "\"mps\"" : fmt::format("{}.device(\"mps\")", torch);
+    if (accelerator) {
+      device =
+          fmt::format("{}.accelerator.current_accelerator(){}", torch, as_string ? ".type" : "");
+    }
+    const std::string indent(indentation_of(statement));
+    const std::string newline(newline_of(statement));
+    const std::string head(yes.text().substr(0, cuda.start() - yes.start()));
+    const std::string body = newline + std::string(indentation_of(yes)) + head + device;
+    fix.applicability = Applicability::kUnsafe;
+    fix.needs.imports = {"import torch"};
+    if (clause) {
+      fix.edits = {insert_before(clause, "elif " + condition + ":" + body + newline + indent)};
+    } else {
+      fix.edits = {insert_before(no, "if " + condition + ":" + body + newline + indent)};
+    }
+  }
+  keep_names_honest(statement, fix);
+  finding.fix.push_back(std::move(fix));
+}
+
+void check(const PythonContext& context, Node node, Reporter& reporter) {
+  if (node.is(Kind::kConditional)) check_conditional(context, node, reporter);
+  if (node.is(Kind::kIf)) check_if(context, node, reporter);
+}
+
+const Registration kRegistered{{.info = kInfo,
+                                .kinds = {Kind::kConditional, Kind::kIf},
+                                .python = &check,
+                                .file_kinds = {},
+                                .text = nullptr}};
+
+}  // namespace
+
+}  // namespace torchport::rules

@@ -1,0 +1,173 @@
+// TP107: questions about a device that go wrong: a torch.device compared with
+// a string, and moves that only CUDA gets.
+#include "source/rules/rule.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "source/rules/edits.h"
+#include "source/rules/statements.h"
+
+namespace torchport::rules {
+
+namespace {
+
+constexpr RuleInfo kInfo{
+    .code = "TP107",
+    .name = "cuda-only-comparison",
+    .family = "placement",
+    .severity = Severity::kWarning,
+    .summary = "a question about the device that is never true, or leaves other devices behind",
+};
+
+// Surely a torch.device: made by torch.device(...), annotated so, or the device of a tensor.
+bool is_device_object(const Model& model, Node node, int depth = 0) {
+  node = syntax::unwrap(node);
+  if (!node || depth > 4) return false;
+  if (node.is(Kind::kCall)) return model.called(node) == "torch.device";
+  if (node.is(Kind::kConditional)) {
+    const auto parts = node.children();
+    return parts.size() == 3 && is_device_object(model, parts[0], depth + 1) &&
+           is_device_object(model, parts[2], depth + 1);
+  }
+  if (node.is(Kind::kIdentifier)) {
+    const auto bindings = model.scopes().reaching(node.text(), node);
+    return !bindings.empty() && std::all_of(bindings.begin(), bindings.end(), [&](const auto* b) {
+      if (b->unpacked) return false;
+      if (b->kind == flow::BindingKind::kAssign)
+        return is_device_object(model, b->value, depth + 1);
+      return b->kind == flow::BindingKind::kParameter && !b->value &&
+             model.qualified(b->annotation.first_child()) == "torch.device";
+    });
+  }
+  if (!node.is(Kind::kAttribute)) return false;
+  const Node object = node.child(Field::kObject);
+  const std::string_view name = node.child(Field::kAttributeName).text();
+  if (object.text() == model.self_name(node)) {
+    const flow::ClassFacts* facts = model.enclosing_class(node);
+    if (facts == nullptr || facts->methods.contains(name)) return false;
+    const auto found = facts->attributes.find(name);
+    if (found == facts->attributes.end()) return false;
+    return std::all_of(found->second.begin(), found->second.end(), [&](const auto& attribute) {
+      return is_device_object(model, attribute.value, depth + 1);
+    });
+  }
+  return name == "device" && model.value(object).is(Type::kTensor);
+}
+
+void check_comparison(const PythonContext& context, Node comparison, Reporter& reporter) {
+  const auto parts = comparison.children();
+  if (parts.size() != 3 || (parts[1].text() != "==" && parts[1].text() != "!=")) return;
+  for (const auto& [device, word] :
+       {std::pair{parts[0], parts[2]}, std::pair{parts[2], parts[0]}}) {
+    std::string text;
+    if (!syntax::string_value(word, text) || !flow::is_device_string(text)) continue;
+    if (!is_device_object(context.model, device)) continue;
+    Finding& finding = reporter.report(
+        comparison, fmt::format("A torch.device never equals a string: this is always {}.",
+                                parts[1].text() == "==" ? "False" : "True"));
+    Fix fix;
+    fix.applicability = is_primary(device) ? Applicability::kUnsafe : Applicability::kDisplay;
+    if (text.find(':') == std::string::npos) {
+      fix.title = fmt::format("compare its type: `{}.type`", device.text());
+      fix.edits = {insert_after(device, ".type")};
+    } else {
+      const std::string& torch = context.devices.torch_name();
+      fix.title = fmt::format("compare with `{}.device({})`", torch, word.text());
+      fix.edits = {replace(word, fmt::format("{}.device({})", torch, word.text()))};
+      fix.needs.imports = {"import torch"};
+    }
+    finding.fix.push_back(std::move(fix));
+    return;
+  }
+}
+
+// `t` of `t.is_cuda` and of `t.device.type == "cuda"`.
+Node tensor_asked(Node condition) {
+  condition = syntax::unwrap(condition);
+  if (condition.is(Kind::kAttribute) &&
+      condition.child(Field::kAttributeName).text() == "is_cuda") {
+    return condition.child(Field::kObject);
+  }
+  const auto parts = condition.is(Kind::kComparison) ? condition.children() : std::vector<Node>{};
+  std::string text;
+  if (parts.size() != 3 || parts[1].text() != "==" || !syntax::string_value(parts[2], text) ||
+      text != "cuda" || !parts[0].text().ends_with(".device.type")) {
+    return {};
+  }
+  return parts[0].child(Field::kObject).child(Field::kObject);
+}
+
+// `if t.is_cuda: y = y.cuda()`: y goes where t is, but only when that is CUDA.
+void check_if(Node statement, Reporter& reporter) {
+  if (statement.child(Field::kAlternative)) return;
+  const Node condition = statement.child(Field::kCondition);
+  const Node tensor = tensor_asked(condition);
+  const Node body = statement.child(Field::kConsequence).first_child();
+  if (!tensor || !is_primary(tensor) || !body || body.next_sibling()) return;
+  const Node call = plain_assignment(body).child(Field::kRight);
+  if (!call.is(Kind::kCall) || method_name(call) != "cuda" || !object_of(call)) return;
+  if (object_of(call).text() == tensor.text()) return;
+  Finding& finding = reporter.report(
+      condition,
+      fmt::format("On mps or xpu `{}` stays on the CPU, and the next operation with `{}` "
+                  "raises \"Expected all tensors to be on the same device\".",
+                  plain_assignment(body).child(Field::kLeft).text(), tensor.text()));
+  Fix fix;
+  fix.title = fmt::format("move it to `{}.device`, whatever that is", tensor.text());
+  // `.cuda(x.device.index)` says the same.
+  const std::string_view args = arguments_text(call);
+  const bool same = args.empty() || args == std::string(tensor.text()) + ".device.index" ||
+                    args == std::string(tensor.text()) + ".get_device()" ||
+                    args == std::string(tensor.text()) + ".device";
+  if (stands_alone(statement) && same && body.text().find('\n') == std::string_view::npos) {
+    const std::string head(body.text().substr(0, method_span(call).start - body.start()));
+    fix.applicability = Applicability::kUnsafe;
+    fix.edits = {replace(statement, fmt::format("{}.to({}.device)", head, tensor.text()))};
+  }
+  finding.fix.push_back(std::move(fix));
+}
+
+// `"cuda" if t.is_cuda else "cpu"`: the device of t, but only when that is CUDA.
+void check_conditional(Node conditional, Reporter& reporter) {
+  const auto parts = conditional.children();
+  std::string yes;
+  std::string no;
+  if (parts.size() != 3 || !syntax::string_value(parts[0], yes) ||
+      !syntax::string_value(parts[2], no) || yes != "cuda" || no != "cpu")
+    return;
+  const Node tensor = tensor_asked(parts[1]);
+  if (!tensor || !is_primary(tensor)) return;
+  const Node move = conditional.parent().parent();
+  const bool moves = conditional.parent().is(Kind::kArgumentList) && method_name(move) == "to";
+  const bool device = conditional.parent().is(Kind::kKeywordArgument) &&
+                      conditional.parent().child(Field::kName).text() == "device";
+  if (!moves && !device) return;
+  Finding& finding = reporter.report(
+      conditional, fmt::format("With `{0}` on mps or xpu this says \"cpu\", and the next operation "
+                               "with `{0}` raises \"Expected all tensors to be on the same "
+                               "device\".",
+                               tensor.text()));
+  Fix fix;
+  fix.applicability = Applicability::kUnsafe;
+  fix.title = fmt::format("say `{}.device`, whatever that is", tensor.text());
+  fix.edits = {replace(conditional, fmt::format("{}.device", tensor.text()))};
+  finding.fix.push_back(std::move(fix));
+}
+
+void check(const PythonContext& context, Node node, Reporter& reporter) {
+  if (node.is(Kind::kConditional)) check_conditional(node, reporter);
+  if (node.is(Kind::kComparison)) check_comparison(context, node, reporter);
+  if (node.is(Kind::kIf)) check_if(node, reporter);
+}
+
+const Registration kRegistered{{.info = kInfo,
+                                .kinds = {Kind::kComparison, Kind::kIf, Kind::kConditional},
+                                .python = &check,
+                                .file_kinds = {},
+                                .text = nullptr}};
+
+}  // namespace
+
+}  // namespace torchport::rules

@@ -1,0 +1,168 @@
+// TP109: functions of torch.cuda that do nothing, or answer 0, where CUDA is not.
+#include "source/rules/rule.h"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "source/rules/edits.h"
+#include "source/rules/placement/common/cuda_api.h"
+#include "source/rules/tensors.h"
+
+namespace torchport::rules {
+
+namespace {
+
+constexpr RuleInfo kInfo{
+    .code = "TP109",
+    .name = "cuda-only-service",
+    .family = "placement",
+    .severity = Severity::kWarning,
+    .summary = "counts, seeds, measures or frees CUDA devices only",
+};
+
+// Every one was called on a CPU build of torch 2.13 and did nothing, or answered 0.
+constexpr auto kStatistics = std::to_array<std::string_view>(
+    {"max_memory_allocated", "max_memory_cached", "max_memory_reserved", "memory_allocated",
+     "memory_cached", "memory_reserved", "memory_stats"});
+
+bool is_statistic(std::string_view name) {
+  return std::find(kStatistics.begin(), kStatistics.end(), name) != kStatistics.end();
+}
+
+bool is_seed(std::string_view name) {
+  return name == "manual_seed" || name == "manual_seed_all" || name == "seed" || name == "seed_all";
+}
+
+std::string message_for(std::string_view name) {
+  if (name == "device_count") {
+    return "Counts CUDA devices only: 0 on a machine without CUDA, whatever else is there.";
+  }
+  if (name == "empty_cache") return "Frees CUDA's cache only; on mps and xpu it does nothing.";
+  if (is_seed(name)) {
+    return "Seeds CUDA's generators only; torch.manual_seed seeds those of every device.";
+  }
+  return "Measures CUDA's memory only: 0 on a machine without CUDA, whatever else is used.";
+}
+
+// torch.manual_seed(same) before the statement in its block, nothing but other seeds in between.
+bool is_seeded_above(const Model& model, Node statement, Node call) {
+  bool seeded = false;
+  for (Node other = statement.parent().first_child(); other && other != statement;
+       other = other.next_sibling()) {
+    const Node made = other.is(Kind::kExpressionStatement) ? other.first_child() : Node{};
+    if (made.is(Kind::kCall) && model.called(made) == "torch.manual_seed") {
+      seeded = arguments_text(made) == arguments_text(call);
+    } else if (made.is(Kind::kCall) && method_name(made).find("seed") == std::string_view::npos) {
+      seeded = false;
+    } else if (!made.is(Kind::kCall) && other.text().find('(') != std::string_view::npos) {
+      seeded = false;
+    }
+  }
+  return seeded;
+}
+
+// A loop over the devices that does something of CUDA's with each.
+bool drives_cuda_loop(Node call) {
+  for (Node up = call; up.parent(); up = up.parent()) {
+    const Node parent = up.parent();
+    if (parent.is(Kind::kFor) && up.field() == Field::kRight) {
+      return parent.child(Field::kBody).text().find("cuda") != std::string_view::npos;
+    }
+    if (parent.is(Kind::kForIn)) {
+      return parent.parent().first_child().text().find("cuda") != std::string_view::npos;
+    }
+    if (parent.is_any(Kind::kBlock, Kind::kModule)) return false;
+  }
+  return false;
+}
+
+Fix make_fix(const PythonContext& context, Node call, std::string_view name) {
+  const std::string& torch = context.devices.torch_name();
+  const Node statement = statement_of_call(call);
+  Fix fix;
+  fix.title = "torch.accelerator has the device-neutral form from torch 2.6 (memory: 2.9) on";
+  if (name == "device_count" && context.settings.uses_accelerator() && !drives_cuda_loop(call)) {
+    fix.applicability = Applicability::kUnsafe;
+    fix.title = fmt::format("count what there is: `{}.accelerator.device_count()`", torch);
+    fix.edits = {replace(syntax::callee(call), fmt::format("{}.accelerator.device_count", torch))};
+    fix.needs.imports = {"import torch"};
+  } else if (name.starts_with("manual_seed")) {
+    fix.title = fmt::format("`{}.manual_seed` seeds every device", torch);
+    if (statement && is_seeded_above(context.model, statement, call)) {
+      fix.applicability = Applicability::kSafe;
+      fix.title = fmt::format("drop it: `{}.manual_seed` above seeds every device", torch);
+      fix.edits = {erase(whole_lines(statement))};
+    }
+  } else if (name == "empty_cache" && statement && context.settings.uses_accelerator() &&
+             context.settings.min_torch >= edit::TorchVersion{2, 9}) {
+    fix.applicability = Applicability::kSafe;
+    fix.title = fmt::format("free the cache of whatever accelerator there is");
+    fix.edits = guard_statements({statement}, fmt::format("{}.accelerator.is_available()", torch));
+    fix.edits.push_back(
+        replace(syntax::callee(call), fmt::format("{}.accelerator.empty_cache", torch)));
+    fix.needs.imports = {"import torch"};
+  }
+  return fix;
+}
+
+// The count is for CUDA by its own words: NUM_CUDA_DEVICES, "CUDA devices: %d", the argument of
+// another call of torch.cuda.
+bool is_meant_for_cuda(const Model& model, Node call) {
+  Node top = call;
+  while (!top.parent().is_any(Kind::kBlock, Kind::kModule, Kind::kExpressionStatement) &&
+         !top.parent().is_any(Kind::kFor, Kind::kIf, Kind::kWith, Kind::kFunction, Kind::kClass)) {
+    top = top.parent();
+    if (top.is(Kind::kCall) && !cuda_function(model, top).empty()) return true;
+  }
+  std::string text = base::lower(top.text());
+  for (auto at = text.find("cuda."); at != std::string::npos; at = text.find("cuda.", at)) {
+    text.erase(at, 5);
+  }
+  return text.find("cuda") != std::string::npos;
+}
+
+// `max(1, torch.cuda.device_count())`: the count shares out work, and one device is expected.
+bool is_at_least_one(const Model& model, Node call) {
+  const auto in_max = [](Node node) {
+    return node.parent().is(Kind::kArgumentList) && node.parent().parent().is(Kind::kCall) &&
+           syntax::callee(node.parent().parent()).text() == "max";
+  };
+  if (in_max(call)) return true;
+  const Node assignment = call.parent();
+  if (!assignment.is(Kind::kAssignment) || !assignment.child(Field::kLeft).is(Kind::kIdentifier))
+    return false;
+  const auto reads = reads_of(model, assignment.child(Field::kLeft));
+  return !reads.empty() && std::all_of(reads.begin(), reads.end(), in_max);
+}
+
+// empty_cuda_cache(): its caller asked for CUDA's.
+bool is_named_for_cuda(Node call) {
+  for (Node up = call.parent(); up; up = up.parent()) {
+    if (up.is_any(Kind::kFunction, Kind::kClass) &&
+        base::lower(up.child(Field::kName).text()).find("cuda") != std::string::npos)
+      return true;
+  }
+  return false;
+}
+
+void check(const PythonContext& context, Node call, Reporter& reporter) {
+  const std::string_view name = cuda_function(context.model, call);
+  if (name.empty()) return;
+  const bool counts = name == "device_count";
+  if (!counts && name != "empty_cache" && !is_seed(name) && !is_statistic(name)) return;
+  // `if torch.cuda.device_count() > 1:` is a guard.
+  if (is_tested(call) || is_prepared(context, call)) return;
+  if (counts && (is_meant_for_cuda(context.model, call) || context.is_test())) return;
+  if (counts && is_at_least_one(context.model, call)) return;
+  if (name == "empty_cache" && is_named_for_cuda(call)) return;
+  reporter.report(call, message_for(name)).fix.push_back(make_fix(context, call, name));
+}
+
+const Registration kRegistered{
+    {.info = kInfo, .kinds = {Kind::kCall}, .python = &check, .file_kinds = {}, .text = nullptr}};
+
+}  // namespace
+
+}  // namespace torchport::rules

@@ -1,0 +1,84 @@
+// TP103: a default that names a CUDA device.
+#include "source/rules/rule.h"
+
+#include <fmt/format.h>
+
+#include "flow/guards.h"
+#include "source/rules/edits.h"
+#include "source/rules/placement/common/device_text.h"
+
+namespace torchport::rules {
+
+namespace {
+
+constexpr RuleInfo kInfo{
+    .code = "TP103",
+    .name = "device-default",
+    .family = "placement",
+    .severity = Severity::kError,
+    .summary = "the default device of a parameter, option or field is CUDA",
+};
+
+// The parameter of which the literal is the default; invalid for options and fields.
+Node parameter_of(Node site) {
+  const Node holder = holder_of(site);
+  return holder.is_any(Kind::kDefaultParameter, Kind::kTypedDefaultParameter) ? holder : Node{};
+}
+
+// A parameter that the function replaces when no device is there says so by None; one that it
+// looks at first (`if not torch.cuda.is_available(): device = "cpu"`) repairs the default.
+bool is_repaired(const Model& model, Node parameter) {
+  const Node function = parameter.parent().parent();
+  const std::string_view name = parameter.child(Field::kName).text();
+  for (const flow::Binding* binding : model.scopes().of_scope(function)) {
+    if (binding->name != name || binding->kind != flow::BindingKind::kAssign || !binding->value)
+      continue;
+    if (flow::knowledge_at(model, binding->value).absent) return true;
+    if (binding->value.text().find("is_available") != std::string_view::npos) return true;
+  }
+  return false;
+}
+
+DeviceText replacement(const PythonContext& context, const flow::Literal& literal, Node parameter) {
+  const Node site = literal.site();
+  const bool as_string = !literal.device_call;
+  if (literal.indexed) return guarded_device(context, site.text(), as_string);
+  if (!as_string) {
+    return parameter ? scope_device(context, site, true) : inline_device(context, false);
+  }
+  // Options keep their choice in one place and in sight; a signature stays short.
+  return parameter ? string_device(context, site) : inline_device(context, true);
+}
+
+void check(const PythonContext& context, Node string, Reporter& reporter) {
+  const Model& model = context.model;
+  const flow::Literal literal = flow::classify_literal(model, string);
+  if (literal.role != flow::LiteralRole::kDefault || is_cuda_territory(context, string)) return;
+  const Node site = literal.site();
+  const Node parameter = parameter_of(site);
+  if (parameter && is_repaired(model, parameter)) return;
+  Finding& finding = reporter.report(
+      literal.whole,
+      parameter
+          ? "Called without a device, this raises \"Torch not compiled with CUDA enabled\" on "
+            "a machine without CUDA; mps and xpu are never used."
+          : "Without this setting the program raises \"Torch not compiled with CUDA enabled\" "
+            "on a machine without CUDA; mps and xpu are never used.");
+  const DeviceText device = replacement(context, literal, parameter);
+  const std::string text =
+      device.text.find(" if ") == std::string::npos ? device.text : fitted(site, device.text);
+  Fix fix;
+  fix.title = fmt::format("replace `{}` with `{}`", site.text(), text);
+  fix.applicability = device.certain ? Applicability::kSafe : Applicability::kUnsafe;
+  if (!model.imports_torch()) fix.applicability = Applicability::kDisplay;
+  fix.edits = {replace(site, text)};
+  fix.needs = device.needs;
+  finding.fix.push_back(std::move(fix));
+}
+
+const Registration kRegistered{
+    {.info = kInfo, .kinds = {Kind::kString}, .python = &check, .file_kinds = {}, .text = nullptr}};
+
+}  // namespace
+
+}  // namespace torchport::rules

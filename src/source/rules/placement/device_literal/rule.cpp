@@ -1,0 +1,184 @@
+// TP102: a literal that says where a tensor or module goes.
+#include "source/rules/rule.h"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "flow/guards.h"
+#include "source/rules/edits.h"
+#include "source/rules/placement/common/cuda_api.h"
+#include "source/rules/placement/common/device_text.h"
+
+namespace torchport::rules {
+
+namespace {
+
+constexpr RuleInfo kInfo{
+    .code = "TP102",
+    .name = "device-literal",
+    .family = "placement",
+    .severity = Severity::kError,
+    .summary = "a literal such as \"cuda\" says where tensors and modules go",
+};
+
+Node call_of_argument(Node argument) {
+  Node list = argument.parent();
+  if (list.is(Kind::kKeywordArgument)) list = list.parent();
+  return list.is(Kind::kArgumentList) && list.parent().is(Kind::kCall) ? list.parent() : Node{};
+}
+
+std::string_view keyword_of(Node argument) {
+  const Node parent = argument.parent();
+  return parent.is(Kind::kKeywordArgument) ? parent.child(Field::kName).text() : std::string_view{};
+}
+
+// Takes a torch.device as well as a string: torch's own functions and the moves.
+bool takes_devices(const Model& model, Node call) {
+  static constexpr std::array<std::string_view, 8> kMethods{"to",         "to_empty", "new_zeros",
+                                                            "new_ones",   "new_full", "new_empty",
+                                                            "new_tensor", "rand_like"};
+  const std::string& name = model.called(call);
+  if (!name.empty() && !object_of(call)) return name.starts_with("torch.");
+  if (name.starts_with("torch.") || name.starts_with("functools.")) return true;
+  return std::find(kMethods.begin(), kMethods.end(), method_name(call)) != kMethods.end();
+}
+
+// "cuda:0", torch.device("cuda", 0): an index that is most likely just "the GPU".
+bool is_first_device(const flow::Literal& literal) {
+  if (!literal.indexed || literal.formatted) return false;
+  std::string text;
+  if (!syntax::string_value(literal.whole, text)) return false;
+  if (text == "cuda:0") return true;
+  return text == "cuda" && syntax::argument(literal.device_call, 1, "index").text() == "0";
+}
+
+void fill(Fix& fix, Node place, const DeviceText& device, bool safe) {
+  const std::string text =
+      device.text.find(" if ") == std::string::npos ? device.text : fitted(place, device.text);
+  fix.applicability = safe ? Applicability::kSafe : Applicability::kUnsafe;
+  fix.title = fmt::format("replace `{}` with `{}`", place.text(), text);
+  fix.edits = {replace(place, text)};
+  fix.needs = device.needs;
+}
+
+// `device = "cuda"`, `return "cuda"`: here the device is chosen, so here it is made to follow the
+// machine.
+bool chooses_device(Node holder, Node site) {
+  if (holder.is_any(Kind::kAssignment, Kind::kReturn, Kind::kNamedExpression)) return true;
+  return holder.is_any(Kind::kList, Kind::kTuple, Kind::kExpressionList,
+                       Kind::kListComprehension) ||
+         (holder.is(Kind::kLambda) && !site.is(Kind::kCall));
+}
+
+Fix make_fix(const PythonContext& context, const flow::Literal& literal) {
+  Fix fix;
+  const Node site = literal.site();
+  const bool as_string = !literal.device_call;
+  const Node holder = holder_of(site);
+  const bool several = literal.indexed && !is_first_device(literal);
+  // torch.device("cpu" if args.cpu else "cuda"): one branch of the choice.
+  const bool branch =
+      holder.is(Kind::kArgumentList) && context.model.called(holder.parent()) == "torch.device";
+  const bool choice = branch || chooses_device(holder, site);
+  const bool stored = holder.is(Kind::kPair) || keyword_of(site) == "device_type";
+  if (several || (literal.indexed && (choice || stored))) {
+    fill(fix, site, guarded_device(context, site.text(), as_string), true);
+  } else if (choice) {
+    fill(fix, site, inline_device(context, as_string), true);
+  } else if (stored && as_string) {
+    fill(fix, site, string_device(context, site), true);
+  } else {
+    const Node call = call_of_argument(site);
+    const DeviceText device = scope_device(context, site, !as_string);
+    const bool known = !as_string || (call && takes_devices(context.model, call));
+    fill(fix, site, device, device.certain && known && !literal.indexed);
+  }
+  // f"cuda:{i}" in a loop over CUDA's devices: the loop has to change, not the name.
+  if (several && in_device_loop(context.model, site)) fix.applicability = Applicability::kDisplay;
+  // A file that does not know torch may run where torch is not.
+  if (!context.model.imports_torch()) fix.applicability = Applicability::kDisplay;
+  return fix;
+}
+
+std::string message_for(const Model& model, const flow::Literal& literal) {
+  const Node site = literal.site();
+  const Node call = call_of_argument(site);
+  const std::string& name = model.called(call);
+  if (keyword_of(site) == "map_location" || name == "torch.load" || name == "torch.jit.load") {
+    return "On a machine without CUDA this load raises \"Attempting to deserialize object on a "
+           "CUDA device\".";
+  }
+  const Node holder = holder_of(site);
+  if (chooses_device(holder, site) || holder.is(Kind::kPair)) {
+    return "Whatever is placed with this device raises \"Torch not compiled with CUDA enabled\" "
+           "on a machine without CUDA; mps and xpu are never used.";
+  }
+  return "On a machine without CUDA this raises \"Torch not compiled with CUDA enabled\"; mps and "
+         "xpu are never used.";
+}
+
+// `for i in unused_gpus:`
+bool over_found_gpus(Node node) {
+  for (Node up = node.parent(); up && !up.is(Kind::kFunction); up = up.parent()) {
+    if (up.is(Kind::kFor) &&
+        base::lower(up.child(Field::kRight).text()).find("gpus") != std::string::npos)
+      return true;
+  }
+  return false;
+}
+
+void check_string(const PythonContext& context, Node string, Reporter& reporter) {
+  const flow::Literal literal = flow::classify_literal(context.model, string);
+  if (literal.role != flow::LiteralRole::kPlacement) return;
+  if (is_cuda_territory(context, string)) return;
+  // f"cuda:{i}" for each of the GPUs that were found.
+  if (literal.indexed && !is_first_device(literal) && over_found_gpus(literal.site())) return;
+  reporter.report(literal.whole, message_for(context.model, literal))
+      .fix.push_back(make_fix(context, literal));
+}
+
+// device=0 for a factory, `.to(0)` of a tensor or module, torch.device(0): an index means CUDA.
+void check_integer(const PythonContext& context, Node integer, Reporter& reporter) {
+  const Node call = call_of_argument(integer);
+  if (!call) return;
+  const Model& model = context.model;
+  const std::string& name = model.called(call);
+  const std::string_view keyword = keyword_of(integer);
+  const bool positional = keyword.empty() && syntax::positional(call, 0) == integer;
+  bool placed = keyword == "device" && (flow::is_factory(name) || name == "torch.device");
+  placed |= positional && name == "torch.device";
+  if (name.empty() && method_name(call) == "to" && (positional || keyword == "device")) {
+    const Value object = model.value(object_of(call));
+    placed |= object.is(Type::kTensor) || object.is(Type::kModule);
+  }
+  if (!placed || flow::is_cuda_guarded(model, call)) return;
+  Finding& finding = reporter.report(
+      integer,
+      "A bare index means a CUDA device: on a machine without an accelerator this raises, "
+      "and older torch never uses mps or xpu for it.");
+  if (integer.text() != "0") return;
+  const Node site = name == "torch.device" ? call : integer;
+  const Node holder = holder_of(site);
+  Fix fix;
+  const bool choice = site == call && chooses_device(holder, site);
+  fill(fix, site,
+       choice ? inline_device(context, false) : scope_device(context, site, site == call), false);
+  finding.fix.push_back(std::move(fix));
+}
+
+void check(const PythonContext& context, Node node, Reporter& reporter) {
+  if (node.is(Kind::kString)) check_string(context, node, reporter);
+  if (node.is(Kind::kInteger)) check_integer(context, node, reporter);
+}
+
+const Registration kRegistered{{.info = kInfo,
+                                .kinds = {Kind::kString, Kind::kInteger},
+                                .python = &check,
+                                .file_kinds = {},
+                                .text = nullptr}};
+
+}  // namespace
+
+}  // namespace torchport::rules

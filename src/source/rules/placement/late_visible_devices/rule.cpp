@@ -1,0 +1,180 @@
+// TP108: CUDA_VISIBLE_DEVICES set when CUDA may already have read it.
+#include "source/rules/rule.h"
+
+#include <algorithm>
+#include <array>
+#include <unordered_map>
+#include <vector>
+
+#include "flow/literals.h"
+#include "source/rules/edits.h"
+#include "source/rules/placement/common/cuda_api.h"
+
+namespace torchport::rules {
+
+namespace {
+
+constexpr RuleInfo kInfo{
+    .code = "TP108",
+    .name = "late-visible-devices",
+    .family = "placement",
+    .severity = Severity::kWarning,
+    .summary = "CUDA_VISIBLE_DEVICES is set after CUDA may have been started",
+};
+
+constexpr std::string_view kVariable = "CUDA_VISIBLE_DEVICES";
+
+bool is_variable(Node node) {
+  std::string text;
+  return syntax::string_value(node, text) && text == kVariable;
+}
+
+// os.environ[...] = x, os.environ.setdefault(..., x), os.environ.update(...), os.putenv(..., x).
+bool sets_variable(const Model& model, Node node) {
+  if (node.is(Kind::kAssignment)) {
+    const Node left = node.child(Field::kLeft);
+    return left.is(Kind::kSubscript) && is_variable(left.child(Field::kSubscriptPart)) &&
+           model.qualified(left.child(Field::kValue)) == "os.environ";
+  }
+  const std::string& name = model.called(node);
+  if (name == "os.environ.setdefault" || name == "os.putenv") {
+    return is_variable(syntax::positional(node, 0));
+  }
+  if (name != "os.environ.update") return false;
+  if (syntax::keyword(node, kVariable)) return true;
+  for (const Node pair : syntax::positional(node, 0).children()) {
+    if (pair.is(Kind::kPair) && is_variable(pair.child(Field::kKey))) return true;
+  }
+  return false;
+}
+
+// A call that makes the driver look at the variable; seeds and settings are kept for later.
+bool starts_cuda(const Model& model, Node call) {
+  const std::string_view name = cuda_function(model, call);
+  if (!name.empty()) {
+    return !name.starts_with("amp.") && !name.starts_with("manual_seed") && name != "empty_cache" &&
+           name != "is_initialized" && name != "seed" && name != "seed_all";
+  }
+  if (model.is_method_call(call, "cuda")) return true;
+  for (const syntax::Argument& arg : syntax::arguments(call)) {
+    const flow::Literal literal = flow::classify_literal(model, arg.value);
+    if (literal.role == flow::LiteralRole::kPlacement) return model.called(call) != "torch.device";
+  }
+  return false;
+}
+
+// `if __name__ == "__main__":` around a node of the module's own code.
+bool in_main_block(Node node) {
+  for (Node up = node.parent(); up; up = up.parent()) {
+    if (up.is(Kind::kIf) &&
+        up.child(Field::kCondition).text().find("__name__") != std::string::npos)
+      return true;
+  }
+  return false;
+}
+
+bool excludes_each_other(Node a, Node b) {
+  for (Node up = a; up; up = up.parent()) {
+    const Node parent = up.parent();
+    if (!parent.holds(b)) continue;
+    return parent.is(Kind::kIf) && up.field() != Field::kCondition;
+  }
+  return false;
+}
+
+// The calls of the file that start CUDA, by the function that they stand in.
+struct Starts {
+  explicit Starts(const Model& model) {
+    for (const Node call : model.nodes(Kind::kCall)) {
+      if (!starts_cuda(model, call)) continue;
+      const Node function = syntax::function_of(call);
+      if (!function && !on_import && !in_main_block(call)) on_import = call;
+      by_function[function ? function.index() : 0].push_back(call);
+    }
+  }
+
+  std::unordered_map<std::uint32_t, std::vector<Node>> by_function;  // 0: the module's own
+  Node on_import;
+};
+
+// The call that started CUDA before `setting` runs, as far as this file shows it.
+Node started_before(const Model& model, Node setting) {
+  const auto& starts = model.facts<Starts>();
+  const Node function = syntax::function_of(setting);
+  if (function && starts.on_import) return starts.on_import;
+  const auto own = starts.by_function.find(function ? function.index() : 0);
+  if (own == starts.by_function.end()) return {};
+  for (const Node call : own->second) {
+    if (call.end() <= setting.start() && !excludes_each_other(call, setting) &&
+        !call.parent().is(Kind::kComparison))
+      return call;
+  }
+  return {};
+}
+
+// Well-known modules that start nothing when they are imported.
+bool is_harmless_module(std::string_view import) {
+  static constexpr auto kHarmless = std::to_array<std::string_view>(
+      {"PIL",        "absl",         "argparse",    "collections",  "contextlib",
+       "copy",       "cv2",          "dataclasses", "datetime",     "easydict",
+       "einops",     "enum",         "functools",   "glob",         "itertools",
+       "json",       "logging",      "math",        "matplotlib",   "multiprocessing",
+       "numpy",      "omegaconf",    "os",          "pandas",       "pathlib",
+       "pprint",     "random",       "scipy",       "shutil",       "sklearn",
+       "subprocess", "sys",          "tensorboard", "tensorboardX", "time",
+       "tqdm",       "transformers", "typing",      "urllib",       "warnings",
+       "yacs"});
+  import.remove_prefix(5);  // "from "
+  const std::string_view module = import.substr(0, import.find_first_of(" ."));
+  return std::find(kHarmless.begin(), kHarmless.end(), module) != kHarmless.end();
+}
+
+// Modules of the same project, imported after torch at the top of a program.
+bool follows_own_modules(const Model& model, Node setting) {
+  bool torch = false;
+  bool own = false;
+  bool program = false;
+  for (Node node = model.tree().root().first_child(); node; node = node.next_sibling()) {
+    program |= node.is(Kind::kIf) &&
+               node.child(Field::kCondition).text().find("__name__") != std::string_view::npos;
+    if (!syntax::function_of(setting) && node.start() > setting.start()) continue;
+    if (!node.is_any(Kind::kImport, Kind::kImportFrom)) continue;
+    const std::string_view text = node.text();
+    const bool is_torch = text.starts_with("import torch") || text.starts_with("from torch");
+    own |= torch && !is_torch && node.is(Kind::kImportFrom) && !is_harmless_module(text);
+    torch |= is_torch;
+  }
+  return program && torch && own;
+}
+
+void check(const PythonContext& context, Node node, Reporter& reporter) {
+  const Model& model = context.model;
+  if (!model.imports_torch() || !sets_variable(model, node)) return;
+  const Node place = node.is(Kind::kAssignment) ? node.child(Field::kLeft) : node;
+  Fix fix;
+  fix.title = "set it in the shell, or before torch and everything that uses it is imported";
+  if (const Node started = started_before(model, node)) {
+    const auto line = model.tree().lines().at(started.start()).line;
+    reporter
+        .report(place, "Without effect: line " + std::to_string(line) +
+                           " has already started CUDA, which reads this variable once.")
+        .fix.push_back(std::move(fix));
+    return;
+  }
+  if (!follows_own_modules(model, node)) return;
+  reporter
+      .report(place,
+              "Set after torch and modules of the project were imported: without effect once any "
+              "of them has started CUDA.")
+      .fix.push_back(std::move(fix));
+}
+
+const Registration kRegistered{{.info = kInfo,
+                                .kinds = {Kind::kAssignment, Kind::kCall},
+                                .python = &check,
+                                .file_kinds = {},
+                                .text = nullptr}};
+
+}  // namespace
+
+}  // namespace torchport::rules

@@ -1,0 +1,77 @@
+#include "source/rules/registry.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace torchport::rules {
+
+namespace {
+
+std::vector<Rule>& mutable_rules() {
+  static std::vector<Rule> rules;
+  return rules;
+}
+
+}  // namespace
+
+Registration::Registration(Rule rule) {
+  auto& rules = mutable_rules();
+  const auto place = std::lower_bound(
+      rules.begin(), rules.end(), rule.info.code,
+      [](const Rule& other, std::string_view code) { return other.info.code < code; });
+  rules.insert(place, std::move(rule));
+}
+
+const std::vector<Rule>& all_rules() {
+  return mutable_rules();
+}
+
+const Rule* find_rule(std::string_view code_or_name) {
+  const auto& rules = all_rules();
+  const auto found = std::find_if(rules.begin(), rules.end(), [&](const Rule& rule) {
+    return rule.info.code == code_or_name || rule.info.name == code_or_name;
+  });
+  return found == rules.end() ? nullptr : &*found;
+}
+
+std::string_view page_of(const RuleInfo& rule) {
+  std::string folder(rule.name);
+  std::replace(folder.begin(), folder.end(), '-', '_');
+  folder.insert(0, "/");
+  for (const EmbeddedPage& page : embedded_pages()) {
+    if (page.folder.ends_with(folder)) return page.text;
+  }
+  return {};
+}
+
+std::string_view nearest_rule(std::string_view written) {
+  std::string_view best;
+  std::size_t distance = std::numeric_limits<std::size_t>::max();
+  for (const Rule& rule : all_rules()) {
+    for (const std::string_view candidate : {rule.info.code, rule.info.name}) {
+      const std::size_t d = base::edit_distance(written, candidate);
+      if (d < distance) {
+        distance = d;
+        best = candidate;
+      }
+    }
+  }
+  return best;
+}
+
+bool PythonContext::is_build_script() const {
+  const auto slash = path.rfind('/');
+  const std::string_view name = slash == std::string_view::npos ? path : path.substr(slash + 1);
+  return name == "setup.py" || name == "build.py" || name == "setup_ext.py" ||
+         (name.starts_with("setup") && name.ends_with(".py"));
+}
+
+bool PythonContext::is_test() const {
+  const auto slash = path.rfind('/');
+  const std::string_view name = slash == std::string_view::npos ? path : path.substr(slash + 1);
+  return name.starts_with("test_") || name.ends_with("_test.py") || name == "conftest.py" ||
+         path.find("tests/") != std::string_view::npos ||
+         path.find("/test/") != std::string_view::npos;
+}
+
+}  // namespace torchport::rules

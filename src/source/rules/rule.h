@@ -1,0 +1,122 @@
+// What a rule is: metadata, what it looks at, and one matcher.
+//
+// A rule lives in a folder of its own, src/source/rules/FAMILY/NAME/: rule.cpp holds
+// the matcher and registers itself, page.md is what `torchport explain` prints;
+// the code blocks of the page are the rule's tests. No list names the rules.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "source/edit/device_source.h"
+#include "source/edit/edit.h"
+#include "flow/model.h"
+
+namespace torchport::rules {
+
+using edit::Applicability;
+using edit::Edit;
+using edit::Fix;
+using flow::Model;
+using flow::Place;
+using flow::Type;
+using flow::Value;
+using syntax::Field;
+using syntax::Kind;
+using syntax::Node;
+
+enum class Severity : std::uint8_t {
+  kError,    // raises on a machine without CUDA, or computes something wrong
+  kWarning,  // ties the program down, or wastes what the machine has
+};
+
+struct RuleInfo {
+  std::string_view code;    // "TP101"
+  std::string_view name;    // "cuda-call"; reads well after "allow"
+  std::string_view family;  // placement, mismatch, load, parallel, mode, export, build, kernels
+  Severity severity = Severity::kError;
+  std::string_view summary;  // one line, no full stop
+};
+
+struct Finding {
+  const RuleInfo* rule = nullptr;
+  base::Span span;
+  std::string message;   // what breaks and where, one or two sentences
+  std::vector<Fix> fix;  // none or one
+};
+
+// More findings than this in one file are of no use to anybody, and would cost memory without
+// bound.
+constexpr std::size_t kMaxFindings = 20'000;
+
+// Collects the findings of one matcher.
+class Reporter {
+ public:
+  Reporter(const RuleInfo& rule, std::vector<Finding>& sink) : rule_(rule), sink_(sink) {}
+
+  Finding& report(base::Span span, std::string message) {
+    Finding finding{&rule_, span, std::move(message), {}};
+    if (sink_.size() >= kMaxFindings) return surplus_ = std::move(finding);
+    return sink_.emplace_back(std::move(finding));
+  }
+  Finding& report(Node node, std::string message) {
+    return report(node.span(), std::move(message));
+  }
+
+ private:
+  const RuleInfo& rule_;
+  std::vector<Finding>& sink_;
+  Finding surplus_;  // where findings go that are too many
+};
+
+// What kind of file a matcher gets. Python files are parsed; the others come
+// as text.
+enum class FileKind : std::uint8_t {
+  kPython,
+  kNotebook,
+  kDockerfile,
+  kRequirements,
+  kCMake,
+  kPyproject,
+  kOther
+};
+
+// A Python file under examination.
+struct PythonContext {
+  std::string_view path;
+  const Model& model;
+  const edit::DeviceSource& devices;
+  const edit::Settings& settings;
+
+  [[nodiscard]] bool is_build_script() const;  // setup.py and the like
+  [[nodiscard]] bool is_test() const;          // tests/, test_*.py, *_test.py, conftest.py
+};
+
+// Any other file.
+struct TextContext {
+  std::string_view path;
+  FileKind kind;
+  std::string_view text;
+  const base::LineIndex& lines;
+  const edit::Settings& settings;
+};
+
+using PythonMatcher = void (*)(const PythonContext& context, Node node, Reporter& reporter);
+using TextMatcher = void (*)(const TextContext& context, Reporter& reporter);
+
+struct Rule {
+  RuleInfo info;
+  std::vector<Kind> kinds;  // the node kinds that `python` wants to see; kModule: once a file
+  PythonMatcher python = nullptr;
+  std::vector<FileKind> file_kinds;  // the files that `text` wants to see
+  TextMatcher text = nullptr;
+};
+
+// Put one at namespace scope in rule.cpp:
+//   const Registration kRegistered{{.info = {...}, .kinds = {Kind::kCall}, .python = &check}};
+struct Registration {
+  explicit Registration(Rule rule);
+};
+
+}  // namespace torchport::rules
