@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "project/check.h"
+#include "source/project/check.h"
 #include "property.h"
 #include "source/rules/converge.h"
 #include "source/rules/registry.h"

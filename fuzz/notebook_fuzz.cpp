@@ -1,7 +1,7 @@
 // Any bytes as a notebook: read, put back, checked, fixed.
 #include <nlohmann/json.hpp>
 
-#include "project/notebook_check.h"
+#include "source/project/notebook_check.h"
 #include "property.h"
 #include "source/rules/registry.h"
 #include "source/syntax/notebook.h"

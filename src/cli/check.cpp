@@ -8,7 +8,7 @@
 
 #include "cli/command.h"
 #include "cli/session.h"
-#include "project/baseline.h"
+#include "source/project/baseline.h"
 #include "report/report.h"
 
 namespace torchport::cli {

@@ -6,7 +6,7 @@
 
 #include "cli/command.h"
 #include "cli/session.h"
-#include "project/diagnostic.h"
+#include "source/project/diagnostic.h"
 #include "source/rules/registry.h"
 
 namespace torchport::cli {

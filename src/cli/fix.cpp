@@ -1,5 +1,5 @@
 // torchport fix
-#include "project/fix.h"
+#include "source/project/fix.h"
 
 #include <memory>
 #include <set>
@@ -11,7 +11,7 @@
 #include "cli/command.h"
 #include "cli/git.h"
 #include "cli/session.h"
-#include "project/undo.h"
+#include "source/project/undo.h"
 #include "report/report.h"
 #include "source/rules/registry.h"
 

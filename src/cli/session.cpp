@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "cli/command.h"
-#include "project/discover.h"
+#include "source/project/discover.h"
 #include "report/report.h"
 
 namespace torchport::cli {

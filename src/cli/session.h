@@ -10,9 +10,9 @@
 
 #include "base/file_system.h"
 #include "base/result.h"
-#include "project/cache.h"
-#include "project/check.h"
-#include "project/config.h"
+#include "source/project/cache.h"
+#include "source/project/check.h"
+#include "source/project/config.h"
 
 namespace CLI {  // NOLINT(readability-identifier-naming): the library's own name
 class App;

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "project/check.h"
+#include "source/project/check.h"
 
 namespace torchport::report {
 

@@ -1,4 +1,4 @@
-#include "project/baseline.h"
+#include "source/project/baseline.h"
 
 #include <doctest/doctest.h>
 

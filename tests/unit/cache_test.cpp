@@ -1,4 +1,4 @@
-#include "project/cache.h"
+#include "source/project/cache.h"
 
 #include <cstdio>
 #include <fstream>
@@ -6,7 +6,7 @@
 #include <doctest/doctest.h>
 #include <unistd.h>
 
-#include "project/diagnostic.h"
+#include "source/project/diagnostic.h"
 
 namespace torchport::project {
 namespace {

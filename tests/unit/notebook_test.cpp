@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "project/notebook_check.h"
+#include "source/project/notebook_check.h"
 #include "source/rules/registry.h"
 
 namespace torchport {

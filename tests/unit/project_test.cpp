@@ -1,11 +1,11 @@
 // The project layer on a file system in memory.
 #include <doctest/doctest.h>
 
-#include "project/baseline.h"
-#include "project/config.h"
-#include "project/discover.h"
-#include "project/glob.h"
-#include "project/undo.h"
+#include "source/project/baseline.h"
+#include "source/project/config.h"
+#include "source/project/discover.h"
+#include "source/project/glob.h"
+#include "source/project/undo.h"
 #include "source/syntax/encoding.h"
 
 namespace torchport::project {

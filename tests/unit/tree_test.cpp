@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "project/check.h"
+#include "source/project/check.h"
 #include "source/rules/registry.h"
 
 namespace torchport::syntax {

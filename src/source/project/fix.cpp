@@ -1,11 +1,11 @@
-#include "project/fix.h"
+#include "source/project/fix.h"
 
 #include <algorithm>
 #include <thread>
 
 #include <fmt/format.h>
 
-#include "project/notebook_check.h"
+#include "source/project/notebook_check.h"
 #include "source/rules/converge.h"
 
 namespace torchport::project {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/file_system.h"
-#include "project/check.h"
+#include "source/project/check.h"
 
 namespace torchport::project {
 

@@ -1,4 +1,4 @@
-#include "project/glob.h"
+#include "source/project/glob.h"
 
 #include <algorithm>
 

@@ -1,9 +1,9 @@
-#include "project/undo.h"
+#include "source/project/undo.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "project/cache.h"
+#include "source/project/cache.h"
 
 namespace torchport::project {
 

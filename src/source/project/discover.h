@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/file_system.h"
-#include "project/glob.h"
+#include "source/project/glob.h"
 
 namespace torchport::project {
 

@@ -1,7 +1,7 @@
 #include <dtl/dtl.hpp>
 #include <fmt/format.h>
 
-#include "project/fix.h"
+#include "source/project/fix.h"
 
 namespace torchport::project {
 

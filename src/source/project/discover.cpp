@@ -1,4 +1,4 @@
-#include "project/discover.h"
+#include "source/project/discover.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "project/check.h"
+#include "source/project/check.h"
 
 #include <algorithm>
 #include <chrono>
@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "project/notebook_check.h"
+#include "source/project/notebook_check.h"
 #include "source/rules/examine.h"
 #include "source/rules/registry.h"
 

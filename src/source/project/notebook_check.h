@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "project/check.h"
+#include "source/project/check.h"
 #include "source/rules/converge.h"
 
 namespace torchport::project {

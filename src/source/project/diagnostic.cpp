@@ -1,4 +1,4 @@
-#include "project/diagnostic.h"
+#include "source/project/diagnostic.h"
 
 #include <nlohmann/json.hpp>
 

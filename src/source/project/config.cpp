@@ -1,4 +1,4 @@
-#include "project/config.h"
+#include "source/project/config.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "project/notebook_check.h"
+#include "source/project/notebook_check.h"
 
 #include "source/syntax/notebook.h"
 

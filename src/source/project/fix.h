@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "project/check.h"
-#include "project/undo.h"
+#include "source/project/check.h"
+#include "source/project/undo.h"
 
 namespace torchport::project {
 

@@ -1,4 +1,4 @@
-#include "project/cache.h"
+#include "source/project/cache.h"
 
 #include <cstring>
 

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "base/file_system.h"
-#include "project/cache.h"
-#include "project/config.h"
-#include "project/diagnostic.h"
-#include "project/glob.h"
+#include "source/project/cache.h"
+#include "source/project/config.h"
+#include "source/project/diagnostic.h"
+#include "source/project/glob.h"
 
 namespace torchport::project {
 
