@@ -13,7 +13,7 @@
 #include "cli/session.h"
 #include "host/cause.h"
 #include "host/probe.h"
-#include "report/report.h"
+#include "source/report/report.h"
 
 namespace torchport::cli {
 

@@ -9,7 +9,7 @@
 #include "cli/session.h"
 #include "host/companion.h"
 #include "host/provenance.h"
-#include "report/report.h"
+#include "source/report/report.h"
 
 namespace torchport::cli {
 

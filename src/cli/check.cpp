@@ -9,7 +9,7 @@
 #include "cli/command.h"
 #include "cli/session.h"
 #include "source/project/baseline.h"
-#include "report/report.h"
+#include "source/report/report.h"
 
 namespace torchport::cli {
 

@@ -12,7 +12,7 @@
 #include "host/cause.h"
 #include "host/probe.h"
 #include "host/snapshot.h"
-#include "report/report.h"
+#include "source/report/report.h"
 
 namespace torchport::cli {
 

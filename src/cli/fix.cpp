@@ -12,7 +12,7 @@
 #include "cli/git.h"
 #include "cli/session.h"
 #include "source/project/undo.h"
-#include "report/report.h"
+#include "source/report/report.h"
 #include "source/rules/registry.h"
 
 namespace torchport::cli {

@@ -10,7 +10,7 @@
 #include "checkpoint/json.h"
 #include "cli/command.h"
 #include "cli/session.h"
-#include "report/report.h"
+#include "source/report/report.h"
 
 namespace torchport::cli {
 

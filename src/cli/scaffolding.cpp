@@ -6,7 +6,7 @@
 #include "base/file_system.h"
 #include "base/text.h"
 #include "cli/session.h"
-#include "report/report.h"
+#include "source/report/report.h"
 
 namespace torchport::cli {
 

@@ -10,7 +10,7 @@
 
 #include "cli/command.h"
 #include "source/project/discover.h"
-#include "report/report.h"
+#include "source/report/report.h"
 
 namespace torchport::cli {
 

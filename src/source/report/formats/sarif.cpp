@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
-#include "report/report.h"
+#include "source/report/report.h"
 #include "source/rules/registry.h"
 
 namespace torchport::report {

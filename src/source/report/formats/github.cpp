@@ -1,7 +1,7 @@
 // Workflow commands that GitHub shows beside the changed lines.
 #include <fmt/format.h>
 
-#include "report/report.h"
+#include "source/report/report.h"
 
 namespace torchport::report {
 

@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "report/portability.h"
-#include "report/report.h"
+#include "source/report/portability.h"
+#include "source/report/report.h"
 #include "source/rules/registry.h"
 
 namespace torchport::report {

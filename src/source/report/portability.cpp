@@ -1,4 +1,4 @@
-#include "report/portability.h"
+#include "source/report/portability.h"
 
 #include <algorithm>
 #include <map>

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "report/report.h"
+#include "source/report/report.h"
 #include "source/rules/registry.h"
 
 namespace torchport::report {

@@ -1,7 +1,7 @@
 // For programs: stable field names, one-based lines and columns.
 #include <nlohmann/json.hpp>
 
-#include "report/report.h"
+#include "source/report/report.h"
 
 namespace torchport::report {
 

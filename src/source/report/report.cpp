@@ -1,4 +1,4 @@
-#include "report/report.h"
+#include "source/report/report.h"
 
 #include <algorithm>
 #include <map>
