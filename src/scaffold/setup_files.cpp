@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "flow/model.h"
+#include "source/semantics/model.h"
 #include "scaffold/project.h"
 
 namespace torchport::scaffold {

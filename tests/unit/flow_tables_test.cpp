@@ -4,8 +4,8 @@
 #include <doctest/doctest.h>
 
 #include "source/edit/device_source.h"
-#include "flow/guards.h"
-#include "flow/literals.h"
+#include "source/semantics/guards.h"
+#include "source/semantics/literals.h"
 
 namespace torchport {
 namespace {

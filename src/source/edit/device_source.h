@@ -12,7 +12,7 @@
 
 #include "source/edit/edit.h"
 #include "source/edit/settings.h"
-#include "flow/model.h"
+#include "source/semantics/model.h"
 
 namespace torchport::edit {
 

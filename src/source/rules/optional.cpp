@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "flow/guards.h"
+#include "source/semantics/guards.h"
 #include "source/rules/rule.h"
 
 namespace torchport::rules {

@@ -5,7 +5,7 @@
 #include <initializer_list>
 #include <string_view>
 
-#include "flow/model.h"
+#include "source/semantics/model.h"
 
 namespace torchport::rules {
 

@@ -11,7 +11,7 @@
 
 #include "source/edit/device_source.h"
 #include "source/edit/edit.h"
-#include "flow/model.h"
+#include "source/semantics/model.h"
 
 namespace torchport::rules {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "flow/model.h"
+#include "source/semantics/model.h"
 
 namespace torchport::rules {
 

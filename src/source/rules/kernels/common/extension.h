@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "source/edit/edit.h"
-#include "flow/model.h"
+#include "source/semantics/model.h"
 #include "source/rules/rule.h"
 
 namespace torchport::rules {

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "flow/guards.h"
+#include "source/semantics/guards.h"
 #include "source/rules/edits.h"
 #include "source/rules/load/common/loading.h"
 #include "source/rules/tensors.h"

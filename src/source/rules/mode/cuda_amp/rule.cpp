@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "flow/guards.h"
+#include "source/semantics/guards.h"
 #include "source/rules/device_type.h"
 #include "source/rules/edits.h"
 #include "source/rules/statements.h"

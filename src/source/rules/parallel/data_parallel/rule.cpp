@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "flow/guards.h"
+#include "source/semantics/guards.h"
 #include "source/rules/edits.h"
 #include "source/rules/statements.h"
 #include "source/rules/trace.h"

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "flow/literals.h"
+#include "source/semantics/literals.h"
 #include "source/rules/rule.h"
 
 namespace torchport::rules {

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "flow/literals.h"
+#include "source/semantics/literals.h"
 #include "source/rules/edits.h"
 #include "source/rules/placement/common/cuda_api.h"
 #include "source/rules/placement/common/device_text.h"

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "flow/literals.h"
+#include "source/semantics/literals.h"
 #include "source/rules/edits.h"
 #include "source/rules/placement/common/device_text.h"
 #include "source/rules/statements.h"

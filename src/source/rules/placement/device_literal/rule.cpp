@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "flow/guards.h"
+#include "source/semantics/guards.h"
 #include "source/rules/edits.h"
 #include "source/rules/placement/common/cuda_api.h"
 #include "source/rules/placement/common/device_text.h"

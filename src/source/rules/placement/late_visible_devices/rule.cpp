@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "flow/literals.h"
+#include "source/semantics/literals.h"
 #include "source/rules/edits.h"
 #include "source/rules/placement/common/cuda_api.h"
 

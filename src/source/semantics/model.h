@@ -14,8 +14,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "flow/node_index.h"
-#include "flow/scopes.h"
+#include "source/semantics/node_index.h"
+#include "source/semantics/scopes.h"
 #include "source/syntax/tree.h"
 
 namespace torchport::flow {

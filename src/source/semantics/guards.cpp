@@ -1,4 +1,4 @@
-#include "flow/guards.h"
+#include "source/semantics/guards.h"
 
 #include <algorithm>
 #include <array>

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "flow/model.h"
+#include "source/semantics/model.h"
 
 namespace torchport::flow {
 

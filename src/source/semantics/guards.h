@@ -2,7 +2,7 @@
 // torch.cuda.is_available():`, early returns, assertions, skip decorators.
 #pragma once
 
-#include "flow/model.h"
+#include "source/semantics/model.h"
 
 namespace torchport::flow {
 

@@ -1,4 +1,4 @@
-#include "flow/model.h"
+#include "source/semantics/model.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "flow/scopes.h"
+#include "source/semantics/scopes.h"
 
 #include <algorithm>
 

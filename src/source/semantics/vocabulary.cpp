@@ -2,7 +2,7 @@
 #include <array>
 #include <string_view>
 
-#include "flow/model.h"
+#include "source/semantics/model.h"
 
 namespace torchport::flow {
 

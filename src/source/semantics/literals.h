@@ -2,7 +2,7 @@
 // program to a device; about a fifth of all "cuda" literals do not.
 #pragma once
 
-#include "flow/model.h"
+#include "source/semantics/model.h"
 
 namespace torchport::flow {
 

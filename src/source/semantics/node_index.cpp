@@ -1,4 +1,4 @@
-#include "flow/node_index.h"
+#include "source/semantics/node_index.h"
 
 #include <algorithm>
 

@@ -1,9 +1,9 @@
-#include "flow/literals.h"
+#include "source/semantics/literals.h"
 
 #include <algorithm>
 #include <array>
 
-#include "flow/guards.h"
+#include "source/semantics/guards.h"
 
 namespace torchport::flow {
 
