@@ -12,7 +12,7 @@
 #include "cli/command.h"
 #include "cli/python.h"
 #include "cli/session.h"
-#include "device/spec.h"
+#include "runtime/device/spec.h"
 #include "proof/output.h"
 #include "proof/program.h"
 #include "proof/trace.h"

@@ -12,8 +12,8 @@
 #include "cli/command.h"
 #include "cli/python.h"
 #include "cli/session.h"
-#include "device/memory_model.h"
-#include "device/spec.h"
+#include "runtime/device/memory_model.h"
+#include "runtime/device/spec.h"
 
 namespace torchport::cli {
 

@@ -3,7 +3,7 @@
 #include <c10/core/CPUAllocator.h>
 #include <pthread.h>
 
-#include "device/host_pool.h"
+#include "runtime/device/host_pool.h"
 
 namespace torchport::vdev {
 

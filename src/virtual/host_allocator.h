@@ -1,5 +1,5 @@
 // The CPU allocator of a process with virtual devices: large blocks out of a pool (see
-// device/host_pool.h), small ones as ever.
+// runtime/device/host_pool.h), small ones as ever.
 #pragma once
 
 namespace torchport::vdev {

@@ -3,7 +3,7 @@
 
 #include <c10/core/Allocator.h>
 
-#include "device/memory_model.h"
+#include "runtime/device/memory_model.h"
 
 namespace torchport::vdev {
 

@@ -1,7 +1,7 @@
 // The virtual devices of this process: which there are, and the memory of each.
 //
 // Made once, when the library is loaded, from the environment variable TORCHPORT_VIRTUAL
-// (device/spec.h), and never unmade: tensors may outlive everything else.
+// (runtime/device/spec.h), and never unmade: tensors may outlive everything else.
 #pragma once
 
 #include <memory>
@@ -11,8 +11,8 @@
 #include <c10/core/DispatchKey.h>
 #include <c10/core/ScalarType.h>
 
-#include "device/memory_model.h"
-#include "device/spec.h"
+#include "runtime/device/memory_model.h"
+#include "runtime/device/spec.h"
 
 namespace torchport::vdev {
 

@@ -7,8 +7,8 @@
 
 #include <doctest/doctest.h>
 
-#include "device/memory_model.h"
-#include "device/spec.h"
+#include "runtime/device/memory_model.h"
+#include "runtime/device/spec.h"
 
 namespace torchport {
 namespace {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "device/profile.h"
+#include "runtime/device/profile.h"
 
 namespace torchport::device {
 

@@ -1,7 +1,7 @@
 // What the allocators say when there is no more memory.
 #include <fmt/format.h>
 
-#include "device/memory_model.h"
+#include "runtime/device/memory_model.h"
 
 namespace torchport::device {
 

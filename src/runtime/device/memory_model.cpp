@@ -1,4 +1,4 @@
-#include "device/memory_model.h"
+#include "runtime/device/memory_model.h"
 
 #include <algorithm>
 

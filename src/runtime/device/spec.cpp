@@ -1,4 +1,4 @@
-#include "device/spec.h"
+#include "runtime/device/spec.h"
 
 #include <algorithm>
 #include <array>

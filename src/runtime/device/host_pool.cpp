@@ -1,4 +1,4 @@
-#include "device/host_pool.h"
+#include "runtime/device/host_pool.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "device/profile.h"
+#include "runtime/device/profile.h"
 
 #include <algorithm>
 
