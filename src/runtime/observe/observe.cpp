@@ -7,7 +7,7 @@
 #include <torch/library.h>
 #include <torchport/observe.h>
 
-#include "observe/watched_call.h"
+#include "runtime/observe/watched_call.h"
 
 namespace torchport {
 

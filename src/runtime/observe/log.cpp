@@ -1,4 +1,4 @@
-#include "observe/log.h"
+#include "runtime/observe/log.h"
 
 namespace torchport::observe {
 

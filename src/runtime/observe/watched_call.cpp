@@ -1,4 +1,4 @@
-#include "observe/watched_call.h"
+#include "runtime/observe/watched_call.h"
 
 #include <string_view>
 
@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <torch/csrc/autograd/function.h>
 
-#include "observe/finite.h"
+#include "runtime/observe/finite.h"
 
 namespace torchport::observe {
 

@@ -4,7 +4,7 @@
 #include <ATen/core/Tensor.h>
 #include <c10/util/ArrayRef.h>
 
-#include "observe/log.h"
+#include "runtime/observe/log.h"
 
 namespace torchport::observe {
 

@@ -10,8 +10,8 @@
 #include <c10/core/DispatchKeySet.h>
 #include <torchport/observe.h>
 
-#include "observe/log.h"
-#include "observe/operator_facts.h"
+#include "runtime/observe/log.h"
+#include "runtime/observe/operator_facts.h"
 
 namespace torchport::observe {
 

@@ -1,4 +1,4 @@
-#include "observe/finite.h"
+#include "runtime/observe/finite.h"
 
 #include <algorithm>
 

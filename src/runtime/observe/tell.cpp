@@ -4,7 +4,7 @@
 #include <tuple>
 #include <unordered_map>
 
-#include "observe/log.h"
+#include "runtime/observe/log.h"
 
 namespace torchport::observe {
 

@@ -13,7 +13,7 @@
 #include <c10/util/SmallVector.h>
 #include <torchport/observe.h>
 
-#include "observe/operator_facts.h"
+#include "runtime/observe/operator_facts.h"
 
 namespace torchport::observe {
 

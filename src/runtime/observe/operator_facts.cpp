@@ -1,4 +1,4 @@
-#include "observe/operator_facts.h"
+#include "runtime/observe/operator_facts.h"
 
 #include <algorithm>
 #include <array>
