@@ -13,9 +13,9 @@
 #include "cli/python.h"
 #include "cli/session.h"
 #include "runtime/device/spec.h"
-#include "proof/output.h"
-#include "proof/program.h"
-#include "proof/trace.h"
+#include "runtime/proof/output.h"
+#include "runtime/proof/program.h"
+#include "runtime/proof/trace.h"
 
 namespace torchport::cli {
 

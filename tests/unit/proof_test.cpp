@@ -1,8 +1,8 @@
 #include <doctest/doctest.h>
 
 #include "base/file_system.h"
-#include "proof/output.h"
-#include "proof/trace.h"
+#include "runtime/proof/output.h"
+#include "runtime/proof/trace.h"
 
 namespace torchport {
 namespace {

@@ -1,4 +1,4 @@
-#include "proof/program.h"
+#include "runtime/proof/program.h"
 
 #include <cerrno>
 #include <chrono>

@@ -1,4 +1,4 @@
-#include "proof/trace.h"
+#include "runtime/proof/trace.h"
 
 #include <algorithm>
 #include <charconv>

@@ -1,4 +1,4 @@
-#include "proof/output.h"
+#include "runtime/proof/output.h"
 
 #include <algorithm>
 #include <array>
