@@ -2,8 +2,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "checkpoint/formats.h"
-#include "checkpoint/json.h"
+#include "runtime/checkpoint/formats.h"
+#include "runtime/checkpoint/json.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);

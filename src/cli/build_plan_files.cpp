@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file_system.h"
-#include "checkpoint/archive.h"
+#include "runtime/checkpoint/archive.h"
 #include "cli/build_plan.h"
 #include "cli/command.h"
 #include "cli/session.h"

@@ -6,8 +6,8 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include "checkpoint/contents.h"
-#include "checkpoint/json.h"
+#include "runtime/checkpoint/contents.h"
+#include "runtime/checkpoint/json.h"
 #include "cli/command.h"
 #include "cli/session.h"
 #include "source/report/report.h"

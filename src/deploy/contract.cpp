@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <torchport/session.h>
 
-#include "checkpoint/formats.h"
+#include "runtime/checkpoint/formats.h"
 #include "deploy/contract_file.h"
 #include "deploy/engine.h"
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "checkpoint/archive.h"
+#include "runtime/checkpoint/archive.h"
 
 namespace torchport::deploy {
 

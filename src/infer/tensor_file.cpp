@@ -3,8 +3,8 @@
 #include <memory>
 #include <stdexcept>
 
-#include "checkpoint/archive.h"
-#include "checkpoint/formats.h"
+#include "runtime/checkpoint/archive.h"
+#include "runtime/checkpoint/formats.h"
 #include "infer/npy.h"
 
 namespace torchport::infer {

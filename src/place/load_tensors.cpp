@@ -9,8 +9,8 @@
 #include <fmt/ranges.h>
 #include <torchport/checkpoint.h>
 
-#include "checkpoint/contents.h"
-#include "checkpoint/shards.h"
+#include "runtime/checkpoint/contents.h"
+#include "runtime/checkpoint/shards.h"
 #include "place/file_bytes.h"
 
 namespace torchport {

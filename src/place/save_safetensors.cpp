@@ -12,7 +12,7 @@
 #include <torchport/checkpoint.h>
 
 #include "base/partial_file.h"
-#include "checkpoint/contents.h"
+#include "runtime/checkpoint/contents.h"
 
 namespace torchport {
 

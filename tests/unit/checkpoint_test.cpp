@@ -4,8 +4,8 @@
 
 #include <doctest/doctest.h>
 
-#include "checkpoint/contents.h"
-#include "checkpoint/pickle.h"
+#include "runtime/checkpoint/contents.h"
+#include "runtime/checkpoint/pickle.h"
 
 namespace torchport {
 namespace {

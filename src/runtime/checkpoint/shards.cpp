@@ -1,4 +1,4 @@
-#include "checkpoint/shards.h"
+#include "runtime/checkpoint/shards.h"
 
 #include <filesystem>
 #include <fstream>

@@ -1,4 +1,4 @@
-#include "checkpoint/pickled.h"
+#include "runtime/checkpoint/pickled.h"
 
 #include <algorithm>
 #include <unordered_map>

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "checkpoint/contents.h"
+#include "runtime/checkpoint/contents.h"
 
 namespace torchport::checkpoint {
 

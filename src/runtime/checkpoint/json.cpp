@@ -1,4 +1,4 @@
-#include "checkpoint/json.h"
+#include "runtime/checkpoint/json.h"
 
 #include <nlohmann/json.hpp>
 

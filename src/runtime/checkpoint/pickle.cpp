@@ -1,4 +1,4 @@
-#include "checkpoint/pickle.h"
+#include "runtime/checkpoint/pickle.h"
 
 #include <algorithm>
 #include <unordered_set>

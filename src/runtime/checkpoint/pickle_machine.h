@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "checkpoint/pickle.h"
+#include "runtime/checkpoint/pickle.h"
 
 namespace torchport::checkpoint {
 

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "checkpoint/formats.h"
+#include "runtime/checkpoint/formats.h"
 
 namespace torchport::checkpoint {
 

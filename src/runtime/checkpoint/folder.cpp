@@ -5,9 +5,9 @@
 
 #include <fmt/format.h>
 
-#include "checkpoint/formats.h"
-#include "checkpoint/pickle.h"
-#include "checkpoint/shards.h"
+#include "runtime/checkpoint/formats.h"
+#include "runtime/checkpoint/pickle.h"
+#include "runtime/checkpoint/shards.h"
 
 namespace torchport::checkpoint {
 

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "checkpoint/pickle_machine.h"
+#include "runtime/checkpoint/pickle_machine.h"
 
 namespace torchport::checkpoint {
 

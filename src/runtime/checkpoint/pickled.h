@@ -3,8 +3,8 @@
 
 #include <functional>
 
-#include "checkpoint/contents.h"
-#include "checkpoint/pickle.h"
+#include "runtime/checkpoint/contents.h"
+#include "runtime/checkpoint/pickle.h"
 
 namespace torchport::checkpoint {
 

@@ -1,4 +1,4 @@
-#include "checkpoint/archive.h"
+#include "runtime/checkpoint/archive.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "checkpoint/contents.h"
+#include "runtime/checkpoint/contents.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "checkpoint/formats.h"
+#include "runtime/checkpoint/formats.h"
 
 namespace torchport::checkpoint {
 

@@ -4,9 +4,9 @@
 
 #include <fmt/format.h>
 
-#include "checkpoint/archive.h"
-#include "checkpoint/formats.h"
-#include "checkpoint/pickled.h"
+#include "runtime/checkpoint/archive.h"
+#include "runtime/checkpoint/formats.h"
+#include "runtime/checkpoint/pickled.h"
 
 namespace torchport::checkpoint {
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
-#include "checkpoint/archive.h"
-#include "checkpoint/contents.h"
+#include "runtime/checkpoint/archive.h"
+#include "runtime/checkpoint/contents.h"
 
 namespace torchport::checkpoint {
 

@@ -1,4 +1,4 @@
-#include "checkpoint/pickle_machine.h"
+#include "runtime/checkpoint/pickle_machine.h"
 
 #include <fmt/format.h>
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "checkpoint/contents.h"
+#include "runtime/checkpoint/contents.h"
 
 namespace torchport::checkpoint {
 
