@@ -116,7 +116,7 @@ base::Result<Config> from_table(const toml::table& table, const std::string& pat
   config.root = root;
   config.source = path;
   for (const auto& [key, node] : table) {
-    if (key.str() == "profiles") continue;  // of programs that run (src/place/run_profile.cpp)
+    if (key.str() == "profiles") continue;  // of programs that run (src/runtime/place/run_profile.cpp)
     if (std::find(kKeys.begin(), kKeys.end(), key.str()) == kKeys.end()) {
       return bad<Config>(path, node,
                          fmt::format("unknown key \"{}\"; did you mean \"{}\"?", key.str(),

@@ -1,4 +1,4 @@
-#include "place/file_bytes.h"
+#include "runtime/place/file_bytes.h"
 
 #include <cerrno>
 #include <cstring>

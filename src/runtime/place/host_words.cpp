@@ -1,4 +1,4 @@
-#include "place/host_words.h"
+#include "runtime/place/host_words.h"
 
 #include <filesystem>
 

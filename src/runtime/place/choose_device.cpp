@@ -8,7 +8,7 @@
 #include <torchport/device.h>
 
 #include "base/text.h"
-#include "place/host_words.h"
+#include "runtime/place/host_words.h"
 
 namespace torchport {
 

@@ -11,7 +11,7 @@
 
 #include "runtime/checkpoint/contents.h"
 #include "runtime/checkpoint/shards.h"
-#include "place/file_bytes.h"
+#include "runtime/place/file_bytes.h"
 
 namespace torchport {
 
