@@ -4,8 +4,8 @@
 #include <torchport/session.h>
 
 #include "runtime/checkpoint/formats.h"
-#include "deploy/contract_file.h"
-#include "deploy/engine.h"
+#include "runtime/deploy/contract_file.h"
+#include "runtime/deploy/engine.h"
 
 namespace torchport {
 

@@ -5,7 +5,7 @@
 #include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/serialization/import.h>
 
-#include "deploy/engine.h"
+#include "runtime/deploy/engine.h"
 
 namespace torchport::deploy {
 

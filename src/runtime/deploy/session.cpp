@@ -6,7 +6,7 @@
 #include <ATen/ops/isfinite.h>
 #include <torchport/session.h>
 
-#include "deploy/engine.h"
+#include "runtime/deploy/engine.h"
 
 namespace torchport {
 

@@ -1,4 +1,4 @@
-#include "deploy/onnx_runtime.h"
+#include "runtime/deploy/onnx_runtime.h"
 
 #include <algorithm>
 #include <cstdlib>

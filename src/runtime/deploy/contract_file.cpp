@@ -1,4 +1,4 @@
-#include "deploy/contract_file.h"
+#include "runtime/deploy/contract_file.h"
 
 #include <cstdint>
 #include <optional>
