@@ -1,4 +1,4 @@
-#include "infer/npy.h"
+#include "runtime/infer/npy.h"
 
 #include <array>
 #include <charconv>

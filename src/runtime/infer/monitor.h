@@ -9,8 +9,8 @@
 #include <thread>
 #include <vector>
 
-#include "infer/pipeline.h"
-#include "infer/usage.h"
+#include "runtime/infer/pipeline.h"
+#include "runtime/infer/usage.h"
 
 namespace torchport::infer {
 

@@ -10,8 +10,8 @@
 
 #include <torchport/session.h>
 
-#include "infer/feed.h"
-#include "infer/tensor_file.h"
+#include "runtime/infer/feed.h"
+#include "runtime/infer/tensor_file.h"
 
 namespace torchport::infer {
 

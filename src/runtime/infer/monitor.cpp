@@ -1,4 +1,4 @@
-#include "infer/monitor.h"
+#include "runtime/infer/monitor.h"
 
 #include <algorithm>
 #include <chrono>

@@ -1,11 +1,11 @@
-#include "infer/tensor_file.h"
+#include "runtime/infer/tensor_file.h"
 
 #include <memory>
 #include <stdexcept>
 
 #include "runtime/checkpoint/archive.h"
 #include "runtime/checkpoint/formats.h"
-#include "infer/npy.h"
+#include "runtime/infer/npy.h"
 
 namespace torchport::infer {
 

@@ -1,4 +1,4 @@
-#include "infer/virtual_devices.h"
+#include "runtime/infer/virtual_devices.h"
 
 #include <cstdlib>
 #include <filesystem>

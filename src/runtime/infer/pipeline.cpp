@@ -1,4 +1,4 @@
-#include "infer/pipeline.h"
+#include "runtime/infer/pipeline.h"
 
 #include <condition_variable>
 #include <exception>

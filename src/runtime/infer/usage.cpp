@@ -1,4 +1,4 @@
-#include "infer/usage.h"
+#include "runtime/infer/usage.h"
 
 #include <array>
 #include <cstdlib>

@@ -4,8 +4,8 @@
 #include <system_error>
 
 #include "base/partial_file.h"
-#include "infer/npy.h"
-#include "infer/tensor_file.h"
+#include "runtime/infer/npy.h"
+#include "runtime/infer/tensor_file.h"
 
 namespace torchport::infer {
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "host/nvml_library.h"
-#include "infer/usage.h"
+#include "runtime/infer/usage.h"
 
 namespace torchport::infer {
 

@@ -12,12 +12,12 @@
 #include <torchport/session.h>
 #include <unistd.h>
 
-#include "infer/feed.h"
-#include "infer/monitor.h"
-#include "infer/npy.h"
-#include "infer/pipeline.h"
-#include "infer/tensor_file.h"
-#include "infer/virtual_devices.h"
+#include "runtime/infer/feed.h"
+#include "runtime/infer/monitor.h"
+#include "runtime/infer/npy.h"
+#include "runtime/infer/pipeline.h"
+#include "runtime/infer/tensor_file.h"
+#include "runtime/infer/virtual_devices.h"
 
 namespace torchport::infer {
 

@@ -1,4 +1,4 @@
-#include "infer/feed.h"
+#include "runtime/infer/feed.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -8,7 +8,7 @@
 
 #include <unistd.h>
 
-#include "infer/npy.h"
+#include "runtime/infer/npy.h"
 
 namespace torchport::infer {
 

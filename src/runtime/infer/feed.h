@@ -11,7 +11,7 @@
 #include <ATen/core/Tensor.h>
 #include <torchport/session.h>
 
-#include "infer/tensor_file.h"
+#include "runtime/infer/tensor_file.h"
 
 namespace torchport::infer {
 
