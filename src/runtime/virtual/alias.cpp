@@ -1,0 +1,147 @@
+#include "runtime/virtual/alias.h"
+
+#include <c10/core/TensorImpl.h>
+
+#include "runtime/virtual/runtime.h"
+#include "runtime/virtual/storage.h"
+#include "runtime/virtual/streams.h"
+
+namespace torchport::vdev {
+
+namespace {
+
+using at::Tensor;
+using c10::DispatchKey;
+using c10::DispatchKeySet;
+using c10::TensorImpl;
+
+void copy_shape(const TensorImpl& from, TensorImpl& to) {
+  to.set_sizes_and_strides(from.sizes(), from.strides(), from.storage_offset());
+}
+
+// Not ImplType::VIEW: such a tensor has no autograd keys and counts as an inference tensor.
+Tensor fresh(c10::Storage storage, DispatchKey key, const TensorImpl& like) {
+  return at::detail::make_tensor<TensorImpl>(std::move(storage), DispatchKeySet(key), like.dtype());
+}
+
+// Of the keys of a tensor, those that its views have, too, whatever else they are.
+constexpr DispatchKeySet kOfOneTensor({DispatchKey::Conjugate, DispatchKey::Negative,
+                                       DispatchKey::ZeroTensor});
+
+// An inference tensor where the other one is: a view of what autograd follows is followed, too, in
+// inference mode as well.
+Tensor view(c10::Storage storage, const TensorImpl& of, const TensorImpl& like) {
+  return at::detail::make_tensor<TensorImpl>(TensorImpl::VIEW, std::move(storage),
+                                             of.key_set() - kOfOneTensor, like.dtype());
+}
+
+Tensor shaped(Tensor tensor, const TensorImpl& like) {
+  TensorImpl& impl = *tensor.unsafeGetTensorImpl();
+  copy_shape(like, impl);
+  if (like.is_conj()) impl._set_conj(true);
+  if (like.is_neg()) impl._set_neg(true);
+  if (like._is_zerotensor()) impl._set_zero(true);
+  return tensor;
+}
+
+// One piece of memory with strides, and nothing else.
+bool is_plain(const TensorImpl& impl) {
+  return impl.has_storage() && !impl.is_nested() && !impl.is_quantized();
+}
+
+}  // namespace
+
+Tensor Aliases::of(const Tensor& tensor) {
+  if (!tensor.defined()) return tensor;
+  TensorImpl& impl = *tensor.unsafeGetTensorImpl();
+  if (!is_virtual(impl.device_type())) {
+    if (impl.device_type() == c10::DeviceType::CPU) host_.push_back(tensor);
+    return tensor;
+  }
+  for (const Entry& entry : entries_) {
+    if (entry.tensor.is_same(tensor)) return entry.alias;
+  }
+  if (device_ < 0) device_ = impl.device().index();
+  Tensor alias;
+  if (!is_plain(impl)) {
+    alias = layout_of(tensor);
+  } else {
+    alias = shaped(fresh(c10::Storage(twin_of(*impl.storage().unsafeGetStorageImpl())),
+                         DispatchKey::CPU, impl),
+                   impl);
+    if (impl.is_wrapped_number()) alias.unsafeGetTensorImpl()->set_wrapped_number(true);
+  }
+  entries_.push_back({tensor, alias});
+  return alias;
+}
+
+Tensor Aliases::back(const Tensor& result) {
+  if (!result.defined()) return result;
+  for (const Entry& entry : entries_) {
+    if (entry.alias.is_same(result)) return entry.tensor;
+  }
+  const TensorImpl& impl = *result.unsafeGetTensorImpl();
+  if (impl.device_type() != c10::DeviceType::CPU || on_host_) return result;
+  for (const Tensor& host : host_) {
+    if (host.is_same(result)) return result;
+  }
+  if (!impl.has_storage()) return layout_back(result);
+  for (const Tensor& host : host_) {
+    if (host.has_storage() &&
+        host.storage().unsafeGetStorageImpl() == result.storage().unsafeGetStorageImpl())
+      return result;
+  }
+  if (!is_plain(impl)) return layout_back(result);
+  check_dtype(result.scalar_type());
+  if (const Entry* base = sharing(impl);
+      base != nullptr && is_plain(*base->tensor.unsafeGetTensorImpl()))
+    return shaped(view(base->tensor.storage(), *base->tensor.unsafeGetTensorImpl(), impl), impl);
+  return shaped(fresh(storage_for(result), Runtime::get().kind().dense, impl), impl);
+}
+
+// The tensor whose memory an alias shares.
+const Aliases::Entry* Aliases::sharing(const TensorImpl& alias) const {
+  const c10::StorageImpl* cpu = alias.storage().unsafeGetStorageImpl();
+  for (const Entry& entry : entries_) {
+    if (entry.alias.has_storage() && entry.alias.storage().unsafeGetStorageImpl() == cpu)
+      return &entry;
+  }
+  return nullptr;
+}
+
+c10::Storage Aliases::storage_for(const Tensor& result) {
+  c10::StorageImpl* cpu = result.storage().unsafeGetStorageImpl();
+  if (const Entry* base = sharing(*result.unsafeGetTensorImpl())) return base->tensor.storage();
+  for (const Adopted& known : adopted_) {
+    if (known.cpu == cpu) return known.storage;
+  }
+  adopted_.push_back({cpu, adopt(result.storage(), device())});
+  return adopted_.back().storage;
+}
+
+void Aliases::write_back(const Tensor& alias) {
+  for (Entry& entry : entries_) {
+    if (!entry.alias.is_same(alias)) continue;
+    TensorImpl& impl = *entry.tensor.unsafeGetTensorImpl();
+    const TensorImpl& done = *alias.unsafeGetTensorImpl();
+    if (layout_write_back(alias, entry.tensor)) return;
+    c10::StorageImpl& storage = *impl.storage().unsafeGetStorageImpl();
+    if (twin_of(storage).get() == done.storage().unsafeGetStorageImpl()) {
+      follow_twin(storage);
+    } else if (storage.data() != done.storage().data()) {
+      impl.set_storage_keep_dtype(storage_for(alias));
+    }
+    if (impl.sizes() != done.sizes() || impl.strides() != done.strides() ||
+        impl.storage_offset() != done.storage_offset())
+      copy_shape(done, impl);
+    if (impl.is_conj() != done.is_conj()) impl._set_conj(done.is_conj());
+    if (impl.is_neg() != done.is_neg()) impl._set_neg(done.is_neg());
+    return;
+  }
+}
+
+c10::DeviceIndex Aliases::device() const {
+  return device_ < 0 ? current_device() : device_;
+}
+
+}  // namespace torchport::vdev

@@ -1,0 +1,179 @@
+// What Python's face of the virtual devices asks for, as operators torch.ops.torchport.*.
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include <ATen/core/Generator.h>
+#include <nlohmann/json.hpp>
+#include <torch/library.h>
+
+#include "runtime/virtual/generator.h"
+#include "runtime/virtual/runtime.h"
+#include "runtime/virtual/storage.h"
+#include "runtime/virtual/streams.h"
+#include "runtime/virtual/watch.h"
+
+namespace torchport::vdev {
+
+namespace {
+
+c10::DeviceIndex index_of(std::int64_t device) {
+  return static_cast<c10::DeviceIndex>(device < 0 ? current_device() : device);
+}
+
+std::int64_t device_count() {
+  Runtime::get().look_again();
+  return shown_devices();
+}
+
+void show(std::int64_t count) {
+  TORCH_CHECK_VALUE(count >= 1 && count <= Runtime::get().count(), "torchport: there are ",
+                    static_cast<int>(Runtime::get().count()), " devices, not ", count);
+  show_devices(static_cast<c10::DeviceIndex>(count));
+}
+
+std::int64_t get_device() {
+  return current_device();
+}
+
+void set_device(std::int64_t device) {
+  set_current_device(static_cast<c10::DeviceIndex>(device));
+}
+
+std::int64_t get_stream(std::int64_t device) {
+  return current_stream(index_of(device));
+}
+
+at::Generator generator_of(std::int64_t device) {
+  return default_generator(index_of(device));
+}
+
+// The profile and the memory of each device, as JSON.
+std::string describe() {
+  const device::Spec& spec = Runtime::get().spec();
+  nlohmann::json result = {{"kind", spec.kind}, {"count", spec.count}, {"memory", spec.memory}};
+  if (spec.profile != nullptr) {
+    const device::Profile& profile = *spec.profile;
+    result["profile"] = {
+        {"profile", profile.name},
+        {"name", profile.device_name},
+        {"major", profile.major},
+        {"minor", profile.minor},
+        {"multi_processor_count", profile.multiprocessors},
+        {"L2_cache_size", profile.l2_cache},
+        {"max_threads_per_multi_processor", profile.max_threads_per_multiprocessor},
+        {"regs_per_multiprocessor", profile.registers_per_multiprocessor},
+        {"shared_memory_per_block", profile.shared_memory_per_block},
+        {"shared_memory_per_block_optin", profile.shared_memory_per_block_optin},
+        {"shared_memory_per_multiprocessor", profile.shared_memory_per_multiprocessor},
+        {"clock_rate", profile.clock_khz},
+        {"memory_clock_rate", profile.memory_clock_khz},
+        {"memory_bus_width", profile.memory_bus_bits}};
+  }
+  return result.dump();
+}
+
+nlohmann::json json_of(const device::PoolStat& stat) {
+  static constexpr std::array<const char*, 3> kPools{"all", "small_pool", "large_pool"};
+  nlohmann::json result;
+  for (std::size_t i = 0; i < kPools.size(); ++i) {
+    const device::Stat& part = stat.of[i];
+    result[kPools[i]] = {{"current", part.current},
+                         {"peak", part.peak},
+                         {"allocated", part.allocated},
+                         {"freed", part.freed}};
+  }
+  return result;
+}
+
+// In the shape of torch._C._cuda_memoryStats, as JSON.
+std::string memory_stats(std::int64_t device) {
+  const device::MemoryStats stats = Runtime::get().memory(index_of(device)).stats();
+  const nlohmann::json nothing = {{"current", 0}, {"peak", 0}, {"allocated", 0}, {"freed", 0}};
+  return nlohmann::json{{"allocation", json_of(stats.allocation)},
+                        {"segment", json_of(stats.segment)},
+                        {"active", json_of(stats.active)},
+                        {"inactive_split", json_of(stats.inactive_split)},
+                        {"allocated_bytes", json_of(stats.allocated_bytes)},
+                        {"reserved_bytes", json_of(stats.reserved_bytes)},
+                        {"active_bytes", json_of(stats.active_bytes)},
+                        {"inactive_split_bytes", json_of(stats.inactive_split_bytes)},
+                        {"requested_bytes", json_of(stats.requested_bytes)},
+                        {"oversize_allocations", nothing},
+                        {"oversize_segments", nothing},
+                        {"num_alloc_retries", stats.alloc_retries},
+                        {"num_ooms", stats.ooms},
+                        {"num_sync_all_streams", 0},
+                        {"num_device_alloc", stats.device_allocs},
+                        {"num_device_free", stats.device_frees},
+                        {"max_split_size", -1}}
+      .dump();
+}
+
+// The segments and blocks of a device, as JSON.
+std::string memory_snapshot(std::int64_t device) {
+  nlohmann::json result = nlohmann::json::array();
+  for (const device::SegmentView& segment : Runtime::get().memory(index_of(device)).snapshot()) {
+    nlohmann::json blocks = nlohmann::json::array();
+    for (const device::BlockView& block : segment.blocks) {
+      blocks.push_back({{"address", block.address},
+                        {"size", block.size},
+                        {"requested_size", block.requested},
+                        {"state", block.allocated ? "active_allocated" : "inactive"}});
+    }
+    result.push_back({{"device", index_of(device)},
+                      {"address", segment.address},
+                      {"total_size", segment.size},
+                      {"stream", segment.stream},
+                      {"segment_type", segment.small ? "small" : "large"},
+                      {"blocks", blocks}});
+  }
+  return result.dump();
+}
+
+std::tuple<std::int64_t, std::int64_t> memory_info(std::int64_t device) {
+  const device::MemoryModel& memory = Runtime::get().memory(index_of(device));
+  return {static_cast<std::int64_t>(memory.device_free()),
+          static_cast<std::int64_t>(memory.total())};
+}
+
+void set_memory_fraction(std::int64_t device, double fraction) {
+  Runtime::get().memory(index_of(device)).set_fraction(fraction);
+}
+
+double get_memory_fraction(std::int64_t device) {
+  return Runtime::get().memory(index_of(device)).fraction();
+}
+
+void reset_peak(std::int64_t device) {
+  Runtime::get().memory(index_of(device)).reset_peak();
+}
+
+void reset_accumulated(std::int64_t device) {
+  Runtime::get().memory(index_of(device)).reset_accumulated();
+}
+
+TORCH_LIBRARY(torchport, library) {
+  library.def("watch_this_thread() -> ()", &watch_this_thread);
+  library.def("watched() -> str", &watched);
+  library.def("flush_trace() -> ()", &flush_trace);
+  library.def("device_count() -> int", &device_count);
+  library.def("show_devices(int count) -> ()", &show);
+  library.def("get_device() -> int", &get_device);
+  library.def("set_device(int device) -> ()", &set_device);
+  library.def("get_stream(int device) -> int", &get_stream);
+  library.def("default_generator(int device) -> Generator?", &generator_of);
+  library.def("describe() -> str", &describe);
+  library.def("memory_stats(int device) -> str", &memory_stats);
+  library.def("memory_snapshot(int device) -> str", &memory_snapshot);
+  library.def("memory_info(int device) -> (int, int)", &memory_info);
+  library.def("empty_cache() -> ()", &empty_caches);
+  library.def("set_memory_fraction(int device, float fraction) -> ()", &set_memory_fraction);
+  library.def("get_memory_fraction(int device) -> float", &get_memory_fraction);
+  library.def("reset_peak(int device) -> ()", &reset_peak);
+  library.def("reset_accumulated(int device) -> ()", &reset_accumulated);
+}
+
+}  // namespace
+
+}  // namespace torchport::vdev

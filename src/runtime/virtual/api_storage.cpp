@@ -1,0 +1,88 @@
+// What Python's face asks of storages, of pinned memory and of the devices that it may see, as
+// operators torch.ops.torchport.*.
+#include <string>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+#include <nlohmann/json.hpp>
+#include <torch/library.h>
+
+#include "runtime/virtual/pinned.h"
+#include "runtime/virtual/runtime.h"
+#include "runtime/virtual/storage.h"
+#include "runtime/virtual/streams.h"
+
+namespace torchport::vdev {
+
+namespace {
+
+// All the bytes of a device tensor's storage, as a CPU tensor.
+at::Tensor twin(const at::Tensor& tensor) {
+  TORCH_CHECK(is_virtual(tensor.device()), "torchport::twin: ", tensor.device(),
+              " is no virtual device");
+  c10::Storage storage(twin_of(*tensor.storage().unsafeGetStorageImpl()));
+  const auto bytes = static_cast<std::int64_t>(storage.nbytes());
+  at::Tensor result = at::detail::make_tensor<c10::TensorImpl>(
+      std::move(storage), c10::DispatchKeySet(c10::DispatchKey::CPU),
+      caffe2::TypeMeta::Make<std::uint8_t>());
+  result.unsafeGetTensorImpl()->set_sizes_contiguous({bytes});
+  return result;
+}
+
+// After the twin of a tensor's storage was resized or moved.
+void follow(const at::Tensor& tensor) {
+  follow_twin(*tensor.storage().unsafeGetStorageImpl());
+}
+
+// A CPU tensor's bytes as a tensor on a device. Not charged: they are another process's.
+at::Tensor adopt_tensor(const at::Tensor& cpu, std::int64_t device, bool charged) {
+  at::Tensor result = at::detail::make_tensor<c10::TensorImpl>(
+      adopt(cpu.storage(), static_cast<c10::DeviceIndex>(device < 0 ? current_device() : device),
+            charged),
+      c10::DispatchKeySet(Runtime::get().kind().dense), cpu.dtype());
+  result.unsafeGetTensorImpl()->set_sizes_and_strides(cpu.sizes(), cpu.strides(),
+                                                      cpu.storage_offset());
+  return result;
+}
+
+nlohmann::json json_of(const device::Stat& stat) {
+  return {{"current", stat.current},
+          {"peak", stat.peak},
+          {"allocated", stat.allocated},
+          {"freed", stat.freed}};
+}
+
+// In the shape of torch._C._cuda_hostMemoryStats, as JSON. Making memory takes no time that would
+// be worth a figure.
+std::string host_memory_stats() {
+  const PinnedStats stats = pinned_stats();
+  const nlohmann::json no_time = {{"total", 0}, {"max", 0}, {"min", 0}, {"count", 0}, {"avg", 0.0}};
+  return nlohmann::json{{"allocations", json_of(stats.blocks)},
+                        {"allocated_bytes", json_of(stats.bytes)},
+                        {"active_requests", json_of(stats.active_blocks)},
+                        {"active_bytes", json_of(stats.active_bytes)},
+                        {"num_host_alloc", stats.blocks.allocated},
+                        {"num_host_free", stats.blocks.freed},
+                        {"host_alloc_time", no_time},
+                        {"host_free_time", no_time}}
+      .dump();
+}
+
+std::vector<std::int64_t> visible_devices() {
+  const std::vector<int>& visible = Runtime::get().visible();
+  return {visible.begin(), visible.end()};
+}
+
+TORCH_LIBRARY_FRAGMENT(torchport, library) {
+  library.def("twin(Tensor tensor) -> Tensor", &twin);
+  library.def("follow(Tensor tensor) -> ()", &follow);
+  library.def("adopt(Tensor cpu, int device, bool charged) -> Tensor", &adopt_tensor);
+  library.def("host_memory_stats() -> str", &host_memory_stats);
+  library.def("reset_host_memory(bool peak) -> ()", &reset_pinned_stats);
+  library.def("visible_devices() -> int[]", &visible_devices);
+  library.def("empty_host_cache() -> ()", &empty_pinned_cache);
+}
+
+}  // namespace
+
+}  // namespace torchport::vdev

@@ -1,0 +1,178 @@
+// Scaled dot product attention. Where the CPU takes its fused kernel, virtual devices take
+// CUDA's memory-efficient attention, and that is the CPU's fused kernel: the same bits, under the
+// names that a program on CUDA sees (in its graph of autograd, in its profile).
+#include <array>
+#include <limits>
+#include <tuple>
+
+#include <ATen/Context.h>
+#include <ATen/core/op_registration/adaption.h>
+#include <ATen/native/transformers/attention.h>
+#include <ATen/ops/_fused_sdp_choice_ops.h>
+#include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu.h>
+#include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu_backward.h>
+#include <ATen/ops/constant_pad_nd.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
+#include <c10/core/CPUAllocator.h>
+#include <c10/core/TensorImpl.h>
+#include <torch/library.h>
+
+#include "runtime/virtual/maybe_tensor.h"
+#include "runtime/virtual/natives.h"
+#include "runtime/virtual/runtime.h"
+
+namespace torchport::vdev {
+
+namespace {
+
+using at::Tensor;
+
+// The numbers of sdp::SDPBackend.
+constexpr std::int64_t kMath = 0;
+constexpr std::int64_t kFlash = 1;
+constexpr std::int64_t kEfficient = 2;
+
+// What the CPU's fused kernel does not do, where CUDA's do.
+void check_no_dropout(const char* name, double dropout) {
+  TORCH_CHECK_NOT_IMPLEMENTED(dropout == 0.0, "torchport: ", name,
+                              " with dropout is not known to virtual devices; call "
+                              "scaled_dot_product_attention, which takes another way there");
+}
+
+// What the generated wrapper of the efficient kernel checks. The CPU's kernel would take a mask
+// from anywhere.
+void check_devices(const Tensor& query, const Tensor& key, const Tensor& value,
+                   const MaybeTensor& bias) {
+  static const std::string kMethod = std::string("wrapper_") +
+                                     c10::toString(Runtime::get().kind().dense) +
+                                     "___scaled_dot_product_efficient_attention";
+  const char* method = kMethod.c_str();
+  std::optional<c10::Device> common;
+  c10::impl::check_and_update_common_device(common, query, method, "query");
+  c10::impl::check_and_update_common_device(common, key, method, "key");
+  c10::impl::check_and_update_common_device(common, value, method, "value");
+  c10::impl::check_and_update_common_device(common, bias, method, "attn_bias");
+}
+
+// What the choice looks at: a CPU tensor like this one, without its bytes. Tensors of
+// FakeTensorMode and of vmap have none.
+Tensor outline(const Tensor& tensor) {
+  const c10::TensorImpl& like = *tensor.unsafeGetTensorImpl();
+  Tensor result = at::detail::make_tensor<c10::TensorImpl>(
+      c10::Storage(c10::Storage::use_byte_size_t(), 0, c10::GetCPUAllocator(), false),
+      c10::DispatchKeySet(c10::DispatchKey::CPU), like.dtype());
+  c10::TensorImpl& impl = *result.unsafeGetTensorImpl();
+  if (like.has_symbolic_sizes_strides())
+    impl.set_sizes_and_strides(like.sym_sizes(), like.sym_strides());
+  else
+    impl.set_sizes_and_strides(like.sizes(), like.strides());
+  if (tensor.requires_grad()) impl.set_requires_grad(true);
+  return result;
+}
+
+std::int64_t choice(const Tensor& query, const Tensor& key, const Tensor& value,
+                    const MaybeTensor& mask, double dropout, bool causal,
+                    std::optional<double> scale, bool grouped) {
+  if (query.is_nested() || key.is_nested() || value.is_nested()) return kMath;
+  const MaybeTensor outlined = has(mask) ? MaybeTensor(outline(*mask)) : std::nullopt;
+  // Straight to the CPU's kernel: modes of Python's would not take these tensors.
+  const std::int64_t chosen = at::_ops::_fused_sdp_choice::redispatch(
+      c10::DispatchKeySet(c10::DispatchKey::CPU), outline(query), outline(key), outline(value),
+      outlined, dropout, causal, scale, grouped);
+  if (chosen == kFlash) return kEfficient;
+  // Only the efficient one is allowed, by torch.nn.attention.sdpa_kernel: the CPU has none.
+  const at::Context& context = at::globalContext();
+  const bool only_efficient = context.userEnabledMemEfficientSDP() &&
+                              !context.userEnabledFlashSDP() && !context.userEnabledMathSDP();
+  return only_efficient && dropout == 0.0 ? kEfficient : chosen;
+}
+
+Tensor no_seed() {
+  return at::empty({}, at::TensorOptions().dtype(at::kLong));
+}
+
+// The real kernels write (batch, step, head, element), whatever lies in the query.
+Tensor laid_out(const Tensor& output) {
+  return output.transpose(1, 2).contiguous().transpose(1, 2);
+}
+
+// The efficient kernel's rows of logarithms are padded, and there are none where they are not asked
+// for.
+Tensor padded(const Tensor& logsumexp, bool wanted) {
+  constexpr std::int64_t kAlign = 32;
+  if (!wanted) return at::empty({logsumexp.size(0), logsumexp.size(1), 0}, logsumexp.options());
+  const std::int64_t missing = (kAlign - logsumexp.size(2) % kAlign) % kAlign;
+  return at::constant_pad_nd(logsumexp.contiguous(), {0, missing},
+                             std::numeric_limits<double>::infinity());
+}
+
+std::tuple<Tensor, Tensor, Tensor, Tensor> efficient(const Tensor& query, const Tensor& key,
+                                                     const Tensor& value, const MaybeTensor& bias,
+                                                     bool with_logsumexp, double dropout,
+                                                     bool causal, std::optional<double> scale) {
+  check_no_dropout("_scaled_dot_product_efficient_attention", dropout);
+  check_devices(query, key, value, bias);
+  auto [output, logsumexp] = at::_scaled_dot_product_flash_attention_for_cpu(
+      query, key, value, dropout, causal, bias, scale);
+  return {laid_out(output), padded(logsumexp, with_logsumexp), no_seed(), no_seed()};
+}
+
+std::tuple<Tensor, Tensor, Tensor, Tensor> efficient_backward(
+    const Tensor& grad, const Tensor& query, const Tensor& key, const Tensor& value,
+    const Tensor& bias, const Tensor& out, const Tensor& logsumexp, const Tensor&, const Tensor&,
+    double dropout, std::array<bool, 4> wanted, bool causal, std::optional<double> scale) {
+  if (!grad.defined()) return {};
+  check_no_dropout("_scaled_dot_product_efficient_attention_backward", dropout);
+  TORCH_CHECK_NOT_IMPLEMENTED(
+      !wanted[3] || !bias.defined(),
+      "torchport: _scaled_dot_product_efficient_attention_backward for a mask that requires grad "
+      "is not known to virtual devices; allow SDPBackend.MATH");
+  const MaybeTensor mask = bias.defined() ? MaybeTensor(bias) : std::nullopt;
+  const Tensor rows = logsumexp.narrow(2, 0, query.size(2));
+  auto [grad_query, grad_key, grad_value] =
+      at::_scaled_dot_product_flash_attention_for_cpu_backward(grad, query, key, value, out, rows,
+                                                               dropout, causal, mask, scale);
+  return {wanted[0] ? grad_query : Tensor(), wanted[1] ? grad_key : Tensor(),
+          wanted[2] ? grad_value : Tensor(), Tensor()};
+}
+
+std::tuple<Tensor, Tensor, Tensor, Tensor, c10::SymInt, c10::SymInt, Tensor, Tensor, Tensor> flash(
+    const Tensor& query, const Tensor& key, const Tensor& value, double dropout, bool causal, bool,
+    std::optional<double> scale) {
+  check_no_dropout("_scaled_dot_product_flash_attention", dropout);
+  auto [output, logsumexp] = at::_scaled_dot_product_flash_attention_for_cpu(
+      query, key, value, dropout, causal, std::nullopt, scale);
+  return {output,    logsumexp,         Tensor(),
+          Tensor(),  query.sym_size(2), key.sym_size(2),
+          no_seed(), no_seed(),         at::zeros({0}, query.options())};
+}
+
+std::tuple<Tensor, Tensor, Tensor> flash_backward(const Tensor& grad, const Tensor& query,
+                                                  const Tensor& key, const Tensor& value,
+                                                  const Tensor& out, const Tensor& logsumexp,
+                                                  const Tensor&, const Tensor&, c10::SymInt,
+                                                  c10::SymInt, double dropout, bool causal,
+                                                  const Tensor&, const Tensor&,
+                                                  std::optional<double> scale) {
+  if (!grad.defined()) return {};
+  check_no_dropout("_scaled_dot_product_flash_attention_backward", dropout);
+  return at::_scaled_dot_product_flash_attention_for_cpu_backward(
+      grad, query, key, value, out, logsumexp, dropout, causal, std::nullopt, scale);
+}
+
+}  // namespace
+
+void register_attention(torch::Library& aten) {
+  // scaled_dot_product_attention asks the stub, and only for devices that have one.
+  const c10::DispatchKey key = Runtime::get().kind().dense;
+  if (key == c10::DispatchKey::CUDA)
+    at::native::_fused_sdp_choice_stub.set_cuda_dispatch_ptr(&choice);
+  aten.impl("_fused_sdp_choice", TORCH_FN(choice));
+  aten.impl("_scaled_dot_product_efficient_attention", TORCH_FN(efficient));
+  aten.impl("_scaled_dot_product_efficient_attention_backward", TORCH_FN(efficient_backward));
+  aten.impl("_scaled_dot_product_flash_attention", TORCH_FN(flash));
+  aten.impl("_scaled_dot_product_flash_attention_backward", TORCH_FN(flash_backward));
+}
+
+}  // namespace torchport::vdev

@@ -1,0 +1,135 @@
+// Operators that only CUDA has, put together out of those that the CPU has too.
+#include <tuple>
+#include <vector>
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/addmm.h>
+#include <ATen/ops/baddbmm.h>
+#include <ATen/ops/bernoulli.h>
+#include <ATen/ops/bmm.h>
+#include <ATen/ops/convolution.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/mm.h>
+#include <torch/library.h>
+
+#include "runtime/virtual/natives.h"
+
+namespace torchport::vdev {
+
+namespace {
+
+using at::Tensor;
+using MaybeTensor = std::optional<Tensor>;
+
+// --- ctc_loss: never cuDNN's
+// ----------------------------------------------------------------------
+
+bool no_cudnn_ctc(const Tensor&, const Tensor&, at::IntArrayRef, at::IntArrayRef, std::int64_t) {
+  return false;
+}
+bool no_cudnn_ctc_tensor(const Tensor&, const Tensor&, const Tensor&, const Tensor&, std::int64_t) {
+  return false;
+}
+
+// --- Depthwise convolutions: as many groups as channels
+// -------------------------------------------
+
+Tensor depthwise(const Tensor& self, const Tensor& weight, at::IntArrayRef, const MaybeTensor& bias,
+                 at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef dilation) {
+  const std::vector<std::int64_t> no_padding(stride.size(), 0);
+  return at::convolution(self, weight, bias, stride, padding, dilation, false, no_padding,
+                         self.size(1));
+}
+
+Tensor& depthwise_out(const Tensor& self, const Tensor& weight, at::IntArrayRef size,
+                      const MaybeTensor& bias, at::IntArrayRef stride, at::IntArrayRef padding,
+                      at::IntArrayRef dilation, Tensor& out) {
+  const Tensor result = depthwise(self, weight, size, bias, stride, padding, dilation);
+  return out.resize_(result.sizes()).copy_(result);
+}
+
+// --- Products in a wider type than their factors'
+// -------------------------------------------------
+
+void check_wide(const Tensor& self, at::ScalarType type) {
+  TORCH_CHECK(type == self.scalar_type() ||
+                  (type == at::kFloat &&
+                   (self.scalar_type() == at::kHalf || self.scalar_type() == at::kBFloat16)),
+              "out_dtype must be the same as input dtype or fp32 for fp16/bf16 inputs");
+}
+
+Tensor mm_wide(const Tensor& self, const Tensor& other, at::ScalarType type) {
+  check_wide(self, type);
+  return at::mm(self.to(type), other.to(type));
+}
+Tensor& mm_wide_out(const Tensor& self, const Tensor& other, at::ScalarType type, Tensor& out) {
+  check_wide(self, type);
+  return at::mm_out(out, self.to(type), other.to(type));
+}
+Tensor bmm_wide(const Tensor& self, const Tensor& other, at::ScalarType type) {
+  check_wide(self, type);
+  return at::bmm(self.to(type), other.to(type));
+}
+Tensor& bmm_wide_out(const Tensor& self, const Tensor& other, at::ScalarType type, Tensor& out) {
+  check_wide(self, type);
+  return at::bmm_out(out, self.to(type), other.to(type));
+}
+Tensor addmm_wide(const Tensor& self, const Tensor& a, const Tensor& b, at::ScalarType type,
+                  const at::Scalar& beta, const at::Scalar& alpha) {
+  check_wide(a, type);
+  return at::addmm(self.to(type), a.to(type), b.to(type), beta, alpha);
+}
+Tensor& addmm_wide_out(const Tensor& self, const Tensor& a, const Tensor& b, at::ScalarType type,
+                       const at::Scalar& beta, const at::Scalar& alpha, Tensor& out) {
+  check_wide(a, type);
+  return at::addmm_out(out, self.to(type), a.to(type), b.to(type), beta, alpha);
+}
+Tensor baddbmm_wide(const Tensor& self, const Tensor& a, const Tensor& b, at::ScalarType type,
+                    const at::Scalar& beta, const at::Scalar& alpha) {
+  check_wide(a, type);
+  return at::baddbmm(self.to(type), a.to(type), b.to(type), beta, alpha);
+}
+Tensor& baddbmm_wide_out(const Tensor& self, const Tensor& a, const Tensor& b, at::ScalarType type,
+                         const at::Scalar& beta, const at::Scalar& alpha, Tensor& out) {
+  check_wide(a, type);
+  return at::baddbmm_out(out, self.to(type), a.to(type), b.to(type), beta, alpha);
+}
+
+// --- Dropout
+// --------------------------------------------------------------------------------------
+
+// `keep`: the probability that an element stays, as this operator has it.
+std::tuple<Tensor, Tensor> fused_dropout(const Tensor& self, double keep,
+                                         std::optional<at::Generator> generator) {
+  const Tensor mask = at::empty_like(self, self.options().dtype(at::kByte));
+  mask.bernoulli_(keep, std::move(generator));
+  return {self * mask.to(self.scalar_type()) * (1.0 / keep), mask};
+}
+
+Tensor masked_scale(const Tensor& self, const Tensor& mask, double scale) {
+  return self * mask.to(self.scalar_type()) * scale;
+}
+
+}  // namespace
+
+void register_cuda_only(torch::Library& aten) {
+  aten.impl("_use_cudnn_ctc_loss", TORCH_FN(no_cudnn_ctc));
+  aten.impl("_use_cudnn_ctc_loss.Tensor", TORCH_FN(no_cudnn_ctc_tensor));
+  aten.impl("_use_miopen_ctc_loss", TORCH_FN(no_cudnn_ctc));
+  aten.impl("_use_miopen_ctc_loss.Tensor", TORCH_FN(no_cudnn_ctc_tensor));
+  aten.impl("_conv_depthwise2d", TORCH_FN(depthwise));
+  aten.impl("_conv_depthwise2d.out", TORCH_FN(depthwise_out));
+  aten.impl("conv_depthwise3d", TORCH_FN(depthwise));
+  aten.impl("mm.dtype", TORCH_FN(mm_wide));
+  aten.impl("mm.dtype_out", TORCH_FN(mm_wide_out));
+  aten.impl("bmm.dtype", TORCH_FN(bmm_wide));
+  aten.impl("bmm.dtype_out", TORCH_FN(bmm_wide_out));
+  aten.impl("addmm.dtype", TORCH_FN(addmm_wide));
+  aten.impl("addmm.dtype_out", TORCH_FN(addmm_wide_out));
+  aten.impl("baddbmm.dtype", TORCH_FN(baddbmm_wide));
+  aten.impl("baddbmm.dtype_out", TORCH_FN(baddbmm_wide_out));
+  aten.impl("_fused_dropout", TORCH_FN(fused_dropout));
+  aten.impl("_masked_scale", TORCH_FN(masked_scale));
+}
+
+}  // namespace torchport::vdev

@@ -1,0 +1,130 @@
+// cuDNN's own operators, which programs call by name and torch.jit puts into frozen graphs. What
+// each computes is said in aten/src/ATen/native/cudnn: all of it is what other operators do as
+// well.
+#include <tuple>
+#include <vector>
+
+#include <ATen/ops/affine_grid_generator.h>
+#include <ATen/ops/affine_grid_generator_backward.h>
+#include <ATen/ops/convolution.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/grid_sampler_2d.h>
+#include <ATen/ops/grid_sampler_2d_backward.h>
+#include <ATen/ops/native_batch_norm.h>
+#include <ATen/ops/native_batch_norm_backward.h>
+#include <ATen/ops/relu.h>
+#include <torch/library.h>
+
+#include "runtime/virtual/natives.h"
+
+namespace torchport::vdev {
+
+namespace {
+
+using at::IntArrayRef;
+using at::Tensor;
+using MaybeTensor = std::optional<Tensor>;
+
+// --- Convolutions
+
+Tensor convolution(const Tensor& self, const Tensor& weight, const MaybeTensor& bias,
+                   IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation,
+                   std::int64_t groups) {
+  const std::vector<std::int64_t> none(stride.size(), 0);
+  return at::convolution(self, weight, bias, stride, padding, dilation, false, none, groups);
+}
+
+Tensor cudnn_convolution(const Tensor& self, const Tensor& weight, IntArrayRef padding,
+                         IntArrayRef stride, IntArrayRef dilation, std::int64_t groups, bool, bool,
+                         bool) {
+  return convolution(self, weight, {}, stride, padding, dilation, groups);
+}
+
+Tensor& cudnn_convolution_out(const Tensor& self, const Tensor& weight, IntArrayRef padding,
+                              IntArrayRef stride, IntArrayRef dilation, std::int64_t groups, bool,
+                              bool, bool, Tensor& out) {
+  const Tensor result = convolution(self, weight, {}, stride, padding, dilation, groups);
+  return out.resize_(result.sizes()).copy_(result);
+}
+
+Tensor cudnn_convolution_transpose(const Tensor& self, const Tensor& weight, IntArrayRef padding,
+                                   IntArrayRef output_padding, IntArrayRef stride,
+                                   IntArrayRef dilation, std::int64_t groups, bool, bool, bool) {
+  return at::convolution(self, weight, {}, stride, padding, dilation, true, output_padding, groups);
+}
+
+Tensor cudnn_convolution_relu(const Tensor& self, const Tensor& weight, const MaybeTensor& bias,
+                              IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation,
+                              std::int64_t groups) {
+  return at::relu(convolution(self, weight, bias, stride, padding, dilation, groups));
+}
+
+Tensor cudnn_convolution_add_relu(const Tensor& self, const Tensor& weight, const Tensor& z,
+                                  const std::optional<at::Scalar>& alpha, const MaybeTensor& bias,
+                                  IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation,
+                                  std::int64_t groups) {
+  const Tensor result = convolution(self, weight, bias, stride, padding, dilation, groups);
+  return at::relu(result.add(z, alpha.value_or(1)));
+}
+
+// --- Batch normalisation: the saved variance is the inverse deviation, the last result cuDNN's
+// workspace
+
+std::tuple<Tensor, Tensor, Tensor, Tensor> cudnn_batch_norm(
+    const Tensor& input, const Tensor& weight, const MaybeTensor& bias,
+    const MaybeTensor& running_mean, const MaybeTensor& running_var, bool training, double momentum,
+    double epsilon) {
+  auto [output, mean, inverse] = at::native_batch_norm(input, weight, bias, running_mean,
+                                                       running_var, training, momentum, epsilon);
+  return {output, mean, inverse, at::empty({0}, input.options().dtype(at::kByte))};
+}
+
+std::tuple<Tensor, Tensor, Tensor> cudnn_batch_norm_backward(
+    const Tensor& input, const Tensor& grad, const Tensor& weight, const MaybeTensor& running_mean,
+    const MaybeTensor& running_var, const MaybeTensor& mean, const MaybeTensor& inverse,
+    double epsilon, const Tensor&) {
+  return at::native_batch_norm_backward(grad, input, weight, running_mean, running_var, mean,
+                                        inverse, true, epsilon, {true, true, true});
+}
+
+// --- Spatial transformers: bilinear, zeros outside, corners aligned
+
+constexpr std::int64_t kBilinear = 0;
+constexpr std::int64_t kZeros = 0;
+
+Tensor grid_sampler(const Tensor& self, const Tensor& grid) {
+  return at::grid_sampler_2d(self, grid, kBilinear, kZeros, true);
+}
+
+std::tuple<Tensor, Tensor> grid_sampler_backward(const Tensor& self, const Tensor& grid,
+                                                 const Tensor& grad) {
+  return at::grid_sampler_2d_backward(grad, self, grid, kBilinear, kZeros, true, {true, true});
+}
+
+Tensor affine_grid(const Tensor& theta, std::int64_t n, std::int64_t c, std::int64_t h,
+                   std::int64_t w) {
+  return at::affine_grid_generator(theta, {n, c, h, w}, true);
+}
+
+Tensor affine_grid_backward(const Tensor& grad, std::int64_t n, std::int64_t c, std::int64_t h,
+                            std::int64_t w) {
+  return at::affine_grid_generator_backward(grad, {n, c, h, w}, true);
+}
+
+}  // namespace
+
+void register_cudnn(torch::Library& aten) {
+  aten.impl("cudnn_convolution", TORCH_FN(cudnn_convolution));
+  aten.impl("cudnn_convolution.out", TORCH_FN(cudnn_convolution_out));
+  aten.impl("cudnn_convolution_transpose", TORCH_FN(cudnn_convolution_transpose));
+  aten.impl("cudnn_convolution_relu", TORCH_FN(cudnn_convolution_relu));
+  aten.impl("cudnn_convolution_add_relu", TORCH_FN(cudnn_convolution_add_relu));
+  aten.impl("cudnn_batch_norm", TORCH_FN(cudnn_batch_norm));
+  aten.impl("cudnn_batch_norm_backward", TORCH_FN(cudnn_batch_norm_backward));
+  aten.impl("cudnn_grid_sampler", TORCH_FN(grid_sampler));
+  aten.impl("cudnn_grid_sampler_backward", TORCH_FN(grid_sampler_backward));
+  aten.impl("cudnn_affine_grid_generator", TORCH_FN(affine_grid));
+  aten.impl("cudnn_affine_grid_generator_backward", TORCH_FN(affine_grid_backward));
+}
+
+}  // namespace torchport::vdev

@@ -1,0 +1,229 @@
+#include "runtime/virtual/device_check.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <optional>
+#include <string_view>
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/op_registration/adaption.h>
+#include <c10/util/Exception.h>
+
+#include "runtime/virtual/runtime.h"
+
+namespace torchport::vdev {
+
+namespace {
+
+using c10::Device;
+using c10::IValue;
+
+enum class Source : std::uint8_t { kStructured, kWrapper, kIterator };
+constexpr unsigned kCUDA = 1;
+constexpr unsigned kMPS = 2;
+
+struct Row {
+  std::string_view name;
+  Source source;
+  unsigned backends;
+};
+
+// Sorted by name.
+constexpr Row kTable[] = {
+#include "device_checks.inc"
+};
+
+std::string full_name(const c10::FunctionSchema& schema) {
+  return schema.overload_name().empty() ? schema.name()
+                                        : schema.name() + "." + schema.overload_name();
+}
+
+const Row* find(const std::string& name) {
+  const auto* row = std::lower_bound(std::begin(kTable), std::end(kTable), name,
+                                     [](const Row& a, const std::string& b) { return a.name < b; });
+  // XPU's kernels are not in that file; they are CUDA's, ported.
+  const unsigned backend = Runtime::get().kind().dense == c10::DispatchKey::MPS ? kMPS : kCUDA;
+  const bool found = row != std::end(kTable) && row->name == name && (row->backends & backend) != 0;
+  return found ? row : nullptr;
+}
+
+// As torchgen names it: wrapper_CUDA_mm, wrapper_CUDA__index_select, wrapper_CUDA_addmm_out. The
+// overload is part of the name where the operator is not structured.
+std::string method_name(const c10::FunctionSchema& schema, Source source, bool has_out) {
+  std::string name = std::string("wrapper_") + c10::toString(Runtime::get().kind().dense) + "_";
+  if (source == Source::kWrapper) name += schema.overload_name() + "_";
+  name += schema.name().substr(schema.name().find("::") + 2);
+  return has_out ? name + "_out" : name;
+}
+
+bool is_write(const c10::Argument& argument) {
+  return argument.alias_info() != nullptr && argument.alias_info()->isWrite();
+}
+
+// Calls `visit(tensor)` for each defined tensor of an argument.
+template <typename Visit>
+void each_tensor(const IValue& value, const Visit& visit) {
+  if (value.isTensor()) {
+    if (value.toTensor().defined()) visit(value.toTensor());
+  } else if (value.isList()) {
+    for (const IValue& element : value.toListRef()) each_tensor(element, visit);
+  }
+}
+
+// aten/src/ATen/native/TensorAdvancedIndexing.cpp: check_indices_on_cpu_or_selfdevice
+void check_indices(const IValue& self, const IValue& indices) {
+  const Device device = self.toTensor().device();
+  each_tensor(indices, [&](const at::Tensor& index) {
+    TORCH_CHECK(index.is_cpu() || index.device() == device, "indices should be either on ",
+                at::kCPU, " or on the same device as the indexed tensor (", device, ")");
+  });
+}
+
+// aten/src/ATen/native/Convolution.cpp: check_input_same_type_as_parameters. Python makes
+// torch.cuda.FloatTensor of CUDAFloatType.
+void check_convolution(const IValue* arguments) {
+  const at::Tensor& input = arguments[0].toTensor();
+  const at::Tensor& weight = arguments[1].toTensor();
+  TORCH_CHECK(input.options().type_equal(weight.options()), "Input type (", input.toString(),
+              ") and weight type (", weight.toString(), ") should be the same");
+  const at::Tensor bias = arguments[2].isTensor() ? arguments[2].toTensor() : at::Tensor();
+  TORCH_CHECK(!bias.defined() || input.options().type_equal(bias.options()), "Input type (",
+              input.toString(), ") and bias type (", bias.toString(), ") should be the same");
+  // What cuDNN's wrapper checks.
+  std::optional<Device> common;
+  each_tensor(arguments[0], [&](const at::Tensor& tensor) { common = tensor.device(); });
+  for (const std::size_t i : {1, 2}) {
+    each_tensor(arguments[i], [&](const at::Tensor& tensor) {
+      c10::impl::check_and_update_common_device(common, tensor, "wrapper_CUDA__cudnn_convolution",
+                                                i == 1 ? "weight" : "bias");
+    });
+  }
+}
+
+}  // namespace
+
+DeviceCheck::DeviceCheck(const c10::FunctionSchema& schema) {
+  choose_rule(schema);
+  if (rule_ == Rule::kNone) return;
+  const auto& all = schema.arguments();
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (all[i].type()->str().find("Tensor") == std::string::npos) continue;
+    // Of those that go by name alone, wrappers know only `out=`.
+    if (rule_ == Rule::kWrapper && all[i].kwarg_only() && !all[i].is_out()) continue;
+    arguments_.push_back({i, all[i].name(), is_write(all[i])});
+  }
+  // What is written to comes first: `out=` in wrappers, outputs in TensorIterator.
+  std::stable_partition(arguments_.begin(), arguments_.end(), [&](const Argument& argument) {
+    return rule_ == Rule::kWrapper ? all[argument.index].is_out() : argument.written;
+  });
+}
+
+void DeviceCheck::choose_rule(const c10::FunctionSchema& schema) {
+  struct Own {
+    std::string_view name;
+    Rule rule;
+  };
+  // What these check stands in their own code, not in the table.
+  static constexpr std::array<Own, 10> kOwn{{
+      {"aten::_convolution", Rule::kConvolution},
+      {"aten::_index_put_impl_", Rule::kIndexPut},
+      {"aten::_unsafe_index", Rule::kIndex},
+      {"aten::_unsafe_index_put", Rule::kIndexPut},
+      {"aten::index", Rule::kIndex},
+      {"aten::index_put", Rule::kIndexPut},
+      {"aten::index_put_", Rule::kIndexPut},
+      {"aten::masked_fill", Rule::kMaskedFill},
+      {"aten::masked_fill_", Rule::kMaskedFill},
+      {"aten::where", Rule::kWhere},
+  }};
+  // Probabilities are moved to the device; a value to fill with is, too.
+  static constexpr std::array<std::string_view, 3> kFree{"aten::bernoulli_", "aten::fill_",
+                                                         "aten::binomial"};
+  for (const Own& own : kOwn) {
+    if (own.name == schema.name()) rule_ = own.rule;
+  }
+  const Row* row = find(full_name(schema));
+  if (rule_ != Rule::kNone || row == nullptr ||
+      std::find(kFree.begin(), kFree.end(), schema.name()) != kFree.end())
+    return;
+  rule_ = row->source == Source::kIterator ? Rule::kIterator : Rule::kWrapper;
+  const auto& all = schema.arguments();
+  const bool has_out = std::any_of(all.begin(), all.end(),
+                                   [](const c10::Argument& argument) { return argument.is_out(); });
+  method_ = method_name(schema, row->source, has_out);
+}
+
+void DeviceCheck::check(const IValue* arguments) const {
+  switch (rule_) {
+    case Rule::kNone:
+      return;
+    case Rule::kWrapper:
+      return wrapper(arguments);
+    case Rule::kIterator:
+      return iterator(arguments, 1);
+    case Rule::kWhere:
+      return iterator(arguments, std::numeric_limits<int>::max());
+    case Rule::kIndex:
+      return check_indices(arguments[0], arguments[1]);
+    case Rule::kIndexPut: {
+      check_indices(arguments[0], arguments[1]);
+      const at::Tensor& self = arguments[0].toTensor();
+      const at::Tensor& values = arguments[2].toTensor();
+      const bool moved = values.dim() == 0 && values.numel() == 1;
+      TORCH_CHECK(moved || values.device() == self.device(),
+                  "Expected all tensors to be on the same device, but found at least two devices, ",
+                  self.is_cpu() ? values.device() : self.device(), " and ",
+                  self.is_cpu() ? self.device() : values.device(), "!");
+      return;
+    }
+    case Rule::kConvolution:
+      return check_convolution(arguments);
+    case Rule::kMaskedFill: {
+      const at::Tensor& self = arguments[0].toTensor();
+      const at::Tensor& mask = arguments[1].toTensor();
+      TORCH_CHECK(!(self.is_cpu() && mask.is_cpu()),
+                  "masked_fill_: Expected inputs to be on same device");
+      TORCH_CHECK(self.device() == mask.device(),
+                  "expected self and mask to be on the same device, but got mask on ",
+                  mask.device(), " and self on ", self.device());
+      return;
+    }
+  }
+}
+
+void DeviceCheck::wrapper(const IValue* arguments) const {
+  std::optional<Device> common;
+  for (const Argument& argument : arguments_) {
+    each_tensor(arguments[argument.index], [&](const at::Tensor& tensor) {
+      c10::impl::check_and_update_common_device(common, tensor, method_.c_str(),
+                                                argument.name.c_str());
+    });
+  }
+}
+
+// aten/src/ATen/TensorIterator.cpp: compute_types
+void DeviceCheck::iterator(const IValue* arguments, int scalars) const {
+  Device common(at::kCPU);
+  for (const Argument& argument : arguments_) {
+    each_tensor(arguments[argument.index], [&](const at::Tensor& tensor) {
+      if (common.is_cpu()) common = tensor.device();
+    });
+  }
+  int seen = 0;
+  for (const Argument& argument : arguments_) {
+    each_tensor(arguments[argument.index], [&](const at::Tensor& tensor) {
+      if (tensor.device() == common) return;
+      if (tensor.is_cpu() && tensor.dim() == 0 && !argument.written) {
+        TORCH_CHECK(seen < scalars, "Trying to pass too many CPU scalars to non-CPU kernel!");
+        ++seen;
+        return;
+      }
+      TORCH_CHECK(false,
+                  "Expected all tensors to be on the same device, but found at least two devices, ",
+                  common, " and ", tensor.device(), "!");
+    });
+  }
+}
+
+}  // namespace torchport::vdev

@@ -1,0 +1,142 @@
+#include "runtime/virtual/distributed.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <c10/util/Exception.h>
+#include <torch/custom_class.h>
+
+#include "runtime/virtual/runtime.h"
+
+namespace torchport::vdev {
+
+namespace {
+
+using c10::DispatchKey;
+using c10::IValue;
+using c10::ivalue::Future;
+using torch::jit::Stack;
+
+// Tensors, lists of them and lists of lists are all that collectives take.
+template <typename Function>
+IValue mapped(const IValue& value, const Function& function) {
+  if (value.isTensor()) return function(value.toTensor());
+  if (value.isTensorList()) {
+    c10::List<at::Tensor> list;
+    for (const at::Tensor& tensor : value.toTensorVector()) list.push_back(function(tensor));
+    return list;
+  }
+  if (value.isList() && value.toListRef().size() > 0 && value.toListRef().front().isTensorList()) {
+    const auto from = value.toList();
+    auto list = c10::impl::GenericList(from.elementType());
+    for (const IValue& element : from) list.push_back(mapped(element, function));
+    return list;
+  }
+  return value;
+}
+
+IValue on_device(const IValue& value, Aliases& aliases) {
+  return mapped(value, [&](const at::Tensor& tensor) { return aliases.back(tensor); });
+}
+
+std::vector<c10::Device> all_devices() {
+  std::vector<c10::Device> devices;
+  for (c10::DeviceIndex i = 0; i < Runtime::get().count(); ++i)
+    devices.emplace_back(Runtime::get().kind().type, i);
+  return devices;
+}
+
+// Runs the kernel that PyTorch has for the device, which hands the tensors to the group's backend,
+// with aliases in place of them.
+class CollectiveKernel final : public c10::OperatorKernel {
+ public:
+  explicit CollectiveKernel(c10::SafeKernelFunction kernel) : kernel_(std::move(kernel)) {}
+
+  void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack* stack) const {
+    auto aliases = std::make_shared<Aliases>();
+    const std::vector<at::Tensor> sparse = to_aliases(op, *stack, *aliases);
+    kernel_.callBoxed(op, keys, stack);
+    for (std::size_t i = stack->size() - op.schema().returns().size(); i < stack->size(); ++i) {
+      IValue& value = (*stack)[i];
+      if (!value.isObject()) {
+        value = on_device(value, *aliases);
+        continue;
+      }
+      auto work = value.toCustomClass<c10d::Work>();
+      // A sparse result is other memory than before: it is carried over when it is there.
+      if (!sparse.empty()) work->wait();
+      for (const at::Tensor& alias : sparse) aliases->write_back(alias);
+      value =
+          c10::intrusive_ptr<c10d::Work>(c10::make_intrusive<DeviceWork>(std::move(work), aliases));
+    }
+  }
+
+ private:
+  // Puts aliases into the arguments; gives those that are sparse.
+  static std::vector<at::Tensor> to_aliases(const c10::OperatorHandle& op, Stack& stack,
+                                            Aliases& aliases) {
+    std::vector<at::Tensor> sparse;
+    for (std::size_t i = stack.size() - op.schema().arguments().size(); i < stack.size(); ++i) {
+      stack[i] = mapped(stack[i], [&](const at::Tensor& tensor) {
+        TORCH_CHECK_VALUE(!tensor.defined() || is_virtual(tensor.device()),
+                          "Tensors must be CUDA and dense");
+        at::Tensor alias = aliases.of(tensor);
+        if (alias.defined() && alias.is_sparse()) sparse.push_back(alias);
+        return alias;
+      });
+    }
+    return sparse;
+  }
+
+  c10::SafeKernelFunction kernel_;
+};
+
+}  // namespace
+
+DeviceWork::DeviceWork(c10::intrusive_ptr<c10d::Work> inner, std::shared_ptr<Aliases> aliases)
+    : Work(-1, inner->retrieveOpType()), inner_(std::move(inner)), aliases_(std::move(aliases)) {}
+
+std::vector<at::Tensor> DeviceWork::result() {
+  std::vector<at::Tensor> results = inner_->result();
+  for (at::Tensor& tensor : results) tensor = aliases_->back(tensor);
+  return results;
+}
+
+c10::intrusive_ptr<Future> DeviceWork::getFuture() {
+  const c10::intrusive_ptr<Future> inner = inner_->getFuture();
+  auto future = c10::make_intrusive<Future>(inner->elementType(), all_devices());
+  inner->addCallback([future, aliases = aliases_](Future& done) {
+    if (done.hasError()) {
+      future->setError(done.exception_ptr());
+    } else {
+      future->markCompleted(on_device(done.value(), *aliases));
+    }
+  });
+  return future;
+}
+
+void register_distributed() {
+  register_timer();
+  // Kernels live as long as the process.
+  static auto* handles = new std::vector<c10::RegistrationHandleRAII>();
+  auto& dispatcher = c10::Dispatcher::singleton();
+  const Kind& kind = Runtime::get().kind();
+  for (const c10::OperatorName& name : dispatcher.getAllOpNames()) {
+    if (name.name.rfind("c10d::", 0) != 0) continue;
+    const auto op = dispatcher.findSchema(name);
+    if (!op) continue;
+    for (const DispatchKey key : {kind.dense, kind.sparse}) {
+      const bool own = op->hasKernelForDispatchKey(key);
+      if (!own && !op->hasKernelForDispatchKey(kind.dense)) continue;
+      auto kernel = c10::KernelFunction::makeFromBoxedFunctor<CollectiveKernel>(
+          std::make_unique<CollectiveKernel>(
+              op->getComputedKernelForDispatchKey(own ? key : kind.dense)));
+      handles->push_back(dispatcher.registerImpl(name, key, std::move(kernel), std::nullopt,
+                                                 nullptr, "torchport virtual device"));
+    }
+  }
+}
+
+}  // namespace torchport::vdev

@@ -1,0 +1,34 @@
+// How long the parts of a DistributedDataParallel step take on virtual devices. Its logger asks the
+// registry for a timer of the device's type and does not do without.
+#include <torch/csrc/distributed/c10d/reducer_timer.hpp>
+
+#include "runtime/virtual/build_facts.h"
+#include "runtime/virtual/distributed.h"
+#include "runtime/virtual/runtime.h"
+
+namespace torchport::vdev {
+
+namespace {
+
+// Work on a virtual device is done when its call returns: the host's clock has its times.
+class HostTimer final : public c10d::Timer {
+ public:
+  std::optional<std::int64_t> measureDifference(Event start, Event end) override {
+    const auto first = getTimestamp(start);
+    const auto last = getTimestamp(end);
+    // In an iteration that has not got to its end, the end is that of the one before.
+    if (!first || !last || *last < *first) return std::nullopt;
+    return *last - *first;
+  }
+};
+
+}  // namespace
+
+void register_timer() {
+  c10d::TimerRegistry()->Register(
+      Runtime::get().kind().type,
+      [](c10::Device) -> std::unique_ptr<c10d::Timer> { return std::make_unique<HostTimer>(); },
+      kOverReal);
+}
+
+}  // namespace torchport::vdev

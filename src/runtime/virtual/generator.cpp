@@ -1,0 +1,114 @@
+#include "runtime/virtual/generator.h"
+
+#include <array>
+#include <cstring>
+#include <mutex>
+#include <vector>
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <c10/core/GeneratorImpl.h>
+
+#include "runtime/virtual/runtime.h"
+#include "runtime/virtual/streams.h"
+#include "runtime/virtual/trace.h"
+
+namespace torchport::vdev {
+
+namespace {
+
+class VirtualGenerator final : public c10::GeneratorImpl {
+ public:
+  explicit VirtualGenerator(c10::DeviceIndex device)
+      : VirtualGenerator(device, at::detail::createCPUGenerator(c10::default_rng_seed_val)) {}
+  VirtualGenerator(c10::DeviceIndex device, at::Generator twin)
+      : GeneratorImpl(c10::Device(Runtime::get().kind().type, device),
+                      c10::DispatchKeySet(Runtime::get().kind().dense)),
+        twin_(std::move(twin)) {}
+
+  void set_current_seed(std::uint64_t seed) override { twin_.set_current_seed(seed); }
+  void set_offset(std::uint64_t offset) override { offset_ = offset; }
+  [[nodiscard]] std::uint64_t get_offset() const override { return offset_; }
+  [[nodiscard]] std::uint64_t current_seed() const override { return twin_.current_seed(); }
+  std::uint64_t seed() override { return twin_.seed(); }
+  void set_state(const c10::TensorImpl& state) override {
+    // A real device's state, out of a checkpoint: its seed and its offset. The numbers that follow
+    // are others, but the program goes on.
+    if (state.numel() == 2 * sizeof(std::uint64_t) && state.itemsize() == 1) {
+      at::detail::check_rng_state(state);
+      std::array<std::uint64_t, 2> seed_and_offset{};
+      std::memcpy(seed_and_offset.data(), state.data(), sizeof(seed_and_offset));
+      set_current_seed(seed_and_offset[0]);
+      offset_ = seed_and_offset[1];
+      return;
+    }
+    twin_.unsafeGetGeneratorImpl()->set_state(state);
+  }
+  [[nodiscard]] c10::intrusive_ptr<c10::TensorImpl> get_state() const override {
+    return twin_.unsafeGetGeneratorImpl()->get_state();
+  }
+
+  [[nodiscard]] const at::Generator& twin() const { return twin_; }
+
+ private:
+  [[nodiscard]] GeneratorImpl* clone_impl() const override {
+    return new VirtualGenerator(device_.index(), twin_.clone());
+  }
+
+  at::Generator twin_;
+  std::uint64_t offset_ = 0;
+};
+
+}  // namespace
+
+const at::Generator& default_generator(c10::DeviceIndex device) {
+  static auto* generators = [] {
+    auto* all = new std::vector<at::Generator>();
+    Runtime::get().settle();
+    for (c10::DeviceIndex i = 0; i < Runtime::get().count(); ++i) {
+      // A trace is compared with that of a run on the CPU, where there is one generator for all.
+      if (Trace::of_environment() != nullptr) {
+        all->push_back(
+            at::make_generator<VirtualGenerator>(i, at::detail::getDefaultCPUGenerator()));
+        continue;
+      }
+      all->push_back(at::make_generator<VirtualGenerator>(i));
+      all->back().seed();
+    }
+    return all;
+  }();
+  const c10::DeviceIndex index = device < 0 ? current_device() : device;
+  TORCH_CHECK(index < Runtime::get().count(),
+              "Default CUDA generators are not initialized for device ", static_cast<int>(index));
+  return (*generators)[static_cast<std::size_t>(index)];
+}
+
+at::Generator new_generator(c10::DeviceIndex device) {
+  const c10::DeviceIndex index = device < 0 ? current_device() : device;
+  static_cast<void>(Runtime::get().memory(index));
+  return at::make_generator<VirtualGenerator>(index);
+}
+
+at::Generator twin_of(const at::Generator& generator) {
+  auto* own = dynamic_cast<VirtualGenerator*>(generator.unsafeGetGeneratorImpl());
+  TORCH_CHECK(own != nullptr, "Expected a '", Runtime::get().spec().kind,
+              "' device type for generator but found '", generator.device().type(), "'");
+  return own->twin();
+}
+
+void DrawFrom::exchange() const {
+  auto* cpu = at::check_generator<at::CPUGeneratorImpl>(at::detail::getDefaultCPUGenerator());
+  const at::Generator own_generator = twin_of(default_generator(device_));
+  auto* own = at::check_generator<at::CPUGeneratorImpl>(own_generator);
+  const std::scoped_lock lock(cpu->mutex_, own->mutex_);
+  const at::mt19937 engine = cpu->engine();
+  cpu->set_engine(own->engine());
+  own->set_engine(engine);
+  const auto next_float = cpu->next_float_normal_sample();
+  cpu->set_next_float_normal_sample(own->next_float_normal_sample());
+  own->set_next_float_normal_sample(next_float);
+  const auto next_double = cpu->next_double_normal_sample();
+  cpu->set_next_double_normal_sample(own->next_double_normal_sample());
+  own->set_next_double_normal_sample(next_double);
+}
+
+}  // namespace torchport::vdev

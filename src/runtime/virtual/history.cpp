@@ -1,0 +1,185 @@
+#include "runtime/virtual/history.h"
+
+#include <atomic>
+#include <chrono>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+#include <torch/csrc/profiler/combined_traceback.h>
+#include <torch/library.h>
+
+#include "runtime/virtual/runtime.h"
+
+namespace torchport::vdev {
+
+namespace {
+
+using device::MemoryAction;
+using device::MemoryEvent;
+using Traceback = std::shared_ptr<torch::CapturedTraceback>;
+
+struct Entry {
+  MemoryEvent event;
+  std::int64_t microseconds = 0;
+  Traceback traceback;
+};
+
+struct Record {
+  std::deque<Entry> events;
+  std::unordered_map<std::uint64_t, Traceback> live;
+};
+
+struct State {
+  std::mutex mutex;
+  HistoryOptions options;
+  std::vector<Record> records;  // of each device
+};
+
+State& state() {
+  static auto* state = new State();
+  return *state;
+}
+
+std::atomic<HistoryContext> context_wanted{HistoryContext::kNone};
+thread_local Traceback here;
+
+std::int64_t now() {
+  using std::chrono::duration_cast;
+  using std::chrono::microseconds;
+  return duration_cast<microseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+void note(std::size_t device, const MemoryEvent& event) {
+  State& all = state();
+  const std::lock_guard<std::mutex> lock(all.mutex);
+  Record& record = all.records[device];
+  if (event.action == MemoryAction::kAlloc && here != nullptr) record.live[event.address] = here;
+  if (event.action == MemoryAction::kFreeCompleted) record.live.erase(event.address);
+  if (!all.options.events) return;
+  record.events.push_back({event, now(), here});
+  if (record.events.size() > all.options.max_entries) record.events.pop_front();
+}
+
+// Each traceback once, whatever how many share it.
+class Tracebacks {
+ public:
+  std::int64_t number_of(const Traceback& traceback) {
+    if (traceback == nullptr) return -1;
+    const auto [found, fresh] = numbers_.try_emplace(traceback.get(), kept_.size());
+    if (fresh) {
+      kept_.push_back(traceback);
+      raw_.push_back(traceback.get());
+    }
+    return static_cast<std::int64_t>(found->second);
+  }
+
+  void write_to(nlohmann::json& result) const {
+    const torch::SymbolizedTracebacks symbols = torch::symbolize(raw_);
+    nlohmann::json frames = nlohmann::json::array();
+    for (const auto& frame : symbols.all_frames)
+      frames.push_back({frame.filename, frame.lineno, frame.funcname});
+    result["frames"] = std::move(frames);
+    result["tracebacks"] = symbols.tracebacks;
+  }
+
+ private:
+  std::unordered_map<torch::CapturedTraceback*, std::size_t> numbers_;
+  std::vector<Traceback> kept_;
+  std::vector<torch::CapturedTraceback*> raw_;
+};
+
+const char* name_of(MemoryAction action) {
+  switch (action) {
+    case MemoryAction::kAlloc:
+      return "alloc";
+    case MemoryAction::kFreeRequested:
+      return "free_requested";
+    case MemoryAction::kFreeCompleted:
+      return "free_completed";
+    case MemoryAction::kSegmentAlloc:
+      return "segment_alloc";
+    case MemoryAction::kSegmentFree:
+      return "segment_free";
+    case MemoryAction::kOutOfMemory:
+      return "oom";
+  }
+  return "";
+}
+
+void record(bool on, bool events, std::int64_t context, std::int64_t max_entries, bool clear) {
+  record_history({on, events, static_cast<HistoryContext>(context),
+                  static_cast<std::size_t>(max_entries), clear});
+}
+
+std::string history(std::int64_t device) {
+  return history_of(static_cast<c10::DeviceIndex>(device));
+}
+
+TORCH_LIBRARY_FRAGMENT(torchport, library) {
+  library.def(
+      "record_history(bool on, bool events, int context, int max_entries, bool clear) -> ()",
+      &record);
+  library.def("history(int device) -> str", &history);
+}
+
+}  // namespace
+
+void record_history(const HistoryOptions& options) {
+  const c10::DeviceIndex count = Runtime::get().count();
+  {
+    const std::lock_guard<std::mutex> lock(state().mutex);
+    state().options = options;
+    state().records.resize(static_cast<std::size_t>(count));
+    if (options.clear) {
+      for (Record& record : state().records) record = {};
+    }
+  }
+  context_wanted = options.on ? options.context : HistoryContext::kNone;
+  for (c10::DeviceIndex i = 0; i < count; ++i) {
+    device::MemoryObserver observer;
+    if (options.on)
+      observer = [i](const MemoryEvent& event) { note(static_cast<std::size_t>(i), event); };
+    Runtime::get().memory(i).observe(std::move(observer));
+  }
+}
+
+HistoryScope::HistoryScope(Of of) {
+  const HistoryContext wanted = context_wanted.load(std::memory_order_relaxed);
+  if (wanted == HistoryContext::kNone) return;
+  if (of == Of::kFree && wanted != HistoryContext::kAll) return;
+  here = torch::CapturedTraceback::gather(true, true, false);
+  set_ = true;
+}
+
+HistoryScope::~HistoryScope() {
+  if (set_) here.reset();
+}
+
+std::string history_of(c10::DeviceIndex device) {
+  Record copy;
+  {
+    const std::lock_guard<std::mutex> lock(state().mutex);
+    const auto index = static_cast<std::size_t>(device);
+    if (index < state().records.size()) copy = state().records[index];
+  }
+  Tracebacks tracebacks;
+  nlohmann::json events = nlohmann::json::array();
+  for (const Entry& entry : copy.events) {
+    const MemoryEvent& event = entry.event;
+    events.push_back({name_of(event.action), event.address, event.size, event.stream,
+                      entry.microseconds, event.device_free,
+                      tracebacks.number_of(entry.traceback)});
+  }
+  nlohmann::json live = nlohmann::json::array();
+  for (const auto& [address, traceback] : copy.live)
+    live.push_back({address, tracebacks.number_of(traceback)});
+  nlohmann::json result = {{"events", std::move(events)}, {"live", std::move(live)}};
+  tracebacks.write_to(result);
+  return result.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+}  // namespace torchport::vdev

@@ -1,0 +1,49 @@
+// What ATen asks of every kind of device alike; each kind's own questions stand in hooks_*.cpp.
+#pragma once
+
+#include <c10/core/Device.h>
+
+#include "runtime/virtual/generator.h"
+#include "runtime/virtual/pinned.h"
+#include "runtime/virtual/runtime.h"
+#include "runtime/virtual/streams.h"
+
+namespace torchport::vdev {
+
+// `Interface`: one of ATen/detail/*HooksInterface.h.
+template <class Interface, c10::DeviceType type>
+struct Hooks : Interface {
+  // Whether the virtual devices are of this kind, and there are any.
+  static bool is_here() { return is_virtual(type) && Runtime::get().count() > 0; }
+
+  void init() const override {}
+  bool isBuilt() const override { return is_here(); }
+  bool isAvailable() const override { return is_here(); }
+  bool hasPrimaryContext(c10::DeviceIndex) const override { return is_here(); }
+
+  c10::DeviceIndex deviceCount() const override {
+    return is_here() ? Runtime::get().count() : c10::DeviceIndex{0};
+  }
+  c10::DeviceIndex getCurrentDevice() const override { return current_device(); }
+  void setCurrentDevice(c10::DeviceIndex device) const override { set_current_device(device); }
+  c10::DeviceIndex exchangeDevice(c10::DeviceIndex device) const override {
+    const c10::DeviceIndex old = current_device();
+    if (device >= 0 && device != old) set_current_device(device);
+    return old;
+  }
+  c10::DeviceIndex maybeExchangeDevice(c10::DeviceIndex device) const override {
+    return exchangeDevice(device);
+  }
+
+  const at::Generator& getDefaultGenerator(c10::DeviceIndex device) const override {
+    return default_generator(device);
+  }
+  at::Generator getNewGenerator(c10::DeviceIndex device) const override {
+    return new_generator(device);
+  }
+  at::Allocator* getPinnedMemoryAllocator() const override { return pinned_allocator(); }
+  bool isPinnedPtr(const void* data) const override { return is_pinned(data); }
+  at::Device getDeviceFromPtr(void*) const override { return {type, current_device()}; }
+};
+
+}  // namespace torchport::vdev

@@ -1,0 +1,57 @@
+// What ATen asks of CUDA. The class must have this name and stand here before `import torch` looks
+// for it: at::detail::getCUDAHooks() asks the registry once and keeps the answer for good.
+#include <ATen/detail/CUDAHooksInterface.h>
+
+#include "runtime/virtual/build_facts.h"
+#include "runtime/virtual/hooks.h"
+#include "runtime/virtual/storage.h"
+
+namespace at {
+namespace {
+
+namespace vdev = torchport::vdev;
+
+struct CUDAHooks final : vdev::Hooks<CUDAHooksInterface, c10::DeviceType::CUDA> {
+  explicit CUDAHooks(CUDAHooksArgs) {}
+
+  bool hasCUDA() const override { return is_here(); }
+  bool hasCUDART() const override { return is_here(); }
+  // Not cuDNN: with it, ATen hands convolutions, norms and RNNs to operators that only cuDNN has.
+  // Python's torch.backends.cudnn answers by itself.
+  bool compiledWithCuDNN() const override { return false; }
+  bool hasCuDNN() const override { return false; }
+  bool hasMAGMA() const override { return is_here(); }
+  bool hasCuSOLVER() const override { return is_here(); }
+  bool hasCuBLASLt() const override { return is_here(); }
+  long versionCUDART() const override { return vdev::kCUDA; }
+  long versionCuDNN() const override { return vdev::kCuDNN; }
+  long versionRuntimeCuDNN() const override { return vdev::kCuDNN; }
+  double batchnormMinEpsilonCuDNN() const override { return 0.0; }
+  std::string showConfig() const override { return "  - Virtual CUDA of torchport\n"; }
+
+  int getNumGPUs() const override { return deviceCount(); }
+  DeviceIndex current_device() const override { return getCurrentDevice(); }
+  void deviceSynchronize(DeviceIndex) const override {}
+  Allocator* getCUDADeviceAllocator() const override { return vdev::device_allocator(); }
+  int64_t cuFFTGetPlanCacheMaxSize(DeviceIndex) const override { return 4096; }
+  int64_t cuFFTGetPlanCacheSize(DeviceIndex) const override { return 0; }
+  void cuFFTSetPlanCacheMaxSize(DeviceIndex, int64_t) const override {}
+  void cuFFTClearPlanCache(DeviceIndex) const override {}
+};
+
+// Where devices are hidden, a build with CUDA answers as one without: what the interface says of
+// itself is what such a build says.
+struct HiddenCUDAHooks final : CUDAHooksInterface {};
+
+std::unique_ptr<CUDAHooksInterface> make_hooks(CUDAHooksArgs args) {
+  if (vdev::Runtime::get().spec().kind == "none") return std::make_unique<HiddenCUDAHooks>();
+  return std::make_unique<CUDAHooks>(args);
+}
+
+// Not REGISTER_CUDA_HOOKS: a build with CUDA has hooks of the usual priority, and two of the same
+// end the process.
+C10_REGISTER_TYPED_CREATOR_WITH_PRIORITY(CUDAHooksRegistry, "CUDAHooks", vdev::kOverReal,
+                                         make_hooks)
+
+}  // namespace
+}  // namespace at

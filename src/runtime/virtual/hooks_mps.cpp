@@ -1,0 +1,108 @@
+// What ATen asks of MPS. As with CUDA, the class must have this name and be registered before
+// `import torch`.
+#include <chrono>
+#include <map>
+#include <mutex>
+
+#include <ATen/detail/MPSHooksInterface.h>
+
+#include "runtime/virtual/hooks.h"
+#include "runtime/virtual/storage.h"
+
+namespace at {
+namespace {
+
+namespace vdev = torchport::vdev;
+
+const torchport::device::MemoryModel& memory() {
+  return vdev::Runtime::get().memory(0);
+}
+
+// torch.mps.Event: known by number, over when recorded.
+class Events {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  uint32_t acquire() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    times_.emplace(++last_, Clock::time_point());
+    return last_;
+  }
+  void release(uint32_t event) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    times_.erase(event);
+  }
+  void record(uint32_t event) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    times_.at(event) = Clock::now();
+  }
+  double elapsed(uint32_t first, uint32_t second) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto never = Clock::time_point();
+    TORCH_CHECK(times_.at(first) != never && times_.at(second) != never, "Events ", first, " and ",
+                second, " have to be recorded before their times are compared");
+    return std::chrono::duration<double, std::milli>(times_.at(second) - times_.at(first)).count();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<uint32_t, Clock::time_point> times_;
+  uint32_t last_ = 0;
+};
+
+Events& events() {
+  static auto* events = new Events();
+  return *events;
+}
+
+struct MPSHooks final : vdev::Hooks<MPSHooksInterface, c10::DeviceType::MPS> {
+  explicit MPSHooks(MPSHooksArgs = {}) {}  // torch 2.12 passes them, 2.13 does not
+
+  bool hasMPS() const override { return is_here(); }
+  // macOS 15, the last that runs on all of Apple's own processors.
+  bool isOnMacOSorNewer(unsigned major, unsigned minor) const override {
+    return major < 15 || (major == 15 && minor == 0);
+  }
+  Allocator* getMPSDeviceAllocator() const override { return vdev::device_allocator(); }
+
+  void deviceSynchronize() const override {}
+  void commitStream() const override {}
+  void emptyCache() const override { vdev::empty_caches(); }
+  size_t getCurrentAllocatedMemory() const override {
+    return static_cast<size_t>(
+        memory().stats().allocated_bytes.of[torchport::device::PoolStat::kAll].current);
+  }
+  size_t getDriverAllocatedMemory() const override {
+    return memory().total() - memory().device_free();
+  }
+  // What Metal recommends of unified memory: two thirds.
+  size_t getRecommendedMaxMemory() const override { return memory().total() / 3 * 2; }
+  // Not `override`: torch 2.12 does not ask for it. NOLINTNEXTLINE(modernize-use-override)
+  size_t getMaxBufferLength() const { return memory().total() / 2; }
+  void setMemoryFraction(double ratio) const override {
+    vdev::Runtime::get().memory(0).set_fraction(ratio == 0 ? 1 : ratio);
+  }
+  void profilerStartTrace(const std::string&, bool) const override { no_profiler(); }
+  void profilerStopTrace() const override { no_profiler(); }
+
+  uint32_t acquireEvent(bool) const override { return events().acquire(); }
+  void releaseEvent(uint32_t event) const override { events().release(event); }
+  void recordEvent(uint32_t event) const override { events().record(event); }
+  void waitForEvent(uint32_t) const override {}
+  void synchronizeEvent(uint32_t) const override {}
+  bool queryEvent(uint32_t) const override { return true; }
+  double elapsedTimeOfEvents(uint32_t first, uint32_t second) const override {
+    return events().elapsed(first, second);
+  }
+
+ private:
+  [[noreturn]] static void no_profiler() {
+    TORCH_CHECK_NOT_IMPLEMENTED(
+        false, "torch.mps.profiler: not available on virtual devices: there are no OS signposts");
+  }
+};
+
+REGISTER_MPS_HOOKS(MPSHooks)
+
+}  // namespace
+}  // namespace at

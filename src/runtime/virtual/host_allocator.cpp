@@ -1,0 +1,74 @@
+#include "runtime/virtual/host_allocator.h"
+
+#include <c10/core/CPUAllocator.h>
+#include <pthread.h>
+
+#include "runtime/device/host_pool.h"
+
+namespace torchport::vdev {
+
+namespace {
+
+// From where on the real caching allocator takes a block for large, too.
+constexpr std::size_t kLarge = std::size_t{1} << 20U;
+// The smallest page there is; what does not start at one is none of the pool's.
+constexpr std::size_t kPage = 4096;
+// Above torch's own, which has 0.
+constexpr std::uint8_t kPriority = 1;
+
+// Lives as long as the process: tensors may outlive every static object.
+device::HostPool& pool() {
+  static auto* pool = new device::HostPool();
+  return *pool;
+}
+
+c10::Allocator* torchs_own() {
+  return c10::GetDefaultCPUAllocator();
+}
+
+// The same for both sorts, as it is what raw_deallocate() calls.
+void free_block(void* address) {
+  static const c10::DeleterFnPtr kFreeSmall = torchs_own()->raw_deleter();
+  if (reinterpret_cast<std::uintptr_t>(address) % kPage == 0 && pool().free(address))
+    c10::profiledCPUMemoryReporter().Delete(address);
+  else
+    kFreeSmall(address);
+}
+
+class HostAllocator final : public c10::Allocator {
+ public:
+  c10::DataPtr allocate(std::size_t bytes) override {
+    void* address = bytes < kLarge ? nullptr : large(bytes);
+    if (address != nullptr)
+      c10::profiledCPUMemoryReporter().New(address, bytes);
+    else
+      address = torchs_own()->allocate(bytes).release_context();  // or says why it can't
+    return {address, address, &free_block, c10::Device(c10::DeviceType::CPU)};
+  }
+
+  c10::DeleterFnPtr raw_deleter() const override { return &free_block; }
+
+  void copy_data(void* destination, const void* source, std::size_t count) const override {
+    default_copy_data(destination, source, count);
+  }
+
+ private:
+  static void* large(std::size_t bytes) {
+    if (void* address = pool().allocate(bytes)) return address;
+    pool().release();
+    return pool().allocate(bytes);
+  }
+};
+
+}  // namespace
+
+void install_host_allocator() {
+  pthread_atfork([] { pool().lock(); }, [] { pool().unlock(); }, [] { pool().unlock(); });
+  c10::SetCPUAllocator(new HostAllocator(), kPriority);
+}
+
+void release_host_memory() {
+  pool().release();
+}
+
+}  // namespace torchport::vdev

@@ -1,0 +1,161 @@
+#include "runtime/virtual/kernel.h"
+
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/core/List.h>
+#include <ATen/core/ivalue.h>
+
+#include "runtime/virtual/alias.h"
+#include "runtime/virtual/generator.h"
+#include "runtime/virtual/runtime.h"
+
+namespace torchport::vdev {
+
+namespace {
+
+using c10::IValue;
+using torch::jit::Stack;
+
+// An argument as the CPU takes it.
+IValue to_cpu(const IValue& value, Aliases& aliases) {
+  if (value.isTensor()) return aliases.of(value.toTensor());
+  if (value.isTensorList()) {
+    c10::List<at::Tensor> list;
+    list.reserve(value.toListRef().size());
+    for (const IValue& element : value.toListRef()) list.push_back(aliases.of(element.toTensor()));
+    return list;
+  }
+  if (value.isDevice()) {
+    const c10::Device device = value.toDevice();
+    if (device.is_cpu()) aliases.stay_on_host();
+    if (!is_virtual(device)) return value;
+    aliases.set_device(device.has_index() ? device.index() : c10::DeviceIndex{-1});
+    return c10::Device(c10::DeviceType::CPU);
+  }
+  if (value.isGenerator()) {
+    const at::Generator& generator = value.toGenerator();
+    return generator.defined() ? IValue(twin_of(generator)) : value;
+  }
+  if (value.isList()) {
+    // Lists of optional tensors, lists of lists of tensors.
+    const auto from = value.toList();
+    auto list = c10::impl::GenericList(from.elementType());
+    for (const IValue& element : from) list.push_back(to_cpu(element, aliases));
+    return list;
+  }
+  return value;
+}
+
+// Whether a value of this type can hold something of a device's.
+bool can_hold(const c10::Type& type) {
+  const std::string text = type.str();
+  for (const char* part : {"Tensor", "Device", "Generator", "Any", "t["}) {
+    if (text.find(part) != std::string::npos) return true;
+  }
+  return false;
+}
+
+bool is_tensor_list(const c10::Type& type) {
+  return type.str() == "Tensor[]";
+}
+
+using Devices = c10::SmallVector<c10::DeviceIndex, 8>;
+
+Devices devices_of(const IValue& list) {
+  Devices devices;
+  for (const IValue& element : list.toListRef()) {
+    const at::Tensor& tensor = element.toTensor();
+    devices.push_back(tensor.defined() && is_virtual(tensor.device()) ? tensor.device().index()
+                                                                      : c10::DeviceIndex{-1});
+  }
+  return devices;
+}
+
+IValue to_device(IValue value, Aliases& aliases) {
+  if (value.isTensor()) return aliases.back(value.toTensor());
+  if (value.isTensorList()) {
+    c10::List<at::Tensor> list;
+    list.reserve(value.toListRef().size());
+    for (const IValue& element : value.toListRef())
+      list.push_back(aliases.back(element.toTensor()));
+    return list;
+  }
+  return value;
+}
+
+// The results of a list of tensors that may be on several devices.
+IValue each_to_device(const IValue& value, const Devices& devices, Aliases& aliases) {
+  if (!value.isTensorList() || value.toListRef().size() != devices.size())
+    return to_device(value, aliases);
+  c10::List<at::Tensor> list;
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    aliases.set_device(devices[i]);
+    list.push_back(aliases.back(value.toListRef()[i].toTensor()));
+  }
+  return list;
+}
+
+void write_back(const IValue& value, Aliases& aliases) {
+  if (value.isTensor()) {
+    aliases.write_back(value.toTensor());
+  } else if (value.isTensorList()) {
+    for (const IValue& element : value.toListRef()) aliases.write_back(element.toTensor());
+  }
+}
+
+}  // namespace
+
+AliasKernel::AliasKernel(const c10::OperatorHandle& op, c10::DispatchKey cpu)
+    : cpu_(cpu), check_(op.schema()), alerts_(op.schema()) {
+  const auto& arguments = op.schema().arguments();
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const c10::Type& type = *arguments[i].type();
+    if (type.str().find("Generator") != std::string::npos) generator_ = static_cast<int>(i);
+    if (!can_hold(type)) continue;
+    const c10::AliasInfo* alias = arguments[i].alias_info();
+    arguments_.push_back({static_cast<std::uint32_t>(i), alias != nullptr && alias->isWrite()});
+  }
+  draws_ = generator_ < 0 && op.hasTag(at::Tag::nondeterministic_seeded);
+  const auto& returns = op.schema().returns();
+  each_apart_ = !arguments.empty() && is_tensor_list(*arguments[0].type()) && returns.size() == 1 &&
+                is_tensor_list(*returns[0].type());
+}
+
+void AliasKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet,
+                             Stack* stack) const {
+  const std::size_t first = stack->size() - op.schema().arguments().size();
+  check_(stack->data() + first);
+  alerts_(stack->data() + first);
+  Aliases aliases;
+  Devices devices;
+  if (each_apart_) devices = devices_of((*stack)[first]);
+  c10::SmallVector<IValue, 4> written;
+  for (const Argument& argument : arguments_) {
+    IValue& value = (*stack)[first + argument.index];
+    if (value.isNone()) continue;
+    value = to_cpu(value, aliases);
+    if (argument.written) written.push_back(value);
+  }
+  if (generator_ >= 0) {
+    IValue& generator = (*stack)[first + static_cast<std::size_t>(generator_)];
+    // Only the generator brought this call to the device.
+    TORCH_CHECK(generator.isNone() || !aliases.only_host(),
+                "Expected a 'cpu' device type for generator but found '",
+                Runtime::get().spec().kind, "'");
+    if (generator.isNone()) generator = twin_of(default_generator(aliases.device()));
+  }
+  {
+    // Autograd has seen this call; nothing below is to be recorded or tracked as a view.
+    const at::AutoDispatchBelowADInplaceOrView below;
+    const DrawFrom draw(draws_ ? aliases.device() : kNoDevice);
+    op.redispatchBoxed(cpu_, stack);
+  }
+  for (const IValue& value : written) write_back(value, aliases);
+  const std::size_t results = op.schema().returns().size();
+  for (std::size_t i = stack->size() - results; i < stack->size(); ++i) {
+    IValue& result = (*stack)[i];
+    result = each_apart_ ? each_to_device(result, devices, aliases)
+                         : to_device(std::move(result), aliases);
+  }
+}
+
+}  // namespace torchport::vdev

@@ -1,0 +1,91 @@
+// Operators that make or place memory: they cannot be the CPU's.
+#include <ATen/EmptyTensor.h>
+#include <ATen/native/TensorFactories.h>
+#include <ATen/ops/as_strided_native.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/set_native.h>
+#include <c10/core/DeviceGuard.h>
+#include <torch/library.h>
+
+#include "runtime/virtual/natives.h"
+#include "runtime/virtual/runtime.h"
+#include "runtime/virtual/storage.h"
+#include "runtime/virtual/streams.h"
+
+namespace torchport::vdev {
+
+namespace {
+
+using at::Tensor;
+
+c10::Device device_or_current(std::optional<c10::Device> device) {
+  const c10::DeviceType type = Runtime::get().kind().type;
+  const c10::Device wanted = device.value_or(c10::Device(type));
+  if (wanted.has_index()) return wanted;
+  return {type, current_device()};
+}
+
+Tensor empty_memory_format(c10::IntArrayRef size, std::optional<at::ScalarType> dtype,
+                           std::optional<at::Layout>, std::optional<c10::Device> device,
+                           std::optional<bool> pin_memory,
+                           std::optional<at::MemoryFormat> memory_format) {
+  TORCH_CHECK(!pin_memory.value_or(false), "Only dense CPU tensors can be pinned");
+  check_dtype(at::dtype_or_default(dtype));
+  const c10::DeviceGuard guard(device_or_current(device));
+  return at::detail::empty_generic(size, device_allocator(),
+                                   c10::DispatchKeySet(Runtime::get().kind().dense),
+                                   at::dtype_or_default(dtype), memory_format);
+}
+
+Tensor empty_strided(c10::IntArrayRef size, c10::IntArrayRef stride,
+                     std::optional<at::ScalarType> dtype, std::optional<at::Layout>,
+                     std::optional<c10::Device> device, std::optional<bool> pin_memory) {
+  TORCH_CHECK(!pin_memory.value_or(false), "Only dense CPU tensors can be pinned");
+  check_dtype(at::dtype_or_default(dtype));
+  const c10::DeviceGuard guard(device_or_current(device));
+  return at::detail::empty_strided_generic(size, stride, device_allocator(),
+                                           c10::DispatchKeySet(Runtime::get().kind().dense),
+                                           at::dtype_or_default(dtype));
+}
+
+// Has no memory at all: autograd's zeros that are never written out.
+Tensor efficient_zero_tensor(c10::IntArrayRef size, std::optional<at::ScalarType> dtype,
+                             std::optional<at::Layout>, std::optional<c10::Device> device,
+                             std::optional<bool>) {
+  const c10::Device on = device_or_current(device);
+  const c10::DeviceGuard guard(on);
+  at::native::ZeroTensorAllocator allocator(on);
+  const auto keys = c10::DispatchKeySet(Runtime::get().kind().dense) |
+                    c10::DispatchKeySet(c10::DispatchKey::ZeroTensor);
+  return at::detail::empty_generic(size, &allocator, keys, at::dtype_or_default(dtype),
+                                   std::nullopt);
+}
+
+Tensor& set_nothing(Tensor& self) {
+  const c10::DeviceGuard guard(self.device());
+  c10::Storage storage(c10::Storage::use_byte_size_t(), 0, device_allocator(), true);
+  return self.set_(std::move(storage), 0, {0}, {});
+}
+
+void record_stream(Tensor&, c10::Stream) {}
+
+}  // namespace
+
+void register_natives(torch::Library& aten) {
+  aten.impl("empty.memory_format", TORCH_FN(empty_memory_format));
+  aten.impl("empty_strided", TORCH_FN(empty_strided));
+  aten.impl("_efficientzerotensor", TORCH_FN(efficient_zero_tensor));
+  aten.impl("as_strided", TORCH_FN(at::native::as_strided_tensorimpl));
+  aten.impl("set_.source_Storage", TORCH_FN(at::native::set_));
+  aten.impl("set_.source_Storage_storage_offset", TORCH_FN(at::native::set_storage_cpu_));
+  aten.impl("set_.source_Tensor", TORCH_FN(at::native::set_tensor_));
+  aten.impl("set_", TORCH_FN(set_nothing));
+  aten.impl("record_stream", TORCH_FN(record_stream));
+}
+
+// A storage is no argument that could be aliased.
+void register_quantized(torch::Library& aten) {
+  aten.impl("set_.source_Storage_storage_offset", TORCH_FN(at::native::set_storage_quantized_));
+}
+
+}  // namespace torchport::vdev

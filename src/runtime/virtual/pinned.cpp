@@ -1,0 +1,162 @@
+#include "runtime/virtual/pinned.h"
+
+#include <bit>
+#include <map>
+#include <mutex>
+
+#include <ATen/core/CachingHostAllocator.h>
+#include <c10/core/CPUAllocator.h>
+
+#include "runtime/virtual/build_facts.h"
+#include "runtime/virtual/runtime.h"
+
+namespace torchport::vdev {
+
+namespace {
+
+void copy_stat(const device::Stat& from, c10::CachingAllocator::Stat& to) {
+  to.current = from.current;
+  to.peak = from.peak;
+  to.allocated = from.allocated;
+  to.freed = from.freed;
+}
+
+class PinnedMemory final : public at::HostAllocator {
+ public:
+  c10::DataPtr allocate(std::size_t bytes) override {
+    c10::DataPtr host = c10::GetCPUAllocator()->allocate(bytes);
+    void* data = host.get();
+    if (data == nullptr) return host;
+    const std::lock_guard<std::mutex> lock(mutex_);
+    blocks_[data] = {bytes, std::move(host)};
+    count_in(std::bit_ceil(bytes));
+    return {data, data, &release, c10::Device(c10::DeviceType::CPU)};
+  }
+  c10::DeleterFnPtr raw_deleter() const override { return &release; }
+  void copy_data(void* destination, const void* source, std::size_t count) const override {
+    default_copy_data(destination, source, count);
+  }
+
+  // Work is done when its call returns: nothing has to wait before memory is used again.
+  bool record_event(void*, void*, c10::Stream) override { return true; }
+  at::HostStats get_stats() override {
+    const PinnedStats from = stats();
+    at::HostStats to;
+    copy_stat(from.blocks, to.allocations);
+    copy_stat(from.bytes, to.allocated_bytes);
+    copy_stat(from.active_blocks, to.active_requests);
+    copy_stat(from.active_bytes, to.active_bytes);
+    to.num_host_alloc = from.blocks.allocated;
+    to.num_host_free = from.blocks.freed;
+    return to;
+  }
+  void reset_accumulated_stats() override { reset(false); }
+  void reset_peak_stats() override { reset(true); }
+
+  bool holds(const void* address) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    auto after = blocks_.upper_bound(const_cast<void*>(address));
+    if (after == blocks_.begin()) return false;
+    const auto& [start, block] = *--after;
+    return address < static_cast<const char*>(start) + block.bytes;
+  }
+
+  PinnedStats stats() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return stats_;
+  }
+  void reset(bool peak) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (device::Stat* stat :
+         {&stats_.blocks, &stats_.bytes, &stats_.active_blocks, &stats_.active_bytes}) {
+      if (peak)
+        stat->peak = stat->current;
+      else
+        stat->allocated = stat->freed = 0;
+    }
+  }
+  void empty_cache() override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (auto& [size, count] : kept_) {
+      stats_.blocks.subtract(count);
+      stats_.bytes.subtract(static_cast<std::int64_t>(size) * count);
+    }
+    kept_.clear();
+  }
+
+ private:
+  struct Block {
+    std::size_t bytes = 0;
+    c10::DataPtr host;
+  };
+
+  static void release(void* data);
+
+  void count_in(std::size_t size) {
+    stats_.active_blocks.add(1);
+    stats_.active_bytes.add(static_cast<std::int64_t>(size));
+    const auto kept = kept_.find(size);
+    if (kept != kept_.end() && kept->second > 0) {
+      --kept->second;
+      return;
+    }
+    stats_.blocks.add(1);
+    stats_.bytes.add(static_cast<std::int64_t>(size));
+  }
+  void count_out(std::size_t size) {
+    stats_.active_blocks.subtract(1);
+    stats_.active_bytes.subtract(static_cast<std::int64_t>(size));
+    ++kept_[size];
+  }
+
+  std::map<void*, Block> blocks_;
+  // What the real allocator would keep; the memory itself goes back at once.
+  std::map<std::size_t, std::int64_t> kept_;
+  PinnedStats stats_;
+  std::mutex mutex_;
+};
+
+PinnedMemory& memory() {
+  static auto* memory = new PinnedMemory();
+  return *memory;
+}
+
+void PinnedMemory::release(void* data) {
+  Block block;
+  {
+    const std::lock_guard<std::mutex> lock(memory().mutex_);
+    const auto found = memory().blocks_.find(data);
+    if (found == memory().blocks_.end()) return;
+    block = std::move(found->second);
+    memory().blocks_.erase(found);
+    memory().count_out(std::bit_ceil(block.bytes));
+  }
+}
+
+}  // namespace
+
+void register_pinned() {
+  at::setHostAllocator(Runtime::get().kind().type, &memory(), kAllocatorOverReal);
+}
+
+c10::Allocator* pinned_allocator() {
+  return &memory();
+}
+
+bool is_pinned(const void* address) {
+  return memory().holds(address);
+}
+
+PinnedStats pinned_stats() {
+  return memory().stats();
+}
+
+void reset_pinned_stats(bool peak) {
+  memory().reset(peak);
+}
+
+void empty_pinned_cache() {
+  memory().empty_cache();
+}
+
+}  // namespace torchport::vdev

@@ -1,0 +1,210 @@
+// What happens when the library is loaded: allocator, guard and kernels of the virtual devices are
+// registered. ATen itself is loaded by then, Python's torch is not.
+#include <array>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <c10/core/Allocator.h>
+#include <torch/library.h>
+
+#include "runtime/virtual/build_facts.h"
+#include "runtime/virtual/distributed.h"
+#include "runtime/virtual/host_allocator.h"
+#include "runtime/virtual/kernel.h"
+#include "runtime/virtual/natives.h"
+#include "runtime/virtual/pinned.h"
+#include "runtime/virtual/profiler.h"
+#include "runtime/virtual/runtime.h"
+#include "runtime/virtual/storage.h"
+#include "runtime/virtual/streams.h"
+
+namespace torchport::vdev {
+
+namespace {
+
+using c10::Dispatcher;
+using c10::DispatchKey;
+using c10::OperatorHandle;
+
+// Operators that have no kernel of the CPU's own, but a composite one that asks for the device and
+// takes a slow path on any but the CPU's and CUDA's own libraries.
+const std::set<std::string>& taken_whole(DispatchKey cpu) {
+  static const std::set<std::string> kQuantized = {"aten::copy_"};
+  static const std::set<std::string> kNone;
+  static const std::set<std::string> kDense = {
+      "aten::addr_",           // asks whether out= is self: the same reference
+      "aten::conj_physical_",  // and svd.U, by it
+      // Not aten::convolution, which calls it: torch.jit.trace records this one only.
+      "aten::_convolution",
+      "aten::convolution_backward",
+      "aten::copy_",
+      "aten::mode.values",
+  };
+  if (cpu == DispatchKey::QuantizedCPU) return kQuantized;
+  return cpu == DispatchKey::CPU ? kDense : kNone;
+}
+
+// Operators with a kernel of the CPU's own, but none of CUDA's: there is a composite one, which
+// says other things of wrong arguments, or none at all.
+const std::set<std::string>& left_out() {
+  static const std::set<std::string> kNames = {
+      "aten::_sparse_mm_reduce_impl",
+      "aten::_sparse_mm_reduce_impl_backward",
+      "aten::narrow_copy",
+  };
+  return kNames;
+}
+
+std::string full_name(const c10::OperatorName& name) {
+  return name.overload_name.empty() ? name.name : name.name + "." + name.overload_name;
+}
+
+// These hand tensors to a process group's backend: distributed.h.
+bool is_collective(const c10::OperatorName& name) {
+  return name.name.rfind("c10d::", 0) == 0;
+}
+
+// Kernels live as long as the process.
+void keep(c10::RegistrationHandleRAII handle) {
+  static auto* handles = new std::vector<c10::RegistrationHandleRAII>();
+  handles->push_back(std::move(handle));
+}
+
+void put(const OperatorHandle& op, DispatchKey key, c10::KernelFunction kernel) {
+  keep(Dispatcher::singleton().registerImpl(op.operator_name(), key, std::move(kernel),
+                                            std::nullopt, nullptr, "torchport virtual device"));
+}
+
+// What PyTorch does on a device of which it knows nothing: the kernel that it has chosen for the
+// CPU, and that is made of other operators.
+class ComposedKernel final : public c10::OperatorKernel {
+ public:
+  explicit ComposedKernel(c10::SafeKernelFunction kernel) : kernel_(std::move(kernel)) {}
+  void operator()(const OperatorHandle& op, c10::DispatchKeySet keys,
+                  torch::jit::Stack* stack) const {
+    kernel_.callBoxed(op, keys, stack);
+  }
+
+ private:
+  c10::SafeKernelFunction kernel_;
+};
+
+void put_composed(const OperatorHandle& op, DispatchKey key, DispatchKey cpu) {
+  put(op, key,
+      c10::KernelFunction::makeFromBoxedFunctor<ComposedKernel>(
+          std::make_unique<ComposedKernel>(op.getComputedKernelForDispatchKey(cpu))));
+}
+
+[[noreturn]] void refuse(const OperatorHandle& op) {
+  TORCH_CHECK_NOT_IMPLEMENTED(false, "torchport: ", op.operator_name(),
+                              " has no kernel for the CPU, so virtual devices cannot run it");
+}
+
+void refusal(const OperatorHandle& op, c10::DispatchKeySet, torch::jit::Stack*) {
+  refuse(op);
+}
+
+// Operators of libraries that are loaded later.
+void later(const OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
+  if (!op.hasKernelForDispatchKey(DispatchKey::CPU) &&
+      !op.hasKernelForDispatchKey(DispatchKey::CompositeExplicitAutograd))
+    refuse(op);
+  const AliasKernel kernel(op, DispatchKey::CPU);
+  kernel(op, keys, stack);
+}
+
+struct Pair {
+  DispatchKey device;
+  DispatchKey cpu;
+};
+
+// An operator that the CPU has no kernel for. A build of torch with CUDA may have one under the
+// device's key, for a real device; no such kernel may run.
+void put_in_place_of_real(const OperatorHandle& op, const Pair& pair) {
+  if (!op.hasKernelForDispatchKey(pair.device)) return;
+  if (!op.hasComputedKernelForDispatchKey(pair.cpu)) {
+    put(op, pair.device, c10::KernelFunction::makeFromBoxedFunction<&refusal>());
+    return;
+  }
+  put_composed(op, pair.device, pair.cpu);
+  // With a kernel under the device's key, autograd would take its formula for that kernel, and that
+  // formula another kernel of the device.
+  if (pair.cpu == DispatchKey::CPU &&
+      op.hasKernelForDispatchKey(DispatchKey::CompositeImplicitAutograd))
+    put_composed(op, Runtime::get().kind().autograd, DispatchKey::AutogradCPU);
+}
+
+// Each operator of PyTorch, over whatever kernel of a real device there may be.
+void register_operators() {
+  const Kind& kind = Runtime::get().kind();
+  const std::array<Pair, 5> pairs = {{{kind.dense, DispatchKey::CPU},
+                                      {kind.sparse, DispatchKey::SparseCPU},
+                                      {kind.sparse_csr, DispatchKey::SparseCsrCPU},
+                                      {kind.quantized, DispatchKey::QuantizedCPU},
+                                      {kind.nested, DispatchKey::NestedTensorCPU}}};
+  for (const c10::OperatorName& name : Dispatcher::singleton().getAllOpNames()) {
+    const auto op = Dispatcher::singleton().findSchema(name);
+    if (!op || is_collective(name)) continue;
+    for (const Pair& pair : pairs) {
+      const bool whole = taken_whole(pair.cpu).contains(full_name(name));
+      if ((whole || op->hasKernelForDispatchKey(pair.cpu)) && !left_out().contains(full_name(name)))
+        put(*op, pair.device,
+            c10::KernelFunction::makeFromBoxedFunctor<AliasKernel>(
+                std::make_unique<AliasKernel>(*op, pair.cpu)));
+      else
+        put_in_place_of_real(*op, pair);
+    }
+  }
+}
+
+class Silence final : public c10::WarningHandler {
+ public:
+  void process(const c10::Warning&) override {}
+};
+
+struct Start {
+  Start() {
+    if (Runtime::get().spec().count == 0) return;
+    // That kernels are put over others is what is meant.
+    Silence silence;
+    const c10::WarningUtils::WarningHandlerGuard guard(&silence);
+    const Kind& kind = Runtime::get().kind();
+    install_host_allocator();
+    c10::SetAllocator(kind.type, device_allocator(), kAllocatorOverReal);
+    register_guard();
+    // The CPU's kernels first: own ones are put over them.
+    register_operators();
+    static auto* aten =
+        new torch::Library(torch::Library::IMPL, "aten", kind.dense, __FILE__, __LINE__);
+    register_natives(*aten);
+    static auto* quantized =
+        new torch::Library(torch::Library::IMPL, "aten", kind.quantized, __FILE__, __LINE__);
+    register_quantized(*quantized);
+    register_attention(*aten);
+    register_flash_attention(*aten);
+    register_softmax(*aten);
+    register_cuda_only(*aten);
+    register_cudnn(*aten);
+    register_rnn(*aten);
+    static auto* autograd =
+        new torch::Library(torch::Library::IMPL, "aten", kind.autograd, __FILE__, __LINE__);
+    register_rnn_layers(*aten);
+    register_rnn_layers(*autograd);
+    register_sync_batch_norm(*aten);
+    register_profiler();
+    register_pinned();
+    register_distributed();
+    static auto* all =
+        new torch::Library(torch::Library::IMPL, "_", kind.dense, __FILE__, __LINE__);
+    all->fallback(torch::CppFunction::makeFromBoxedFunction<&later>());
+  }
+};
+
+const Start kStart;
+
+}  // namespace
+
+}  // namespace torchport::vdev

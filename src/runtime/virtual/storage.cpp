@@ -1,0 +1,176 @@
+#include "runtime/virtual/storage.h"
+
+#include <c10/core/CPUAllocator.h>
+#include <c10/core/CachingDeviceAllocator.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+
+#include "runtime/virtual/history.h"
+#include "runtime/virtual/host_allocator.h"
+#include "runtime/virtual/leaving.h"
+#include "runtime/virtual/runtime.h"
+#include "runtime/virtual/streams.h"
+
+namespace torchport::vdev {
+
+namespace {
+
+using c10::DataPtr;
+using c10::Device;
+using c10::DeviceIndex;
+using c10::intrusive_ptr;
+using c10::StorageImpl;
+
+// What a device's storage holds as the context of its pointer.
+struct Block {
+  intrusive_ptr<StorageImpl> twin;
+  DeviceIndex device;
+  std::uint64_t address;  // in the device's memory model; 0 for no bytes
+  std::uint64_t bytes;
+};
+
+// The address of a block on the device's current stream; raises where there is no room.
+std::uint64_t charge(DeviceIndex device, std::uint64_t bytes) {
+  const HistoryScope scope(HistoryScope::Of::kAllocation);
+  device_was_used.store(true, std::memory_order_relaxed);
+  device::OutOfMemory failure;
+  const auto address =
+      Runtime::get().memory(device).allocate(bytes, current_stream(device), failure);
+  TORCH_CHECK_WITH(OutOfMemoryError, address.has_value(),
+                   device::message_of(failure, Runtime::get().spec().kind, device));
+  return *address;
+}
+
+void delete_block(void* context) {
+  auto* block = static_cast<Block*>(context);
+  const HistoryScope scope(HistoryScope::Of::kFree);
+  Runtime::get().memory(block->device).free(block->address);
+  delete block;
+}
+
+Block* block_of(const DataPtr& pointer) {
+  return pointer.get_deleter() == &delete_block ? static_cast<Block*>(pointer.get_context())
+                                                : nullptr;
+}
+
+DataPtr pointer_to(intrusive_ptr<StorageImpl> twin, DeviceIndex device, bool charged) {
+  const std::uint64_t bytes = twin->nbytes();
+  void* data = twin->mutable_data();
+  const std::uint64_t address = charged ? charge(device, bytes) : 0;
+  auto* block = new Block{std::move(twin), device, address, bytes};
+  return {data, block, &delete_block, Device(Runtime::get().kind().type, device)};
+}
+
+class DeviceMemory final : public c10::DeviceAllocator {
+ public:
+  DataPtr allocate(std::size_t bytes) override {
+    const DeviceIndex device = current_device();
+    // The account comes first: what is too much for the device may be too much for the host, too.
+    const std::uint64_t address = charge(device, bytes);
+    try {
+      auto twin = c10::make_intrusive<StorageImpl>(StorageImpl::use_byte_size_t(),
+                                                   static_cast<std::int64_t>(bytes),
+                                                   c10::GetCPUAllocator(), true);
+      void* data = twin->mutable_data();
+      auto* block = new Block{std::move(twin), device, address, bytes};
+      return {data, block, &delete_block, Device(Runtime::get().kind().type, device)};
+    } catch (...) {
+      Runtime::get().memory(device).free(address);
+      throw;
+    }
+  }
+
+  void copy_data(void* destination, const void* source, std::size_t count) const override {
+    default_copy_data(destination, source, count);
+  }
+
+  bool initialized() override { return true; }
+  void emptyCache(c10::MempoolId_t) override { empty_caches(); }
+  void recordStream(const DataPtr&, c10::Stream) override {}
+  c10::CachingDeviceAllocator::DeviceStats getDeviceStats(DeviceIndex device) override;
+  void resetAccumulatedStats(DeviceIndex device) override {
+    Runtime::get().memory(device).reset_accumulated();
+  }
+  void resetPeakStats(DeviceIndex device) override { Runtime::get().memory(device).reset_peak(); }
+  std::pair<std::size_t, std::size_t> getMemoryInfo(DeviceIndex device) override {
+    const auto& memory = Runtime::get().memory(device);
+    return {memory.device_free(), memory.total()};
+  }
+};
+
+void copy_stat(const device::PoolStat& from, c10::CachingAllocator::StatArray& to) {
+  for (std::size_t i = 0; i < from.of.size(); ++i) {
+    to[i].current = from.of[i].current;
+    to[i].peak = from.of[i].peak;
+    to[i].allocated = from.of[i].allocated;
+    to[i].freed = from.of[i].freed;
+  }
+}
+
+c10::CachingDeviceAllocator::DeviceStats DeviceMemory::getDeviceStats(DeviceIndex device) {
+  const device::MemoryStats stats = Runtime::get().memory(device).stats();
+  c10::CachingDeviceAllocator::DeviceStats result;
+  copy_stat(stats.allocation, result.allocation);
+  copy_stat(stats.segment, result.segment);
+  copy_stat(stats.active, result.active);
+  copy_stat(stats.inactive_split, result.inactive_split);
+  copy_stat(stats.allocated_bytes, result.allocated_bytes);
+  copy_stat(stats.reserved_bytes, result.reserved_bytes);
+  copy_stat(stats.active_bytes, result.active_bytes);
+  copy_stat(stats.inactive_split_bytes, result.inactive_split_bytes);
+  copy_stat(stats.requested_bytes, result.requested_bytes);
+  result.num_alloc_retries = stats.alloc_retries;
+  result.num_ooms = stats.ooms;
+  result.num_device_alloc = stats.device_allocs;
+  result.num_device_free = stats.device_frees;
+  result.max_split_size = -1;
+  return result;
+}
+
+}  // namespace
+
+void empty_caches() {
+  for (DeviceIndex i = 0; i < Runtime::get().count(); ++i) Runtime::get().memory(i).empty_cache();
+  release_host_memory();
+}
+
+c10::Allocator* device_allocator() {
+  static auto* allocator = new DeviceMemory();
+  return allocator;
+}
+
+intrusive_ptr<StorageImpl> twin_of(StorageImpl& storage) {
+  if (const Block* block = block_of(storage.data_ptr())) return block->twin;
+  return c10::make_intrusive<StorageImpl>(
+      StorageImpl::use_byte_size_t(), static_cast<std::int64_t>(storage.nbytes()),
+      DataPtr(storage.mutable_data(), Device(c10::DeviceType::CPU)), c10::GetCPUAllocator(), false);
+}
+
+c10::Storage adopt(c10::Storage cpu, DeviceIndex device, bool charged) {
+  intrusive_ptr<StorageImpl> twin =
+      c10::intrusive_ptr<StorageImpl>::reclaim_copy(cpu.unsafeGetStorageImpl());
+  const auto bytes = static_cast<std::int64_t>(twin->nbytes());
+  const bool resizable = twin->resizable();
+  return c10::Storage(c10::make_intrusive<StorageImpl>(StorageImpl::use_byte_size_t(), bytes,
+                                                       pointer_to(std::move(twin), device, charged),
+                                                       device_allocator(), resizable));
+}
+
+void follow_twin(StorageImpl& storage) {
+  Block* block = block_of(storage.data_ptr());
+  if (block == nullptr) return;
+  StorageImpl& twin = *block->twin;
+  if (twin.data() == storage.data() && twin.nbytes() == storage.nbytes()) return;
+  // The same context under the new pointer; before the account, which may raise: the old bytes are
+  // gone already.
+  DataPtr old = storage.set_data_ptr(DataPtr());
+  void* context = old.release_context();
+  storage.set_data_ptr_noswap(DataPtr(twin.mutable_data(), context, &delete_block, old.device()));
+  storage.set_nbytes(twin.nbytes());
+  if (block->bytes == twin.nbytes()) return;
+  const std::uint64_t fresh = charge(block->device, twin.nbytes());
+  Runtime::get().memory(block->device).free(block->address);
+  block->address = fresh;
+  block->bytes = twin.nbytes();
+}
+
+}  // namespace torchport::vdev

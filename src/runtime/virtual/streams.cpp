@@ -1,0 +1,166 @@
+#include "runtime/virtual/streams.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+
+#include <c10/core/Stream.h>
+#include <c10/core/impl/DeviceGuardImplInterface.h>
+#include <c10/util/Exception.h>
+
+#include "runtime/virtual/alerts.h"
+#include "runtime/virtual/runtime.h"
+
+namespace torchport::vdev {
+
+namespace {
+
+using c10::Device;
+using c10::DeviceIndex;
+using c10::Stream;
+
+thread_local DeviceIndex this_device = 0;
+thread_local std::array<std::int64_t, device::kMaxDevices> this_stream{};
+std::atomic<DeviceIndex> shown{device::kMaxDevices};
+
+// Streams of the pool, 32 of each priority, go round as CUDA's do.
+constexpr std::int64_t kPoolSize = 32;
+std::atomic<std::uint32_t> next_of_pool{0};
+std::atomic<std::int64_t> next_new{1};
+
+using Clock = std::chrono::steady_clock;
+
+struct Event {
+  Clock::time_point recorded;
+  bool timed = false;
+};
+
+[[noreturn]] void no_such_device() {
+  constexpr std::int32_t kInvalidDevice = 101;  // cudaErrorInvalidDevice
+  throw c10::AcceleratorError(
+      {"set_current_device", __FILE__, static_cast<std::uint32_t>(__LINE__)}, kInvalidDevice,
+      "CUDA error: invalid device ordinal\nGPU device may be out of range, do you have enough "
+      "GPUs?\nSearch for `cudaErrorInvalidDevice' in "
+      "https://docs.nvidia.com/cuda/cuda-runtime-api/group__CUDART__TYPES.html for more "
+      "information.\nCUDA kernel errors might be asynchronously reported at some other API "
+      "call, so the stacktrace below might be incorrect.\nFor debugging consider passing "
+      "CUDA_LAUNCH_BLOCKING=1\nCompile with `TORCH_USE_CUDA_DSA` to enable device-side "
+      "assertions.\n");
+}
+
+class Guard final : public c10::impl::DeviceGuardImplInterface {
+ public:
+  explicit Guard(c10::DeviceType type) : type_(type) {}
+
+  [[nodiscard]] c10::DeviceType type() const override { return type_; }
+
+  [[nodiscard]] Device exchangeDevice(Device device) const override {
+    const Device old = getDevice();
+    if (old.index() != device.index()) set_current_device(device.index());
+    return old;
+  }
+  [[nodiscard]] Device getDevice() const override { return {type_, this_device}; }
+  // Of autograd, for its threads, which it has one of for each device, shown or not.
+  void setDevice(Device device) const override {
+    if (device.index() < 0 || device.index() >= deviceCount()) no_such_device();
+    this_device = device.index();
+  }
+  void uncheckedSetDevice(Device device) const noexcept override { this_device = device.index(); }
+
+  [[nodiscard]] Stream getStream(Device device) const override {
+    return stream(device, current_stream(index_of(device)));
+  }
+  [[nodiscard]] Stream getDefaultStream(Device device) const override { return stream(device, 0); }
+  [[nodiscard]] Stream getStreamFromGlobalPool(Device device, bool high_priority) const override {
+    const std::int64_t number = next_of_pool.fetch_add(1) % kPoolSize;
+    // As c10/cuda/CUDAStream.cpp packs them: index, type of the pool, "not external".
+    return stream(device, (number << 5U) | (high_priority ? 3 : 1) << 1U | 1);
+  }
+  [[nodiscard]] Stream getNewStream(Device device, int priority) const override {
+    return getStreamFromGlobalPool(device, priority < 0);
+  }
+  [[nodiscard]] Stream exchangeStream(Stream next) const override {
+    const DeviceIndex device = next.device_index();
+    const Stream old = stream(next.device(), current_stream(device));
+    this_stream[static_cast<std::size_t>(device)] = next.id();
+    return old;
+  }
+
+  void destroyEvent(void* event, const DeviceIndex) const noexcept override {
+    delete static_cast<Event*>(event);
+  }
+  void record(void** event, const Stream&, const DeviceIndex,
+              const c10::EventFlag flag) const override {
+    if (*event == nullptr) *event = new Event();
+    auto* recorded = static_cast<Event*>(*event);
+    recorded->recorded = Clock::now();
+    recorded->timed = flag == c10::EventFlag::BACKEND_DEFAULT;
+  }
+  void block(void*, const Stream&) const override {}
+  [[nodiscard]] bool queryEvent(void*) const override { return true; }
+  [[nodiscard]] bool queryStream(const Stream&) const override { return true; }
+  void synchronizeStream(const Stream&) const override { note_synchronization(); }
+  void synchronizeEvent(void*) const override {}
+  void synchronizeDevice(const DeviceIndex) const override {}
+  [[nodiscard]] double elapsedTime(void* first, void* second, const DeviceIndex) const override {
+    TORCH_CHECK(first != nullptr && second != nullptr,
+                "Both events must be recorded before calculating elapsed time.");
+    const auto between =
+        static_cast<Event*>(second)->recorded - static_cast<Event*>(first)->recorded;
+    return std::chrono::duration<double, std::milli>(between).count();
+  }
+
+  [[nodiscard]] c10::DeviceCapability getDeviceCapability(Device) const override {
+    c10::DeviceCapability capability;  // all types of elements
+    if (type_ == c10::DeviceType::MPS) {
+      capability.capability_data.supported_scalar_types.has_Double = 0;
+      capability.capability_data.supported_scalar_types.has_ComplexDouble = 0;
+    }
+    return capability;
+  }
+
+  [[nodiscard]] DeviceIndex deviceCount() const noexcept override { return Runtime::get().count(); }
+
+ private:
+  static DeviceIndex index_of(Device device) {
+    return device.has_index() ? device.index() : this_device;
+  }
+  static Stream stream(Device device, std::int64_t id) {
+    return Stream(Stream::UNSAFE, Device(device.type(), index_of(device)), id);
+  }
+
+  c10::DeviceType type_;
+};
+
+}  // namespace
+
+DeviceIndex current_device() {
+  return this_device;
+}
+
+void set_current_device(DeviceIndex device) {
+  if (device < 0 || device >= shown_devices()) no_such_device();
+  this_device = device;
+}
+
+DeviceIndex shown_devices() {
+  return std::min(shown.load(), Runtime::get().count());
+}
+
+void show_devices(DeviceIndex count) {
+  shown = count;
+  if (this_device >= count) this_device = 0;
+}
+
+std::int64_t current_stream(DeviceIndex device) {
+  return this_stream[static_cast<std::size_t>(device)];
+}
+
+void register_guard() {
+  const c10::DeviceType type = Runtime::get().kind().type;
+  static const Guard* guard = new Guard(type);
+  c10::impl::device_guard_impl_registry[static_cast<std::size_t>(type)].store(guard);
+}
+
+}  // namespace torchport::vdev
