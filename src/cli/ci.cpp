@@ -8,7 +8,7 @@
 #include "cli/command.h"
 #include "cli/scaffolding.h"
 #include "cli/session.h"
-#include "host/versions.h"
+#include "releases/versions.h"
 #include "scaffold/workflow.h"
 
 namespace torchport::cli {

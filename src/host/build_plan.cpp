@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 #include "host/build_obstacles.h"
-#include "host/versions.h"
+#include "releases/versions.h"
 
 namespace torchport::host {
 

@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 
 #include "host/build_obstacles.h"
-#include "host/published.h"
-#include "host/versions.h"
+#include "releases/published.h"
+#include "releases/versions.h"
 
 namespace torchport::host {
 

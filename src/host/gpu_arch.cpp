@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "host/versions.h"
+#include "releases/versions.h"
 
 namespace torchport::host {
 

@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "host/driver_libraries.h"
 #include "host/probe.h"
-#include "host/versions.h"
+#include "releases/versions.h"
 
 namespace torchport::host {
 

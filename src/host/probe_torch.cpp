@@ -5,7 +5,7 @@
 
 #include "base/text.h"
 #include "host/probe.h"
-#include "host/versions.h"
+#include "releases/versions.h"
 
 namespace torchport::host {
 

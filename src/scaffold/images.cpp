@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
-#include "host/published.h"
-#include "host/versions.h"
+#include "releases/published.h"
+#include "releases/versions.h"
 
 namespace torchport::scaffold {
 

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "host/published.h"
+#include "releases/published.h"
 #include "scaffold/shell.h"
 
 namespace torchport::scaffold {

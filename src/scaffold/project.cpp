@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "host/versions.h"
+#include "releases/versions.h"
 
 namespace torchport::scaffold {
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/text.h"
-#include "host/versions.h"
+#include "releases/versions.h"
 
 namespace torchport::scaffold {
 

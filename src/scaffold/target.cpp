@@ -7,8 +7,8 @@
 
 #include "base/text.h"
 #include "host/gpu_arch.h"
-#include "host/published.h"
-#include "host/versions.h"
+#include "releases/published.h"
+#include "releases/versions.h"
 #include "scaffold/images.h"
 
 namespace torchport::scaffold {

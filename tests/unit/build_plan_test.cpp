@@ -7,7 +7,7 @@
 
 #include "base/file_system.h"
 #include "host/probe.h"
-#include "host/versions.h"
+#include "releases/versions.h"
 
 namespace torchport::host {
 

@@ -5,7 +5,7 @@
 #include "host/install.h"
 #include "host/probe.h"
 #include "host/snapshot.h"
-#include "host/versions.h"
+#include "releases/versions.h"
 
 namespace torchport::host {
 

@@ -1,7 +1,7 @@
 #include <doctest/doctest.h>
 
 #include "base/file_system.h"
-#include "host/published.h"
+#include "releases/published.h"
 #include "scaffold/container.h"
 #include "scaffold/files.h"
 #include "scaffold/project.h"

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "host/cause.h"
-#include "host/versions.h"
+#include "releases/versions.h"
 
 namespace torchport::host {
 

@@ -1,4 +1,4 @@
-#include "host/versions.h"
+#include "releases/versions.h"
 
 #include <algorithm>
 #include <array>

@@ -1,10 +1,10 @@
-#include "host/published.h"
+#include "releases/published.h"
 
 #include <algorithm>
 
 #include <fmt/format.h>
 
-#include "host/versions.h"
+#include "releases/versions.h"
 
 namespace torchport::host {
 
