@@ -1,5 +1,5 @@
 // torchport build-plan: whether an extension's CUDA code is built here, and why.
-#include "host/build_plan.h"
+#include "build_gate/build_plan.h"
 
 #include <memory>
 

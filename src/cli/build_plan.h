@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "host/build_plan.h"
+#include "build_gate/build_plan.h"
 
 namespace CLI {  // NOLINT(readability-identifier-naming): the library's own name
 class App;

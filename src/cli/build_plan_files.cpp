@@ -7,8 +7,8 @@
 #include "cli/build_plan.h"
 #include "cli/command.h"
 #include "cli/session.h"
-#include "host/companion.h"
-#include "host/provenance.h"
+#include "build_gate/companion.h"
+#include "build_gate/provenance.h"
 #include "source/report/report.h"
 
 namespace torchport::cli {

@@ -1,5 +1,5 @@
 // The build gate's decision: every combination of what its inputs can be.
-#include "host/build_plan.h"
+#include "build_gate/build_plan.h"
 
 #include <set>
 

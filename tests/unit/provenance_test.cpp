@@ -1,13 +1,13 @@
 // What extensions tell of their build: notes, device code, and files that are none.
-#include "host/provenance.h"
+#include "build_gate/provenance.h"
 
 #include <cstring>
 
 #include <doctest/doctest.h>
 #include <elf.h>
 
-#include "host/companion.h"
-#include "host/elf.h"
+#include "build_gate/companion.h"
+#include "build_gate/elf.h"
 
 namespace torchport::host {
 

@@ -6,7 +6,7 @@
 #include <set>
 #include <string_view>
 
-#include "host/companion.h"
+#include "build_gate/companion.h"
 
 namespace torchport::host {
 

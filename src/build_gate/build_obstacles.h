@@ -8,7 +8,7 @@
 
 #include <tl/expected.hpp>
 
-#include "host/build_plan.h"
+#include "build_gate/build_plan.h"
 
 namespace torchport::host {
 

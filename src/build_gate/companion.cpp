@@ -1,4 +1,4 @@
-#include "host/companion.h"
+#include "build_gate/companion.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "host/elf.h"
+#include "build_gate/elf.h"
 
 namespace torchport::host {
 

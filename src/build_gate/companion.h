@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "host/provenance.h"
+#include "build_gate/provenance.h"
 
 namespace torchport::host {
 

@@ -1,4 +1,4 @@
-#include "host/build_plan.h"
+#include "build_gate/build_plan.h"
 
 #include <algorithm>
 #include <array>
@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "host/build_obstacles.h"
+#include "build_gate/build_obstacles.h"
 #include "releases/versions.h"
 
 namespace torchport::host {

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "host/build_plan.h"
+#include "build_gate/build_plan.h"
 #include "host/probe.h"
 
 namespace torchport::host {

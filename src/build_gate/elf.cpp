@@ -1,4 +1,4 @@
-#include "host/elf.h"
+#include "build_gate/elf.h"
 
 #include <algorithm>
 #include <cstring>

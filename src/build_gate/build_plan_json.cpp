@@ -1,6 +1,6 @@
 #include <utility>
 
-#include "host/build_plan.h"
+#include "build_gate/build_plan.h"
 #include "host/facts_members.h"
 #include "host/json_members.h"
 

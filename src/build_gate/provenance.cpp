@@ -1,11 +1,11 @@
-#include "host/provenance.h"
+#include "build_gate/provenance.h"
 
 #include <algorithm>
 #include <cstring>
 
 #include <fmt/format.h>
 
-#include "host/elf.h"
+#include "build_gate/elf.h"
 #include "host/json_members.h"
 
 namespace torchport::host {

@@ -1,7 +1,7 @@
 // Which architectures are built.
 #include <fmt/format.h>
 
-#include "host/build_obstacles.h"
+#include "build_gate/build_obstacles.h"
 #include "releases/versions.h"
 
 namespace torchport::host {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "host/build_plan.h"
+#include "build_gate/build_plan.h"
 
 namespace torchport::host {
 

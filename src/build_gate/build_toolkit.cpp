@@ -1,7 +1,7 @@
 // Which toolkit compiles for a torch, and what keeps the others from it.
 #include <fmt/format.h>
 
-#include "host/build_obstacles.h"
+#include "build_gate/build_obstacles.h"
 #include "releases/published.h"
 #include "releases/versions.h"
 
