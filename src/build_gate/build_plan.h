@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "base/result.h"
-#include "host/facts.h"
-#include "host/gpu_arch.h"
+#include "host/facts/facts.h"
+#include "host/facts/gpu_arch.h"
 
 namespace torchport::host {
 

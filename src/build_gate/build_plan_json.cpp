@@ -1,8 +1,8 @@
 #include <utility>
 
 #include "build_gate/build_plan.h"
-#include "host/facts_members.h"
-#include "host/json_members.h"
+#include "host/facts/facts_members.h"
+#include "host/facts/json_members.h"
 
 namespace torchport::host {
 

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "build_gate/elf.h"
-#include "host/json_members.h"
+#include "host/facts/json_members.h"
 
 namespace torchport::host {
 

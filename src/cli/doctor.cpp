@@ -11,7 +11,7 @@
 #include "cli/session.h"
 #include "host/cause.h"
 #include "host/probe.h"
-#include "host/snapshot.h"
+#include "host/facts/snapshot.h"
 #include "source/report/report.h"
 
 namespace torchport::cli {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "host/facts.h"
+#include "host/facts/facts.h"
 
 namespace torchport::host {
 

@@ -9,9 +9,9 @@
 #include <fmt/format.h>
 
 #include "host/dynamic_library.h"
-#include "host/facts_members.h"
+#include "host/facts/facts_members.h"
 #include "host/isolated.h"
-#include "host/json_members.h"
+#include "host/facts/json_members.h"
 
 namespace torchport::host {
 

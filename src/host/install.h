@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "host/facts.h"
+#include "host/facts/facts.h"
 
 namespace torchport::host {
 

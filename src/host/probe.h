@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/file_system.h"
-#include "host/facts.h"
+#include "host/facts/facts.h"
 
 namespace torchport::host {
 

@@ -4,7 +4,7 @@
 #include "host/cause.h"
 #include "host/install.h"
 #include "host/probe.h"
-#include "host/snapshot.h"
+#include "host/facts/snapshot.h"
 #include "releases/versions.h"
 
 namespace torchport::host {

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "host/facts.h"
+#include "host/facts/facts.h"
 
 namespace torchport::host {
 

@@ -1,7 +1,7 @@
 // The members of a machine's facts, by the names that they have in JSON: see json_members.h.
 #pragma once
 
-#include "host/facts.h"
+#include "host/facts/facts.h"
 
 namespace torchport::host {
 

@@ -1,7 +1,7 @@
-#include "host/snapshot.h"
+#include "host/facts/snapshot.h"
 
-#include "host/facts_members.h"
-#include "host/json_members.h"
+#include "host/facts/facts_members.h"
+#include "host/facts/json_members.h"
 
 namespace torchport::host {
 

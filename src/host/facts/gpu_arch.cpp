@@ -1,4 +1,4 @@
-#include "host/gpu_arch.h"
+#include "host/facts/gpu_arch.h"
 
 #include <algorithm>
 #include <array>
