@@ -5,7 +5,7 @@
 
 #include "base/text.h"
 #include "build_gate/build_plan.h"
-#include "host/probe.h"
+#include "host/probe/probe.h"
 
 namespace torchport::host {
 

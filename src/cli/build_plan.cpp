@@ -12,7 +12,7 @@
 #include "cli/python.h"
 #include "cli/session.h"
 #include "host/cause.h"
-#include "host/probe.h"
+#include "host/probe/probe.h"
 #include "source/report/report.h"
 
 namespace torchport::cli {

@@ -6,7 +6,7 @@
 #include <doctest/doctest.h>
 
 #include "base/file_system.h"
-#include "host/probe.h"
+#include "host/probe/probe.h"
 #include "releases/versions.h"
 
 namespace torchport::host {

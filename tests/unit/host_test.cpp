@@ -3,7 +3,7 @@
 #include "base/file_system.h"
 #include "host/cause.h"
 #include "host/install.h"
-#include "host/probe.h"
+#include "host/probe/probe.h"
 #include "host/facts/snapshot.h"
 #include "releases/versions.h"
 

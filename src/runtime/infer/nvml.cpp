@@ -3,7 +3,7 @@
 #include <sstream>
 #include <string>
 
-#include "host/nvml_library.h"
+#include "host/probe/nvml_library.h"
 #include "runtime/infer/usage.h"
 
 namespace torchport::infer {

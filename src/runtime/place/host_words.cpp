@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "host/cause.h"
-#include "host/probe.h"
+#include "host/probe/probe.h"
 
 namespace torchport {
 

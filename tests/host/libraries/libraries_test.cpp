@@ -7,8 +7,8 @@
 #include <doctest/doctest.h>
 #include <unistd.h>
 
-#include "host/driver_libraries.h"
-#include "host/isolated.h"
+#include "host/probe/driver_libraries.h"
+#include "host/probe/isolated.h"
 
 namespace torchport::host {
 

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "host/dynamic_library.h"
+#include "host/probe/dynamic_library.h"
 
 namespace torchport::host {
 

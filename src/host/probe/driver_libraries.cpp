@@ -1,6 +1,6 @@
 // The interfaces are those of rocm_smi.h (ROCm SMI 5 to 7) and ze_api.h (Level Zero 1.x): the few
 // calls and structures that are needed are declared here.
-#include "host/driver_libraries.h"
+#include "host/probe/driver_libraries.h"
 
 #include <algorithm>
 #include <array>
@@ -8,9 +8,9 @@
 
 #include <fmt/format.h>
 
-#include "host/dynamic_library.h"
+#include "host/probe/dynamic_library.h"
 #include "host/facts/facts_members.h"
-#include "host/isolated.h"
+#include "host/probe/isolated.h"
 #include "host/facts/json_members.h"
 
 namespace torchport::host {

@@ -1,4 +1,4 @@
-#include "host/isolated.h"
+#include "host/probe/isolated.h"
 
 #include <array>
 #include <cerrno>

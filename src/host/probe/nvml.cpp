@@ -1,10 +1,10 @@
-#include "host/nvml.h"
+#include "host/probe/nvml.h"
 
 #include <array>
 
 #include <fmt/format.h>
 
-#include "host/nvml_library.h"
+#include "host/probe/nvml_library.h"
 
 namespace torchport::host {
 

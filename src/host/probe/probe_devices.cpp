@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "host/driver_libraries.h"
-#include "host/probe.h"
+#include "host/probe/driver_libraries.h"
+#include "host/probe/probe.h"
 #include "releases/versions.h"
 
 namespace torchport::host {

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "host/probe.h"
+#include "host/probe/probe.h"
 #include "releases/versions.h"
 
 namespace torchport::host {

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
-#include "host/probe.h"
+#include "host/probe/probe.h"
 #include "releases/versions.h"
 
 namespace torchport::host {

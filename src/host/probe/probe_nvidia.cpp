@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "host/nvml.h"
-#include "host/probe.h"
+#include "host/probe/nvml.h"
+#include "host/probe/probe.h"
 #include "releases/versions.h"
 
 namespace torchport::host {

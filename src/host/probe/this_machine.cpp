@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "host/isolated.h"
-#include "host/probe.h"
+#include "host/probe/isolated.h"
+#include "host/probe/probe.h"
 
 extern char** environ;  // NOLINT(readability-identifier-naming): POSIX
 
