@@ -11,7 +11,7 @@
 #include "cli/command.h"
 #include "cli/python.h"
 #include "cli/session.h"
-#include "host/cause.h"
+#include "host/causes/cause.h"
 #include "host/probe/probe.h"
 #include "source/report/report.h"
 

@@ -9,7 +9,7 @@
 #include "cli/command.h"
 #include "cli/python.h"
 #include "cli/session.h"
-#include "host/cause.h"
+#include "host/causes/cause.h"
 #include "host/probe/probe.h"
 #include "host/facts/snapshot.h"
 #include "source/report/report.h"

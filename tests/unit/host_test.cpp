@@ -1,8 +1,8 @@
 #include <doctest/doctest.h>
 
 #include "base/file_system.h"
-#include "host/cause.h"
-#include "host/install.h"
+#include "host/causes/cause.h"
+#include "host/causes/install.h"
 #include "host/probe/probe.h"
 #include "host/facts/snapshot.h"
 #include "releases/versions.h"

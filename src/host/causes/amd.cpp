@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "host/cause.h"
+#include "host/causes/cause.h"
 
 namespace torchport::host {
 

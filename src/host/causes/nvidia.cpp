@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "host/cause.h"
+#include "host/causes/cause.h"
 #include "releases/versions.h"
 
 namespace torchport::host {

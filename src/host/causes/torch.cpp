@@ -1,7 +1,7 @@
 // The build of torch against what the machine has.
 #include <fmt/format.h>
 
-#include "host/cause.h"
+#include "host/causes/cause.h"
 #include "releases/versions.h"
 
 namespace torchport::host {

@@ -6,7 +6,7 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
-#include "host/cause.h"
+#include "host/causes/cause.h"
 #include "host/probe/probe.h"
 
 namespace torchport {

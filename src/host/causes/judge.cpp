@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "host/cause.h"
-#include "host/install.h"
+#include "host/causes/cause.h"
+#include "host/causes/install.h"
 
 namespace torchport::host {
 

@@ -1,4 +1,4 @@
-#include "host/install.h"
+#include "host/causes/install.h"
 
 #include <algorithm>
 #include <optional>
