@@ -5,7 +5,7 @@
 
 #include "runtime/checkpoint/formats.h"
 #include "runtime/deploy/contract_file.h"
-#include "runtime/deploy/engine.h"
+#include "runtime/deploy/engines/engine.h"
 
 namespace torchport {
 

@@ -6,7 +6,7 @@
 #include <ATen/ops/isfinite.h>
 #include <torchport/session.h>
 
-#include "runtime/deploy/engine.h"
+#include "runtime/deploy/engines/engine.h"
 
 namespace torchport {
 

@@ -5,7 +5,7 @@
 #include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/serialization/import.h>
 
-#include "runtime/deploy/engine.h"
+#include "runtime/deploy/engines/engine.h"
 
 namespace torchport::deploy {
 

@@ -6,8 +6,8 @@
 
 #include <ATen/ops/from_blob.h>
 
-#include "runtime/deploy/engine.h"
-#include "runtime/deploy/onnx_runtime.h"
+#include "runtime/deploy/engines/engine.h"
+#include "runtime/deploy/engines/onnx_runtime.h"
 
 namespace torchport::deploy {
 

@@ -1,7 +1,7 @@
 // AOTInductor packages.
 #include <torch/csrc/inductor/aoti_package/model_package_loader.h>
 
-#include "runtime/deploy/engine.h"
+#include "runtime/deploy/engines/engine.h"
 
 namespace torchport::deploy {
 

@@ -1,4 +1,4 @@
-#include "runtime/deploy/onnx_runtime.h"
+#include "runtime/deploy/engines/onnx_runtime.h"
 
 #include <algorithm>
 #include <cstdlib>
