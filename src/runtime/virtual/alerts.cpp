@@ -9,7 +9,7 @@
 #include <c10/util/Exception.h>
 #include <torch/library.h>
 
-#include "runtime/virtual/runtime.h"
+#include "runtime/virtual/core/runtime.h"
 
 namespace torchport::vdev {
 

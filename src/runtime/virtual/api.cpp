@@ -7,10 +7,10 @@
 #include <nlohmann/json.hpp>
 #include <torch/library.h>
 
-#include "runtime/virtual/generator.h"
-#include "runtime/virtual/runtime.h"
-#include "runtime/virtual/storage.h"
-#include "runtime/virtual/streams.h"
+#include "runtime/virtual/core/generator.h"
+#include "runtime/virtual/core/runtime.h"
+#include "runtime/virtual/core/storage.h"
+#include "runtime/virtual/core/streams.h"
 #include "runtime/virtual/watch.h"
 
 namespace torchport::vdev {

@@ -20,7 +20,7 @@
 
 #include "runtime/virtual/maybe_tensor.h"
 #include "runtime/virtual/natives.h"
-#include "runtime/virtual/runtime.h"
+#include "runtime/virtual/core/runtime.h"
 
 namespace torchport::vdev {
 

@@ -8,7 +8,7 @@
 #include <c10/util/Exception.h>
 #include <torch/custom_class.h>
 
-#include "runtime/virtual/runtime.h"
+#include "runtime/virtual/core/runtime.h"
 
 namespace torchport::vdev {
 

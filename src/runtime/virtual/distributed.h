@@ -10,7 +10,7 @@
 #include <ATen/core/ivalue.h>
 #include <torch/csrc/distributed/c10d/Work.hpp>
 
-#include "runtime/virtual/alias.h"
+#include "runtime/virtual/core/alias.h"
 
 namespace torchport::vdev {
 

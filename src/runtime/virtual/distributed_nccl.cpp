@@ -21,7 +21,7 @@
 #include <torch/library.h>
 
 #include "runtime/virtual/distributed_parts.h"
-#include "runtime/virtual/runtime.h"
+#include "runtime/virtual/core/runtime.h"
 
 namespace torchport::vdev {
 

@@ -8,7 +8,7 @@
 #include <ATen/ops/empty.h>
 #include <c10/core/ScalarType.h>
 
-#include "runtime/virtual/alias.h"
+#include "runtime/virtual/core/alias.h"
 
 namespace torchport::vdev {
 

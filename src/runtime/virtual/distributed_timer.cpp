@@ -2,9 +2,9 @@
 // registry for a timer of the device's type and does not do without.
 #include <torch/csrc/distributed/c10d/reducer_timer.hpp>
 
-#include "runtime/virtual/build_facts.h"
+#include "runtime/virtual/core/build_facts.h"
 #include "runtime/virtual/distributed.h"
-#include "runtime/virtual/runtime.h"
+#include "runtime/virtual/core/runtime.h"
 
 namespace torchport::vdev {
 

@@ -3,10 +3,10 @@
 
 #include <c10/core/Device.h>
 
-#include "runtime/virtual/generator.h"
-#include "runtime/virtual/pinned.h"
-#include "runtime/virtual/runtime.h"
-#include "runtime/virtual/streams.h"
+#include "runtime/virtual/core/generator.h"
+#include "runtime/virtual/core/pinned.h"
+#include "runtime/virtual/core/runtime.h"
+#include "runtime/virtual/core/streams.h"
 
 namespace torchport::vdev {
 

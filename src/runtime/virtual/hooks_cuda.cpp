@@ -2,9 +2,9 @@
 // for it: at::detail::getCUDAHooks() asks the registry once and keeps the answer for good.
 #include <ATen/detail/CUDAHooksInterface.h>
 
-#include "runtime/virtual/build_facts.h"
+#include "runtime/virtual/core/build_facts.h"
 #include "runtime/virtual/hooks.h"
-#include "runtime/virtual/storage.h"
+#include "runtime/virtual/core/storage.h"
 
 namespace at {
 namespace {

@@ -7,7 +7,7 @@
 #include <ATen/detail/MPSHooksInterface.h>
 
 #include "runtime/virtual/hooks.h"
-#include "runtime/virtual/storage.h"
+#include "runtime/virtual/core/storage.h"
 
 namespace at {
 namespace {

@@ -8,9 +8,9 @@
 #include <torch/library.h>
 
 #include "runtime/virtual/natives.h"
-#include "runtime/virtual/runtime.h"
-#include "runtime/virtual/storage.h"
-#include "runtime/virtual/streams.h"
+#include "runtime/virtual/core/runtime.h"
+#include "runtime/virtual/core/storage.h"
+#include "runtime/virtual/core/streams.h"
 
 namespace torchport::vdev {
 

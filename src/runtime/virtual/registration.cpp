@@ -10,16 +10,16 @@
 #include <c10/core/Allocator.h>
 #include <torch/library.h>
 
-#include "runtime/virtual/build_facts.h"
+#include "runtime/virtual/core/build_facts.h"
 #include "runtime/virtual/distributed.h"
-#include "runtime/virtual/host_allocator.h"
-#include "runtime/virtual/kernel.h"
+#include "runtime/virtual/core/host_allocator.h"
+#include "runtime/virtual/core/kernel.h"
 #include "runtime/virtual/natives.h"
-#include "runtime/virtual/pinned.h"
-#include "runtime/virtual/profiler.h"
-#include "runtime/virtual/runtime.h"
-#include "runtime/virtual/storage.h"
-#include "runtime/virtual/streams.h"
+#include "runtime/virtual/core/pinned.h"
+#include "runtime/virtual/core/profiler.h"
+#include "runtime/virtual/core/runtime.h"
+#include "runtime/virtual/core/storage.h"
+#include "runtime/virtual/core/streams.h"
 
 namespace torchport::vdev {
 

@@ -30,7 +30,7 @@
 
 #include "runtime/virtual/lstm_state.h"
 #include "runtime/virtual/natives.h"
-#include "runtime/virtual/runtime.h"
+#include "runtime/virtual/core/runtime.h"
 
 namespace torchport::vdev {
 

@@ -6,7 +6,7 @@
 #include <ATen/ops/_to_copy.h>
 #include <torch/library.h>
 
-#include "runtime/virtual/kernel.h"
+#include "runtime/virtual/core/kernel.h"
 #include "runtime/virtual/natives.h"
 
 namespace torchport::vdev {

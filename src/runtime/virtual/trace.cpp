@@ -20,7 +20,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-#include "runtime/virtual/alias.h"
+#include "runtime/virtual/core/alias.h"
 
 namespace torchport::vdev {
 

@@ -14,7 +14,7 @@
 #include <nlohmann/json.hpp>
 #include <torch/library.h>
 
-#include "runtime/virtual/runtime.h"
+#include "runtime/virtual/core/runtime.h"
 #include "runtime/virtual/source_lines.h"
 #include "runtime/virtual/trace.h"
 

@@ -1,4 +1,4 @@
-"""The end of the process (src/runtime/virtual/leaving.h)."""
+"""The end of the process (src/runtime/virtual/core/leaving.h)."""
 
 from __future__ import annotations
 

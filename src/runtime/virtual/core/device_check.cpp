@@ -1,4 +1,4 @@
-#include "runtime/virtual/device_check.h"
+#include "runtime/virtual/core/device_check.h"
 
 #include <algorithm>
 #include <array>
@@ -10,7 +10,7 @@
 #include <ATen/core/op_registration/adaption.h>
 #include <c10/util/Exception.h>
 
-#include "runtime/virtual/runtime.h"
+#include "runtime/virtual/core/runtime.h"
 
 namespace torchport::vdev {
 

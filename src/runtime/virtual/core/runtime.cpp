@@ -1,11 +1,11 @@
-#include "runtime/virtual/runtime.h"
+#include "runtime/virtual/core/runtime.h"
 
 #include <cstdio>
 #include <cstdlib>
 
 #include <c10/util/Exception.h>
 
-#include "runtime/virtual/build_facts.h"
+#include "runtime/virtual/core/build_facts.h"
 
 // Read by _builds.py in the library's file.
 extern "C" [[gnu::used, gnu::visibility("default")]] constexpr char torchport_virtual_built_for[] =

@@ -1,4 +1,4 @@
-#include "runtime/virtual/streams.h"
+#include "runtime/virtual/core/streams.h"
 
 #include <algorithm>
 #include <array>
@@ -10,7 +10,7 @@
 #include <c10/util/Exception.h>
 
 #include "runtime/virtual/alerts.h"
-#include "runtime/virtual/runtime.h"
+#include "runtime/virtual/core/runtime.h"
 
 namespace torchport::vdev {
 

@@ -1,12 +1,12 @@
-#include "runtime/virtual/kernel.h"
+#include "runtime/virtual/core/kernel.h"
 
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/List.h>
 #include <ATen/core/ivalue.h>
 
-#include "runtime/virtual/alias.h"
-#include "runtime/virtual/generator.h"
-#include "runtime/virtual/runtime.h"
+#include "runtime/virtual/core/alias.h"
+#include "runtime/virtual/core/generator.h"
+#include "runtime/virtual/core/runtime.h"
 
 namespace torchport::vdev {
 

@@ -10,7 +10,7 @@
 #include <c10/core/DispatchKeySet.h>
 
 #include "runtime/virtual/alerts.h"
-#include "runtime/virtual/device_check.h"
+#include "runtime/virtual/core/device_check.h"
 
 namespace torchport::vdev {
 

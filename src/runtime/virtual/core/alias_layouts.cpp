@@ -10,9 +10,9 @@
 #include <c10/core/DeviceGuard.h>
 #include <c10/core/TensorImpl.h>
 
-#include "runtime/virtual/alias.h"
-#include "runtime/virtual/runtime.h"
-#include "runtime/virtual/storage.h"
+#include "runtime/virtual/core/alias.h"
+#include "runtime/virtual/core/runtime.h"
+#include "runtime/virtual/core/storage.h"
 
 namespace torchport::vdev {
 

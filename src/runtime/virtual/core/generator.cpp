@@ -1,4 +1,4 @@
-#include "runtime/virtual/generator.h"
+#include "runtime/virtual/core/generator.h"
 
 #include <array>
 #include <cstring>
@@ -8,8 +8,8 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <c10/core/GeneratorImpl.h>
 
-#include "runtime/virtual/runtime.h"
-#include "runtime/virtual/streams.h"
+#include "runtime/virtual/core/runtime.h"
+#include "runtime/virtual/core/streams.h"
 #include "runtime/virtual/trace.h"
 
 namespace torchport::vdev {

@@ -1,4 +1,4 @@
-#include "runtime/virtual/pinned.h"
+#include "runtime/virtual/core/pinned.h"
 
 #include <bit>
 #include <map>
@@ -7,8 +7,8 @@
 #include <ATen/core/CachingHostAllocator.h>
 #include <c10/core/CPUAllocator.h>
 
-#include "runtime/virtual/build_facts.h"
-#include "runtime/virtual/runtime.h"
+#include "runtime/virtual/core/build_facts.h"
+#include "runtime/virtual/core/runtime.h"
 
 namespace torchport::vdev {
 

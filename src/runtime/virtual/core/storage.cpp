@@ -1,14 +1,14 @@
-#include "runtime/virtual/storage.h"
+#include "runtime/virtual/core/storage.h"
 
 #include <c10/core/CPUAllocator.h>
 #include <c10/core/CachingDeviceAllocator.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
-#include "runtime/virtual/history.h"
-#include "runtime/virtual/host_allocator.h"
-#include "runtime/virtual/leaving.h"
-#include "runtime/virtual/runtime.h"
-#include "runtime/virtual/streams.h"
+#include "runtime/virtual/core/history.h"
+#include "runtime/virtual/core/host_allocator.h"
+#include "runtime/virtual/core/leaving.h"
+#include "runtime/virtual/core/runtime.h"
+#include "runtime/virtual/core/streams.h"
 
 namespace torchport::vdev {
 

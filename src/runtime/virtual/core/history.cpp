@@ -1,4 +1,4 @@
-#include "runtime/virtual/history.h"
+#include "runtime/virtual/core/history.h"
 
 #include <atomic>
 #include <chrono>
@@ -12,7 +12,7 @@
 #include <torch/csrc/profiler/combined_traceback.h>
 #include <torch/library.h>
 
-#include "runtime/virtual/runtime.h"
+#include "runtime/virtual/core/runtime.h"
 
 namespace torchport::vdev {
 

@@ -1,4 +1,4 @@
-#include "runtime/virtual/leaving.h"
+#include "runtime/virtual/core/leaving.h"
 
 #include <cstdio>
 #include <exception>
@@ -9,8 +9,8 @@
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <pthread.h>
 
-#include "runtime/virtual/runtime.h"
-#include "runtime/virtual/streams.h"
+#include "runtime/virtual/core/runtime.h"
+#include "runtime/virtual/core/streams.h"
 
 namespace torchport::vdev {
 

@@ -1,10 +1,10 @@
-#include "runtime/virtual/alias.h"
+#include "runtime/virtual/core/alias.h"
 
 #include <c10/core/TensorImpl.h>
 
-#include "runtime/virtual/runtime.h"
-#include "runtime/virtual/storage.h"
-#include "runtime/virtual/streams.h"
+#include "runtime/virtual/core/runtime.h"
+#include "runtime/virtual/core/storage.h"
+#include "runtime/virtual/core/streams.h"
 
 namespace torchport::vdev {
 

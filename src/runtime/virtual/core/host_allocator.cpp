@@ -1,4 +1,4 @@
-#include "runtime/virtual/host_allocator.h"
+#include "runtime/virtual/core/host_allocator.h"
 
 #include <c10/core/CPUAllocator.h>
 #include <pthread.h>

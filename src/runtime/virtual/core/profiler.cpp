@@ -1,12 +1,12 @@
-#include "runtime/virtual/profiler.h"
+#include "runtime/virtual/core/profiler.h"
 
 #include <chrono>
 #include <memory>
 
 #include <torch/csrc/profiler/stubs/base.h>
 
-#include "runtime/virtual/runtime.h"
-#include "runtime/virtual/streams.h"
+#include "runtime/virtual/core/runtime.h"
+#include "runtime/virtual/core/streams.h"
 
 namespace torchport::vdev {
 
