@@ -14,7 +14,7 @@
 #include "runtime/virtual/distributed.h"
 #include "runtime/virtual/core/host_allocator.h"
 #include "runtime/virtual/core/kernel.h"
-#include "runtime/virtual/natives.h"
+#include "runtime/virtual/operators/natives.h"
 #include "runtime/virtual/core/pinned.h"
 #include "runtime/virtual/core/profiler.h"
 #include "runtime/virtual/core/runtime.h"

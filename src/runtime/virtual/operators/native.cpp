@@ -7,7 +7,7 @@
 #include <c10/core/DeviceGuard.h>
 #include <torch/library.h>
 
-#include "runtime/virtual/natives.h"
+#include "runtime/virtual/operators/natives.h"
 #include "runtime/virtual/core/runtime.h"
 #include "runtime/virtual/core/storage.h"
 #include "runtime/virtual/core/streams.h"

@@ -7,7 +7,7 @@
 #include <torch/library.h>
 
 #include "runtime/virtual/core/kernel.h"
-#include "runtime/virtual/natives.h"
+#include "runtime/virtual/operators/natives.h"
 
 namespace torchport::vdev {
 

@@ -16,8 +16,8 @@
 #include <ATen/ops/zeros_like.h>
 #include <torch/library.h>
 
-#include "runtime/virtual/maybe_tensor.h"
-#include "runtime/virtual/natives.h"
+#include "runtime/virtual/operators/maybe_tensor.h"
+#include "runtime/virtual/operators/natives.h"
 
 namespace torchport::vdev {
 

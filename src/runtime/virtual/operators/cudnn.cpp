@@ -15,7 +15,7 @@
 #include <ATen/ops/relu.h>
 #include <torch/library.h>
 
-#include "runtime/virtual/natives.h"
+#include "runtime/virtual/operators/natives.h"
 
 namespace torchport::vdev {
 

@@ -28,8 +28,8 @@
 #include <c10/core/GradMode.h>
 #include <torch/library.h>
 
-#include "runtime/virtual/lstm_state.h"
-#include "runtime/virtual/natives.h"
+#include "runtime/virtual/operators/lstm_state.h"
+#include "runtime/virtual/operators/natives.h"
 #include "runtime/virtual/core/runtime.h"
 
 namespace torchport::vdev {

@@ -18,8 +18,8 @@
 #include <c10/core/TensorImpl.h>
 #include <torch/library.h>
 
-#include "runtime/virtual/maybe_tensor.h"
-#include "runtime/virtual/natives.h"
+#include "runtime/virtual/operators/maybe_tensor.h"
+#include "runtime/virtual/operators/natives.h"
 #include "runtime/virtual/core/runtime.h"
 
 namespace torchport::vdev {

@@ -12,7 +12,7 @@
 #include <ATen/ops/mm.h>
 #include <torch/library.h>
 
-#include "runtime/virtual/natives.h"
+#include "runtime/virtual/operators/natives.h"
 
 namespace torchport::vdev {
 

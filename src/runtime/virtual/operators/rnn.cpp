@@ -9,9 +9,9 @@
 #include <ATen/ops/zeros_like.h>
 #include <torch/library.h>
 
-#include "runtime/virtual/lstm_state.h"
-#include "runtime/virtual/maybe_tensor.h"
-#include "runtime/virtual/natives.h"
+#include "runtime/virtual/operators/lstm_state.h"
+#include "runtime/virtual/operators/maybe_tensor.h"
+#include "runtime/virtual/operators/natives.h"
 
 namespace torchport::vdev {
 
