@@ -2,7 +2,7 @@
 // `import torch`.
 #include <ATen/detail/XPUHooksInterface.h>
 
-#include "runtime/virtual/hooks.h"
+#include "runtime/virtual/hooks/hooks.h"
 
 namespace at {
 namespace {

@@ -3,7 +3,7 @@
 #include <ATen/detail/CUDAHooksInterface.h>
 
 #include "runtime/virtual/core/build_facts.h"
-#include "runtime/virtual/hooks.h"
+#include "runtime/virtual/hooks/hooks.h"
 #include "runtime/virtual/core/storage.h"
 
 namespace at {

@@ -6,7 +6,7 @@
 
 #include <ATen/detail/MPSHooksInterface.h>
 
-#include "runtime/virtual/hooks.h"
+#include "runtime/virtual/hooks/hooks.h"
 #include "runtime/virtual/core/storage.h"
 
 namespace at {
