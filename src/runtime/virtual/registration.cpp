@@ -11,7 +11,7 @@
 #include <torch/library.h>
 
 #include "runtime/virtual/core/build_facts.h"
-#include "runtime/virtual/distributed.h"
+#include "runtime/virtual/distributed/distributed.h"
 #include "runtime/virtual/core/host_allocator.h"
 #include "runtime/virtual/core/kernel.h"
 #include "runtime/virtual/operators/natives.h"

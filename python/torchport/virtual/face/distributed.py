@@ -1,7 +1,7 @@
 """Collectives under the name nccl: the names of `torch._C._distributed_c10d` that NCCL's build has.
 
 torch.distributed looks for them when it is first imported. The backend itself is native: gloo
-behind NCCL's rules (src/runtime/virtual/distributed_nccl.cpp).
+behind NCCL's rules (src/runtime/virtual/distributed/distributed_nccl.cpp).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-#include "runtime/virtual/distributed.h"
+#include "runtime/virtual/distributed/distributed.h"
 
 #include <string>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "runtime/virtual/distributed_parts.h"
+#include "runtime/virtual/distributed/distributed_parts.h"
 
 #include <algorithm>
 #include <chrono>

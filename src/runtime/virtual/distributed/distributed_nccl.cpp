@@ -20,7 +20,7 @@
 #include <torch/custom_class.h>
 #include <torch/library.h>
 
-#include "runtime/virtual/distributed_parts.h"
+#include "runtime/virtual/distributed/distributed_parts.h"
 #include "runtime/virtual/core/runtime.h"
 
 namespace torchport::vdev {
