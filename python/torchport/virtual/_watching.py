@@ -1,6 +1,6 @@
 """What a program did on its devices: the report at exit, and the lines of a trace.
 
-The operators are watched in C++ (src/runtime/virtual/watch.h); here is how they are asked for, and what a
+The operators are watched in C++ (src/runtime/virtual/watch/watch.h); here is how they are asked for, and what a
 person reads at the end.
 """
 

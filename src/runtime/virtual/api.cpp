@@ -11,7 +11,7 @@
 #include "runtime/virtual/core/runtime.h"
 #include "runtime/virtual/core/storage.h"
 #include "runtime/virtual/core/streams.h"
-#include "runtime/virtual/watch.h"
+#include "runtime/virtual/watch/watch.h"
 
 namespace torchport::vdev {
 

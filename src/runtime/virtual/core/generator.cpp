@@ -10,7 +10,7 @@
 
 #include "runtime/virtual/core/runtime.h"
 #include "runtime/virtual/core/streams.h"
-#include "runtime/virtual/trace.h"
+#include "runtime/virtual/watch/trace.h"
 
 namespace torchport::vdev {
 

@@ -9,7 +9,7 @@
 #include <ATen/core/stack.h>
 #include <c10/core/DispatchKeySet.h>
 
-#include "runtime/virtual/alerts.h"
+#include "runtime/virtual/watch/alerts.h"
 #include "runtime/virtual/core/device_check.h"
 
 namespace torchport::vdev {

@@ -9,7 +9,7 @@
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <c10/util/Exception.h>
 
-#include "runtime/virtual/alerts.h"
+#include "runtime/virtual/watch/alerts.h"
 #include "runtime/virtual/core/runtime.h"
 
 namespace torchport::vdev {

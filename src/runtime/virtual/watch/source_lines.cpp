@@ -1,4 +1,4 @@
-#include "runtime/virtual/source_lines.h"
+#include "runtime/virtual/watch/source_lines.h"
 
 #include <algorithm>
 #include <atomic>

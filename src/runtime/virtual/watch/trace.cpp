@@ -1,4 +1,4 @@
-#include "runtime/virtual/trace.h"
+#include "runtime/virtual/watch/trace.h"
 
 #include <array>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "runtime/virtual/watch.h"
+#include "runtime/virtual/watch/watch.h"
 
 #include <array>
 #include <cstdlib>
@@ -15,8 +15,8 @@
 #include <torch/library.h>
 
 #include "runtime/virtual/core/runtime.h"
-#include "runtime/virtual/source_lines.h"
-#include "runtime/virtual/trace.h"
+#include "runtime/virtual/watch/source_lines.h"
+#include "runtime/virtual/watch/trace.h"
 
 namespace torchport::vdev {
 

@@ -1,4 +1,4 @@
-#include "runtime/virtual/alerts.h"
+#include "runtime/virtual/watch/alerts.h"
 
 #include <array>
 #include <atomic>
