@@ -15,7 +15,7 @@
 
 #include "base/result.h"
 #include "host/facts/facts.h"
-#include "host/facts/gpu_arch.h"
+#include "releases/gpu_arch.h"
 
 namespace torchport::host {
 

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "host/facts/gpu_arch.h"
+#include "releases/gpu_arch.h"
 #include "releases/published.h"
 #include "releases/versions.h"
 #include "scaffold/images.h"

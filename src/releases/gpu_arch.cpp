@@ -1,4 +1,4 @@
-#include "host/facts/gpu_arch.h"
+#include "releases/gpu_arch.h"
 
 #include <algorithm>
 #include <array>
