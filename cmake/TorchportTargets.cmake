@@ -7,7 +7,6 @@ target_compile_options(torchport_options INTERFACE
   -Werror -fno-omit-frame-pointer>
   # GCC 12 sees overlaps in std::string operator+ that are not there (GCC PR 105651).
   $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict>)
-target_include_directories(torchport_options INTERFACE ${PROJECT_SOURCE_DIR}/src)
 if(TORCHPORT_SANITIZE)
   target_compile_options(torchport_options INTERFACE -fsanitize=${TORCHPORT_SANITIZE} -fno-sanitize-recover=all)
   target_link_options(torchport_options INTERFACE -fsanitize=${TORCHPORT_SANITIZE})
@@ -23,28 +22,69 @@ if(TORCHPORT_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_C_COMPILER_LAUNCHER ${TORCHPORT_CCACHE})
 endif()
 
-# torchport_add_layer(NAME [DEPENDS target...])
-# One static library out of every .cpp of the calling folder but its *_test.cpp.
-# DEPENDS names the layers beneath: a layer sees nothing else.
+# torchport_include_root(TARGET [SCOPE])
+# Gives TARGET, and whoever links it, the headers of the calling folder under their path from src/,
+# and no others: the root that the compiler is given holds a link to this folder alone. An include of
+# a layer that is not among a target's DEPENDS does not compile.
+function(torchport_include_root target)
+  set(scope PUBLIC)
+  if(ARGC GREATER 1)
+    set(scope ${ARGV1})
+  endif()
+  cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY ${PROJECT_SOURCE_DIR}/src
+    OUTPUT_VARIABLE folder)
+  # One root for all build folders, so that ccache sees the same paths from each of them.
+  set(root ${PROJECT_SOURCE_DIR}/build/include_roots/${target})
+  cmake_path(GET folder PARENT_PATH parent)
+  file(MAKE_DIRECTORY ${root}/${parent})
+  if(NOT EXISTS ${root}/${folder})
+    file(CREATE_LINK ${CMAKE_CURRENT_SOURCE_DIR} ${root}/${folder} SYMBOLIC)
+  endif()
+  target_include_directories(${target} ${scope} ${root})
+endfunction()
+
+# torchport_add_layer(NAME [DEPENDS target...] [TEST_DEPENDS target...])
+# One static library out of every .cpp of the calling folder, and one test out of its *_test.cpp.
+# DEPENDS names the layers beneath: a layer sees nothing else. TEST_DEPENDS is what the test alone
+# needs.
 function(torchport_add_layer name)
-  cmake_parse_arguments(ARG "" "" "DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "DEPENDS;TEST_DEPENDS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
   add_library(torchport_${name} STATIC ${sources})
   target_link_libraries(torchport_${name} PUBLIC torchport_options ${ARG_DEPENDS})
+  torchport_include_root(torchport_${name})
   # Position independent: the libraries that Python loads are made of them, too.
   set_target_properties(torchport_${name} PROPERTIES CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)
+  torchport_add_layer_test(${name} DEPENDS torchport_${name} ${ARG_TEST_DEPENDS})
+endfunction()
+
+# torchport_add_object_layer(NAME [DEPENDS target...] [TEST_DEPENDS target...])
+# A layer whose parts register themselves: objects, since a linker drops the members of a static
+# library that nobody names. What links it has to name it.
+function(torchport_add_object_layer name)
+  cmake_parse_arguments(ARG "" "" "DEPENDS;TEST_DEPENDS" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
+  add_library(torchport_${name} OBJECT ${sources})
+  target_link_libraries(torchport_${name} PUBLIC torchport_options ${ARG_DEPENDS})
+  torchport_include_root(torchport_${name})
+  set_target_properties(torchport_${name} PROPERTIES CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)
+  torchport_add_layer_test(${name} DEPENDS torchport_${name} ${ARG_TEST_DEPENDS})
 endfunction()
 
 # torchport_add_torch_layer(NAME [DEPENDS target...])
-# The part of libtorchport that the .cpp files of the calling folder are. Nothing lists the parts:
-# src/library takes all. What include/torchport does not mark TORCHPORT_API is hidden.
+# The part of libtorchport that the .cpp files of the calling folder and of the folders in it are.
+# Nothing lists the parts: src/runtime/library takes all. What include/torchport does not mark
+# TORCHPORT_API is hidden.
 function(torchport_add_torch_layer name)
   cmake_parse_arguments(ARG "" "" "DEPENDS" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
   add_library(torchport_${name} OBJECT ${sources})
   target_link_libraries(torchport_${name} PUBLIC torchport_options torchport_torch ${ARG_DEPENDS})
   target_include_directories(torchport_${name} PUBLIC ${PROJECT_SOURCE_DIR}/include)
+  torchport_include_root(torchport_${name})
   torchport_uses_torch(torchport_${name})
   set_property(GLOBAL APPEND PROPERTY TORCHPORT_LIBRARY_PARTS torchport_${name})
 endfunction()
@@ -82,8 +122,19 @@ endfunction()
 # torchport_add_test(NAME SOURCES... [DEPENDS target...])
 function(torchport_add_test name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS" ${ARGN})
-  add_executable(${name} ${ARG_SOURCES})
-  target_link_libraries(${name} PRIVATE torchport_options ${ARG_DEPENDS})
-  set_target_properties(${name} PROPERTIES CXX_EXTENSIONS OFF)
+  add_executable(${name} ${ARG_SOURCES} ${PROJECT_SOURCE_DIR}/cmake/test_main.cpp)
+  target_link_libraries(${name} PRIVATE torchport_options doctest::doctest ${ARG_DEPENDS})
+  set_target_properties(${name} PROPERTIES CXX_EXTENSIONS OFF
+    RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   add_test(NAME ${name} COMMAND ${name})
+endfunction()
+
+# torchport_add_layer_test(NAME DEPENDS target...)
+# NAME_test out of every *_test.cpp of the calling folder; nothing where there is none.
+function(torchport_add_layer_test name)
+  cmake_parse_arguments(ARG "" "" "DEPENDS" ${ARGN})
+  file(GLOB tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*_test.cpp)
+  if(BUILD_TESTING AND tests)
+    torchport_add_test(${name}_test SOURCES ${tests} DEPENDS ${ARG_DEPENDS})
+  endif()
 endfunction()

@@ -1,5 +1,4 @@
 // What libraries of drivers are asked, with stand-ins of them in LD_LIBRARY_PATH.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <chrono>
 #include <csignal>
 #include <cstdlib>

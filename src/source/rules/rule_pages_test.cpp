@@ -6,7 +6,6 @@
 // Other languages than python name the kind of file: dockerfile, requirements,
 // cmake, toml, notebook. Every rule has at least three hits and three misses,
 // and a rule that fixes shows at least one fixed text.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <cstdlib>
 #include <map>
 #include <string>
