@@ -11,7 +11,7 @@
 namespace torchport {
 
 struct DeviceRequest {
-  // Places in order of preference: "cuda,mps,xpu,cpu". A place is a kind ("cuda"), one device
+  // Places in order of preference: "cuda,mps,cpu". A place is a kind ("cuda"), one device
   // ("cuda:1"), the one with most free memory ("cuda:free"), or "auto" for the default order.
   // Empty: TORCHPORT_DEVICE, then the profile's `device`, then "auto".
   std::string wanted;

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from importlib.machinery import ExtensionFileLoader
 from importlib.util import module_from_spec, spec_from_file_location
@@ -10,24 +9,13 @@ from pathlib import Path
 from types import ModuleType
 
 
-def _path() -> Path:
-    if chosen := os.environ.get("TORCHPORT_LIBRARY"):  # the folder of another build
-        return Path(chosen) / "_C.so"
-    for folder in (Path(sys.prefix, "lib", "torchport"), Path(__file__).parent / "lib"):
-        if (folder / "_C.so").is_file():
-            return folder / "_C.so"
-    raise ImportError(
-        f"torchport: _C.so is missing from {Path(sys.prefix, 'lib', 'torchport')}; install torchport "
-        "again in an environment that has torch"
-    )
-
-
 def _load() -> ModuleType:
     import torch
 
+    from torchport import _libraries
     from torchport.virtual._builds import Torch
 
-    path = _path()
+    path = _libraries.find("_C.so")
     Torch.at(Path(torch.__file__).parent).check_library(path.with_name("libtorchport.so"))
     spec = spec_from_file_location(
         "torchport._C", path, loader=ExtensionFileLoader("torchport._C", str(path))

@@ -143,9 +143,9 @@ void attach(CLI::App& app) {
       ->type_name("FILE");
   sub->add_flag("--json", options->json, "The machine and the verdict as one JSON object");
   sub->add_option("--require", options->require,
-                  "Exit with 0 only if torch can compute on this: cpu, cuda, rocm, xpu or mps")
+                  "Exit with 0 only if torch can compute on this device")
       ->type_name("DEVICE")
-      ->check(CLI::IsMember({"cpu", "cuda", "rocm", "xpu", "mps"}));
+      ->check(CLI::IsMember(host::requirable_devices()));
   sub->footer(
       "\nExit codes: 0 torch can use the GPU, or there is none; 1 there is one that it cannot use, "
       "or --require is not met; 2 wrong use.");

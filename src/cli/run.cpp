@@ -48,7 +48,7 @@ std::string announcement(const device::Spec& spec) {
   return fmt::format(
       "torchport: {} virtual {} device{}, {} of {} each, computed by this host's CPU", spec.count,
       spec.kind, spec.count == 1 ? "" : "s", spec.profile->device_name,
-      device::format_bytes(spec.memory));
+      devices::format_bytes(spec.memory));
 }
 
 // What is to be started: after `--` a command as it stands, else Python with a script or `-m`.
@@ -111,7 +111,8 @@ void attach(CLI::App& app) {
       "  torchport run [OPTIONS] -m MODULE [ARGS...]\n"
       "  torchport run [OPTIONS] -- COMMAND [ARGS...]      pytest, torchrun, ...\n\n"
       "Processes that it starts see the same devices. The exit code is the program's.");
-  sub->add_option("--devices", options->devices, "cuda:N, xpu:N or mps (default cuda:1)")
+  sub->add_option("--devices", options->devices,
+                  fmt::format("KIND or KIND:N, of {} (default cuda:1)", devices::kind_names()))
       ->type_name("KIND:N");
   sub->add_option("--memory", options->memory, "Memory of each device, e.g. 16GiB")
       ->type_name("SIZE");

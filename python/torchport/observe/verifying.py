@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from torchport import _device_kinds
 from torchport.observe import checklist, telling
 from torchport.observe.findings import findings_of
 from torchport.observe.inputs import Inputs, inputs_from
@@ -176,7 +177,8 @@ class _Run:
 def _alike(message: str, whole: bool = False) -> str:
     """Its first line, without which device it was: replicas fail in any order, each on its own."""
     text = message if whole else message.strip().partition("\n")[0]
-    return re.sub(r"\b(cpu|cuda|xpu|mps|meta)(:\d+)?\b", "DEVICE", text)
+    kinds = "|".join(("cpu", "meta", *(kind.name for kind in _device_kinds.kinds())))
+    return re.sub(rf"\b({kinds})(:\d+)?\b", "DEVICE", text)
 
 
 class _AsItIs:

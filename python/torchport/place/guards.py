@@ -13,12 +13,13 @@ import torch
 from torch import nn
 from torch.utils import _pytree as pytree
 
+from torchport import _device_kinds
 from torchport._native import C
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_GPUS = "cuda,mps,xpu"
+_GPUS = ",".join(kind.name for kind in _device_kinds.kinds())
 _log = logging.getLogger("torchport")
 
 

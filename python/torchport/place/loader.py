@@ -13,6 +13,7 @@ import torch
 from torch.utils.data import DataLoader
 from torch.utils.data._utils.pin_memory import pin_memory
 
+from torchport import _device_kinds
 from torchport.place import policy
 from torchport.place.moving import to
 
@@ -59,8 +60,8 @@ class _Copies:
 
     def __init__(self, device: torch.device) -> None:
         self.device = device
-        # MPS has one stream only: its copies are in order with its kernels.
-        self.stream = None if device.type in ("cpu", "mps", "meta") else torch.Stream(device=device)
+        kind = _device_kinds.find(device.type)
+        self.stream = torch.Stream(device=device) if kind and kind.has_streams else None
 
     def send(self, batch: Any) -> _Sent:
         if self.stream is None:

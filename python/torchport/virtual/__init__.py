@@ -7,13 +7,13 @@ is imported; the pytest plugin (``pytest --torchport-devices cuda:2``) does so f
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from torchport import _device_kinds
+
 _VARIABLE = "TORCHPORT_VIRTUAL"
-_DEVICES = re.compile(r"(cuda|xpu)(:\d+)?|mps(:1)?|none")
 
 
 def enable(
@@ -21,7 +21,8 @@ def enable(
 ) -> None:
     """Makes the coming ``import torch`` one with virtual devices, here and in child processes.
 
-    ``devices`` is "cuda:4", "xpu:2", "mps" or "none" (no accelerator at all); ``memory`` the size of
+    ``devices`` is a kind and a number ("cuda:4", "npu:2", "mps"; `torchport run --help` lists the
+    kinds), or "none" for no accelerator at all; ``memory`` is the size of
     each device ("8GiB", or bytes); ``profile`` what they say they are ("a100-80g").
 
     Raises RuntimeError once torch is imported, and ValueError for devices that there cannot be.
@@ -32,8 +33,10 @@ def enable(
             "torchport.virtual.enable() before the first `import torch`, or start the program with "
             "`torchport run`."
         )
-    if not _DEVICES.fullmatch(devices):
-        raise ValueError(f"torchport: {devices!r} is none of cuda:N, xpu:N, mps and none")
+    if not _device_kinds.names_devices(devices):
+        raise ValueError(
+            f"torchport: there are no virtual devices {devices!r}; ask for {_device_kinds.usage()}"
+        )
     parts = [devices]
     if memory is not None:
         parts.append(f"memory={memory}")
@@ -64,23 +67,27 @@ def visible(count: int) -> Iterator[None]:
     import torch
 
     native = torch.ops.torchport
-    module = getattr(torch, os.environ[_VARIABLE].partition(",")[0].partition(":")[0])
+    name = os.environ[_VARIABLE].partition(",")[0].partition(":")[0]
+    module = getattr(torch, name)
     if hasattr(module, "init"):
-        module.init()  # from here on it heeds CUDA_VISIBLE_DEVICES no more, but children do
+        module.init()  # from here on it heeds the variable no more, but children do
     before = native.device_count()
     if not 1 <= count <= before:
         raise ValueError(f"torchport: {count} devices cannot be shown, there are {before}")
-    mask = os.environ.get("CUDA_VISIBLE_DEVICES")
+    kind = _device_kinds.find(name)
+    variable = kind.visibility_variable if kind is not None else ""
+    mask = os.environ.get(variable) if variable else None
     numbers = mask.split(",") if mask else [str(index) for index in range(before)]
     try:
         native.show_devices(count)
-        os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(numbers[:count])
+        if variable:
+            os.environ[variable] = ",".join(numbers[:count])
         module._cached_device_count = None
         yield
     finally:
         native.show_devices(before)
         module._cached_device_count = None
-        if mask is None:
-            del os.environ["CUDA_VISIBLE_DEVICES"]
-        else:
-            os.environ["CUDA_VISIBLE_DEVICES"] = mask
+        if variable and mask is None:
+            del os.environ[variable]
+        elif variable:
+            os.environ[variable] = mask or ""

@@ -4,26 +4,19 @@ from __future__ import annotations
 
 import ctypes
 import os
-import sys
 from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 
+from torchport import _libraries
 from torchport.virtual import _hiding, _watching
 from torchport.virtual._builds import Torch
 
 
 def _library() -> Path:
-    name = "libtorchport_virtual.so"
     if chosen := os.environ.get("TORCHPORT_VIRTUAL_LIBRARY"):  # of another build
         return Path(chosen)
-    for folder in (Path(sys.prefix, "lib", "torchport"), Path(__file__).parents[1] / "lib"):
-        if (folder / name).is_file():
-            return folder / name
-    raise ImportError(
-        f"torchport: {name} is missing from {Path(sys.prefix, 'lib', 'torchport')}; install torchport "
-        "again in an environment that has torch"
-    )
+    return _libraries.find("libtorchport_virtual.so")
 
 
 def hidden() -> bool:

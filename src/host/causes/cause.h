@@ -52,6 +52,8 @@ struct Verdict {
 // Thread safe; the same facts give the same verdict.
 [[nodiscard]] Verdict judge(const Facts& facts);
 
+// What `doctor --require` takes: "cpu", "rocm" and the kinds of devices that doctor can tell of.
+[[nodiscard]] std::vector<std::string> requirable_devices();
 // Whether torch can compute on a device of this kind: "cuda", "rocm", "xpu", "mps"; "cpu" needs a
 // torch that can be read, whatever GPU there is beside it.
 [[nodiscard]] bool computes_on(const Facts& facts, const Verdict& verdict, std::string_view kind);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "devices/device_kind.h"
 #include "host/causes/cause.h"
 #include "host/causes/install.h"
 
@@ -35,6 +36,15 @@ std::string summary_of(const Facts& facts, const std::string& state) {
     return fmt::format("{}; there is no torch in this environment", names_of(facts.gpus));
   if (state == "uses") return fmt::format("{}, can use {}", which, names_of(facts.gpus));
   return fmt::format("{}, cannot use {}", which, names_of(facts.gpus));
+}
+
+// AMD's builds of torch: their devices are named "cuda" in a program.
+constexpr std::string_view kRocm = "rocm";
+
+// What torch.version says under this name.
+std::string version_member(const Torch& torch, std::string_view member) {
+  if (member == "cuda") return torch.cuda;
+  return member == "xpu" ? torch.xpu : std::string();
 }
 
 }  // namespace
@@ -78,10 +88,20 @@ bool computes_on(const Facts& facts, const Verdict& verdict, std::string_view ki
   if (torch == nullptr || !torch->fault.empty()) return false;
   if (kind == "cpu") return true;
   if (verdict.state != "uses") return false;
-  if (kind == "cuda") return !torch->cuda.empty();
-  if (kind == "rocm") return !torch->hip.empty();
-  if (kind == "xpu") return !torch->xpu.empty();
-  return kind == "mps" && facts.system == "Darwin";
+  if (kind == kRocm) return !torch->hip.empty();
+  const devices::DeviceKind* known = devices::find_kind(kind);
+  if (known == nullptr) return false;
+  const auto& [member, system, known_to_doctor] = known->host;
+  return known_to_doctor && (member.empty() || !version_member(*torch, member).empty()) &&
+         (system.empty() || system == facts.system);
+}
+
+std::vector<std::string> requirable_devices() {
+  std::vector<std::string> names{"cpu"};
+  for (const devices::DeviceKind& kind : devices::kinds())
+    if (kind.host.known_to_doctor) names.emplace_back(kind.name);
+  names.emplace_back(kRocm);
+  return names;
 }
 
 }  // namespace torchport::host

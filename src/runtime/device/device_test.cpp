@@ -31,13 +31,13 @@ TEST_CASE("devices are described in one line") {
   CHECK(parse_spec(spec->text())->text() == spec->text());
   CHECK(parse_spec("cuda")->memory == parse_spec("cuda")->profile->memory);
   CHECK(parse_spec("none")->count == 0);
-  CHECK(parse_spec("mps")->profile->kind == "mps");
+  CHECK(parse_spec("mps")->description->name == "mps");
 }
 
 TEST_CASE("what is no device is refused with what would be right") {
   for (const char* text :
        {"tpu:1", "cuda:0", "cuda:x", "cuda:65", "cuda:2x", "mps:2", "none:1", "cuda,memory=0",
-        "cuda,memory=ten", "cuda,profile=max-1550", "cuda,x=1", "", "cuda,"}) {
+        "cuda,memory=ten", "cuda,profile=max-1550", "none,profile=t4", "cuda,x=1", "", "cuda,"}) {
     CAPTURE(text);
     const auto spec = parse_spec(text);
     REQUIRE_FALSE(spec.has_value());
@@ -101,7 +101,7 @@ TEST_CASE("a full device says so, after its cache was given back") {
   CHECK(failure.total == 64 * kMiB);
   CHECK(failure.free == 4 * kMiB);
   CHECK(memory.stats().ooms == 1);
-  const std::string message = device::message_of(failure, "cuda", 3);
+  const std::string message = devices::find_kind("cuda")->out_of_memory(failure, 3);
   CHECK(message.find("CUDA out of memory. Tried to allocate 10.00 MiB. GPU 3") == 0);
   memory.free(second);
   CHECK(memory.allocate(10 * kMiB, 0, failure).has_value());

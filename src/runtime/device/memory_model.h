@@ -18,9 +18,10 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <string_view>
 #include <unordered_map>
 #include <vector>
+
+#include "devices/out_of_memory.h"
 
 namespace torchport::device {
 
@@ -62,15 +63,7 @@ struct MemoryStats {
   std::int64_t device_frees = 0;
 };
 
-// Why an allocation failed: the figures of the message.
-struct OutOfMemory {
-  std::uint64_t requested = 0;  // rounded, as the real message has it
-  std::uint64_t total = 0;
-  std::uint64_t free = 0;  // of the device
-  std::uint64_t allocated = 0;
-  std::uint64_t reserved = 0;
-  std::optional<std::uint64_t> allowed;  // where set_fraction() bounds it
-};
+using devices::OutOfMemory;
 
 struct BlockView {
   std::uint64_t address = 0;
@@ -167,10 +160,5 @@ class MemoryModel {
   MemoryObserver observer_;
   mutable std::mutex mutex_;
 };
-
-// "20.00 MiB", "1.50 GiB", as c10's format_size() writes it.
-[[nodiscard]] std::string format_bytes(std::uint64_t bytes);
-// What the real allocator of this kind of device ("cuda", "xpu", "mps") says.
-[[nodiscard]] std::string message_of(const OutOfMemory& failure, std::string_view kind, int device);
 
 }  // namespace torchport::device

@@ -18,11 +18,9 @@ base::Result<Spec> usage(std::string message) {
   return base::fail(base::ErrorCode::kUsage, std::move(message));
 }
 
-std::string profile_names(std::string_view kind) {
+std::string profile_names(const devices::DeviceKind& kind) {
   std::vector<std::string_view> names;
-  for (const Profile& profile : profiles()) {
-    if (profile.kind == kind) names.push_back(profile.name);
-  }
+  for (const devices::Profile& profile : kind.profiles) names.push_back(profile.name);
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
@@ -36,10 +34,11 @@ base::Result<Spec> parse_devices(std::string_view text) {
     return colon == std::string_view::npos ? base::Result<Spec>(spec)
                                            : usage("`none` takes no number of devices");
   }
-  spec.profile = default_profile(spec.kind);
-  if (spec.profile == nullptr)
-    return usage(
-        fmt::format("no such kind of device: `{}`; there are cuda, xpu, mps and none", spec.kind));
+  spec.description = devices::find_kind(spec.kind);
+  if (spec.description == nullptr)
+    return usage(fmt::format("no such kind of device: `{}`; there are {} and none", spec.kind,
+                             devices::kind_names()));
+  spec.profile = &spec.description->profiles.front();
   if (colon == std::string_view::npos) return spec;
   const std::string_view digits = text.substr(colon + 1);
   const auto [end, error] =
@@ -47,7 +46,8 @@ base::Result<Spec> parse_devices(std::string_view text) {
   if (error != std::errc() || end != digits.data() + digits.size() || spec.count < 1 ||
       spec.count > kMaxDevices)
     return usage(fmt::format("`{}`: the number of devices is 1 to {}", text, kMaxDevices));
-  if (spec.kind == "mps" && spec.count > 1) return usage("there is one mps device, never more");
+  if (!spec.description->several && spec.count > 1)
+    return usage(fmt::format("there is one {} device, never more", spec.kind));
   return spec;
 }
 
@@ -121,10 +121,11 @@ base::Result<Spec> parse_spec(std::string_view text) {
       if (!bytes) return tl::unexpected<base::Error>(bytes.error());
       spec->memory = *bytes;
     } else if (key == "profile") {
-      const Profile* profile = find_profile(value);
-      if (profile == nullptr || profile->kind != spec->kind)
+      if (spec->description == nullptr) return usage("`none` takes no profile");
+      const devices::Profile* profile = devices::find_profile(*spec->description, value);
+      if (profile == nullptr)
         return usage(fmt::format("no profile `{}` of kind {}; there are {}", value, spec->kind,
-                                 profile_names(spec->kind)));
+                                 profile_names(*spec->description)));
       spec->profile = profile;
     } else {
       return usage(fmt::format("`{}`: after the devices come memory=SIZE and profile=NAME", part));

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "runtime/device/profile.h"
+#include "devices/device_kind.h"
 
 namespace torchport::device {
 
@@ -22,10 +22,11 @@ constexpr const char* kVariable = "TORCHPORT_VIRTUAL";
 constexpr int kMaxDevices = 64;
 
 struct Spec {
-  std::string kind = "cuda";  // "cuda", "xpu", "mps", "none"
-  int count = 1;              // 0 for "none"
-  std::uint64_t memory = 0;   // bytes of each device
-  const Profile* profile = nullptr;
+  std::string kind = "cuda";                         // of devices::kinds(), or "none"
+  int count = 1;                                     // 0 for "none"
+  std::uint64_t memory = 0;                          // bytes of each device
+  const devices::DeviceKind* description = nullptr;  // null for "none"
+  const devices::Profile* profile = nullptr;         // null for "none"
 
   // The text that parse() reads.
   [[nodiscard]] std::string text() const;
@@ -33,9 +34,10 @@ struct Spec {
 
 // Fails with kUsage, in words that say what would be right.
 [[nodiscard]] base::Result<Spec> parse_spec(std::string_view text);
-// What CUDA_VISIBLE_DEVICES leaves of so many devices, in its order, by the rules of the CUDA
-// driver: the first entry that is no device ends the list, and a device named twice leaves none.
-// Null is all. Devices are named by number; other names (GPU-..., MIG-...) are of real ones.
+// What a variable such as CUDA_VISIBLE_DEVICES leaves of so many devices, in its order, by the
+// rules of the CUDA driver: the first entry that is no device ends the list, and a device named
+// twice leaves none. Null is all. Devices are named by number; other names (GPU-..., MIG-...) are
+// of real ones.
 [[nodiscard]] std::vector<int> visible_devices(const char* text, int count);
 // "16GiB", "512MiB", "8g", "1024": bytes. Fails with kUsage.
 [[nodiscard]] base::Result<std::uint64_t> parse_size(std::string_view text);

@@ -8,16 +8,23 @@
 #include <torchport/device.h>
 
 #include "base/text.h"
+#include "devices/device_kind.h"
 #include "runtime/place/host_words.h"
 
 namespace torchport {
 
 namespace {
 
-constexpr const char* kDefaultOrder = "cuda,mps,xpu,cpu";
+// Every kind in order of preference, and the CPU.
+const std::string& default_order() {
+  static const std::string kOrder = devices::kind_names(",") + ",cpu";
+  return kOrder;
+}
 
 struct Place {
   c10::DeviceType kind = c10::DeviceType::CPU;
+  bool registered = true;  // false: of a backend that this process has not loaded
+  bool several = true;
   std::optional<int> index;
   bool most_free = false;
 };
@@ -31,19 +38,26 @@ std::optional<int> number_in(std::string_view text) {
 
 std::string no_place(std::string_view text) {
   return fmt::format(
-      "torchport: \"{}\" is no device; a place is cuda, cuda:1, cuda:free, mps, xpu, cpu or auto, "
-      "and several are separated by commas",
-      text);
+      "torchport: \"{}\" is no device; write a kind ({}, cpu), one device (cuda:1), cuda:free or "
+      "auto, and separate several by commas",
+      text, devices::kind_names());
 }
 
 Place parse_place(std::string_view text) {
   Place place;
   const auto colon = text.find(':');
   const std::string kind(text.substr(0, colon));
-  try {
-    place.kind = c10::Device(kind).type();
-  } catch (const c10::Error&) {
-    throw std::invalid_argument(no_place(text));
+  const devices::DeviceKind* known = devices::find_kind(kind);
+  if (known != nullptr) place.several = known->several;
+  if (known != nullptr && known->out_of_tree) {
+    place.kind = c10::DeviceType::PrivateUse1;
+    place.registered = c10::get_privateuse1_backend() == kind;
+  } else {
+    try {
+      place.kind = c10::Device(kind).type();
+    } catch (const c10::Error&) {
+      throw std::invalid_argument(no_place(text));
+    }
   }
   if (colon == std::string_view::npos) return place;
   const std::string_view rest = text.substr(colon + 1);
@@ -59,7 +73,8 @@ std::vector<std::string> places_in(std::string_view text) {
     const std::string_view word = base::trim(part);
     if (word.empty()) throw std::invalid_argument(no_place(text));
     if (word == "auto") {
-      for (const std::string_view kind : base::split(kDefaultOrder, ',')) places.emplace_back(kind);
+      for (const std::string_view kind : base::split(default_order(), ','))
+        places.emplace_back(kind);
     } else {
       places.emplace_back(word);
     }
@@ -105,6 +120,10 @@ DeviceChoice most_free(c10::DeviceType kind, int count) {
 // The choice, or in `why_not` the reason that there is none.
 std::optional<DeviceChoice> try_place(const Place& place, std::optional<int> rank,
                                       std::string& why_not) {
+  if (!place.registered) {
+    why_not = "no backend of this name is registered with torch; import the package that brings it";
+    return std::nullopt;
+  }
   const int count = device_count(place.kind, &why_not);
   if (count == 0) return std::nullopt;
   const std::string kind = c10::DeviceTypeName(place.kind, true);
@@ -119,7 +138,7 @@ std::optional<DeviceChoice> try_place(const Place& place, std::optional<int> ran
     }
     return DeviceChoice{device_of(place.kind, *place.index), {}, "it was asked for by number", {}};
   }
-  if (rank && place.kind != c10::DeviceType::MPS) {
+  if (rank && place.several) {
     if (*rank >= count) {
       why_not =
           fmt::format("this is the process with local rank {}, and there {} only {} {} device{}",
@@ -144,7 +163,7 @@ std::pair<std::string, std::string> wanted_and_source(const DeviceRequest& reque
   if (variable != nullptr && *variable != '\0') return {variable, "TORCHPORT_DEVICE"};
   if (const auto profile = run_profile({}, request.folder); profile && profile->device)
     return {*profile->device, fmt::format("profile {} of {}", profile->name, profile->file)};
-  return {kDefaultOrder, "default"};
+  return {default_order(), "default"};
 }
 
 }  // namespace

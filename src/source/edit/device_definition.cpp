@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "devices/device_kind.h"
 #include "source/edit/device_source.h"
 #include "source/edit/imports.h"
 
@@ -10,6 +11,23 @@ namespace torchport::edit {
 
 using syntax::Kind;
 using syntax::Node;
+
+namespace {
+
+// The kinds that people ask for one after the other where torch.accelerator is not there yet, as
+// far as this torch has the question.
+std::vector<const devices::DeviceKind*> classic_chain(TorchVersion min_torch) {
+  std::vector<const devices::DeviceKind*> chain;
+  for (const devices::DeviceKind& kind : devices::kinds()) {
+    const devices::Availability& asked = kind.availability;
+    const TorchVersion since{static_cast<std::uint16_t>(asked.since_major),
+                             static_cast<std::uint16_t>(asked.since_minor)};
+    if (asked.in_classic_chain && min_torch >= since) chain.push_back(&kind);
+  }
+  return chain;
+}
+
+}  // namespace
 
 std::string DeviceSource::inline_expression(bool as_string) const {
   if (settings_.idiom == Idiom::kHelper && !settings_.helper.empty() && !as_string) {
@@ -25,12 +43,11 @@ std::string DeviceSource::inline_expression(bool as_string) const {
                            "{0}.accelerator.is_available() else {0}.device(\"cpu\")",
                            torch_);
   }
-  const std::string mps =
-      settings_.min_torch >= TorchVersion{1, 12}
-          ? fmt::format("\"mps\" if {}.backends.mps.is_available() else ", torch_)
-          : "";
-  const std::string choice =
-      fmt::format("\"cuda\" if {}.cuda.is_available() else {}\"cpu\"", torch_, mps);
+  std::string choice;
+  for (const devices::DeviceKind* kind : classic_chain(settings_.min_torch))
+    choice +=
+        fmt::format("\"{}\" if {}.{} else ", kind->name, torch_, kind->availability.expression);
+  choice += "\"cpu\"";
   return as_string ? choice : fmt::format("{}.device({})", torch_, choice);
 }
 
@@ -44,12 +61,13 @@ std::string DeviceSource::definition() const {
         "{1}.accelerator.is_available()\n    else {1}.device(\"cpu\")\n)\n",
         variable_, torch_);
   }
-  if (settings_.min_torch < TorchVersion{1, 12})
-    return fmt::format("{} = {}\n", variable_, inline_expression(false));
-  return fmt::format(
-      "{0} = {1}.device(\n    \"cuda\" if {1}.cuda.is_available()\n    else \"mps\" if "
-      "{1}.backends.mps.is_available()\n    else \"cpu\"\n)\n",
-      variable_, torch_);
+  const auto chain = classic_chain(settings_.min_torch);
+  if (chain.size() < 2) return fmt::format("{} = {}\n", variable_, inline_expression(false));
+  std::string text = fmt::format("{} = {}.device(\n    ", variable_, torch_);
+  for (const devices::DeviceKind* kind : chain)
+    text += fmt::format("\"{}\" if {}.{}\n    else ", kind->name, torch_,
+                        kind->availability.expression);
+  return text + "\"cpu\"\n)\n";
 }
 
 bool DeviceSource::has_import(std::string_view statement) const {

@@ -5,10 +5,14 @@
 #include <set>
 
 #include "base/file_system.h"
+#include "devices/device_kind.h"
 
 namespace torchport::report {
 
 namespace {
+
+// The kind of device that the programs which torchport reads are written for.
+constexpr std::string_view kAtHome = "cuda";
 
 std::vector<Group> sorted(std::map<std::string, Group> groups) {
   std::vector<Group> result;
@@ -45,14 +49,17 @@ int portability_score(const project::Report& report) {
   return static_cast<int>(std::max(0.0, share) * 100.0 + 0.5);
 }
 
-std::array<DeviceBlocks, 4> blocked_devices(const project::Report& report) {
-  std::array<DeviceBlocks, 4> blocks{{{"cpu", 0, 0}, {"mps", 0, 0}, {"xpu", 0, 0}, {"cuda", 0, 0}}};
-  std::array<std::set<std::string_view>, 4> files;
+std::vector<DeviceBlocks> blocked_devices(const project::Report& report) {
+  std::vector<DeviceBlocks> blocks{{"cpu", 0, 0}};
+  for (const devices::DeviceKind& kind : devices::kinds())
+    if (kind.name != kAtHome) blocks.push_back({kind.name, 0, 0});
+  blocks.push_back({kAtHome, 0, 0});
+  std::vector<std::set<std::string_view>> files(blocks.size());
   for (const auto& d : report.diagnostics) {
     if (d.severity != rules::Severity::kError) continue;
     const bool mixes = d.family == "mismatch" || d.family == "export";
     for (std::size_t i = 0; i < blocks.size(); ++i) {
-      const bool blocked = mixes ? blocks[i].device != "cpu" : blocks[i].device != "cuda";
+      const bool blocked = mixes ? blocks[i].device != "cpu" : blocks[i].device != kAtHome;
       if (!blocked) continue;
       ++blocks[i].findings;
       files[i].insert(d.path);

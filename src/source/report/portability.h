@@ -1,7 +1,6 @@
 // How portable a project is, in figures that can be argued with.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -17,7 +16,7 @@ namespace torchport::report {
 [[nodiscard]] int portability_score(const project::Report& report);
 
 struct DeviceBlocks {
-  std::string_view device;   // "cpu", "mps", "xpu", "cuda"
+  std::string_view device;   // "cpu" or a kind of devices
   std::size_t findings = 0;  // errors that stop the program there
   std::size_t files = 0;
 };
@@ -25,7 +24,8 @@ struct DeviceBlocks {
 // Which device is blocked by how much. Errors of placement, load, parallel,
 // build and kernels stop every host without CUDA; errors of mismatch and
 // export stop every host where model and data are not both on the CPU.
-[[nodiscard]] std::array<DeviceBlocks, 4> blocked_devices(const project::Report& report);
+// The CPU first, CUDA last, between them the other kinds in order of preference.
+[[nodiscard]] std::vector<DeviceBlocks> blocked_devices(const project::Report& report);
 
 struct Group {
   std::string name;

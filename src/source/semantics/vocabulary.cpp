@@ -2,6 +2,7 @@
 #include <array>
 #include <string_view>
 
+#include "devices/device_kind.h"
 #include "source/semantics/model.h"
 
 namespace torchport::flow {
@@ -171,8 +172,7 @@ bool is_cuda_string(std::string_view text) {
 
 bool is_device_string(std::string_view text) {
   const std::string_view kind = text.substr(0, text.find(':'));
-  return kind == "cuda" || kind == "cpu" || kind == "mps" || kind == "xpu" || kind == "hpu" ||
-         kind == "npu" || kind == "meta" || kind == "xla" || kind == "vulkan";
+  return devices::is_device_type(kind);
 }
 
 }  // namespace torchport::flow

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from torchport import _device_kinds
 from torchport.deploy.artefact import contract as contracts
 from torchport.deploy.artefact import formats
 from torchport.deploy.artefact.axes import Axes
@@ -117,7 +118,7 @@ def _device(wanted: torch.device | str) -> torch.device:
 def _without_autocast() -> Iterator[None]:
     """The caller's is not part of the model: what is cast is said by dtype."""
     with ExitStack() as stack:
-        for kind in ("cpu", "cuda", "xpu", "mps"):
+        for kind in ("cpu", *(known.name for known in _device_kinds.known_to_torch())):
             if torch.is_autocast_enabled(kind):
                 stack.enter_context(torch.autocast(kind, enabled=False))
         yield

@@ -15,7 +15,7 @@ def ops() -> Any:
 
 
 def kind() -> str:
-    """The kind of the virtual devices: "cuda", "xpu" or "mps"; the first word of the variable."""
+    """The kind of the virtual devices, such as "cuda": the first word of the variable."""
     return os.environ.get("TORCHPORT_VIRTUAL", "none").split(",")[0].split(":")[0].strip()
 
 

@@ -7,8 +7,6 @@ import ctypes
 from types import ModuleType
 from typing import Any
 
-KINDS = ("cuda", "mps", "xpu")
-
 
 def bindings(torch: ModuleType) -> dict[str, Any]:
     return {}

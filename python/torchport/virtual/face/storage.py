@@ -12,8 +12,6 @@ from typing import Any
 
 from torchport.virtual.face._native import kind, ops
 
-KINDS = ("cuda", "mps", "xpu")
-
 
 def bindings(torch: ModuleType) -> dict[str, Any]:
     return {}

@@ -7,18 +7,26 @@ import time
 from types import ModuleType
 from typing import Any
 
+from torchport import _device_kinds
 from torchport.virtual.face._native import ops
 
 KINDS = ("cuda",)
 
-TYPES = {"cuda": 1, "xpu": 12}  # c10::DeviceType
 IPC_HANDLE_BYTES = 64  # CUDA_IPC_HANDLE_SIZE
 HIGHEST_PRIORITY = -5  # of a device of compute capability 7 or more
 CYCLES_PER_SECOND = 1.4e9
 
 
+def device_type(kind: str) -> int:
+    """The number of c10::DeviceType."""
+    description = _device_kinds.find(kind)
+    if description is None:
+        raise ValueError(f"torchport: there is no kind of device {kind!r}")
+    return description.device_type
+
+
 def stream_base(torch: ModuleType, kind: str) -> type:
-    number = TYPES[kind]
+    number = device_type(kind)
 
     class StreamBase(torch._C.Stream):  # type: ignore[name-defined]
         def __new__(
@@ -137,7 +145,7 @@ def bindings(torch: ModuleType) -> dict[str, Any]:
 
 def of_kind(torch: ModuleType, kind: str) -> dict[str, Any]:
     """What CUDA and XPU have both, under names of their own."""
-    number = TYPES[kind]
+    number = device_type(kind)
 
     def set_stream(stream_id: int = 0, device_index: int = 0, device_type: int = 0) -> None:
         stream = torch._C.Stream(

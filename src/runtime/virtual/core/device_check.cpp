@@ -42,8 +42,7 @@ std::string full_name(const c10::FunctionSchema& schema) {
 const Row* find(const std::string& name) {
   const auto* row = std::lower_bound(std::begin(kTable), std::end(kTable), name,
                                      [](const Row& a, const std::string& b) { return a.name < b; });
-  // XPU's kernels are not in that file; they are CUDA's, ported.
-  const unsigned backend = Runtime::get().kind().dense == c10::DispatchKey::MPS ? kMPS : kCUDA;
+  const unsigned backend = Runtime::get().description().checked_as == "MPS" ? kMPS : kCUDA;
   const bool found = row != std::end(kTable) && row->name == name && (row->backends & backend) != 0;
   return found ? row : nullptr;
 }

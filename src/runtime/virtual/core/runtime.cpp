@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include <c10/core/TensorOptions.h>
 #include <c10/util/Exception.h>
 
 #include "runtime/virtual/core/build_facts.h"
@@ -15,21 +16,21 @@ namespace torchport::vdev {
 
 namespace {
 
-using c10::DeviceType;
 using c10::DispatchKey;
 
-Kind kind_named(std::string_view name) {
-  if (name == "xpu")
-    return {DeviceType::XPU,           DispatchKey::XPU,          DispatchKey::SparseXPU,
-            DispatchKey::SparseCsrXPU, DispatchKey::QuantizedXPU, DispatchKey::NestedTensorXPU,
-            DispatchKey::AutogradXPU};
-  if (name == "mps")
-    return {DeviceType::MPS,           DispatchKey::MPS,          DispatchKey::SparseMPS,
-            DispatchKey::SparseCsrMPS, DispatchKey::QuantizedMPS, DispatchKey::NestedTensorMPS,
-            DispatchKey::AutogradMPS};
-  return {DeviceType::CUDA,           DispatchKey::CUDA,          DispatchKey::SparseCUDA,
-          DispatchKey::SparseCsrCUDA, DispatchKey::QuantizedCUDA, DispatchKey::NestedTensorCUDA,
-          DispatchKey::AutogradCUDA};
+Kind keys_of(const devices::DeviceKind& description) {
+  const DispatchKey dense = c10::parseDispatchKey(std::string(description.backend));
+  const c10::BackendComponent backend = c10::toBackendComponent(dense);
+  const auto key = [&](DispatchKey functionality) {
+    return c10::toRuntimePerBackendFunctionalityKey(functionality, backend);
+  };
+  return {c10::dispatchKeyToDeviceType(dense),
+          dense,
+          key(DispatchKey::Sparse),
+          key(DispatchKey::SparseCsr),
+          key(DispatchKey::Quantized),
+          key(DispatchKey::NestedTensor),
+          key(DispatchKey::AutogradFunctionality)};
 }
 
 device::Spec spec_of_environment() {
@@ -43,7 +44,10 @@ device::Spec spec_of_environment() {
 
 }  // namespace
 
-Runtime::Runtime() : spec_(spec_of_environment()), kind_(kind_named(spec_.kind)) {
+Runtime::Runtime()
+    : spec_(spec_of_environment()),
+      description_(spec_.description != nullptr ? spec_.description : devices::find_kind("cuda")),
+      kind_(keys_of(*description_)) {
   // Where CUDA's unified addresses lie; each device far from the next.
   constexpr std::uint64_t kBase = 0x7000'0000'0000;
   constexpr std::uint64_t kApart = std::uint64_t{1} << 40U;
@@ -56,7 +60,8 @@ Runtime::Runtime() : spec_(spec_of_environment()), kind_(kind_named(spec_.kind))
 
 void Runtime::look_again() {
   if (settled_) return;
-  const char* visible = spec_.kind == "cuda" ? std::getenv("CUDA_VISIBLE_DEVICES") : nullptr;
+  const std::string variable(description_->visibility_variable);
+  const char* visible = variable.empty() ? nullptr : std::getenv(variable.c_str());
   visible_ = device::visible_devices(visible, spec_.count);
 }
 
@@ -72,15 +77,12 @@ device::MemoryModel& Runtime::memory(c10::DeviceIndex index) {
   return *memories_[static_cast<std::size_t>(number)];
 }
 
-// The texts of aten/src/ATen/mps/EmptyTensor.cpp and aten/src/ATen/native/mps/OperationUtils.mm.
 void check_dtype(c10::ScalarType dtype) {
-  static const bool kIsMps = Runtime::get().kind().type == DeviceType::MPS;
-  if (!kIsMps) return;
-  TORCH_CHECK_TYPE(dtype != c10::ScalarType::Double,
-                   "Cannot convert a MPS Tensor to float64 dtype as the MPS framework doesn't "
-                   "support float64. Please use float32 instead.");
-  TORCH_CHECK_TYPE(dtype != c10::ScalarType::ComplexDouble, "Trying to convert ", dtype,
-                   " to the MPS backend but it does not have support for that dtype.");
+  static const auto& refused = Runtime::get().description().refused_types;
+  for (const devices::RefusedType& type : refused) {
+    if (type.type != c10::toString(dtype)) continue;
+    TORCH_CHECK_TYPE(false, type.message);
+  }
 }
 
 }  // namespace torchport::vdev

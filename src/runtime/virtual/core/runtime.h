@@ -17,7 +17,7 @@
 namespace torchport::vdev {
 
 // The dispatch keys of a kind of device. Kernels are written for all kinds: what differs between
-// them stands here and in their profiles.
+// them stands here and in the kind's description (devices/device_kind.h).
 struct Kind {
   c10::DeviceType type;
   c10::DispatchKey dense;
@@ -35,13 +35,15 @@ class Runtime {
 
   [[nodiscard]] const device::Spec& spec() const { return spec_; }
   [[nodiscard]] const Kind& kind() const { return kind_; }
+  // Of the kind; where there are no devices, that of CUDA, whose program this is.
+  [[nodiscard]] const devices::DeviceKind& description() const { return *description_; }
   [[nodiscard]] c10::DeviceIndex count() const {
     return static_cast<c10::DeviceIndex>(visible_.size());
   }
-  // Reads CUDA_VISIBLE_DEVICES again: programs set it after `import torch`, and CUDA heeds it until
-  // it is initialised. Not thread-safe.
+  // Reads the variable that hides devices (CUDA_VISIBLE_DEVICES) again: programs set it after
+  // `import torch`, and a real runtime reads it when it is initialised. Not thread-safe.
   void look_again();
-  // From now on the devices are what they are.
+  // From now on the variable that hides devices changes nothing.
   void settle() { settled_ = true; }
   // The number among all virtual devices that each of this process's has.
   [[nodiscard]] const std::vector<int>& visible() const { return visible_; }
@@ -52,6 +54,7 @@ class Runtime {
   Runtime();
 
   device::Spec spec_;
+  const devices::DeviceKind* description_;
   Kind kind_;
   std::vector<int> visible_;
   bool settled_ = false;
@@ -59,6 +62,7 @@ class Runtime {
 };
 
 // Raises where this kind of device has no such type of elements: MPS has no float64.
+// Thread-safe.
 void check_dtype(c10::ScalarType dtype);
 
 // Whether something is on a virtual device.

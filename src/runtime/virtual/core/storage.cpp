@@ -36,7 +36,7 @@ std::uint64_t charge(DeviceIndex device, std::uint64_t bytes) {
   const auto address =
       Runtime::get().memory(device).allocate(bytes, current_stream(device), failure);
   TORCH_CHECK_WITH(OutOfMemoryError, address.has_value(),
-                   device::message_of(failure, Runtime::get().spec().kind, device));
+                   Runtime::get().description().out_of_memory(failure, device));
   return *address;
 }
 

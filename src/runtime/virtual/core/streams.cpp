@@ -9,8 +9,8 @@
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <c10/util/Exception.h>
 
-#include "runtime/virtual/watch/alerts.h"
 #include "runtime/virtual/core/runtime.h"
+#include "runtime/virtual/watch/alerts.h"
 
 namespace torchport::vdev {
 
@@ -36,17 +36,22 @@ struct Event {
   bool timed = false;
 };
 
-[[noreturn]] void no_such_device() {
-  constexpr std::int32_t kInvalidDevice = 101;  // cudaErrorInvalidDevice
+[[noreturn]] void no_such_device(DeviceIndex device) {
+  const devices::DeviceKind& kind = Runtime::get().description();
+  const std::string text = kind.invalid_device(device, shown_devices());
+  TORCH_CHECK(kind.invalid_device_code != 0, text);
   throw c10::AcceleratorError(
-      {"set_current_device", __FILE__, static_cast<std::uint32_t>(__LINE__)}, kInvalidDevice,
-      "CUDA error: invalid device ordinal\nGPU device may be out of range, do you have enough "
-      "GPUs?\nSearch for `cudaErrorInvalidDevice' in "
-      "https://docs.nvidia.com/cuda/cuda-runtime-api/group__CUDART__TYPES.html for more "
-      "information.\nCUDA kernel errors might be asynchronously reported at some other API "
-      "call, so the stacktrace below might be incorrect.\nFor debugging consider passing "
-      "CUDA_LAUNCH_BLOCKING=1\nCompile with `TORCH_USE_CUDA_DSA` to enable device-side "
-      "assertions.\n");
+      {"set_current_device", __FILE__, static_cast<std::uint32_t>(__LINE__)},
+      kind.invalid_device_code, text);
+}
+
+// The bit of a type of elements in c10::DeviceCapability.
+std::uint64_t bit_of(std::string_view type) {
+#define BIT_OF_TYPE(_, name) \
+  if (type == #name) return std::uint64_t{1} << static_cast<unsigned>(c10::kIndex_##name);
+  AT_FORALL_SCALAR_TYPES_WITH_COMPLEX_AND_QINTS(BIT_OF_TYPE)
+#undef BIT_OF_TYPE
+  return 0;
 }
 
 class Guard final : public c10::impl::DeviceGuardImplInterface {
@@ -63,7 +68,7 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
   [[nodiscard]] Device getDevice() const override { return {type_, this_device}; }
   // Of autograd, for its threads, which it has one of for each device, shown or not.
   void setDevice(Device device) const override {
-    if (device.index() < 0 || device.index() >= deviceCount()) no_such_device();
+    if (device.index() < 0 || device.index() >= deviceCount()) no_such_device(device.index());
     this_device = device.index();
   }
   void uncheckedSetDevice(Device device) const noexcept override { this_device = device.index(); }
@@ -113,10 +118,8 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
 
   [[nodiscard]] c10::DeviceCapability getDeviceCapability(Device) const override {
     c10::DeviceCapability capability;  // all types of elements
-    if (type_ == c10::DeviceType::MPS) {
-      capability.capability_data.supported_scalar_types.has_Double = 0;
-      capability.capability_data.supported_scalar_types.has_ComplexDouble = 0;
-    }
+    for (const devices::RefusedType& refused : Runtime::get().description().refused_types)
+      capability.capability_data.capability_bits &= ~bit_of(refused.type);
     return capability;
   }
 
@@ -140,7 +143,7 @@ DeviceIndex current_device() {
 }
 
 void set_current_device(DeviceIndex device) {
-  if (device < 0 || device >= shown_devices()) no_such_device();
+  if (device < 0 || device >= shown_devices()) no_such_device(device);
   this_device = device;
 }
 

@@ -53,7 +53,7 @@ std::string describe() {
   const device::Spec& spec = Runtime::get().spec();
   nlohmann::json result = {{"kind", spec.kind}, {"count", spec.count}, {"memory", spec.memory}};
   if (spec.profile != nullptr) {
-    const device::Profile& profile = *spec.profile;
+    const devices::Profile& profile = *spec.profile;
     result["profile"] = {
         {"profile", profile.name},
         {"name", profile.device_name},

@@ -4,13 +4,15 @@
 
 #include <cstdint>
 #include <string_view>
-#include <vector>
 
-namespace torchport::device {
+namespace torchport::devices {
+
+inline constexpr std::uint64_t kKiB = 1024;
+inline constexpr std::uint64_t kMiB = 1024 * kKiB;
+inline constexpr std::uint64_t kGiB = 1024 * kMiB;
 
 struct Profile {
   std::string_view name;         // "a100-80g": what `--profile` takes
-  std::string_view kind;         // "cuda", "xpu", "mps"
   std::string_view device_name;  // what get_device_name() says
   std::uint64_t memory = 0;      // bytes, as get_device_properties().total_memory
   int major = 0;                 // compute capability
@@ -27,10 +29,4 @@ struct Profile {
   int memory_bus_bits = 0;
 };
 
-// All of them; the first of a kind is its default.
-[[nodiscard]] const std::vector<Profile>& profiles();
-// Null when there is none of this name.
-[[nodiscard]] const Profile* find_profile(std::string_view name);
-[[nodiscard]] const Profile* default_profile(std::string_view kind);
-
-}  // namespace torchport::device
+}  // namespace torchport::devices

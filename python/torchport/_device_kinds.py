@@ -1,0 +1,63 @@
+"""The kinds of devices, as src/devices describes them: the build writes them into a table.
+
+This reads the table and imports nothing of torch, for what has to know the kinds before torch is
+there. A new kind is a file in src/devices/kinds; nothing here changes for it.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from dataclasses import dataclass
+
+from torchport import _libraries
+
+
+@dataclass(frozen=True)
+class DeviceKind:
+    """What Python needs to know of a kind; src/devices/device_kind.h says what each member means."""
+
+    name: str
+    device_type: int
+    several: bool
+    has_streams: bool
+    out_of_tree: bool
+    visibility_variable: str
+    profiles: tuple[str, ...]
+
+
+@functools.cache
+def kinds() -> tuple[DeviceKind, ...]:
+    """All kinds, the preferred first."""
+    table = json.loads(_libraries.find("device_kinds.json").read_text())
+    return tuple(DeviceKind(**{**row, "profiles": tuple(row["profiles"])}) for row in table)
+
+
+def find(name: str) -> DeviceKind | None:
+    """The kind of this name, as `torch.device.type` says it; None for the CPU and for others."""
+    return next((kind for kind in kinds() if kind.name == name), None)
+
+
+def known_to_torch() -> tuple[DeviceKind, ...]:
+    """The kinds whose names this process's torch takes in a device string. Imports torch."""
+    import torch
+
+    renamed = torch._C._get_privateuse1_backend_name()
+    return tuple(kind for kind in kinds() if not kind.out_of_tree or kind.name == renamed)
+
+
+def usage() -> str:
+    """The devices that one can ask for, for messages: "cuda:N, mps, xpu:N or none"."""
+    words = [f"{kind.name}:N" if kind.several else kind.name for kind in kinds()]
+    return ", ".join(words) + " or none"
+
+
+def names_devices(text: str) -> bool:
+    """Whether `text` is "none", a kind, or a kind and the number of devices ("cuda:4")."""
+    name, colon, number = text.partition(":")
+    if name == "none":
+        return not colon
+    kind = find(name)
+    if kind is None or (colon and not number.isdecimal()):
+        return False
+    return kind.several or not colon or int(number) == 1

@@ -1,0 +1,25 @@
+"""Where torchport's own libraries and tables lie: `lib/torchport` of the environment."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+
+def find(name: str) -> Path:
+    """The file `name` of lib/torchport.
+
+    Raises:
+        ImportError: The environment does not have it.
+    """
+    if chosen := os.environ.get("TORCHPORT_LIBRARY"):  # the folder of another build
+        return Path(chosen) / name
+    installed = Path(sys.prefix, "lib", "torchport")
+    for folder in (installed, Path(__file__).parent / "lib"):
+        if (folder / name).is_file():
+            return folder / name
+    raise ImportError(
+        f"torchport: {name} is missing from {installed}; install torchport again in an environment "
+        "that has torch"
+    )

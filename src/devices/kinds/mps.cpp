@@ -1,0 +1,59 @@
+// Apple's GPUs, by Metal Performance Shaders.
+#include <fmt/format.h>
+
+#include "devices/device_kind.h"
+
+namespace torchport::devices {
+
+namespace {
+
+// aten/src/ATen/mps/MPSAllocator.mm
+std::string out_of_memory(const OutOfMemory& failure, int /*device*/) {
+  return fmt::format(
+      "MPS backend out of memory (MPS allocated: {}, other allocations: {}, max allowed: {}). "
+      "Tried "
+      "to allocate {} on private pool. Use PYTORCH_MPS_HIGH_WATERMARK_RATIO=0.0 to disable upper "
+      "limit for memory allocations (may cause system failure).",
+      format_bytes(failure.allocated), format_bytes(0),
+      format_bytes(failure.allowed.value_or(failure.total)), format_bytes(failure.requested));
+}
+
+std::string invalid_device(int device, int count) {
+  return fmt::format("Invalid device index {}: there {} {} mps device{}", device,
+                     count == 1 ? "is" : "are", count, count == 1 ? "" : "s");
+}
+
+}  // namespace
+
+// Texts of refused types: aten/src/ATen/mps/EmptyTensor.cpp and
+// aten/src/ATen/native/mps/OperationUtils.mm.
+TORCHPORT_DEVICE_KIND(mps) {
+  return {
+      .name = "mps",
+      .backend = "MPS",
+      .device_type = 13,
+      .preference = 20,
+      .several = false,
+      // MPS has one stream: its copies are in order with its kernels.
+      .has_streams = false,
+      .checked_as = "MPS",
+      .profiles = {{"apple-m2", "Apple M2", 16 * kGiB, 0, 0, 10, 0, 1024, 0, 32 * kKiB, 32 * kKiB,
+                    32 * kKiB, 1'398'000, 0, 128}},
+      .refused_types =
+          {{"Double",
+            "Cannot convert a MPS Tensor to float64 dtype as the MPS framework doesn't support "
+            "float64. Please use float32 instead."},
+           {"ComplexDouble",
+            "Trying to convert ComplexDouble to the MPS backend but it does not have support for "
+            "that dtype."}},
+      .out_of_memory = &out_of_memory,
+      .invalid_device = &invalid_device,
+      .availability = {.expression = "backends.mps.is_available()",
+                       .since_major = 1,
+                       .since_minor = 12,
+                       .in_classic_chain = true},
+      .host = {.system = "Darwin"},
+  };
+}
+
+}  // namespace torchport::devices

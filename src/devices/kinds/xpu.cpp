@@ -1,0 +1,48 @@
+// Intel's GPUs.
+#include <fmt/format.h>
+
+#include "devices/device_kind.h"
+
+namespace torchport::devices {
+
+namespace {
+
+// c10/xpu/XPUCachingAllocator.cpp
+std::string out_of_memory(const OutOfMemory& failure, int device) {
+  return fmt::format(
+      "XPU out of memory. Tried to allocate {}. GPU {} has a total capacity of {}. Of the "
+      "allocated "
+      "memory {} is allocated by PyTorch, and {} is reserved by PyTorch but unallocated. Please "
+      "use `empty_cache` to release all unoccupied cached memory.",
+      format_bytes(failure.requested), device, format_bytes(failure.total),
+      format_bytes(failure.allocated), format_bytes(failure.reserved - failure.allocated));
+}
+
+// c10/xpu/XPUFunctions.h: check_device_index
+std::string invalid_device(int device, int count) {
+  return fmt::format("The device index is out of range. It must be in [0, {}), but got {}.", count,
+                     device);
+}
+
+}  // namespace
+
+TORCHPORT_DEVICE_KIND(xpu) {
+  return {
+      .name = "xpu",
+      .backend = "XPU",
+      .device_type = 12,
+      .preference = 30,
+      // Its kernels are not in native_functions.yaml; they are CUDA's, ported.
+      .checked_as = "CUDA",
+      // Intel's data sheet; memory as get_device_properties() prints it.
+      .profiles = {{"max-1550", "Intel(R) Data Center GPU Max 1550", 65'536 * kMiB, 12, 60, 448,
+                    204 * kMiB, 1024, 0, 128 * kKiB, 128 * kKiB, 128 * kKiB, 1'600'000, 3'200'000,
+                    8192}},
+      .out_of_memory = &out_of_memory,
+      .invalid_device = &invalid_device,
+      .availability = {.expression = "xpu.is_available()", .since_major = 2, .since_minor = 4},
+      .host = {.version_member = "xpu"},
+  };
+}
+
+}  // namespace torchport::devices
