@@ -25,11 +25,11 @@ TEST_CASE("each kind says all that is asked of it") {
       CHECK(profile.memory > kGiB);
       CHECK_FALSE(profile.device_name.empty());
     }
-    REQUIRE(kind.out_of_memory != nullptr);
+    REQUIRE((kind.out_of_memory != nullptr));
     const std::string text = kind.out_of_memory({3 * kMiB, 2 * kGiB, kMiB, kGiB, kGiB, {}}, 5);
     CHECK(text.find("3.00 MiB") != std::string::npos);
     CHECK(text.find("out of memory") != std::string::npos);
-    REQUIRE(kind.invalid_device != nullptr);
+    REQUIRE((kind.invalid_device != nullptr));
     CHECK_FALSE(kind.invalid_device(7, 2).empty());
     CHECK(find_kind(kind.name) == &kind);
     CHECK(is_device_type(kind.name));

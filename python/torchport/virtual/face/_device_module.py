@@ -126,7 +126,18 @@ def _streams(torch: ModuleType, name: str) -> dict[str, Any]:
 
     class Event(torch.Event):  # type: ignore[name-defined, misc]
         def __new__(cls, enable_timing: bool = False, **kwargs: Any) -> Any:
-            return super().__new__(cls, device=name, enable_timing=enable_timing)
+            event = super().__new__(cls, device=name, enable_timing=enable_timing)
+            # torch.Event.elapsed_time() takes no subclass, so a plain one keeps the times.
+            event._timer = torch.Event(device=name, enable_timing=enable_timing)
+            return event
+
+        def record(self, stream: Any = None) -> None:
+            stream = current_stream() if stream is None else stream
+            super().record(stream)
+            self._timer.record(stream)
+
+        def elapsed_time(self, other: Any) -> float:
+            return self._timer.elapsed_time(getattr(other, "_timer", other))
 
     def wrapped(stream: Any) -> Any:
         return Stream(
