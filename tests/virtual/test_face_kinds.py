@@ -11,3 +11,7 @@ def test_mps(run_virtual) -> None:
 
 def test_xpu(run_virtual) -> None:
     run_virtual(Path("kind_xpu.py"), devices="xpu:2")
+
+
+def test_npu(run_virtual) -> None:
+    run_virtual(Path("kind_npu.py"), devices="npu:2")

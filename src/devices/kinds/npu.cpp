@@ -1,0 +1,54 @@
+// Huawei's Ascend cards. torch has no backend for them: the package torch_npu renames PrivateUse1.
+#include <fmt/format.h>
+
+#include "devices/device_kind.h"
+
+namespace torchport::devices {
+
+namespace {
+
+// torch_npu/csrc/core/npu/NPUCachingAllocator.cpp
+std::string out_of_memory(const OutOfMemory& failure, int device) {
+  const std::string allowed =
+      failure.allowed ? format_bytes(*failure.allowed) + " allowed; " : std::string();
+  return fmt::format(
+      "NPU out of memory. Tried to allocate {} (NPU {}; {} total capacity; {} already allocated; "
+      "{} "
+      "current active; {} free; {}{} reserved in total by PyTorch) If reserved memory is >> "
+      "allocated memory try setting max_split_size_mb to avoid fragmentation.",
+      format_bytes(failure.requested), device, format_bytes(failure.total),
+      format_bytes(failure.allocated), format_bytes(failure.allocated), format_bytes(failure.free),
+      allowed, format_bytes(failure.reserved));
+}
+
+// What aclrtSetDevice's error is reported as; 107001 is ACL_ERROR_RT_INVALID_DEVICEID.
+std::string invalid_device(int /*device*/, int /*count*/) {
+  return "NPU function error: aclrtSetDevice(device), error code is 107001\n[Error]: Invalid "
+         "device "
+         "ID.\n        Check whether the device ID is valid.";
+}
+
+}  // namespace
+
+TORCHPORT_DEVICE_KIND(npu) {
+  return {
+      .name = "npu",
+      .backend = "PrivateUse1",
+      .device_type = 20,
+      .preference = 40,
+      .visibility_variable = "ASCEND_RT_VISIBLE_DEVICES",
+      // The checks of its kernels are its own; they refuse what CUDA's refuse.
+      .checked_as = "CUDA",
+      .out_of_tree = true,
+      // Name and memory as torch.npu.get_device_properties() prints them on an Atlas 800 A2; 24
+      // cube cores and 192 MiB of L2 by Huawei's documentation of that series.
+      .profiles = {{"ascend-910b2c", "Ascend910B2C", 62'432 * kMiB, 0, 0, 24, 192 * kMiB, 0, 0, 0,
+                    0, 0, 1'800'000, 1'600'000, 4096}},
+      .out_of_memory = &out_of_memory,
+      .invalid_device = &invalid_device,
+      .availability = {.expression = "npu.is_available()", .since_major = 2, .since_minor = 1},
+      .host = {.known_to_doctor = false},
+  };
+}
+
+}  // namespace torchport::devices
