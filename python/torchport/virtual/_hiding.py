@@ -1,5 +1,5 @@
 """A torch that looks as a build without CUDA does, whatever it is: for `torchport run --hide-cuda`,
-and below the face of the virtual devices, which then is the same on all builds."""
+and below the torch._C shim of the virtual devices, which then is the same on all builds."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from torchport.virtual.face._native import kind, refuse, refusing
+from torchport.virtual.torch_c_shim._native import kind, refuse, refusing
 
 _GRAPHS = "torchport: virtual devices replay no CUDA graphs of compiled code"
 

@@ -14,7 +14,9 @@ rows = [
     for name in names
     for row in ROW.finditer(torch._C._dispatch_dump_table(name))
 ]
-ours = [row for row in rows if "torchport virtual device" in row[2] or "/src/runtime/virtual/" in row[2]]
+ours = [
+    row for row in rows if "torchport virtual device" in row[2] or "/src/runtime/virtual/" in row[2]
+]
 others = set(rows) - set(ours)
 real = [r for r in others if re.search(r"cuda|cudnn", r[2].replace(sys.prefix, ""), re.IGNORECASE)]
 assert not real, real[:20]

@@ -8,39 +8,39 @@ import pytest
 
 
 def test_every_name_answers(run_virtual) -> None:
-    run_virtual(Path("face_names.py"))
+    run_virtual(Path("shim_names.py"))
 
 
 def test_devices_streams_and_events(run_virtual) -> None:
-    run_virtual(Path("face_streams.py"))
+    run_virtual(Path("shim_streams.py"))
 
 
 def test_the_default_build(run_virtual) -> None:
-    run_virtual(Path("face_build.py"), args=["13.0", 13000, 92000, True])
+    run_virtual(Path("shim_build.py"), args=["13.0", 13000, 92000, True])
 
 
 def test_older_devices_have_the_older_build(run_virtual) -> None:
     run_virtual(
-        Path("face_build.py"),
+        Path("shim_build.py"),
         devices="cuda:1,profile=v100-16g",
         args=["12.6", 12060, 91002, False],
     )
 
 
 def test_memory(run_virtual) -> None:
-    run_virtual(Path("face_memory.py"), devices="cuda:2,memory=1GiB")
+    run_virtual(Path("shim_memory.py"), devices="cuda:2,memory=1GiB")
 
 
 def test_accelerator_and_profilers(run_virtual) -> None:
-    run_virtual(Path("face_accelerator.py"))
+    run_virtual(Path("shim_accelerator.py"))
 
 
 def test_random_numbers(run_virtual) -> None:
-    run_virtual(Path("face_random.py"))
+    run_virtual(Path("shim_random.py"))
 
 
 def test_several_devices_and_mixed_precision(run_virtual) -> None:
-    run_virtual(Path("face_parallel.py"))
+    run_virtual(Path("shim_parallel.py"))
 
 
 @pytest.mark.parametrize(
@@ -48,9 +48,9 @@ def test_several_devices_and_mixed_precision(run_virtual) -> None:
 )
 def test_visible_devices(run_virtual, visible: str, count: int) -> None:
     run_virtual(
-        Path("face_visible.py"), devices="cuda:4", args=[count], CUDA_VISIBLE_DEVICES=visible
+        Path("shim_visible.py"), devices="cuda:4", args=[count], CUDA_VISIBLE_DEVICES=visible
     )
 
 
 def test_visible_devices_chosen_after_the_import(run_virtual) -> None:
-    run_virtual(Path("face_visible.py"), devices="cuda:4", args=[2, "1,3"])
+    run_virtual(Path("shim_visible.py"), devices="cuda:4", args=[2, "1,3"])

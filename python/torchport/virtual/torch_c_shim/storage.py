@@ -10,7 +10,7 @@ import functools
 from types import ModuleType
 from typing import Any
 
-from torchport.virtual.face._native import kind, ops
+from torchport.virtual.torch_c_shim._native import kind, ops
 
 KINDS = ("cuda", "mps", "xpu")
 

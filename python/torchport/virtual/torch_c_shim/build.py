@@ -9,7 +9,7 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 from torchport.virtual._builds import CUDA, cuda_for
-from torchport.virtual.face._native import ops
+from torchport.virtual.torch_c_shim._native import ops
 
 KINDS = ("cuda",)
 _CAN_USE = (

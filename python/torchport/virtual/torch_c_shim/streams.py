@@ -7,7 +7,7 @@ import time
 from types import ModuleType
 from typing import Any
 
-from torchport.virtual.face._native import ops
+from torchport.virtual.torch_c_shim._native import ops
 
 KINDS = ("cuda",)
 

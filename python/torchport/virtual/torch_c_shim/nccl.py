@@ -7,7 +7,7 @@ from types import ModuleType
 from typing import Any
 
 from torchport.virtual._builds import NCCL
-from torchport.virtual.face._native import refusing
+from torchport.virtual.torch_c_shim._native import refusing
 
 KINDS = ("cuda",)
 

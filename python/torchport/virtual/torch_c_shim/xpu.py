@@ -7,8 +7,8 @@ import uuid
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-from torchport.virtual.face import memory, streams
-from torchport.virtual.face._native import ops, refuse, refusing
+from torchport.virtual.torch_c_shim import memory, streams
+from torchport.virtual.torch_c_shim._native import ops, refuse, refusing
 
 KINDS = ("xpu",)
 

@@ -1,4 +1,4 @@
-"""Python's face of virtual devices: the names of `torch._C` that a CPU build lacks.
+"""The names of `torch._C` that a CPU build lacks, for virtual devices.
 
 torch.cuda, torch.xpu and torch.mps themselves are left as they are; they find what they call. Each
 module here answers for one part: ``KINDS`` says for which kinds of device, ``bindings(torch)`` gives
@@ -13,7 +13,7 @@ import importlib
 import pkgutil
 from types import ModuleType
 
-from torchport.virtual.face._native import kind
+from torchport.virtual.torch_c_shim._native import kind
 
 
 @functools.cache

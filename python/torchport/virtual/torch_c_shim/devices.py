@@ -9,7 +9,7 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-from torchport.virtual.face._native import ops, refusing
+from torchport.virtual.torch_c_shim._native import ops, refusing
 
 KINDS = ("cuda",)
 

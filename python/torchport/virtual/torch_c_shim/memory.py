@@ -7,8 +7,8 @@ import json
 from types import ModuleType
 from typing import Any
 
-from torchport.virtual.face._native import ops, refuse, refusing
-from torchport.virtual.face.history import History
+from torchport.virtual.torch_c_shim._native import ops, refuse, refusing
+from torchport.virtual.torch_c_shim.history import History
 
 KINDS = ("cuda",)
 

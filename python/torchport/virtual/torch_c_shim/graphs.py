@@ -7,7 +7,7 @@ import threading
 from types import ModuleType
 from typing import Any
 
-from torchport.virtual.face._native import ops, refuse
+from torchport.virtual.torch_c_shim._native import ops, refuse
 
 KINDS = ("cuda",)
 
@@ -33,7 +33,7 @@ class _CUDAGraph:
         return graph
 
     def capture_begin(self, pool: Any = None, capture_error_mode: str = "global") -> None:
-        from torchport.virtual.face import _tape
+        from torchport.virtual.torch_c_shim import _tape
 
         if capture_error_mode not in ("global", "thread_local", "relaxed"):
             raise RuntimeError(
@@ -73,7 +73,7 @@ class _CUDAGraph:
         if tape.failed:
             import torch
 
-            from torchport.virtual.face import _tape
+            from torchport.virtual.torch_c_shim import _tape
 
             raise torch.AcceleratorError(_tape.INVALIDATED)
         self._tape = tape

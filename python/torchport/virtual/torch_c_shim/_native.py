@@ -1,4 +1,4 @@
-"""What the face calls in the runtime below it, and how it says that it cannot."""
+"""The runtime operators that the shim calls, and the errors for what virtual devices do not offer."""
 
 from __future__ import annotations
 

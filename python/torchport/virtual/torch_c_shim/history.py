@@ -7,7 +7,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from torchport.virtual.face._native import ops, refuse, refusing
+from torchport.virtual.torch_c_shim._native import ops, refuse, refusing
 
 KINDS = ("cuda",)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
-from torchport.virtual.face._native import refuse, refusing
+from torchport.virtual.torch_c_shim._native import refuse, refusing
 
 KINDS = ("cuda",)
 

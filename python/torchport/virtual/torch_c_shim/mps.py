@@ -6,7 +6,7 @@ import json
 from types import ModuleType
 from typing import Any
 
-from torchport.virtual.face._native import ops, refusing
+from torchport.virtual.torch_c_shim._native import ops, refusing
 
 KINDS = ("mps",)
 
