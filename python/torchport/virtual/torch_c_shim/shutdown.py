@@ -1,4 +1,4 @@
-"""The end of the process (src/runtime/virtual/core/leaving.h)."""
+"""The end of the process (src/runtime/virtual/core/shutdown.h)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-#include "runtime/virtual/core/leaving.h"
+#include "runtime/virtual/core/shutdown.h"
 
 #include <cstdio>
 #include <exception>
