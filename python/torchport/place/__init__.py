@@ -2,7 +2,7 @@
 
 from torchport.place.adoption import Adoption, adopt
 from torchport.place.checkpoints import CheckpointError, load, report
-from torchport.place.desync import ModuleFinding, Ties, check_module, keep_ties, ties
+from torchport.place.consistency import ModuleFinding, Ties, check_module, keep_ties, ties
 from torchport.place.guards import GpuRequired, gpu_required, require_gpu, retry_on_cpu
 from torchport.place.kernels import Kernel, kernel
 from torchport.place.loader import Loader, loader

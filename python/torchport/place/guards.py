@@ -11,9 +11,10 @@ from typing import Any, ParamSpec, TypeVar
 
 import torch
 from torch import nn
-from torch.utils import _pytree as pytree
 
 from torchport._native import C
+from torchport._remake import Remaker
+from torchport._walk import walk
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -119,17 +120,22 @@ def _device_of(tensors: list[torch.Tensor]) -> torch.device | None:
 
 def _on_cpu(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The call with its tensors, and its modules' parameters and buffers, on the CPU."""
-    leaves = pytree.tree_leaves((args, kwargs))
+    leaves = [found.value for found in walk((args, kwargs))]
     modules = [leaf for leaf in leaves if isinstance(leaf, nn.Module)]
     held = [t for m in modules for t in (*m.parameters(), *m.buffers())]
     device = _device_of([leaf for leaf in leaves if isinstance(leaf, torch.Tensor)] + held)
-    here = pytree.tree_map_only(torch.Tensor, torch.Tensor.cpu, (args, kwargs))
+    here = _tensors_to((args, kwargs), torch.device("cpu"))
     # .cpu() is differentiable: gradients arrive at the parameters on their device.
     with _swapped(modules, torch.Tensor.cpu):
         result = function(*here[0], **here[1])
     if device is None:
         return result
-    return pytree.tree_map_only(torch.Tensor, lambda tensor: tensor.to(device), result)
+    return _tensors_to(result, device)
+
+
+def _tensors_to(value: Any, device: torch.device) -> Any:
+    """As `torchport.to`, but modules and objects that move themselves stay as they are."""
+    return Remaker(lambda leaf: leaf.to(device) if isinstance(leaf, torch.Tensor) else leaf)(value)
 
 
 def retry_on_cpu(

@@ -66,6 +66,7 @@ class DeviceModule(nn.Module):
 
 
 def _follow(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    # By pytree, which torch.compile follows: this runs in forward().
     device = next(
         (t.device for t in pytree.tree_leaves((args, kwargs)) if isinstance(t, torch.Tensor)), None
     )

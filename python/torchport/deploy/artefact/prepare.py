@@ -65,7 +65,7 @@ def prepare(
     module = unwrap(module, notes)
     if weights is not None:
         load_weights(module, weights, notes)
-    placing.adopt_strays(module, notes)
+    placing.adopt_unregistered(module, notes)
     if device is not None:
         placing.convert(module, device)
     sample = Sample.of(module, inputs)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import copy
 
-import torch
 from torch import nn
 
+from torchport._walk import tensors_in
 from torchport.deploy.artefact.errors import ExportError
 from torchport.place.unwrapping import inner_of
 
@@ -63,12 +63,9 @@ def structural_copy(module: nn.Module) -> nn.Module:
 
     Raises ExportError for a model that cannot be copied.
     """
-    memo = {}
     for child in module.modules():
         _refuse_sharded(child)
-        for value in [*vars(child).values(), *child._parameters.values(), *child._buffers.values()]:
-            if isinstance(value, torch.Tensor):
-                memo[id(value)] = value
+    memo = {id(tensor): tensor for tensor in tensors_in(module)}
     try:
         return copy.deepcopy(module, memo)
     except Exception as error:

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from torchport.place.adoption import MirroredBuffers
-from torchport.place.strays import find_strays
+from torchport.place.unregistered import find_unregistered
 
 
 @dataclass(frozen=True)
@@ -153,15 +153,15 @@ def _unregistered(module: nn.Module) -> Iterator[ModuleFinding]:
     for name, parameter in module.named_parameters():
         shapes.setdefault(parameter.shape, name)
     recurrent = {id(m) for m in module.modules() if isinstance(m, nn.RNNBase)}
-    for stray in find_strays(module):
-        if not isinstance(stray.value, nn.Parameter) or id(stray.place.module) in recurrent:
+    for one in find_unregistered(module):
+        if not isinstance(one.value, nn.Parameter) or id(one.place.module) in recurrent:
             continue
-        like = shapes.get(stray.value.shape)
+        like = shapes.get(one.value.shape)
         hint = f"; {like} has its shape: was that replaced?" if like else ""
         yield ModuleFinding(
             "unregistered",
-            stray.name,
-            f"is a parameter that no registry has, {_told(stray.value)}: it is neither moved, saved "
+            one.name,
+            f"is a parameter that no registry has, {_told(one.value)}: it is neither moved, saved "
             f"nor trained{hint}",
         )
 
