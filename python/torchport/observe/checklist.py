@@ -10,10 +10,10 @@ import torch
 from torch import nn
 
 from torchport._native import C
+from torchport._quantities import counted, size
 from torchport.observe.inventory import Held, bytes_of
 from torchport.observe.mixing import home_of
 from torchport.observe.result import Answer, TensorInfo
-from torchport.observe.sizes import counted, size
 
 _NORMS = (nn.modules.batchnorm._BatchNorm, nn.modules.batchnorm._NormBase)
 _DROPOUTS = nn.modules.dropout._DropoutNd

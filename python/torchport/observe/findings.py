@@ -7,12 +7,12 @@ from collections.abc import Iterator
 import torch
 from torch import nn
 
+from torchport._quantities import counted, size
 from torchport.observe.checklist import training_modules
 from torchport.observe.inputs import Inputs
 from torchport.observe.inventory import Held
 from torchport.observe.mixing import home_of
 from torchport.observe.result import OUTSIDE, Finding, Transfer, Verification
-from torchport.observe.sizes import counted, size
 
 _ORDER = {"error": 0, "warning": 1, "note": 2}
 

@@ -12,8 +12,8 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from html import escape
 
+from torchport._quantities import counted, size
 from torchport.observe.result import ModuleInfo, Transfer, Verification
-from torchport.observe.sizes import counted, size
 
 _MOST_BOXES = 48
 _GAP = 10

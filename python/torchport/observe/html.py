@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from html import escape
 
+from torchport._quantities import size
 from torchport.observe.graph import Drawing
 from torchport.observe.result import Line, Mixed, ModuleInfo, Side, TensorInfo, Verification
-from torchport.observe.sizes import size
 from torchport.observe.text import autocast, short
 
 _STYLE = """

@@ -10,7 +10,6 @@ from torch import nn
 
 from torchport.place.unregistered import AttributePath, Unregistered, find_unregistered
 
-
 _LONGEST_NAME = 80  # of a buffer; the place itself may be any number of containers deep
 
 

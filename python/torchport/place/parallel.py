@@ -14,6 +14,7 @@ import torch.distributed as dist
 from torch import nn
 
 from torchport._native import C
+from torchport._quantities import size
 from torchport.place import policy, tensor_plan
 from torchport.place.tensor_plan import LinearGroup
 
@@ -51,10 +52,6 @@ def _trained(parameters: list[nn.Parameter], states: float) -> int:
     """Bytes of parameters with gradients and `states` values of optimizer state each."""
     unique = {id(p): p for p in parameters if p.requires_grad}.values()
     return int(sum(p.numel() * p.element_size() * (1 + states) for p in unique))
-
-
-def _gibibytes(size: float) -> str:
-    return f"{size / 2**30:.2f} GiB" if size >= 2**30 / 100 else f"{size / 2**20:.2f} MiB"
 
 
 def _world() -> int:
@@ -161,7 +158,7 @@ def plan_parallel(
         _refuse_impossible(strategy, world, groups)
         return plan(strategy, "it was asked for")
     budget = int(free * _SHARE)
-    told = f"training takes {_gibibytes(training)}, {_gibibytes(budget)} of a {place.type} device are for it"
+    told = f"training takes {size(training)}, {size(budget)} of a {place.type} device are for it"
     if world == 1:
         if training > budget:
             raise RuntimeError(
@@ -174,18 +171,18 @@ def plan_parallel(
     gathered = _gathered(model, units)
     sharded = training // world + 2 * gathered  # one unit computes while the next one is gathered
     if sharded <= budget:
-        return plan("fsdp", f"{told}; sharded over {world} it is {_gibibytes(sharded)}")
+        return plan("fsdp", f"{told}; sharded over {world} it is {size(sharded)}")
     split = _split_bytes(model, groups, world, optimizer_states)
     if groups and training - split <= budget:
         return plan(
             "tensor",
-            f"{told}; sharded it would be {_gibibytes(sharded)}, with the blocks that are whole at a "
+            f"{told}; sharded it would be {size(sharded)}, with the blocks that are whole at a "
             f"time; with {len(groups)} groups of linear layers split over {world} it is "
-            f"{_gibibytes(training - split)}",
+            f"{size(training - split)}",
         )
     raise RuntimeError(
         f"torchport: the model does not fit on {world} processes: {told}; sharded it would be "
-        f"{_gibibytes(sharded)} each, with split layers {_gibibytes(training - split)}. Use more "
+        f"{size(sharded)} each, with split layers {size(training - split)}. Use more "
         "processes, lower precision, or an optimizer with less state (optimizer_states=)"
     )
 

@@ -5,18 +5,17 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from torchport._files import staged, write_text
 from torchport._native import C
+from torchport._quantities import parse_size
 from torchport.place import distributed_checkpoints
 from torchport.place.moving import to
 from torchport.place.unwrapping import full_state_dict, unwrap
-
-_UNITS = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 
 
 def save(
@@ -86,28 +85,12 @@ def _tensors(state: Any) -> list[tuple[str, torch.Tensor]]:
 
 
 def _torch_save(state: Any, path: str) -> None:
-    partial = f"{path}.{os.getpid()}.partial"
-    try:
-        with open(partial, "xb") as file:
-            torch.save(state, file)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(partial, path)
-    except BaseException:
-        with suppress(FileNotFoundError):
-            os.unlink(partial)
-        raise
+    with staged(path) as target:
+        torch.save(state, target)
 
 
 def _bytes(size: str | int) -> int:
-    if isinstance(size, int):
-        number = size
-    else:
-        unit = next((u for u in sorted(_UNITS, key=len, reverse=True) if size.endswith(u)), "")
-        try:
-            number = int(float(size.removesuffix(unit)) * _UNITS.get(unit, 1))
-        except ValueError:
-            raise ValueError(f'torchport: {size!r} is no size; "5GB" or "500MiB" is one') from None
+    number = parse_size(size)
     if number <= 0:
         raise ValueError(f"torchport: shards of {size} cannot hold anything")
     return number
@@ -144,7 +127,4 @@ def _save_shards(
         C.save_safetensors(str(folder / file), part, list((metadata or {}).items()))
         weight_map |= {name: file for name, _ in part}
     index = {"metadata": {"total_size": sum(sizes)}, "weight_map": dict(sorted(weight_map.items()))}
-    target = folder / "model.safetensors.index.json"
-    partial = target.with_name(f"{target.name}.{os.getpid()}.partial")
-    partial.write_text(json.dumps(index, indent=2) + "\n")
-    os.replace(partial, target)
+    write_text(folder / "model.safetensors.index.json", json.dumps(index, indent=2) + "\n")

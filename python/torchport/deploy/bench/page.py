@@ -10,7 +10,9 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from torchport.deploy.bench.report import MIB, Report, Row
+from torchport._files import write_text
+from torchport._quantities import size
+from torchport.deploy.bench.report import Report, Row
 
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 _WIDTH, _LABEL, _BAR, _GAP = 920, 260, 20, 10
@@ -71,7 +73,7 @@ def page(report: Report) -> str:
     for batch in report.batches:
         rows = [r for r in report.rows if r.batch == batch and r.status == "measured"]
         parts.append(f"<h2>Peak memory, batch {batch}</h2>")
-        parts.append(_bars(rows, lambda r: r.peak, lambda r: f"{r.peak / MIB:,.0f} MiB"))
+        parts.append(_bars(rows, lambda r: r.peak, lambda r: size(r.peak)))
         if report.timed:
             timed = [r for r in rows if r.mode != "train"]
             parts.append(f"<h2>Samples a second, batch {batch}</h2>")
@@ -91,14 +93,8 @@ def page(report: Report) -> str:
 
 
 def write_page(report: Report, path: str | Path) -> None:
-    """Whole or not at all."""
-    target = Path(path)
-    staged = target.with_name(f".{target.name}.{os.getpid()}")
-    try:
-        staged.write_text(page(report))
-        staged.replace(target)
-    finally:
-        staged.unlink(missing_ok=True)
+    """Writes the page, as a whole or not at all. Raises OSError."""
+    write_text(path, page(report))
 
 
 def write_png(report: Report, path: str | Path) -> None:
