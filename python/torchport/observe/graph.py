@@ -12,6 +12,8 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from html import escape
 
+from markupsafe import Markup
+
 from torchport._quantities import counted, size
 from torchport.observe.result import ModuleInfo, Transfer, Verification
 
@@ -194,7 +196,7 @@ class Drawing:
         deepest = max((box.depth for box in self._boxes), default=0)
         return self._left + deepest * _INDENT + _BOX
 
-    def svg(self) -> str:
+    def svg(self) -> Markup:
         width = self._right() + _ARCS
         height = self._bottom + 6
         parts = [
@@ -208,7 +210,7 @@ class Drawing:
             self._mixed(),
             "</svg>",
         ]
-        return "\n".join(part for part in parts if part)
+        return Markup("\n".join(part for part in parts if part))
 
     def _lanes(self, height: float) -> list[str]:
         drawn = []
