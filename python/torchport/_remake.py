@@ -11,12 +11,14 @@ import torch
 from torch import nn
 from torch.nn.utils.rnn import PackedSequence
 
-from torchport._walk import PLAIN, Step, attributes_of, fields_of
+from torchport._walk import PLAIN, Step, attributes_of, fields_of, is_a
 
 
 def replaced(container: Any, steps: tuple[Step, ...], tensor: torch.Tensor) -> Any:
     """``container`` with ``tensor`` at the end of ``steps``: itself where it can be written to, a new
     tuple where it is one. The place must have no obstacle."""
+    if not steps:
+        return tensor
     chain = [container]
     for step in steps[:-1]:
         chain.append(step.take(chain[-1]))
@@ -31,7 +33,16 @@ def replaced(container: Any, steps: tuple[Step, ...], tensor: torch.Tensor) -> A
         else:
             holder[step.key] = value
         value = holder
-    return value if steps else tensor
+    return value
+
+
+def mover_of(value: Any) -> Callable[[torch.device], Any] | None:
+    """The `to` of an object that moves itself."""
+    try:
+        mover = None if is_a(value, type) else getattr(value, "to", None)
+    except Exception:  # the object's own code
+        return None
+    return mover if callable(mover) else None
 
 
 def _tuple_like(value: tuple[Any, ...], items: list[Any]) -> Any:
@@ -82,18 +93,18 @@ class Remaker:
         return self.remember(value, made)
 
     def _maker(self, value: Any) -> Callable[[Any], _Remaking] | None:
-        if isinstance(value, (torch.Tensor, nn.Module, PackedSequence)):
+        if is_a(value, (torch.Tensor, nn.Module, PackedSequence)):
             return None
-        if isinstance(value, (dict, UserDict)):
+        if is_a(value, (dict, UserDict)):
             # transformers' BatchEncoding and its like move themselves
-            return None if callable(getattr(value, "to", None)) else self._dict
-        if isinstance(value, Mapping):
-            return None if callable(getattr(value, "to", None)) else self._mapping
-        if isinstance(value, tuple):
+            return None if mover_of(value) else self._dict
+        if is_a(value, Mapping):
+            return None if mover_of(value) else self._mapping
+        if is_a(value, tuple):
             return self._tuple
-        if isinstance(value, (list, UserList, deque)):
+        if is_a(value, (list, UserList, deque)):
             return self._list
-        if isinstance(value, (set, frozenset)):
+        if is_a(value, (set, frozenset)):
             return self._set
         return self._record if fields_of(value) is not None else None
 

@@ -17,7 +17,7 @@ What is looked into, in this order of preference:
 
 Not looked into: classes, properties (none is called), generators, weak references, the elements of a
 tensor. A *module's* class attributes count where they are tensors or containers (`attributes`).
-A container whose own code raises is passed over.
+A container whose own code raises is passed over (`to` raises what it raises).
 
 Each mutable container and each object is opened once in a walk, so that cycles end; tuples are opened
 at every place, since a tuple at two places has to be replaced at both. A tensor is reported at each
@@ -127,6 +127,11 @@ class _Inside:
     code: bool = False
 
 
+def is_a(value: Any, kinds: type | tuple[type, ...]) -> bool:
+    """As isinstance(), but by the type alone: a proxy's `__class__` is code that may raise."""
+    return issubclass(type(value), kinds)
+
+
 def _is_torch(name: str | None) -> bool:
     return (name or "").partition(".")[0] == "torch"
 
@@ -171,11 +176,11 @@ def _closure(function: FunctionType) -> list[tuple[Step, Any]]:
 
 def _is_opened_object(value: Any) -> bool:
     kind = type(value)
-    if isinstance(value, _HOLDERS):
+    if is_a(value, _HOLDERS):
         return True
     home = (getattr(kind, "__module__", None) or "").partition(".")[0]
     own = home == "__main__" or home not in sys.stdlib_module_names
-    return own and home != "torch" and not isinstance(value, type)
+    return own and home != "torch" and not is_a(value, type)
 
 
 def _numbered(values: Iterable[Any]) -> list[tuple[Step, Any]]:
@@ -185,21 +190,21 @@ def _numbered(values: Iterable[Any]) -> list[tuple[Step, Any]]:
 def _inside(value: Any) -> _Inside | None:
     """What is in a value by the rule above; None where it is not looked into."""
     kind = type(value)
-    if isinstance(value, Mapping):
+    if is_a(value, Mapping):
         pairs = [(Step(key), item) for key, item in value.items() if type(item) not in PLAIN]
         return _Inside(pairs, _fixed(value))
-    if isinstance(value, _SEQUENCES):
+    if is_a(value, _SEQUENCES):
         return _Inside(_numbered(value), _fixed(value))
-    if isinstance(value, (set, frozenset)):
+    if is_a(value, (set, frozenset)):
         return _Inside(_numbered(value), "it is in a set, which has no places; keep it in a list")
     if (names := fields_of(value)) is not None:
         held = attributes_of(value)
         return _Inside([(Step(name, True), held[name]) for name in names])
-    if isinstance(value, functools.partial):
+    if is_a(value, functools.partial):
         parts = [(Step("args", True), value.args), (Step("keywords", True), value.keywords)]
         why = "it is an argument of a functools.partial; pass it to the call instead"
         return _Inside([(Step("func", True), value.func), *parts], why, code=True)
-    if isinstance(value, FunctionType):
+    if is_a(value, FunctionType):
         why = f"it is in the closure of {value.__name__}(); make it an attribute of the module"
         closed = [] if _is_torch(value.__module__) else _closure(value)
         return _Inside(closed, why, code=True) if closed else None
@@ -216,11 +221,11 @@ def _inside(value: Any) -> _Inside | None:
 def _fixed(value: Any) -> str:
     """Why nothing can be put into a mapping or a sequence; empty where it can."""
     kind = type(value)
-    if isinstance(value, PackedSequence):
+    if is_a(value, PackedSequence):
         return "it is a PackedSequence, whose lengths stay on the CPU; move it in forward()"
-    if isinstance(value, Mapping) and not isinstance(value, MutableMapping):
+    if is_a(value, Mapping) and not is_a(value, MutableMapping):
         return f"it is in a {kind.__name__}, which cannot be written to; keep it in a dict"
-    if isinstance(value, tuple) and kind is not tuple and not hasattr(value, "_fields"):
+    if is_a(value, tuple) and kind is not tuple and not hasattr(value, "_fields"):
         return f"it is in a {kind.__name__}, which cannot be made anew; keep it in a tuple"
     return ""
 
@@ -244,7 +249,7 @@ def attributes(module: nn.Module) -> Iterator[tuple[str, Any]]:
             if name in seen or name.startswith("__"):
                 continue
             seen.add(name)
-            if isinstance(value, (torch.Tensor, Mapping, *_SEQUENCES, set, frozenset)):
+            if is_a(value, (torch.Tensor, Mapping, *_SEQUENCES, set, frozenset)):
                 yield name, value
 
 
@@ -263,13 +268,12 @@ def walk(value: Any, *, known: Iterable[int] = (), open_modules: bool = False) -
         item = node.value
         if type(item) in PLAIN or id(item) in passed:
             continue
-        # By type: isinstance() would ask a proxy's __class__, which may raise.
-        is_module = issubclass(type(item), nn.Module)
-        if issubclass(type(item), torch.Tensor) or (is_module and not open_modules):
+        is_module = is_a(item, nn.Module)
+        if is_a(item, torch.Tensor) or (is_module and not open_modules):
             module = node.module.steps() if node.module else None
             yield Found(item, node.steps(), node.obstacle, module)
             continue
-        if not isinstance(item, tuple):
+        if not is_a(item, tuple):
             passed.add(id(item))
             keep.append(item)
         try:

@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 import torch
 from torch.nn.utils.rnn import PackedSequence
 
-from torchport._remake import Remaker
+from torchport._remake import Remaker, mover_of
+from torchport._walk import is_a
 from torchport.place import policy
 
 T = TypeVar("T")
@@ -50,16 +51,15 @@ class _Mover:
 
     def _leaf(self, value: Any) -> Any:
         """What becomes of a value that is no container."""
-        if isinstance(value, torch.nn.Module):
+        if is_a(value, torch.nn.Module):
             return value.to(device=self.device, dtype=self.dtype)  # in place, as ever
-        if isinstance(value, torch.Tensor):
+        if is_a(value, torch.Tensor):
             return self.tensor(value)
-        if isinstance(value, torch.optim.Optimizer):
+        if is_a(value, torch.optim.Optimizer):
             return self._optimizer(value)
-        if isinstance(value, PackedSequence):
+        if is_a(value, PackedSequence):
             return self._packed(value)
-        mover = getattr(value, "to", None)
-        if callable(mover) and not isinstance(value, type):
+        if mover := mover_of(value):
             moved = mover(self.device)
             return value if moved is None else moved
         return value
