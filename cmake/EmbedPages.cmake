@@ -1,5 +1,5 @@
 # Writes OUT: a C++ file that hands every page of PAGES to the registry.
-set(content "#include \"rules/registry.h\"\n\nnamespace torchport::rules {\n\nconst std::vector<EmbeddedPage>& embedded_pages() {\n  static const std::vector<EmbeddedPage> kPages = {\n")
+set(content "#include \"source/rules/registry.h\"\n\nnamespace torchport::rules {\n\nconst std::vector<EmbeddedPage>& embedded_pages() {\n  static const std::vector<EmbeddedPage> kPages = {\n")
 separate_arguments(PAGES)
 foreach(page IN LISTS PAGES)
   file(READ ${page} text)
