@@ -10,6 +10,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+__all__ = ["C"]
+
 
 def _path() -> Path:
     if chosen := os.environ.get("TORCHPORT_LIBRARY"):  # the folder of another build

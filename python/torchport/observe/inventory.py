@@ -29,9 +29,14 @@ class Held:
         return f"{self.module}.{self.path}" if self.module else self.path
 
 
+def is_lazy(tensor: torch.Tensor) -> bool:
+    """Whether its shape is not known before the first call, as of nn.LazyLinear's weight."""
+    return isinstance(tensor, (nn.UninitializedParameter, nn.UninitializedBuffer))
+
+
 def bytes_of(tensor: torch.Tensor) -> int:
     """Elements times their size; of a sparse tensor those of its values and indices."""
-    if isinstance(tensor, nn.parameter.UninitializedTensorMixin) or tensor.is_nested:
+    if is_lazy(tensor) or tensor.is_nested:
         return 0
     if tensor.layout == torch.sparse_coo:
         return bytes_of(tensor._values()) + bytes_of(tensor._indices())
@@ -39,7 +44,7 @@ def bytes_of(tensor: torch.Tensor) -> int:
 
 
 def info_of(name: str, kind: str, tensor: torch.Tensor) -> TensorInfo:
-    lazy = isinstance(tensor, nn.parameter.UninitializedTensorMixin)
+    lazy = is_lazy(tensor)
     return TensorInfo(
         name=name,
         kind=kind,  # type: ignore[arg-type]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from typing import Any, SupportsIndex, cast
 
 import torch
 from torch import nn
@@ -13,7 +14,7 @@ from torchport.place.unregistered import AttributePath, Unregistered, find_unreg
 _LONGEST_NAME = 80  # of a buffer; the place itself may be any number of containers deep
 
 
-class MirroredBuffers(dict):
+class MirroredBuffers(dict[str, torch.Tensor | None]):
     """A module's `_buffers` that writes what is registered to other places, too.
 
     `Module._apply` puts the moved tensor into this dict; a list that the model's `forward` reads gets
@@ -21,20 +22,23 @@ class MirroredBuffers(dict):
     of it, deep or pickled, have mirrors of their own.
     """
 
-    def __init__(self, items: dict, mirrors: dict[str, list[AttributePath]]) -> None:
+    def __init__(
+        self, items: dict[str, torch.Tensor | None], mirrors: dict[str, list[AttributePath]]
+    ) -> None:
         super().__init__(items)
         self.mirrors = mirrors
 
-    def __setitem__(self, name: str, tensor: torch.Tensor) -> None:
+    def __setitem__(self, name: str, tensor: torch.Tensor | None) -> None:
         super().__setitem__(name, tensor)
-        for place in self.mirrors.get(name, ()):
-            place.put(tensor)
+        if tensor is not None:
+            for place in self.mirrors.get(name, ()):
+                place.put(tensor)
 
     def __delitem__(self, name: str) -> None:
         super().__delitem__(name)
         self.mirrors.pop(name, None)
 
-    def __reduce_ex__(self, protocol):  # type: ignore[no-untyped-def]
+    def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[Any, ...]:
         # Not item by item: the places are of a module that is not put together yet.
         return MirroredBuffers, (dict(self), self.mirrors)
 
@@ -91,7 +95,7 @@ def _storage_of(tensor: torch.Tensor) -> int | None:
     if tensor.layout != torch.strided or not tensor.numel():
         return None
     try:
-        return tensor.untyped_storage()._cdata
+        return int(tensor.untyped_storage()._cdata)
     except (NotImplementedError, RuntimeError):  # wrappers without a storage of their own
         return None
 
@@ -145,7 +149,7 @@ def _obstacle(found: Unregistered, registry: _Registry) -> str:
 
 def _register(found: Unregistered, registry: _Registry) -> str:
     """Makes the tensor a buffer, or a second place of the one that it is; that one's whole name."""
-    place, tensor = found.place, found.value
+    place, tensor = found.place, cast(torch.Tensor, found.value)
     if known := registry.buffers.get(id(tensor)):
         _mirror(known[0], known[1], place)
         return known[2]
@@ -188,7 +192,7 @@ def adopt(module: nn.Module) -> Adoption:
             report.left.append((one.name, why))
             continue
         buffer = _register(one, registry)
-        tensor = one.value
+        tensor = cast(torch.Tensor, one.value)
         report.adopted.append(
             Adopted(one.name, buffer, tensor.device, tensor.dtype, tuple(tensor.shape))
         )

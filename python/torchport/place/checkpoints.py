@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import pickle
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from torchport._native import C
 from torchport.place import distributed_checkpoints, policy
 from torchport.place.moving import to
+
+if TYPE_CHECKING:
+    from torchport._C import LoadReport
 
 _INDEX = ".index.json"
 _ARCHIVES = ("TorchScript", "torch.export")  # programs, of which only the weights are taken
@@ -20,13 +23,13 @@ _ARCHIVES = ("TorchScript", "torch.export")  # programs, of which only the weigh
 class CheckpointError(RuntimeError):
     """A file that cannot be loaded, or does not fit; `report` has the names where there are some."""
 
-    def __init__(self, message: str, report: Any = None) -> None:
+    def __init__(self, message: str, report: LoadReport | None = None) -> None:
         super().__init__(message)
         self.report = report
 
 
 def load(
-    path: str | os.PathLike,
+    path: str | os.PathLike[str],
     into: torch.nn.Module | Callable[[], torch.nn.Module] | None = None,
     *,
     device: str | torch.device | None = None,
@@ -61,21 +64,25 @@ def load(
     target = _device(device) if device is not None or rebuilt else _device_of(module)
     _fill(module, _tensors_of(path, target, key, mmap), path, strict, heal, dtype)
     if rebuilt:
-        _compute_what_no_file_has(module, into, target)  # type: ignore[arg-type]
+        _compute_what_no_file_has(module, into, target)
     return module.to(target)
 
 
-def load_and_report(path: str, module: torch.nn.Module, *, heal: bool) -> Any:
+def load_and_report(path: str, module: torch.nn.Module, *, heal: bool) -> LoadReport:
     """Loads into ``module`` where it is, as `load` does, and returns what `report` would have told."""
     target = _device_of(module)
-    found = _fill(module, _tensors_of(path, target, None, True), path, True, heal, None)
+    found: LoadReport = _fill(module, _tensors_of(path, target, None, True), path, True, heal, None)
     module.to(target)
     return found
 
 
 def report(
-    path: str | os.PathLike, module: torch.nn.Module, *, key: str | None = None, heal: bool = False
-):  # type: ignore[no-untyped-def]
+    path: str | os.PathLike[str],
+    module: torch.nn.Module,
+    *,
+    key: str | None = None,
+    heal: bool = False,
+) -> LoadReport:
     """What loading would find: `missing`, `unexpected`, `shapes`, `dtypes`, `healed`, `hint`."""
     given = _tensors_of(os.fspath(path), torch.device("cpu"), key, True)
     return C.plan_load(list(_slots(module).items()), given, heal, _ties(module))[1]

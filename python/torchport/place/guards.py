@@ -7,7 +7,7 @@ import logging
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar, cast, overload
 
 import torch
 from torch import nn
@@ -49,7 +49,15 @@ def require_gpu(kinds: str = _GPUS, *, what: str = "this program") -> torch.devi
     raise GpuRequired(message, list(choice.refused))
 
 
-def gpu_required(target: Callable[P, R] | str = _GPUS):  # type: ignore[no-untyped-def]
+@overload
+def gpu_required(target: Callable[P, R]) -> Callable[P, R]: ...
+
+
+@overload
+def gpu_required(target: str = _GPUS) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
+
+
+def gpu_required(target: Callable[P, R] | str = _GPUS) -> Any:
     """Decorates a function that must not be called without a GPU: a call raises GpuRequired.
 
     `@gpu_required`, or `@gpu_required("cuda")` for kinds of devices. The check is made at each call,
@@ -101,7 +109,7 @@ def _swapped(
                 if tensor is not None:
                     if id(tensor) not in moved:
                         moved[id(tensor)] = move(tensor)
-                    registry[name] = moved[id(tensor)]
+                    registry[name] = moved[id(tensor)]  # type: ignore[assignment]  # of parameters, too
         yield
         with torch.no_grad():
             # Whether they changed cannot be asked: batch norm's kernels raise no version counter.
@@ -111,7 +119,7 @@ def _swapped(
     finally:
         for registry, tensors in saved:
             for name, tensor in tensors.items():
-                registry[name] = tensor
+                registry[name] = tensor  # type: ignore[assignment]  # what it was
 
 
 def _device_of(tensors: list[torch.Tensor]) -> torch.device | None:
@@ -138,9 +146,21 @@ def _tensors_to(value: Any, device: torch.device) -> Any:
     return Remaker(lambda leaf: leaf.to(device) if isinstance(leaf, torch.Tensor) else leaf)(value)
 
 
+@overload
+def retry_on_cpu(
+    function: None = None, *, out_of_memory: bool = True, missing_op: bool = True
+) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
+
+
+@overload
+def retry_on_cpu(
+    function: Callable[P, R], *, out_of_memory: bool = True, missing_op: bool = True
+) -> Callable[P, R]: ...
+
+
 def retry_on_cpu(
     function: Callable[P, R] | None = None, *, out_of_memory: bool = True, missing_op: bool = True
-):  # type: ignore[no-untyped-def]
+) -> Any:
     """Decorates a function that is called again on the CPU where the device could not do it.
 
     It is when the device ran out of memory, or has no kernel for an operator; other errors pass. The
@@ -168,7 +188,7 @@ def retry_on_cpu(
             failed = error.with_traceback(None)
         _log.warning("%s() %s; it is run again on the CPU", function.__qualname__, why)
         try:
-            return _on_cpu(function, args, kwargs)
+            return cast(R, _on_cpu(function, args, kwargs))
         except Exception as error:
             raise error from failed
 

@@ -49,6 +49,9 @@ class Kernel(Generic[P, R]):
     Made by `torchport.kernel`. Calls are thread safe; implementations are added at import time.
     """
 
+    __name__: str
+    __qualname__: str
+
     def __init__(self, function: Callable[P, R]) -> None:
         self._implementations: dict[str, Callable[P, R]] = {}
         self._fallback: Callable[P, R] | None = None

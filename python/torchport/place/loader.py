@@ -185,6 +185,6 @@ def loader(
         raise ValueError(f"torchport: loader(depth={depth}): at least one batch is ahead")
     place = device if isinstance(device, torch.device) else policy.device(device)
     if thread is None:
-        thread = place.type != "cpu" and isinstance(dataloader, DataLoader)
-        thread = thread and dataloader.num_workers > 0
+        workers = dataloader.num_workers if isinstance(dataloader, DataLoader) else 0
+        thread = place.type != "cpu" and workers > 0
     return Loader(dataloader, place, depth, thread)

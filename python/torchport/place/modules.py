@@ -49,6 +49,8 @@ class DeviceModule(nn.Module):
             and not hasattr(type(self), name)  # a property has a setter
         )
 
+    _anchor: torch.Tensor
+
     @property
     def device(self) -> torch.device:
         """Where the module was last moved to; of a module that was not, torch's default device."""

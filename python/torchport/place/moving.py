@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import torch
 from torch.nn.utils.rnn import PackedSequence
@@ -26,7 +26,7 @@ class _Mover:
         self.dtype = dtype
         self.non_blocking = non_blocking
         self._remake = Remaker(self._leaf)
-        self._views: dict[tuple, torch.Tensor] = {}
+        self._views: dict[tuple[Any, ...], torch.Tensor] = {}
 
     def __call__(self, value: Any) -> Any:
         return self._remake(value)
@@ -68,7 +68,9 @@ class _Mover:
         # Its lengths stay on the CPU, which PackedSequence.to knows.
         no_wait = bool(self.non_blocking)
         dtype = self.dtype if self.dtype and value.data.is_floating_point() else value.data.dtype
-        return value.to(self.device, dtype, no_wait)
+        # Annotated in torch with one of its three forms alone.
+        moved: PackedSequence = cast(Any, value).to(self.device, dtype, no_wait)
+        return moved
 
     def _optimizer(self, value: torch.optim.Optimizer) -> torch.optim.Optimizer:
         """State beside its parameters; `step` counters that torch keeps on the CPU stay there."""
@@ -89,7 +91,7 @@ class _Mover:
         return value
 
 
-def _view_of(value: torch.Tensor) -> tuple | None:
+def _view_of(value: torch.Tensor) -> tuple[Any, ...] | None:
     """Equal for tensors that are the same view of the same memory; None for what autograd follows."""
     if type(value) is not torch.Tensor or value.layout is not torch.strided:
         return None
@@ -123,7 +125,7 @@ def to(
     list of places as in `device`. Raises what torch raises where a copy cannot be made.
     """
     target = device if isinstance(device, torch.device) else policy.device(device)
-    return _Mover(target, dtype, non_blocking)(obj)
+    return cast(T, _Mover(target, dtype, non_blocking)(obj))
 
 
 def on_device(function: F | None = None, *, device: str | torch.device | None = None) -> Any:
@@ -151,7 +153,7 @@ def on_device(function: F | None = None, *, device: str | torch.device | None = 
     return decorate if function is None else decorate(function)
 
 
-def _target(device: str | torch.device | None, args: tuple) -> torch.device:
+def _target(device: str | torch.device | None, args: tuple[Any, ...]) -> torch.device:
     if isinstance(device, torch.device):
         return device
     if device is None and args and isinstance(args[0], torch.nn.Module):

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any, cast
 
 import torch
 import torch.distributed as dist
@@ -43,7 +45,7 @@ class ParallelPlan:
         return f"{self.strategy} on {self.world} x {self.device.type}: {self.reason}"
 
 
-def _size(tensors: list[torch.Tensor]) -> int:
+def _size(tensors: Sequence[torch.Tensor]) -> int:
     unique = {id(tensor): tensor for tensor in tensors}
     return sum(tensor.numel() * tensor.element_size() for tensor in unique.values())
 
@@ -222,7 +224,7 @@ def parallelize(
     device: torch.device | str | None = None,
     memory: int | None = None,
     optimizer_states: float = 2,
-    **options: object,
+    **options: Any,
 ) -> nn.Module:
     """`model` spread over the processes that torchrun started, in the simplest way that fits.
 
@@ -256,10 +258,10 @@ def parallelize(
 
 def parallel_plan(model: nn.Module) -> ParallelPlan | None:
     """The plan by which `parallelize` made this model."""
-    return model.__dict__.get("_torchport_plan")
+    return cast("ParallelPlan | None", model.__dict__.get("_torchport_plan"))
 
 
-def _apply(model: nn.Module, plan: ParallelPlan, options: dict[str, object]) -> nn.Module:
+def _apply(model: nn.Module, plan: ParallelPlan, options: dict[str, Any]) -> nn.Module:
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import fully_shard
     from torch.nn.parallel import DistributedDataParallel
@@ -279,6 +281,6 @@ def _apply(model: nn.Module, plan: ParallelPlan, options: dict[str, object]) -> 
         # From the inside to the outside; each unit is moved as it is sharded, never the whole.
         for name in reversed(plan.units):
             fully_shard(model.get_submodule(name), mesh=mesh, **options)
-        return fully_shard(model, mesh=mesh, **options)
+        return cast(nn.Module, fully_shard(model, mesh=mesh, **options))
     tensor_plan.split(model, list(plan.groups), mesh)
     return model.to(plan.device)

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import logging
 from functools import cache
+from typing import TYPE_CHECKING
 
 import torch
 
 from torchport._native import C
 
+if TYPE_CHECKING:
+    from torchport._C import DeviceChoice
+
 _log = logging.getLogger("torchport")
 
 
-def choose(wanted: str | torch.device | None = None, *, local_rank: int | None = None):  # type: ignore[no-untyped-def]
+def choose(
+    wanted: str | torch.device | None = None, *, local_rank: int | None = None
+) -> DeviceChoice:
     """The device to compute on, as an object with `device`, `source`, `reason` and `refused`.
 
     ``wanted`` lists places in order of preference: a kind (``"cuda"``), one device (``"cuda:1"``), the
@@ -48,7 +54,7 @@ def device(
     return choose(wanted, local_rank=local_rank).device
 
 
-def profile(name: str | None = None, folder: str | None = None):  # type: ignore[no-untyped-def]
+def profile(name: str | None = None, folder: str | None = None) -> Profile | None:
     """What a program is to use in a situation: `device`, `dtype`, `batch_size`, `workers`, or None.
 
     Read from ``[tool.torchport.profiles.NAME]`` of pyproject.toml or ``[profiles.NAME]`` of
@@ -64,7 +70,7 @@ def profile(name: str | None = None, folder: str | None = None):  # type: ignore
 class Profile:
     """Settings of one situation; what it does not say is None."""
 
-    def __init__(self, found) -> None:  # type: ignore[no-untyped-def]
+    def __init__(self, found: C.RunProfile) -> None:
         self.name: str = found.name
         self.file: str = found.file
         self.device: str | None = found.device

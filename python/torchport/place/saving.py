@@ -20,7 +20,7 @@ from torchport.place.unwrapping import full_state_dict, unwrap
 
 def save(
     obj: Any,
-    path: str | os.PathLike,
+    path: str | os.PathLike[str],
     *,
     shards: str | int | None = None,
     distributed: bool = False,
@@ -105,7 +105,7 @@ def _save_shards(
     """Parts first, then the index: a reader that finds the index finds all."""
     parts: list[list[tuple[str, torch.Tensor]]] = [[]]
     # What is the same memory stays in one part, where it is written once.
-    part_of: dict[tuple, int] = {}
+    part_of: dict[tuple[Any, ...], int] = {}
     sizes = [0]
     for name, tensor in tensors:
         identity = (tensor.data_ptr(), tensor.shape, tensor.stride(), tensor.device)
@@ -121,7 +121,7 @@ def _save_shards(
         parts[-1].append((name, tensor))
         sizes[-1] += size
     folder.mkdir(parents=True, exist_ok=True)
-    weight_map = {}
+    weight_map: dict[str, str] = {}
     for number, part in enumerate(parts, 1):
         file = f"model-{number:05d}-of-{len(parts):05d}.safetensors"
         C.save_safetensors(str(folder / file), part, list((metadata or {}).items()))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import torch
 from torch import nn
 
@@ -21,7 +23,7 @@ def inner_of(model: nn.Module) -> nn.Module | None:
     """What a wrapper wraps; None for what is none."""
     for kind in type(model).__mro__:
         if attribute := _WRAPPED.get(f"{kind.__module__}.{kind.__qualname__}"):
-            return getattr(model, attribute)
+            return cast(nn.Module, getattr(model, attribute))
     return None
 
 

@@ -24,7 +24,7 @@ def hide_cuda(torch: ModuleType) -> None:
 
     def c10d_init() -> bool:
         first = not hasattr(bindings, "_distributed_c10d")
-        done = init()
+        done: bool = init()
         c10d = bindings._distributed_c10d
         if first and hasattr(c10d, "ProcessGroupNCCL"):
             del c10d.ProcessGroupNCCL

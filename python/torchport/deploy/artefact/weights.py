@@ -35,5 +35,5 @@ def weights_hash(module: nn.Module) -> str:
         digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
         plain = tensor.detach().cpu().contiguous().reshape(-1)
         if plain.numel():
-            digest.update(memoryview(plain.view(torch.uint8).numpy()))
+            digest.update(plain.view(torch.uint8).numpy().data)
     return digest.hexdigest()

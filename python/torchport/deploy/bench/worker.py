@@ -68,7 +68,7 @@ def _subject(spec: dict[str, Any], device: torch.device) -> Subject:
     named_ones = {name: inputs[name] for name in spec["named"]}
     positional = inputs if isinstance(inputs, tuple) else (inputs,)
     return Subject(
-        None, () if named_ones else tuple(positional), named_ones, device, Path(artefact)
+        None, () if named_ones else tuple(positional), named_ones, device, Path(spec["artefact"])
     )
 
 

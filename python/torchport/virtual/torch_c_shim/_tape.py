@@ -71,7 +71,7 @@ class Tape(TorchDispatchMode):
     """Records what this thread, and autograd for it, does to devices while it is entered."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]  # torch has not annotated it
         self.steps: list[Step] = []
         self.failed = False
         self._slots: dict[int, int] = {}  # by the storage's address
@@ -170,7 +170,9 @@ class Tape(TorchDispatchMode):
             value.is_conj(), value.is_neg(),
         )  # fmt: skip
 
-    def _keep_what_is_written(self, func: Any, args: tuple, kwargs: dict[str, Any]) -> None:
+    def _keep_what_is_written(
+        self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
         for i, argument in enumerate(func._schema.arguments):
             declared = argument.alias_info is not None and argument.alias_info.is_write
             if not declared and i not in _WRITTEN.get(func._schema.name, ()):

@@ -18,7 +18,8 @@ class cudaError(enum.IntEnum):
 
 def bindings(torch: ModuleType) -> dict[str, Any]:
     def mem_get_info(index: int) -> tuple[int, int]:
-        return torch._ops.ops.torchport.memory_info(index)
+        free, total = torch._ops.ops.torchport.memory_info(index)
+        return free, total
 
     def done(*_: Any) -> cudaError:
         return cudaError.success

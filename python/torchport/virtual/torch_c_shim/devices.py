@@ -80,7 +80,7 @@ def bindings(torch: ModuleType) -> dict[str, Any]:
         if index < 0:
             return -1
         torch.cuda._lazy_init()
-        old = ops().get_device()
+        old: int = ops().get_device()
         if index != old:
             ops().set_device(index)
         return old
@@ -91,7 +91,7 @@ def bindings(torch: ModuleType) -> dict[str, Any]:
 
     def device_count() -> int:
         forks.start()
-        return ops().device_count()
+        return int(ops().device_count())
 
     def init() -> None:
         if ops().device_count() == 0:

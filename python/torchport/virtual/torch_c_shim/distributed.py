@@ -50,7 +50,8 @@ def _nccl(torch: ModuleType) -> type:
             self.split_color = 0
 
         def __deepcopy__(self, _: Any) -> Options:
-            return _options_like(self, Options)
+            like: Options = _options_like(self, Options)
+            return like
 
     class Meta(type):
         def __instancecheck__(cls, backend: Any) -> bool:
@@ -72,11 +73,13 @@ def _nccl(torch: ModuleType) -> type:
 
         @staticmethod
         def get_build_nccl_version() -> tuple[int, int, int]:
-            return torch.cuda.nccl.version()
+            major, minor, patch = torch.cuda.nccl.version()
+            return major, minor, patch
 
         @staticmethod
         def get_runtime_nccl_version() -> tuple[int, int, int]:
-            return torch.cuda.nccl.version()
+            major, minor, patch = torch.cuda.nccl.version()
+            return major, minor, patch
 
     ProcessGroupNCCL.Options = Options  # type: ignore[attr-defined]
     ProcessGroupNCCL.NCCLConfig = SimpleNamespace  # type: ignore[attr-defined]
@@ -118,7 +121,7 @@ def bindings(torch: ModuleType) -> dict[str, Any]:
 
     def c10d_init() -> bool:
         """Fills torch._C._distributed_c10d; torch.distributed calls it before it looks there."""
-        done = init()
+        done: bool = init()
         _add_nccl(torch)
         return done
 

@@ -23,6 +23,13 @@ def current() -> Any:
 
 
 class _CUDAGraph:
+    _keep_graph: bool
+    _tape: Any
+    _recording: Any
+    _pool_handle: Any
+    _generators: list[Any]
+    _states: list[tuple[Any, Any]]
+
     def __new__(cls, keep_graph: bool = False) -> Any:
         graph = super().__new__(cls)
         graph._keep_graph = keep_graph
@@ -89,7 +96,8 @@ class _CUDAGraph:
 
     def pool(self) -> tuple[int, int]:
         self._owned("pool()")
-        return self._pool_handle
+        major, minor = self._pool_handle
+        return major, minor
 
     def register_generator_state(self, generator: Any) -> None:
         self._generators.append(generator)

@@ -107,7 +107,7 @@ def _raw(torch: ModuleType) -> dict[str, Any]:
     def allocate(size: int, stream: int) -> int:
         storage = torch.empty(size, dtype=torch.uint8, device="cuda").untyped_storage()
         held[storage.data_ptr()] = storage
-        return storage.data_ptr()
+        return int(storage.data_ptr())
 
     def delete(pointer: int) -> None:
         if pointer not in held:

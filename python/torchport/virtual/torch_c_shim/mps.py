@@ -16,7 +16,7 @@ _CAPTURE = "there is no Metal whose work could be captured"
 
 def bindings(torch: ModuleType) -> dict[str, Any]:
     def profile() -> dict[str, Any]:
-        return json.loads(ops().describe())["profile"]
+        return dict(json.loads(ops().describe())["profile"])
 
     return {
         "_has_mps": True,

@@ -86,14 +86,16 @@ def _sharing(torch: ModuleType, storage_class: Any) -> None:
         return (index, (manager, handle, size), size, 0, (manager, handle, size), 0, b"", False)
 
     @classmethod  # type: ignore[misc]
-    def new_shared(cls: type, device: int, handle: tuple, size: int, offset: int, *_: Any) -> Any:
+    def new_shared(
+        cls: type, device: int, handle: tuple[Any, ...], size: int, offset: int, *_: Any
+    ) -> Any:
         host = mapped(*handle)
         host._shared_decref()
         whole = torch.empty(0, dtype=torch.uint8).set_(host)
         return ops().adopt(whole, device, False).untyped_storage()
 
     @classmethod  # type: ignore[misc]
-    def release(cls: type, handle: tuple | None, offset: int) -> None:
+    def release(cls: type, handle: tuple[Any, ...] | None, offset: int) -> None:
         if handle is not None:
             mapped(*handle)._shared_decref()
 

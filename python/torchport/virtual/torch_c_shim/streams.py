@@ -20,7 +20,7 @@ CYCLES_PER_SECOND = 1.4e9
 def stream_base(torch: ModuleType, kind: str) -> type:
     number = TYPES[kind]
 
-    class StreamBase(torch._C.Stream):  # type: ignore[name-defined]
+    class StreamBase(torch._C.Stream):  # type: ignore[misc, name-defined]  # a module that is given
         def __new__(
             cls,
             priority: int = 0,
@@ -42,7 +42,7 @@ def stream_base(torch: ModuleType, kind: str) -> type:
 
         @property
         def cuda_stream(self) -> int:
-            return self.stream_id
+            return int(self.stream_id)
 
         @property
         def priority(self) -> int:
@@ -61,7 +61,7 @@ def stream_base(torch: ModuleType, kind: str) -> type:
 
 
 def event_base(torch: ModuleType, kind: str) -> type:
-    class EventBase(torch._C.Event):  # type: ignore[name-defined]
+    class EventBase(torch._C.Event):  # type: ignore[misc, name-defined]  # a module that is given
         def __new__(
             cls,
             enable_timing: bool = False,
@@ -87,11 +87,11 @@ def event_base(torch: ModuleType, kind: str) -> type:
             self._timer.record(stream)
 
         def elapsed_time(self, other: Any) -> float:
-            return self._timer.elapsed_time(getattr(other, "_timer", other))
+            return float(self._timer.elapsed_time(getattr(other, "_timer", other)))
 
         @property
         def cuda_event(self) -> int:
-            return self.event_id
+            return int(self.event_id)
 
         def ipc_handle(self) -> bytes:
             # What was recorded is done, in this process and in any other: a handle carries no state.

@@ -69,7 +69,7 @@ def _devices(torch: ModuleType) -> dict[str, Any]:
     def exchange(index: int) -> int:
         if index < 0:
             return -1
-        old = ops().get_device()
+        old: int = ops().get_device()
         if index != old:
             ops().set_device(index)
         return old
