@@ -41,8 +41,8 @@ def _memory(tensor: torch.Tensor) -> tuple[object, ...]:
 
 
 @dataclass(frozen=True)
-class Ties:
-    """Which names of a module were one tensor, at the time that `ties()` was asked."""
+class SharedParameters:
+    """Which names of a module were one tensor, at the time that `shared_parameters()` was asked."""
 
     groups: tuple[tuple[str, ...], ...]
 
@@ -61,13 +61,13 @@ class Ties:
                         name,
                         f"was one tensor with {first} and is another now ({_told(two)}; {first}: "
                         f"{_told(one)}): they train apart. Tie them again after the move: "
-                        "torchport.keep_ties(model)",
+                        "torchport.keep_shared_parameters(model)",
                     )
                 )
         return found
 
-    def mend(self, module: nn.Module) -> list[ModuleFinding]:
-        """Ties what broke to the first name of its group; returns what it found."""
+    def restore(self, module: nn.Module) -> list[ModuleFinding]:
+        """SharedParameters what broke to the first name of its group; returns what it found."""
         found = self.broken(module)
         first_of = {name: group[0] for group in self.groups for name in group[1:]}
         for finding in found:
@@ -86,27 +86,27 @@ def _told(tensor: torch.Tensor) -> str:
     return f"{str(tensor.dtype).removeprefix('torch.')} on {tensor.device}"
 
 
-def ties(module: nn.Module) -> Ties:
+def shared_parameters(module: nn.Module) -> SharedParameters:
     """The names under which `module` holds one tensor more than once, object or memory."""
     groups: dict[tuple[object, ...], list[str]] = {}
     for name, tensor in _named_tensors(module):
         if tensor.numel():  # empty ones have no memory to share
             groups.setdefault(_memory(tensor), []).append(name)
-    return Ties(tuple(tuple(names) for names in groups.values() if len(names) > 1))
+    return SharedParameters(tuple(tuple(names) for names in groups.values() if len(names) > 1))
 
 
 @contextmanager
-def keep_ties(module: nn.Module) -> Iterator[Ties]:
-    """Ties again at its end what was tied at its beginning.
+def keep_shared_parameters(module: nn.Module) -> Iterator[SharedParameters]:
+    """SharedParameters again at its end what was tied at its beginning.
 
     `to_empty()`, `load_state_dict(assign=True)`, and `.to()` for buffers make one tensor into two:
 
-        with torchport.keep_ties(model):
+        with torchport.keep_shared_parameters(model):
             model.to_empty(device="cuda")
     """
-    before = ties(module)
+    before = shared_parameters(module)
     yield before
-    before.mend(module)
+    before.restore(module)
 
 
 def _shadowed(owner: str, module: nn.Module) -> Iterator[ModuleFinding]:
@@ -206,12 +206,12 @@ def check_module(
     module: nn.Module,
     *losses: nn.Module,
     optimizer: torch.optim.Optimizer | None = None,
-    before: Ties | None = None,
+    before: SharedParameters | None = None,
 ) -> list[ModuleFinding]:
     """What is out of step in a module; an empty list where nothing is.
 
     Shadowed and replaced registrations, parameters outside of the registry, ties that broke since
-    `before = torchport.ties(module)`, an optimizer with parameters that the module no longer has, and
+    `before = torchport.shared_parameters(module)`, an optimizer with parameters that the module no longer has, and
     losses whose weights are on another device than the module. Changes nothing.
     """
     found: list[ModuleFinding] = []

@@ -126,15 +126,20 @@ def plan_parallel(
     memory: int | None = None,
     optimizer_states: float = 2,
 ) -> ParallelPlan:
-    """What `parallelize` would do, without doing it; asks all processes of the group, if there is one.
+    """What `parallelize` would do, without doing it; of a model that it has made, what it did.
+
+    Asks all processes of the group, if there is one.
 
     Raises RuntimeError where nothing fits, and ValueError for an unknown strategy.
     """
+    made: ParallelPlan | None = model.__dict__.get("_torchport_plan")
+    if made is not None:
+        return made
     if strategy not in ("auto", *STRATEGIES):
         raise ValueError(
             f"torchport: no strategy {strategy!r}; there are auto, {', '.join(STRATEGIES)}"
         )
-    place = policy.choose(device).device
+    place = policy.choose_device(device).device
     world = _world()
     parameters, buffers = list(model.parameters()), list(model.buffers())
     model_bytes = _size([*parameters, *buffers])
@@ -239,12 +244,12 @@ def parallelize(
     stands for the free memory of a device, `optimizer_states` is how many values the optimizer keeps
     of each trained one (2: Adam, 1: momentum, 0: SGD). `options` go to DistributedDataParallel or
     fully_shard. A process group is made where there is none, with the device's backend (nccl, gloo).
-    The choice and its reason are logged ("torchport", info) and kept in `parallel_plan(model)`.
+    The choice and its reason are logged ("torchport", info) and kept: `plan_parallel(model)` gives it.
 
     Make the optimizer afterwards. Raises RuntimeError where the model fits in no way, ValueError for an
-    unknown strategy. All processes have to call it. `unwrap` and `full_state_dict` are for saving.
+    unknown strategy. All processes have to call it. `unwrap_model` and `full_state_dict` are for saving.
     """
-    chosen = policy.choose(device).device
+    chosen = policy.choose_device(device).device
     _start(chosen)
     plan = plan_parallel(
         model, strategy, device=device, memory=memory, optimizer_states=optimizer_states
@@ -254,11 +259,6 @@ def parallelize(
     spread = _apply(model, plan, options)
     spread.__dict__["_torchport_plan"] = plan
     return spread
-
-
-def parallel_plan(model: nn.Module) -> ParallelPlan | None:
-    """The plan by which `parallelize` made this model."""
-    return cast("ParallelPlan | None", model.__dict__.get("_torchport_plan"))
 
 
 def _apply(model: nn.Module, plan: ParallelPlan, options: dict[str, Any]) -> nn.Module:

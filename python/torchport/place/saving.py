@@ -15,7 +15,7 @@ from torchport._native import C
 from torchport._quantities import parse_size
 from torchport.place import distributed_checkpoints
 from torchport.place.moving import to
-from torchport.place.unwrapping import full_state_dict, unwrap
+from torchport.place.unwrapping import full_state_dict, unwrap_model
 
 
 def save(
@@ -28,7 +28,7 @@ def save(
 ) -> None:
     """Saves a module's state dict, a state dict or any other object that `torch.save` takes.
 
-    A module is unwrapped first (see `unwrap`); of one that is sharded or split over processes all have
+    A module is unwrapped first (see `unwrap_model`); of one that is sharded or split over processes all have
     to call it, and the first writes the whole. Tensors are saved as tensors of the CPU, so that the file
     loads where no such device is. The format follows the path: ``.safetensors``, a folder for
     ``shards`` or ``distributed``, else that of `torch.save`.
@@ -61,7 +61,7 @@ def _state_of(module: torch.nn.Module, distributed: bool) -> dict[str, Any] | No
     import torch.distributed as dist
     from torch.distributed.tensor import DTensor
 
-    state = unwrap(module).state_dict()
+    state = unwrap_model(module).state_dict()
     if distributed:
         return state
     if any(isinstance(value, DTensor) for value in state.values()):

@@ -27,7 +27,7 @@ def inner_of(model: nn.Module) -> nn.Module | None:
     return None
 
 
-def unwrap(model: nn.Module) -> nn.Module:
+def unwrap_model(model: nn.Module) -> nn.Module:
     """The model within torch.compile, DataParallel, DistributedDataParallel, FSDP and AveragedModel,
     however they are nested.
 
@@ -62,7 +62,7 @@ def full_state_dict(model: nn.Module, *, rank0_only: bool = False) -> dict[str, 
     import torch.distributed as dist
     from torch.distributed.tensor import DTensor
 
-    inner = unwrap(model)
+    inner = unwrap_model(model)
     whole: dict[str, object] = {}
     keep = not rank0_only or not dist.is_initialized() or dist.get_rank() == 0
     for key, value in inner.state_dict().items():

@@ -37,21 +37,26 @@ def kinds(findings: list[torchport.ModuleFinding]) -> list[tuple[str, str]]:
 @check
 def a_sound_module_has_no_findings() -> None:
     model = Language()
-    assert torchport.ties(model).groups == TIED
+    assert torchport.shared_parameters(model).groups == TIED
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    assert torchport.check_module(model, optimizer=optimizer, before=torchport.ties(model)) == []
+    assert (
+        torchport.check_module(
+            model, optimizer=optimizer, before=torchport.shared_parameters(model)
+        )
+        == []
+    )
     assert torchport.check_module(nn.LSTM(2, 2, 2).cuda()) == []
 
 
 @check
 def moves_untie_buffers() -> None:
     model = Language()
-    before = torchport.ties(model)
+    before = torchport.shared_parameters(model)
     model.cuda()
     (found,) = torchport.check_module(model, before=before)
     assert (found.kind, found.name) == ("untied", "inner.positions"), found
     assert "was one tensor with positions" in str(found) and "cuda:0" in str(found)
-    assert before.mend(model) == [found]
+    assert before.restore(model) == [found]
     assert model.inner.positions is model.positions and before.broken(model) == []
 
 
@@ -59,10 +64,10 @@ def moves_untie_buffers() -> None:
 def making_storage_unties_weights() -> None:
     for keep in (False, True):
         model = Language("meta")
-        before = torchport.ties(model)
+        before = torchport.shared_parameters(model)
         assert before.groups == TIED
         if keep:
-            with torchport.keep_ties(model) as held:
+            with torchport.keep_shared_parameters(model) as held:
                 model.to_empty(device="cuda")
             assert held == before and before.broken(model) == []
             assert model.head.weight is model.embedding.weight
@@ -77,11 +82,11 @@ def making_storage_unties_weights() -> None:
 @check
 def assigning_a_state_dict_unties_weights() -> None:
     model = Language()
-    before = torchport.ties(model)
+    before = torchport.shared_parameters(model)
     state = {name: tensor.clone() for name, tensor in model.state_dict().items()}
     model.load_state_dict(state, assign=True)
     assert kinds(before.broken(model))[0] == ("untied", "head.weight")
-    before.mend(model)
+    before.restore(model)
     assert model.head.weight is model.embedding.weight and not before.broken(model)
 
 
@@ -89,7 +94,7 @@ def assigning_a_state_dict_unties_weights() -> None:
 def ties_by_memory_count_too() -> None:
     model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
     model[1].weight = nn.Parameter(model[0].weight.detach())
-    before = torchport.ties(model)
+    before = torchport.shared_parameters(model)
     assert before.groups == (("0.weight", "1.weight"),)
     model.cuda()  # each parameter is copied
     assert kinds(before.broken(model)) == [("untied", "1.weight")]

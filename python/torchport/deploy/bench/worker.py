@@ -74,7 +74,7 @@ def _subject(spec: dict[str, Any], device: torch.device) -> Subject:
 
 def _write(spec: dict[str, Any], device: torch.device) -> dict[str, Any]:
     """The artefact of a mode; the process that writes it is not the one that is measured."""
-    from torchport.deploy.artefact import export
+    from torchport.deploy.artefact.exporting import export
 
     model = _model(spec, device)
     torch.manual_seed(1)

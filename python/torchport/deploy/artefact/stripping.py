@@ -11,7 +11,7 @@ from torchport.deploy.artefact.errors import ExportError
 from torchport.place.unwrapping import inner_of
 
 
-def unwrap(module: nn.Module, notes: list[str]) -> nn.Module:
+def strip_wrappers(module: nn.Module, notes: list[str]) -> nn.Module:
     """Takes DataParallel, DistributedDataParallel, AveragedModel and torch.compile off the model and
     its children, and the forward methods that apex and accelerate put on instances.
 
@@ -24,7 +24,7 @@ def unwrap(module: nn.Module, notes: list[str]) -> nn.Module:
     vars(module).pop("_compiled_call_impl", None)  # of module.compile()
     _own_forward(module, notes)
     for name, child in list(module.named_children()):
-        bare = unwrap(child, notes)
+        bare = strip_wrappers(child, notes)
         if bare is not child:
             setattr(module, name, bare)
     return module
