@@ -138,3 +138,18 @@ function(torchport_add_layer_test name)
     torchport_add_test(${name}_test SOURCES ${tests} DEPENDS ${ARG_DEPENDS})
   endif()
 endfunction()
+
+# torchport_embed_text(TARGET FILE NAME)
+# FILE as a string literal that TARGET includes by NAME. FILE is below 64 KiB, the longest literal of
+# some compilers.
+function(torchport_embed_text target file name)
+  set(generated ${CMAKE_CURRENT_BINARY_DIR}/include/${name})
+  add_custom_command(
+    OUTPUT ${generated}
+    COMMAND ${CMAKE_COMMAND} -DOUT=${generated} -DFILE=${file}
+            -P ${PROJECT_SOURCE_DIR}/cmake/EmbedText.cmake
+    DEPENDS ${file} ${PROJECT_SOURCE_DIR}/cmake/EmbedText.cmake
+    VERBATIM)
+  target_sources(${target} PRIVATE ${generated})
+  target_include_directories(${target} PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/include)
+endfunction()

@@ -84,9 +84,9 @@ struct LoadReport {
   std::vector<std::string> missing;     // the model wants them, the file has them not
   std::vector<std::string> unexpected;  // the other way round
   std::vector<Mismatch> shapes;
-  std::vector<Mismatch> dtypes;     // no fault: they are cast
-  std::vector<std::string> healed;  // "module." taken off 161 names
-  std::string hint;                 // what would make more names match; empty for nothing
+  std::vector<Mismatch> dtypes;       // no fault: they are cast
+  std::vector<std::string> remapped;  // "module." taken off 161 names
+  std::string hint;                   // what would make more names match; empty for nothing
 
   [[nodiscard]] bool complete() const {
     return missing.empty() && unexpected.empty() && shapes.empty();
@@ -100,18 +100,18 @@ struct LoadPlan {
   LoadReport report;
 };
 
-// Which tensor of a file goes where. `heal`: names that do not match are tried without what
-// DataParallel, torch.compile, FSDP, activation checkpointing and trainers put into names, and with
-// a common prefix taken off or put on; a name that fits two ways is left alone. `ties`: groups of
-// wanted names that are one tensor, of which a file need have but one.
+// Which tensor of a file goes where. `remap_prefixes`: names that do not match are tried without
+// what DataParallel, torch.compile, FSDP, activation checkpointing and trainers put into names, and
+// with a common prefix taken off or put on; a name that fits two ways is left alone. `ties`: groups
+// of wanted names that are one tensor, of which a file need have but one.
 [[nodiscard]] TORCHPORT_API LoadPlan
-plan_load(const std::vector<TensorSlot>& wanted, const std::vector<TensorSlot>& given, bool heal,
-          const std::vector<std::vector<std::string>>& ties = {});
+plan_load(const std::vector<TensorSlot>& wanted, const std::vector<TensorSlot>& given,
+          bool remap_prefixes, const std::vector<std::vector<std::string>>& ties = {});
 
 struct LoadIntoOptions : LoadOptions {
-  bool strict = true;  // what does not match is an error, and nothing is changed then
-  bool heal = false;   // prefixes, see plan_load
-  std::string key;     // of a checkpoint with several state dicts, the one under this name: "model"
+  bool strict = true;           // what does not match is an error, and nothing is changed then
+  bool remap_prefixes = false;  // prefixes, see plan_load
+  std::string key;  // of a checkpoint with several state dicts, the one under this name: "model"
 };
 
 // Loads a checkpoint into a module: its parameters and buffers become the file's tensors, cast to

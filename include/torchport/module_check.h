@@ -80,9 +80,9 @@ template <class Module>
     const torch::nn::Module& module);
 
 // Names of parameters and buffers that are one tensor: one object, or one view of one storage.
-class TORCHPORT_API Ties {
+class TORCHPORT_API SharedParameters {
  public:
-  explicit Ties(const torch::nn::Module& module);
+  explicit SharedParameters(const torch::nn::Module& module);
 
   [[nodiscard]] const std::vector<std::vector<std::string>>& groups() const { return groups_; }
   // Names that were one tensor with the first of their group, and are another in `module` now.

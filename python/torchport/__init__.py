@@ -1,32 +1,154 @@
 """torchport: port PyTorch programs to any device, and prove it without the hardware.
 
 The work on sources is done by the `torchport` program; ``python -m torchport`` starts the same one.
-What works on Python's objects is here; torch is imported when the first of it is used.
+What works on Python's objects is here; torch is imported when the first of it is used, so that
+`torchport.virtual.enable()` can come before.
 """
 
 from importlib import import_module as _import_module
 from importlib.metadata import version as _version
-from importlib.util import find_spec as _find_spec
+from typing import TYPE_CHECKING
+from typing import Any as _Any
+
+if TYPE_CHECKING:
+    from torchport import build, virtual
+    from torchport.deploy.artefact.errors import ExportError, NotVerified
+    from torchport.deploy.artefact.exporting import Exported, export
+    from torchport.deploy.bench.measuring import benchmark
+    from torchport.observe.require import require_same_device
+    from torchport.observe.result import Verification
+    from torchport.observe.verifying import verify
+    from torchport.place.adoption import Adopted, Adoption, adopt
+    from torchport.place.checkpoints import CheckpointError, LoadReport, load, load_report
+    from torchport.place.consistency import (
+        ModuleFinding,
+        SharedParameters,
+        check_module,
+        keep_shared_parameters,
+        shared_parameters,
+    )
+    from torchport.place.guards import GpuRequired, gpu_required, require_gpu, retry_on_cpu
+    from torchport.place.kernels import Kernel, kernel
+    from torchport.place.loader import Loader, loader
+    from torchport.place.modules import DeviceModule, follow_input
+    from torchport.place.moving import numpy, on_device, to
+    from torchport.place.parallel import ParallelPlan, parallelize, plan_parallel
+    from torchport.place.policy import DeviceChoice, RunProfile, choose_device, device, run_profile
+    from torchport.place.saving import save
+    from torchport.place.unwrapping import full_state_dict, unwrap_model
 
 __version__ = _version("torchport")
 
-# A name is looked for in these packages' __all__, in this order.
-_PARTS = ("torchport.place", "torchport.observe", "torchport.deploy")
+__all__ = [
+    "Adopted",
+    "Adoption",
+    "CheckpointError",
+    "DeviceChoice",
+    "DeviceModule",
+    "ExportError",
+    "Exported",
+    "GpuRequired",
+    "Kernel",
+    "LoadReport",
+    "Loader",
+    "ModuleFinding",
+    "NotVerified",
+    "ParallelPlan",
+    "RunProfile",
+    "SharedParameters",
+    "Verification",
+    "__version__",
+    "adopt",
+    "benchmark",
+    "build",
+    "check_module",
+    "choose_device",
+    "device",
+    "export",
+    "follow_input",
+    "full_state_dict",
+    "gpu_required",
+    "keep_shared_parameters",
+    "kernel",
+    "load",
+    "load_report",
+    "loader",
+    "numpy",
+    "on_device",
+    "parallelize",
+    "plan_parallel",
+    "require_gpu",
+    "require_same_device",
+    "retry_on_cpu",
+    "run_profile",
+    "save",
+    "shared_parameters",
+    "to",
+    "unwrap_model",
+    "verify",
+    "virtual",
+]
+
+# Where a name is defined. A test compares this with __all__ and with the imports above.
+_HOMES = {
+    "ExportError": "deploy.artefact.errors",
+    "NotVerified": "deploy.artefact.errors",
+    "Exported": "deploy.artefact.exporting",
+    "export": "deploy.artefact.exporting",
+    "benchmark": "deploy.bench.measuring",
+    "require_same_device": "observe.require",
+    "Verification": "observe.result",
+    "verify": "observe.verifying",
+    "Adopted": "place.adoption",
+    "Adoption": "place.adoption",
+    "adopt": "place.adoption",
+    "CheckpointError": "place.checkpoints",
+    "LoadReport": "place.checkpoints",
+    "load": "place.checkpoints",
+    "load_report": "place.checkpoints",
+    "ModuleFinding": "place.consistency",
+    "SharedParameters": "place.consistency",
+    "check_module": "place.consistency",
+    "keep_shared_parameters": "place.consistency",
+    "shared_parameters": "place.consistency",
+    "GpuRequired": "place.guards",
+    "gpu_required": "place.guards",
+    "require_gpu": "place.guards",
+    "retry_on_cpu": "place.guards",
+    "Kernel": "place.kernels",
+    "kernel": "place.kernels",
+    "Loader": "place.loader",
+    "loader": "place.loader",
+    "DeviceModule": "place.modules",
+    "follow_input": "place.modules",
+    "numpy": "place.moving",
+    "on_device": "place.moving",
+    "to": "place.moving",
+    "ParallelPlan": "place.parallel",
+    "parallelize": "place.parallel",
+    "plan_parallel": "place.parallel",
+    "DeviceChoice": "place.policy",
+    "RunProfile": "place.policy",
+    "choose_device": "place.policy",
+    "device": "place.policy",
+    "run_profile": "place.policy",
+    "save": "place.saving",
+    "full_state_dict": "place.unwrapping",
+    "unwrap_model": "place.unwrapping",
+}
 
 
-def __getattr__(name: str):  # type: ignore[no-untyped-def]
-    if not name.startswith("_"):
-        if _find_spec(f"torchport.{name}"):  # torchport.virtual is to be had before torch
+if not TYPE_CHECKING:  # a tool that sees a __getattr__ accepts every name
+
+    def __getattr__(name: str) -> _Any:
+        if name in ("build", "virtual"):
             return _import_module(f"torchport.{name}")
-        for part in _PARTS:
-            module = _import_module(part)
-            if name in module.__all__:
-                value = getattr(module, name)
-                globals()[name] = value
-                return value
-    raise AttributeError(f"module 'torchport' has no attribute {name!r}")
+        if name not in _HOMES:
+            raise AttributeError(f"module 'torchport' has no attribute {name!r}")
+        value = getattr(_import_module(f"torchport.{_HOMES[name]}"), name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:
-    names = [name for part in _PARTS for name in _import_module(part).__all__]
-    return sorted([*names, "__version__", "virtual"])
+    return __all__

@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 import os
 import sys
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -50,8 +51,10 @@ def from_file(path: Path) -> ModuleType:
     if not path.is_file():
         raise NotFound(f"there is no file {path}")
     sys.path.insert(0, str(path.absolute().parent))  # of what it imports
-    spec = importlib.util.spec_from_file_location(path.stem, path)
+    loader = SourceFileLoader(path.stem, str(path))
+    spec = importlib.util.spec_from_loader(path.stem, loader)
+    assert spec is not None  # a loader was given
     module = importlib.util.module_from_spec(spec)
     sys.modules[path.stem] = module
-    spec.loader.exec_module(module)
+    loader.exec_module(module)
     return module

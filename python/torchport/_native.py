@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import sys
 from importlib.machinery import ExtensionFileLoader
-from importlib.util import module_from_spec, spec_from_file_location
+from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING
+
+__all__ = ["C"]
 
 
 def _load() -> ModuleType:
@@ -17,13 +20,16 @@ def _load() -> ModuleType:
 
     path = _libraries.find("_C.so")
     Torch.at(Path(torch.__file__).parent).check_library(path.with_name("libtorchport.so"))
-    spec = spec_from_file_location(
-        "torchport._C", path, loader=ExtensionFileLoader("torchport._C", str(path))
-    )
+    loader = ExtensionFileLoader("torchport._C", str(path))
+    spec = spec_from_loader("torchport._C", loader)
+    assert spec is not None  # a loader was given
     module = module_from_spec(spec)
-    spec.loader.exec_module(module)
+    loader.exec_module(module)
     sys.modules["torchport._C"] = module
     return module
 
 
-C = _load()
+if TYPE_CHECKING:
+    from torchport import _C as C
+else:
+    C = _load()

@@ -13,6 +13,7 @@ import os
 import sys
 from collections.abc import Callable
 from types import ModuleType
+from typing import Any
 
 VARIABLE = "TORCHPORT_VIRTUAL"
 
@@ -42,7 +43,7 @@ class _Around(importlib.abc.Loader):
         self._loader.exec_module(module)
         self._after(module)
 
-    def __getattr__(self, name: str):  # get_source and the like, for inspect and linecache
+    def __getattr__(self, name: str) -> Any:  # get_source and the like, for inspect and linecache
         return getattr(self._loader, name)
 
 

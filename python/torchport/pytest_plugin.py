@@ -66,7 +66,8 @@ class VirtualCuda:
 def _asked(node: pytest.Item) -> int | list[int]:
     """What the mark of a test says: how many devices it needs, or the counts to run it on."""
     mark = node.get_closest_marker("virtual_cuda")
-    return mark.kwargs.get("devices", 1) if mark else 1
+    asked: int | list[int] = mark.kwargs.get("devices", 1) if mark else 1
+    return asked
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -87,7 +88,8 @@ def virtual_cuda(request: pytest.FixtureRequest) -> Iterator[VirtualCuda]:
     from torchport import virtual
 
     shown = getattr(request, "param", None)
-    needed = _asked(request.node) if shown is None else shown
+    asked = _asked(request.node)
+    needed: int = shown if shown is not None else asked if isinstance(asked, int) else max(asked)
     if not virtual.enabled():
         pytest.skip(f"needs virtual devices: pytest --torchport-devices cuda:{needed}")
     import torch

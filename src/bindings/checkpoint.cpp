@@ -58,7 +58,7 @@ void define(py::module_& module) {
       .def_readonly("unexpected", &LoadReport::unexpected)
       .def_readonly("shapes", &LoadReport::shapes)
       .def_readonly("dtypes", &LoadReport::dtypes)
-      .def_readonly("healed", &LoadReport::healed)
+      .def_readonly("remapped", &LoadReport::remapped)
       .def_readonly("hint", &LoadReport::hint)
       .def_property_readonly("complete", &LoadReport::complete)
       .def("__str__", &LoadReport::text);
@@ -68,12 +68,12 @@ void define(py::module_& module) {
   module.def("summarize", &summarize, py::arg("path"));
   module.def(
       "plan_load",
-      [](const Pairs& wanted, const Pairs& given, bool heal,
+      [](const Pairs& wanted, const Pairs& given, bool remap_prefixes,
          const std::vector<std::vector<std::string>>& ties) {
-        LoadPlan plan = plan_load(slots_of(wanted), slots_of(given), heal, ties);
+        LoadPlan plan = plan_load(slots_of(wanted), slots_of(given), remap_prefixes, ties);
         return std::pair(std::move(plan.pairs), std::move(plan.report));
       },
-      py::arg("wanted"), py::arg("given"), py::arg("heal"), py::arg("ties"));
+      py::arg("wanted"), py::arg("given"), py::arg("remap_prefixes"), py::arg("ties"));
 }
 
 const Part kPart{&define};

@@ -22,7 +22,9 @@ from typing import TYPE_CHECKING, Any
 from torchport.build._plan import BuildRefused, Plan, cmake_dir, plan
 
 if TYPE_CHECKING:
-    from torchport.build._build_ext import BuildExtension
+    # The base of ours, which is made when torch is at hand.
+    from torch.utils.cpp_extension import BuildExtension
+
     from torchport.build._extension import TorchExtension, extension
 
 __all__ = [

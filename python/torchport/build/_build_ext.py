@@ -20,7 +20,7 @@ from torchport.build._target import check_target
 _MACROS = [("TORCHPORT_WITH_CUDA", "1"), ("WITH_CUDA", None)]
 
 
-class NoTorch(build_ext):
+class NoTorch(build_ext):  # type: ignore[misc]  # setuptools brings no types
     """Where there is no torch: a source distribution can be made, an extension cannot."""
 
     @classmethod
@@ -38,7 +38,7 @@ def _follow(decided: Plan, cpp_extension: ModuleType) -> None:
     """Brings torch's own code to the plan's end: no IndexError where there is neither a list of
     architectures nor a GPU, no list that it cannot split, no other toolkit."""
     if decided.cuda_home is not None:
-        cpp_extension.CUDA_HOME = str(decided.cuda_home)
+        vars(cpp_extension)["CUDA_HOME"] = str(decided.cuda_home)
     os.environ.update(decided.environment)
 
 
@@ -83,7 +83,7 @@ def build_extension_class() -> type[build_ext]:
         return NoTorch
     from torch.utils import cpp_extension
 
-    class BuildExtension(cpp_extension.BuildExtension):  # type: ignore[misc]
+    class BuildExtension(cpp_extension.BuildExtension):
         """``build_ext`` for what ``torchport.build.extension`` made; torch's own extensions are
         built as ever, by the plan's toolkit and architectures.
 
@@ -131,11 +131,12 @@ def build_extension_class() -> type[build_ext]:
                 self._plan.write_companion(source, ext.name, "setuptools", left_out, objects)
             except BuildRefused as refused:
                 raise SetupError(str(refused)) from None
-            return self.compiler.compile(
+            compiled: list[str] = self.compiler.compile(
                 [os.path.relpath(source)],
                 output_dir=str(folder),
                 include_dirs=list(ext.include_dirs),
                 extra_postargs=["-O0", "-g0"],  # it is there to say something once
             )
+            return compiled
 
     return BuildExtension

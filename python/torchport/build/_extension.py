@@ -10,7 +10,7 @@ from setuptools import Extension
 CUDA_SUFFIXES = (".cu",)
 
 
-class TorchExtension(Extension):
+class TorchExtension(Extension):  # type: ignore[misc]  # setuptools brings no types
     """What ``extension`` makes. Its flags are filled in by BuildExtension, when torch is at hand:
     declaring it needs none, so that metadata and source distributions do not either.
 

@@ -61,35 +61,36 @@ class Plan:
 
     @cached_property
     def _data(self) -> dict[str, Any]:
-        return json.loads(self.text)
+        data: dict[str, Any] = json.loads(self.text)
+        return data
 
     @property
     def outcome(self) -> str:
         """``cuda``, ``cpu`` or ``refuse``."""
-        return self._data["outcome"]
+        return str(self._data["outcome"])
 
     @property
     def code(self) -> str:
         """The reason in a word, such as ``torch-for-cpu``."""
-        return self._data["code"]
+        return str(self._data["code"])
 
     @property
     def reason(self) -> str:
-        return self._data["reason"]
+        return str(self._data["reason"])
 
     @property
     def mend(self) -> str:
         """What to do for another outcome; empty where CUDA is built."""
-        return self._data["mend"]
+        return str(self._data["mend"])
 
     @property
     def notes(self) -> list[str]:
-        return self._data["notes"]
+        return list(self._data["notes"])
 
     @property
     def archs(self) -> str:
         """As TORCH_CUDA_ARCH_LIST has them: ``8.0;9.0+PTX``."""
-        return self._data.get("archs", "")
+        return str(self._data.get("archs", ""))
 
     @property
     def cuda_home(self) -> Path | None:
@@ -102,17 +103,17 @@ class Plan:
 
     @property
     def torch_version(self) -> str:
-        return self._data["inputs"]["torch"]["version"]
+        return str(self._data["inputs"]["torch"]["version"])
 
     @property
     def headers(self) -> list[str]:
         """Folders of CUDA headers that the torch's environment has, for those the toolkit lacks."""
-        return self._data["inputs"]["headers"]
+        return list(self._data["inputs"]["headers"])
 
     @property
     def environment(self) -> dict[str, str]:
         """What brings builds that do not know of the plan to the same end."""
-        return self._data["environment"]
+        return dict(self._data["environment"])
 
     def describe(self) -> str:
         """One line for a build's log."""

@@ -90,7 +90,7 @@ def _matches(version: str, specifier: str) -> bool:
     _, specifiers = _packaging()
     text = specifier if re.match(r"\s*[<>=!~]", specifier) else f"=={specifier}"
     try:
-        return specifiers(text).contains(version, prereleases=True)
+        return bool(specifiers(text).contains(version, prereleases=True))
     except ValueError:
         raise BuildRefused(
             f"torchport: {SETTING}={specifier} is neither a version, nor a specifier, nor a path "

@@ -10,10 +10,10 @@ import torch
 from torch import nn
 
 from torchport._native import C
+from torchport._quantities import counted, size
 from torchport.observe.inventory import Held, bytes_of
 from torchport.observe.mixing import home_of
 from torchport.observe.result import Answer, TensorInfo
-from torchport.observe.sizes import counted, size
 
 _NORMS = (nn.modules.batchnorm._BatchNorm, nn.modules.batchnorm._NormBase)
 _DROPOUTS = nn.modules.dropout._DropoutNd
@@ -113,7 +113,8 @@ def driver(device: torch.device | None, virtual: bool) -> Answer:
         return Answer(
             question, "not applicable", f"this torch is built for ROCm {torch.version.hip}"
         )
-    has = torch._C._cuda_getDriverVersion()
+    has: int = torch._C._cuda_getDriverVersion()  # type: ignore[attr-defined]  # of CUDA builds
+    assert built is not None  # of CUDA
     wanted = int(built.split(".")[0]) * 1000 + int(built.split(".")[1]) * 10
     seen = f"the driver supports CUDA {_version(has)}, torch is built for {built}"
     # Minor versions of one major version are compatible, from CUDA 11 on.

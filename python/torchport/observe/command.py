@@ -7,17 +7,16 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import importlib
 import json
 import os
 import sys
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from torchport import _named
+from torchport._files import write_text
 
 _USAGE_ERROR = 2
 _INTERNAL_ERROR = 3
@@ -75,32 +74,9 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _load(module: str) -> ModuleType:
-    if module.endswith(".py"):
-        return _named.from_file(Path(module))
-    try:
-        return importlib.import_module(module)
-    except ModuleNotFoundError as error:
-        if error.name and (module == error.name or module.startswith(error.name + ".")):
-            raise _WrongUse(f"there is no module {error.name}, from {os.getcwd()}") from None
-        raise
-
-
-def _thing(name: str) -> Any:
-    module, colon, attribute = name.rpartition(":")
-    if not colon or not module or not attribute:
-        raise _WrongUse(f"{name!r} is no MODULE:NAME")
-    thing: Any = _load(module)
-    for part in attribute.split("."):
-        if not hasattr(thing, part):
-            raise _WrongUse(f"{module} has no {attribute}")
-        thing = getattr(thing, part)
-    return thing
-
-
 def _made(name: str) -> Any:
     """What a factory makes; a thing that is no factory is taken as it is."""
-    thing = _thing(name)
+    thing = _named.find(name)
     from torch import nn
 
     is_factory = callable(thing) and not isinstance(thing, nn.Module)
@@ -142,15 +118,10 @@ def _device(options: argparse.Namespace) -> Any:
 
 
 def _write(path: Path, text: str) -> None:
-    """Whole, or not at all."""
-    half = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        half.write_text(text, encoding="utf-8")
-        os.replace(half, path)
+        write_text(path, text)
     except OSError as error:
         raise _WrongUse(f"{path} cannot be written: {error.strerror}") from None
-    finally:
-        half.unlink(missing_ok=True)
 
 
 def _say(text: str) -> None:
@@ -164,11 +135,10 @@ def _run(options: argparse.Namespace) -> int:
     if options.eval and options.train:
         raise _WrongUse("--eval and --train exclude each other")
     _set_up_devices(options)
-    sys.path.insert(0, os.getcwd())
     device = _device(options)
     from torchport.observe.verifying import verify
 
-    call: Callable[..., Any] | None = _thing(options.call) if options.call else None
+    call: Callable[..., Any] | None = _named.find(options.call) if options.call else None
     # What the program prints is not the report.
     with contextlib.redirect_stdout(sys.stderr):
         model = _made(options.factory)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import torch
 from torch import nn
 
+from torchport._quantities import counted, size
 from torchport.observe.checklist import training_modules
 from torchport.observe.inputs import Inputs
 from torchport.observe.inventory import Held
 from torchport.observe.mixing import home_of
 from torchport.observe.result import OUTSIDE, Finding, Transfer, Verification
-from torchport.observe.sizes import counted, size
 
 _ORDER = {"error": 0, "warning": 1, "note": 2}
 
@@ -122,7 +123,8 @@ def _graphs(held: list[Held]) -> Iterator[Finding]:
 
 
 def _nodes(tensor: torch.Tensor) -> int:
-    seen, waiting = set(), [tensor.grad_fn]
+    seen: set[Any] = set()
+    waiting: list[Any] = [tensor.grad_fn]
     while waiting and len(seen) < 100_000:
         node = waiting.pop()
         if node is not None and node not in seen:
@@ -133,7 +135,7 @@ def _nodes(tensor: torch.Tensor) -> int:
 
 def _transfers(transfers: list[Transfer]) -> Iterator[Finding]:
     """One for each line, whatever how many modules share it."""
-    lines: dict[tuple, list[Transfer]] = {}
+    lines: dict[tuple[Any, ...], list[Transfer]] = {}
     for t in transfers:
         inside = t.module != OUTSIDE
         key = (str(t.line or t.module), t.op, t.kind, t.source, t.target, t.waits, inside)

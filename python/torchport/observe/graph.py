@@ -12,8 +12,10 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from html import escape
 
+from markupsafe import Markup
+
+from torchport._quantities import counted, size
 from torchport.observe.result import ModuleInfo, Transfer, Verification
-from torchport.observe.sizes import counted, size
 
 _MOST_BOXES = 48
 _GAP = 10
@@ -194,7 +196,7 @@ class Drawing:
         deepest = max((box.depth for box in self._boxes), default=0)
         return self._left + deepest * _INDENT + _BOX
 
-    def svg(self) -> str:
+    def svg(self) -> Markup:
         width = self._right() + _ARCS
         height = self._bottom + 6
         parts = [
@@ -208,7 +210,7 @@ class Drawing:
             self._mixed(),
             "</svg>",
         ]
-        return "\n".join(part for part in parts if part)
+        return Markup("\n".join(part for part in parts if part))
 
     def _lanes(self, height: float) -> list[str]:
         drawn = []

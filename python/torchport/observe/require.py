@@ -14,7 +14,11 @@ def _require(**tensors: torch.Tensor | None) -> None:
     ``python -O``; and by ``TORCHPORT_CHECKS=0`` in the environment when it is first used. Off, it is
     a function that does nothing. Thread-safe.
     """
-    devices = {name: tensor.device for name, tensor in tensors.items() if hasattr(tensor, "device")}
+    devices = {
+        name: tensor.device
+        for name, tensor in tensors.items()
+        if tensor is not None and hasattr(tensor, "device")
+    }
     if len(set(devices.values())) > 1:
         told = ", ".join(f"{name} is on {device}" for name, device in devices.items())
         raise RuntimeError(

@@ -63,8 +63,8 @@ class Teller:
         by_name = {info.name: info for number, info in found.items() if number}
         for item in held:
             if item.module in by_name:
-                info = info_of(item.path, item.kind, item.tensor)
-                by_name[item.module].tensors.append(info)
+                tensor = info_of(item.path, item.kind, item.tensor)
+                by_name[item.module].tensors.append(tensor)
         for sums in self._observed.modules:
             info = found[sums.module]
             info.operators = sums.operators

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import re
 
+from torchport._quantities import counted, size
 from torchport.observe.result import Line, Mixed, ModuleInfo, Side, TensorInfo, Verification
-from torchport.observe.sizes import counted, size
 
 _MARKS = {"yes": "yes", "no": "NO", "not applicable": "-"}
 _STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")

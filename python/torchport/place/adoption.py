@@ -1,17 +1,20 @@
-"""`torchport.adopt`: stray tensors of a module become non-persistent buffers."""
+"""`torchport.adopt`: unregistered tensors of a module become non-persistent buffers."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from typing import Any, SupportsIndex, cast
 
 import torch
 from torch import nn
 
-from torchport.place.strays import Place, Stray, find_strays
+from torchport.place.unregistered import AttributePath, Unregistered, find_unregistered
+
+_LONGEST_NAME = 80  # of a buffer; the place itself may be any number of containers deep
 
 
-class MirroredBuffers(dict):
+class MirroredBuffers(dict[str, torch.Tensor | None]):
     """A module's `_buffers` that writes what is registered to other places, too.
 
     `Module._apply` puts the moved tensor into this dict; a list that the model's `forward` reads gets
@@ -19,20 +22,23 @@ class MirroredBuffers(dict):
     of it, deep or pickled, have mirrors of their own.
     """
 
-    def __init__(self, items: dict, mirrors: dict[str, list[Place]]) -> None:
+    def __init__(
+        self, items: dict[str, torch.Tensor | None], mirrors: dict[str, list[AttributePath]]
+    ) -> None:
         super().__init__(items)
         self.mirrors = mirrors
 
-    def __setitem__(self, name: str, tensor: torch.Tensor) -> None:
+    def __setitem__(self, name: str, tensor: torch.Tensor | None) -> None:
         super().__setitem__(name, tensor)
-        for place in self.mirrors.get(name, ()):
-            place.put(tensor)
+        if tensor is not None:
+            for place in self.mirrors.get(name, ()):
+                place.put(tensor)
 
     def __delitem__(self, name: str) -> None:
         super().__delitem__(name)
         self.mirrors.pop(name, None)
 
-    def __reduce_ex__(self, protocol):  # type: ignore[no-untyped-def]
+    def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[Any, ...]:
         # Not item by item: the places are of a module that is not put together yet.
         return MirroredBuffers, (dict(self), self.mirrors)
 
@@ -65,18 +71,18 @@ class Adoption:
             as_name = "" if one.buffer == one.name else f" as {one.buffer}"
             lines.append(f"adopted {one.name}{as_name}: {kind}")
         lines += [f"left {name}: {why}" for name, why in self.left]
-        return "\n".join(lines) or "no stray tensors"
+        return "\n".join(lines) or "no unregistered tensors"
 
 
-def _free_name(place: Place) -> str:
+def _free_name(place: AttributePath) -> str:
     """A name for a buffer that the module does not have yet: tables[0] is tables_0."""
-    name = re.sub(r"\W+", "_", str(place)).strip("_") or "tensor"
+    name = re.sub(r"\W+", "_", str(place)).strip("_")[:_LONGEST_NAME] or "tensor"
     while hasattr(place.module, name):
         name += "_"
     return name
 
 
-def _mirror(module: nn.Module, buffer: str, place: Place) -> None:
+def _mirror(module: nn.Module, buffer: str, place: AttributePath) -> None:
     buffers = module._buffers
     if not isinstance(buffers, MirroredBuffers):
         buffers = MirroredBuffers(buffers, {})
@@ -89,7 +95,7 @@ def _storage_of(tensor: torch.Tensor) -> int | None:
     if tensor.layout != torch.strided or not tensor.numel():
         return None
     try:
-        return tensor.untyped_storage()._cdata
+        return int(tensor.untyped_storage()._cdata)
     except (NotImplementedError, RuntimeError):  # wrappers without a storage of their own
         return None
 
@@ -118,11 +124,11 @@ class _Registry:
         return whole
 
 
-def _obstacle(stray: Stray, registry: _Registry) -> str:
-    """Why a stray cannot be adopted; empty where it can."""
-    value = stray.value
-    if stray.obstacle:
-        return stray.obstacle
+def _obstacle(found: Unregistered, registry: _Registry) -> str:
+    """Why a tensor cannot be adopted; empty where it can."""
+    value = found.value
+    if found.obstacle:
+        return found.obstacle
     if isinstance(value, nn.Module):
         return (
             f"it is a module ({type(value).__name__}) outside of the registry: .to() does not move it, "
@@ -141,9 +147,9 @@ def _obstacle(stray: Stray, registry: _Registry) -> str:
     return ""
 
 
-def _register(stray: Stray, registry: _Registry) -> str:
-    """Makes the stray a buffer, or a second place of the one that it is; that one's whole name."""
-    place, tensor = stray.place, stray.value
+def _register(found: Unregistered, registry: _Registry) -> str:
+    """Makes the tensor a buffer, or a second place of the one that it is; that one's whole name."""
+    place, tensor = found.place, cast(torch.Tensor, found.value)
     if known := registry.buffers.get(id(tensor)):
         _mirror(known[0], known[1], place)
         return known[2]
@@ -156,17 +162,17 @@ def _register(stray: Stray, registry: _Registry) -> str:
     if not plain:
         place.put(tensor)  # an instance's own, where it was the class's
         _mirror(module, name, place)
-    return registry.add(stray.owner, module, name, tensor)
+    return registry.add(found.owner, module, name, tensor)
 
 
 def adopt(module: nn.Module) -> Adoption:
     """Registers tensors that `module` and those under it merely hold, so that they move with it.
 
-    Plain attributes, also such as are set on the class, and what is in lists, tuples, dicts and
-    dataclasses become non-persistent buffers: state dicts keep their keys, and the program goes on
+    Plain attributes, also such as are set on the class, and what is in lists, deques, tuples, dicts,
+    dataclasses and attrs classes, to any depth, become non-persistent buffers: state dicts keep their keys, and the program goes on
     reading them where it did. What cannot be adopted is left as it is and named with the reason:
     modules and parameters outside of the registry, views of registered tensors, tensors that
-    gradients flow through, sets and objects that torch cannot see into. Nothing is moved.
+    gradients flow through, what is in sets, functions and objects of other classes. Nothing is moved.
 
     Idempotent. Not thread safe: it changes the module.
     """
@@ -179,15 +185,15 @@ def adopt(module: nn.Module) -> Adoption:
         for places in inner._buffers.mirrors.values()
         for place in places
     }
-    for stray in list(find_strays(module)):
-        if (id(stray.place.module), str(stray.place)) in mirrored:
+    for one in list(find_unregistered(module)):
+        if (id(one.place.module), str(one.place)) in mirrored:
             continue
-        if why := _obstacle(stray, registry):
-            report.left.append((stray.name, why))
+        if why := _obstacle(one, registry):
+            report.left.append((one.name, why))
             continue
-        buffer = _register(stray, registry)
-        tensor = stray.value
+        buffer = _register(one, registry)
+        tensor = cast(torch.Tensor, one.value)
         report.adopted.append(
-            Adopted(stray.name, buffer, tensor.device, tensor.dtype, tuple(tensor.shape))
+            Adopted(one.name, buffer, tensor.device, tensor.dtype, tuple(tensor.shape))
         )
     return report

@@ -13,6 +13,8 @@ from torchport._native import C
 from torchport.place import distributed_checkpoints, policy
 from torchport.place.moving import to
 
+LoadReport = C.LoadReport
+
 _INDEX = ".index.json"
 _ARCHIVES = ("TorchScript", "torch.export")  # programs, of which only the weights are taken
 
@@ -20,19 +22,19 @@ _ARCHIVES = ("TorchScript", "torch.export")  # programs, of which only the weigh
 class CheckpointError(RuntimeError):
     """A file that cannot be loaded, or does not fit; `report` has the names where there are some."""
 
-    def __init__(self, message: str, report: Any = None) -> None:
+    def __init__(self, message: str, report: LoadReport | None = None) -> None:
         super().__init__(message)
         self.report = report
 
 
 def load(
-    path: str | os.PathLike,
+    path: str | os.PathLike[str],
     into: torch.nn.Module | Callable[[], torch.nn.Module] | None = None,
     *,
     device: str | torch.device | None = None,
     key: str | None = None,
     strict: bool = True,
-    heal: bool = False,
+    remap_prefixes: bool = False,
     dtype: torch.dtype | None = None,
     mmap: bool = True,
 ) -> Any:
@@ -47,7 +49,7 @@ def load(
     buffers, which no checkpoint has, are computed by such a function once more, on ``device``.
 
     ``key`` picks one state dict of several ("model"). ``strict``: names and shapes have to match, else
-    CheckpointError with a report, and nothing is changed; without it `load` loads what matches. ``heal``
+    CheckpointError with a report, and nothing is changed; without it `load` loads what matches. ``remap_prefixes``
     matches names that DataParallel, torch.compile, FSDP or a trainer prefixed. Tensors become the
     module's dtypes, or ``dtype``. ``mmap``: on the CPU, tensors lie over the file until they are written.
 
@@ -59,26 +61,32 @@ def load(
         return _chosen(_load_object(path, _device(device), mmap), key, path)
     module, rebuilt = _module(into, device)
     target = _device(device) if device is not None or rebuilt else _device_of(module)
-    _fill(module, _tensors_of(path, target, key, mmap), path, strict, heal, dtype)
+    _fill(module, _tensors_of(path, target, key, mmap), path, strict, remap_prefixes, dtype)
     if rebuilt:
-        _compute_what_no_file_has(module, into, target)  # type: ignore[arg-type]
+        _compute_what_no_file_has(module, into, target)
     return module.to(target)
 
 
-def load_and_report(path: str, module: torch.nn.Module, *, heal: bool) -> Any:
-    """Loads into ``module`` where it is, as `load` does, and returns what `report` would have told."""
+def load_and_report(path: str, module: torch.nn.Module, *, remap_prefixes: bool) -> LoadReport:
+    """Loads into ``module`` where it is, as `load` does, and returns what `load_report` would have told."""
     target = _device_of(module)
-    found = _fill(module, _tensors_of(path, target, None, True), path, True, heal, None)
+    found: LoadReport = _fill(
+        module, _tensors_of(path, target, None, True), path, True, remap_prefixes, None
+    )
     module.to(target)
     return found
 
 
-def report(
-    path: str | os.PathLike, module: torch.nn.Module, *, key: str | None = None, heal: bool = False
-):  # type: ignore[no-untyped-def]
-    """What loading would find: `missing`, `unexpected`, `shapes`, `dtypes`, `healed`, `hint`."""
+def load_report(
+    path: str | os.PathLike[str],
+    module: torch.nn.Module,
+    *,
+    key: str | None = None,
+    remap_prefixes: bool = False,
+) -> LoadReport:
+    """What loading would find: `missing`, `unexpected`, `shapes`, `dtypes`, `remapped`, `hint`."""
     given = _tensors_of(os.fspath(path), torch.device("cpu"), key, True)
-    return C.plan_load(list(_slots(module).items()), given, heal, _ties(module))[1]
+    return C.plan_load(list(_slots(module).items()), given, remap_prefixes, _ties(module))[1]
 
 
 def _device(wanted: str | torch.device | None) -> torch.device:
@@ -206,12 +214,12 @@ def _fill(
     tensors: list[tuple[str, torch.Tensor]],
     path: str,
     strict: bool,
-    heal: bool,
+    remap_prefixes: bool,
     dtype: torch.dtype | None,
 ) -> Any:
     ties = _ties(module)
     wanted = list(_slots(module).items())
-    pairs, found = C.plan_load(wanted, tensors, heal, ties)
+    pairs, found = C.plan_load(wanted, tensors, remap_prefixes, ties)
     if strict and not found.complete:
         raise CheckpointError(
             f"torchport: {path} does not fit {type(module).__name__}\n{found}", found

@@ -73,7 +73,7 @@ def read_metadata(folder: str) -> Any:
 
 
 def _reader(folder: str) -> Any:
-    from torch.distributed.checkpoint import FileSystemReader
+    from torch.distributed.checkpoint.filesystem import FileSystemReader
     from torch.distributed.checkpoint.metadata import StorageMeta
 
     class Reader(FileSystemReader):
@@ -92,7 +92,7 @@ def _planner() -> Any:
 
     class Planner(_EmptyStateDictLoadPlanner):
         def load_bytes(self, read_item: Any, value: Any) -> None:
-            from torch.distributed.checkpoint._nested_dict import set_element
+            from torch.distributed.checkpoint._traverse import set_element
 
             loaded = torch.load(value, weights_only=True)
             name = read_item.dest_index.fqn
@@ -101,7 +101,7 @@ def _planner() -> Any:
             else:
                 self.state_dict[name] = loaded
 
-    return Planner()
+    return Planner()  # type: ignore[no-untyped-call]  # torch has not annotated it
 
 
 def load(folder: str) -> dict[str, Any]:
@@ -143,7 +143,7 @@ def _innermost(error: BaseException) -> BaseException:
 def save(state: dict[str, Any], folder: str) -> None:
     """Every process of the group writes its own part; without a group, this one writes all."""
     import torch.distributed as dist
-    from torch.distributed.checkpoint import FileSystemWriter
+    from torch.distributed.checkpoint.filesystem import FileSystemWriter
     from torch.distributed.checkpoint.state_dict_saver import save as save_all
 
     alone = not (dist.is_available() and dist.is_initialized())

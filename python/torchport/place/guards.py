@@ -7,14 +7,15 @@ import logging
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar, cast, overload
 
 import torch
 from torch import nn
-from torch.utils import _pytree as pytree
 
 from torchport import _device_kinds
 from torchport._native import C
+from torchport._remake import Remaker
+from torchport._walk import walk
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -49,7 +50,15 @@ def require_gpu(kinds: str = _GPUS, *, what: str = "this program") -> torch.devi
     raise GpuRequired(message, list(choice.refused))
 
 
-def gpu_required(target: Callable[P, R] | str = _GPUS):  # type: ignore[no-untyped-def]
+@overload
+def gpu_required(target: Callable[P, R]) -> Callable[P, R]: ...
+
+
+@overload
+def gpu_required(target: str = _GPUS) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
+
+
+def gpu_required(target: Callable[P, R] | str = _GPUS) -> Any:
     """Decorates a function that must not be called without a GPU: a call raises GpuRequired.
 
     `@gpu_required`, or `@gpu_required("cuda")` for kinds of devices. The check is made at each call,
@@ -101,7 +110,7 @@ def _swapped(
                 if tensor is not None:
                     if id(tensor) not in moved:
                         moved[id(tensor)] = move(tensor)
-                    registry[name] = moved[id(tensor)]
+                    registry[name] = moved[id(tensor)]  # type: ignore[assignment]  # of parameters, too
         yield
         with torch.no_grad():
             # Whether they changed cannot be asked: batch norm's kernels raise no version counter.
@@ -111,7 +120,7 @@ def _swapped(
     finally:
         for registry, tensors in saved:
             for name, tensor in tensors.items():
-                registry[name] = tensor
+                registry[name] = tensor  # type: ignore[assignment]  # what it was
 
 
 def _device_of(tensors: list[torch.Tensor]) -> torch.device | None:
@@ -120,22 +129,39 @@ def _device_of(tensors: list[torch.Tensor]) -> torch.device | None:
 
 def _on_cpu(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The call with its tensors, and its modules' parameters and buffers, on the CPU."""
-    leaves = pytree.tree_leaves((args, kwargs))
+    leaves = [found.value for found in walk((args, kwargs))]
     modules = [leaf for leaf in leaves if isinstance(leaf, nn.Module)]
     held = [t for m in modules for t in (*m.parameters(), *m.buffers())]
     device = _device_of([leaf for leaf in leaves if isinstance(leaf, torch.Tensor)] + held)
-    here = pytree.tree_map_only(torch.Tensor, torch.Tensor.cpu, (args, kwargs))
+    here = _tensors_to((args, kwargs), torch.device("cpu"))
     # .cpu() is differentiable: gradients arrive at the parameters on their device.
     with _swapped(modules, torch.Tensor.cpu):
         result = function(*here[0], **here[1])
     if device is None:
         return result
-    return pytree.tree_map_only(torch.Tensor, lambda tensor: tensor.to(device), result)
+    return _tensors_to(result, device)
+
+
+def _tensors_to(value: Any, device: torch.device) -> Any:
+    """As `torchport.to`, but modules and objects that move themselves stay as they are."""
+    return Remaker(lambda leaf: leaf.to(device) if isinstance(leaf, torch.Tensor) else leaf)(value)
+
+
+@overload
+def retry_on_cpu(
+    function: None = None, *, out_of_memory: bool = True, missing_op: bool = True
+) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
+
+
+@overload
+def retry_on_cpu(
+    function: Callable[P, R], *, out_of_memory: bool = True, missing_op: bool = True
+) -> Callable[P, R]: ...
 
 
 def retry_on_cpu(
     function: Callable[P, R] | None = None, *, out_of_memory: bool = True, missing_op: bool = True
-):  # type: ignore[no-untyped-def]
+) -> Any:
     """Decorates a function that is called again on the CPU where the device could not do it.
 
     It is when the device ran out of memory, or has no kernel for an operator; other errors pass. The
@@ -163,7 +189,7 @@ def retry_on_cpu(
             failed = error.with_traceback(None)
         _log.warning("%s() %s; it is run again on the CPU", function.__qualname__, why)
         try:
-            return _on_cpu(function, args, kwargs)
+            return cast(R, _on_cpu(function, args, kwargs))
         except Exception as error:
             raise error from failed
 

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from typing import Any, Generic, ParamSpec, TypeVar
 
 import torch
-from torch.utils import _pytree as pytree
+
+from torchport._walk import walk
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -32,13 +33,13 @@ def _where(function: Callable[..., Any]) -> str:
 def _tensors(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[tuple[str, torch.Tensor]]:
     """The tensors among the arguments, also in containers, by where they stand."""
     found: list[tuple[str, torch.Tensor]] = []
-    for place, value in [*enumerate(args), *kwargs.items()]:
-        if isinstance(value, torch.Tensor):
-            found.append((str(place), value))
-        elif isinstance(value, (list, tuple, dict)):
-            for path, leaf in pytree.tree_flatten_with_path(value)[0]:
-                if isinstance(leaf, torch.Tensor):
-                    found.append((f"{place}{pytree.keystr(path)}", leaf))
+    for place, argument in [*enumerate(args), *kwargs.items()]:
+        if isinstance(argument, torch.Tensor):  # at once: torch.compile follows no walk
+            found.append((str(place), argument))
+        elif not isinstance(argument, (str, int, float, torch.nn.Module, type(None))):
+            for one in walk(argument):
+                if isinstance(one.value, torch.Tensor):
+                    found.append((f"{place}{one.path}", one.value))
     return found
 
 
@@ -47,6 +48,9 @@ class Kernel(Generic[P, R]):
 
     Made by `torchport.kernel`. Calls are thread safe; implementations are added at import time.
     """
+
+    __name__: str
+    __qualname__: str
 
     def __init__(self, function: Callable[P, R]) -> None:
         self._implementations: dict[str, Callable[P, R]] = {}

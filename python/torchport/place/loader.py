@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import queue
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sized
+from collections.abc import Iterable, Iterator, Sized
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import torch
@@ -14,6 +13,7 @@ from torch.utils.data import DataLoader
 from torch.utils.data._utils.pin_memory import pin_memory
 
 from torchport import _device_kinds
+from torchport._walk import tensors_in
 from torchport.place import policy
 from torchport.place.moving import to
 
@@ -31,28 +31,6 @@ class _Ended(NamedTuple):
     """What the batches ended with: an error of the dataset, or nothing."""
 
     error: Exception | None
-
-
-def _tensors(value: Any, seen: set[int]) -> Iterator[torch.Tensor]:
-    """All tensors of a batch, also those in objects that move themselves."""
-    if isinstance(value, torch.Tensor):
-        yield value
-        return
-    if isinstance(value, (str, bytes, int, float, type(None))) or id(value) in seen:
-        return
-    seen.add(id(value))
-    if isinstance(value, Mapping):
-        inside: Iterable[Any] = value.values()
-    elif isinstance(value, (list, tuple, set, frozenset)):
-        inside = value
-    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
-        inside = [
-            getattr(value, f.name) for f in dataclasses.fields(value) if hasattr(value, f.name)
-        ]
-    else:
-        inside = getattr(value, "__dict__", {}).values()
-    for item in inside:
-        yield from _tensors(item, seen)
 
 
 class _Copies:
@@ -77,7 +55,7 @@ class _Copies:
         if sent.arrived is not None:
             current = torch.accelerator.current_stream(self.device)
             current.wait_event(sent.arrived)
-            for tensor in _tensors(sent.batch, set()):
+            for tensor in tensors_in(sent.batch):
                 if tensor.device.type == self.device.type and tensor.layout == torch.strided:
                     # Its memory is the copies' stream's own: once the program drops it, it must not be
                     # written by the next copy before the kernels of the current stream are done.
@@ -208,6 +186,6 @@ def loader(
         raise ValueError(f"torchport: loader(depth={depth}): at least one batch is ahead")
     place = device if isinstance(device, torch.device) else policy.device(device)
     if thread is None:
-        thread = place.type != "cpu" and isinstance(dataloader, DataLoader)
-        thread = thread and dataloader.num_workers > 0
+        workers = dataloader.num_workers if isinstance(dataloader, DataLoader) else 0
+        thread = place.type != "cpu" and workers > 0
     return Loader(dataloader, place, depth, thread)

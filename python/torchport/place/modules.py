@@ -49,6 +49,8 @@ class DeviceModule(nn.Module):
             and not hasattr(type(self), name)  # a property has a setter
         )
 
+    _anchor: torch.Tensor
+
     @property
     def device(self) -> torch.device:
         """Where the module was last moved to; of a module that was not, torch's default device."""
@@ -66,6 +68,7 @@ class DeviceModule(nn.Module):
 
 
 def _follow(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    # By pytree, which torch.compile follows: this runs in forward().
     device = next(
         (t.device for t in pytree.tree_leaves((args, kwargs)) if isinstance(t, torch.Tensor)), None
     )

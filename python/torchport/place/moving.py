@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import inspect
-from collections import defaultdict
-from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
 
 import torch
 from torch.nn.utils.rnn import PackedSequence
 
+from torchport._remake import Remaker, mover_of
+from torchport._walk import is_a
 from torchport.place import policy
 
 T = TypeVar("T")
@@ -25,18 +25,11 @@ class _Mover:
         self.device = device
         self.dtype = dtype
         self.non_blocking = non_blocking
-        self._moved: dict[int, tuple[Any, Any]] = {}  # keeps the originals, whose ids these are
-        self._views: dict[tuple, torch.Tensor] = {}
+        self._remake = Remaker(self._leaf)
+        self._views: dict[tuple[Any, ...], torch.Tensor] = {}
 
     def __call__(self, value: Any) -> Any:
-        if isinstance(value, (str, bytes, int, float, complex, type(None))):
-            return value
-        known = self._moved.get(id(value))
-        if known is not None:
-            return known[1]
-        moved = self._move(value)
-        self._moved[id(value)] = (value, moved)
-        return moved
+        return self._remake(value)
 
     def tensor(self, value: torch.Tensor) -> torch.Tensor:
         """Two objects over the same memory, as state dicts have of tied weights, stay such."""
@@ -44,8 +37,8 @@ class _Mover:
         if view is None:
             return self._copy(value)
         if view not in self._views:
-            self._views[view] = self._copy(value)
-            self._moved[id(value)] = (value, self._views[view])
+            # Remembered, so that the original lives: its address is not given to another.
+            self._views[view] = self._remake.remember(value, self._copy(value))
         return self._views[view]
 
     def _copy(self, value: torch.Tensor) -> torch.Tensor:
@@ -56,55 +49,28 @@ class _Mover:
             no_wait = value.device.type == "cpu" and self.device.type != "cpu" and _is_pinned(value)
         return value.to(device=self.device, dtype=dtype, non_blocking=no_wait)
 
-    def _move(self, value: Any) -> Any:
-        if isinstance(value, torch.nn.Module):
+    def _leaf(self, value: Any) -> Any:
+        """What becomes of a value that is no container."""
+        if is_a(value, torch.nn.Module):
             return value.to(device=self.device, dtype=self.dtype)  # in place, as ever
-        if isinstance(value, torch.Tensor):
+        if is_a(value, torch.Tensor):
             return self.tensor(value)
-        if isinstance(value, torch.optim.Optimizer):
+        if is_a(value, torch.optim.Optimizer):
             return self._optimizer(value)
-        if isinstance(value, PackedSequence):
+        if is_a(value, PackedSequence):
             return self._packed(value)
-        if isinstance(value, Mapping):
-            return self._mapping(value)
-        if isinstance(value, tuple):
-            items = [self(item) for item in value]
-            if hasattr(value, "_fields"):
-                return type(value)(*items)
-            return type(value)(items) if type(value) is not torch.Size else value
-        if isinstance(value, list):
-            return self._list(value)
-        if dataclasses.is_dataclass(value) and not isinstance(value, type):
-            return self._dataclass(value)
-        if isinstance(value, (set, frozenset)):
-            return type(value)(self(item) for item in value)
-        return self._other(value)
-
-    def _list(self, value: list) -> list:
-        moved = type(value)()
-        self._moved[id(value)] = (value, moved)  # it may hold itself
-        moved.extend(self(item) for item in value)
-        return moved
-
-    def _mapping(self, value: Mapping) -> Any:
-        if type(value) is dict:
-            moved: dict = {}
-            self._moved[id(value)] = (value, moved)
-            moved.update((key, self(item)) for key, item in value.items())
-            return moved
-        if isinstance(value, defaultdict):
-            return type(value)(
-                value.default_factory, {key: self(item) for key, item in value.items()}
-            )
-        if callable(getattr(value, "to", None)):  # transformers' BatchEncoding and its like
-            return value.to(self.device)
-        return type(value)({key: self(item) for key, item in value.items()})
+        if mover := mover_of(value):
+            moved = mover(self.device)
+            return value if moved is None else moved
+        return value
 
     def _packed(self, value: PackedSequence) -> PackedSequence:
         # Its lengths stay on the CPU, which PackedSequence.to knows.
         no_wait = bool(self.non_blocking)
         dtype = self.dtype if self.dtype and value.data.is_floating_point() else value.data.dtype
-        return value.to(self.device, dtype, no_wait)
+        # Annotated in torch with one of its three forms alone.
+        moved: PackedSequence = cast(Any, value).to(self.device, dtype, no_wait)
+        return moved
 
     def _optimizer(self, value: torch.optim.Optimizer) -> torch.optim.Optimizer:
         """State beside its parameters; `step` counters that torch keeps on the CPU stay there."""
@@ -124,28 +90,8 @@ class _Mover:
                     state[key] = self.tensor(item) if key != "step" else item.to(self.device)
         return value
 
-    def _dataclass(self, value: Any) -> Any:
-        fields = {
-            field.name: self(getattr(value, field.name))
-            for field in dataclasses.fields(value)
-            if hasattr(value, field.name)
-        }
-        moved = object.__new__(type(value))  # __init__ may want other things than its fields
-        if hasattr(value, "__dict__"):
-            moved.__dict__.update(value.__dict__)
-        for name, item in fields.items():
-            object.__setattr__(moved, name, item)
-        return moved
 
-    def _other(self, value: Any) -> Any:
-        mover = getattr(value, "to", None)
-        if callable(mover) and not isinstance(value, type):
-            moved = mover(self.device)
-            return value if moved is None else moved
-        return value
-
-
-def _view_of(value: torch.Tensor) -> tuple | None:
+def _view_of(value: torch.Tensor) -> tuple[Any, ...] | None:
     """Equal for tensors that are the same view of the same memory; None for what autograd follows."""
     if type(value) is not torch.Tensor or value.layout is not torch.strided:
         return None
@@ -168,17 +114,18 @@ def to(
 ) -> T:
     """``obj`` with every tensor in it on ``device`` (the program's own without it).
 
-    Goes through lists, tuples, named tuples, dicts and other mappings, sets, dataclasses (frozen ones
-    too), `PackedSequence`, and whatever has a ``to(device)`` of its own. What occurs twice is moved
-    once. Modules and optimizers (parameters, gradients, state) are moved in place and returned;
-    containers are new ones. Everything else, NumPy arrays too, is returned as it is.
+    Goes through lists, deques, tuples, named tuples, dicts and other mappings, sets, dataclasses and
+    attrs classes (frozen ones too), to any depth, `PackedSequence`, and whatever has a ``to(device)``
+    of its own. What occurs twice is moved once. Modules and optimizers (parameters, gradients, state)
+    are moved in place and returned; containers are new ones. Everything else, NumPy arrays and
+    other objects too, is returned as it is.
 
     ``dtype`` casts floating-point tensors. ``non_blocking`` without a value is True for pinned memory
     on its way to an accelerator, which then is used on the current stream as ever. ``device`` may be a
     list of places as in `device`. Raises what torch raises where a copy cannot be made.
     """
     target = device if isinstance(device, torch.device) else policy.device(device)
-    return _Mover(target, dtype, non_blocking)(obj)
+    return cast(T, _Mover(target, dtype, non_blocking)(obj))
 
 
 def on_device(function: F | None = None, *, device: str | torch.device | None = None) -> Any:
@@ -206,7 +153,7 @@ def on_device(function: F | None = None, *, device: str | torch.device | None = 
     return decorate if function is None else decorate(function)
 
 
-def _target(device: str | torch.device | None, args: tuple) -> torch.device:
+def _target(device: str | torch.device | None, args: tuple[Any, ...]) -> torch.device:
     if isinstance(device, torch.device):
         return device
     if device is None and args and isinstance(args[0], torch.nn.Module):

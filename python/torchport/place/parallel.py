@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any, cast
 
 import torch
 import torch.distributed as dist
 from torch import nn
 
 from torchport._native import C
+from torchport._quantities import size
 from torchport.place import policy, tensor_plan
 from torchport.place.tensor_plan import LinearGroup
 
@@ -42,7 +45,7 @@ class ParallelPlan:
         return f"{self.strategy} on {self.world} x {self.device.type}: {self.reason}"
 
 
-def _size(tensors: list[torch.Tensor]) -> int:
+def _size(tensors: Sequence[torch.Tensor]) -> int:
     unique = {id(tensor): tensor for tensor in tensors}
     return sum(tensor.numel() * tensor.element_size() for tensor in unique.values())
 
@@ -51,10 +54,6 @@ def _trained(parameters: list[nn.Parameter], states: float) -> int:
     """Bytes of parameters with gradients and `states` values of optimizer state each."""
     unique = {id(p): p for p in parameters if p.requires_grad}.values()
     return int(sum(p.numel() * p.element_size() * (1 + states) for p in unique))
-
-
-def _gibibytes(size: float) -> str:
-    return f"{size / 2**30:.2f} GiB" if size >= 2**30 / 100 else f"{size / 2**20:.2f} MiB"
 
 
 def _world() -> int:
@@ -127,15 +126,20 @@ def plan_parallel(
     memory: int | None = None,
     optimizer_states: float = 2,
 ) -> ParallelPlan:
-    """What `parallelize` would do, without doing it; asks all processes of the group, if there is one.
+    """What `parallelize` would do, without doing it; of a model that it has made, what it did.
+
+    Asks all processes of the group, if there is one.
 
     Raises RuntimeError where nothing fits, and ValueError for an unknown strategy.
     """
+    made: ParallelPlan | None = model.__dict__.get("_torchport_plan")
+    if made is not None:
+        return made
     if strategy not in ("auto", *STRATEGIES):
         raise ValueError(
             f"torchport: no strategy {strategy!r}; there are auto, {', '.join(STRATEGIES)}"
         )
-    place = policy.choose(device).device
+    place = policy.choose_device(device).device
     world = _world()
     parameters, buffers = list(model.parameters()), list(model.buffers())
     model_bytes = _size([*parameters, *buffers])
@@ -161,7 +165,7 @@ def plan_parallel(
         _refuse_impossible(strategy, world, groups)
         return plan(strategy, "it was asked for")
     budget = int(free * _SHARE)
-    told = f"training takes {_gibibytes(training)}, {_gibibytes(budget)} of a {place.type} device are for it"
+    told = f"training takes {size(training)}, {size(budget)} of a {place.type} device are for it"
     if world == 1:
         if training > budget:
             raise RuntimeError(
@@ -174,18 +178,18 @@ def plan_parallel(
     gathered = _gathered(model, units)
     sharded = training // world + 2 * gathered  # one unit computes while the next one is gathered
     if sharded <= budget:
-        return plan("fsdp", f"{told}; sharded over {world} it is {_gibibytes(sharded)}")
+        return plan("fsdp", f"{told}; sharded over {world} it is {size(sharded)}")
     split = _split_bytes(model, groups, world, optimizer_states)
     if groups and training - split <= budget:
         return plan(
             "tensor",
-            f"{told}; sharded it would be {_gibibytes(sharded)}, with the blocks that are whole at a "
+            f"{told}; sharded it would be {size(sharded)}, with the blocks that are whole at a "
             f"time; with {len(groups)} groups of linear layers split over {world} it is "
-            f"{_gibibytes(training - split)}",
+            f"{size(training - split)}",
         )
     raise RuntimeError(
         f"torchport: the model does not fit on {world} processes: {told}; sharded it would be "
-        f"{_gibibytes(sharded)} each, with split layers {_gibibytes(training - split)}. Use more "
+        f"{size(sharded)} each, with split layers {size(training - split)}. Use more "
         "processes, lower precision, or an optimizer with less state (optimizer_states=)"
     )
 
@@ -225,7 +229,7 @@ def parallelize(
     device: torch.device | str | None = None,
     memory: int | None = None,
     optimizer_states: float = 2,
-    **options: object,
+    **options: Any,
 ) -> nn.Module:
     """`model` spread over the processes that torchrun started, in the simplest way that fits.
 
@@ -240,12 +244,12 @@ def parallelize(
     stands for the free memory of a device, `optimizer_states` is how many values the optimizer keeps
     of each trained one (2: Adam, 1: momentum, 0: SGD). `options` go to DistributedDataParallel or
     fully_shard. A process group is made where there is none, with the device's backend (nccl, gloo).
-    The choice and its reason are logged ("torchport", info) and kept in `parallel_plan(model)`.
+    The choice and its reason are logged ("torchport", info) and kept: `plan_parallel(model)` gives it.
 
     Make the optimizer afterwards. Raises RuntimeError where the model fits in no way, ValueError for an
-    unknown strategy. All processes have to call it. `unwrap` and `full_state_dict` are for saving.
+    unknown strategy. All processes have to call it. `unwrap_model` and `full_state_dict` are for saving.
     """
-    chosen = policy.choose(device).device
+    chosen = policy.choose_device(device).device
     _start(chosen)
     plan = plan_parallel(
         model, strategy, device=device, memory=memory, optimizer_states=optimizer_states
@@ -257,12 +261,7 @@ def parallelize(
     return spread
 
 
-def parallel_plan(model: nn.Module) -> ParallelPlan | None:
-    """The plan by which `parallelize` made this model."""
-    return model.__dict__.get("_torchport_plan")
-
-
-def _apply(model: nn.Module, plan: ParallelPlan, options: dict[str, object]) -> nn.Module:
+def _apply(model: nn.Module, plan: ParallelPlan, options: dict[str, Any]) -> nn.Module:
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import fully_shard
     from torch.nn.parallel import DistributedDataParallel
@@ -282,6 +281,6 @@ def _apply(model: nn.Module, plan: ParallelPlan, options: dict[str, object]) -> 
         # From the inside to the outside; each unit is moved as it is sharded, never the whole.
         for name in reversed(plan.units):
             fully_shard(model.get_submodule(name), mesh=mesh, **options)
-        return fully_shard(model, mesh=mesh, **options)
+        return cast(nn.Module, fully_shard(model, mesh=mesh, **options))
     tensor_plan.split(model, list(plan.groups), mesh)
     return model.to(plan.device)

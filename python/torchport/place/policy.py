@@ -9,15 +9,19 @@ import torch
 
 from torchport._native import C
 
+DeviceChoice = C.DeviceChoice
+
 _log = logging.getLogger("torchport")
 
 
-def choose(wanted: str | torch.device | None = None, *, local_rank: int | None = None):  # type: ignore[no-untyped-def]
+def choose_device(
+    wanted: str | torch.device | None = None, *, local_rank: int | None = None
+) -> DeviceChoice:
     """The device to compute on, as an object with `device`, `source`, `reason` and `refused`.
 
     ``wanted`` lists places in order of preference: a kind (``"cuda"``), one device (``"cuda:1"``), the
     one with most free memory (``"cuda:free"``), ``"auto"`` for ``"cuda,mps,xpu,cpu"``. Without it:
-    TORCHPORT_DEVICE, then the profile's ``device`` (see `profile`), then "auto". ``local_rank`` picks
+    TORCHPORT_DEVICE, then the profile's ``device`` (see `run_profile`), then "auto". ``local_rank`` picks
     one of several devices; without it LOCAL_RANK does, as torchrun sets it.
 
     Raises ValueError for what is no place, RuntimeError where none of the places is there; both say
@@ -28,7 +32,7 @@ def choose(wanted: str | torch.device | None = None, *, local_rank: int | None =
 
 @cache
 def _of_the_program() -> torch.device:
-    choice = choose()
+    choice = choose_device()
     _log.info("%s: %s (%s)", choice.device, choice.reason, choice.source)
     for refused in choice.refused:
         _log.info("not %s", refused)
@@ -41,14 +45,14 @@ def device(
     """The device to compute on; without arguments the program's own, which is chosen once.
 
     As it is a `torch.device`, ``with torchport.device("cuda,cpu"):`` makes factories follow it. Why it
-    was chosen is told by `choose`, and logged to "torchport" at INFO. Arguments and errors: `choose`.
+    was chosen is told by `choose_device`, and logged to "torchport" at INFO. Arguments and errors: `choose_device`.
     """
     if wanted is None and local_rank is None:
         return _of_the_program()
-    return choose(wanted, local_rank=local_rank).device
+    return choose_device(wanted, local_rank=local_rank).device
 
 
-def profile(name: str | None = None, folder: str | None = None):  # type: ignore[no-untyped-def]
+def run_profile(name: str | None = None, folder: str | None = None) -> RunProfile | None:
     """What a program is to use in a situation: `device`, `dtype`, `batch_size`, `workers`, or None.
 
     Read from ``[tool.torchport.profiles.NAME]`` of pyproject.toml or ``[profiles.NAME]`` of
@@ -58,13 +62,13 @@ def profile(name: str | None = None, folder: str | None = None):  # type: ignore
     Raises ValueError for a name that no file has, an unknown key, or a value that cannot be.
     """
     found = C.run_profile(name or "", folder or "")
-    return None if found is None else Profile(found)
+    return None if found is None else RunProfile(found)
 
 
-class Profile:
+class RunProfile:
     """Settings of one situation; what it does not say is None."""
 
-    def __init__(self, found) -> None:  # type: ignore[no-untyped-def]
+    def __init__(self, found: C.RunProfile) -> None:
         self.name: str = found.name
         self.file: str = found.file
         self.device: str | None = found.device
@@ -75,4 +79,4 @@ class Profile:
     def __repr__(self) -> str:
         said = ("device", "dtype", "batch_size", "workers")
         parts = [f"{key}={value!r}" for key in said if (value := getattr(self, key)) is not None]
-        return f"Profile({self.name!r}, {', '.join(parts)})"
+        return f"RunProfile({self.name!r}, {', '.join(parts)})"

@@ -5,23 +5,22 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from torchport._files import staged, write_text
 from torchport._native import C
+from torchport._quantities import parse_size
 from torchport.place import distributed_checkpoints
 from torchport.place.moving import to
-from torchport.place.unwrapping import full_state_dict, unwrap
-
-_UNITS = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+from torchport.place.unwrapping import full_state_dict, unwrap_model
 
 
 def save(
     obj: Any,
-    path: str | os.PathLike,
+    path: str | os.PathLike[str],
     *,
     shards: str | int | None = None,
     distributed: bool = False,
@@ -29,7 +28,7 @@ def save(
 ) -> None:
     """Saves a module's state dict, a state dict or any other object that `torch.save` takes.
 
-    A module is unwrapped first (see `unwrap`); of one that is sharded or split over processes all have
+    A module is unwrapped first (see `unwrap_model`); of one that is sharded or split over processes all have
     to call it, and the first writes the whole. Tensors are saved as tensors of the CPU, so that the file
     loads where no such device is. The format follows the path: ``.safetensors``, a folder for
     ``shards`` or ``distributed``, else that of `torch.save`.
@@ -62,7 +61,7 @@ def _state_of(module: torch.nn.Module, distributed: bool) -> dict[str, Any] | No
     import torch.distributed as dist
     from torch.distributed.tensor import DTensor
 
-    state = unwrap(module).state_dict()
+    state = unwrap_model(module).state_dict()
     if distributed:
         return state
     if any(isinstance(value, DTensor) for value in state.values()):
@@ -86,28 +85,12 @@ def _tensors(state: Any) -> list[tuple[str, torch.Tensor]]:
 
 
 def _torch_save(state: Any, path: str) -> None:
-    partial = f"{path}.{os.getpid()}.partial"
-    try:
-        with open(partial, "xb") as file:
-            torch.save(state, file)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(partial, path)
-    except BaseException:
-        with suppress(FileNotFoundError):
-            os.unlink(partial)
-        raise
+    with staged(path) as target:
+        torch.save(state, target)
 
 
 def _bytes(size: str | int) -> int:
-    if isinstance(size, int):
-        number = size
-    else:
-        unit = next((u for u in sorted(_UNITS, key=len, reverse=True) if size.endswith(u)), "")
-        try:
-            number = int(float(size.removesuffix(unit)) * _UNITS.get(unit, 1))
-        except ValueError:
-            raise ValueError(f'torchport: {size!r} is no size; "5GB" or "500MiB" is one') from None
+    number = parse_size(size)
     if number <= 0:
         raise ValueError(f"torchport: shards of {size} cannot hold anything")
     return number
@@ -122,7 +105,7 @@ def _save_shards(
     """Parts first, then the index: a reader that finds the index finds all."""
     parts: list[list[tuple[str, torch.Tensor]]] = [[]]
     # What is the same memory stays in one part, where it is written once.
-    part_of: dict[tuple, int] = {}
+    part_of: dict[tuple[Any, ...], int] = {}
     sizes = [0]
     for name, tensor in tensors:
         identity = (tensor.data_ptr(), tensor.shape, tensor.stride(), tensor.device)
@@ -138,13 +121,10 @@ def _save_shards(
         parts[-1].append((name, tensor))
         sizes[-1] += size
     folder.mkdir(parents=True, exist_ok=True)
-    weight_map = {}
+    weight_map: dict[str, str] = {}
     for number, part in enumerate(parts, 1):
         file = f"model-{number:05d}-of-{len(parts):05d}.safetensors"
         C.save_safetensors(str(folder / file), part, list((metadata or {}).items()))
         weight_map |= {name: file for name, _ in part}
     index = {"metadata": {"total_size": sum(sizes)}, "weight_map": dict(sorted(weight_map.items()))}
-    target = folder / "model.safetensors.index.json"
-    partial = target.with_name(f"{target.name}.{os.getpid()}.partial")
-    partial.write_text(json.dumps(index, indent=2) + "\n")
-    os.replace(partial, target)
+    write_text(folder / "model.safetensors.index.json", json.dumps(index, indent=2) + "\n")

@@ -12,9 +12,13 @@ are split by columns: right whatever the code around them does, and their memory
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import torch
 from torch import nn
+
+if TYPE_CHECKING:
+    from torch.distributed.device_mesh import DeviceMesh
+    from torch.distributed.tensor.parallel import ParallelStyle
 
 
 @dataclass(frozen=True)
@@ -96,7 +100,7 @@ def find_groups(model: nn.Module, world: int) -> list[LinearGroup]:
     return found
 
 
-def split(model: nn.Module, groups: list[LinearGroup], mesh: torch.distributed.DeviceMesh) -> None:
+def split(model: nn.Module, groups: list[LinearGroup], mesh: DeviceMesh) -> None:
     """Makes DTensors of all parameters: the groups' are split over the mesh, the others replicated.
 
     Optimizers' fused loops and gradient clipping refuse DTensors beside plain tensors.
@@ -110,7 +114,7 @@ def split(model: nn.Module, groups: list[LinearGroup], mesh: torch.distributed.D
 
     for group in groups:
         between = Replicate() if group.gathered else Shard(-1)
-        plan: dict[str, ColwiseParallel | RowwiseParallel] = {
+        plan: dict[str, ParallelStyle] = {
             name: ColwiseParallel(output_layouts=between, use_local_output=group.gathered)
             for name in group.columns
         }
@@ -120,7 +124,7 @@ def split(model: nn.Module, groups: list[LinearGroup], mesh: torch.distributed.D
     _replicate_rest(model, mesh)
 
 
-def _replicate_rest(model: nn.Module, mesh: torch.distributed.DeviceMesh) -> None:
+def _replicate_rest(model: nn.Module, mesh: DeviceMesh) -> None:
     from torch.distributed.tensor import DTensor, Replicate, distribute_tensor
 
     made: dict[int, nn.Parameter] = {}  # one for each, however many names it has
@@ -162,7 +166,7 @@ class _Local:
     def enter(self, module: nn.Module, args: object) -> None:
         from torch.distributed.tensor import DTensor
 
-        shown = []
+        shown: list[tuple[nn.Module, str, nn.Parameter]] = []
         for owner, name in self._places:
             parameter = owner._parameters[name]
             if isinstance(parameter, DTensor):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import torch
 from torch import nn
 
@@ -21,11 +23,11 @@ def inner_of(model: nn.Module) -> nn.Module | None:
     """What a wrapper wraps; None for what is none."""
     for kind in type(model).__mro__:
         if attribute := _WRAPPED.get(f"{kind.__module__}.{kind.__qualname__}"):
-            return getattr(model, attribute)
+            return cast(nn.Module, getattr(model, attribute))
     return None
 
 
-def unwrap(model: nn.Module) -> nn.Module:
+def unwrap_model(model: nn.Module) -> nn.Module:
     """The model within torch.compile, DataParallel, DistributedDataParallel, FSDP and AveragedModel,
     however they are nested.
 
@@ -60,7 +62,7 @@ def full_state_dict(model: nn.Module, *, rank0_only: bool = False) -> dict[str, 
     import torch.distributed as dist
     from torch.distributed.tensor import DTensor
 
-    inner = unwrap(model)
+    inner = unwrap_model(model)
     whole: dict[str, object] = {}
     keep = not rank0_only or not dist.is_initialized() or dist.get_rank() == 0
     for key, value in inner.state_dict().items():

@@ -2,7 +2,7 @@
 
 What the C++ runtime knows stands in src/runtime/virtual/core/build_facts.h. The builds differ in this: one with
 CUDA brings a library with the kernels of a real device, which is loaded before ours so that ours
-are put over them, and names of `torch._C` for it, which the face replaces where a build without
+are put over them, and names of `torch._C` for it, which the shim replaces where a build without
 lacks them.
 """
 

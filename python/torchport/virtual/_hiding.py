@@ -1,5 +1,5 @@
 """A torch that looks as a build without CUDA does, whatever it is: for `torchport run --hide-cuda`,
-and below the face of the virtual devices, which then is the same on all builds."""
+and below the torch._C shim of the virtual devices, which then is the same on all builds."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def hide_cuda(torch: ModuleType) -> None:
 
     def c10d_init() -> bool:
         first = not hasattr(bindings, "_distributed_c10d")
-        done = init()
+        done: bool = init()
         c10d = bindings._distributed_c10d
         if first and hasattr(c10d, "ProcessGroupNCCL"):
             del c10d.ProcessGroupNCCL

@@ -51,17 +51,17 @@ def before_cuda(torch: ModuleType) -> None:
     """torch.cuda takes what it finds in torch._C when it is first imported."""
     _hiding.hide_cuda(torch)
     if not hidden():
-        from torchport.virtual import face
+        from torchport.virtual import torch_c_shim
 
-        face.install(torch)
+        torch_c_shim.install(torch)
 
 
 def after_torch(torch: ModuleType) -> None:
-    torch.version.cuda = None  # the face says what a virtual one is
+    torch.version.cuda = None  # the shim says what a virtual one is
     if not hidden():
-        from torchport.virtual import face
+        from torchport.virtual import torch_c_shim
 
-        face.finish(torch)
+        torch_c_shim.finish(torch)
     if _watching.wanted():
         _watching.start(torch)
 

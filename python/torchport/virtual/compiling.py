@@ -14,7 +14,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from torchport.virtual.face._native import kind, refuse, refusing
+from torchport.virtual.torch_c_shim._native import kind, refuse, refusing
 
 _GRAPHS = "torchport: virtual devices replay no CUDA graphs of compiled code"
 
@@ -53,7 +53,7 @@ def _register_with_others(common: ModuleType, device: str) -> None:
             _register(common, device)
         base()
 
-    common.init_backend_registration = init_backend_registration
+    vars(common)["init_backend_registration"] = init_backend_registration
 
 
 def _register(common: ModuleType, device: str) -> None:
@@ -73,11 +73,13 @@ def _register(common: ModuleType, device: str) -> None:
         )
 
     _answer_for(device)
-    BaseSchedulerNode.is_cpu = lambda node: (  # type: ignore[method-assign]
-        getattr(node.get_device(), "type", None) in ("cpu", device)
-    )
+
+    def is_cpu(self: BaseSchedulerNode) -> bool:
+        return getattr(self.get_device(), "type", None) in ("cpu", device)
+
+    BaseSchedulerNode.is_cpu = is_cpu  # type: ignore[method-assign]  # replacing it is the point
     _call_without_stream(PythonWrapperCodegen)
-    cudagraph_utils.check_lowering_disable_cudagraph = lambda _: _GRAPHS
+    vars(cudagraph_utils)["check_lowering_disable_cudagraph"] = lambda _: _GRAPHS
     common.register_backend_for_device(
         device, CppScheduling, PythonWrapperCodegen, Packaged, WrapperFxCodegen, _mark()
     )

@@ -48,7 +48,7 @@ LoadReport load_into(torch::nn::Module& module, const std::string& path,
   std::vector<TensorSlot> given_slots;
   for (const auto& [name, tensor] : wanted) wanted_slots.push_back(slot_of(name, tensor));
   for (const auto& [name, tensor] : loaded.tensors) given_slots.push_back(slot_of(name, tensor));
-  LoadPlan plan = plan_load(wanted_slots, given_slots, options.heal, ties_of(wanted));
+  LoadPlan plan = plan_load(wanted_slots, given_slots, options.remap_prefixes, ties_of(wanted));
   if (options.strict && !plan.report.complete())
     throw std::runtime_error(
         fmt::format("torchport: {} does not fit the module\n{}", path, plan.report.text()));

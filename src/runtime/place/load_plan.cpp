@@ -20,7 +20,7 @@ constexpr std::array<std::string_view, 4> kWrappers{
     "module.", "_orig_mod.", "_fsdp_wrapped_module.", "_checkpoint_wrapped_module."};
 
 // The name without any wrapper's part, wherever it stands.
-std::string unwrapped(std::string_view name) {
+std::string without_wrapper_names(std::string_view name) {
   std::string result;
   while (!name.empty()) {
     const auto wrapper =
@@ -142,10 +142,10 @@ std::string same(const std::string& name) {
   return name;
 }
 
-void heal(Matcher& matcher, LoadReport& report) {
-  const auto off = [](const std::string& name) { return unwrapped(name); };
+void remap_prefixes(Matcher& matcher, LoadReport& report) {
+  const auto off = [](const std::string& name) { return without_wrapper_names(name); };
   if (const auto count = matcher.pair_by(off, off); count > 0)
-    report.healed.push_back(
+    report.remapped.push_back(
         fmt::format("{} name{} matched without what wrappers add (module., _orig_mod., ...)", count,
                     count == 1 ? "" : "s"));
   const auto prefix = matcher.best_prefix();
@@ -153,17 +153,18 @@ void heal(Matcher& matcher, LoadReport& report) {
   const auto cut = [&](const std::string& name) { return without(name, prefix->text); };
   const auto count = prefix->on_given ? matcher.pair_by(same, cut) : matcher.pair_by(cut, same);
   if (count > 0)
-    report.healed.push_back(fmt::format("\"{}\" {} {} name{}", prefix->text,
-                                        prefix->on_given ? "taken off" : "put before", count,
-                                        count == 1 ? "" : "s"));
+    report.remapped.push_back(fmt::format("\"{}\" {} {} name{}", prefix->text,
+                                          prefix->on_given ? "taken off" : "put before", count,
+                                          count == 1 ? "" : "s"));
 }
 
-// What healing would do, told and not done.
+// What remapping would do, told and not done.
 std::string hint_for(Matcher matcher) {
   LoadReport trial;
-  heal(matcher, trial);
-  return trial.healed.empty() ? std::string()
-                              : fmt::format("with heal: {}", fmt::join(trial.healed, "; "));
+  remap_prefixes(matcher, trial);
+  return trial.remapped.empty()
+             ? std::string()
+             : fmt::format("with remap_prefixes: {}", fmt::join(trial.remapped, "; "));
 }
 
 std::string shape_text(const std::vector<std::int64_t>& shape) {
@@ -201,20 +202,20 @@ std::string LoadReport::text() const {
   add_names(text, "not in the model", unexpected);
   add_names(text, "of another shape", lines(shapes));
   add_names(text, "cast", lines(dtypes));
-  for (const std::string& what : healed) text += fmt::format("  {}\n", what);
+  for (const std::string& what : remapped) text += fmt::format("  {}\n", what);
   if (!hint.empty()) text += fmt::format("  {}\n", hint);
   return text;
 }
 
 LoadPlan plan_load(const std::vector<TensorSlot>& wanted, const std::vector<TensorSlot>& given,
-                   bool heal_names, const std::vector<std::vector<std::string>>& ties) {
+                   bool remap, const std::vector<std::vector<std::string>>& ties) {
   Matcher matcher(wanted, given);
   matcher.pair_by(same, same);
   matcher.cover(ties);
   LoadPlan plan;
   if (!matcher.want_left().empty() && !matcher.give_left().empty()) {
-    if (heal_names)
-      heal(matcher, plan.report);
+    if (remap)
+      remap_prefixes(matcher, plan.report);
     else
       plan.report.hint = hint_for(matcher);
     matcher.cover(ties);

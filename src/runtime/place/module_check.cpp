@@ -89,7 +89,7 @@ std::vector<ModuleFinding> check_module(const torch::nn::Module& module) {
   return findings;
 }
 
-Ties::Ties(const torch::nn::Module& module) {
+SharedParameters::SharedParameters(const torch::nn::Module& module) {
   NamedTensors firsts;
   for (const auto& [name, tensor] : tensors_of(module)) {
     if (!tensor.defined() || tensor.numel() == 0) continue;
@@ -104,7 +104,7 @@ Ties::Ties(const torch::nn::Module& module) {
   std::erase_if(groups_, [](const auto& names) { return names.size() < 2; });
 }
 
-std::vector<ModuleFinding> Ties::broken(const torch::nn::Module& module) const {
+std::vector<ModuleFinding> SharedParameters::broken(const torch::nn::Module& module) const {
   std::map<std::string, at::Tensor> now;
   for (const auto& [name, tensor] : tensors_of(module)) now.emplace(name, tensor);
   std::vector<ModuleFinding> findings;

@@ -99,7 +99,7 @@ void checkpoints(const std::string& path) {
       words_of<std::runtime_error>([&] { (void)torchport::load_into(net, path); });
   require(words.find("3 missing from the file") != std::string::npos, "a report names what misses");
   torchport::LoadIntoOptions options;
-  options.heal = true;
+  options.remap_prefixes = true;
   const auto report = torchport::load_into(net, path, options);
   require(report.complete() && at::equal(net.first->weight, weight), "weights are loaded");
   const auto loaded = torchport::load_tensors(path);

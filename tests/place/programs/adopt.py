@@ -97,7 +97,7 @@ def a_second_time_there_is_nothing() -> None:
     net = Net()
     assert torchport.adopt(net)
     again = torchport.adopt(net)
-    assert not again and str(again) == "no stray tensors", again
+    assert not again and str(again) == "no unregistered tensors", again
 
 
 @check
@@ -163,10 +163,11 @@ def what_cannot_be_adopted_is_left_and_named() -> None:
         "weights[0]",
         "view",
         "product",
-        "bag",
-        "helper",
-        "fixed",
-        "packed",
+        "bag[0]",
+        "helper.mean",
+        "fixed['mean']",
+        "packed[0]",
+        "packed[1]",
     ]
     reasons = [why for _, why in report.left]
     for part, why in zip(
@@ -176,8 +177,9 @@ def what_cannot_be_adopted_is_left_and_named() -> None:
             "view of linear.weight",
             "gradients",
             "set",
-            "Helper.mean",
+            "object of Helper",
             "cannot be written to",
+            "PackedSequence",
             "PackedSequence",
         ),
         reasons,

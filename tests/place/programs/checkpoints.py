@@ -144,9 +144,9 @@ def tied_weights_are_saved_once_and_need_one_name():
         state = {k: v for k, v in NET.state_dict().items() if k != left}
         save_file(state, HERE / "one_name.safetensors")
         same(torchport.load(HERE / "one_name.safetensors", into=Net))
-        assert torchport.report(HERE / "one_name.safetensors", Net()).complete
+        assert torchport.load_report(HERE / "one_name.safetensors", Net()).complete
     torch.save({"module." + k: v for k, v in state.items()}, HERE / "one_name.pt")
-    same(torchport.load(HERE / "one_name.pt", into=Net, heal=True))
+    same(torchport.load(HERE / "one_name.pt", into=Net, remap_prefixes=True))
 
 
 @check
@@ -154,11 +154,11 @@ def prefixes_are_healed_on_request_alone():
     for prefix in ("module.", "_orig_mod.", "module._orig_mod.", "backbone.", "model.net."):
         torch.save({prefix + k: v for k, v in NET.state_dict().items()}, HERE / "prefixed.pt")
         words = error_of(torchport.CheckpointError, torchport.load, HERE / "prefixed.pt", into=Net)
-        assert "7 missing from the file" in words and "with heal:" in words, words
-        same(torchport.load(HERE / "prefixed.pt", into=Net, heal=True))
+        assert "7 missing from the file" in words and "with remap_prefixes:" in words, words
+        same(torchport.load(HERE / "prefixed.pt", into=Net, remap_prefixes=True))
     torch.save(NET.state_dict(), HERE / "plain.pt")
     outer = torch.nn.ModuleDict({"backbone": Net()})
-    torchport.load(HERE / "plain.pt", into=outer, heal=True)
+    torchport.load(HERE / "plain.pt", into=outer, remap_prefixes=True)
     assert torch.equal(outer["backbone"].norm.running_mean, NET.norm.running_mean)
 
 
@@ -184,7 +184,7 @@ def what_does_not_fit_is_named_and_changes_nothing():
         ("norm.weight", "Float", "Double")
     ]
     assert all(torch.equal(v, before[k]) for k, v in module.state_dict().items())
-    assert str(torchport.report(HERE / "other.pt", module)) == str(found)
+    assert str(torchport.load_report(HERE / "other.pt", module)) == str(found)
     torchport.load(HERE / "other.pt", into=module, strict=False)
     assert torch.equal(module.embed.weight, NET.embed.weight)
     assert module.norm.weight.dtype == torch.float32

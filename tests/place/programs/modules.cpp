@@ -113,7 +113,7 @@ void members() {
 
 void ties() {
   Net net;
-  const torchport::Ties before(net);
+  const torchport::SharedParameters before(net);
   EXPECT(before.groups().size() == 1);
   EXPECT(before.groups() ==
          (std::vector<std::vector<std::string>>{{"first.weight", "second.tied"}}));

@@ -104,7 +104,7 @@ def trains_as_one(chosen: str, **how: object) -> torchport.ParallelPlan:
     alone = model()
     want = train(alone, torch.device("cpu"), slice(None))
     net = torchport.parallelize(model(), **how)
-    plan = torchport.parallel_plan(net)
+    plan = torchport.plan_parallel(net)
     rank = dist.get_rank()
     assert plan.strategy == chosen and plan.world == WORLD, plan
     assert plan.device == torch.device(KIND, rank if KIND == "cuda" else None), plan
@@ -122,7 +122,7 @@ def trains_as_one(chosen: str, **how: object) -> torchport.ParallelPlan:
     model().load_state_dict(state)
     only = torchport.full_state_dict(net, rank0_only=True)
     assert bool(only) == (rank == 0)
-    assert type(torchport.unwrap(net)).__name__.endswith("Language")
+    assert type(torchport.unwrap_model(net)).__name__.endswith("Language")
     return plan
 
 
@@ -155,9 +155,9 @@ def split_layers_where_a_block_is_too_large() -> None:
     assert isinstance(weight, DTensor) and weight.to_local().shape[0] == 64 // WORLD
     assert all(isinstance(parameter, DTensor) for parameter in net.parameters())
     assert net.head.weight is net.embedding.weight
-    assert net.blocks[0].norm.weight.device == torchport.parallel_plan(net).device
+    assert net.blocks[0].norm.weight.device == torchport.plan_parallel(net).device
 
-    tokens = torch.ones(2, 5, dtype=torch.int64, device=torchport.parallel_plan(net).device)
+    tokens = torch.ones(2, 5, dtype=torch.int64, device=torchport.plan_parallel(net).device)
     grads = []
     for again in (False, True):  # blocks that run once more during backward
         x = net.embedding(tokens)
@@ -177,8 +177,8 @@ def split_layers_where_a_block_is_too_large() -> None:
     alone = nn.Sequential(nn.Linear(4, 3 * WORLD), nn.Tanh(), nn.Linear(3 * WORLD, 2 * WORLD + 1))
     x, want = torch.ones(2, 4), alone(torch.ones(2, 4))
     split = torchport.parallelize(alone, "tensor")
-    assert [group.names() for group in torchport.parallel_plan(split).groups] == [("0",)]
-    got = split(x.to(torchport.parallel_plan(split).device))
+    assert [group.names() for group in torchport.plan_parallel(split).groups] == [("0",)]
+    got = split(x.to(torchport.plan_parallel(split).device))
     torch.testing.assert_close(got.cpu(), want)
 
     torch.manual_seed(0)
@@ -205,10 +205,10 @@ def wrappers_are_taken_off() -> None:
     net = model()
     net.blocks[1] = torch.compile(net.blocks[1], backend="eager")
     wrapped = torch.compile(torchport.parallelize(net, "ddp"), backend="eager")
-    assert torchport.unwrap(wrapped) is net
+    assert torchport.unwrap_model(wrapped) is net
     assert any("_orig_mod" in key for key in net.state_dict())
     assert list(torchport.full_state_dict(wrapped)) == list(model().state_dict())
-    assert torchport.unwrap(nn.DataParallel(net)) is net
+    assert torchport.unwrap_model(nn.DataParallel(net)) is net
     averaged = torch.optim.swa_utils.AveragedModel(model())
     assert list(torchport.full_state_dict(averaged)) == list(model().state_dict())
 

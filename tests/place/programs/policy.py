@@ -1,4 +1,4 @@
-"""torchport.choose, profile: reasons and refusals, on two virtual CUDA devices."""
+"""torchport.choose_device, profile: reasons and refusals, on two virtual CUDA devices."""
 
 import os
 import subprocess
@@ -12,41 +12,41 @@ from checks import check, error_of, run_checks
 
 @check
 def preference_and_numbers():
-    assert torchport.choose("mps,cuda").device == torch.device("cuda:0")
-    assert "mps" in torchport.choose("mps,cuda").refused[0]
-    assert torchport.choose("cuda:1").device == torch.device("cuda:1")
-    assert torchport.choose("cuda:7, cpu").device == torch.device("cpu")
-    assert "the last is cuda:1" in torchport.choose("cuda:7,cpu").refused[0]
-    assert torchport.choose(torch.device("cuda:1")).device == torch.device("cuda:1")
-    assert torchport.choose("auto").device.type == "cuda"
+    assert torchport.choose_device("mps,cuda").device == torch.device("cuda:0")
+    assert "mps" in torchport.choose_device("mps,cuda").refused[0]
+    assert torchport.choose_device("cuda:1").device == torch.device("cuda:1")
+    assert torchport.choose_device("cuda:7, cpu").device == torch.device("cpu")
+    assert "the last is cuda:1" in torchport.choose_device("cuda:7,cpu").refused[0]
+    assert torchport.choose_device(torch.device("cuda:1")).device == torch.device("cuda:1")
+    assert torchport.choose_device("auto").device.type == "cuda"
     assert torchport.device("meta") == torch.device("meta")
 
 
 @check
 def the_one_with_most_memory_free():
     hog = torch.empty(64 << 20, dtype=torch.uint8, device="cuda:0")
-    chosen = torchport.choose("cuda:free")
+    chosen = torchport.choose_device("cuda:free")
     assert chosen.device == torch.device("cuda:1") and "most memory free" in chosen.reason
     del hog
 
 
 @check
 def local_rank_picks_one_of_several():
-    assert torchport.choose("cuda", local_rank=1).device == torch.device("cuda:1")
-    assert torchport.choose("cuda:0", local_rank=1).device == torch.device("cuda:0")
-    assert "local rank 2" in error_of(RuntimeError, torchport.choose, "cuda", local_rank=2)
+    assert torchport.choose_device("cuda", local_rank=1).device == torch.device("cuda:1")
+    assert torchport.choose_device("cuda:0", local_rank=1).device == torch.device("cuda:0")
+    assert "local rank 2" in error_of(RuntimeError, torchport.choose_device, "cuda", local_rank=2)
     os.environ["LOCAL_RANK"] = "1"
-    assert torchport.choose("cuda").reason == "cuda:1 is the one of local rank 1"
+    assert torchport.choose_device("cuda").reason == "cuda:1 is the one of local rank 1"
     os.environ["LOCAL_RANK"] = "one"
-    assert "LOCAL_RANK" in error_of(ValueError, torchport.choose, "cuda")
+    assert "LOCAL_RANK" in error_of(ValueError, torchport.choose_device, "cuda")
     del os.environ["LOCAL_RANK"]
 
 
 @check
 def what_is_no_device_is_said():
     for wanted in ("gpu", "cuda:x", "cuda:-1", "cuda,,cpu", ",", "cuda:1:2"):
-        assert "is no device" in error_of(ValueError, torchport.choose, wanted), wanted
-    words = error_of(RuntimeError, torchport.choose, "mps,xpu")
+        assert "is no device" in error_of(ValueError, torchport.choose_device, wanted), wanted
+    words = error_of(RuntimeError, torchport.choose_device, "mps,xpu")
     assert "built without mps" in words and "built without xpu" in words
     # Doctor's verdict on the machine, whatever that is: one line between the refusals and the advice.
     verdict = words.splitlines()[-2]
@@ -55,24 +55,24 @@ def what_is_no_device_is_said():
 
 @check
 def the_environment_and_the_profile():
-    assert torchport.profile() is None and torchport.choose().source == "default"
+    assert torchport.run_profile() is None and torchport.choose_device().source == "default"
     Path("pyproject.toml").write_text(
         '[tool.torchport.profiles.default]\ndevice = "cuda:1"\n'
         '[tool.torchport.profiles.ci]\ndevice = "cpu"\ndtype = "bfloat16"\nbatch-size = 2\nworkers = 0\n'
     )
     Path("inner").mkdir()
-    assert torchport.choose().device == torch.device("cuda:1")
-    assert torchport.choose().source.startswith("profile default of ")
+    assert torchport.choose_device().device == torch.device("cuda:1")
+    assert torchport.choose_device().source.startswith("profile default of ")
     os.environ["TORCHPORT_PROFILE"] = "ci"
-    assert torchport.choose().device == torch.device("cpu")
-    found = torchport.profile(folder="inner")
+    assert torchport.choose_device().device == torch.device("cpu")
+    found = torchport.run_profile(folder="inner")
     assert (found.dtype, found.batch_size, found.workers) == (torch.bfloat16, 2, 0)
     os.environ["TORCHPORT_DEVICE"] = "cuda:0"
-    assert torchport.choose().source == "TORCHPORT_DEVICE"
-    assert torchport.choose("cpu").source == "argument"
+    assert torchport.choose_device().source == "TORCHPORT_DEVICE"
+    assert torchport.choose_device("cpu").source == "argument"
     del os.environ["TORCHPORT_DEVICE"]
     os.environ["TORCHPORT_PROFILE"] = "prod"
-    assert "it has ci, default" in error_of(ValueError, torchport.profile)
+    assert "it has ci, default" in error_of(ValueError, torchport.run_profile)
     del os.environ["TORCHPORT_PROFILE"]
 
 
@@ -86,13 +86,13 @@ def profiles_that_cannot_be():
         ("batchsize = 1", 'unknown key "batchsize"'),
     ):
         Path("torchport.toml").write_text(f"[profiles.bad]\n{text}\n")
-        message = error_of(ValueError, torchport.profile, "bad")
+        message = error_of(ValueError, torchport.run_profile, "bad")
         assert words in message and "torchport.toml:2" in message, message
     Path("torchport.toml").write_text("[profiles\n")
-    assert "torchport.toml:1" in error_of(ValueError, torchport.profile, "bad")
+    assert "torchport.toml:1" in error_of(ValueError, torchport.run_profile, "bad")
     Path("torchport.toml").unlink()
     Path("pyproject.toml").unlink()
-    assert "there is no profile" in error_of(ValueError, torchport.profile, "bad")
+    assert "there is no profile" in error_of(ValueError, torchport.run_profile, "bad")
 
 
 @check

@@ -73,7 +73,7 @@ def spread(models: Iterator[tuple[str, nn.Module, torch.Tensor]]) -> None:
             torch.testing.assert_close(output(net, x), want, rtol=1e-4, atol=1e-5)
             state = torchport.full_state_dict(net)
             assert list(state) == list(model.state_dict())
-            plan = torchport.parallel_plan(net)
+            plan = torchport.plan_parallel(net)
             found.append(len(plan.units) if strategy == "fsdp" else len(plan.groups))
         assert tuple(found) == EXPECTED[name], (name, found)
 
@@ -94,7 +94,9 @@ def timm_models() -> None:
 def layers_of_other_kinds_are_not_split() -> None:
     torch.manual_seed(0)
     model = GPT2LMHeadModel(GPT2Config(n_embd=32, n_layer=2, n_head=4, vocab_size=50))
-    assert torchport.ties(model).groups == (("transformer.wte.weight", "lm_head.weight"),)
+    assert torchport.shared_parameters(model).groups == (
+        ("transformer.wte.weight", "lm_head.weight"),
+    )
     with raises(RuntimeError, "there are no linear layers to split"):
         torchport.parallelize(model, "tensor")  # its layers are Conv1D, its head is tied
 

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from torchport import _named as named
+from torchport._quantities import size
 from torchport.deploy.artefact import formats
 from torchport.deploy.artefact.errors import ExportError, NotVerified
-from torchport.deploy.artefact.staging import megabytes
 
 if TYPE_CHECKING:
     from torchport.deploy.artefact.exporting import Exported
@@ -134,7 +134,7 @@ def _stop() -> None:
 
 def _weights(contract: dict[str, Any]) -> str:
     weights = contract["weights"]
-    return f"{megabytes(weights['bytes'])} (sha256 {weights['sha256'][:12]})"
+    return f"{size(weights['bytes'])} (sha256 {weights['sha256'][:12]})"
 
 
 def _tensor(entry: dict[str, Any]) -> str:
@@ -161,8 +161,7 @@ def _opset(contract: dict[str, Any]) -> str:
 
 def _size(done: Exported) -> str:
     data = done.path.with_name(done.path.name + ".data")
-    size = os.path.getsize(done.path) + (os.path.getsize(data) if data.exists() else 0)
-    return megabytes(size)
+    return size(os.path.getsize(done.path) + (os.path.getsize(data) if data.exists() else 0))
 
 
 if __name__ == "__main__":

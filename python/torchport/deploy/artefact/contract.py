@@ -107,7 +107,7 @@ def _seen(axes: Axes, parity: Parity) -> list[list[int | str]]:
 def _symbols(subject: Subject, prepared: Prepared) -> dict[str, str]:
     return {
         str(shape[at]): axis.name
-        for name, shape in input_shapes(subject.program, prepared)
+        for name, shape in input_shapes(subject.graph, prepared)
         for at, axis in subject.axes.of.get(name, {}).items()
     }
 

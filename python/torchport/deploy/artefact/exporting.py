@@ -26,7 +26,7 @@ from torchport.deploy.artefact.parity import Parity, Tolerance, measure
 from torchport.deploy.artefact.placing import tensors_of
 from torchport.deploy.artefact.prepare import Prepared, prepare
 from torchport.deploy.artefact.staging import staged
-from torchport.deploy.artefact.unwrap import structural_copy
+from torchport.deploy.artefact.stripping import structural_copy
 from torchport.deploy.artefact.weights import weights_hash
 
 

@@ -17,7 +17,7 @@ def tensors_of(module: nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
     yield from module.named_buffers()
 
 
-def adopt_strays(module: nn.Module, notes: list[str]) -> None:
+def adopt_unregistered(module: nn.Module, notes: list[str]) -> None:
     """Tensors that the model merely holds become buffers, which move with it; not persistent, so the
     state dict keeps its keys.
     """

@@ -13,7 +13,7 @@ from torch import nn
 from torchport.deploy.artefact import placing
 from torchport.deploy.artefact.errors import ExportError
 from torchport.deploy.artefact.sample import Sample, named_outputs
-from torchport.deploy.artefact.unwrap import unwrap
+from torchport.deploy.artefact.stripping import strip_wrappers
 from torchport.deploy.artefact.watching import run_once
 from torchport.deploy.artefact.weights import load_weights
 
@@ -62,10 +62,10 @@ def prepare(
     notes: list[str] = []
     if not isinstance(module, nn.Module):
         raise ExportError(f"the model is a {type(module).__name__}, not a torch.nn.Module")
-    module = unwrap(module, notes)
+    module = strip_wrappers(module, notes)
     if weights is not None:
         load_weights(module, weights, notes)
-    placing.adopt_strays(module, notes)
+    placing.adopt_unregistered(module, notes)
     if device is not None:
         placing.convert(module, device)
     sample = Sample.of(module, inputs)

@@ -32,6 +32,8 @@ class Sample:
         for arguments that ``forward`` does not take, and where there is no tensor among them.
         """
         signature = inspect.signature(module.forward)
+        args: tuple[Any, ...]
+        kwargs: dict[str, Any]
         if isinstance(inputs, Mapping) and _are_parameters(signature, inputs):
             args, kwargs = (), dict(inputs)
         elif isinstance(inputs, (tuple, list)) and not hasattr(inputs, "_fields"):
@@ -68,13 +70,16 @@ class Sample:
         )
         return replace(self, args=args, kwargs=kwargs)
 
-    def spread(self, value: Callable[[str, torch.Tensor], Any]) -> tuple[tuple[Any, ...], dict]:
+    def spread(
+        self, value: Callable[[str, torch.Tensor], Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """(args, kwargs) with ``value(name, tensor)`` for each tensor and None for all else."""
         names = iter(self.names)
-        return pytree.tree_map(
+        args, kwargs = pytree.tree_map(
             lambda leaf: value(next(names), leaf) if _is_tensor(leaf) else None,
             (self.args, self.kwargs),
         )
+        return args, kwargs
 
     def call(self, function: Callable[..., Any]) -> Any:
         return function(*self.args, **self.kwargs)
@@ -110,7 +115,7 @@ def _is_tensor(leaf: Any) -> bool:
     return isinstance(leaf, torch.Tensor)
 
 
-def _are_parameters(signature: inspect.Signature, inputs: Mapping) -> bool:
+def _are_parameters(signature: inspect.Signature, inputs: Mapping[Any, Any]) -> bool:
     kinds = signature.parameters.values()
     return all(isinstance(key, str) for key in inputs) and (
         all(key in signature.parameters for key in inputs)
@@ -136,7 +141,9 @@ def _positional(signature: inspect.Signature, count: int) -> tuple[str, ...]:
     return tuple(names[:count])
 
 
-def _names(positional: tuple[str, ...], args: tuple, kwargs: dict) -> tuple[str, ...]:
+def _names(
+    positional: tuple[str, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[str, ...]:
     return tuple(
         "_".join([name, *map(_word, path)])
         for name, value in [*zip(positional, args, strict=True), *kwargs.items()]

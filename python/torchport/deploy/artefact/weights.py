@@ -20,10 +20,10 @@ def load_weights(module: nn.Module, path: str, notes: list[str]) -> None:
     from torchport.place import checkpoints
 
     try:
-        found = checkpoints.load_and_report(path, module, heal=True)
+        found = checkpoints.load_and_report(path, module, remap_prefixes=True)
     except checkpoints.CheckpointError as error:
         raise ExportError(str(error).removeprefix("torchport: ")) from error
-    notes += [f"{path}: {what}" for what in found.healed]
+    notes += [f"{path}: {what}" for what in found.remapped]
     if found.dtypes:
         notes.append(f"converted {len(found.dtypes)} weights of {path} to the model's dtypes")
 
@@ -35,5 +35,5 @@ def weights_hash(module: nn.Module) -> str:
         digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
         plain = tensor.detach().cpu().contiguous().reshape(-1)
         if plain.numel():
-            digest.update(memoryview(plain.view(torch.uint8).numpy()))
+            digest.update(plain.view(torch.uint8).numpy().data)
     return digest.hexdigest()

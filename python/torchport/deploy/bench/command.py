@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import traceback
 from collections.abc import Sequence
-from pathlib import Path
 
 from torchport import _named as named
+from torchport._files import write_text
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -70,13 +69,7 @@ def _write(path: str, text: str) -> None:
     if path == "-":
         sys.stdout.write(text)
         return
-    # Whole or not at all.
-    staged = Path(f"{path}.{os.getpid()}.tmp")
-    try:
-        staged.write_text(text)
-        staged.replace(path)
-    finally:
-        staged.unlink(missing_ok=True)
+    write_text(path, text)
 
 
 def _progress(text: str) -> None:

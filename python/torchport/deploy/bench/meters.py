@@ -13,7 +13,9 @@ _STATUS = Path("/proc/self/status")
 
 
 def _kilobytes(field: str) -> int:
-    return int(re.search(rf"{field}:\s+(\d+) kB", _STATUS.read_text())[1])
+    found = re.search(rf"{field}:\s+(\d+) kB", _STATUS.read_text())
+    assert found is not None  # proc(5)
+    return int(found[1])
 
 
 class HostMeter:

@@ -20,16 +20,23 @@ Step = Callable[[], Any]
 
 @dataclass
 class Subject:
-    """A model and its inputs on their device; `artefact` is the file of a mode that has one."""
+    """A model and its inputs on their device, or the file of a mode that runs an artefact."""
 
-    model: nn.Module | None
+    module: nn.Module | None
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
     device: torch.device
     artefact: Path | None = None
+    compiled: Callable[..., Any] | None = None
+
+    @property
+    def model(self) -> nn.Module:
+        """The module of a mode that runs one."""
+        assert self.module is not None
+        return self.module
 
     def call(self) -> Any:
-        return self.model(*self.args, **self.kwargs)
+        return (self.compiled or self.model)(*self.args, **self.kwargs)
 
     def map_inputs(self, change: Callable[[torch.Tensor], torch.Tensor]) -> None:
         self.args, self.kwargs = pytree.tree_map_only(
@@ -63,7 +70,7 @@ def _loss(output: Any) -> torch.Tensor:
     tensors = [t for t in leaves if isinstance(t, torch.Tensor) and t.requires_grad]
     if not tensors:
         raise ValueError("the model's output has no tensor that gradients flow through")
-    return sum(tensor.float().square().mean() for tensor in tensors)
+    return torch.stack([tensor.float().square().mean() for tensor in tensors]).sum()
 
 
 def _train(subject: Subject) -> Step:
@@ -83,7 +90,7 @@ def _autocast(device: torch.device) -> AbstractContextManager[None]:
 
 
 def _channels_last(subject: Subject) -> None:
-    subject.model.to(memory_format=torch.channels_last)
+    subject.model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # torch has it
     subject.map_inputs(
         lambda t: t.contiguous(memory_format=torch.channels_last) if t.dim() == 4 else t
     )
@@ -92,7 +99,7 @@ def _channels_last(subject: Subject) -> None:
 def _compile(subject: Subject) -> None:
     # Weights become constants, laid out as the kernels want them: this is for inference.
     torch._inductor.config.freezing = True
-    subject.model = torch.compile(subject.model)
+    subject.compiled = torch.compile(subject.model)
 
 
 def _inference(

@@ -39,6 +39,10 @@ class Worker:
             text=True,
             start_new_session=True,  # with compilers that it starts
         )
+        assert (
+            self._process.stdin is not None and self._process.stdout is not None
+        )  # they are pipes
+        self._requests, self._answers = self._process.stdin, self._process.stdout
         self.peak = 0
         self.reserved = 0
         self.rounds: list[list[float]] = []
@@ -51,11 +55,11 @@ class Worker:
 
     def answer(self) -> dict[str, Any]:
         """What it says next. Raises WorkerFailed where it says nothing more, or not in time."""
-        ready, _, _ = select.select([self._process.stdout], [], [], self._timeout)
-        line = self._process.stdout.readline() if ready else ""
+        ready, _, _ = select.select([self._answers], [], [], self._timeout)
+        line = self._answers.readline() if ready else ""
         if not line:
             raise WorkerFailed(self._last_words() if ready else f"no answer in {self._timeout:g} s")
-        said = json.loads(line)
+        said: dict[str, Any] = json.loads(line)
         if "failed" in said:
             raise WorkerFailed(said["failed"])
         if "skipped" in said:
@@ -65,20 +69,20 @@ class Worker:
     def run(self, steps: int) -> list[float]:
         """The seconds of each step of one more round."""
         try:
-            self._process.stdin.write(json.dumps({"run": steps}) + "\n")
-            self._process.stdin.flush()
+            self._requests.write(json.dumps({"run": steps}) + "\n")
+            self._requests.flush()
         except BrokenPipeError:
             raise WorkerFailed(self._last_words()) from None
         said = self.answer()
         self.peak = max(self.peak, said["peak"])
         self.reserved = max(self.reserved, said.get("reserved", 0))
-        return said["seconds"]
+        return list(said["seconds"])
 
     def keep(self, seconds: list[float]) -> None:
         self.rounds.append(seconds)
 
     def close(self) -> None:
-        for pipe in (self._process.stdin, self._process.stdout):
+        for pipe in (self._requests, self._answers):
             with contextlib.suppress(BrokenPipeError):
                 pipe.close()
         with contextlib.suppress(subprocess.TimeoutExpired):

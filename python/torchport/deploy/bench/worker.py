@@ -68,13 +68,13 @@ def _subject(spec: dict[str, Any], device: torch.device) -> Subject:
     named_ones = {name: inputs[name] for name in spec["named"]}
     positional = inputs if isinstance(inputs, tuple) else (inputs,)
     return Subject(
-        None, () if named_ones else tuple(positional), named_ones, device, Path(artefact)
+        None, () if named_ones else tuple(positional), named_ones, device, Path(spec["artefact"])
     )
 
 
 def _write(spec: dict[str, Any], device: torch.device) -> dict[str, Any]:
     """The artefact of a mode; the process that writes it is not the one that is measured."""
-    from torchport.deploy.artefact import export
+    from torchport.deploy.artefact.exporting import export
 
     model = _model(spec, device)
     torch.manual_seed(1)

@@ -169,4 +169,4 @@ def install(extension: ModuleType) -> None:
         _prepare(options, [])
         return load_inline(**options)
 
-    extension.load, extension.load_inline = load_for_host, load_inline_for_host
+    vars(extension).update(load=load_for_host, load_inline=load_inline_for_host)

@@ -6,7 +6,7 @@
 
 #include "runtime/virtual/core/history.h"
 #include "runtime/virtual/core/host_allocator.h"
-#include "runtime/virtual/core/leaving.h"
+#include "runtime/virtual/core/shutdown.h"
 #include "runtime/virtual/core/runtime.h"
 #include "runtime/virtual/core/streams.h"
 

@@ -1,4 +1,4 @@
-// What Python's face of the virtual devices asks for, as operators torch.ops.torchport.*.
+// What the torch._C shim of the virtual devices asks for, as operators torch.ops.torchport.*.
 #include <string>
 #include <tuple>
 #include <vector>

@@ -1,4 +1,4 @@
-// What Python's face asks of storages, of pinned memory and of the devices that it may see, as
+// What the torch._C shim asks of storages, of pinned memory and of the devices that it may see, as
 // operators torch.ops.torchport.*.
 #include <string>
 #include <vector>

@@ -1,6 +1,7 @@
 // One self-contained page for people who do not sit at a terminal: the score,
 // what blocks which device, where, and the source with its findings.
 #include <algorithm>
+#include <array>
 #include <map>
 
 #include <fmt/format.h>
@@ -14,25 +15,39 @@ namespace torchport::report {
 
 namespace {
 
+// Frame and palette of every page of torchport (python/torchport/_pages), with places for a title,
+// a style of the page's own and its body.
+constexpr std::string_view kFrame =
+#include "page_frame.inc"
+    ;
+
 constexpr std::string_view kStyle = R"css(
-:root{color-scheme:light dark;--ink:#1c2430;--soft:#5b6675;--line:#d9dee5;--ground:#fff;--panel:#f5f7f9;--bad:#b3261e;--badbg:#fdecea;--warn:#8a5a00;--warnbg:#fff4dc;--good:#1a7f37}
-@media (prefers-color-scheme:dark){:root{--ink:#e6eaf0;--soft:#9aa6b5;--line:#333c48;--ground:#14181d;--panel:#1c2229;--bad:#ff8a80;--badbg:#3a1f1f;--warn:#f2c063;--warnbg:#332912;--good:#5fd07f}}
-*{box-sizing:border-box}body{margin:0;background:var(--ground);color:var(--ink);font:15px/1.5 system-ui,sans-serif}
-main{max-width:1080px;margin:0 auto;padding:24px 16px 80px}h1{font-size:24px;margin:0 0 4px}h2{font-size:18px;margin:36px 0 10px}
-p{margin:4px 0}.soft{color:var(--soft)}.top{display:flex;gap:28px;align-items:center;flex-wrap:wrap;margin-top:18px}
+.top{display:flex;gap:28px;align-items:center;flex-wrap:wrap;margin-top:18px}
 .score{font-size:56px;font-weight:700;line-height:1}.score small{font-size:18px;color:var(--soft);font-weight:400}
 .devices{display:flex;gap:12px;flex-wrap:wrap}.device{border:1px solid var(--line);border-radius:8px;padding:10px 14px;min-width:120px;background:var(--panel)}
-.device b{display:block}.blocked{color:var(--bad)}.free{color:var(--good)}
-table{border-collapse:collapse;width:100%}th,td{text-align:left;padding:5px 10px;border-bottom:1px solid var(--line);vertical-align:top}
-td.n,th.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}.scroll{overflow-x:auto}
-details{border:1px solid var(--line);border-radius:8px;margin:8px 0;background:var(--panel)}summary{cursor:pointer;padding:8px 14px;overflow-wrap:anywhere}
+.device b{display:block}
+details{border:1px solid var(--line);border-radius:8px;margin:8px 0;background:var(--panel)}summary{padding:8px 14px;overflow-wrap:anywhere}
 summary b{font-weight:600}.code{overflow-x:auto;border-top:1px solid var(--line);background:var(--ground);border-radius:0 0 8px 8px}
-pre{margin:0;font:13px/1.5 ui-monospace,Menlo,Consolas,monospace;min-width:max-content;tab-size:4}
+.code pre{margin:0;min-width:max-content;tab-size:4;overflow:visible}
 pre span{display:block;padding:0 14px}pre i{display:inline-block;width:4.5em;color:var(--soft);font-style:normal;user-select:none}
 .e{background:var(--badbg)}.w{background:var(--warnbg)}.gap{color:var(--soft)}
 .note{font:14px/1.45 system-ui,sans-serif;white-space:normal;padding:4px 14px 6px 5.6em;border-left:3px solid var(--bad)}.note.w{border-color:var(--warn)}
-.note code{font:13px ui-monospace,Menlo,Consolas,monospace}
 )css";
+
+// `frame` with the texts in its places. A text is not looked into for further places.
+std::string framed(std::string_view title, std::string_view style, std::string_view body) {
+  const std::array<std::pair<std::string_view, std::string_view>, 3> places = {
+      {{"{{ title }}", title}, {"{{ style }}", style}, {"{{ body }}", body}}};
+  std::string page;
+  std::string_view rest = kFrame;
+  for (const auto& [place, text] : places) {
+    const std::size_t at = rest.find(place);
+    page += rest.substr(0, at);
+    page += text;
+    rest.remove_prefix(at + place.size());
+  }
+  return page.append(rest);
+}
 
 std::string escape(std::string_view text) {
   std::string result;
@@ -81,10 +96,10 @@ std::string head(const Input& input) {
   for (const DeviceBlocks& device : blocked_devices(report)) {
     html +=
         device.findings == 0
-            ? fmt::format("<div class=device><b>{}</b><span class=free>not blocked</span></div>\n",
+            ? fmt::format("<div class=device><b>{}</b><span class=ok>not blocked</span></div>\n",
                           device.device)
             : fmt::format(
-                  "<div class=device><b>{}</b><span class=blocked>{}</span><br><span class=soft>in "
+                  "<div class=device><b>{}</b><span class=bad>{}</span><br><span class=soft>in "
                   "{}</span></div>\n",
                   device.device, counted(device.findings, "blocker"),
                   counted(device.files, "file"));
@@ -169,18 +184,13 @@ std::string source(const Input& input, const std::string& path, const Findings& 
 
 std::string render(const Input& input) {
   const project::Report& report = input.report;
-  std::string html = fmt::format(
-      "<!doctype html>\n<html lang=en><head><meta charset=utf-8><meta name=viewport "
-      "content=\"width=device-width,initial-scale=1\">"
-      "<title>torchport: portability report</title><style>{}</style></head>\n<body><main>\n",
-      kStyle);
-  html += head(input);
+  std::string html = head(input);
   if (!report.diagnostics.empty()) {
     html += "<h2>By rule</h2>\n" + table("rules", "rule", by_rule(report), true);
     html += "<h2>By folder</h2>\n" + table("folders", "folder", by_folder(report), false);
     html +=
         "<h2>In the source</h2>\n<p class=soft>Open a file to see each place, why it matters, and "
-        "what would mend it.</p>\n";
+        "what would fix it.</p>\n";
   } else {
     html += "<h2>Nothing to report</h2>\n";
   }
@@ -198,7 +208,7 @@ std::string render(const Input& input) {
                           p.line > 0 ? fmt::format(":{}", p.line) : "", escape(p.message));
     html += "</ul>\n";
   }
-  return html + "</main></body></html>\n";
+  return framed("torchport: portability report", kStyle, html);
 }
 
 const FormatRegistration kRegistered{{"html", "one page with the annotated source", &render}};

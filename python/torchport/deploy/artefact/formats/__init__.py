@@ -18,4 +18,5 @@ def get(name: str) -> Format:
     """Raises ValueError for a name that is no format's."""
     if name not in names():
         raise ValueError(f"there is no format {name!r}; there is {', '.join(names())}")
-    return import_module(f"{__name__}.{name}").FORMAT
+    found: Format = import_module(f"{__name__}.{name}").FORMAT
+    return found

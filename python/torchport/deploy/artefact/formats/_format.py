@@ -31,6 +31,12 @@ class Subject:
     device: torch.device
     program: ExportedProgram | None
 
+    @property
+    def graph(self) -> ExportedProgram:
+        """The program of a format that needs one."""
+        assert self.program is not None
+        return self.program
+
 
 @dataclass(frozen=True)
 class Options:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform
-import re
 import shutil
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -47,7 +46,7 @@ class CompiledPackage(Format):
             )
 
         def compile_to(buffer: BinaryIO) -> None:
-            torch._inductor.aoti_compile_and_package(subject.program, package_path=buffer)
+            torch._inductor.aoti_compile_and_package(subject.graph, package_path=buffer)
 
         try:
             _archive.write(path, compile_to)
@@ -81,7 +80,7 @@ class CompiledPackage(Format):
             "device": subject.device.type,
             "system": metadata.get("AOTI_PLATFORM", platform.system().lower()),
             "machine": metadata.get("AOTI_MACHINE", platform.machine()),
-            "torch": re.match(r"\d+\.\d+", torch.__version__)[0],
+            "torch": ".".join(torch.__version__.split(".")[:2]),
         }
         sets = metadata.get("AOTI_CPU_ISA", "").lower().split()
         if needed := [name for isa in sets for name in _INSTRUCTIONS.get(isa, (isa,))]:

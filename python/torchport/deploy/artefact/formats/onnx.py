@@ -104,8 +104,8 @@ class OnnxModel(Format):
 def _translated(subject: Subject, opset: int | None) -> torch.onnx.ONNXProgram:
     try:
         with _quiet("torch.onnx", "onnxscript"):
-            return torch.onnx.export(
-                subject.program,
+            program = torch.onnx.export(
+                subject.graph,
                 input_names=list(subject.sample.names),
                 output_names=subject.output_names,
                 dynamic_shapes=subject.axes.labels(subject.sample),
@@ -113,6 +113,8 @@ def _translated(subject: Subject, opset: int | None) -> torch.onnx.ONNXProgram:
                 dynamo=True,
                 verbose=False,
             )
+        assert program is not None  # of dynamo=True
+        return program
     except torch.onnx.OnnxExporterError as error:
         cause = error.__cause__ or error
         lines = [line for line in str(cause).splitlines() if line.strip()]

@@ -17,7 +17,7 @@ class ExportedArchive(Format):
     suffix = ".pt2"
 
     def write(self, subject: Subject, path: Path, options: Options) -> dict[str, Any]:
-        _archive.write(path, lambda buffer: torch.export.save(subject.program, buffer))
+        _archive.write(path, lambda buffer: torch.export.save(subject.graph, buffer))
         return {}
 
     def runner(self, subject: Subject, path: Path) -> tuple[Runner, str]:

@@ -68,7 +68,10 @@ def _traced(subject: Subject) -> torch.jit.ScriptModule:
     flat = _Flat(subject.module, subject.sample).eval()
     try:
         # The comparison with eager is ours, over batches of several sizes.
-        return torch.jit.trace(flat, tuple(subject.sample.tensors), check_trace=False)
+        traced: torch.jit.ScriptModule = torch.jit.trace(
+            flat, tuple(subject.sample.tensors), check_trace=False
+        )
+        return traced
     except RuntimeError as error:
         raise ExportError(
             f"torch.jit.trace cannot record the model: {_first_line(error)}"

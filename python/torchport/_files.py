@@ -1,0 +1,50 @@
+"""Files that are written as a whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def staged(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """A path to write to, in place of ``path``: of the same name, in a new folder beside it.
+
+    At the end the files in that folder are brought to the disk and take their places beside ``path``,
+    ``path`` itself last, so that whoever finds it finds the others. An error or ctrl-C leaves all as it
+    was. A folder, not a name with an ending: exporters write further files beside the one they are
+    given, and name them in it.
+
+    Raises:
+        OSError: The folder of ``path`` is missing or cannot be written to, or the disk is full.
+    """
+    target = Path(path).absolute()
+    folder = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+    try:
+        yield folder / target.name
+        parts = sorted(folder.iterdir(), key=lambda part: part.name == target.name)
+        for part in parts:
+            _to_disk(part)
+        for part in parts:
+            os.replace(part, target.with_name(part.name))
+        _to_disk(target.parent)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Replaces the file by one with ``text``, in UTF-8. Raises OSError."""
+    with staged(path) as target:
+        target.write_text(text, encoding="utf-8")
+
+
+def _to_disk(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

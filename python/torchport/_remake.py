@@ -1,0 +1,149 @@
+"""Containers made anew, and tensors put into them: the writing side of `torchport._walk`."""
+
+from __future__ import annotations
+
+import copy
+from collections import UserDict, UserList, deque
+from collections.abc import Callable, Generator, Mapping
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn.utils.rnn import PackedSequence
+
+from torchport._walk import PLAIN, Step, attributes_of, fields_of, is_a
+
+
+def replaced(container: Any, steps: tuple[Step, ...], tensor: torch.Tensor) -> Any:
+    """``container`` with ``tensor`` at the end of ``steps``: itself where it can be written to, a new
+    tuple where it is one. The place must have no obstacle."""
+    if not steps:
+        return tensor
+    chain = [container]
+    for step in steps[:-1]:
+        chain.append(step.take(chain[-1]))
+    value: Any = tensor
+    for holder, step in zip(reversed(chain), reversed(steps), strict=True):
+        if step.attribute:
+            # Also of a frozen dataclass: it is the same value, on another device.
+            object.__setattr__(holder, step.key, value)
+        elif isinstance(holder, tuple):
+            value = _tuple_like(holder, [*holder[: step.key], value, *holder[step.key + 1 :]])
+            continue
+        else:
+            holder[step.key] = value
+        value = holder
+    return value
+
+
+def mover_of(value: Any) -> Callable[[torch.device], Any] | None:
+    """The `to` of an object that moves itself."""
+    try:
+        mover = None if is_a(value, type) else getattr(value, "to", None)
+    except Exception:  # the object's own code
+        return None
+    return mover if callable(mover) else None
+
+
+def _tuple_like(value: tuple[Any, ...], items: list[Any]) -> Any:
+    make = getattr(type(value), "_make", type(value))  # a named tuple may have a __new__ of its own
+    return make(items)
+
+
+# What a remaker of a part gives for a value: the value's parts go out, what became of them comes in.
+_Remaking = Generator[Any, Any, Any]
+
+
+class Remaker:
+    """Makes containers anew, with ``leaf(value)`` in place of everything that is no container.
+
+    What is met twice is made once, also over several calls, so that sharing and cycles stay. Lists,
+    dicts and dataclasses may hold themselves. Not thread safe.
+    """
+
+    def __init__(self, leaf: Callable[[Any], Any]) -> None:
+        self._leaf = leaf
+        self._made: dict[int, tuple[Any, Any]] = {}  # keeps the originals, whose ids these are
+
+    def remember(self, value: Any, made: Any) -> Any:
+        self._made[id(value)] = (value, made)
+        return made
+
+    def __call__(self, value: Any) -> Any:
+        result: Any = None
+        stack: list[_Remaking] = [self._remade(value)]
+        while stack:
+            try:
+                part = stack[-1].send(result)
+            except StopIteration as done:
+                result = done.value
+                stack.pop()
+            else:
+                stack.append(self._remade(part))
+                result = None
+        return result
+
+    def _remade(self, value: Any) -> _Remaking:
+        if type(value) in PLAIN:
+            return value
+        if known := self._made.get(id(value)):
+            return known[1]
+        make = self._maker(value)
+        made = (yield from make(value)) if make else self._leaf(value)
+        return self.remember(value, made)
+
+    def _maker(self, value: Any) -> Callable[[Any], _Remaking] | None:
+        if is_a(value, (torch.Tensor, nn.Module, PackedSequence)):
+            return None
+        if is_a(value, (dict, UserDict)):
+            # transformers' BatchEncoding and its like move themselves
+            return None if mover_of(value) else self._dict
+        if is_a(value, Mapping):
+            return None if mover_of(value) else self._mapping
+        if is_a(value, tuple):
+            return self._tuple
+        if is_a(value, (list, UserList, deque)):
+            return self._list
+        if is_a(value, (set, frozenset)):
+            return self._set
+        return self._record if fields_of(value) is not None else None
+
+    def _dict(self, value: Any) -> _Remaking:
+        made = self.remember(value, copy.copy(value))
+        for key, item in list(value.items()):
+            made[key] = yield item
+        return made
+
+    def _mapping(self, value: Any) -> _Remaking:
+        items = {}
+        for key, item in value.items():
+            items[key] = yield item
+        return type(value)(items)
+
+    def _list(self, value: Any) -> _Remaking:
+        made = self.remember(value, copy.copy(value))
+        for index, item in enumerate(value):
+            if type(item) not in PLAIN:
+                made[index] = yield item
+        return made
+
+    def _tuple(self, value: tuple[Any, ...]) -> _Remaking:
+        items = []
+        for item in value:
+            items.append((yield item))
+        return _tuple_like(value, items)
+
+    def _set(self, value: Any) -> _Remaking:
+        items = []
+        for item in value:
+            items.append((yield item))
+        return type(value)(items)
+
+    def _record(self, value: Any) -> _Remaking:
+        # __init__ may want other things than its fields.
+        made = self.remember(value, object.__new__(type(value)))
+        for name, item in attributes_of(value).items():
+            object.__setattr__(made, name, item)
+        for name in fields_of(value) or ():
+            object.__setattr__(made, name, (yield getattr(value, name)))
+        return made

@@ -1,0 +1,75 @@
+"""The model itself, out of what training wrapped around it."""
+
+from __future__ import annotations
+
+import copy
+
+from torch import nn
+
+from torchport._walk import tensors_in
+from torchport.deploy.artefact.errors import ExportError
+from torchport.place.unwrapping import inner_of
+
+
+def strip_wrappers(module: nn.Module, notes: list[str]) -> nn.Module:
+    """Takes DataParallel, DistributedDataParallel, AveragedModel and torch.compile off the model and
+    its children, and the forward methods that apex and accelerate put on instances.
+
+    Raises ExportError for a model that is sharded, of which this process has a part only.
+    """
+    _refuse_sharded(module)
+    while (inner := inner_of(module)) is not None:
+        notes.append(f"unwrapped {type(module).__name__}")
+        module = inner
+    vars(module).pop("_compiled_call_impl", None)  # of module.compile()
+    _own_forward(module, notes)
+    for name, child in list(module.named_children()):
+        bare = strip_wrappers(child, notes)
+        if bare is not child:
+            setattr(module, name, bare)
+    return module
+
+
+def _refuse_sharded(module: nn.Module) -> None:
+    kinds = {kind.__name__ for kind in type(module).__mro__}
+    if kinds & {"FullyShardedDataParallel", "FSDPModule"} or any(
+        type(parameter).__name__ == "DTensor" for parameter in module.parameters(recurse=False)
+    ):
+        raise ExportError(
+            f"the model is sharded ({type(module).__name__}): this process has a part of it; gather it "
+            "with torchport.full_state_dict(model), and load that into an unsharded model"
+        )
+
+
+def _own_forward(module: nn.Module, notes: list[str]) -> None:
+    forward = vars(module).get("forward")
+    if forward is None:
+        return
+    original = vars(module).get("_original_forward")  # of accelerate
+    owner = getattr(forward, "__module__", None) or ""
+    code = getattr(forward, "__code__", None)
+    if original is not None:
+        del module.forward
+        if getattr(original, "__func__", None) is not type(module).forward:
+            module.forward = original
+        notes.append(f"took accelerate's forward off {type(module).__name__}")
+    elif owner.split(".")[0] == "apex" or (code and "/apex/" in code.co_filename):
+        del module.forward
+        notes.append(f"took apex's forward off {type(module).__name__}")
+
+
+def structural_copy(module: nn.Module) -> nn.Module:
+    """A copy of the modules that shares all tensors with the original.
+
+    Raises ExportError for a model that cannot be copied.
+    """
+    for child in module.modules():
+        _refuse_sharded(child)
+    memo = {id(tensor): tensor for tensor in tensors_in(module)}
+    try:
+        return copy.deepcopy(module, memo)
+    except Exception as error:
+        raise ExportError(
+            f"the model cannot be copied ({type(error).__name__}: {error}), and an export must not "
+            "change the one that it is given: pass a function that makes it instead of the model"
+        ) from error

@@ -1,0 +1,229 @@
+"""Modules whose registry and program have parted: ties that broke, objects that were replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from torchport.place.adoption import MirroredBuffers
+from torchport.place.unregistered import find_unregistered
+
+
+@dataclass(frozen=True)
+class ModuleFinding:
+    """Something wrong with a module's tensors: its kind, the tensor's name, what to do about it."""
+
+    kind: str  # untied, shadowed, replaced, unregistered, optimizer, loss-device
+    name: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.message} [{self.kind}]"
+
+
+def _named_tensors(module: nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
+    """Parameters and buffers under each of their names."""
+    yield from module.named_parameters(remove_duplicate=False)
+    yield from module.named_buffers(remove_duplicate=False)
+
+
+def _memory(tensor: torch.Tensor) -> tuple[object, ...]:
+    """Equal for tensors that are the same view of the same memory."""
+    try:
+        storage = tensor.untyped_storage()._cdata
+    except (NotImplementedError, RuntimeError):  # no storage of its own: sparse, wrappers
+        return (id(tensor),)
+    return (storage, tensor.storage_offset(), tensor.shape, tensor.stride())
+
+
+@dataclass(frozen=True)
+class SharedParameters:
+    """Which names of a module were one tensor, at the time that `shared_parameters()` was asked."""
+
+    groups: tuple[tuple[str, ...], ...]
+
+    def broken(self, module: nn.Module) -> list[ModuleFinding]:
+        """The names that are no longer the tensor that the first of their group is."""
+        now = dict(_named_tensors(module))
+        found = []
+        for first, *others in self.groups:
+            for name in others:
+                one, two = now.get(first), now.get(name)
+                if one is None or two is None or _memory(one) == _memory(two):
+                    continue
+                found.append(
+                    ModuleFinding(
+                        "untied",
+                        name,
+                        f"was one tensor with {first} and is another now ({_told(two)}; {first}: "
+                        f"{_told(one)}): they train apart. Tie them again after the move: "
+                        "torchport.keep_shared_parameters(model)",
+                    )
+                )
+        return found
+
+    def restore(self, module: nn.Module) -> list[ModuleFinding]:
+        """SharedParameters what broke to the first name of its group; returns what it found."""
+        found = self.broken(module)
+        first_of = {name: group[0] for group in self.groups for name in group[1:]}
+        for finding in found:
+            target = module
+            *path, leaf = first_of[finding.name].split(".")
+            for part in path:
+                target = getattr(target, part)
+            owner_name, _, name = finding.name.rpartition(".")
+            owner = module.get_submodule(owner_name)
+            registry = owner._parameters if name in owner._parameters else owner._buffers
+            registry[name] = getattr(target, leaf)
+        return found
+
+
+def _told(tensor: torch.Tensor) -> str:
+    return f"{str(tensor.dtype).removeprefix('torch.')} on {tensor.device}"
+
+
+def shared_parameters(module: nn.Module) -> SharedParameters:
+    """The names under which `module` holds one tensor more than once, object or memory."""
+    groups: dict[tuple[object, ...], list[str]] = {}
+    for name, tensor in _named_tensors(module):
+        if tensor.numel():  # empty ones have no memory to share
+            groups.setdefault(_memory(tensor), []).append(name)
+    return SharedParameters(tuple(tuple(names) for names in groups.values() if len(names) > 1))
+
+
+@contextmanager
+def keep_shared_parameters(module: nn.Module) -> Iterator[SharedParameters]:
+    """SharedParameters again at its end what was tied at its beginning.
+
+    `to_empty()`, `load_state_dict(assign=True)`, and `.to()` for buffers make one tensor into two:
+
+        with torchport.keep_shared_parameters(model):
+            model.to_empty(device="cuda")
+    """
+    before = shared_parameters(module)
+    yield before
+    before.restore(module)
+
+
+def _shadowed(owner: str, module: nn.Module) -> Iterator[ModuleFinding]:
+    for name in [*module._parameters, *module._buffers]:
+        where = "the instance" if name in vars(module) else "the class"
+        if name in vars(module) or hasattr(type(module), name):
+            yield ModuleFinding(
+                "shadowed",
+                f"{owner}{name}",
+                f"is registered, and {where} has an attribute of that name, which the program reads "
+                "instead: moves and state dicts miss it. Assign through the module, self.name = ...",
+            )
+
+
+def _mirrors(owner: str, module: nn.Module) -> Iterator[ModuleFinding]:
+    if not isinstance(module._buffers, MirroredBuffers):
+        return
+    for name, places in module._buffers.mirrors.items():
+        for place in places:
+            if place.get() is not module._buffers[name]:
+                yield ModuleFinding(
+                    "replaced",
+                    f"{owner}{place}",
+                    f"was given another tensor than the buffer {name}, which is what moves and is "
+                    "saved: assign to the buffer",
+                )
+
+
+def _recurrent(owner: str, module: nn.Module) -> Iterator[ModuleFinding]:
+    if not isinstance(module, nn.RNNBase):
+        return
+    for name, weight in zip(module._flat_weights_names, module._flat_weights, strict=False):
+        if weight is not getattr(module, name, None):
+            yield ModuleFinding(
+                "replaced",
+                f"{owner}{name}",
+                "the recurrent layer computes with another tensor than the registered one: assign "
+                "through setattr(module, name, parameter), not into _parameters",
+            )
+
+
+def _unregistered(module: nn.Module) -> Iterator[ModuleFinding]:
+    shapes: dict[torch.Size, str] = {}
+    for name, parameter in module.named_parameters():
+        shapes.setdefault(parameter.shape, name)
+    recurrent = {id(m) for m in module.modules() if isinstance(m, nn.RNNBase)}
+    for one in find_unregistered(module):
+        if not isinstance(one.value, nn.Parameter) or id(one.place.module) in recurrent:
+            continue
+        like = shapes.get(one.value.shape)
+        hint = f"; {like} has its shape: was that replaced?" if like else ""
+        yield ModuleFinding(
+            "unregistered",
+            one.name,
+            f"is a parameter that no registry has, {_told(one.value)}: it is neither moved, saved "
+            f"nor trained{hint}",
+        )
+
+
+def _optimizer(module: nn.Module, optimizer: torch.optim.Optimizer) -> Iterator[ModuleFinding]:
+    names = {id(parameter): name for name, parameter in module.named_parameters()}
+    seen = set()
+    for number, group in enumerate(optimizer.param_groups):
+        for index, parameter in enumerate(group["params"]):
+            seen.add(id(parameter))
+            if id(parameter) not in names:
+                yield ModuleFinding(
+                    "optimizer",
+                    f"param_groups[{number}]['params'][{index}]",
+                    f"{list(parameter.shape)}, {_told(parameter)}, is no parameter of the module: it was "
+                    "replaced after the optimizer was made. Make the optimizer after the move",
+                )
+    for parameter_id, name in names.items():
+        if parameter_id not in seen and module.get_parameter(name).requires_grad:
+            message = "wants gradients, and the optimizer does not have it: it never changes"
+            yield ModuleFinding("optimizer", name, message)
+
+
+def _losses(module: nn.Module, losses: tuple[nn.Module, ...]) -> Iterator[ModuleFinding]:
+    devices = {tensor.device for _, tensor in _named_tensors(module)}
+    if len(devices) != 1:
+        return
+    (device,) = devices
+    for loss in losses:
+        for name, tensor in _named_tensors(loss):
+            if tensor.device != device:
+                kind = type(loss).__name__
+                yield ModuleFinding(
+                    "loss-device",
+                    f"{kind}.{name}",
+                    f"is on {tensor.device}, the model on {device}: the loss is no part of it and was "
+                    "not moved. torchport.follow_input(criterion), or move it with the model",
+                )
+
+
+def check_module(
+    module: nn.Module,
+    *losses: nn.Module,
+    optimizer: torch.optim.Optimizer | None = None,
+    before: SharedParameters | None = None,
+) -> list[ModuleFinding]:
+    """What is out of step in a module; an empty list where nothing is.
+
+    Shadowed and replaced registrations, parameters outside of the registry, ties that broke since
+    `before = torchport.shared_parameters(module)`, an optimizer with parameters that the module no longer has, and
+    losses whose weights are on another device than the module. Changes nothing.
+    """
+    found: list[ModuleFinding] = []
+    for name, inner in module.named_modules():
+        if isinstance(inner, torch.jit.ScriptModule):
+            continue
+        owner = f"{name}." if name else ""
+        for part in (_shadowed, _mirrors, _recurrent):
+            found += part(owner, inner)
+    found += _unregistered(module)
+    if before is not None:
+        found += before.broken(module)
+    if optimizer is not None:
+        found += _optimizer(module, optimizer)
+    return found + list(_losses(module, losses))

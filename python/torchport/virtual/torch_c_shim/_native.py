@@ -1,0 +1,33 @@
+"""The runtime operators that the shim calls, and the errors for what virtual devices do not offer."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+
+def ops() -> Any:
+    """``torch.ops.torchport``. While torch is being imported, ``torch.ops`` is not there yet."""
+    import torch._ops
+
+    return torch._ops.ops.torchport
+
+
+def kind() -> str:
+    """The kind of the virtual devices, such as "cuda": the first word of the variable."""
+    return os.environ.get("TORCHPORT_VIRTUAL", "none").split(",")[0].split(":")[0].strip()
+
+
+def refuse(name: str, why: str) -> NoReturn:
+    raise NotImplementedError(f"{name}: not available on virtual devices: {why}")
+
+
+def refusing(name: str, why: str) -> Callable[..., NoReturn]:
+    """A function in the place of ``name`` that can only say so."""
+
+    def refused(*_: Any, **__: Any) -> NoReturn:
+        refuse(name, why)
+
+    refused.__name__ = refused.__qualname__ = name.rsplit(".", 1)[-1]
+    return refused

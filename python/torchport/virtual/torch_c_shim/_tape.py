@@ -1,0 +1,199 @@
+"""What a capture records: operators, as functions of storages.
+
+A real capture runs nothing: it records kernels with the addresses they read and write. Here the
+work has to run, or nobody would know the shapes of what follows; so the tape puts back what it
+overwrote when the capture ends. A replay runs the operators again and leaves the results where the
+capture's results are, as far as somebody still holds them.
+
+Operators are tied by storages, not by tensors: autograd hands the same bytes back as another tensor.
+Views need no record for this reason.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import torch
+from torch.multiprocessing.reductions import StorageWeakRef
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_flatten, tree_unflatten
+
+from torchport.virtual.torch_c_shim._native import ops, refuse
+
+ABOUT = (
+    "\nSearch for `{}' in https://docs.nvidia.com/cuda/cuda-runtime-api/group__CUDART__TYPES.html "
+    "for more information.\nCUDA kernel errors might be asynchronously reported at some other API "
+    "call, so the stacktrace below might be incorrect.\nFor debugging consider passing "
+    "CUDA_LAUNCH_BLOCKING=1\nCompile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.\n"
+)
+UNSUPPORTED = "CUDA error: operation not permitted when stream is capturing" + ABOUT.format(
+    "cudaErrorStreamCaptureUnsupported"
+)
+INVALIDATED = "CUDA error: operation failed due to a previous error during capture" + ABOUT.format(
+    "cudaErrorStreamCaptureInvalidated"
+)
+
+# They wait for the device, which no capture allows.
+_WAITING = {"aten::_local_scalar_dense", "aten::nonzero", "aten::equal", "aten::masked_select"}
+
+# Arguments that are written to although the schema does not say so: running statistics.
+_WRITTEN = {"aten::native_batch_norm": {3, 4}, "aten::cudnn_batch_norm": {3, 4}}
+
+
+class View(NamedTuple):
+    """A tensor over a storage that the replay makes anew."""
+
+    slot: int
+    dtype: torch.dtype
+    device: torch.device
+    size: torch.Size
+    stride: tuple[int, ...]
+    offset: int
+    conj: bool
+    neg: bool
+
+    def over(self, storage: torch.UntypedStorage) -> torch.Tensor:
+        tensor = torch.empty(0, dtype=self.dtype, device=self.device)
+        tensor.set_(storage, self.offset, self.size, self.stride)
+        torch._C._set_conj(tensor, self.conj)
+        torch._C._set_neg(tensor, self.neg)
+        return tensor
+
+
+class Step(NamedTuple):
+    function: Any
+    arguments: list[Any]  # flat: values, tensors from outside, Views
+    form: Any
+    made: list[tuple[int, int]]  # which of its results is the first over which slot
+
+
+class Tape(TorchDispatchMode):
+    """Records what this thread, and autograd for it, does to devices while it is entered."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]  # torch has not annotated it
+        self.steps: list[Step] = []
+        self.failed = False
+        self._slots: dict[int, int] = {}  # by the storage's address
+        self._storages: list[StorageWeakRef] = []  # of slots; they keep the addresses apart
+        self._outside: set[int] = set()  # slots of storages older than the capture
+        self._before: list[tuple[torch.Tensor, torch.Tensor]] = []  # what was overwritten
+        self._kept: set[int] = set()
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
+        flat, form = tree_flatten((args, kwargs or {}))
+        if any(_on_device(value) for value in flat):
+            self._refuse_waiting(func, flat, kwargs or {})
+        arguments = [self._argument(value) for value in flat]
+        self._keep_what_is_written(func, args, kwargs or {})
+        results = func(*args, **(kwargs or {}))
+        outputs = tree_flatten(results)[0]
+        made = [
+            (i, self._slot(value)) for i, value in enumerate(outputs)
+            if _on_device(value) and self._known(value) is None
+        ]  # fmt: skip
+        touches = made or any(_on_device(value) for value in flat)
+        if touches and (made or func._schema.is_mutable):
+            self.steps.append(Step(func, arguments, form, made))
+        return results
+
+    def finish(self) -> None:
+        """Puts back what the capture overwrote, and forgets what replays need not know."""
+        for tensor, bytes_before in self._before:
+            ops().twin(tensor).copy_(bytes_before)
+        self._before.clear()
+
+    def replay(self) -> None:
+        last = self._last_uses()
+        alive = {i for i, weak in enumerate(self._storages) if not weak.expired()}
+        fresh: dict[int, torch.UntypedStorage] = {}
+        with torch.no_grad(), torch.autocast("cuda", enabled=False):
+            for number, step in enumerate(self.steps):
+                flat = [
+                    value.over(fresh[value.slot]) if isinstance(value, View) else value
+                    for value in step.arguments
+                ]
+                args, kwargs = tree_unflatten(flat, step.form)
+                outputs = tree_flatten(step.function(*args, **kwargs))[0]
+                for i, slot in step.made:
+                    fresh[slot] = outputs[i].untyped_storage()
+                del flat, args, kwargs, outputs
+                for slot in last.get(number, ()):
+                    if slot not in alive:
+                        fresh.pop(slot, None)
+            for slot, storage in fresh.items():
+                self._leave(slot, storage)
+
+    def _leave(self, slot: int, storage: torch.UntypedStorage) -> None:
+        held = torch.UntypedStorage._new_with_weak_ptr(self._storages[slot].cdata)
+        if held is not None:
+            held.copy_(storage)
+
+    def _last_uses(self) -> dict[int, list[int]]:
+        last: dict[int, int] = {}
+        for number, step in enumerate(self.steps):
+            for _, slot in step.made:
+                last[slot] = number
+            for value in step.arguments:
+                if isinstance(value, View):
+                    last[value.slot] = number
+        by_step: dict[int, list[int]] = {}
+        for slot, number in last.items():
+            by_step.setdefault(number, []).append(slot)
+        return by_step
+
+    def _known(self, tensor: torch.Tensor) -> int | None:
+        return self._slots.get(tensor.untyped_storage()._cdata)
+
+    def _slot(self, tensor: torch.Tensor) -> int:
+        storage = tensor.untyped_storage()
+        slot = self._slots.get(storage._cdata)
+        if slot is None:
+            slot = len(self._storages)
+            self._slots[storage._cdata] = slot
+            self._storages.append(StorageWeakRef(storage))
+        return slot
+
+    def _argument(self, value: Any) -> Any:
+        if not _on_device(value):
+            return value
+        if value.layout is not torch.strided:
+            refuse("torch.cuda.CUDAGraph", f"a capture with a tensor of layout {value.layout}")
+        slot = self._known(value)
+        if slot is None:
+            slot = self._slot(value)
+            self._outside.add(slot)
+        if slot in self._outside:
+            return value.detach()  # the storage stays as long as the graph
+        return View(
+            slot, value.dtype, value.device, value.size(), value.stride(), value.storage_offset(),
+            value.is_conj(), value.is_neg(),
+        )  # fmt: skip
+
+    def _keep_what_is_written(
+        self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        for i, argument in enumerate(func._schema.arguments):
+            declared = argument.alias_info is not None and argument.alias_info.is_write
+            if not declared and i not in _WRITTEN.get(func._schema.name, ()):
+                continue
+            value = args[i] if i < len(args) else kwargs.get(argument.name)
+            for tensor in tree_flatten(value)[0]:
+                if not _on_device(tensor):
+                    continue
+                slot = self._slot(tensor)
+                if slot in self._outside and slot not in self._kept:
+                    self._kept.add(slot)
+                    self._before.append((tensor.detach(), ops().twin(tensor).clone()))
+
+    def _refuse_waiting(self, func: Any, flat: list[Any], kwargs: dict[str, Any]) -> None:
+        to_host = func._schema.name == "aten::_to_copy" and str(kwargs.get("device")) == "cpu"
+        if func._schema.name == "aten::copy_":
+            to_host = not _on_device(flat[0]) and not flat[0].is_pinned()
+        if to_host or func._schema.name in _WAITING:
+            self.failed = True
+            raise torch.AcceleratorError(UNSUPPORTED)
+
+
+def _on_device(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.is_cuda

@@ -1,0 +1,104 @@
+"""The CUDA build of torch that this one answers as: versions, libraries, their settings."""
+
+from __future__ import annotations
+
+import enum
+import json
+from collections.abc import Callable
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+from torchport.virtual._builds import CUDA, cuda_for
+from torchport.virtual.torch_c_shim._native import ops
+
+KINDS = ("cuda",)
+_CAN_USE = (
+    "_can_use_cudnn_attention",
+    "_can_use_flash_attention",
+    "_can_use_mem_efficient_attention",
+)
+
+
+def build() -> CUDA:
+    profile = json.loads(ops().describe())["profile"]
+    return cuda_for((profile["major"], profile["minor"]))
+
+
+class RNNMode(enum.IntEnum):
+    rnn_relu = 0
+    rnn_tanh = 1
+    lstm = 2
+    gru = 3
+
+
+def _cudnn() -> SimpleNamespace:
+    return SimpleNamespace(
+        RNNMode=RNNMode,
+        is_cuda=True,
+        getRuntimeVersion=lambda: build().cudnn,
+        getCompileVersion=lambda: build().cudnn,
+        getVersionInt=lambda: build().cudnn_number,
+    )
+
+
+def _workspace_size(prefix: str, default: Callable[[], int]) -> dict[str, Any]:
+    """A size in bytes that can be read, set and reset, and has no other effect."""
+    chosen: list[int] = []
+
+    def put(size: int) -> None:
+        if size < 0:
+            raise RuntimeError(f"workspace size must be non-negative, got {size}")
+        chosen[:] = [size]
+
+    return {
+        f"_cuda_get{prefix}WorkspaceSize": lambda: chosen[0] if chosen else default(),
+        f"_cuda_set{prefix}WorkspaceSize": put,
+        f"_cuda_reset{prefix}WorkspaceSize": chosen.clear,
+    }
+
+
+def _cublas_default() -> int:
+    """ ":4096:2:16:8" in KiB, and 32 MiB from Hopper on, as ATen/cuda/CublasHandlePool.cpp has it."""
+    hopper = json.loads(ops().describe())["profile"]["major"] >= 9
+    return (32 * 1024 if hopper else 4096 * 2 + 16 * 8) * 1024
+
+
+def _settings() -> dict[str, Any]:
+    """Settings of cuDNN that torch's C++ keeps only where cuDNN was compiled in."""
+    kept = {"benchmark_limit": 10, "benchmark_empty_cache": False}
+    return {
+        "_cuda_get_cudnn_benchmark_limit": lambda: kept["benchmark_limit"],
+        "_cuda_set_cudnn_benchmark_limit": lambda n: kept.update(benchmark_limit=n),
+        "_cuda_get_conv_benchmark_empty_cache": lambda: kept["benchmark_empty_cache"],
+        "_cudnn_set_conv_benchmark_empty_cache": lambda on: kept.update(benchmark_empty_cache=on),
+    }
+
+
+def bindings(torch: ModuleType) -> dict[str, Any]:
+    return {
+        "_has_cuda": True,
+        "_has_cudnn": True,
+        "_has_magma": True,
+        "_has_cusparselt": False,
+        "_cudnn": _cudnn(),
+        "_cuda_getCompiledVersion": lambda: build().number,
+        "_cuda_getArchFlags": lambda: build().architectures,
+        **_workspace_size("Cublas", _cublas_default),
+        **_workspace_size("CublasLt", lambda: 1024 * 1024),
+        # Of the build; whether it takes a call is another question.
+        "_is_flash_attention_available": lambda: True,
+        # The CPU's kernels compute all attention here, which a build with CUDA does not know.
+        **dict.fromkeys(_CAN_USE, lambda params, debug: False),
+        "_cuda_clearCublasWorkspaces": lambda: None,
+        **_settings(),
+    }
+
+
+def finish(torch: ModuleType) -> None:
+    # A build with CUDA would have torch.jit write CUDA code for NVRTC; a CPU build has no such thing.
+    torch._C._jit_override_can_fuse_on_gpu(False)
+    torch.version.cuda = "{}.{}".format(*build().version)
+    # Imported before the names were there, these have bound what a CPU build offers.
+    for module in (torch.backends.cudnn, getattr(torch.backends.cudnn, "rnn", None)):
+        if module is not None:
+            module._cudnn = torch._C._cudnn

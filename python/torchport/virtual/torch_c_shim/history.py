@@ -1,0 +1,109 @@
+"""The record of allocations: torch.cuda.memory._record_memory_history() and its snapshots."""
+
+from __future__ import annotations
+
+import json
+import sys
+from types import ModuleType
+from typing import Any
+
+from torchport.virtual.torch_c_shim._native import ops, refuse, refusing
+
+KINDS = ("cuda",)
+
+_CONTEXTS = {None: 0, "state": 1, "alloc": 1, "all": 2}
+_MOST = sys.maxsize
+_skipped: set[str] = set()
+
+
+def bindings(torch: ModuleType) -> dict[str, Any]:
+    state = {"recording": False, "metadata": ""}
+
+    def record(
+        enabled: str | None,
+        context: str | None = "all",
+        stacks: str = "all",
+        max_entries: int = _MOST,
+        clear_history: bool = False,
+        compile_context: bool = False,
+        global_record_annotations: bool = False,
+        skip_actions: list[str] | None = None,
+    ) -> None:
+        if enabled not in (None, "state", "all"):
+            raise RuntimeError("expected state to be 'state', 'all', or None")
+        if context not in _CONTEXTS:
+            raise RuntimeError("expected context to be 'state', 'alloc', 'all', or None")
+        if stacks not in ("python", "all"):
+            raise RuntimeError("expected stacks to be 'python', or 'all'")
+        _skipped.clear()
+        _skipped.update(skip_actions or ())
+        state["recording"] = enabled is not None
+        ops().record_history(
+            enabled is not None,
+            enabled == "all",
+            _CONTEXTS[context],
+            min(max_entries, _MOST),
+            clear_history,
+        )
+
+    def record_legacy(
+        enabled: bool,
+        record_context: bool = True,
+        record_context_cpp: bool = False,
+        alloc_trace_max_entries: int = 1,
+        alloc_trace_record_context: bool = False,
+        *_: Any,
+    ) -> None:
+        """The form of torch 2.0: true or false, and what of it."""
+        context = "all" if alloc_trace_record_context else "state" if record_context else None
+        record("all" if enabled else None, context, max_entries=alloc_trace_max_entries)
+
+    def traceback_of(pointer: int) -> None:
+        if state["recording"]:
+            refuse(
+                "torch.cuda.memory._allocation_traceback",
+                "a tensor's address is the host's; take a _snapshot()",
+            )
+
+    return {
+        "_cuda_record_memory_history": record,
+        "_cuda_record_memory_history_legacy": record_legacy,
+        "_cuda_isHistoryEnabled": lambda: state["recording"],
+        "_cuda_allocationTraceback": traceback_of,
+        "_cuda_setMemoryMetadata": lambda text: state.update(metadata=text),
+        "_cuda_getMemoryMetadata": lambda: state["metadata"],
+        "_cuda_attach_out_of_memory_observer": refusing(
+            "torch._C._cuda_attach_out_of_memory_observer", "nothing observes the allocator"
+        ),
+    }
+
+
+class History:
+    """What was recorded of one device, as snapshots have it."""
+
+    def __init__(self, device: int) -> None:
+        recorded = json.loads(ops().history(device))
+        frames = [
+            {"filename": file, "line": line, "name": name}
+            for file, line, name in recorded["frames"]
+        ]
+        self._tracebacks = [[frames[i] for i in one] for one in recorded["tracebacks"]]
+        self._events = recorded["events"]
+        self._live = dict(recorded["live"])
+
+    def frames_at(self, address: int) -> list[dict[str, Any]]:
+        """Where the block in use at an address was made."""
+        return self._frames(self._live.get(address, -1))
+
+    def events(self) -> list[dict[str, Any]]:
+        result = []
+        for action, address, size, stream, microseconds, free, traceback in self._events:
+            if action in _skipped:
+                continue
+            event = {"action": action, "size": size, "stream": stream, "time_us": microseconds}
+            event |= {"device_free": free} if action == "oom" else {"addr": address}
+            result.append(event | {"pool_id": (0, 0), "frames": self._frames(traceback)})
+        return result
+
+    def _frames(self, traceback: int) -> list[dict[str, Any]]:
+        return self._tracebacks[traceback] if traceback >= 0 else []

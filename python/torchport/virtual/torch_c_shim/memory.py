@@ -1,0 +1,166 @@
+"""Memory: what is allocated, reserved and at its peak; pools; pinned host memory."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from types import ModuleType
+from typing import Any
+
+from torchport.virtual.torch_c_shim._native import ops, refuse, refusing
+from torchport.virtual.torch_c_shim.history import History
+
+KINDS = ("cuda",)
+
+_POOLS = "memory pools of a program's own are not modelled"
+
+
+class _CUDAAllocator:
+    """The allocator that there is; another cannot take its place."""
+
+
+class MemPool:
+    """Allocations inside a pool are taken from the device's memory like all others."""
+
+    _numbers = itertools.count(1)
+
+    def __init__(
+        self,
+        allocator: _CUDAAllocator | None = None,
+        is_user_created: bool = True,
+        use_on_oom: bool = False,
+        no_split: bool = False,
+    ) -> None:
+        number = next(self._numbers)
+        self._id = (0, number) if is_user_created else (number, 0)
+        self._allocator = allocator
+        self.is_user_created = is_user_created
+        uses[self._id] = 1
+
+    @property
+    def id(self) -> tuple[int, int]:
+        return self._id
+
+    @property
+    def allocator(self) -> _CUDAAllocator | None:
+        return self._allocator
+
+    def use_count(self) -> int:
+        return uses[self._id]
+
+
+uses: dict[tuple[int, int], int] = {}  # of each pool, as the real allocator counts them
+
+
+def begin_in_pool(device: int, pool: tuple[int, int]) -> None:
+    if pool not in uses:
+        raise RuntimeError("Could not find pool of id")
+    uses[pool] += 1
+
+
+def release_pool(device: int, pool: tuple[int, int]) -> None:
+    if pool in uses:
+        uses[pool] -= 1
+
+
+def _snapshot(mempool_id: Any = None) -> dict[str, Any]:
+    if mempool_id is not None and tuple(mempool_id[:2]) != (0, 0):
+        refuse("torch.cuda.MemPool.snapshot", _POOLS)
+    with_traces = mempool_id is None or len(mempool_id) < 3 or mempool_id[2]
+    segments: list[dict[str, Any]] = []
+    traces = []
+    for index in range(ops().device_count()):
+        history = History(index)
+        segments += [
+            _complete(segment, history) for segment in json.loads(ops().memory_snapshot(index))
+        ]
+        traces.append(history.events() if with_traces else [])
+    return {
+        "segments": segments,
+        "device_traces": traces,
+        "allocator_settings": {
+            "PYTORCH_CUDA_ALLOC_CONF": "",
+            "max_split_size": -1,
+            "garbage_collection_threshold": 0.0,
+            "expandable_segments": False,
+        },
+        "external_annotations": [],
+    }
+
+
+def _complete(segment: dict[str, Any], history: History) -> dict[str, Any]:
+    active = [b for b in segment["blocks"] if b["state"] == "active_allocated"]
+    segment["allocated_size"] = segment["active_size"] = sum(b["size"] for b in active)
+    segment["requested_size"] = sum(b["requested_size"] for b in active)
+    segment["segment_pool_id"] = (0, 0)
+    segment["is_expandable"] = False
+    segment["frames"] = []
+    for block in segment["blocks"]:
+        block["frames"] = history.frames_at(block["address"])
+    return segment
+
+
+def _raw(torch: ModuleType) -> dict[str, Any]:
+    """torch.cuda.caching_allocator_alloc and _delete: storages that live until they are deleted."""
+    held: dict[int, Any] = {}
+
+    def allocate(size: int, stream: int) -> int:
+        storage = torch.empty(size, dtype=torch.uint8, device="cuda").untyped_storage()
+        held[storage.data_ptr()] = storage
+        return int(storage.data_ptr())
+
+    def delete(pointer: int) -> None:
+        if pointer not in held:
+            raise RuntimeError(f"invalid device pointer: {pointer:#x}")
+        del held[pointer]
+
+    return {
+        "_cuda_cudaCachingAllocator_raw_alloc": allocate,
+        "_cuda_cudaCachingAllocator_raw_delete": delete,
+    }
+
+
+def _allocator() -> dict[str, Any]:
+    caching = {"enabled": True}
+
+    def enable(on: bool) -> None:
+        if not on:
+            refuse("torch.cuda.caching_allocator_enable(False)", "memory is always cached")
+        caching["enabled"] = on
+
+    own = "the memory of virtual devices is the host's"
+    return {
+        "_cuda_CUDAAllocator": _CUDAAllocator,
+        "_cuda_getAllocator": _CUDAAllocator,
+        "_cuda_getAllocatorBackend": lambda: "native",
+        "_cuda_customAllocator": refusing("torch.cuda.CUDAPluggableAllocator", own),
+        "_cuda_changeCurrentAllocator": refusing("torch.cuda.change_current_allocator", own),
+        "_cuda_cudaHostAllocator": refusing("torch.cuda._host_allocator", own),
+        "_cuda_cudaCachingAllocator_enable": enable,
+        "_cuda_cudaCachingAllocator_is_enabled": lambda: caching["enabled"],
+    }
+
+
+def bindings(torch: ModuleType) -> dict[str, Any]:
+    return {
+        "_cuda_memoryStats": lambda index: json.loads(ops().memory_stats(index)),
+        "_cuda_resetAccumulatedMemoryStats": lambda index: ops().reset_accumulated(index),
+        "_cuda_resetPeakMemoryStats": lambda index: ops().reset_peak(index),
+        "_cuda_hostMemoryStats": lambda: json.loads(ops().host_memory_stats()),
+        "_cuda_resetAccumulatedHostMemoryStats": lambda: ops().reset_host_memory(False),
+        "_cuda_resetPeakHostMemoryStats": lambda: ops().reset_host_memory(True),
+        "_host_emptyCache": lambda: ops().empty_host_cache(),
+        "_cuda_emptyCache": lambda *_: ops().empty_cache(),
+        "_cuda_memorySnapshot": _snapshot,
+        "_cuda_setMemoryFraction": lambda part, index: ops().set_memory_fraction(index, part),
+        "_cuda_getMemoryFraction": lambda index: ops().get_memory_fraction(index),
+        "_cuda_ipc_collect": lambda: None,
+        "_MemPool": MemPool,
+        "_cuda_beginAllocateToPool": begin_in_pool,
+        "_cuda_beginAllocateCurrentThreadToPool": begin_in_pool,
+        "_cuda_beginAllocateCurrentStreamToPool": begin_in_pool,
+        "_cuda_endAllocateToPool": lambda device, pool: None,
+        "_cuda_releasePool": release_pool,
+        **_raw(torch),
+        **_allocator(),
+    }

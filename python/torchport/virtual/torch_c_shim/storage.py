@@ -1,0 +1,102 @@
+"""Storages: what torch's C++ does for a device's storages only where the device was compiled in.
+
+Sharing with another process: the bytes move into shared host memory, under torch's own manager of
+such memory, and the other process maps them. As on a real device, the receiver is not charged.
+"""
+
+from __future__ import annotations
+
+import functools
+from types import ModuleType
+from typing import Any
+
+from torchport.virtual.torch_c_shim._native import kind, ops
+
+
+def bindings(torch: ModuleType) -> dict[str, Any]:
+    return {}
+
+
+def finish(torch: ModuleType) -> None:
+    storage_class = torch.UntypedStorage
+    _creation(torch, storage_class)
+    _resizing(torch, storage_class)
+    if kind() == "cuda":  # others cannot be shared
+        _sharing(torch, storage_class)
+
+
+def _tensor_over(torch: ModuleType, storage: Any) -> Any:
+    """All bytes of a storage, as a tensor."""
+    return torch.empty(0, dtype=torch.uint8, device=storage.device).set_(storage)
+
+
+def _is_virtual(device: Any) -> bool:
+    return device is not None and str(device).startswith(kind())
+
+
+def _creation(torch: ModuleType, storage_class: type) -> None:
+    base_new = storage_class.__new__
+
+    @functools.wraps(base_new)
+    def new(cls: type, *args: Any, **kwargs: Any) -> Any:
+        if not _is_virtual(kwargs.get("device")):
+            return base_new(cls, *args, **kwargs)
+        device = kwargs["device"]
+        content = args[0] if args else kwargs.get("size", 0)
+        if isinstance(content, int):
+            made = torch.empty(content, dtype=torch.uint8, device=device)
+        else:
+            made = torch.tensor(list(content), dtype=torch.uint8, device=device)
+        return made.untyped_storage()
+
+    storage_class.__new__ = new  # type: ignore[method-assign, assignment]
+
+
+def _resizing(torch: ModuleType, storage_class: Any) -> None:
+    base_resize = storage_class.resize_
+
+    @functools.wraps(base_resize)
+    def resize_(self: Any, size: int) -> Any:
+        if not _is_virtual(self.device):
+            return base_resize(self, size)
+        if not self.resizable():
+            raise RuntimeError("Trying to resize storage that is not resizable")
+        whole = _tensor_over(torch, self)
+        base_resize(ops().twin(whole).untyped_storage(), size)
+        ops().follow(whole)
+        return self
+
+    storage_class.resize_ = resize_
+
+
+def _sharing(torch: ModuleType, storage_class: Any) -> None:
+    mapped = storage_class._new_shared_filename_cpu
+
+    def share(self: Any) -> tuple[Any, ...]:
+        index = self.device.index
+        if self.nbytes() == 0:
+            return (index, None, 0, 0, None, 0, b"", False)
+        whole = _tensor_over(torch, self)
+        twin = ops().twin(whole).untyped_storage()
+        manager, handle, size = twin._share_filename_cpu_()
+        ops().follow(whole)
+        twin._shared_incref()  # the receiver's, until it has mapped the bytes
+        return (index, (manager, handle, size), size, 0, (manager, handle, size), 0, b"", False)
+
+    @classmethod  # type: ignore[misc]
+    def new_shared(
+        cls: type, device: int, handle: tuple[Any, ...], size: int, offset: int, *_: Any
+    ) -> Any:
+        host = mapped(*handle)
+        host._shared_decref()
+        whole = torch.empty(0, dtype=torch.uint8).set_(host)
+        return ops().adopt(whole, device, False).untyped_storage()
+
+    @classmethod  # type: ignore[misc]
+    def release(cls: type, handle: tuple[Any, ...] | None, offset: int) -> None:
+        if handle is not None:
+            mapped(*handle)._shared_decref()
+
+    storage_class._share_cuda_ = share
+    storage_class._new_shared_cuda = new_shared
+    storage_class._release_ipc_counter_cuda = release

@@ -1,0 +1,165 @@
+"""Streams and events. Work is done when its call returns; streams keep identities, events times."""
+
+from __future__ import annotations
+
+import struct
+import time
+from types import ModuleType
+from typing import Any
+
+from torchport import _device_kinds
+from torchport.virtual.torch_c_shim._native import ops
+
+KINDS = ("cuda",)
+
+IPC_HANDLE_BYTES = 64  # CUDA_IPC_HANDLE_SIZE
+HIGHEST_PRIORITY = -5  # of a device of compute capability 7 or more
+CYCLES_PER_SECOND = 1.4e9
+
+
+def device_type(kind: str) -> int:
+    """The number of c10::DeviceType."""
+    description = _device_kinds.find(kind)
+    if description is None:
+        raise ValueError(f"torchport: there is no kind of device {kind!r}")
+    return description.device_type
+
+
+def stream_base(torch: ModuleType, kind: str) -> type:
+    number = device_type(kind)
+
+    class StreamBase(torch._C.Stream):  # type: ignore[misc, name-defined]  # a module that is given
+        def __new__(
+            cls,
+            priority: int = 0,
+            stream_id: int = 0,
+            device_index: int = 0,
+            device_type: int = 0,
+            stream_ptr: int = 0,
+            **kwargs: Any,
+        ) -> Any:
+            make = super().__new__
+            if stream_ptr:
+                # The id of a stream that is not torch's is its address.
+                return make(
+                    cls, stream_id=stream_ptr, device_index=ops().get_device(), device_type=number
+                )
+            if stream_id or device_index or device_type:
+                return make(cls, stream_id=stream_id, device_index=device_index, device_type=number)
+            return make(cls, device=f"{kind}:{ops().get_device()}", priority=priority)
+
+        @property
+        def cuda_stream(self) -> int:
+            return int(self.stream_id)
+
+        @property
+        def priority(self) -> int:
+            # As the guard packs them: bit 0 set is one of torch's, then the type of its pool.
+            pool = (self.stream_id >> 1) & 0b1111
+            return -1 if self.stream_id & 1 and pool == 3 else 0
+
+        @staticmethod
+        def priority_range() -> tuple[int, int]:
+            return (0, HIGHEST_PRIORITY)
+
+        sycl_queue = cuda_stream
+
+    StreamBase.__name__ = f"_{kind.capitalize()}StreamBase"
+    return StreamBase
+
+
+def event_base(torch: ModuleType, kind: str) -> type:
+    class EventBase(torch._C.Event):  # type: ignore[misc, name-defined]  # a module that is given
+        def __new__(
+            cls,
+            enable_timing: bool = False,
+            blocking: bool = False,
+            interprocess: bool = False,
+            external: bool = False,
+            **kwargs: Any,
+        ) -> Any:
+            options = {
+                "device": kind,
+                "enable_timing": enable_timing,
+                "blocking": blocking,
+                "interprocess": interprocess,
+            }
+            event = super().__new__(cls, **options)
+            # torch.Event.elapsed_time() takes no subclass, so a plain one keeps the times.
+            event._timer = torch._C.Event(**options)
+            event._interprocess = interprocess
+            return event
+
+        def record(self, stream: Any) -> None:
+            super().record(stream)
+            self._timer.record(stream)
+
+        def elapsed_time(self, other: Any) -> float:
+            return float(self._timer.elapsed_time(getattr(other, "_timer", other)))
+
+        @property
+        def cuda_event(self) -> int:
+            return int(self.event_id)
+
+        def ipc_handle(self) -> bytes:
+            # What was recorded is done, in this process and in any other: a handle carries no state.
+            if not self._interprocess:
+                raise RuntimeError("CUDA error: invalid resource handle")
+            if not self.event_id:
+                self.record(torch.cuda.current_stream())
+            return struct.pack("=qq", ops().get_device(), time.monotonic_ns()).ljust(
+                IPC_HANDLE_BYTES, b"\0"
+            )
+
+        @classmethod
+        def from_ipc_handle(cls, device: Any, handle: bytes) -> Any:
+            if len(handle) != IPC_HANDLE_BYTES:
+                raise TypeError(
+                    f"Invalid IPC event handle: {len(handle)} bytes, expected {IPC_HANDLE_BYTES}"
+                )
+            with torch.cuda.device(device):
+                event = cls(interprocess=True)
+                event.record(torch.cuda.current_stream())
+            return event
+
+        sycl_event = cuda_event
+
+    EventBase.__name__ = f"_{kind.capitalize()}EventBase"
+    return EventBase
+
+
+def bindings(torch: ModuleType) -> dict[str, Any]:
+    def sleep(cycles: int) -> None:
+        if not isinstance(cycles, int):
+            raise TypeError("torch.cuda._sleep(): expected 'int'")
+        time.sleep(cycles / CYCLES_PER_SECOND)
+
+    return {
+        **of_kind(torch, "cuda"),
+        "_cuda_synchronize": lambda: None,
+        "_cuda_sleep": sleep,
+        "_cuda_set_sync_debug_mode": lambda mode: ops().set_sync_debug_mode(mode),
+        "_cuda_get_sync_debug_mode": lambda: ops().sync_debug_mode(),
+    }
+
+
+def of_kind(torch: ModuleType, kind: str) -> dict[str, Any]:
+    """What CUDA and XPU have both, under names of their own."""
+    number = device_type(kind)
+
+    def set_stream(stream_id: int = 0, device_index: int = 0, device_type: int = 0) -> None:
+        stream = torch._C.Stream(
+            stream_id=stream_id, device_index=device_index, device_type=device_type
+        )
+        ops().set_device(device_index)
+        torch._C._accelerator_setStream(stream)
+
+    return {
+        f"_{kind.capitalize()}StreamBase": stream_base(torch, kind),
+        f"_{kind.capitalize()}EventBase": event_base(torch, kind),
+        f"_{kind}_getCurrentStream": lambda index: (ops().get_stream(index), index, number),
+        f"_{kind}_getDefaultStream": lambda index: (0, index, number),
+        f"_{kind}_getCurrentRawStream": lambda index: ops().get_stream(index),
+        f"_{kind}_getStreamFromExternal": lambda pointer, index: (pointer, index, number),
+        f"_{kind}_setStream": set_stream,
+    }

@@ -1,0 +1,58 @@
+#include "runtime/virtual/core/shutdown.h"
+
+#include <cstdio>
+#include <exception>
+
+#include <ATen/ops/empty.h>
+#include <c10/core/AutogradState.h>
+#include <c10/core/InferenceMode.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+#include <pthread.h>
+
+#include "runtime/virtual/core/runtime.h"
+#include "runtime/virtual/core/streams.h"
+
+namespace torchport::vdev {
+
+namespace {
+
+std::atomic<bool> forked{false};
+const int kInChildren = pthread_atfork(nullptr, nullptr, [] {
+  forked = true;
+  device_was_used = false;
+});
+
+}  // namespace
+
+void wait_for_autograd() {
+  if (!device_was_used) return;
+  const c10::InferenceMode no_inference(false);
+  const c10::AutoGradMode with_grad(true);
+  // Modes that the program ends in are not asked.
+  const c10::impl::ExcludeDispatchKeyGuard no_modes(
+      c10::DispatchKeySet({c10::DispatchKey::Python, c10::DispatchKey::PythonTLSSnapshot,
+                           c10::DispatchKey::TESTING_ONLY_GenericMode}));
+  show_devices(Runtime::get().count());
+  // A thread takes its tasks one after another: when it is at this one, which holds nothing of
+  // Python's, it is done with those before.
+  for (c10::DeviceIndex i = 0; i < Runtime::get().count(); ++i) {
+    const at::Tensor leaf =
+        at::empty({0}, at::TensorOptions().device(Runtime::get().kind().type, i));
+    leaf.requires_grad_();
+    leaf.view({0}).backward(at::empty({0}, leaf.options()));
+  }
+}
+
+// For ctypes, which gives Python's lock back for the call: as an operator it would be shown to
+// modes.
+extern "C" [[gnu::used, gnu::visibility("default")]] void torchport_wait_for_autograd() {
+  try {
+    wait_for_autograd();
+  } catch (const std::exception& error) {
+    // A child has no threads of its parent's, and may have none of its own where the parent had
+    // some: autograd refuses.
+    if (!forked) std::fprintf(stderr, "torchport: at the end of the process: %s\n", error.what());
+  }
+}
+
+}  // namespace torchport::vdev
