@@ -47,7 +47,7 @@ void check(const std::string& source) {
 
   auto tree = syntax::Tree::parse(source);
   if (!tree) return;
-  const rules::Model model(*tree);
+  const rules::SemanticModel model(*tree);
   const edit::DeviceSource devices(model, options.settings);
   fuzz::require_inside(
       rules::examine_python({path, model, devices, options.settings}, options.selection), source);

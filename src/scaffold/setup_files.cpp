@@ -2,15 +2,15 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "source/semantics/model.h"
 #include "scaffold/project.h"
+#include "source/semantics/semantic_model.h"
 
 namespace torchport::scaffold {
 
 namespace {
 
-using flow::Kind;
-using flow::Node;
+using semantics::Kind;
+using semantics::Node;
 
 std::string dotless(std::string_view name) {
   const auto dot = name.rfind('.');
@@ -18,7 +18,7 @@ std::string dotless(std::string_view name) {
 }
 
 // setup(name="x", version="1", python_requires=">=3.8", entry_points={"console_scripts": ["a=b"]}).
-void read_call(const flow::Model& model, Node call, Project& project) {
+void read_call(const semantics::SemanticModel& model, Node call, Project& project) {
   const auto take = [&](const char* keyword, std::string& value) {
     const Node given = syntax::keyword(call, keyword);
     if (!given || !value.empty()) return;
@@ -41,7 +41,7 @@ void read_call(const flow::Model& model, Node call, Project& project) {
 }
 
 // Extensions by the class that makes them, under whatever name it was imported.
-void read_extensions(const flow::Model& model, Project& project) {
+void read_extensions(const semantics::SemanticModel& model, Project& project) {
   for (const Node call : model.nodes(Kind::kCall)) {
     const std::string& called = model.called(call);
     const std::string name = dotless(called);
@@ -80,7 +80,7 @@ void read_setup_py(const std::string& text, Project& project) {
     project.doubts.push_back(fmt::format("setup.py cannot be read ({})", tree.error().message));
     return;
   }
-  const flow::Model model(*tree);
+  const semantics::SemanticModel model(*tree);
   for (const Node call : model.nodes(Kind::kCall))
     if (const std::string& called = model.called(call); called == "setuptools.setup" ||
                                                         called == "distutils.core.setup" ||

@@ -10,10 +10,10 @@ namespace torchport::edit {
 
 namespace {
 
-using flow::Binding;
-using flow::BindingKind;
-using flow::Place;
-using flow::Type;
+using semantics::Binding;
+using semantics::BindingKind;
+using semantics::DeviceState;
+using semantics::Type;
 using syntax::Field;
 using syntax::Kind;
 using syntax::Node;
@@ -24,22 +24,22 @@ bool is_device_name(std::string_view name) {
   return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
 }
 
-bool may_be_device(const flow::Value& value) {
+bool may_be_device(const semantics::Value& value) {
   return value.is(Type::kUnknown) || value.is(Type::kDevice) || value.is(Type::kString);
 }
 
 // A device that was chosen by looking for an accelerator.
-bool follows_accelerator(const flow::Model& model, Node value) {
+bool follows_accelerator(const semantics::SemanticModel& model, Node value) {
   if (!value) return false;
   const std::string_view text = value.text();
   return text.find("is_available()") != std::string_view::npos ||
          text.find("current_accelerator") != std::string_view::npos ||
-         model.value(value).place == Place::kCuda;
+         model.value(value).device_state == DeviceState::kCuda;
 }
 
 }  // namespace
 
-DeviceSource::DeviceSource(const flow::Model& model, const Settings& settings)
+DeviceSource::DeviceSource(const semantics::SemanticModel& model, const Settings& settings)
     : model_(model), settings_(settings) {
   const Node root = model.tree().root();
   for (const Binding* binding : model.scopes().of_scope(root)) {
@@ -97,9 +97,10 @@ DeviceRef DeviceSource::local(Node node) const {
         // The name seen from here must be this binding, not a nearer one.
         const auto seen = scopes.reaching(binding->name, node);
         if (std::find(seen.begin(), seen.end(), binding) == seen.end()) continue;
-        const flow::Value value =
-            binding->kind == BindingKind::kAssign ? model_.value(binding->value) : flow::Value{};
-        if (!may_be_device(value) || value.place == Place::kCpu ||
+        const semantics::Value value = binding->kind == BindingKind::kAssign
+                                           ? model_.value(binding->value)
+                                           : semantics::Value{};
+        if (!may_be_device(value) || value.device_state == DeviceState::kCpu ||
             (value.is(Type::kString) && value.text == "cpu"))
           continue;
         return {std::string(binding->name), false,
@@ -113,7 +114,7 @@ DeviceRef DeviceSource::local(Node node) const {
 
 DeviceRef DeviceSource::of_self(Node node) const {
   const std::string_view self = model_.self_name(node);
-  const flow::ClassFacts* facts = model_.enclosing_class(node);
+  const semantics::ClassFacts* facts = model_.enclosing_class(node);
   if (self.empty() || facts == nullptr) return {};
   const bool property = facts->methods.contains("device");
   bool inherited = false;
@@ -126,7 +127,8 @@ DeviceRef DeviceSource::of_self(Node node) const {
     const auto& first = attribute->second.front();
     const bool same_function = first.function == syntax::function_of(node);
     if (same_function && first.target.start() >= syntax::statement_of(node).start()) return {};
-    if (!may_be_device(model_.value(first.value)) || model_.value(first.value).place == Place::kCpu)
+    if (!may_be_device(model_.value(first.value)) ||
+        model_.value(first.value).device_state == DeviceState::kCpu)
       continue;
     return {fmt::format("{}.{}", self, name), false,
             attribute->second.size() == 1 && follows_accelerator(model_, first.value)};
@@ -143,7 +145,7 @@ namespace {
 
 // Whether a call moves a parameter of the function itself: `x.float().cuda()`.
 // Its own device, or that of the parameter beside it, is what is to be changed.
-bool moves_parameter(const flow::Model& model, Node node) {
+bool moves_parameter(const semantics::SemanticModel& model, Node node) {
   Node root = node;
   while (root.is_any(Kind::kCall, Kind::kAttribute, Kind::kSubscript)) {
     root = root.is(Kind::kCall)        ? syntax::callee(root)
@@ -163,7 +165,7 @@ struct Usage {
   bool other = false;      // iterated, compared, x["key"]
 };
 
-Usage usage_of(const flow::Model& model, Node function, const Binding& binding) {
+Usage usage_of(const semantics::SemanticModel& model, Node function, const Binding& binding) {
   Usage usage;
   for (std::uint32_t i = function.index(); i < function.subtree_end(); ++i) {
     const Node use = model.tree().at(i);
@@ -171,7 +173,7 @@ Usage usage_of(const flow::Model& model, Node function, const Binding& binding) 
     const Node parent = use.parent();
     if (parent.is(Kind::kAttribute) && use.field() == Field::kObject) {
       const std::string_view attribute = parent.child(Field::kAttributeName).text();
-      usage.attribute |= flow::keeps_device(attribute) || attribute == "size" ||
+      usage.attribute |= semantics::keeps_device(attribute) || attribute == "size" ||
                          attribute == "shape" || attribute == "device" || attribute == "dtype" ||
                          attribute == "dim";
     }
@@ -190,7 +192,7 @@ DeviceRef DeviceSource::of_tensor_parameter(Node node) const {
   const Node function = syntax::function_of(node);
   if (!function.is(Kind::kFunction) || moves_parameter(model_, node)) return {};
   const std::string_view name = function.child(Field::kName).text();
-  const flow::ClassFacts* facts = model_.enclosing_class(function);
+  const semantics::ClassFacts* facts = model_.enclosing_class(function);
   const bool forward =
       facts != nullptr && facts->is_module && (name == "forward" || name.starts_with("forward_"));
   bool first = true;

@@ -12,7 +12,7 @@
 
 #include "source/edit/edit.h"
 #include "source/edit/settings.h"
-#include "source/semantics/model.h"
+#include "source/semantics/semantic_model.h"
 
 namespace torchport::edit {
 
@@ -25,7 +25,7 @@ struct DeviceRef {
 
 class DeviceSource {
  public:
-  DeviceSource(const flow::Model& model, const Settings& settings);
+  DeviceSource(const semantics::SemanticModel& model, const Settings& settings);
 
   // The device for code at this node.
   [[nodiscard]] DeviceRef at(syntax::Node node) const;
@@ -50,17 +50,18 @@ class DeviceSource {
   [[nodiscard]] DeviceRef of_tensor_parameter(syntax::Node node) const;
   [[nodiscard]] DeviceRef of_arguments(syntax::Node node) const;
   [[nodiscard]] DeviceRef of_helper(syntax::Node node) const;
-  [[nodiscard]] const std::vector<const flow::Binding*>& device_bindings(syntax::Node scope) const;
+  [[nodiscard]] const std::vector<const semantics::Binding*>& device_bindings(
+      syntax::Node scope) const;
   [[nodiscard]] std::string definition() const;
   [[nodiscard]] bool has_import(std::string_view statement) const;
 
-  const flow::Model& model_;
+  const semantics::SemanticModel& model_;
   const Settings& settings_;
   std::string torch_ = "torch";
   bool torch_imported_ = false;
   std::string variable_;
   bool variable_defined_ = false;
-  mutable std::unordered_map<std::uint32_t, std::vector<const flow::Binding*>>
+  mutable std::unordered_map<std::uint32_t, std::vector<const semantics::Binding*>>
       device_bindings_;  // by scope
   std::unordered_map<std::string_view, std::uint32_t>
       device_attributes_;  // "args.device" -> first offset

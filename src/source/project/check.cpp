@@ -50,7 +50,7 @@ FileFindings check_python(const std::string& path, std::string source, const Che
                                "as possible and never edited",
                                path, lines.at((*tree)->syntax_error_offset()).line});
   }
-  const rules::Model model(*tree);
+  const rules::SemanticModel model(*tree);
   const edit::DeviceSource devices(model, options.settings);
   for (const auto& finding : rules::examine_python({path, model, devices, options.settings},
                                                    options.selection, &deadline)) {

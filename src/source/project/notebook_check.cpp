@@ -34,7 +34,7 @@ FileFindings check_notebook(const std::string& path, const std::string& source,
          "a code cell cannot be read as Python 3 from here; the notebook is never edited", path,
          lines.at(offset).line});
   }
-  const rules::Model model(*tree);
+  const rules::SemanticModel model(*tree);
   const edit::DeviceSource devices(model, options.settings);
   for (rules::Finding& finding : rules::examine_python({path, model, devices, options.settings},
                                                        options.selection, deadline)) {

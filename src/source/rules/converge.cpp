@@ -42,7 +42,7 @@ base::Result<Converged> converge_python(std::string_view path, const std::string
   if (!parsed) return tl::unexpected<base::Error>(parsed.error());
   if ((*parsed)->has_syntax_error()) return result;
   while (result.passes < kMaxPasses) {
-    const Model model(*parsed);
+    const SemanticModel model(*parsed);
     const edit::DeviceSource devices(model, settings);
     const PythonContext context{path, model, devices, settings};
     auto findings = examine_python(context, selection, deadline);

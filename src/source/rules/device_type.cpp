@@ -8,14 +8,14 @@ namespace {
 
 // Whether the device expression is known to be a torch.device, which has `.type`.
 bool is_device_object(const PythonContext& context, Node node, std::string_view text) {
-  const Model& model = context.model;
+  const SemanticModel& model = context.model;
   const auto dot = text.rfind('.');
   if (dot == std::string_view::npos) {
     const auto bindings = model.scopes().reaching(text, node);
     if (bindings.empty()) return false;
-    for (const flow::Binding* binding : bindings) {
-      const bool assigned = binding->kind == flow::BindingKind::kAssign && !binding->unpacked;
-      const bool hinted = binding->kind == flow::BindingKind::kParameter &&
+    for (const semantics::Binding* binding : bindings) {
+      const bool assigned = binding->kind == semantics::BindingKind::kAssign && !binding->unpacked;
+      const bool hinted = binding->kind == semantics::BindingKind::kParameter &&
                           model.qualified(binding->annotation.first_child()) == "torch.device";
       if (!hinted && !(assigned && model.value(binding->value).is(Type::kDevice)) &&
           !(assigned &&
@@ -28,7 +28,7 @@ bool is_device_object(const PythonContext& context, Node node, std::string_view 
   const std::string_view object = text.substr(0, dot);
   if (object.ends_with("accelerator")) return true;
   if (object == model.self_name(node)) {
-    const flow::ClassFacts* facts = model.enclosing_class(node);
+    const semantics::ClassFacts* facts = model.enclosing_class(node);
     if (facts == nullptr) return false;
     const auto found = facts->attributes.find(text.substr(dot + 1));
     if (found == facts->attributes.end())
@@ -39,8 +39,8 @@ bool is_device_object(const PythonContext& context, Node node, std::string_view 
     return true;
   }
   // x.device of a parameter that is a tensor.
-  for (const flow::Binding* binding : model.scopes().reaching(object, node)) {
-    if (binding->kind != flow::BindingKind::kParameter) return false;
+  for (const semantics::Binding* binding : model.scopes().reaching(object, node)) {
+    if (binding->kind != semantics::BindingKind::kParameter) return false;
     const bool forward =
         syntax::function_of(binding->target).child(Field::kName).text().starts_with("forward");
     if (!forward && model.qualified(binding->annotation.first_child()) != "torch.Tensor")
@@ -51,8 +51,8 @@ bool is_device_object(const PythonContext& context, Node node, std::string_view 
 }
 
 // A name in a decorator or a default must be there already when the file is read.
-bool is_defined_before(const Model& model, Node node, std::string_view name) {
-  for (const flow::Binding* binding : model.scopes().module_level(name)) {
+bool is_defined_before(const SemanticModel& model, Node node, std::string_view name) {
+  for (const semantics::Binding* binding : model.scopes().module_level(name)) {
     if (binding->target.end() <= node.start()) return true;
   }
   return false;

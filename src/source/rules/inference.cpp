@@ -6,7 +6,7 @@
 #include "source/rules/edits.h"
 #include "source/rules/rule.h"
 #include "source/rules/statements.h"
-#include "source/rules/trace.h"
+#include "source/rules/value_history.h"
 
 namespace torchport::rules {
 
@@ -26,14 +26,14 @@ bool turns_gradients_off(Node node) {
 // torch.set_grad_enabled(False), torch.autograd.set_grad_enabled as a statement: for the rest of
 // the program.
 struct OffForGood {
-  explicit OffForGood(const Model& model)
+  explicit OffForGood(const SemanticModel& model)
       : value(model.tree().source().find("set_grad_enabled(False)") != std::string::npos) {}
   bool value;
 };
 
 // Whether the file makes an optimizer of torch's at all.
 struct Optimizers {
-  explicit Optimizers(const Model& model) {
+  explicit Optimizers(const SemanticModel& model) {
     for (const Node call : model.nodes(Kind::kCall)) {
       any = model.called(call).starts_with("torch.optim.");
       if (any) return;
@@ -51,7 +51,7 @@ bool off_by_decorator(Node function) {
   return false;
 }
 
-bool off_at(const Model& model, Node node, int depth) {
+bool off_at(const SemanticModel& model, Node node, int depth) {
   for (Node up = node.parent(); up; up = up.parent()) {
     if (up.is(Kind::kWith) && turns_gradients_off(up.first_child())) return true;
     if (!up.is(Kind::kFunction)) continue;
@@ -77,7 +77,7 @@ bool is_network_name(std::string_view name) {
 
 }  // namespace
 
-bool uses_gradients(const Model& model, Node range) {
+bool uses_gradients(const SemanticModel& model, Node range) {
   for (const std::string_view text : {"backward", "zero_grad", "requires_grad", "requires_grad_",
                                       "manual_backward", "enable_grad", "retain_grad"}) {
     if (!model.named(text, range).empty()) return true;
@@ -89,7 +89,7 @@ bool uses_gradients(const Model& model, Node range) {
   return false;
 }
 
-bool trains(const Model& model, Node range) {
+bool trains(const SemanticModel& model, Node range) {
   if (uses_gradients(model, range) || !model.calls_of("train", range).empty() ||
       !model.calls_of("fit", range).empty())
     return true;
@@ -100,11 +100,11 @@ bool trains(const Model& model, Node range) {
   return false;
 }
 
-bool gradients_off(const Model& model, Node node) {
+bool gradients_off(const SemanticModel& model, Node node) {
   return model.facts<OffForGood>().value || off_at(model, node, 0);
 }
 
-bool is_model_call(const Model& model, Node call) {
+bool is_model_call(const SemanticModel& model, Node call) {
   const Node callee = syntax::callee(call);
   if (!callee.is_any(Kind::kIdentifier, Kind::kAttribute) || syntax::arguments(call).empty())
     return false;
@@ -121,12 +121,12 @@ bool is_model_call(const Model& model, Node call) {
   if (callee.is(Kind::kIdentifier)) {
     return !model.function_named(name, callee) && model.class_named(name) == nullptr;
   }
-  const flow::ClassFacts* facts = model.enclosing_class(callee);
+  const semantics::ClassFacts* facts = model.enclosing_class(callee);
   return callee.child(Field::kObject).text() == model.self_name(callee) && facts != nullptr &&
          !facts->methods.contains(name);
 }
 
-std::vector<Node> model_calls(const Model& model, Node scope) {
+std::vector<Node> model_calls(const SemanticModel& model, Node scope) {
   std::vector<Node> calls;
   for (const Node call : model.nodes(Kind::kCall, scope)) {
     const Node owner = syntax::function_of(call);
@@ -137,7 +137,7 @@ std::vector<Node> model_calls(const Model& model, Node scope) {
   return calls;
 }
 
-bool calls_eval(const Model& model, Node range) {
+bool calls_eval(const SemanticModel& model, Node range) {
   for (const Node call : model.calls_of("eval", range)) {
     if (object_of(call) && syntax::arguments(call).empty()) return true;
   }

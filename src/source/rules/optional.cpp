@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "source/semantics/guards.h"
 #include "source/rules/rule.h"
+#include "source/semantics/guards.h"
 
 namespace torchport::rules {
 
@@ -43,14 +43,14 @@ bool is_main_test(Node condition) {
          condition.text().find("__name__") != std::string_view::npos;
 }
 
-bool reads_environment(const Model& model, Node expression, int depth) {
+bool reads_environment(const SemanticModel& model, Node expression, int depth) {
   for (std::uint32_t i = expression.index(); expression && i < expression.subtree_end(); ++i) {
     const Node node = model.tree().at(i);
     const std::string& name = model.qualified(node);
     if (name == "os.getenv" || name.starts_with("os.environ")) return true;
     if (!node.is(Kind::kIdentifier) || depth >= kMaxNames) continue;
-    for (const flow::Binding* binding : model.scopes().reaching(node.text(), node)) {
-      if (binding->kind == flow::BindingKind::kAssign &&
+    for (const semantics::Binding* binding : model.scopes().reaching(node.text(), node)) {
+      if (binding->kind == semantics::BindingKind::kAssign &&
           reads_environment(model, binding->value, depth + 1))
         return true;
     }
@@ -60,8 +60,8 @@ bool reads_environment(const Model& model, Node expression, int depth) {
 
 }  // namespace
 
-bool is_caught(const Model& model, Node node, std::initializer_list<std::string_view> exceptions,
-               bool raising_too) {
+bool is_caught(const SemanticModel& model, Node node,
+               std::initializer_list<std::string_view> exceptions, bool raising_too) {
   for (Node up = node; up.parent(); up = up.parent()) {
     const Node parent = up.parent();
     if (parent.is_any(Kind::kFunction, Kind::kLambda)) return false;
@@ -75,7 +75,7 @@ bool is_caught(const Model& model, Node node, std::initializer_list<std::string_
   return false;
 }
 
-bool is_optional_import(const Model& model, Node import) {
+bool is_optional_import(const SemanticModel& model, Node import) {
   return is_caught(model, import, {"ImportError", "ModuleNotFoundError"}, true);
 }
 
@@ -90,7 +90,7 @@ Node deciding_branch(Node node) {
   return {};
 }
 
-bool is_asked_for(const Model& model, Node node) {
+bool is_asked_for(const SemanticModel& model, Node node) {
   for (Node branch = deciding_branch(node); branch; branch = deciding_branch(branch)) {
     const Node condition =
         branch.is(Kind::kConditional) ? branch.children()[1] : branch.child(Field::kCondition);
@@ -99,7 +99,7 @@ bool is_asked_for(const Model& model, Node node) {
   return false;
 }
 
-bool reads_environment(const Model& model, Node expression) {
+bool reads_environment(const SemanticModel& model, Node expression) {
   return reads_environment(model, expression, 0);
 }
 

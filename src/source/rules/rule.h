@@ -11,17 +11,17 @@
 
 #include "source/edit/device_source.h"
 #include "source/edit/edit.h"
-#include "source/semantics/model.h"
+#include "source/semantics/semantic_model.h"
 
 namespace torchport::rules {
 
 using edit::Applicability;
 using edit::Edit;
 using edit::Fix;
-using flow::Model;
-using flow::Place;
-using flow::Type;
-using flow::Value;
+using semantics::DeviceState;
+using semantics::SemanticModel;
+using semantics::Type;
+using semantics::Value;
 using syntax::Field;
 using syntax::Kind;
 using syntax::Node;
@@ -85,7 +85,7 @@ enum class FileKind : std::uint8_t {
 // A Python file under examination.
 struct PythonContext {
   std::string_view path;
-  const Model& model;
+  const SemanticModel& model;
   const edit::DeviceSource& devices;
   const edit::Settings& settings;
 

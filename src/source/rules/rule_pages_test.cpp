@@ -85,7 +85,7 @@ std::vector<Finding> examine(const Block& block, const Rule& rule) {
   auto tree = syntax::Tree::parse(block.code);
   REQUIRE_MESSAGE(tree.has_value(), block.code);
   REQUIRE_MESSAGE(!(*tree)->has_syntax_error(), block.code);
-  const Model model(*tree);
+  const SemanticModel model(*tree);
   const edit::DeviceSource devices(model, settings);
   auto findings = examine_python({path, model, devices, settings}, {&rule});
   for (const Finding& finding : findings) CHECK(finding.span.end <= block.code.size());

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "source/edit/edit.h"
-#include "source/semantics/model.h"
+#include "source/semantics/semantic_model.h"
 #include "source/syntax/tree.h"
 
 namespace torchport::rules {

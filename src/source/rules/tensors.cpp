@@ -8,8 +8,8 @@
 
 namespace torchport::rules {
 
-using flow::Model;
-using flow::Type;
+using semantics::SemanticModel;
+using semantics::Type;
 using syntax::Field;
 using syntax::Kind;
 using syntax::Node;
@@ -32,7 +32,7 @@ Node method_call_on(Node expression) {
 
 }  // namespace
 
-bool is_move(const Model& model, Node call) {
+bool is_move(const SemanticModel& model, Node call) {
   const std::string_view method = method_of(call);
   if (method == "cuda" || method == "cpu" || method == "type_as") return true;
   if (method != "to") return false;
@@ -47,7 +47,7 @@ bool is_move(const Model& model, Node call) {
   return text != "dtype" && !text.ends_with("_dtype");
 }
 
-bool is_moved_above(const Model& model, Node expression) {
+bool is_moved_above(const SemanticModel& model, Node expression) {
   for (Node node = expression; node; node = node.parent()) {
     if (const Node call = method_call_on(node); call && is_move(model, call)) return true;
     const Node parent = node.parent();
@@ -56,7 +56,7 @@ bool is_moved_above(const Model& model, Node expression) {
   return false;
 }
 
-std::vector<Node> reads_of(const Model& model, Node target) {
+std::vector<Node> reads_of(const SemanticModel& model, Node target) {
   std::vector<Node> result;
   const std::string_view name = target.text();
   const Node scope = model.scopes().scope_node(target);
@@ -92,7 +92,7 @@ std::vector<Node> reads_of(const Model& model, Node target) {
   return result;
 }
 
-std::vector<Node> reads_of_attribute(const Model& model, const flow::ClassFacts& facts,
+std::vector<Node> reads_of_attribute(const SemanticModel& model, const semantics::ClassFacts& facts,
                                      std::string_view name) {
   std::vector<Node> result;
   const auto assigned = facts.attributes.find(name);
@@ -146,13 +146,13 @@ Node chain_top(Node expression) {
 namespace {
 
 struct Moves {
-  explicit Moves(const Model& model) : any(moves_something(model)) {}
+  explicit Moves(const SemanticModel& model) : any(moves_something(model)) {}
   bool any;
 
-  static bool moves_something(const Model& model);
+  static bool moves_something(const SemanticModel& model);
 };
 
-bool Moves::moves_something(const Model& model) {
+bool Moves::moves_something(const SemanticModel& model) {
   for (const Node call : model.nodes(Kind::kCall)) {
     const std::string_view method = method_of(call);
     if (method == "cuda" || (method == "to" && is_move(model, call))) return true;
@@ -165,7 +165,7 @@ bool Moves::moves_something(const Model& model) {
 
 // The quotation mark that the file prefers.
 struct Quotes {
-  explicit Quotes(const Model& model) {
+  explicit Quotes(const SemanticModel& model) {
     const std::string& source = model.tree().source();
     const auto singles = std::count(source.begin(), source.end(), '\'');
     const auto doubles = std::count(source.begin(), source.end(), '"');
@@ -176,11 +176,11 @@ struct Quotes {
 
 }  // namespace
 
-bool moves_things(const Model& model) {
+bool moves_things(const SemanticModel& model) {
   return model.facts<Moves>().any;
 }
 
-std::string quoted(const Model& model, std::string_view text) {
+std::string quoted(const SemanticModel& model, std::string_view text) {
   const char mark = model.facts<Quotes>().mark;
   return fmt::format("{0}{1}{0}", mark, text);
 }

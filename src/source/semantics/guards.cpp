@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-namespace torchport::flow {
+namespace torchport::semantics {
 
 namespace {
 
@@ -33,9 +33,9 @@ bool is_negative_flag(std::string_view name) {
          text.starts_with("without_") || text == "nocuda" || text == "nogpu";
 }
 
-CudaKnowledge implied(const Model& model, Node condition, bool truth, int depth);
+CudaKnowledge implied(const SemanticModel& model, Node condition, bool truth, int depth);
 
-CudaKnowledge flag_knowledge(const Model& model, Node name, bool truth, int depth) {
+CudaKnowledge flag_knowledge(const SemanticModel& model, Node name, bool truth, int depth) {
   const std::string_view text =
       name.is(Kind::kAttribute) ? name.child(Field::kAttributeName).text() : name.text();
   if (name.is(Kind::kIdentifier)) {
@@ -75,7 +75,8 @@ bool is_cuda_type_name(Node node) {
 
 // device.type == "cuda", device != "cpu", "cuda" in str(device), torch.version.cuda is not None,
 // ngpu > 0.
-CudaKnowledge comparison_knowledge(const Model& model, Node comparison, bool truth, int depth) {
+CudaKnowledge comparison_knowledge(const SemanticModel& model, Node comparison, bool truth,
+                                   int depth) {
   const auto parts = comparison.children();
   if (parts.size() != 3) return {};
   const Node left = parts[0];
@@ -124,7 +125,7 @@ CudaKnowledge comparison_knowledge(const Model& model, Node comparison, bool tru
   return {};
 }
 
-CudaKnowledge implied(const Model& model, Node condition, bool truth, int depth) {
+CudaKnowledge implied(const SemanticModel& model, Node condition, bool truth, int depth) {
   condition = syntax::unwrap(condition);
   if (!condition || depth > kMaxDepth) return {};
   switch (condition.kind()) {
@@ -184,7 +185,7 @@ CudaKnowledge implied(const Model& model, Node condition, bool truth, int depth)
 }
 
 // What an enclosing node says to its child `from`.
-CudaKnowledge from_parent(const Model& model, Node parent, Node from) {
+CudaKnowledge from_parent(const SemanticModel& model, Node parent, Node from) {
   switch (parent.kind()) {
     case Kind::kIf:
     case Kind::kElif:
@@ -236,7 +237,7 @@ CudaKnowledge from_parent(const Model& model, Node parent, Node from) {
 }
 
 // What earlier statements of the same block imply by leaving it otherwise.
-CudaKnowledge from_earlier(const Model& model, Node statement) {
+CudaKnowledge from_earlier(const SemanticModel& model, Node statement) {
   // `assert torch.cuda.is_available()` at the top of a module ties the whole file to CUDA: what
   // follows is to be changed with it. A script that says so and leaves, or skips, is another thing.
   const bool module = statement.parent().is(Kind::kModule);
@@ -254,7 +255,7 @@ CudaKnowledge from_earlier(const Model& model, Node statement) {
 
 }  // namespace
 
-const std::vector<Node>& Model::early_exits(Node block) const {
+const std::vector<Node>& SemanticModel::early_exits(Node block) const {
   const auto [entry, fresh] = early_exits_.try_emplace(block.index());
   if (!fresh) return entry->second;
   std::vector<Node> exits;
@@ -266,7 +267,7 @@ const std::vector<Node>& Model::early_exits(Node block) const {
   return early_exits_[block.index()] = std::move(exits);
 }
 
-bool always_leaves(const Model& model, Node block) {
+bool always_leaves(const SemanticModel& model, Node block) {
   Node last;
   for (Node statement = block.first_child(); statement; statement = statement.next_sibling())
     last = statement;
@@ -279,11 +280,11 @@ bool always_leaves(const Model& model, Node block) {
          syntax::callee(call).text().ends_with("skipTest") || name == "pytest.skip";
 }
 
-CudaKnowledge implied_by(const Model& model, Node condition, bool truth) {
+CudaKnowledge implied_by(const SemanticModel& model, Node condition, bool truth) {
   return implied(model, condition, truth, 0);
 }
 
-CudaKnowledge knowledge_at(const Model& model, Node at) {
+CudaKnowledge knowledge_at(const SemanticModel& model, Node at) {
   for (Node node = at; node; node = node.parent()) {
     const Node parent = node.parent();
     if (!parent) break;
@@ -297,4 +298,4 @@ CudaKnowledge knowledge_at(const Model& model, Node at) {
   return {};
 }
 
-}  // namespace torchport::flow
+}  // namespace torchport::semantics

@@ -2,9 +2,9 @@
 // torch.cuda.is_available():`, early returns, assertions, skip decorators.
 #pragma once
 
-#include "source/semantics/model.h"
+#include "source/semantics/semantic_model.h"
 
-namespace torchport::flow {
+namespace torchport::semantics {
 
 // What holds at a place, or when a condition is true (or false).
 struct CudaKnowledge {
@@ -17,18 +17,18 @@ struct CudaKnowledge {
 
 // What the enclosing branches, earlier exits of the same blocks and decorators
 // imply at `at`. The innermost word counts.
-[[nodiscard]] CudaKnowledge knowledge_at(const Model& model, Node at);
+[[nodiscard]] CudaKnowledge knowledge_at(const SemanticModel& model, Node at);
 
 // What follows when `condition` turned out to be `truth`. Follows names to
 // their definition: `use_cuda = args.cuda and torch.cuda.is_available()`.
-[[nodiscard]] CudaKnowledge implied_by(const Model& model, Node condition, bool truth);
+[[nodiscard]] CudaKnowledge implied_by(const SemanticModel& model, Node condition, bool truth);
 
 // Shorthand: code that runs only where CUDA is.
-[[nodiscard]] inline bool is_cuda_guarded(const Model& model, Node at) {
+[[nodiscard]] inline bool is_cuda_guarded(const SemanticModel& model, Node at) {
   return knowledge_at(model, at).present;
 }
 
 // Whether a block leaves for good at its end: return, raise, continue, break, exit().
-[[nodiscard]] bool always_leaves(const Model& model, Node block);
+[[nodiscard]] bool always_leaves(const SemanticModel& model, Node block);
 
-}  // namespace torchport::flow
+}  // namespace torchport::semantics

@@ -1,73 +1,87 @@
-// Type-and-place inference. Every step is local and bounded: a chain of names
-// is followed at most kMaxDepth deep, answers are cached per node.
+// Inference of types and device states. Every step is local and bounded: a chain of names is
+// followed at most kMaxDepth deep.
+//
+// The answer for a node at a depth is a function of the two alone, so that no rule's question
+// changes what another rule is told. Cycles (x = f(x)) end at the bound, too: a mark on nodes that
+// are being asked about would make answers depend on where the cycle was entered. An answer that no
+// bound cut off is kept with its height, the depth below its node that it took, and serves at each
+// depth where there is room for that height; one that was cut off is kept for its own depth only.
 #include <algorithm>
 #include <array>
+#include <utility>
 
-#include "source/semantics/model.h"
+#include "source/semantics/inferred.h"
+#include "source/semantics/semantic_model.h"
 
-namespace torchport::flow {
+namespace torchport::semantics {
 
 namespace {
 
 constexpr int kMaxDepth = 12;
-
-Value of(Type type, Node origin, Place place = Place::kUnknown, std::string text = {}) {
-  Value value;
-  value.type = type;
-  value.place = place;
-  value.text = std::move(text);
-  value.origin = origin;
-  return value;
-}
 
 // What is true on every path: types must agree, places that differ are unknown.
 Value join(const Value& a, const Value& b) {
   Value result = a;
   if (a.type != b.type)
     result.type = a.is(Type::kNone) ? b.type : b.is(Type::kNone) ? a.type : Type::kUnknown;
-  if (a.place != b.place) {
-    result.place = a.place == Place::kFollows || b.place == Place::kFollows ? Place::kFollows
-                                                                            : Place::kUnknown;
+  if (a.device_state != b.device_state) {
+    result.device_state =
+        a.device_state == DeviceState::kFollows || b.device_state == DeviceState::kFollows
+            ? DeviceState::kFollows
+            : DeviceState::kUnknown;
     if (!result.device) result.device = b.device;
   }
   if (a.text != b.text) result.text.clear();
   return result;
 }
 
-bool is_numpy_name(std::string_view name) {
-  return name == "numpy" || name.starts_with("numpy.");
-}
-
-std::string_view top_module(std::string_view qualified) {
-  return qualified.substr(0, qualified.find('.'));
-}
-
 }  // namespace
 
-void Model::place_by_device(Value& value, Node device, int depth) const {
+void SemanticModel::set_device_state(Value& value, Node device, int depth) const {
   device = syntax::unwrap(device);
   if (!device || device.is(Kind::kNone)) return;
   const Value named = infer(device, depth + 1);
   if (named.is(Type::kString)) {
-    value.place = is_cuda_string(named.text) ? Place::kCuda
-                  : named.text == "cpu"      ? Place::kCpu
-                                             : Place::kFollows;
-  } else if (named.is(Type::kDevice) && named.place != Place::kUnknown) {
-    value.place = named.place;
+    value.device_state = is_cuda_string(named.text) ? DeviceState::kCuda
+                         : named.text == "cpu"      ? DeviceState::kCpu
+                                                    : DeviceState::kFollows;
+  } else if (named.is(Type::kDevice) && named.device_state != DeviceState::kUnknown) {
+    value.device_state = named.device_state;
   } else if (device.is(Kind::kInteger)) {
-    value.place = Place::kCuda;  // a bare index means CUDA
+    value.device_state = DeviceState::kCuda;  // a bare index means CUDA
   } else {
-    value.place = Place::kFollows;
+    value.device_state = DeviceState::kFollows;
   }
   value.device = device;
 }
 
-Value Model::infer(Node expression, int depth) const {
+Value SemanticModel::infer(Node expression, int depth) const {
   expression = syntax::unwrap(expression);
-  if (!expression || depth > kMaxDepth) return {};
-  if (const auto found = values_.find(expression.index()); found != values_.end())
+  if (!expression) return {};
+  deepest_ = std::max(deepest_, depth);
+  if (depth > kMaxDepth) return {};
+  const std::uint32_t node = expression.index();
+  if (const auto found = whole_values_.find(node);
+      found != whole_values_.end() && depth + found->second.height <= kMaxDepth) {
+    deepest_ = std::max(deepest_, depth + found->second.height);
+    return found->second.value;
+  }
+  const std::uint64_t node_and_depth = std::uint64_t{node} << 32U | static_cast<unsigned>(depth);
+  if (const auto found = cut_values_.find(node_and_depth); found != cut_values_.end()) {
+    deepest_ = kMaxDepth + 1;
     return found->second;
-  values_[expression.index()] = {};  // cuts cycles such as x = f(x)
+  }
+  const int deepest_before = std::exchange(deepest_, depth);
+  Value result = infer_anew(expression, depth);
+  if (deepest_ <= kMaxDepth)
+    whole_values_.insert_or_assign(node, WholeValue{result, deepest_ - depth});
+  else
+    cut_values_.emplace(node_and_depth, result);
+  deepest_ = std::max(deepest_, deepest_before);
+  return result;
+}
+
+Value SemanticModel::infer_anew(Node expression, int depth) const {
   Value result;
   switch (expression.kind()) {
     case Kind::kString:
@@ -120,7 +134,7 @@ Value Model::infer(Node expression, int depth) const {
         result = join(yes, no);
         // "cuda" if ... else "cpu": a string that follows the machine.
         if (yes.is(Type::kString) && no.is(Type::kString) && yes.text != no.text)
-          result.place = Place::kFollows;
+          result.device_state = DeviceState::kFollows;
       }
       break;
     }
@@ -146,11 +160,10 @@ Value Model::infer(Node expression, int depth) const {
     default:
       break;
   }
-  values_[expression.index()] = result;
   return result;
 }
 
-Value Model::infer_binding(const Binding& binding, int depth) const {
+Value SemanticModel::infer_binding(const Binding& binding, int depth) const {
   switch (binding.kind) {
     case BindingKind::kAssign:
       return binding.unpacked ? Value{} : infer(binding.value, depth + 1);
@@ -159,9 +172,10 @@ Value Model::infer_binding(const Binding& binding, int depth) const {
     case BindingKind::kParameter: {
       const std::string& hint = qualified(binding.annotation.first_child());
       if (hint == "torch.Tensor" || hint.ends_with("Tensor"))
-        return of(Type::kTensor, binding.target, Place::kFollows);
-      if (hint == "torch.nn.Module") return of(Type::kModule, binding.target, Place::kFollows);
-      if (hint == "torch.device") return of(Type::kDevice, binding.target, Place::kFollows);
+        return of(Type::kTensor, binding.target, DeviceState::kFollows);
+      if (hint == "torch.nn.Module")
+        return of(Type::kModule, binding.target, DeviceState::kFollows);
+      if (hint == "torch.device") return of(Type::kDevice, binding.target, DeviceState::kFollows);
       if (is_numpy_name(hint)) return of(Type::kNumpy, binding.target);
       return {};
     }
@@ -170,12 +184,12 @@ Value Model::infer_binding(const Binding& binding, int depth) const {
   }
 }
 
-Value Model::infer_name(Node identifier, int depth) const {
+Value SemanticModel::infer_name(Node identifier, int depth) const {
   if (const std::string_view self = self_name(identifier);
       !self.empty() && identifier.text() == self) {
     const ClassFacts* facts = enclosing_class(identifier);
     if (facts == nullptr) return {};
-    return of(facts->is_module ? Type::kModule : Type::kForeign, identifier, Place::kUnknown,
+    return of(facts->is_module ? Type::kModule : Type::kForeign, identifier, DeviceState::kUnknown,
               std::string(facts->name));
   }
   const auto bindings = scopes_.reaching(identifier.text(), identifier);
@@ -189,7 +203,7 @@ Value Model::infer_name(Node identifier, int depth) const {
   return result;
 }
 
-Value Model::infer_attribute(Node attribute, int depth) const {
+Value SemanticModel::infer_attribute(Node attribute, int depth) const {
   const Node object = attribute.child(Field::kObject);
   const std::string_view name = attribute.child(Field::kAttributeName).text();
   const std::string& imported = qualified(attribute);
@@ -210,144 +224,13 @@ Value Model::infer_attribute(Node attribute, int depth) const {
         name == "imag")
       return value;
     if (name == "device")
-      return of(Type::kDevice, attribute,
-                value.place == Place::kUnknown ? Place::kFollows : value.place);
+      return of(
+          Type::kDevice, attribute,
+          value.device_state == DeviceState::kUnknown ? DeviceState::kFollows : value.device_state);
   }
-  if (name == "device") return of(Type::kDevice, attribute, Place::kFollows);
+  if (name == "device") return of(Type::kDevice, attribute, DeviceState::kFollows);
   if (name == "module" && value.is(Type::kModule)) return value;
   return {};
 }
 
-Value Model::infer_call(Node call, int depth) const {
-  const std::string& name = called(call);
-  if (name.empty()) {
-    const Node function = syntax::callee(call);
-    if (function.is(Kind::kIdentifier)) {
-      if (const ClassFacts* facts = class_named(function.text()); facts != nullptr) {
-        return facts->is_module
-                   ? of(Type::kModule, call, Place::kCpu, std::string(facts->name))
-                   : of(Type::kForeign, call, Place::kUnknown, std::string(facts->name));
-      }
-      const std::string_view builtin = function.text();
-      if (builtin == "int" || builtin == "float" || builtin == "len")
-        return of(Type::kNumber, call);
-      if (builtin == "str") return of(Type::kString, call);
-      if (builtin == "bool") return of(Type::kBool, call);
-      if (builtin == "list" || builtin == "dict" || builtin == "tuple")
-        return of(Type::kContainer, call);
-      return {};
-    }
-    if (!function.is(Kind::kAttribute)) return {};
-    const Value object = infer(function.child(Field::kObject), depth + 1);
-    return infer_method(call, object, function.child(Field::kAttributeName).text(), depth);
-  }
-  if (is_factory(name)) {
-    Value value = of(Type::kTensor, call, Place::kCpu, name);
-    place_by_device(value, syntax::keyword(call, "device"), depth);
-    if (name == "torch.as_tensor" && !syntax::keyword(call, "device")) {
-      const Value source = infer(syntax::positional(call, 0), depth + 1);
-      if (source.is(Type::kTensor)) value.place = source.place;
-    }
-    return value;
-  }
-  if (name == "torch.device") {
-    Value value = of(Type::kDevice, call);
-    place_by_device(value, syntax::argument(call, 0, "device"), depth);
-    if (value.place == Place::kUnknown) value.place = Place::kFollows;
-    return value;
-  }
-  if (name == "torch.from_numpy" || name == "torch.Tensor" || name == "torch.FloatTensor" ||
-      name == "torch.LongTensor" || name == "torch.IntTensor" || name == "torch.DoubleTensor" ||
-      name == "torch.ByteTensor" || name == "torch.BoolTensor" || name == "torch.HalfTensor") {
-    return of(Type::kTensor, call, Place::kCpu, name);
-  }
-  if (name.starts_with("torch.cuda.") && name.ends_with("Tensor"))
-    return of(Type::kTensor, call, Place::kCuda, name);
-  if (name == "torch.autograd.Variable" || name == "torch.nn.Parameter") {
-    Value value = infer(syntax::argument(call, 0, "data"), depth + 1);
-    value.type = Type::kTensor;
-    value.origin = call;
-    value.text = name;
-    return value;
-  }
-  if (name == "torch.load") return of(Type::kStateDict, call);
-  if (name == "torch.utils.data.DataLoader") return of(Type::kDataLoader, call);
-  if (name.starts_with("torch.optim.")) {
-    return name.find("lr_scheduler") == std::string::npos ? of(Type::kOptimizer, call)
-                                                          : of(Type::kForeign, call);
-  }
-  if (name == "torch.nn.DataParallel" || name == "torch.nn.parallel.DataParallel" ||
-      name == "torch.nn.parallel.DistributedDataParallel") {
-    Value value = infer(syntax::positional(call, 0), depth + 1);
-    return of(Type::kModule, call, value.place, name);
-  }
-  if (is_module_base(name)) return of(Type::kModule, call, Place::kCpu, name);
-  if (name.ends_with("_like") && name.starts_with("torch.")) {
-    Value value = infer(syntax::positional(call, 0), depth + 1);
-    value.type = Type::kTensor;
-    place_by_device(value, syntax::keyword(call, "device"), depth);
-    return value;
-  }
-  if (name.starts_with("torch.nn.functional.") || name == "torch.cat" || name == "torch.stack" ||
-      (name.starts_with("torch.") && name.find('.', 6) == std::string::npos &&
-       keeps_device(name.substr(6)))) {
-    Value source = infer(syntax::positional(call, 0), depth + 1);
-    Value value =
-        of(Type::kTensor, call, source.is(Type::kTensor) ? source.place : Place::kUnknown, name);
-    value.device = source.device;
-    return value;
-  }
-  if (is_numpy_name(name)) return of(Type::kNumpy, call, Place::kUnknown, name);
-  if (name.starts_with("torchvision.models.")) return of(Type::kModule, call, Place::kCpu, name);
-  if (top_module(name) == "torch" || name.starts_with('.')) return {};
-  static constexpr std::array<std::string_view, 8> kForeignOwners{
-      "cupy", "pycuda", "numba", "tensorflow", "mxnet", "chainer", "jax", "paddle"};
-  const bool foreign = std::find(kForeignOwners.begin(), kForeignOwners.end(), top_module(name)) !=
-                       kForeignOwners.end();
-  return foreign ? of(Type::kForeign, call, Place::kUnknown, name) : Value{};
-}
-
-Value Model::infer_method(Node call, const Value& object, std::string_view method,
-                          int depth) const {
-  if (method == "cuda") {
-    Value value = object;
-    value.place = Place::kCuda;
-    value.device = {};
-    return value;
-  }
-  if (method == "cpu") {
-    Value value = object;
-    value.place = Place::kCpu;
-    if (value.is(Type::kUnknown)) value.type = Type::kTensor;
-    return value;
-  }
-  if (method == "to") {
-    Value value = object;
-    const Node target = syntax::argument(call, 0, "device");
-    const std::string& dtype = qualified(target);
-    if (!dtype.starts_with("torch.")) place_by_device(value, target, depth);
-    return value;
-  }
-  if (object.is(Type::kModule)) {
-    if (method == "eval" || method == "train" || method == "half" || method == "float" ||
-        method == "double" || method == "requires_grad_" || method == "apply") {
-      return object;
-    }
-    if (method == "state_dict") return of(Type::kStateDict, call);
-    return {};
-  }
-  if (method == "state_dict") return of(Type::kStateDict, call);
-  if (object.is(Type::kTensor)) {
-    if (method == "numpy") return of(Type::kNumpy, call);
-    if (method == "item") return of(Type::kNumber, call);
-    if (method == "tolist") return of(Type::kContainer, call);
-    if (method == "size" || method == "dim" || method == "numel") return of(Type::kNumber, call);
-    if (keeps_device(method)) return object;
-    return {};
-  }
-  if (object.is(Type::kNumpy)) return object;
-  if (method == "numpy") return of(Type::kNumpy, call);
-  return {};
-}
-
-}  // namespace torchport::flow
+}  // namespace torchport::semantics

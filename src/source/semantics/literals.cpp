@@ -5,7 +5,7 @@
 
 #include "source/semantics/guards.h"
 
-namespace torchport::flow {
+namespace torchport::semantics {
 
 namespace {
 
@@ -68,10 +68,10 @@ bool is_one_of(std::string_view word, std::initializer_list<std::string_view> wo
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-LiteralRole raw_role(const Model& model, Node string);
+LiteralRole raw_role(const SemanticModel& model, Node string);
 
 // torch.device("cuda") is what its own place makes of it.
-LiteralRole role_of_device_call(const Model& model, Node call) {
+LiteralRole role_of_device_call(const SemanticModel& model, Node call) {
   const LiteralRole outer = raw_role(model, call);
   const Node list = call.parent();
   if (outer == LiteralRole::kDispatch && list.is_any(Kind::kList, Kind::kTuple, Kind::kSet)) {
@@ -112,7 +112,8 @@ LiteralRole role_in_declaration(Node call, std::string_view last, std::string_vi
   return names_device(target.text()) ? LiteralRole::kDefault : LiteralRole::kOther;
 }
 
-LiteralRole role_in_call(const Model& model, Node call, std::string_view keyword, Node value) {
+LiteralRole role_in_call(const SemanticModel& model, Node call, std::string_view keyword,
+                         Node value) {
   const Node function = syntax::callee(call);
   const std::string& name = model.called(call);
   const std::string_view last = last_name(function);
@@ -191,7 +192,7 @@ LiteralRole role_in_target(Node target) {
                                                                      : LiteralRole::kOther;
 }
 
-LiteralRole raw_role(const Model& model, Node string) {
+LiteralRole raw_role(const SemanticModel& model, Node string) {
   Node from = string;
   for (Node parent = from.parent(); parent; from = parent, parent = parent.parent()) {
     switch (parent.kind()) {
@@ -288,7 +289,7 @@ std::string_view role_name(LiteralRole role) {
   return "other";
 }
 
-Literal classify_literal(const Model& model, Node string) {
+Literal classify_literal(const SemanticModel& model, Node string) {
   Literal literal;
   literal.node = string;
   if (!spells_cuda(string, literal)) return literal;
@@ -307,4 +308,4 @@ Literal classify_literal(const Model& model, Node string) {
   return literal;
 }
 
-}  // namespace torchport::flow
+}  // namespace torchport::semantics

@@ -2,9 +2,9 @@
 // program to a device; about a fifth of all "cuda" literals do not.
 #pragma once
 
-#include "source/semantics/model.h"
+#include "source/semantics/semantic_model.h"
 
-namespace torchport::flow {
+namespace torchport::semantics {
 
 enum class LiteralRole : std::uint8_t {
   kNone,        // does not name CUDA at all
@@ -34,6 +34,6 @@ struct Literal {
 [[nodiscard]] std::string_view role_name(LiteralRole role);
 
 // The role of a string node. kNone for strings that do not name a CUDA device.
-[[nodiscard]] Literal classify_literal(const Model& model, Node string);
+[[nodiscard]] Literal classify_literal(const SemanticModel& model, Node string);
 
-}  // namespace torchport::flow
+}  // namespace torchport::semantics

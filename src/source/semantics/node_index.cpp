@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace torchport::flow {
+namespace torchport::semantics {
 
 Nodes Nodes::within(Node range) const {
   if (!range) return {};
@@ -35,4 +35,4 @@ Nodes NodeIndex::named(std::string_view text) const {
   return {tree_, found->second.data(), found->second.data() + found->second.size()};
 }
 
-}  // namespace torchport::flow
+}  // namespace torchport::semantics

@@ -9,7 +9,7 @@
 
 #include "source/syntax/tree.h"
 
-namespace torchport::flow {
+namespace torchport::semantics {
 
 using syntax::Kind;
 using syntax::Node;
@@ -66,4 +66,4 @@ class NodeIndex {
   mutable std::unordered_map<std::string_view, std::vector<std::uint32_t>> names_;
 };
 
-}  // namespace torchport::flow
+}  // namespace torchport::semantics

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace torchport::flow {
+namespace torchport::semantics {
 
 namespace {
 
@@ -303,4 +303,4 @@ const std::vector<const Binding*>& Scopes::of_scope(Node scope) const {
   return names == scopes_.end() ? kNone : names->second.in_order;
 }
 
-}  // namespace torchport::flow
+}  // namespace torchport::semantics

@@ -13,7 +13,7 @@
 
 #include "source/syntax/tree.h"
 
-namespace torchport::flow {
+namespace torchport::semantics {
 
 using syntax::Field;
 using syntax::Kind;
@@ -90,4 +90,4 @@ class Scopes {
   std::vector<std::string> wildcards_;
 };
 
-}  // namespace torchport::flow
+}  // namespace torchport::semantics

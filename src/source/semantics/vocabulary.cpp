@@ -3,9 +3,9 @@
 #include <string_view>
 
 #include "devices/device_kind.h"
-#include "source/semantics/model.h"
+#include "source/semantics/semantic_model.h"
 
-namespace torchport::flow {
+namespace torchport::semantics {
 
 namespace {
 
@@ -129,7 +129,6 @@ constexpr auto kKeepers = sorted(std::to_array<std::string_view>({"abs",
                                                                   "tanh",
                                                                   "topk",
                                                                   "transpose",
-                                                                  "type_as",
                                                                   "unfold",
                                                                   "unsqueeze",
                                                                   "var",
@@ -175,4 +174,4 @@ bool is_device_string(std::string_view text) {
   return devices::is_device_type(kind);
 }
 
-}  // namespace torchport::flow
+}  // namespace torchport::semantics

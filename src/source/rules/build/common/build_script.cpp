@@ -6,7 +6,7 @@ namespace torchport::rules {
 
 namespace {
 
-bool chooses(const Model& model, Node range, int depth) {
+bool chooses(const SemanticModel& model, Node range, int depth) {
   static constexpr std::array<std::string_view, 8> kNames{
       "CUDAExtension", "ext_modules", "extensions",     "extension",
       "ext_module",    "cuda_ext",    "cuda_extension", "CudaExtension"};
@@ -41,11 +41,11 @@ bool is_build_file(const PythonContext& context) {
   return false;
 }
 
-bool chooses_extension(const Model& model, Node range) {
+bool chooses_extension(const SemanticModel& model, Node range) {
   return chooses(model, range, 0);
 }
 
-bool has_override(const Model& model) {
+bool has_override(const SemanticModel& model) {
   for (const Node node : model.nodes(Kind::kString)) {
     std::string text;
     if (!syntax::string_value(node, text)) continue;

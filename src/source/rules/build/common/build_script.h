@@ -9,9 +9,9 @@ namespace torchport::rules {
 [[nodiscard]] bool is_build_file(const PythonContext& context);
 
 // Whether the code chooses or makes extensions: CUDAExtension, ".cu" sources, `ext_modules`.
-[[nodiscard]] bool chooses_extension(const flow::Model& model, syntax::Node range);
+[[nodiscard]] bool chooses_extension(const semantics::SemanticModel& model, syntax::Node range);
 
 // Whether the file reads FORCE_CUDA or the like: an override of what it finds by itself.
-[[nodiscard]] bool has_override(const flow::Model& model);
+[[nodiscard]] bool has_override(const semantics::SemanticModel& model);
 
 }  // namespace torchport::rules

@@ -175,7 +175,7 @@ void check_setup(const PythonContext& context, Node call, Reporter& reporter) {
   Node required = syntax::unwrap(syntax::keyword(call, "install_requires"));
   if (required.is(Kind::kIdentifier)) {
     const auto bindings = context.model.scopes().reaching(required.text(), required);
-    if (bindings.size() != 1 || bindings.front()->kind != flow::BindingKind::kAssign) return;
+    if (bindings.size() != 1 || bindings.front()->kind != semantics::BindingKind::kAssign) return;
     required = syntax::unwrap(bindings.front()->value);
   }
   if (!required.is_any(Kind::kList, Kind::kTuple)) return;

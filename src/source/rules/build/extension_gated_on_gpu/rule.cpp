@@ -10,7 +10,7 @@
 #include "source/rules/optional.h"
 #include "source/rules/statements.h"
 #include "source/rules/tensors.h"
-#include "source/rules/trace.h"
+#include "source/rules/value_history.h"
 
 namespace torchport::rules {
 
@@ -29,7 +29,7 @@ constexpr std::string_view kMessage =
     "CUDA: the kernels are not built.";
 
 // `torch.cuda.is_available() or os.getenv("FORCE_CUDA") == "1"`
-bool is_overridden(const Model& model, Node call) {
+bool is_overridden(const SemanticModel& model, Node call) {
   for (Node node = call;
        node.parent().is_any(Kind::kBooleanOperator, Kind::kParenthesized, Kind::kNotOperator);
        node = node.parent()) {
@@ -51,9 +51,9 @@ Node condition_around(Node node) {
   return node;
 }
 
-bool decides(const Model& model, Node value, int depth);
+bool decides(const SemanticModel& model, Node value, int depth);
 
-bool decides_through(const Model& model, const std::vector<Node>& uses, int depth) {
+bool decides_through(const SemanticModel& model, const std::vector<Node>& uses, int depth) {
   for (const Node use : uses) {
     if (depth < 2 && decides(model, use, depth + 1)) return true;
   }
@@ -61,7 +61,7 @@ bool decides_through(const Model& model, const std::vector<Node>& uses, int dept
 }
 
 // The statements after an `if` that leaves.
-bool rest_chooses(const Model& model, Node statement) {
+bool rest_chooses(const SemanticModel& model, Node statement) {
   for (Node next = statement.next_sibling(); next; next = next.next_sibling()) {
     if (chooses_extension(model, next)) return true;
   }
@@ -70,7 +70,7 @@ bool rest_chooses(const Model& model, Node statement) {
 
 // Whether an extension hangs on the value: in a condition, through a name, through a function that
 // returns it.
-bool decides(const Model& model, Node value, int depth) {
+bool decides(const SemanticModel& model, Node value, int depth) {
   const Node condition = condition_around(value);
   const Node parent = condition.parent();
   if (parent.is_any(Kind::kIf, Kind::kElif) && condition.field() == Field::kCondition) {
@@ -96,12 +96,12 @@ bool decides(const Model& model, Node value, int depth) {
 // --- the fix ------------------------------------------------------------------------
 
 // How the code at this place says CUDA_HOME; "" when it has to be imported.
-std::string cuda_home(const Model& model, Node at) {
-  for (const flow::Binding* binding : model.scopes().all("CUDA_HOME", at)) {
+std::string cuda_home(const SemanticModel& model, Node at) {
+  for (const semantics::Binding* binding : model.scopes().all("CUDA_HOME", at)) {
     if (binding->qualified == "torch.utils.cpp_extension.CUDA_HOME") return "CUDA_HOME";
   }
   for (const std::string_view module : {"cpp_extension", "cpp_ext"}) {
-    for (const flow::Binding* binding : model.scopes().all(module, at)) {
+    for (const semantics::Binding* binding : model.scopes().all(module, at)) {
       if (binding->qualified == "torch.utils.cpp_extension")
         return fmt::format("{}.CUDA_HOME", module);
     }
@@ -110,7 +110,7 @@ std::string cuda_home(const Model& model, Node at) {
 }
 
 // `from torch.utils.cpp_extension import ...` of the module itself, to which the name goes.
-Node import_of_extensions(const Model& model) {
+Node import_of_extensions(const SemanticModel& model) {
   for (Node node = model.tree().root().first_child(); node; node = node.next_sibling()) {
     if (node.is(Kind::kImportFrom) &&
         node.child(Field::kModuleName).text() == "torch.utils.cpp_extension")
@@ -139,7 +139,7 @@ Node replaced(Node call) {
 Fix make_fix(const PythonContext& context, Node call) {
   Fix fix;
   fix.title = "decide by torch.version.cuda and CUDA_HOME, and let FORCE_CUDA=1 override it";
-  const Model& model = context.model;
+  const SemanticModel& model = context.model;
   std::string home = cuda_home(model, call);
   const Node import = import_of_extensions(model);
   const Node cuda = object_of(call);

@@ -5,7 +5,7 @@
 
 #include "source/rules/edits.h"
 #include "source/rules/optional.h"
-#include "source/rules/trace.h"
+#include "source/rules/value_history.h"
 
 namespace torchport::rules {
 
@@ -22,7 +22,7 @@ constexpr RuleInfo kInfo{
 constexpr int kMaxCallers = 3;  // functions followed from the extension to setup()
 
 // An earlier `if CUDA_HOME is None: raise ...` or `assert` of the same blocks.
-bool after_exit(const Model& model, Node node) {
+bool after_exit(const SemanticModel& model, Node node) {
   for (Node at = node; at.parent(); at = at.parent()) {
     if (!at.parent().is_any(Kind::kBlock, Kind::kModule)) continue;
     for (const Node exit : model.early_exits(at.parent())) {
@@ -38,7 +38,7 @@ bool after_exit(const Model& model, Node node) {
   return false;
 }
 
-bool is_conditional(const Model& model, Node node, int depth) {
+bool is_conditional(const SemanticModel& model, Node node, int depth) {
   if (deciding_branch(node) || after_exit(model, node) ||
       is_caught(model, node, {"OSError", "EnvironmentError"}))
     return true;
@@ -50,21 +50,21 @@ bool is_conditional(const Model& model, Node node, int depth) {
                      [&](Node caller) { return is_conditional(model, caller, depth + 1); });
 }
 
-bool is_cuda_extension(const Model& model, Node call) {
+bool is_cuda_extension(const SemanticModel& model, Node call) {
   return model.called(call) == "torch.utils.cpp_extension.CUDAExtension";
 }
 
 // `extension = CUDAExtension` in a branch, and `extension(...)` behind it.
-bool is_chosen(const Model& model, Node callee) {
+bool is_chosen(const SemanticModel& model, Node callee) {
   if (!callee.is(Kind::kIdentifier)) return false;
   const auto bindings = model.scopes().reaching(callee.text(), callee);
-  return std::any_of(bindings.begin(), bindings.end(), [](const flow::Binding* binding) {
-    return binding->kind == flow::BindingKind::kAssign && deciding_branch(binding->target);
+  return std::any_of(bindings.begin(), bindings.end(), [](const semantics::Binding* binding) {
+    return binding->kind == semantics::BindingKind::kAssign && deciding_branch(binding->target);
   });
 }
 
 // The first of a statement speaks for all that stand beside it.
-bool is_first(const Model& model, Node call) {
+bool is_first(const SemanticModel& model, Node call) {
   const Node statement = syntax::statement_of(call);
   for (std::uint32_t i = statement.index(); i < call.index(); ++i) {
     const Node earlier = model.tree().at(i);
@@ -74,7 +74,7 @@ bool is_first(const Model& model, Node call) {
 }
 
 void check(const PythonContext& context, Node call, Reporter& reporter) {
-  const Model& model = context.model;
+  const SemanticModel& model = context.model;
   if (!is_cuda_extension(model, call) || context.is_test() ||
       is_chosen(model, syntax::callee(call)))
     return;

@@ -6,10 +6,10 @@
 
 #include <fmt/format.h>
 
-#include "source/semantics/guards.h"
 #include "source/rules/edits.h"
 #include "source/rules/statements.h"
-#include "source/rules/trace.h"
+#include "source/rules/value_history.h"
+#include "source/semantics/guards.h"
 
 namespace torchport::rules {
 
@@ -25,24 +25,26 @@ constexpr RuleInfo kInfo{
 
 enum class Where : std::uint8_t { kUnknown, kCpu, kElsewhere };
 
-bool is_cpu(const Model& model, Node device) {
+bool is_cpu(const SemanticModel& model, Node device) {
   const Value value = model.value(device);
-  return value.place == Place::kCpu || (value.is(Type::kString) && value.text == "cpu");
+  return value.device_state == DeviceState::kCpu ||
+         (value.is(Type::kString) && value.text == "cpu");
 }
 
 // Where the model was moved to, by all that is known of it.
-Where model_place(const Model& model, Node subject) {
-  const Trace trace = trace_value(model, subject);
+Where model_place(const SemanticModel& model, Node subject) {
+  const ValueHistory trace = trace_value(model, subject);
   if (trace.open || trace.origins.empty()) return Where::kUnknown;
   if (!calls_on(model, trace, "cpu").empty()) return Where::kUnknown;
   bool moved = false;
   for (const Node move : calls_on(model, trace, "cuda")) {
-    if (flow::knowledge_at(model, move)) return Where::kUnknown;
+    if (semantics::knowledge_at(model, move)) return Where::kUnknown;
     moved = true;
   }
   for (const Node move : calls_on(model, trace, "to")) {
     const Node target = syntax::argument(move, 0, "device");
-    if (!target || model.qualified(target).starts_with("torch.") || flow::knowledge_at(model, move))
+    if (!target || model.qualified(target).starts_with("torch.") ||
+        semantics::knowledge_at(model, move))
       return Where::kUnknown;
     if (is_cpu(model, target)) return Where::kUnknown;
     moved = true;
@@ -50,14 +52,15 @@ Where model_place(const Model& model, Node subject) {
   if (moved) return Where::kElsewhere;
   // Never moved: on the CPU if it is a module that was made here.
   const bool made_here = std::all_of(trace.origins.begin(), trace.origins.end(), [&](Node origin) {
-    return model.value(origin).is(Type::kModule) && model.value(origin).place == Place::kCpu;
+    return model.value(origin).is(Type::kModule) &&
+           model.value(origin).device_state == DeviceState::kCpu;
   });
   return made_here ? Where::kCpu : Where::kUnknown;
 }
 
 // The call that makes the example input; a chain of methods counts as a whole.
-Node maker_of(const Model& model, Node input) {
-  const Trace trace = trace_value(model, input);
+Node maker_of(const SemanticModel& model, Node input) {
+  const ValueHistory trace = trace_value(model, input);
   if (trace.open || trace.origins.size() != 1) return {};
   for (const std::string_view move : {"cuda", "to", "cpu"}) {
     for (const Node call : calls_on(model, trace, move)) {
@@ -67,16 +70,16 @@ Node maker_of(const Model& model, Node input) {
   return trace.steps.back();
 }
 
-Where input_place(const Model& model, Node input, Node maker) {
+Where input_place(const SemanticModel& model, Node input, Node maker) {
   if (!maker.is(Kind::kCall) || syntax::keyword(maker, "device") || syntax::has_splat(maker))
     return Where::kUnknown;
   const std::string& name = model.called(maker);
-  if (!flow::is_factory(name)) return Where::kUnknown;
+  if (!semantics::is_factory(name)) return Where::kUnknown;
   if (model.tree().source().find("set_default_") != std::string::npos) return Where::kUnknown;
   const Value value = model.value(input);
   if (!value.is(Type::kTensor)) return Where::kUnknown;
-  if (value.place == Place::kCuda) return Where::kElsewhere;
-  return value.place == Place::kCpu ? Where::kCpu : Where::kUnknown;
+  if (value.device_state == DeviceState::kCuda) return Where::kElsewhere;
+  return value.device_state == DeviceState::kCpu ? Where::kCpu : Where::kUnknown;
 }
 
 std::vector<Node> inputs_of(Node call, bool onnx) {
@@ -103,7 +106,7 @@ Fix make_fix(const PythonContext& context, Node call, Node subject, Node input, 
   const bool chained = outer.is(Kind::kCall) && object_of(outer) == maker;
   if (chained && (method_name(outer) == "cuda" || method_name(outer) == "to")) {
     fix.edits.push_back(erase(method_span(outer)));
-  } else if (context.model.value(input).place == Place::kCuda) {
+  } else if (context.model.value(input).device_state == DeviceState::kCuda) {
     fix.edits.clear();
     return fix;
   }
@@ -115,7 +118,7 @@ Fix make_fix(const PythonContext& context, Node call, Node subject, Node input, 
 void check(const PythonContext& context, Node call, Reporter& reporter) {
   const std::string_view method = method_name(call);
   if (method != "export" && method != "trace") return;
-  const Model& model = context.model;
+  const SemanticModel& model = context.model;
   const std::string& name = model.called(call);
   const bool onnx = name == "torch.onnx.export" || name == "torch.onnx.utils.export";
   if (!onnx && name != "torch.jit.trace") return;
@@ -125,7 +128,7 @@ void check(const PythonContext& context, Node call, Reporter& reporter) {
     subject = subject.child(Field::kObject);
   }
   const Where place = model_place(model, subject);
-  if (place == Where::kUnknown || flow::knowledge_at(model, call)) return;
+  if (place == Where::kUnknown || semantics::knowledge_at(model, call)) return;
   for (const Node input : inputs_of(call, onnx)) {
     const Node maker = maker_of(model, input);
     const Where given = input_place(model, input, maker);

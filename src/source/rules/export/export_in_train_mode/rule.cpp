@@ -8,7 +8,7 @@
 #include "source/rules/edits.h"
 #include "source/rules/inference.h"
 #include "source/rules/statements.h"
-#include "source/rules/trace.h"
+#include "source/rules/value_history.h"
 
 namespace torchport::rules {
 
@@ -23,7 +23,7 @@ constexpr RuleInfo kInfo{
 };
 
 // The function, or the part of the module outside of functions.
-Node around(const Model& model, Node call) {
+Node around(const SemanticModel& model, Node call) {
   for (Node up = syntax::function_of(call); up; up = syntax::function_of(up)) {
     if (up.is(Kind::kFunction)) return up;
   }
@@ -39,7 +39,7 @@ Node without_module(Node subject) {
 }
 
 // Made by something that hands out models in evaluation mode, or may: loaders of other files, hubs.
-bool may_be_evaluated(const Model& model, Node origin) {
+bool may_be_evaluated(const SemanticModel& model, Node origin) {
   if (!origin.is(Kind::kCall)) return true;
   const std::string& name = model.called(origin);
   if (name.starts_with("torch.jit.") || name.starts_with("torch.hub.") ||
@@ -65,11 +65,11 @@ bool may_be_evaluated(const Model& model, Node origin) {
   return name.empty() && object_of(origin);
 }
 
-bool is_in_train_mode(const Model& model, Node call, Node subject) {
+bool is_in_train_mode(const SemanticModel& model, Node call, Node subject) {
   if (!subject.is_any(Kind::kIdentifier, Kind::kAttribute) ||
       calls_eval(model, around(model, call)))
     return false;
-  const Trace trace = trace_value(model, subject);
+  const ValueHistory trace = trace_value(model, subject);
   if (trace.open || trace.origins.empty()) return false;
   if (std::any_of(trace.origins.begin(), trace.origins.end(), [&](Node origin) {
         return !model.called(origin).ends_with("DataParallel") && may_be_evaluated(model, origin);

@@ -7,7 +7,7 @@
 
 #include "source/rules/edits.h"
 #include "source/rules/statements.h"
-#include "source/rules/trace.h"
+#include "source/rules/value_history.h"
 
 namespace torchport::rules {
 
@@ -31,7 +31,7 @@ bool is_export(std::string_view name) {
 }
 
 // Unwrapped on the way: `model = model.module`.
-bool unwraps(const Trace& trace) {
+bool unwraps(const ValueHistory& trace) {
   return std::any_of(trace.steps.begin(), trace.steps.end(), [](Node step) {
     if (step.is(Kind::kCall))
       return step.text().starts_with("getattr(") ||
@@ -41,7 +41,7 @@ bool unwraps(const Trace& trace) {
 }
 
 // Whether the wrapper is put on without a condition: then `.module` is always there.
-bool is_always_wrapped(const Model& model, const Trace& trace) {
+bool is_always_wrapped(const SemanticModel& model, const ValueHistory& trace) {
   return !trace.open && std::all_of(trace.steps.begin(), trace.steps.end(), [&](Node step) {
     if (step.is(Kind::kConditional)) return false;
     if (!step.is(Kind::kCall) || !is_wrapper(model.called(step))) return true;
@@ -53,14 +53,14 @@ bool is_always_wrapped(const Model& model, const Trace& trace) {
 void check(const PythonContext& context, Node call, Reporter& reporter) {
   const std::string_view method = method_name(call);
   if (method != "export" && method != "trace" && method != "script") return;
-  const Model& model = context.model;
+  const SemanticModel& model = context.model;
   const std::string& name = model.called(call);
   if (!is_export(name)) return;
   const bool onnx = name.starts_with("torch.onnx");
   Node subject = syntax::keyword(call, onnx ? "model" : "func");
   if (!subject) subject = syntax::positional(call, 0);
   if (!subject.is_any(Kind::kIdentifier, Kind::kAttribute, Kind::kCall)) return;
-  const Trace trace = trace_value(model, subject);
+  const ValueHistory trace = trace_value(model, subject);
   const bool wrapped = std::any_of(trace.origins.begin(), trace.origins.end(),
                                    [&](Node origin) { return is_wrapper(model.called(origin)); });
   if (!wrapped || unwraps(trace)) return;

@@ -5,10 +5,10 @@
 
 #include <fmt/format.h>
 
-#include "source/semantics/guards.h"
 #include "source/rules/edits.h"
 #include "source/rules/statements.h"
 #include "source/rules/tensors.h"
+#include "source/semantics/guards.h"
 
 namespace torchport::rules {
 
@@ -23,7 +23,7 @@ bool is_cu_string(Node string) {
   return text.ends_with(".cu");
 }
 
-bool names_cuda_sources(const Model& model, Node expression, int depth) {
+bool names_cuda_sources(const SemanticModel& model, Node expression, int depth) {
   for (std::uint32_t i = expression.index(); expression && i < expression.subtree_end(); ++i) {
     const Node node = model.tree().at(i);
     if (node.is(Kind::kString) && is_cu_string(node)) return true;
@@ -31,10 +31,10 @@ bool names_cuda_sources(const Model& model, Node expression, int depth) {
     if (node.field() == Field::kAttributeName || node.parent().is(Kind::kKeywordArgument)) {
       if (node.field() != Field::kValue) continue;
     }
-    for (const flow::Binding* binding : model.scopes().reaching(node.text(), node)) {
-      const bool data = binding->kind == flow::BindingKind::kAssign ||
-                        binding->kind == flow::BindingKind::kAugmented ||
-                        binding->kind == flow::BindingKind::kFor;
+    for (const semantics::Binding* binding : model.scopes().reaching(node.text(), node)) {
+      const bool data = binding->kind == semantics::BindingKind::kAssign ||
+                        binding->kind == semantics::BindingKind::kAugmented ||
+                        binding->kind == semantics::BindingKind::kFor;
       if (data && !binding->value.holds(node) &&
           names_cuda_sources(model, binding->value, depth + 1))
         return true;
@@ -44,7 +44,7 @@ bool names_cuda_sources(const Model& model, Node expression, int depth) {
 }
 
 // One level of indentation, as the file writes it.
-std::string indent_unit(const Model& model) {
+std::string indent_unit(const SemanticModel& model) {
   for (const Node block : model.nodes(Kind::kBlock)) {
     if (!block.parent().parent().is(Kind::kModule)) continue;
     // A block the parser gave up on can be empty.
@@ -86,13 +86,13 @@ bool is_twin_name(std::string_view twin, std::string_view name) {
 }
 
 // The function of the file that does the same in plain PyTorch.
-Node twin_of(const Model& model, Node function) {
+Node twin_of(const SemanticModel& model, Node function) {
   const Parameters wanted = parameters_of(function);
   const std::string_view name = function.child(Field::kName).text();
   if (!wanted.plain || wanted.names.empty()) return {};
   if (!syntax::statement_of(function).parent().is(Kind::kModule)) return {};
-  for (const flow::Binding* binding : model.scopes().of_scope(model.tree().root())) {
-    if (binding->kind != flow::BindingKind::kFunction || !is_twin_name(binding->name, name))
+  for (const semantics::Binding* binding : model.scopes().of_scope(model.tree().root())) {
+    if (binding->kind != semantics::BindingKind::kFunction || !is_twin_name(binding->name, name))
       continue;
     const Parameters given = parameters_of(binding->value);
     if (given.plain && given.names == wanted.names && model.named(name, binding->value).empty())
@@ -115,7 +115,7 @@ bool is_test_of(Node read) {
 
 class Guards {
  public:
-  Guards(const Model& model, Node target) : model_(model), target_(target) {}
+  Guards(const SemanticModel& model, Node target) : model_(model), target_(target) {}
 
   std::optional<std::vector<Edit>> run() {
     for (const Node read : reads_of(model_, target_)) {
@@ -138,10 +138,10 @@ class Guards {
   };
 
   bool use(Node read) {
-    if (flow::is_cuda_guarded(model_, read)) return true;
+    if (semantics::is_cuda_guarded(model_, read)) return true;
     const Node function = syntax::function_of(read);
     if (!function.is(Kind::kFunction)) return false;
-    const flow::ClassFacts* facts = model_.enclosing_class(function);
+    const semantics::ClassFacts* facts = model_.enclosing_class(function);
     if (!is_autograd_function(facts)) {
       add(function, read.parent().parent());
       return true;
@@ -152,7 +152,7 @@ class Guards {
   }
 
   // The places that call CLASS.apply; where there are none, the class's own forward.
-  bool launches(const flow::ClassFacts& facts) {
+  bool launches(const semantics::ClassFacts& facts) {
     std::vector<Node> sites;
     bool outside = false;
     for (const Node name : model_.named("apply")) {
@@ -168,7 +168,7 @@ class Guards {
       return true;
     }
     for (const Node site : sites) {
-      if (!flow::is_cuda_guarded(model_, site)) add(syntax::function_of(site), site.parent());
+      if (!semantics::is_cuda_guarded(model_, site)) add(syntax::function_of(site), site.parent());
     }
     return true;
   }
@@ -220,7 +220,7 @@ class Guards {
   }
 
   [[nodiscard]] std::string_view subject_of(Node function) const {
-    const flow::ClassFacts* facts = model_.enclosing_class(function);
+    const semantics::ClassFacts* facts = model_.enclosing_class(function);
     return facts != nullptr ? facts->name : function.child(Field::kName).text();
   }
 
@@ -231,10 +231,10 @@ class Guards {
     return given.is(Kind::kIdentifier) ? given : Node{};
   }
 
-  const Model& model_;
+  const SemanticModel& model_;
   Node target_;
   std::vector<Use> uses_;
-  std::vector<const flow::ClassFacts*> classes_;
+  std::vector<const semantics::ClassFacts*> classes_;
 };
 
 bool holds_long_string(Node statement) {
@@ -248,11 +248,11 @@ bool holds_long_string(Node statement) {
 
 }  // namespace
 
-bool names_cuda_sources(const Model& model, Node expression) {
+bool names_cuda_sources(const SemanticModel& model, Node expression) {
   return names_cuda_sources(model, expression, 0);
 }
 
-bool compiles_cuda(const Model& model, Node call) {
+bool compiles_cuda(const SemanticModel& model, Node call) {
   const std::string& name = model.called(call);
   if (name == "torch.utils.cpp_extension.load") {
     const Node with_cuda = syntax::keyword(call, "with_cuda");
@@ -265,7 +265,7 @@ bool compiles_cuda(const Model& model, Node call) {
   return sources && !sources.is(Kind::kNone) && sources.text() != "[]";
 }
 
-bool is_autograd_function(const flow::ClassFacts* facts) {
+bool is_autograd_function(const semantics::ClassFacts* facts) {
   if (facts == nullptr) return false;
   return std::any_of(facts->bases.begin(), facts->bases.end(), [](const std::string& base) {
     return base == "torch.autograd.Function" || base == "torch.autograd.function.Function" ||
@@ -273,11 +273,11 @@ bool is_autograd_function(const flow::ClassFacts* facts) {
   });
 }
 
-std::optional<std::vector<Edit>> guard_uses(const Model& model, Node target) {
+std::optional<std::vector<Edit>> guard_uses(const SemanticModel& model, Node target) {
   return Guards(model, target).run();
 }
 
-std::vector<Edit> run_only_if(const Model& model, Node statement, Node target,
+std::vector<Edit> run_only_if(const SemanticModel& model, Node statement, Node target,
                               std::string_view condition) {
   if (!stands_alone(statement)) return {};
   const syntax::Tree& tree = *statement.tree();

@@ -6,12 +6,12 @@
 
 #include <fmt/format.h>
 
-#include "source/semantics/guards.h"
 #include "source/rules/edits.h"
 #include "source/rules/optional.h"
 #include "source/rules/statements.h"
 #include "source/rules/tensors.h"
-#include "source/rules/trace.h"
+#include "source/rules/value_history.h"
+#include "source/semantics/guards.h"
 
 namespace torchport::rules {
 
@@ -85,7 +85,7 @@ bool is_dedicated(std::string_view path, const Package& package) {
 }
 
 // The package imports without a driver, and fails in nvmlInit(); that may be caught.
-bool init_is_caught(const Model& model, const Package& package) {
+bool init_is_caught(const SemanticModel& model, const Package& package) {
   if (package.word != "nvml") return false;
   bool any = false;
   for (const Node call : model.nodes(Kind::kCall)) {
@@ -97,7 +97,7 @@ bool init_is_caught(const Model& model, const Package& package) {
   return any;
 }
 
-bool is_after_exit(const Model& model, Node node) {
+bool is_after_exit(const SemanticModel& model, Node node) {
   for (Node at = node; at.parent(); at = at.parent()) {
     if (!at.parent().is_any(Kind::kBlock, Kind::kModule)) continue;
     for (const Node exit : model.early_exits(at.parent())) {
@@ -109,7 +109,7 @@ bool is_after_exit(const Model& model, Node node) {
 
 // In a function an import is an option of the program's; only what computes with the package is
 // tied to it.
-bool is_choice(const Model& model, Node import, const Package& package) {
+bool is_choice(const SemanticModel& model, Node import, const Package& package) {
   const Node function = syntax::function_of(import);
   if (!function) return false;
   if (!package.also_inside || is_after_exit(model, import)) return true;
@@ -122,7 +122,7 @@ bool is_choice(const Model& model, Node import, const Package& package) {
     return true;
   const auto callers = callers_of(model, function);
   return !callers.empty() && std::all_of(callers.begin(), callers.end(), [&](Node caller) {
-    return flow::is_cuda_guarded(model, caller) || is_optional_import(model, caller);
+    return semantics::is_cuda_guarded(model, caller) || is_optional_import(model, caller);
   });
 }
 
@@ -153,13 +153,13 @@ struct Use {
   std::vector<Node> reads;
 };
 
-bool add_guard(const Model& model, const Use& use, std::string_view package,
+bool add_guard(const SemanticModel& model, const Use& use, std::string_view package,
                std::vector<Edit>& edits) {
   const Node first = innermost_statement(use.function, use.reads);
   if (!first) return false;
   const std::string_view newline = newline_of(use.function);
   const std::string_view indent = indentation_of(first);
-  const flow::ClassFacts* facts = model.enclosing_class(use.function);
+  const semantics::ClassFacts* facts = model.enclosing_class(use.function);
   const std::string_view subject =
       facts != nullptr ? facts->name : use.function.child(Field::kName).text();
   const std::uint32_t at = start_with_comments(first);
@@ -172,8 +172,8 @@ bool add_guard(const Model& model, const Use& use, std::string_view package,
 }
 
 // The functions that use what the imports bind, each with a clear error before it does.
-bool guard_functions(const Model& model, const std::vector<Node>& imports, std::string_view package,
-                     std::vector<Edit>& edits) {
+bool guard_functions(const SemanticModel& model, const std::vector<Node>& imports,
+                     std::string_view package, std::vector<Edit>& edits) {
   std::vector<Use> uses;
   for (const Node import : imports) {
     for (const Node name : bound_names(import)) {
@@ -263,9 +263,9 @@ Node tied_module(const PythonContext& context, Node import, const Package*& pack
 }
 
 bool is_tie(const PythonContext& context, Node import, const Package& package) {
-  const Model& model = context.model;
+  const SemanticModel& model = context.model;
   return !deciding_branch(import) && !is_optional_import(model, import) &&
-         !flow::is_cuda_guarded(model, import) && !is_choice(model, import, package) &&
+         !semantics::is_cuda_guarded(model, import) && !is_choice(model, import, package) &&
          !init_is_caught(model, package);
 }
 

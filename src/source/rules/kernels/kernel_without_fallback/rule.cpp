@@ -5,13 +5,13 @@
 
 #include <fmt/format.h>
 
-#include "source/semantics/guards.h"
 #include "source/rules/edits.h"
 #include "source/rules/kernels/common/extension.h"
 #include "source/rules/optional.h"
 #include "source/rules/statements.h"
 #include "source/rules/tensors.h"
-#include "source/rules/trace.h"
+#include "source/rules/value_history.h"
+#include "source/semantics/guards.h"
 
 namespace torchport::rules {
 
@@ -25,8 +25,8 @@ constexpr RuleInfo kInfo{
     .summary = "a CUDA kernel is compiled, imported or launched with nothing in its place",
 };
 
-bool is_guarded(const Model& model, Node node) {
-  return flow::is_cuda_guarded(model, node) || is_asked_for(model, node) ||
+bool is_guarded(const SemanticModel& model, Node node) {
+  return semantics::is_cuda_guarded(model, node) || is_asked_for(model, node) ||
          is_caught(model, node, {"OSError", "EnvironmentError", "RuntimeError"});
 }
 
@@ -37,7 +37,7 @@ bool names_cuda(std::string_view name) {
 
 // A helper that compiles when it is called: its callers decide. Without callers in the file its
 // name does.
-bool is_callers_choice(const Model& model, Node call) {
+bool is_callers_choice(const SemanticModel& model, Node call) {
   const Node function = syntax::function_of(call);
   if (!function.is(Kind::kFunction)) return false;
   const auto callers = callers_of(model, function);
@@ -49,9 +49,9 @@ bool is_callers_choice(const Model& model, Node call) {
 
 // Whether the name `torch` is bound before the statement runs.
 bool knows_torch(const PythonContext& context, Node at) {
-  for (const flow::Binding* binding :
+  for (const semantics::Binding* binding :
        context.model.scopes().reaching(context.devices.torch_name(), at)) {
-    if (binding->kind == flow::BindingKind::kImport && binding->target.end() < at.start())
+    if (binding->kind == semantics::BindingKind::kImport && binding->target.end() < at.start())
       return true;
   }
   return false;
@@ -78,7 +78,7 @@ void add_load_fix(const PythonContext& context, Node call, Finding& finding) {
 }
 
 void check_load(const PythonContext& context, Node call, Reporter& reporter) {
-  const Model& model = context.model;
+  const SemanticModel& model = context.model;
   if (!compiles_cuda(model, call) || is_guarded(model, call) || is_callers_choice(model, call))
     return;
   const bool at_import = !syntax::function_of(call);
@@ -102,7 +102,7 @@ bool is_cuda_module_name(std::string_view name) {
 }
 
 // Compiled modules are used as `foo_cuda.forward(...)` inside of autograd functions.
-bool drives_autograd_function(const Model& model, Node target) {
+bool drives_autograd_function(const SemanticModel& model, Node target) {
   for (const Node read : reads_of(model, target)) {
     const Node attribute = read.parent();
     if (!attribute.is(Kind::kAttribute) || attribute.field() != Field::kFunctionPart) continue;
@@ -133,11 +133,11 @@ std::vector<Edit> caught_import(Node import, Node target) {
 }
 
 void check_module(const PythonContext& context, Node import, Reporter& reporter) {
-  const Model& model = context.model;
+  const SemanticModel& model = context.model;
   if (syntax::function_of(import) || deciding_branch(import) || is_optional_import(model, import))
     return;
-  for (const flow::Binding* binding : model.scopes().of_scope(model.tree().root())) {
-    if (binding->kind != flow::BindingKind::kImport || binding->value != import) continue;
+  for (const semantics::Binding* binding : model.scopes().of_scope(model.tree().root())) {
+    if (binding->kind != semantics::BindingKind::kImport || binding->value != import) continue;
     const std::string_view last =
         std::string_view(binding->qualified).substr(binding->qualified.rfind('.') + 1);
     if (!is_cuda_module_name(last) || !drives_autograd_function(model, binding->target)) continue;
@@ -164,7 +164,7 @@ void check_module(const PythonContext& context, Node import, Reporter& reporter)
 // --- kernels written in Python -------------------------------------------------
 
 // The decorator of a function of the file, as a dotted name.
-std::string decorator_of(const Model& model, Node function) {
+std::string decorator_of(const SemanticModel& model, Node function) {
   const Node decorated = function.parent();
   if (!decorated.is(Kind::kDecorated)) return {};
   for (Node part = decorated.first_child(); part.is(Kind::kDecorator); part = part.next_sibling()) {
@@ -176,15 +176,16 @@ std::string decorator_of(const Model& model, Node function) {
 }
 
 // What `name[grid](...)` launches: "numba.cuda.jit", "triton.jit", "cupy.RawKernel" or nothing.
-std::string launched(const Model& model, Node name) {
+std::string launched(const SemanticModel& model, Node name) {
   if (!name.is(Kind::kIdentifier)) return {};
-  for (const flow::Binding* binding : model.scopes().reaching(name.text(), name)) {
-    if (binding->kind == flow::BindingKind::kFunction) return decorator_of(model, binding->value);
+  for (const semantics::Binding* binding : model.scopes().reaching(name.text(), name)) {
+    if (binding->kind == semantics::BindingKind::kFunction)
+      return decorator_of(model, binding->value);
   }
   return {};
 }
 
-bool knows_where(const Model& model, Node function) {
+bool knows_where(const SemanticModel& model, Node function) {
   return !model.named("is_cuda", function).empty() ||
          !model.named("is_available", function).empty();
 }
@@ -196,7 +197,7 @@ Node outermost_function(Node node) {
 }
 
 void check_launch(const PythonContext& context, Node call, Reporter& reporter) {
-  const Model& model = context.model;
+  const SemanticModel& model = context.model;
   const Node indexed = syntax::callee(call);
   if (!indexed.is(Kind::kSubscript)) return;
   const std::string kernel = launched(model, indexed.child(Field::kValue));

@@ -32,7 +32,7 @@ bool is_plain_entry(Node subscript_or_call) {
 
 // The receiver is a part of training whose load_state_dict copies: by type, or by what everybody
 // calls it.
-bool copies_on_load(const Model& model, Node call) {
+bool copies_on_load(const SemanticModel& model, Node call) {
   const Node receiver = object_of(call);
   if (!receiver || syntax::keyword(call, "assign")) return false;
   const Value value = model.value(receiver);
@@ -56,9 +56,9 @@ LoadedUse combine(std::optional<LoadedUse> a, LoadedUse b) {
 }
 
 // nullopt: harmless, says nothing.
-std::optional<LoadedUse> use_of(const Model& model, Node expression, int depth);
+std::optional<LoadedUse> use_of(const SemanticModel& model, Node expression, int depth);
 
-std::optional<LoadedUse> use_of_name(const Model& model, Node target, int depth) {
+std::optional<LoadedUse> use_of_name(const SemanticModel& model, Node target, int depth) {
   std::optional<LoadedUse> result;
   for (const Node read : reads_of(model, target)) {
     if (read.start() < target.start()) continue;
@@ -67,7 +67,7 @@ std::optional<LoadedUse> use_of_name(const Model& model, Node target, int depth)
   return result;
 }
 
-std::optional<LoadedUse> use_of(const Model& model, Node expression, int depth) {
+std::optional<LoadedUse> use_of(const SemanticModel& model, Node expression, int depth) {
   if (depth > kMaxDepth) return LoadedUse::kOther;
   for (Node node = expression;;) {
     const Node parent = node.parent();
@@ -118,7 +118,7 @@ std::optional<std::size_t> map_location_position(std::string_view qualified) {
   return std::nullopt;
 }
 
-bool reads_own_output(const Model& model, Node call) {
+bool reads_own_output(const SemanticModel& model, Node call) {
   const Node source = syntax::argument(call, 0, "f");
   if (source.is(Kind::kCall) && model.called(source) == "io.BytesIO") {
     return source.text().find(".getvalue()") != std::string_view::npos;
@@ -138,7 +138,7 @@ bool reads_own_output(const Model& model, Node call) {
   return false;
 }
 
-bool is_scheduler_state(const Model& model, Node call) {
+bool is_scheduler_state(const SemanticModel& model, Node call) {
   const Node user = call.parent().parent();
   if (!call.parent().is(Kind::kArgumentList) || method_name(user) != "load_state_dict")
     return false;
@@ -150,7 +150,7 @@ bool is_scheduler_state(const Model& model, Node call) {
          base::lower(last).find("sched") != std::string::npos;
 }
 
-LoadedUse use_of_loaded(const Model& model, Node call) {
+LoadedUse use_of_loaded(const SemanticModel& model, Node call) {
   return use_of(model, call, 0).value_or(LoadedUse::kOther);
 }
 
@@ -180,7 +180,7 @@ bool takes_weights_only(Node loaded) {
 }
 
 // State of a scheduler or an optimizer may hold anything.
-bool is_optimizer(const Model& model, Node user) {
+bool is_optimizer(const SemanticModel& model, Node user) {
   return model.value(object_of(user)).is(Type::kOptimizer) ||
          says_one_of(object_of(user).text(), {"optim", "sched"});
 }
@@ -196,7 +196,7 @@ Node bound_to(Node call) {
 
 }  // namespace
 
-bool holds_weights(const Model& model, Node call) {
+bool holds_weights(const SemanticModel& model, Node call) {
   if (!takes_weights_only(call)) return false;
   const bool params = static_cast<bool>(entry_key(call));
   const Node target = bound_to(call);
@@ -220,7 +220,7 @@ bool holds_weights(const Model& model, Node call) {
   return use_of_loaded(model, call) == LoadedUse::kStateDict;
 }
 
-bool holds_no_weights(const Model& model, Node call) {
+bool holds_no_weights(const SemanticModel& model, Node call) {
   const Node target = bound_to(call);
   const std::string_view path = syntax::positional(call, 0).text();
   static constexpr auto kData = {"dataset",   "vocab", "fields", "statistics", "stats.",

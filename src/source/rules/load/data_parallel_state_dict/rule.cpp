@@ -24,7 +24,7 @@ constexpr RuleInfo kInfo{
 enum class Wrapped : std::uint8_t { kNo, kMaybe, kYes };
 
 // nn.DataParallel(net).cuda(), DDP(net), or one of them in a branch of a conditional.
-Wrapped wraps(const Model& model, Node value) {
+Wrapped wraps(const SemanticModel& model, Node value) {
   value = syntax::unwrap(value);
   while (value.is(Kind::kCall)) {
     if (is_parallel_wrapper(model.called(value))) return Wrapped::kYes;
@@ -53,7 +53,7 @@ bool is_model_name(std::string_view name) {
 
 // What the file wraps, and whether it writes the prefix of the keys.
 struct Wrappings {
-  explicit Wrappings(const Model& model) {
+  explicit Wrappings(const SemanticModel& model) {
     for (const Node node : model.nodes(Kind::kAssignment)) {
       if (wraps(model, node.child(Field::kRight)) != Wrapped::kNo)
         names.insert(node.child(Field::kLeft).text());
@@ -69,19 +69,19 @@ struct Wrappings {
 
 // A parameter is wrapped when the same file wraps what it hands over under that name, or speaks of
 // DataParallel's keys.
-Wrapped parameter_state(const Model& model, Node name) {
+Wrapped parameter_state(const SemanticModel& model, Node name) {
   if (!is_model_name(name.text())) return Wrapped::kNo;
   const auto& facts = model.facts<Wrappings>();
   return facts.speaks_of_keys || facts.names.contains(name.text()) ? Wrapped::kMaybe : Wrapped::kNo;
 }
 
-Wrapped name_state(const Model& model, Node name) {
+Wrapped name_state(const SemanticModel& model, Node name) {
   const auto bindings = model.scopes().reaching(name.text(), name);
   bool all = !bindings.empty();
   bool any = false;
-  for (const flow::Binding* binding : bindings) {
-    if (binding->kind == flow::BindingKind::kParameter) return parameter_state(model, name);
-    const Wrapped state = binding->kind == flow::BindingKind::kAssign && !binding->unpacked
+  for (const semantics::Binding* binding : bindings) {
+    if (binding->kind == semantics::BindingKind::kParameter) return parameter_state(model, name);
+    const Wrapped state = binding->kind == semantics::BindingKind::kAssign && !binding->unpacked
                               ? wraps(model, binding->value)
                               : Wrapped::kNo;
     all &= state == Wrapped::kYes;
@@ -90,8 +90,8 @@ Wrapped name_state(const Model& model, Node name) {
   return all ? Wrapped::kYes : any ? Wrapped::kMaybe : Wrapped::kNo;
 }
 
-Wrapped attribute_state(const Model& model, Node attribute) {
-  const flow::ClassFacts* facts = model.enclosing_class(attribute);
+Wrapped attribute_state(const SemanticModel& model, Node attribute) {
+  const semantics::ClassFacts* facts = model.enclosing_class(attribute);
   if (facts == nullptr || attribute.child(Field::kObject).text() != model.self_name(attribute))
     return Wrapped::kNo;
   const auto found = facts->attributes.find(attribute.child(Field::kAttributeName).text());
@@ -105,19 +105,19 @@ Wrapped attribute_state(const Model& model, Node attribute) {
   return certain ? Wrapped::kYes : Wrapped::kMaybe;
 }
 
-Wrapped state_of(const Model& model, Node object) {
+Wrapped state_of(const SemanticModel& model, Node object) {
   if (object.is(Kind::kIdentifier)) return name_state(model, object);
   return object.is(Kind::kAttribute) ? attribute_state(model, object) : Wrapped::kNo;
 }
 
-bool is_save(const Model& model, Node call) {
+bool is_save(const SemanticModel& model, Node call) {
   if (model.called(call) == "torch.save") return true;
   return base::lower(method_name(call)).find("save") != std::string::npos;
 }
 
-bool reaches_save(const Model& model, Node expression, int depth);
+bool reaches_save(const SemanticModel& model, Node expression, int depth);
 
-bool name_reaches_save(const Model& model, Node target, int depth) {
+bool name_reaches_save(const SemanticModel& model, Node target, int depth) {
   const auto reads = reads_of(model, target);
   return std::any_of(reads.begin(), reads.end(), [&](Node read) {
     return read.start() > target.start() && reaches_save(model, read, depth + 1);
@@ -125,7 +125,7 @@ bool name_reaches_save(const Model& model, Node target, int depth) {
 }
 
 // An argument of torch.save or of a function that saves, by itself, in a dict, or under a name.
-bool reaches_save(const Model& model, Node expression, int depth) {
+bool reaches_save(const SemanticModel& model, Node expression, int depth) {
   if (depth > 3) return false;
   for (Node node = expression; node; node = node.parent()) {
     const Node parent = node.parent();
@@ -155,13 +155,13 @@ bool is_handled(Node call) {
   return false;
 }
 
-std::string inner(const Model& model, Node object, Wrapped state) {
+std::string inner(const SemanticModel& model, Node object, Wrapped state) {
   if (state == Wrapped::kYes) return fmt::format("{}.module", object.text());
   return fmt::format("({0}.module if hasattr({0}, {1}) else {0})", object.text(),
                      quoted(model, "module"));
 }
 
-Fix make_fix(const Model& model, Node object, Wrapped state) {
+Fix make_fix(const SemanticModel& model, Node object, Wrapped state) {
   Fix fix;
   fix.applicability = Applicability::kUnsafe;
   fix.title =
@@ -178,7 +178,7 @@ Fix make_fix(const Model& model, Node object, Wrapped state) {
 }
 
 void check(const PythonContext& context, Node call, Reporter& reporter) {
-  const Model& model = context.model;
+  const SemanticModel& model = context.model;
   const Node object = object_of(call);
   if (!object || method_name(call) != "state_dict" || last_name(object) == "module") return;
   const Wrapped state = state_of(model, object);

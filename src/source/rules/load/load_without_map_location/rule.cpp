@@ -3,10 +3,10 @@
 
 #include <fmt/format.h>
 
-#include "source/semantics/guards.h"
 #include "source/rules/edits.h"
 #include "source/rules/load/common/loading.h"
 #include "source/rules/tensors.h"
+#include "source/semantics/guards.h"
 
 namespace torchport::rules {
 
@@ -21,13 +21,13 @@ constexpr RuleInfo kInfo{
 };
 
 // The weights that torchvision hands out were saved from the CPU.
-bool is_official_url(const Model& model, Node source) {
+bool is_official_url(const SemanticModel& model, Node source) {
   constexpr std::string_view kHost = "download.pytorch.org/";
   if (const auto url = model.constant_string(source)) return url->find(kHost) != std::string::npos;
   if (!source.is(Kind::kSubscript) || !source.child(Field::kValue).is(Kind::kIdentifier))
     return false;
   const Node table = source.child(Field::kValue);
-  for (const flow::Binding* binding : model.scopes().all(table.text(), table)) {
+  for (const semantics::Binding* binding : model.scopes().all(table.text(), table)) {
     const std::string_view text = binding->value.text();
     if (!binding->value.is(Kind::kDictionary) || text.find("://") == std::string_view::npos)
       return false;
@@ -47,32 +47,32 @@ struct Location {
 
 // What the device in scope is known to be: map_location takes devices and strings, but no index and
 // no "".
-bool is_typed_device(const Model& model, Node at, const std::string& text) {
+bool is_typed_device(const SemanticModel& model, Node at, const std::string& text) {
   if (text.starts_with("self.")) {
-    const flow::ClassFacts* facts = model.enclosing_class(at);
+    const semantics::ClassFacts* facts = model.enclosing_class(at);
     const auto found = facts->attributes.find(std::string_view(text).substr(5));
     return found != facts->attributes.end() && found->second.size() == 1 &&
            model.value(found->second.front().value).is(Type::kDevice);
   }
   const auto bindings = model.scopes().reaching(text, at);
   if (bindings.size() != 1) return false;
-  if (bindings.front()->kind == flow::BindingKind::kParameter) {
+  if (bindings.front()->kind == semantics::BindingKind::kParameter) {
     return model.qualified(bindings.front()->annotation.first_child()) == "torch.device";
   }
-  return bindings.front()->kind == flow::BindingKind::kAssign &&
+  return bindings.front()->kind == semantics::BindingKind::kAssign &&
          model.value(bindings.front()->value).is(Type::kDevice);
 }
 
 // `args.device` may be an index; where the file makes a device of it, or moves modules with it, it
 // names one.
-bool is_used_as_device(const Model& model, const std::string& text) {
+bool is_used_as_device(const SemanticModel& model, const std::string& text) {
   const std::string& source = model.tree().source();
   return source.find(fmt::format(".to({})", text)) != std::string::npos ||
          source.find(fmt::format("device={}", text)) != std::string::npos;
 }
 
 Location choose_location(const PythonContext& context, Node call, LoadedUse use) {
-  const Model& model = context.model;
+  const SemanticModel& model = context.model;
   const edit::DeviceRef found = context.devices.in_scope(call);
   if (!found.text.empty() && found.text.find('(') == std::string::npos) {
     const bool dotted = found.text.find('.') != std::string::npos;
@@ -103,14 +103,14 @@ Fix make_fix(const PythonContext& context, Node call, Node present) {
 }
 
 void check(const PythonContext& context, Node call, Reporter& reporter) {
-  const Model& model = context.model;
+  const SemanticModel& model = context.model;
   const std::string& name = model.called(call);
   const auto position = map_location_position(name);
   if (!position || syntax::has_splat(call)) return;
   const Node present = syntax::argument(call, *position, "map_location");
   if (present && !present.is(Kind::kNone)) return;
   if (*position == 2 && is_official_url(model, syntax::argument(call, 0, "url"))) return;
-  if (flow::is_cuda_guarded(model, call) || reads_own_output(model, call) ||
+  if (semantics::is_cuda_guarded(model, call) || reads_own_output(model, call) ||
       is_scheduler_state(model, call) || holds_no_weights(model, call))
     return;
   reporter

@@ -12,8 +12,8 @@ namespace torchport::rules {
 
 namespace {
 
-using flow::Binding;
-using flow::BindingKind;
+using semantics::Binding;
+using semantics::BindingKind;
 
 bool is_tensor_hint(const std::string& name) {
   static constexpr std::array<std::string_view, 4> kHints{"torch.Tensor", "torch.FloatTensor",
@@ -23,7 +23,7 @@ bool is_tensor_hint(const std::string& name) {
 
 // Python code that feeds a model runs on the CPU: datasets, samplers, collate functions,
 // transforms.
-bool feeds_from_cpu(const Model& model, Node function, const flow::ClassFacts* facts) {
+bool feeds_from_cpu(const SemanticModel& model, Node function, const semantics::ClassFacts* facts) {
   const std::string_view name = function.child(Field::kName).text();
   if (name.find("collate") != std::string_view::npos || name == "__init__" ||
       name == "__getitem__" || name == "__iter__")
@@ -37,7 +37,7 @@ bool feeds_from_cpu(const Model& model, Node function, const flow::ClassFacts* f
 }
 
 // `x = x.cpu()`, `x = x.numpy()`, `with torch.device(d):`
-bool goes_to_cpu(const Model& model, Node function, std::string_view name) {
+bool goes_to_cpu(const SemanticModel& model, Node function, std::string_view name) {
   for (const std::string_view method : {"cpu", "numpy"}) {
     for (const Node call : model.calls_of(method, function)) {
       Node base = object_of(call);
@@ -50,10 +50,10 @@ bool goes_to_cpu(const Model& model, Node function, std::string_view name) {
 }
 
 // `if start is None: start = torch.zeros(n)`: then it is on the CPU.
-bool may_be_made_here(const Model& model, Node function, const Binding& parameter) {
+bool may_be_made_here(const SemanticModel& model, Node function, const Binding& parameter) {
   for (const Binding* binding : model.scopes().of_scope(function)) {
     if (binding->kind == BindingKind::kAssign && binding->name == parameter.name &&
-        flow::is_factory(model.called(binding->value)) &&
+        semantics::is_factory(model.called(binding->value)) &&
         !syntax::keyword(binding->value, "device"))
       return true;
   }
@@ -68,13 +68,13 @@ struct Evidence {
 
 // How a parameter without an annotation is used: `x.size(0)`, `self.conv(x)` against `for a in x`,
 // `x["a"]`, `x is None`.
-Evidence evidence_for(const Model& model, const Binding& parameter) {
+Evidence evidence_for(const SemanticModel& model, const Binding& parameter) {
   Evidence evidence;
   for (const Node read : reads_of(model, parameter.target)) {
     const Node parent = read.parent();
     if (parent.is(Kind::kAttribute) && read.field() == Field::kObject) {
       const std::string_view name = parent.child(Field::kAttributeName).text();
-      const bool torch_only = flow::keeps_device(name) || name == "size" || name == "dim" ||
+      const bool torch_only = semantics::keeps_device(name) || name == "size" || name == "dim" ||
                               name == "device" || name == "shape" || name == "dtype";
       evidence.tensor |= torch_only && name != "split" && name != "sort";
       evidence.other |= name == "items" || name == "keys" || name == "append" || name == "get" ||
@@ -102,7 +102,7 @@ Evidence evidence_for(const Model& model, const Binding& parameter) {
 namespace {
 
 // `x.device` and `x.size(...)` in one function: x is a tensor, annotated or not.
-bool asks_device(const Model& model, Node function, std::string_view name) {
+bool asks_device(const SemanticModel& model, Node function, std::string_view name) {
   bool device = false;
   bool size = false;
   for (const Node use : model.named(name, function)) {
@@ -117,11 +117,12 @@ bool asks_device(const Model& model, Node function, std::string_view name) {
 
 }  // namespace
 
-TensorInputs TensorInputs::of(const Model& model, Node function) {
+TensorInputs TensorInputs::of(const SemanticModel& model, Node function) {
   TensorInputs result;
   if (!function.is(Kind::kFunction)) return result;
   const Node holder = syntax::statement_of(function).parent().parent();
-  const flow::ClassFacts* facts = holder.is(Kind::kClass) ? model.class_facts(holder) : nullptr;
+  const semantics::ClassFacts* facts =
+      holder.is(Kind::kClass) ? model.class_facts(holder) : nullptr;
   if (feeds_from_cpu(model, function, facts)) return result;
   const bool forward =
       facts != nullptr && facts->is_module && function.child(Field::kName).text() == "forward";
@@ -143,7 +144,7 @@ TensorInputs TensorInputs::of(const Model& model, Node function) {
   return result;
 }
 
-bool TensorInputs::feed(const Model& model, Node expression) const {
+bool TensorInputs::feed(const SemanticModel& model, Node expression) const {
   static constexpr std::array<std::string_view, 14> kNumbers{
       "size", "shape",  "dim",   "ndim", "numel",   "device",  "dtype",
       "item", "tolist", "numpy", "cpu",  "__len__", "is_cuda", "requires_grad"};
@@ -166,7 +167,7 @@ bool TensorInputs::feed(const Model& model, Node expression) const {
                  name == "min" || name == "range" || name == "isinstance" ||
                  called.starts_with("numpy.") ||
                  (called.empty() && syntax::callee(up.parent()).is(Kind::kIdentifier)) ||
-                 flow::is_factory(called);
+                 semantics::is_factory(called);
       } else {
         number = up.is(Kind::kSubscript) && at.field() == Field::kSubscriptPart;
       }
@@ -176,7 +177,7 @@ bool TensorInputs::feed(const Model& model, Node expression) const {
   return false;
 }
 
-void TensorInputs::spread(const Model& model, Node function) {
+void TensorInputs::spread(const SemanticModel& model, Node function) {
   const auto bindings = model.scopes().of_scope(function);
   for (bool changed = true; changed;) {
     changed = false;
@@ -190,14 +191,14 @@ void TensorInputs::spread(const Model& model, Node function) {
   }
 }
 
-bool TensorInputs::is_input(const Model& model, Node identifier) const {
+bool TensorInputs::is_input(const SemanticModel& model, Node identifier) const {
   if (std::find(names_.begin(), names_.end(), identifier.text()) == names_.end()) return false;
   const auto seen = model.scopes().reaching(identifier.text(), identifier);
   return seen.size() == 1 && seen.front()->kind == BindingKind::kParameter;
 }
 
 std::string TensorInputs::device_for(const PythonContext& context, Node call) const {
-  const Model& model = context.model;
+  const SemanticModel& model = context.model;
   // A device that the function itself knows: its parameter or a local of it.
   const edit::DeviceRef found = context.devices.in_scope(call);
   const bool own = !found.text.empty() && found.text.find('.') == std::string::npos &&

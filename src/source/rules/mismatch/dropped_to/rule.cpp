@@ -19,7 +19,7 @@ constexpr RuleInfo kInfo{
 };
 
 // Containers with a `.to()` that moves them in place come from these.
-bool has_batches_that_move_themselves(const Model& model) {
+bool has_batches_that_move_themselves(const SemanticModel& model) {
   for (const std::string_view module : {"torch_geometric", "transformers", "dgl", "torchtext",
                                         "detectron2", "mmcv", "mmdet", "mmengine"}) {
     if (model.imports(module)) return true;
@@ -27,7 +27,7 @@ bool has_batches_that_move_themselves(const Model& model) {
   return false;
 }
 
-bool is_loader(const Model& model, Node iterable) {
+bool is_loader(const SemanticModel& model, Node iterable) {
   iterable = syntax::unwrap(iterable);
   // enumerate(loader), tqdm(loader), enumerate(tqdm(loader))
   while (iterable.is(Kind::kCall) && !model.value(iterable).is(Type::kDataLoader) &&
@@ -43,13 +43,13 @@ bool is_loader(const Model& model, Node iterable) {
 }
 
 // One of several items of a batch: `for images, target in loader`.
-bool is_batch_item(const Model& model, Node receiver) {
+bool is_batch_item(const SemanticModel& model, Node receiver) {
   if (!receiver.is(Kind::kIdentifier)) return false;
   const auto bindings = model.scopes().reaching(receiver.text(), receiver);
-  if (bindings.size() != 1 || bindings.front()->kind != flow::BindingKind::kFor ||
+  if (bindings.size() != 1 || bindings.front()->kind != semantics::BindingKind::kFor ||
       !bindings.front()->unpacked)
     return false;
-  const flow::Binding& binding = *bindings.front();
+  const semantics::Binding& binding = *bindings.front();
   if (!is_loader(model, binding.value)) return false;
   // In `for i, batch in enumerate(loader)` the whole batch is one name: a dict, a list, or an
   // object of its own.
@@ -60,25 +60,25 @@ bool is_batch_item(const Model& model, Node receiver) {
 }
 
 // A parameter of forward that is used as a tensor.
-bool is_forward_input(const Model& model, Node receiver) {
+bool is_forward_input(const SemanticModel& model, Node receiver) {
   const Node function = syntax::function_of(receiver);
-  const flow::ClassFacts* facts = model.enclosing_class(receiver);
+  const semantics::ClassFacts* facts = model.enclosing_class(receiver);
   if (facts == nullptr || !facts->is_module || function.child(Field::kName).text() != "forward")
     return false;
   const auto bindings = model.scopes().reaching(receiver.text(), receiver);
-  if (bindings.size() != 1 || bindings.front()->kind != flow::BindingKind::kParameter ||
+  if (bindings.size() != 1 || bindings.front()->kind != semantics::BindingKind::kParameter ||
       bindings.front()->unpacked)
     return false;
   for (const Node read : reads_of(model, bindings.front()->target)) {
     const Node parent = read.parent();
     if (!parent.is(Kind::kAttribute) || read.field() != Field::kObject) continue;
     const std::string_view name = parent.child(Field::kAttributeName).text();
-    if (flow::keeps_device(name) || name == "size" || name == "shape") return true;
+    if (semantics::keeps_device(name) || name == "size" || name == "shape") return true;
   }
   return false;
 }
 
-bool is_tensor(const Model& model, Node receiver) {
+bool is_tensor(const SemanticModel& model, Node receiver) {
   if (!model.qualified(receiver).empty()) return false;
   const Value value = model.value(receiver);
   if (value.is(Type::kTensor)) return true;
@@ -96,7 +96,7 @@ bool is_assignable(Node receiver) {
 }
 
 void check(const PythonContext& context, Node statement, Reporter& reporter) {
-  const Model& model = context.model;
+  const SemanticModel& model = context.model;
   const Node call = statement.first_child();
   const Node receiver = object_of(call);
   if (!receiver || call.next_sibling()) return;

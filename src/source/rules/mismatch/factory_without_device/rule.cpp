@@ -37,17 +37,17 @@ bool is_legacy_constructor(std::string_view name) {
   return one_of(kNames, name);
 }
 
-bool makes_cpu_tensor(const Model& model, Node call) {
+bool makes_cpu_tensor(const SemanticModel& model, Node call) {
   const std::string& name = model.called(call);
   if (name == "torch.from_numpy" || is_legacy_constructor(name))
     return !syntax::keyword(call, "device");
-  if (!flow::is_factory(name) || syntax::keyword(call, "device") || syntax::has_splat(call))
+  if (!semantics::is_factory(name) || syntax::keyword(call, "device") || syntax::has_splat(call))
     return false;
   // These follow the tensors they get.
   return name != "torch.normal" && !name.starts_with("torch.sparse_");
 }
 
-bool is_random(const Model& model, Node call) {
+bool is_random(const SemanticModel& model, Node call) {
   static constexpr std::array<std::string_view, 4> kRandom{"torch.rand", "torch.randn",
                                                            "torch.randint", "torch.randperm"};
   const Node top = chain_top(call);
@@ -58,7 +58,7 @@ bool is_random(const Model& model, Node call) {
 }
 
 // Numbers and shapes: torch.tensor(0.), torch.tensor(x.shape), torch.tensor(tensor).
-bool holds_numbers_only(const Model& model, Node call) {
+bool holds_numbers_only(const SemanticModel& model, Node call) {
   const std::string& name = model.called(call);
   const Node first = syntax::argument(call, 0, "data");
   if (name == "torch.tensor" || name == "torch.as_tensor" || name == "torch.scalar_tensor") {
@@ -79,12 +79,12 @@ bool is_harmless_method(std::string_view name) {
   return one_of(kNames, name);
 }
 
-bool is_harmless_call(const Model& model, Node call) {
+bool is_harmless_call(const SemanticModel& model, Node call) {
   const std::string_view name = method_name(call);
   if (name == "append" || name == "extend" || name == "insert" || name == "update" ||
       name == "setdefault")
     return true;
-  if (flow::is_factory(model.called(call))) return true;  // a size
+  if (semantics::is_factory(model.called(call))) return true;  // a size
   static constexpr std::array<std::string_view, 17> kNames{"int",
                                                            "float",
                                                            "len",
@@ -121,7 +121,7 @@ bool is_reduction(Node attribute) {
 
 class Uses {
  public:
-  Uses(const Model& model, const TensorInputs& inputs) : model_(model), inputs_(inputs) {}
+  Uses(const SemanticModel& model, const TensorInputs& inputs) : model_(model), inputs_(inputs) {}
 
   // Where an expression ends up, going outwards to its statement and on with the names it gets.
   [[nodiscard]] Use of(Node expression, int depth = 0) const;
@@ -132,7 +132,7 @@ class Uses {
   [[nodiscard]] bool meets_in_operator(Node operation, Node part) const;
   [[nodiscard]] bool is_layer(Node function) const;
 
-  const Model& model_;
+  const SemanticModel& model_;
   const TensorInputs& inputs_;
 };
 
@@ -231,7 +231,7 @@ Use Uses::of(Node expression, int depth) const {
 
 // `scores + torch.zeros(3)`: the other side is a tensor, so this raises or the new one belongs
 // beside it.
-bool stands_beside_input(const Model& model, Node call, const TensorInputs& inputs) {
+bool stands_beside_input(const SemanticModel& model, Node call, const TensorInputs& inputs) {
   const Node top = chain_top(call);
   const Node parent = top.parent();
   if (!parent.is(Kind::kBinaryOperator)) return false;
@@ -241,7 +241,7 @@ bool stands_beside_input(const Model& model, Node call, const TensorInputs& inpu
 }
 
 // `if isinstance(x, np.ndarray): x = torch.from_numpy(x)`: the input itself, in another form.
-bool converts_input(const Model& model, Node call, const TensorInputs& inputs) {
+bool converts_input(const SemanticModel& model, Node call, const TensorInputs& inputs) {
   const std::string& name = model.called(call);
   if (name != "torch.from_numpy" && !is_legacy_constructor(name)) return false;
   const Node first = syntax::positional(call, 0);
@@ -269,7 +269,7 @@ Fix make_fix(const PythonContext& context, Node call, const TensorInputs& inputs
     fix.title = "make it on the device of the inputs";
     return fix;
   }
-  const bool plain = flow::is_factory(context.model.called(call));
+  const bool plain = semantics::is_factory(context.model.called(call));
   const bool safe = plain && !is_random(context.model, call) && device.ends_with(".device") &&
                     stands_beside_input(context.model, call, inputs);
   fix.applicability = safe ? Applicability::kSafe : Applicability::kUnsafe;
@@ -283,7 +283,7 @@ Fix make_fix(const PythonContext& context, Node call, const TensorInputs& inputs
 }
 
 void check(const PythonContext& context, Node call, Reporter& reporter) {
-  const Model& model = context.model;
+  const SemanticModel& model = context.model;
   if (context.is_test() || !makes_cpu_tensor(model, call) || holds_numbers_only(model, call) ||
       holds_lengths(call))
     return;

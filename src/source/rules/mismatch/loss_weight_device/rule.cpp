@@ -36,21 +36,21 @@ bool one_of(const std::array<std::string_view, N>& words, std::string_view word)
 }
 
 // torch.tensor(2.0) has no dimensions and goes with any other tensor.
-bool is_number(const Model& model, Node made) {
+bool is_number(const SemanticModel& model, Node made) {
   const Node first = syntax::positional(made, 0);
   return model.called(made) == "torch.tensor" &&
          !first.is_any(Kind::kList, Kind::kTuple, Kind::kListComprehension) &&
          !model.value(first).is(Type::kContainer) && !model.value(first).is(Type::kNumpy);
 }
 
-bool is_moved_read(const Model& model, Node read) {
+bool is_moved_read(const SemanticModel& model, Node read) {
   const Node call = read.parent().parent();
   return read.parent().is(Kind::kAttribute) && call.is(Kind::kCall) && is_move(model, call);
 }
 
 // The criterion moves later: `criterion.to(device)`, or with the module that holds it. Where it is
 // handed on, nobody knows.
-bool may_move_later(const Model& model, Node call) {
+bool may_move_later(const SemanticModel& model, Node call) {
   if (is_moved_above(model, call)) return true;
   const Node parent = call.parent();
   if (parent.is(Kind::kCall)) return false;  // used at once: nn.CrossEntropyLoss(weight=w)(x, y)
@@ -62,7 +62,7 @@ bool may_move_later(const Model& model, Node call) {
       return is_moved_read(model, read) || !read.parent().is(Kind::kCall);
     });
   }
-  const flow::ClassFacts* facts = model.enclosing_class(call);
+  const semantics::ClassFacts* facts = model.enclosing_class(call);
   if (!left.is(Kind::kAttribute) || facts == nullptr || facts->is_module || !facts->bases.empty())
     return true;
   const auto reads = reads_of_attribute(model, *facts, left.child(Field::kAttributeName).text());
@@ -77,7 +77,8 @@ Fix make_fix(const PythonContext& context, Node call, Node weight) {
   fix.applicability = Applicability::kUnsafe;
   fix.needs.module_device = device.module_device;
   fix.title = fmt::format("move it: .to({})", device.text);
-  const bool factory = weight.is(Kind::kCall) && flow::is_factory(context.model.called(weight));
+  const bool factory =
+      weight.is(Kind::kCall) && semantics::is_factory(context.model.called(weight));
   if (factory)
     fix.edits = {add_argument(weight, fmt::format("device={}", device.text))};
   else
@@ -86,7 +87,7 @@ Fix make_fix(const PythonContext& context, Node call, Node weight) {
 }
 
 void check(const PythonContext& context, Node call, Reporter& reporter) {
-  const Model& model = context.model;
+  const SemanticModel& model = context.model;
   const std::string& name = model.called(call);
   const bool criterion = one_of(kCriteria, name);
   if ((!criterion && !one_of(kFunctions, name)) || context.is_test()) return;
@@ -95,7 +96,8 @@ void check(const PythonContext& context, Node call, Reporter& reporter) {
         criterion && argument.keyword.empty() && argument.whole == syntax::positional(call, 0);
     if (argument.keyword != "weight" && argument.keyword != "pos_weight" && !first) continue;
     const Value value = model.value(argument.value);
-    if (!value.is(Type::kTensor) || value.place != Place::kCpu || is_number(model, value.origin))
+    if (!value.is(Type::kTensor) || value.device_state != DeviceState::kCpu ||
+        is_number(model, value.origin))
       continue;
     if (criterion ? may_move_later(model, call)
                   : bool(TensorInputs::of(model, syntax::function_of(call))))

@@ -20,7 +20,7 @@ constexpr RuleInfo kInfo{
     .summary = "the model is moved after its optimizer was made",
 };
 
-bool is_optimizer_call(const Model& model, Node call) {
+bool is_optimizer_call(const SemanticModel& model, Node call) {
   if (model.value(call).is(Type::kOptimizer)) return true;
   const std::string name = base::lower(method_name(call));
   return name.find("optim") != std::string::npos && name.find("sched") == std::string::npos;
@@ -28,7 +28,7 @@ bool is_optimizer_call(const Model& model, Node call) {
 
 // The model whose parameters the call takes: `M.parameters()` inside it, or `build_optimizer(M,
 // ...)`.
-Node trained_model(const Model& model, Node call) {
+Node trained_model(const SemanticModel& model, Node call) {
   const Node list = call.child(Field::kArguments);
   for (std::uint32_t i = list.index(); i < list.subtree_end(); ++i) {
     const Node inner = model.tree().at(i);
@@ -52,7 +52,7 @@ Node trained_model(const Model& model, Node call) {
 }
 
 // `M.cuda()`, `M = M.to(device)`, `M = nn.DataParallel(M).cuda()`: the call that moves, or nothing.
-Node move_in(const Model& model, Node statement, std::string_view name) {
+Node move_in(const SemanticModel& model, Node statement, std::string_view name) {
   if (!statement.is(Kind::kExpressionStatement)) return {};
   Node expression = statement.first_child();
   if (expression.is(Kind::kAssignment)) {
@@ -74,7 +74,7 @@ Node move_in(const Model& model, Node statement, std::string_view name) {
 }
 
 // The first statement after `made`, in its block or in branches after it, that moves the model.
-Node find_move(const Model& model, Node made, std::string_view name) {
+Node find_move(const SemanticModel& model, Node made, std::string_view name) {
   Node in_branch;
   for (Node statement = made.next_sibling(); statement; statement = statement.next_sibling()) {
     if (const Node move = move_in(model, statement, name)) return in_branch ? in_branch : move;
@@ -88,7 +88,7 @@ Node find_move(const Model& model, Node made, std::string_view name) {
   return in_branch;
 }
 
-bool mentions(const Model& model, Node statement, std::string_view name) {
+bool mentions(const SemanticModel& model, Node statement, std::string_view name) {
   for (std::uint32_t i = statement.index(); i < statement.subtree_end(); ++i) {
     const Node node = model.tree().at(i);
     if (node.is_any(Kind::kIdentifier, Kind::kAttribute) && node.text() == name) return true;
@@ -104,7 +104,7 @@ bool alone_on_lines(Node statement) {
 }
 
 // What is bound between the two statements must not be what the optimizer's statement reads.
-bool can_swap(const Model& model, Node made, Node moved, std::string_view name) {
+bool can_swap(const SemanticModel& model, Node made, Node moved, std::string_view name) {
   if (made.parent() != moved.parent() || !alone_on_lines(made) || !alone_on_lines(moved))
     return false;
   const Node target = made.first_child().child(Field::kLeft);
@@ -123,7 +123,7 @@ bool can_swap(const Model& model, Node made, Node moved, std::string_view name) 
 }
 
 void check(const PythonContext& context, Node assignment, Reporter& reporter) {
-  const Model& model = context.model;
+  const SemanticModel& model = context.model;
   const Node call = syntax::unwrap(assignment.child(Field::kRight));
   if (context.is_test()) return;  // a fresh optimizer, and a device that the test knows
   if (!call.is(Kind::kCall) || !is_optimizer_call(model, call)) return;

@@ -6,9 +6,9 @@
 
 #include <fmt/format.h>
 
-#include "source/semantics/guards.h"
 #include "source/rules/edits.h"
 #include "source/rules/tensors.h"
+#include "source/semantics/guards.h"
 
 namespace torchport::rules {
 
@@ -35,7 +35,7 @@ Source join(Source a, Source b) {
   return {a.tensor || b.tensor, a.device || b.device, a.gradient || b.gradient};
 }
 
-bool runs_without_gradient(const Model& model, Node node) {
+bool runs_without_gradient(const SemanticModel& model, Node node) {
   const auto is_switch = [&](Node expression) {
     const std::string& name =
         model.qualified(expression.is(Kind::kCall) ? syntax::callee(expression) : expression);
@@ -68,7 +68,7 @@ bool has_no_parameters(std::string_view name) {
 
 class Tracer {
  public:
-  explicit Tracer(const Model& model) : model_(model), moves_(moves_things(model)) {}
+  explicit Tracer(const SemanticModel& model) : model_(model), moves_(moves_things(model)) {}
 
   [[nodiscard]] Source trace(Node expression, int depth = 0) const;
 
@@ -79,7 +79,7 @@ class Tracer {
   [[nodiscard]] Source trace_items(Node name, int depth) const;
   [[nodiscard]] bool is_model(Node function) const;
 
-  const Model& model_;
+  const SemanticModel& model_;
   bool moves_;
 };
 
@@ -95,7 +95,7 @@ bool Tracer::is_model(Node function) const {
   const std::string_view name = function.is(Kind::kAttribute)
                                     ? function.child(Field::kAttributeName).text()
                                     : function.text();
-  const flow::ClassFacts* facts = model_.enclosing_class(function);
+  const semantics::ClassFacts* facts = model_.enclosing_class(function);
   if (function.is(Kind::kAttribute) && facts != nullptr && facts->methods.contains(name))
     return false;
   return name == "model" || name == "net" || name == "network" || name == "netG" ||
@@ -104,13 +104,13 @@ bool Tracer::is_model(Node function) const {
 
 Source Tracer::trace_name(Node name, int depth) const {
   Source result;
-  for (const flow::Binding* binding : model_.scopes().reaching(name.text(), name)) {
-    if (binding->kind == flow::BindingKind::kAssign) {
+  for (const semantics::Binding* binding : model_.scopes().reaching(name.text(), name)) {
+    if (binding->kind == semantics::BindingKind::kAssign) {
       const Source source = trace(binding->value, depth + 1);
       if (!source.tensor && !binding->value.is(Kind::kNone)) return {};  // an array on another path
       result = join(result, source);
-    } else if (binding->kind == flow::BindingKind::kFor ||
-               binding->kind == flow::BindingKind::kParameter) {
+    } else if (binding->kind == semantics::BindingKind::kFor ||
+               binding->kind == semantics::BindingKind::kParameter) {
       continue;
     }
   }
@@ -159,7 +159,7 @@ Source Tracer::trace_call(Node call, int depth) const {
     if (method == "cpu") return {source.tensor, false, source.gradient};
     if (method == "detach") return {source.tensor, source.device, false};
     if (method == "cuda" || method == "to") {
-      if (is_move(model_, call) && model_.value(call).place != Place::kCpu)
+      if (is_move(model_, call) && model_.value(call).device_state != DeviceState::kCpu)
         source.device = source.tensor;
       else if (is_move(model_, call))
         source.device = false;
@@ -170,17 +170,21 @@ Source Tracer::trace_call(Node call, int depth) const {
         method == "lt" || method == "ge") {
       source.gradient = false;
     }
-    return flow::keeps_device(method) || method == "data_ptr" ? source : Source{};
+    return semantics::keeps_device(method) || method == "data_ptr" ? source : Source{};
   }
   const Value value = model_.value(call);
-  if (flow::is_factory(name) && value.is(Type::kTensor)) {
+  if (semantics::is_factory(name) && value.is(Type::kTensor)) {
     // `device=device` of a parameter: what callers say, "cpu" perhaps.
     bool given = false;
     if (value.device.is(Kind::kIdentifier)) {
-      for (const flow::Binding* b : model_.scopes().reaching(value.device.text(), value.device))
-        given |= b->kind == flow::BindingKind::kParameter;
+      for (const semantics::Binding* b :
+           model_.scopes().reaching(value.device.text(), value.device))
+        given |= b->kind == semantics::BindingKind::kParameter;
     }
-    return {true, value.place == Place::kCuda || (value.place == Place::kFollows && !given), false};
+    return {true,
+            value.device_state == DeviceState::kCuda ||
+                (value.device_state == DeviceState::kFollows && !given),
+            false};
   }
 
   if (!name.starts_with("torch.") || name.starts_with("torch.utils") ||
@@ -217,7 +221,7 @@ Source Tracer::trace(Node expression, int depth) const {
 }
 
 void check(const PythonContext& context, Node call, Reporter& reporter) {
-  const Model& model = context.model;
+  const SemanticModel& model = context.model;
   const std::string& name = model.called(call);
   const bool array = name == "numpy.array" || name == "numpy.asarray";
   Node tensor;

@@ -25,14 +25,14 @@ constexpr RuleInfo kInfo{
 
 constexpr edit::TorchVersion kPersistentSince{1, 5};
 
-using Attribute = flow::ClassFacts::Attribute;
+using Attribute = semantics::ClassFacts::Attribute;
 
 // A parameter with a default that is a tensor of the file: `weight=CLASS_WEIGHTS`.
-Value value_of(const Model& model, Node value) {
+Value value_of(const SemanticModel& model, Node value) {
   value = syntax::unwrap(value);
   if (value.is(Kind::kIdentifier)) {
     const auto bindings = model.scopes().reaching(value.text(), value);
-    if (bindings.size() == 1 && bindings.front()->kind == flow::BindingKind::kParameter &&
+    if (bindings.size() == 1 && bindings.front()->kind == semantics::BindingKind::kParameter &&
         bindings.front()->value) {
       const Value given = model.value(bindings.front()->value);
       if (given.is(Type::kTensor)) return given;
@@ -43,7 +43,7 @@ Value value_of(const Model& model, Node value) {
 
 // torch.tensor(0.5), torch.sqrt(torch.tensor(dim)): a tensor without dimensions on the CPU goes
 // with any other.
-bool is_scalar(const Model& model, Node value) {
+bool is_scalar(const SemanticModel& model, Node value) {
   Node made = value_of(model, value).origin;
   for (int depth = 0; depth < 4 && made.is(Kind::kCall); ++depth) {
     const std::string& name = model.called(made);
@@ -53,7 +53,7 @@ bool is_scalar(const Model& model, Node value) {
       return !first.is_any(Kind::kList, Kind::kTuple, Kind::kListComprehension) &&
              !given.is(Type::kContainer) && !given.is(Type::kNumpy) && !given.is(Type::kTensor);
     }
-    if (flow::is_factory(name))
+    if (semantics::is_factory(name))
       return first.is_any(Kind::kTuple, Kind::kList) && !first.first_child();
     if (!name.starts_with("torch.") || !given.is(Type::kTensor) || given.origin == made)
       return false;
@@ -68,7 +68,7 @@ bool is_init(Node function) {
 
 // Handed to a function of the project, which may move it; written to with `self.x[a:b] = y`, which
 // copies across devices; or put into a dict.
-bool is_handed_on(const Model& model, Node read) {
+bool is_handed_on(const SemanticModel& model, Node read) {
   for (Node node = read; node && !node.is(Kind::kBlock); node = node.parent()) {
     const Node parent = node.parent();
     if (parent.is(Kind::kAssignment) && node.field() == Field::kLeft)
@@ -82,7 +82,7 @@ bool is_handed_on(const Model& model, Node read) {
         parent.is(Kind::kKeywordArgument) ? parent.parent().parent() : parent.parent();
     const std::string& name = model.called(call);
     if (!name.empty()) return !name.starts_with("torch.");
-    const flow::ClassFacts* facts = model.enclosing_class(call);
+    const semantics::ClassFacts* facts = model.enclosing_class(call);
     return object_of(call).text() == model.self_name(call) && facts != nullptr &&
            facts->methods.contains(method_name(call));
   }
@@ -90,7 +90,7 @@ bool is_handed_on(const Model& model, Node read) {
 }
 
 // Read as an index, as numbers, or moved where it is read: these do not mind where it is.
-bool minds_place(const Model& model, Node read, bool hard_coded) {
+bool minds_place(const SemanticModel& model, Node read, bool hard_coded) {
   for (Node node = read; node; node = node.parent()) {
     const Node parent = node.parent();
     if (parent.is(Kind::kSubscript) && node.field() == Field::kSubscriptPart) return false;
@@ -119,7 +119,7 @@ bool minds_place(const Model& model, Node read, bool hard_coded) {
   return true;
 }
 
-bool is_used(const Model& model, const flow::ClassFacts& facts, std::string_view name,
+bool is_used(const SemanticModel& model, const semantics::ClassFacts& facts, std::string_view name,
              bool hard_coded) {
   const auto reads = reads_of_attribute(model, facts, name);
   return std::any_of(reads.begin(), reads.end(), [&](Node read) {
@@ -128,13 +128,13 @@ bool is_used(const Model& model, const flow::ClassFacts& facts, std::string_view
 }
 
 // Registered, made a parameter, or moved by the class itself: `self.x = self.x.to(x.device)`.
-bool is_taken_care_of(const Model& model, const flow::ClassFacts& facts, std::string_view name,
-                      const std::vector<Attribute>& all) {
+bool is_taken_care_of(const SemanticModel& model, const semantics::ClassFacts& facts,
+                      std::string_view name, const std::vector<Attribute>& all) {
   for (const Attribute& attribute : all) {
     const Value value = value_of(model, attribute.value);
     if (value.text.ends_with("Parameter")) return true;
     if (value.is(Type::kTensor) || value.is(Type::kNone)) {
-      if (!is_init(attribute.function) && value.place == Place::kFollows) return true;
+      if (!is_init(attribute.function) && value.device_state == DeviceState::kFollows) return true;
       continue;
     }
     return true;  // something else in another branch, or made anew where it is needed
@@ -153,8 +153,9 @@ bool is_taken_care_of(const Model& model, const flow::ClassFacts& facts, std::st
 
 // Whether register_buffer can stand here: after super().__init__(), the name still free, nothing
 // but tensors later.
-bool can_register(const Model& model, const flow::ClassFacts& facts, std::string_view name,
-                  const Attribute& attribute, const std::vector<Attribute>& all) {
+bool can_register(const SemanticModel& model, const semantics::ClassFacts& facts,
+                  std::string_view name, const Attribute& attribute,
+                  const std::vector<Attribute>& all) {
   const Node statement = syntax::statement_of(attribute.target);
   const Node assignment = attribute.target.parent();
   if (!statement.is(Kind::kExpressionStatement) || statement.first_child() != assignment ||
@@ -184,14 +185,15 @@ bool can_register(const Model& model, const flow::ClassFacts& facts, std::string
 }
 
 // `torch.ones(3).cuda()`: a buffer goes with its module, so it need not be moved by itself.
-Node moved_by_hand(const Model& model, Node value) {
+Node moved_by_hand(const SemanticModel& model, Node value) {
   const bool cuda = value.is(Kind::kCall) && method_name(value) == "cuda" &&
-                    model.value(value).place == Place::kCuda;
+                    model.value(value).device_state == DeviceState::kCuda;
   return cuda && model.called(value).empty() ? value : Node{};
 }
 
-void add_fix(const PythonContext& context, const flow::ClassFacts& facts, std::string_view name,
-             const Attribute& attribute, const std::vector<Attribute>& all, Finding& finding) {
+void add_fix(const PythonContext& context, const semantics::ClassFacts& facts,
+             std::string_view name, const Attribute& attribute, const std::vector<Attribute>& all,
+             Finding& finding) {
   if (!can_register(context.model, facts, name, attribute, all)) return;
   const std::string_view self = attribute.target.child(Field::kObject).text();
   Fix fix;
@@ -210,8 +212,8 @@ void add_fix(const PythonContext& context, const flow::ClassFacts& facts, std::s
 }
 
 void check(const PythonContext& context, Node node, Reporter& reporter) {
-  const Model& model = context.model;
-  const flow::ClassFacts* facts = model.class_facts(node);
+  const SemanticModel& model = context.model;
+  const semantics::ClassFacts* facts = model.class_facts(node);
   if (facts == nullptr || !facts->is_module || context.is_test()) return;
   std::vector<std::pair<std::string_view, const std::vector<Attribute>*>> ordered;
   for (const auto& [name, all] : facts->attributes) ordered.emplace_back(name, &all);
@@ -221,10 +223,11 @@ void check(const PythonContext& context, Node node, Reporter& reporter) {
     for (const Attribute& attribute : *all) {
       const Value value = value_of(model, attribute.value);
       if (!is_init(attribute.function) || !value.is(Type::kTensor)) continue;
-      if (value.place != Place::kCpu && value.place != Place::kCuda) continue;
+      if (value.device_state != DeviceState::kCpu && value.device_state != DeviceState::kCuda)
+        continue;
       if (value.text.ends_with("Parameter") || is_scalar(model, attribute.value)) continue;
       if (!checked && (is_taken_care_of(model, *facts, name, *all) ||
-                       !is_used(model, *facts, name, value.place == Place::kCuda)))
+                       !is_used(model, *facts, name, value.device_state == DeviceState::kCuda)))
         break;
       checked = true;
       Finding& finding = reporter.report(

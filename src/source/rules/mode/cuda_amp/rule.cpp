@@ -6,10 +6,10 @@
 
 #include <fmt/format.h>
 
-#include "source/semantics/guards.h"
 #include "source/rules/device_type.h"
 #include "source/rules/edits.h"
 #include "source/rules/statements.h"
+#include "source/semantics/guards.h"
 
 namespace torchport::rules {
 
@@ -46,7 +46,7 @@ Node enabled_of(Node call, Amp amp) {
 // Switched off where CUDA is not; with an old torch, this is how it is done.
 bool asks_first(const PythonContext& context, Node call, Amp amp) {
   const Node enabled = enabled_of(call, amp);
-  if (flow::implied_by(context.model, enabled, true).present) return true;
+  if (semantics::implied_by(context.model, enabled, true).present) return true;
   if (has_successor(context.settings, amp)) return false;
   return enabled.is(Kind::kFalse) ||
          enabled.text().find("is_available()") != std::string_view::npos;
@@ -137,7 +137,8 @@ bool rewrite_uses(const PythonContext& context, const ImportedName& imported, No
 // `from torch.cuda.amp import autocast`: the import and every call at once, or nothing.
 bool rewrite_import(const PythonContext& context, Node callee, Fix& fix) {
   const auto bindings = context.model.scopes().reaching(callee.text(), callee);
-  if (bindings.size() != 1 || bindings.front()->kind != flow::BindingKind::kImport) return false;
+  if (bindings.size() != 1 || bindings.front()->kind != semantics::BindingKind::kImport)
+    return false;
   const Node statement = bindings.front()->value;
   if (!statement.is(Kind::kImportFrom) || !stands_alone(statement)) return false;
   if (statement.text().find('#') != std::string_view::npos) return false;
@@ -228,7 +229,7 @@ void check(const PythonContext& context, Node node, Reporter& reporter) {
     return;
   }
   const Amp amp = amp_of(context.model.called(node));
-  if (amp == Amp::kNone || flow::is_cuda_guarded(context.model, node) ||
+  if (amp == Amp::kNone || semantics::is_cuda_guarded(context.model, node) ||
       asks_first(context, node, amp))
     return;
   const bool switches_off = amp == Amp::kAutocast && enabled_of(node, amp).is(Kind::kFalse);

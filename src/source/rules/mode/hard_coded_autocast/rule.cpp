@@ -3,9 +3,9 @@
 
 #include <fmt/format.h>
 
-#include "source/semantics/guards.h"
 #include "source/rules/device_type.h"
 #include "source/rules/edits.h"
+#include "source/semantics/guards.h"
 
 namespace torchport::rules {
 
@@ -55,8 +55,8 @@ void check(const PythonContext& context, Node call, Reporter& reporter) {
   std::string text;
   const bool silent =
       scaler && !type && !syntax::has_splat(call);  // a scaler without a device is CUDA's
-  if (!silent && (!syntax::string_value(type, text) || !flow::is_cuda_string(text))) return;
-  if (flow::is_cuda_guarded(context.model, call)) return;
+  if (!silent && (!syntax::string_value(type, text) || !semantics::is_cuda_string(text))) return;
+  if (semantics::is_cuda_guarded(context.model, call)) return;
   reporter
       .report(silent ? call : type,
               scaler ? "A gradient scaler for \"cuda\" warns and is off on other devices."

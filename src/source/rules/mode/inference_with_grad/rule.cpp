@@ -8,7 +8,7 @@
 #include "source/rules/edits.h"
 #include "source/rules/inference.h"
 #include "source/rules/statements.h"
-#include "source/rules/trace.h"
+#include "source/rules/value_history.h"
 
 namespace torchport::rules {
 
@@ -24,7 +24,7 @@ constexpr RuleInfo kInfo{
 
 // Facts of the file as a whole.
 struct File {
-  explicit File(const Model& model) : trains(rules::trains(model, model.tree().root())) {
+  explicit File(const SemanticModel& model) : trains(rules::trains(model, model.tree().root())) {
     const std::string& source = model.tree().source();
     for (const std::string_view word : {"no_grad", "inference_mode", "set_grad_enabled"})
       says_no_grad |= source.find(word) != std::string::npos;
@@ -34,15 +34,15 @@ struct File {
 };
 
 // `x.eval()` below the node, on this very name.
-bool evals(const Model& model, Node range, std::string_view name) {
+bool evals(const SemanticModel& model, Node range, std::string_view name) {
   const auto calls = model.calls_of("eval", range);
   return std::any_of(calls.begin(), calls.end(), [&](Node call) {
     return object_of(call).text() == name && syntax::arguments(call).empty();
   });
 }
 
-bool is_loaded(const Model& model, Node callee) {
-  const Trace trace = trace_value(model, callee);
+bool is_loaded(const SemanticModel& model, Node callee) {
+  const ValueHistory trace = trace_value(model, callee);
   if (trace.origins.size() > 1) return false;
   if (!calls_on(model, trace, "load_state_dict").empty()) return true;
   return std::any_of(trace.origins.begin(), trace.origins.end(),
@@ -51,11 +51,11 @@ bool is_loaded(const Model& model, Node callee) {
 
 // Why this call of a network is an inference; false where it may be anything.
 bool is_inference(const PythonContext& context, Node scope, Node call) {
-  const Model& model = context.model;
+  const SemanticModel& model = context.model;
   const Node callee = syntax::callee(call);
   if (scope.is(Kind::kModule) && !is_loaded(model, callee)) return false;  // a self-test
   if (evals(model, scope, callee.text())) return true;
-  const flow::ClassFacts* facts = model.enclosing_class(call);
+  const semantics::ClassFacts* facts = model.enclosing_class(call);
   if (facts != nullptr) {
     // A predictor: its constructor evals what its methods call.
     const bool own = callee.is(Kind::kAttribute) && scope.child(Field::kName).text() != "__init__";
@@ -96,8 +96,8 @@ Fix make_fix(const PythonContext& context, Node scope) {
 }
 
 void check_scope(const PythonContext& context, Node scope, Reporter& reporter) {
-  const Model& model = context.model;
-  const flow::ClassFacts* facts = model.enclosing_class(scope);
+  const SemanticModel& model = context.model;
+  const semantics::ClassFacts* facts = model.enclosing_class(scope);
   if (facts != nullptr && (facts->is_module || facts->has_forward)) return;
   for (const Node call : model_calls(model, scope)) {
     if (!is_inference(context, scope, call) || uses_gradients(model, scope)) continue;

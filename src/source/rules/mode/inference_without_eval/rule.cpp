@@ -8,7 +8,7 @@
 #include "source/rules/edits.h"
 #include "source/rules/inference.h"
 #include "source/rules/statements.h"
-#include "source/rules/trace.h"
+#include "source/rules/value_history.h"
 
 namespace torchport::rules {
 
@@ -23,7 +23,7 @@ constexpr RuleInfo kInfo{
 };
 
 // torch.load(path) of a whole model, torchvision.models.resnet18(pretrained=True).
-bool is_loaded_origin(const Model& model, Node origin) {
+bool is_loaded_origin(const SemanticModel& model, Node origin) {
   const std::string& name = model.called(origin);
   if (name == "torch.load") return true;
   if (!name.starts_with("torchvision.models.") && name != "torch.hub.load") return false;
@@ -33,7 +33,7 @@ bool is_loaded_origin(const Model& model, Node origin) {
 }
 
 // Where the model got its weights: a load_state_dict call or the call that made it.
-Node loading_of(const Model& model, const Trace& trace) {
+Node loading_of(const SemanticModel& model, const ValueHistory& trace) {
   for (const Node load : calls_on(model, trace, "load_state_dict")) {
     if (object_of(load).is_any(Kind::kIdentifier, Kind::kAttribute)) return load;
   }
@@ -73,7 +73,7 @@ Fix make_fix(Node loading) {
 }
 
 // Where a loss is computed, the model may be in training, steered from another file.
-bool computes_loss(const Model& model) {
+bool computes_loss(const SemanticModel& model) {
   for (const Node call : model.nodes(Kind::kCall)) {
     const std::string name = base::lower(method_name(call));
     if (name.find("loss") != std::string::npos || name.find("criterion") != std::string::npos)
@@ -97,9 +97,9 @@ void check(const PythonContext& context, Node root, Reporter& reporter) {
   std::vector<Node> reported;
   for (const Node call : context.model.nodes(Kind::kCall)) {
     if (!is_model_call(context.model, call)) continue;
-    const flow::ClassFacts* facts = context.model.enclosing_class(call);
+    const semantics::ClassFacts* facts = context.model.enclosing_class(call);
     if (facts != nullptr && facts->is_module) continue;
-    const Trace trace = trace_value(context.model, syntax::callee(call));
+    const ValueHistory trace = trace_value(context.model, syntax::callee(call));
     if (trace.origins.size() > 1) continue;  // one of several makers may have called eval()
     const Node loading = loading_of(context.model, trace);
     if (!loading || std::find(reported.begin(), reported.end(), loading) != reported.end())

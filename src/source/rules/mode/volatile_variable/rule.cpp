@@ -19,12 +19,12 @@ constexpr RuleInfo kInfo{
 };
 
 // A tensor that cannot have a history: Variable() of it is the tensor.
-bool is_fresh(const Model& model, Node data) {
+bool is_fresh(const SemanticModel& model, Node data) {
   if (data.is(Kind::kAttribute)) return data.child(Field::kAttributeName).text() == "data";
   if (!data.is(Kind::kCall)) return false;
   const std::string& name = model.called(data);
   const Node grad = syntax::keyword(data, "requires_grad");
-  if (flow::is_factory(name) || name == "torch.from_numpy" || name.ends_with("Tensor"))
+  if (semantics::is_factory(name) || name == "torch.from_numpy" || name.ends_with("Tensor"))
     return !grad;
   if (!name.empty()) return false;
   const std::string_view method = method_name(data);

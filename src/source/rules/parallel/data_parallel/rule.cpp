@@ -5,10 +5,10 @@
 
 #include <fmt/format.h>
 
-#include "source/semantics/guards.h"
 #include "source/rules/edits.h"
 #include "source/rules/statements.h"
-#include "source/rules/trace.h"
+#include "source/rules/value_history.h"
+#include "source/semantics/guards.h"
 
 namespace torchport::rules {
 
@@ -27,8 +27,8 @@ bool is_data_parallel(std::string_view name) {
          name == "torch.nn.parallel.data_parallel.DataParallel";
 }
 
-bool is_optional(const Model& model, Node call) {
-  return flow::is_cuda_guarded(model, call) ||
+bool is_optional(const SemanticModel& model, Node call) {
+  return semantics::is_cuda_guarded(model, call) ||
          runs_under(call, {"gpu", "gpus", "ngpu", "ngpus", "multigpu", "cuda", "device", "devices",
                            "parallel", "dataparallel", "dp", "ids", "count"});
 }
@@ -99,7 +99,7 @@ bool asks_first(Node use) {
 }
 
 // The edits for uses of `.module`; false when one of them cannot be written otherwise.
-bool loosen_uses(const Model& model, Node call, Node target, std::vector<Edit>& edits) {
+bool loosen_uses(const SemanticModel& model, Node call, Node target, std::vector<Edit>& edits) {
   for (const Node name : model.named("module")) {
     const Node use = name.parent();
     if (!use.is(Kind::kAttribute) || name.field() != Field::kAttributeName) continue;
@@ -118,7 +118,7 @@ bool loosen_uses(const Model& model, Node call, Node target, std::vector<Edit>& 
 }
 
 // A state dict loaded into the wrapper has keys that start with `module.`, and needs it.
-bool loads_into_wrapper(const Model& model, Node call, Node target) {
+bool loads_into_wrapper(const SemanticModel& model, Node call, Node target) {
   const auto loads = model.calls_of("load_state_dict", syntax::function_of(call));
   return std::any_of(loads.begin(), loads.end(), [&](Node load) {
     return load.start() > call.start() && object_of(load).text() == target.text();

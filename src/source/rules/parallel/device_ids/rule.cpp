@@ -3,9 +3,9 @@
 
 #include <fmt/format.h>
 
-#include "source/semantics/guards.h"
 #include "source/rules/edits.h"
 #include "source/rules/statements.h"
+#include "source/semantics/guards.h"
 
 namespace torchport::rules {
 
@@ -31,7 +31,7 @@ bool is_data_parallel(std::string_view name) {
 
 // [0, 1], (0, 1), range(4), list(range(4)), or a name bound once to one of them: how many devices
 // it asks for.
-int literal_ids(const Model& model, Node ids, int depth = 0) {
+int literal_ids(const SemanticModel& model, Node ids, int depth = 0) {
   ids = syntax::unwrap(ids);
   if (depth > 3 || !ids) return 0;
   if (ids.is_any(Kind::kList, Kind::kTuple)) {
@@ -52,7 +52,7 @@ int literal_ids(const Model& model, Node ids, int depth = 0) {
   }
   if (!ids.is(Kind::kIdentifier)) return 0;
   const auto bindings = model.scopes().reaching(ids.text(), ids);
-  if (bindings.size() != 1 || bindings.front()->kind != flow::BindingKind::kAssign ||
+  if (bindings.size() != 1 || bindings.front()->kind != semantics::BindingKind::kAssign ||
       bindings.front()->unpacked)
     return 0;
   return literal_ids(model, bindings.front()->value, depth + 1);
@@ -111,7 +111,7 @@ void check_data_parallel(const PythonContext& context, Node call, Reporter& repo
   const Node ids = syntax::argument(call, 1, "device_ids");
   const int count = literal_ids(context.model, ids);
   if (count == 0) return;
-  const flow::CudaKnowledge guard = flow::knowledge_at(context.model, call);
+  const semantics::CudaKnowledge guard = semantics::knowledge_at(context.model, call);
   const std::string_view condition = guard.condition.text();
   const bool counted = condition.find("count") != std::string_view::npos ||
                        condition.find("gpu") != std::string_view::npos;
@@ -138,7 +138,7 @@ void check(const PythonContext& context, Node call, Reporter& reporter) {
   if (context.is_test()) return;
   const std::string& name = context.model.called(call);
   if (is_data_parallel(name)) return check_data_parallel(context, call, reporter);
-  if (is_distributed(name) && !flow::is_cuda_guarded(context.model, call))
+  if (is_distributed(name) && !semantics::is_cuda_guarded(context.model, call))
     check_distributed(context, call, reporter);
 }
 

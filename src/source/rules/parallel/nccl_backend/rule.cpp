@@ -5,9 +5,9 @@
 
 #include <fmt/format.h>
 
-#include "source/semantics/guards.h"
 #include "source/rules/edits.h"
 #include "source/rules/statements.h"
+#include "source/semantics/guards.h"
 
 namespace torchport::rules {
 
@@ -43,7 +43,7 @@ bool is_backend_option(Node call) {
 
 enum class Use : std::uint8_t { kNone, kArgument, kOption, kDefault, kAssigned };
 
-Use use_of(const Model& model, Node literal) {
+Use use_of(const SemanticModel& model, Node literal) {
   const Node parent = literal.parent();
   if (parent.is(Kind::kArgumentList) && parent.parent().is(Kind::kCall)) {
     const std::string& name = model.called(parent.parent());
@@ -94,7 +94,8 @@ void check(const PythonContext& context, Node literal, Reporter& reporter) {
   if (!syntax::string_value(literal, value) || value != "nccl") return;
   const Use use = use_of(context.model, literal);
   if (use == Use::kNone || !context.model.imports_torch() || context.is_test()) return;
-  if (flow::is_cuda_guarded(context.model, literal) || runs_under(literal, {"nccl", "cuda", "gpu"}))
+  if (semantics::is_cuda_guarded(context.model, literal) ||
+      runs_under(literal, {"nccl", "cuda", "gpu"}))
     return;
   reporter
       .report(literal,

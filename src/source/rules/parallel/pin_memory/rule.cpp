@@ -3,9 +3,9 @@
 
 #include <fmt/format.h>
 
-#include "source/semantics/guards.h"
 #include "source/rules/edits.h"
 #include "source/rules/statements.h"
+#include "source/semantics/guards.h"
 
 namespace torchport::rules {
 
@@ -29,7 +29,7 @@ bool is_loader_name(std::string_view name) {
 }
 
 // A DataLoader of torch, of a library built on it, or a class of the file.
-bool is_loader(const Model& model, Node callee) {
+bool is_loader(const SemanticModel& model, Node callee) {
   const std::string& name = model.qualified(callee);
   if (!name.empty()) return is_loader_name(name);
   const auto bindings = model.scopes().reaching(callee.text(), callee);
@@ -41,13 +41,13 @@ bool is_loader(const Model& model, Node callee) {
          model.class_named(callee.text()) != nullptr;
 }
 
-bool makes_loader(const Model& model, Node call) {
+bool makes_loader(const SemanticModel& model, Node call) {
   if (is_loader(model, syntax::callee(call))) return true;
   return model.called(call) == "functools.partial" && is_loader(model, syntax::positional(call, 0));
 }
 
 // A dict that is unpacked into a DataLoader: `kwargs = {"pin_memory": True}`.
-bool feeds_loader(const Model& model, Node dict) {
+bool feeds_loader(const SemanticModel& model, Node dict) {
   const Node assignment = plain_assignment(syntax::statement_of(dict));
   if (!assignment || assignment.child(Field::kRight) != dict) return false;
   const std::string_view name = assignment.child(Field::kLeft).text();
@@ -59,7 +59,7 @@ bool feeds_loader(const Model& model, Node dict) {
 }
 
 void report_setting(const PythonContext& context, Node whole, Node value, Reporter& reporter) {
-  if (flow::is_cuda_guarded(context.model, whole)) return;
+  if (semantics::is_cuda_guarded(context.model, whole)) return;
   Fix fix;
   fix.applicability = Applicability::kSafe;
   fix.title = fmt::format("pin only where {}", availability(context));
@@ -90,7 +90,7 @@ Fix method_fix(const PythonContext& context, Node call) {
 }
 
 void check_method(const PythonContext& context, Node call, Reporter& reporter) {
-  const Model& model = context.model;
+  const SemanticModel& model = context.model;
   if (!model.is_method_call(call, "pin_memory") || syntax::arguments(call).size() > 1) return;
   // A batch class has a pin_memory() for the loader to call; the loader asks first.
   if (syntax::function_of(call).child(Field::kName).text().find("pin_memory") !=
@@ -98,7 +98,7 @@ void check_method(const PythonContext& context, Node call, Reporter& reporter) {
     return;
   const Value object = model.value(object_of(call));
   if (object.is(Type::kForeign) || object.is(Type::kDataLoader) || !model.imports_torch()) return;
-  if (flow::is_cuda_guarded(model, call) || runs_under(call, {"pin", "pinned"})) return;
+  if (semantics::is_cuda_guarded(model, call) || runs_under(call, {"pin", "pinned"})) return;
   reporter
       .report(base::Span{object_of(call).end() + 1, call.end()},
               "On a machine without an accelerator this raises \"Cannot access accelerator device "

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "source/semantics/guards.h"
 #include "source/rules/edits.h"
 #include "source/rules/placement/common/device_text.h"
 #include "source/rules/statements.h"
+#include "source/semantics/guards.h"
 
 namespace torchport::rules {
 
@@ -41,7 +41,7 @@ bool names_gpus(Node iterable) {
          text.find("cuda_devices") != std::string::npos;
 }
 
-bool counts_devices(const Model& model, Node iterable) {
+bool counts_devices(const SemanticModel& model, Node iterable) {
   for (std::uint32_t i = iterable.index(); i < iterable.subtree_end(); ++i) {
     const Node call = model.tree().at(i);
     if (call.is(Kind::kCall) && model.called(call) == "torch.cuda.device_count") return true;
@@ -51,7 +51,7 @@ bool counts_devices(const Model& model, Node iterable) {
 
 }  // namespace
 
-bool in_device_loop(const Model& model, Node node) {
+bool in_device_loop(const SemanticModel& model, Node node) {
   for (Node up = node.parent(); up && !up.is(Kind::kFunction); up = up.parent()) {
     if (up.is(Kind::kFor) &&
         (counts_devices(model, up.child(Field::kRight)) || names_gpus(up.child(Field::kRight))))
@@ -66,7 +66,7 @@ bool in_device_loop(const Model& model, Node node) {
   return false;
 }
 
-std::string_view cuda_function(const Model& model, Node call) {
+std::string_view cuda_function(const SemanticModel& model, Node call) {
   std::string_view name = model.called(call);
   if (!name.starts_with("torch.cuda.")) return {};
   name.remove_prefix(11);
@@ -77,7 +77,7 @@ std::string_view cuda_function(const Model& model, Node call) {
 }
 
 bool is_prepared(const PythonContext& context, Node call) {
-  return flow::is_cuda_guarded(context.model, call) || is_tried(call) ||
+  return semantics::is_cuda_guarded(context.model, call) || is_tried(call) ||
          is_cuda_territory(context, call);
 }
 

@@ -12,14 +12,14 @@ namespace torchport::rules {
 
 // "synchronize" for a call of torch.cuda.synchronize, however it was imported;
 // "" for every other call.
-[[nodiscard]] std::string_view cuda_function(const Model& model, Node call);
+[[nodiscard]] std::string_view cuda_function(const SemanticModel& model, Node call);
 
 // Whether the call already runs only where CUDA is, inside of a try that
 // catches the failure, or in code that is CUDA's by its name.
 [[nodiscard]] bool is_prepared(const PythonContext& context, Node call);
 
 // Inside of `for i in range(torch.cuda.device_count())`: never reached without CUDA.
-[[nodiscard]] bool in_device_loop(const Model& model, Node node);
+[[nodiscard]] bool in_device_loop(const SemanticModel& model, Node node);
 
 // Whether the call is only looked at: compared, tested, asserted.
 [[nodiscard]] bool is_tested(Node call);

@@ -12,17 +12,17 @@ namespace {
 // The type that the expression behind a DeviceRef has, as far as the file shows it.
 Type type_of(const PythonContext& context, const edit::DeviceRef& ref, Node node) {
   if (ref.module_device) return Type::kDevice;
-  const Model& model = context.model;
+  const SemanticModel& model = context.model;
   const auto dot = ref.text.rfind('.');
   if (dot == std::string::npos) {
     const auto bindings = model.scopes().reaching(ref.text, node);
     if (bindings.empty()) return Type::kUnknown;
-    const flow::Binding& first = *bindings.front();
-    if (first.kind == flow::BindingKind::kAssign) return model.value(first.value).type;
+    const semantics::Binding& first = *bindings.front();
+    if (first.kind == semantics::BindingKind::kAssign) return model.value(first.value).type;
     const std::string& hint = model.qualified(first.annotation.first_child());
     return hint == "torch.device" ? Type::kDevice : Type::kUnknown;
   }
-  const flow::ClassFacts* facts = model.enclosing_class(node);
+  const semantics::ClassFacts* facts = model.enclosing_class(node);
   if (facts != nullptr && ref.text.substr(0, dot) == model.self_name(node)) {
     const auto found = facts->attributes.find(std::string_view(ref.text).substr(dot + 1));
     if (found != facts->attributes.end()) return model.value(found->second.front().value).type;
@@ -110,7 +110,7 @@ DeviceText scope_device(const PythonContext& context, Node node, bool as_device)
   return result;
 }
 
-bool drives_kernels(const Model& model, Node node) {
+bool drives_kernels(const SemanticModel& model, Node node) {
   static constexpr std::array<std::string_view, 5> kLibraries{"cupy", "pynvrtc", "pycuda",
                                                               "tensorrt", "torch_tensorrt"};
   const Node function = syntax::function_of(node);

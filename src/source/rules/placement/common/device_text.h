@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "source/semantics/literals.h"
 #include "source/rules/rule.h"
+#include "source/semantics/literals.h"
 
 namespace torchport::rules {
 
@@ -42,7 +42,7 @@ struct DeviceText {
 
 // Code that is CUDA's by its own name: a method `cuda`, a class such as
 // CUDAPrefetcher, a file cuda.py or one about TensorRT.
-[[nodiscard]] bool drives_kernels(const Model& model, Node node);
+[[nodiscard]] bool drives_kernels(const SemanticModel& model, Node node);
 [[nodiscard]] bool is_cuda_territory(const PythonContext& context, Node node);
 
 }  // namespace torchport::rules

@@ -6,10 +6,10 @@
 
 #include <fmt/format.h>
 
-#include "source/semantics/literals.h"
 #include "source/rules/edits.h"
 #include "source/rules/placement/common/cuda_api.h"
 #include "source/rules/placement/common/device_text.h"
+#include "source/semantics/literals.h"
 
 namespace torchport::rules {
 
@@ -62,7 +62,7 @@ constexpr auto kRaising = std::to_array<std::string_view>({"CUDAGraph",
                                                            "synchronize",
                                                            "utilization"});
 
-bool raises(const Model& model, Node call) {
+bool raises(const SemanticModel& model, Node call) {
   const std::string_view name = cuda_function(model, call);
   if (std::find(kRaising.begin(), kRaising.end(), name) == kRaising.end()) return false;
   const Node first = syntax::positional(call, 0);
@@ -72,11 +72,11 @@ bool raises(const Model& model, Node call) {
 }
 
 // f"cuda:{torch.cuda.current_device()}" is the literal's finding.
-bool is_part_of_literal(const Model& model, Node call) {
+bool is_part_of_literal(const SemanticModel& model, Node call) {
   for (Node up = call.parent(); up && !up.parent().is_any(Kind::kBlock, Kind::kModule);
        up = up.parent()) {
     if (up.is(Kind::kString) &&
-        flow::classify_literal(model, up).role != flow::LiteralRole::kNone) {
+        semantics::classify_literal(model, up).role != semantics::LiteralRole::kNone) {
       return true;
     }
     if (up.is(Kind::kCall) && model.called(up) == "torch.device") return true;
@@ -85,7 +85,7 @@ bool is_part_of_literal(const Model& model, Node call) {
 }
 
 // Part of another such call, or behind a test that makes one: that one is the finding.
-bool another_raises_first(const Model& model, Node call) {
+bool another_raises_first(const SemanticModel& model, Node call) {
   for (Node up = call; up.parent() && !up.parent().is_any(Kind::kFunction, Kind::kModule);
        up = up.parent()) {
     const Node parent = up.parent();
@@ -168,7 +168,7 @@ Fix choice_fix(const PythonContext& context, Node call) {
 }
 
 void check(const PythonContext& context, Node call, Reporter& reporter) {
-  const Model& model = context.model;
+  const SemanticModel& model = context.model;
   if (!raises(model, call) || is_prepared(context, call)) return;
   if (is_part_of_literal(model, call) || in_device_loop(model, call)) return;
   if (another_raises_first(model, call) || gives_cuda_device(call)) return;

@@ -3,11 +3,11 @@
 
 #include <fmt/format.h>
 
-#include "source/semantics/guards.h"
 #include "source/rules/edits.h"
 #include "source/rules/placement/common/device_text.h"
 #include "source/rules/statements.h"
 #include "source/rules/tensors.h"
+#include "source/semantics/guards.h"
 
 namespace torchport::rules {
 
@@ -23,13 +23,13 @@ constexpr RuleInfo kInfo{
 
 // Objects of other libraries, and of classes of this file that are no modules but have a `cuda` of
 // their own.
-bool is_foreign(const Model& model, Node object) {
+bool is_foreign(const SemanticModel& model, Node object) {
   const std::string& name = model.qualified(object);
   if (!name.empty()) return !name.starts_with("torch.") || name == "torch.cuda";
   const Value value = model.value(object);
   if (value.is(Type::kNumpy) || value.is(Type::kString) || value.is(Type::kNumber)) return true;
   if (!value.is(Type::kForeign)) return false;
-  const flow::ClassFacts* facts = model.class_named(value.text);
+  const semantics::ClassFacts* facts = model.class_named(value.text);
   return facts == nullptr || facts->methods.contains("cuda");
 }
 
@@ -45,7 +45,7 @@ bool inside_cuda_method(Node node) {
 
 // torch.zeros(...).cuda() is better made where it belongs. Random numbers are not: another
 // generator would draw them.
-bool is_plain_factory(const Model& model, Node object) {
+bool is_plain_factory(const SemanticModel& model, Node object) {
   if (!object.is(Kind::kCall) || syntax::keyword(object, "device") || syntax::has_splat(object))
     return false;
   const std::string& name = model.called(object);
@@ -67,7 +67,7 @@ Node map_location_lambda(Node call) {
 }
 
 // `index = torch.cuda.current_device()`, which nothing but this call reads: it goes with it.
-Node index_made_for(const Model& model, Node call) {
+Node index_made_for(const SemanticModel& model, Node call) {
   const Node index = syntax::positional(call, 0);
   if (!index.is(Kind::kIdentifier)) return {};
   const auto bindings = model.scopes().reaching(index.text(), index);
@@ -130,7 +130,8 @@ void check_call(const PythonContext& context, Node call, Reporter& reporter) {
   if (!object || method_name(call) != "cuda") return;
   if (is_foreign(context.model, object) || inside_cuda_method(call)) return;
   if (object.is(Kind::kCall) && syntax::callee(object).text() == "super") return;
-  if (flow::is_cuda_guarded(context.model, call) || drives_kernels(context.model, call)) return;
+  if (semantics::is_cuda_guarded(context.model, call) || drives_kernels(context.model, call))
+    return;
   if (context.is_test() && is_cuda_territory(context, call)) return;  // tests_cuda.py
   reporter
       .report(base::Span{object.end() + 1, call.end()},
@@ -149,7 +150,7 @@ void check_attribute(const PythonContext& context, Node attribute, Reporter& rep
   const Value object = context.model.value(attribute.child(Field::kObject));
   const bool bound = name.empty() && (object.is(Type::kTensor) || object.is(Type::kModule)) &&
                      attribute.parent().is(Kind::kArgumentList);
-  if ((!unbound && !bound) || flow::is_cuda_guarded(context.model, attribute)) return;
+  if ((!unbound && !bound) || semantics::is_cuda_guarded(context.model, attribute)) return;
   Finding& finding = reporter.report(attribute,
                                      "This method is called later, and raises \"Torch not compiled "
                                      "with CUDA enabled\" on a machine without CUDA.");

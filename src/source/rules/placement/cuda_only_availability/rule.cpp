@@ -5,10 +5,10 @@
 
 #include <fmt/format.h>
 
-#include "source/semantics/literals.h"
 #include "source/rules/edits.h"
 #include "source/rules/placement/common/device_text.h"
 #include "source/rules/statements.h"
+#include "source/semantics/literals.h"
 
 namespace torchport::rules {
 
@@ -32,7 +32,7 @@ struct Test {
   bool negated = false;
 };
 
-Test test_of(const Model& model, Node condition, int depth = 0) {
+Test test_of(const SemanticModel& model, Node condition, int depth = 0) {
   condition = syntax::unwrap(condition);
   if (!condition || depth > 4) return {};
   if (condition.is(Kind::kCall)) {
@@ -53,7 +53,7 @@ Test test_of(const Model& model, Node condition, int depth = 0) {
   }
   if (condition.is(Kind::kIdentifier)) {
     const auto bindings = model.scopes().reaching(condition.text(), condition);
-    if (bindings.size() != 1 || bindings.front()->kind != flow::BindingKind::kAssign ||
+    if (bindings.size() != 1 || bindings.front()->kind != semantics::BindingKind::kAssign ||
         bindings.front()->unpacked) {
       return {};
     }
@@ -63,7 +63,7 @@ Test test_of(const Model& model, Node condition, int depth = 0) {
 }
 
 // The string of a device expression: of "cuda", torch.device("cuda:0"), "cuda:%d" % i.
-Node device_string(const Model& model, Node device) {
+Node device_string(const SemanticModel& model, Node device) {
   device = syntax::unwrap(device);
   if (device.is(Kind::kString)) return device;
   if (device.is(Kind::kBinaryOperator)) return device_string(model, device.child(Field::kLeft));
@@ -74,12 +74,12 @@ Node device_string(const Model& model, Node device) {
   return method_name(device) == "format" ? device_string(model, object_of(device)) : Node{};
 }
 
-bool is_cuda_device(const Model& model, Node device) {
+bool is_cuda_device(const SemanticModel& model, Node device) {
   const Node string = device_string(model, device);
-  return string && flow::classify_literal(model, string).role != flow::LiteralRole::kNone;
+  return string && semantics::classify_literal(model, string).role != semantics::LiteralRole::kNone;
 }
 
-bool is_cpu_device(const Model& model, Node device) {
+bool is_cpu_device(const SemanticModel& model, Node device) {
   std::string text;
   return syntax::string_value(device_string(model, device), text) && text == "cpu";
 }
@@ -144,14 +144,14 @@ void keep_names_honest(Node node, Fix& fix) {
 
 Fix fix_conditional(const PythonContext& context, Node conditional, const Test& test, Node cuda,
                     Node cpu) {
-  const Model& model = context.model;
+  const SemanticModel& model = context.model;
   const std::string& torch = context.devices.torch_name();
   Fix fix;
   fix.title = "ask for the other accelerators too";
   if (!test.plain) return fix;
   fix.applicability = Applicability::kUnsafe;
   fix.needs.imports = {"import torch"};
-  const bool indexed = flow::classify_literal(model, device_string(model, cuda)).indexed;
+  const bool indexed = semantics::classify_literal(model, device_string(model, cuda)).indexed;
   if (context.settings.uses_accelerator() && !indexed) {
     const Node list = conditional.parent();
     const bool in_device =
@@ -206,7 +206,7 @@ std::string_view target_of(Node statement) {
 }
 
 void check_if(const PythonContext& context, Node statement, Reporter& reporter) {
-  const Model& model = context.model;
+  const SemanticModel& model = context.model;
   const Test test = test_of(model, statement.child(Field::kCondition));
   if (!test.found || test.negated) return;
   const Node yes = only_statement(statement.child(Field::kConsequence));

@@ -22,7 +22,7 @@ constexpr RuleInfo kInfo{
 };
 
 // Surely a torch.device: made by torch.device(...), annotated so, or the device of a tensor.
-bool is_device_object(const Model& model, Node node, int depth = 0) {
+bool is_device_object(const SemanticModel& model, Node node, int depth = 0) {
   node = syntax::unwrap(node);
   if (!node || depth > 4) return false;
   if (node.is(Kind::kCall)) return model.called(node) == "torch.device";
@@ -35,9 +35,9 @@ bool is_device_object(const Model& model, Node node, int depth = 0) {
     const auto bindings = model.scopes().reaching(node.text(), node);
     return !bindings.empty() && std::all_of(bindings.begin(), bindings.end(), [&](const auto* b) {
       if (b->unpacked) return false;
-      if (b->kind == flow::BindingKind::kAssign)
+      if (b->kind == semantics::BindingKind::kAssign)
         return is_device_object(model, b->value, depth + 1);
-      return b->kind == flow::BindingKind::kParameter && !b->value &&
+      return b->kind == semantics::BindingKind::kParameter && !b->value &&
              model.qualified(b->annotation.first_child()) == "torch.device";
     });
   }
@@ -45,7 +45,7 @@ bool is_device_object(const Model& model, Node node, int depth = 0) {
   const Node object = node.child(Field::kObject);
   const std::string_view name = node.child(Field::kAttributeName).text();
   if (object.text() == model.self_name(node)) {
-    const flow::ClassFacts* facts = model.enclosing_class(node);
+    const semantics::ClassFacts* facts = model.enclosing_class(node);
     if (facts == nullptr || facts->methods.contains(name)) return false;
     const auto found = facts->attributes.find(name);
     if (found == facts->attributes.end()) return false;
@@ -62,7 +62,7 @@ void check_comparison(const PythonContext& context, Node comparison, Reporter& r
   for (const auto& [device, word] :
        {std::pair{parts[0], parts[2]}, std::pair{parts[2], parts[0]}}) {
     std::string text;
-    if (!syntax::string_value(word, text) || !flow::is_device_string(text)) continue;
+    if (!syntax::string_value(word, text) || !semantics::is_device_string(text)) continue;
     if (!is_device_object(context.model, device)) continue;
     Finding& finding = reporter.report(
         comparison, fmt::format("A torch.device never equals a string: this is always {}.",

@@ -47,7 +47,7 @@ std::string message_for(std::string_view name) {
 }
 
 // torch.manual_seed(same) before the statement in its block, nothing but other seeds in between.
-bool is_seeded_above(const Model& model, Node statement, Node call) {
+bool is_seeded_above(const SemanticModel& model, Node statement, Node call) {
   bool seeded = false;
   for (Node other = statement.parent().first_child(); other && other != statement;
        other = other.next_sibling()) {
@@ -109,7 +109,7 @@ Fix make_fix(const PythonContext& context, Node call, std::string_view name) {
 
 // The count is for CUDA by its own words: NUM_CUDA_DEVICES, "CUDA devices: %d", the argument of
 // another call of torch.cuda.
-bool is_meant_for_cuda(const Model& model, Node call) {
+bool is_meant_for_cuda(const SemanticModel& model, Node call) {
   Node top = call;
   while (!top.parent().is_any(Kind::kBlock, Kind::kModule, Kind::kExpressionStatement) &&
          !top.parent().is_any(Kind::kFor, Kind::kIf, Kind::kWith, Kind::kFunction, Kind::kClass)) {
@@ -124,7 +124,7 @@ bool is_meant_for_cuda(const Model& model, Node call) {
 }
 
 // `max(1, torch.cuda.device_count())`: the count shares out work, and one device is expected.
-bool is_at_least_one(const Model& model, Node call) {
+bool is_at_least_one(const SemanticModel& model, Node call) {
   const auto in_max = [](Node node) {
     return node.parent().is(Kind::kArgumentList) && node.parent().parent().is(Kind::kCall) &&
            syntax::callee(node.parent().parent()).text() == "max";

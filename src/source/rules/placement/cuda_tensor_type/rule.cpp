@@ -6,10 +6,10 @@
 
 #include <fmt/format.h>
 
-#include "source/semantics/guards.h"
 #include "source/rules/edits.h"
 #include "source/rules/placement/common/cuda_api.h"
 #include "source/rules/placement/common/device_text.h"
+#include "source/semantics/guards.h"
 
 namespace torchport::rules {
 
@@ -56,7 +56,7 @@ void set(Fix& fix, const DeviceText& device, std::string title, std::vector<Edit
 // Whether a single argument is data, a shape, or cannot be told.
 enum class Given : std::uint8_t { kData, kShape, kUnknown };
 
-Given given(const Model& model, Node call) {
+Given given(const SemanticModel& model, Node call) {
   const auto args = syntax::arguments(call);
   if (args.size() != 1) return Given::kShape;
   const Node value = args.front().value;
@@ -145,7 +145,7 @@ constexpr std::string_view kRaises =
 
 void check_use(const PythonContext& context, Node use, const TensorType& type, Reporter& reporter) {
   if (is_prepared(context, use)) return;
-  const Model& model = context.model;
+  const SemanticModel& model = context.model;
   const std::string message = fmt::format(fmt::runtime(kRaises), type.name.substr(11));
   const Node parent = use.parent();
   if (use.field() == Field::kFunctionPart) {
@@ -182,7 +182,7 @@ void check(const PythonContext& context, Node node, Reporter& reporter) {
     if (!node.text().ends_with("Tensor") || node.field() == Field::kAttributeName) return;
     if (node.parent().is_any(Kind::kDottedName, Kind::kAliasedImport)) return;
     const auto bindings = context.model.scopes().reaching(node.text(), node);
-    if (bindings.size() != 1 || bindings.front()->kind != flow::BindingKind::kImport) return;
+    if (bindings.size() != 1 || bindings.front()->kind != semantics::BindingKind::kImport) return;
   }
   const TensorType* type = type_named(context.model.qualified(node));
   if (type != nullptr) check_use(context, node, *type, reporter);

@@ -3,9 +3,9 @@
 
 #include <fmt/format.h>
 
-#include "source/semantics/guards.h"
 #include "source/rules/edits.h"
 #include "source/rules/placement/common/device_text.h"
+#include "source/semantics/guards.h"
 
 namespace torchport::rules {
 
@@ -27,19 +27,21 @@ Node parameter_of(Node site) {
 
 // A parameter that the function replaces when no device is there says so by None; one that it
 // looks at first (`if not torch.cuda.is_available(): device = "cpu"`) repairs the default.
-bool is_repaired(const Model& model, Node parameter) {
+bool is_repaired(const SemanticModel& model, Node parameter) {
   const Node function = parameter.parent().parent();
   const std::string_view name = parameter.child(Field::kName).text();
-  for (const flow::Binding* binding : model.scopes().of_scope(function)) {
-    if (binding->name != name || binding->kind != flow::BindingKind::kAssign || !binding->value)
+  for (const semantics::Binding* binding : model.scopes().of_scope(function)) {
+    if (binding->name != name || binding->kind != semantics::BindingKind::kAssign ||
+        !binding->value)
       continue;
-    if (flow::knowledge_at(model, binding->value).absent) return true;
+    if (semantics::knowledge_at(model, binding->value).absent) return true;
     if (binding->value.text().find("is_available") != std::string_view::npos) return true;
   }
   return false;
 }
 
-DeviceText replacement(const PythonContext& context, const flow::Literal& literal, Node parameter) {
+DeviceText replacement(const PythonContext& context, const semantics::Literal& literal,
+                       Node parameter) {
   const Node site = literal.site();
   const bool as_string = !literal.device_call;
   if (literal.indexed) return guarded_device(context, site.text(), as_string);
@@ -51,9 +53,10 @@ DeviceText replacement(const PythonContext& context, const flow::Literal& litera
 }
 
 void check(const PythonContext& context, Node string, Reporter& reporter) {
-  const Model& model = context.model;
-  const flow::Literal literal = flow::classify_literal(model, string);
-  if (literal.role != flow::LiteralRole::kDefault || is_cuda_territory(context, string)) return;
+  const SemanticModel& model = context.model;
+  const semantics::Literal literal = semantics::classify_literal(model, string);
+  if (literal.role != semantics::LiteralRole::kDefault || is_cuda_territory(context, string))
+    return;
   const Node site = literal.site();
   const Node parameter = parameter_of(site);
   if (parameter && is_repaired(model, parameter)) return;

@@ -6,10 +6,10 @@
 
 #include <fmt/format.h>
 
-#include "source/semantics/guards.h"
 #include "source/rules/edits.h"
 #include "source/rules/placement/common/cuda_api.h"
 #include "source/rules/placement/common/device_text.h"
+#include "source/semantics/guards.h"
 
 namespace torchport::rules {
 
@@ -35,7 +35,7 @@ std::string_view keyword_of(Node argument) {
 }
 
 // Takes a torch.device as well as a string: torch's own functions and the moves.
-bool takes_devices(const Model& model, Node call) {
+bool takes_devices(const SemanticModel& model, Node call) {
   static constexpr std::array<std::string_view, 8> kMethods{"to",         "to_empty", "new_zeros",
                                                             "new_ones",   "new_full", "new_empty",
                                                             "new_tensor", "rand_like"};
@@ -46,7 +46,7 @@ bool takes_devices(const Model& model, Node call) {
 }
 
 // "cuda:0", torch.device("cuda", 0): an index that is most likely just "the GPU".
-bool is_first_device(const flow::Literal& literal) {
+bool is_first_device(const semantics::Literal& literal) {
   if (!literal.indexed || literal.formatted) return false;
   std::string text;
   if (!syntax::string_value(literal.whole, text)) return false;
@@ -72,7 +72,7 @@ bool chooses_device(Node holder, Node site) {
          (holder.is(Kind::kLambda) && !site.is(Kind::kCall));
 }
 
-Fix make_fix(const PythonContext& context, const flow::Literal& literal) {
+Fix make_fix(const PythonContext& context, const semantics::Literal& literal) {
   Fix fix;
   const Node site = literal.site();
   const bool as_string = !literal.device_call;
@@ -102,7 +102,7 @@ Fix make_fix(const PythonContext& context, const flow::Literal& literal) {
   return fix;
 }
 
-std::string message_for(const Model& model, const flow::Literal& literal) {
+std::string message_for(const SemanticModel& model, const semantics::Literal& literal) {
   const Node site = literal.site();
   const Node call = call_of_argument(site);
   const std::string& name = model.called(call);
@@ -130,8 +130,8 @@ bool over_found_gpus(Node node) {
 }
 
 void check_string(const PythonContext& context, Node string, Reporter& reporter) {
-  const flow::Literal literal = flow::classify_literal(context.model, string);
-  if (literal.role != flow::LiteralRole::kPlacement) return;
+  const semantics::Literal literal = semantics::classify_literal(context.model, string);
+  if (literal.role != semantics::LiteralRole::kPlacement) return;
   if (is_cuda_territory(context, string)) return;
   // f"cuda:{i}" for each of the GPUs that were found.
   if (literal.indexed && !is_first_device(literal) && over_found_gpus(literal.site())) return;
@@ -143,17 +143,17 @@ void check_string(const PythonContext& context, Node string, Reporter& reporter)
 void check_integer(const PythonContext& context, Node integer, Reporter& reporter) {
   const Node call = call_of_argument(integer);
   if (!call) return;
-  const Model& model = context.model;
+  const SemanticModel& model = context.model;
   const std::string& name = model.called(call);
   const std::string_view keyword = keyword_of(integer);
   const bool positional = keyword.empty() && syntax::positional(call, 0) == integer;
-  bool placed = keyword == "device" && (flow::is_factory(name) || name == "torch.device");
+  bool placed = keyword == "device" && (semantics::is_factory(name) || name == "torch.device");
   placed |= positional && name == "torch.device";
   if (name.empty() && method_name(call) == "to" && (positional || keyword == "device")) {
     const Value object = model.value(object_of(call));
     placed |= object.is(Type::kTensor) || object.is(Type::kModule);
   }
-  if (!placed || flow::is_cuda_guarded(model, call)) return;
+  if (!placed || semantics::is_cuda_guarded(model, call)) return;
   Finding& finding = reporter.report(
       integer,
       "A bare index means a CUDA device: on a machine without an accelerator this raises, "

@@ -6,9 +6,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "source/semantics/literals.h"
 #include "source/rules/edits.h"
 #include "source/rules/placement/common/cuda_api.h"
+#include "source/semantics/literals.h"
 
 namespace torchport::rules {
 
@@ -30,7 +30,7 @@ bool is_variable(Node node) {
 }
 
 // os.environ[...] = x, os.environ.setdefault(..., x), os.environ.update(...), os.putenv(..., x).
-bool sets_variable(const Model& model, Node node) {
+bool sets_variable(const SemanticModel& model, Node node) {
   if (node.is(Kind::kAssignment)) {
     const Node left = node.child(Field::kLeft);
     return left.is(Kind::kSubscript) && is_variable(left.child(Field::kSubscriptPart)) &&
@@ -49,7 +49,7 @@ bool sets_variable(const Model& model, Node node) {
 }
 
 // A call that makes the driver look at the variable; seeds and settings are kept for later.
-bool starts_cuda(const Model& model, Node call) {
+bool starts_cuda(const SemanticModel& model, Node call) {
   const std::string_view name = cuda_function(model, call);
   if (!name.empty()) {
     return !name.starts_with("amp.") && !name.starts_with("manual_seed") && name != "empty_cache" &&
@@ -57,8 +57,9 @@ bool starts_cuda(const Model& model, Node call) {
   }
   if (model.is_method_call(call, "cuda")) return true;
   for (const syntax::Argument& arg : syntax::arguments(call)) {
-    const flow::Literal literal = flow::classify_literal(model, arg.value);
-    if (literal.role == flow::LiteralRole::kPlacement) return model.called(call) != "torch.device";
+    const semantics::Literal literal = semantics::classify_literal(model, arg.value);
+    if (literal.role == semantics::LiteralRole::kPlacement)
+      return model.called(call) != "torch.device";
   }
   return false;
 }
@@ -84,7 +85,7 @@ bool excludes_each_other(Node a, Node b) {
 
 // The calls of the file that start CUDA, by the function that they stand in.
 struct Starts {
-  explicit Starts(const Model& model) {
+  explicit Starts(const SemanticModel& model) {
     for (const Node call : model.nodes(Kind::kCall)) {
       if (!starts_cuda(model, call)) continue;
       const Node function = syntax::function_of(call);
@@ -98,7 +99,7 @@ struct Starts {
 };
 
 // The call that started CUDA before `setting` runs, as far as this file shows it.
-Node started_before(const Model& model, Node setting) {
+Node started_before(const SemanticModel& model, Node setting) {
   const auto& starts = model.facts<Starts>();
   const Node function = syntax::function_of(setting);
   if (function && starts.on_import) return starts.on_import;
@@ -130,7 +131,7 @@ bool is_harmless_module(std::string_view import) {
 }
 
 // Modules of the same project, imported after torch at the top of a program.
-bool follows_own_modules(const Model& model, Node setting) {
+bool follows_own_modules(const SemanticModel& model, Node setting) {
   bool torch = false;
   bool own = false;
   bool program = false;
@@ -148,7 +149,7 @@ bool follows_own_modules(const Model& model, Node setting) {
 }
 
 void check(const PythonContext& context, Node node, Reporter& reporter) {
-  const Model& model = context.model;
+  const SemanticModel& model = context.model;
   if (!model.imports_torch() || !sets_variable(model, node)) return;
   const Node place = node.is(Kind::kAssignment) ? node.child(Field::kLeft) : node;
   Fix fix;

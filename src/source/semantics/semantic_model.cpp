@@ -1,8 +1,8 @@
-#include "source/semantics/model.h"
+#include "source/semantics/semantic_model.h"
 
 #include <algorithm>
 
-namespace torchport::flow {
+namespace torchport::semantics {
 
 namespace {
 
@@ -10,7 +10,7 @@ constexpr int kMaxDepth = 12;  // chains longer than this are answered "unknown"
 
 }  // namespace
 
-Model::Model(std::shared_ptr<const Tree> tree)
+SemanticModel::SemanticModel(std::shared_ptr<const Tree> tree)
     : tree_(std::move(tree)), scopes_(*tree_), index_(*tree_) {
   for (std::uint32_t i = 0; i < tree_->size(); ++i) {
     const Node node = tree_->at(i);
@@ -27,24 +27,24 @@ Model::Model(std::shared_ptr<const Tree> tree)
   collect_classes();
 }
 
-bool Model::imports(std::string_view module) const {
+bool SemanticModel::imports(std::string_view module) const {
   return std::any_of(imported_.begin(), imported_.end(), [&](const std::string& name) {
     return name.starts_with(module) && (name.size() == module.size() || name[module.size()] == '.');
   });
 }
 
-const std::string& Model::qualified(Node expression) const {
+const std::string& SemanticModel::qualified(Node expression) const {
   const auto [entry, fresh] = qualified_.try_emplace(expression.index());
   if (!fresh || !expression) return entry->second;
   std::string name = resolve(expression, 0);
   return qualified_[expression.index()] = std::move(name);
 }
 
-const std::string& Model::called(Node call) const {
+const std::string& SemanticModel::called(Node call) const {
   return qualified(syntax::callee(call));
 }
 
-std::string Model::resolve(Node expression, int depth) const {
+std::string SemanticModel::resolve(Node expression, int depth) const {
   expression = syntax::unwrap(expression);
   if (depth > kMaxDepth) return {};
   if (expression.is(Kind::kAttribute)) {
@@ -71,13 +71,13 @@ std::string Model::resolve(Node expression, int depth) const {
   return {};
 }
 
-bool Model::is_method_call(Node call, std::string_view name) const {
+bool SemanticModel::is_method_call(Node call, std::string_view name) const {
   const Node function = syntax::callee(call);
   return function.is(Kind::kAttribute) && function.child(Field::kAttributeName).text() == name &&
          qualified(function.child(Field::kObject)).empty();
 }
 
-std::string_view Model::self_name(Node node) const {
+std::string_view SemanticModel::self_name(Node node) const {
   for (Node function = syntax::function_of(node); function;
        function = syntax::function_of(function)) {
     const Node holder = syntax::statement_of(function).parent().parent();
@@ -90,7 +90,7 @@ std::string_view Model::self_name(Node node) const {
   return {};
 }
 
-void Model::collect_classes() {
+void SemanticModel::collect_classes() {
   for (std::uint32_t i = 0; i < tree_->size(); ++i) {
     const Node node = tree_->at(i);
     if (!node.is(Kind::kClass)) continue;
@@ -149,29 +149,29 @@ void Model::collect_classes() {
   }
 }
 
-const ClassFacts* Model::class_facts(Node class_node) const {
+const ClassFacts* SemanticModel::class_facts(Node class_node) const {
   const auto found = class_by_node_.find(class_node.index());
   return !class_node || found == class_by_node_.end() ? nullptr : &classes_[found->second];
 }
 
-const ClassFacts* Model::enclosing_class(Node node) const {
+const ClassFacts* SemanticModel::enclosing_class(Node node) const {
   return class_facts(syntax::class_of(node));
 }
 
-const ClassFacts* Model::class_named(std::string_view name) const {
+const ClassFacts* SemanticModel::class_named(std::string_view name) const {
   const auto found =
       std::find_if(classes_.begin(), classes_.end(), [&](const auto& c) { return c.name == name; });
   return found == classes_.end() ? nullptr : &*found;
 }
 
-Node Model::function_named(std::string_view name, Node at) const {
+Node SemanticModel::function_named(std::string_view name, Node at) const {
   for (const Binding* binding : scopes_.reaching(name, at)) {
     if (binding->kind == BindingKind::kFunction) return binding->value;
   }
   return {};
 }
 
-std::vector<Node> Model::calls_of(std::string_view name, Node range) const {
+std::vector<Node> SemanticModel::calls_of(std::string_view name, Node range) const {
   std::vector<Node> calls;
   for (const Node last : named(name, range ? range : tree_->root())) {
     const Node callee = last.field() == Field::kAttributeName ? last.parent() : last;
@@ -181,14 +181,11 @@ std::vector<Node> Model::calls_of(std::string_view name, Node range) const {
   return calls;
 }
 
-Value Model::value(Node expression) const {
-  if (!expression) return {};
-  const auto found = values_.find(expression.index());
-  if (found != values_.end()) return found->second;
+Value SemanticModel::value(Node expression) const {
   return infer(expression, 0);
 }
 
-std::optional<std::string> Model::constant_string(Node expression) const {
+std::optional<std::string> SemanticModel::constant_string(Node expression) const {
   std::string text;
   if (syntax::string_value(expression, text)) return text;
   const Value known = value(expression);
@@ -196,4 +193,4 @@ std::optional<std::string> Model::constant_string(Node expression) const {
   return std::nullopt;
 }
 
-}  // namespace torchport::flow
+}  // namespace torchport::semantics

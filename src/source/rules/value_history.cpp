@@ -1,4 +1,4 @@
-#include "source/rules/trace.h"
+#include "source/rules/value_history.h"
 
 #include <algorithm>
 
@@ -22,9 +22,9 @@ bool hands_on(std::string_view method) {
 
 class Tracer {
  public:
-  explicit Tracer(const Model& model) : model_(model) {}
+  explicit Tracer(const SemanticModel& model) : model_(model) {}
 
-  Trace run(Node expression) {
+  ValueHistory run(Node expression) {
     follow(expression);
     while (!work_.empty() && trace_.steps.size() < kMaxSteps) {
       const Node next = work_.back();
@@ -63,19 +63,19 @@ class Tracer {
   void name(Node identifier) {
     const auto bindings = model_.scopes().reaching(identifier.text(), identifier);
     if (bindings.empty()) trace_.open = true;
-    for (const flow::Binding* binding : bindings) {
-      if (binding->kind == flow::BindingKind::kAssign && !binding->unpacked) {
+    for (const semantics::Binding* binding : bindings) {
+      if (binding->kind == semantics::BindingKind::kAssign && !binding->unpacked) {
         follow(binding->value);
-      } else if (binding->kind == flow::BindingKind::kParameter) {
+      } else if (binding->kind == semantics::BindingKind::kParameter) {
         parameter(*binding);
-      } else if (binding->kind != flow::BindingKind::kAugmented) {
+      } else if (binding->kind != semantics::BindingKind::kAugmented) {
         trace_.open = true;
         trace_.origins.push_back(identifier);
       }
     }
   }
 
-  void parameter(const flow::Binding& binding) {
+  void parameter(const semantics::Binding& binding) {
     const Node function = syntax::function_of(binding.target);
     const auto callers = callers_of(model_, function);
     if (callers.empty() || binding.unpacked) trace_.open = true;
@@ -99,7 +99,7 @@ class Tracer {
   void attribute(Node node) {
     const Node object = node.child(Field::kObject);
     if (object.is(Kind::kIdentifier) && object.text() == model_.self_name(node)) {
-      const flow::ClassFacts* facts = model_.enclosing_class(node);
+      const semantics::ClassFacts* facts = model_.enclosing_class(node);
       const std::string_view name = node.child(Field::kAttributeName).text();
       if (facts != nullptr && facts->attributes.contains(name)) {
         for (const auto& value : facts->attributes.at(name)) follow(value.value);
@@ -129,13 +129,13 @@ class Tracer {
     trace_.origins.push_back(node);
   }
 
-  const Model& model_;
-  Trace trace_;
+  const SemanticModel& model_;
+  ValueHistory trace_;
   std::vector<Node> work_;
 };
 
 // The part of the tree in which a name that was met at `node` means the same thing.
-Node home_of(const Model& model, Node node) {
+Node home_of(const SemanticModel& model, Node node) {
   if (node.is(Kind::kAttribute)) {
     const Node object = node.child(Field::kObject);
     if (object.text() == model.self_name(node)) return syntax::class_of(node);
@@ -148,7 +148,7 @@ Node home_of(const Model& model, Node node) {
 }
 
 // Whether a name means the same variable at both places: a function may have its own.
-bool is_same_name(const Model& model, Node a, Node b) {
+bool is_same_name(const SemanticModel& model, Node a, Node b) {
   if (!a.is(Kind::kIdentifier) || !b.is(Kind::kIdentifier)) return true;
   const auto first = model.scopes().all(a.text(), a);
   const auto second = model.scopes().all(b.text(), b);
@@ -157,11 +157,12 @@ bool is_same_name(const Model& model, Node a, Node b) {
 
 }  // namespace
 
-Trace trace_value(const Model& model, Node expression) {
+ValueHistory trace_value(const SemanticModel& model, Node expression) {
   return Tracer(model).run(expression);
 }
 
-std::vector<Node> calls_on(const Model& model, const Trace& trace, std::string_view method) {
+std::vector<Node> calls_on(const SemanticModel& model, const ValueHistory& trace,
+                           std::string_view method) {
   std::vector<Node> found;
   const syntax::Tree& tree = model.tree();
   for (const Node step : trace.steps) {
@@ -179,7 +180,7 @@ std::vector<Node> calls_on(const Model& model, const Trace& trace, std::string_v
   return found;
 }
 
-std::vector<Node> callers_of(const Model& model, Node function) {
+std::vector<Node> callers_of(const SemanticModel& model, Node function) {
   std::vector<Node> callers;
   const std::string_view name = function.child(Field::kName).text();
   if (name.empty()) return callers;
@@ -197,7 +198,7 @@ std::vector<Node> callers_of(const Model& model, Node function) {
   return callers;
 }
 
-std::vector<Node> returns_of(const Model& model, Node function) {
+std::vector<Node> returns_of(const SemanticModel& model, Node function) {
   std::vector<Node> values;
   for (const Node statement : model.nodes(Kind::kReturn, function)) {
     if (syntax::function_of(statement) != function) continue;

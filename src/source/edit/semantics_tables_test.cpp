@@ -1,4 +1,4 @@
-// Tables of small programs: what the flow layer knows about a marked place.
+// Tables of small programs: what the semantics layer knows about a marked place.
 #include <string>
 
 #include <doctest/doctest.h>
@@ -64,8 +64,8 @@ TEST_CASE("guards: what holds at a place") {
   for (const Row& row : rows) {
     CAPTURE(row.source);
     const auto tree = parse(row.source);
-    const flow::Model model(tree);
-    const flow::CudaKnowledge known = flow::knowledge_at(model, marked(*tree));
+    const semantics::SemanticModel model(tree);
+    const semantics::CudaKnowledge known = semantics::knowledge_at(model, marked(*tree));
     CHECK(known.present == row.present);
     CHECK(known.absent == row.absent);
   }
@@ -96,12 +96,12 @@ TEST_CASE("literals: the role of \"cuda\"") {
   for (const Row& row : rows) {
     CAPTURE(row.source);
     const auto tree = parse(row.source + "\n");
-    const flow::Model model(tree);
+    const semantics::SemanticModel model(tree);
     std::string role = "none";
     for (std::uint32_t i = 0; i < tree->size(); ++i) {
       if (!tree->at(i).is(Kind::kString)) continue;
-      const flow::Literal literal = flow::classify_literal(model, tree->at(i));
-      if (literal.role != flow::LiteralRole::kNone) role = flow::role_name(literal.role);
+      const semantics::Literal literal = semantics::classify_literal(model, tree->at(i));
+      if (literal.role != semantics::LiteralRole::kNone) role = semantics::role_name(literal.role);
     }
     CHECK(role == row.role);
   }
@@ -139,14 +139,14 @@ TEST_CASE("device source: what is in scope comes before anything invented") {
   for (const Row& row : rows) {
     CAPTURE(row.source);
     const auto tree = parse(row.source);
-    const flow::Model model(tree);
+    const semantics::SemanticModel model(tree);
     const edit::DeviceSource devices(model, settings);
     const edit::DeviceRef found = devices.at(marked(*tree));
     CHECK(found.text == row.text);
     CHECK(found.module_device == row.invented);
   }
   const auto tree = parse(module + "x.mark()\n");
-  const flow::Model model(tree);
+  const semantics::SemanticModel model(tree);
   const edit::DeviceSource devices(model, settings);
   CHECK(devices.at(marked(*tree)).certain);
 }
@@ -154,7 +154,7 @@ TEST_CASE("device source: what is in scope comes before anything invented") {
 TEST_CASE("scopes: a class body is invisible to its methods, branches join") {
   const auto tree =
       parse("a = 1\nclass C:\n    a = 2\n    def f(self):\n        return a.mark()\n");
-  const flow::Model model(tree);
+  const semantics::SemanticModel model(tree);
   Node use = marked(*tree);
   while (!use.is(Kind::kIdentifier)) use = use.first_child();
   const auto bindings = model.scopes().reaching("a", use);
@@ -162,7 +162,7 @@ TEST_CASE("scopes: a class body is invisible to its methods, branches join") {
   CHECK(bindings.front()->value.text() == "1");
 
   const auto branches = parse("if c:\n    d = 'cuda'\nelse:\n    d = 'cpu'\nd.mark()\n");
-  const flow::Model joined(branches);
+  const semantics::SemanticModel joined(branches);
   Node name = marked(*branches);
   while (!name.is(Kind::kIdentifier)) name = name.first_child();
   CHECK(joined.scopes().reaching("d", name).size() == 2);

@@ -2,7 +2,7 @@
 // type-and-place inference (a tensor? a module? on which device?). It answers
 // "unknown" rather than guess: rules decide how much unknown they accept.
 //
-// A Model belongs to one thread; it caches answers as it goes.
+// A SemanticModel belongs to one thread; it caches answers as it goes.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 #include "source/semantics/scopes.h"
 #include "source/syntax/tree.h"
 
-namespace torchport::flow {
+namespace torchport::semantics {
 
 enum class Type : std::uint8_t {
   kUnknown,
@@ -38,7 +38,7 @@ enum class Type : std::uint8_t {
 };
 
 // Where a value lives.
-enum class Place : std::uint8_t {
+enum class DeviceState : std::uint8_t {
   kUnknown,
   kCpu,      // made without a device, or moved to the CPU
   kCuda,     // hard-coded CUDA
@@ -47,7 +47,7 @@ enum class Place : std::uint8_t {
 
 struct Value {
   Type type = Type::kUnknown;
-  Place place = Place::kUnknown;
+  DeviceState device_state = DeviceState::kUnknown;
   std::string text;  // kString: the literal; kModule/kForeign: the dotted class name
   Node device;       // kFollows: the expression that names the device
   Node origin;       // the expression that made it
@@ -72,9 +72,9 @@ struct ClassFacts {
   std::unordered_map<std::string_view, std::vector<Attribute>> attributes;
 };
 
-class Model {
+class SemanticModel {
  public:
-  explicit Model(std::shared_ptr<const Tree> tree);
+  explicit SemanticModel(std::shared_ptr<const Tree> tree);
 
   [[nodiscard]] const Tree& tree() const { return *tree_; }
   [[nodiscard]] const Scopes& scopes() const { return scopes_; }
@@ -137,13 +137,14 @@ class Model {
   void collect_classes();
   [[nodiscard]] std::string resolve(Node expression, int depth) const;
   [[nodiscard]] Value infer(Node expression, int depth) const;
+  [[nodiscard]] Value infer_anew(Node expression, int depth) const;
   [[nodiscard]] Value infer_name(Node identifier, int depth) const;
   [[nodiscard]] Value infer_attribute(Node attribute, int depth) const;
   [[nodiscard]] Value infer_call(Node call, int depth) const;
   [[nodiscard]] Value infer_method(Node call, const Value& object, std::string_view method,
                                    int depth) const;
   [[nodiscard]] Value infer_binding(const Binding& binding, int depth) const;
-  void place_by_device(Value& value, Node device, int depth) const;
+  void set_device_state(Value& value, Node device, int depth) const;
 
   std::shared_ptr<const Tree> tree_;
   Scopes scopes_;
@@ -152,7 +153,14 @@ class Model {
   bool imports_torch_ = false;
   std::vector<std::string> imported_;
   mutable std::unordered_map<std::uint32_t, std::string> qualified_;
-  mutable std::unordered_map<std::uint32_t, Value> values_;
+  // Answers of infer(): see infer.cpp.
+  struct WholeValue {
+    Value value;
+    int height = 0;  // how far below its node the answer was looked for
+  };
+  mutable std::unordered_map<std::uint32_t, WholeValue> whole_values_;
+  mutable std::unordered_map<std::uint64_t, Value> cut_values_;  // by node and depth
+  mutable int deepest_ = 0;  // the depth that the question being answered has reached
   mutable std::unordered_map<std::uint32_t, std::vector<Node>> early_exits_;
   NodeIndex index_;
   mutable std::unordered_map<std::type_index, std::shared_ptr<const void>> facts_;
@@ -171,4 +179,4 @@ class Model {
 // "cuda" or "cuda:N".
 [[nodiscard]] bool is_cuda_string(std::string_view text);
 
-}  // namespace torchport::flow
+}  // namespace torchport::semantics
