@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <exception>
-#include <thread>
+#include <optional>
 
 #include <fmt/format.h>
 
+#include "source/project/each_file.h"
 #include "source/project/notebook_check.h"
 #include "source/rules/examine.h"
 #include "source/rules/registry.h"
@@ -22,7 +22,6 @@ struct FileResult {
   std::uint64_t bytes = 0;
   bool relevant = false;
   bool parsed = false;
-  bool done = false;
 };
 
 void note_surplus(const std::string& path, FileFindings& result) {
@@ -89,22 +88,16 @@ std::string settings_key(const CheckOptions& options) {
 
 void drop_ignored(const std::string& path, const CheckOptions& options,
                   std::vector<Diagnostic>& diagnostics) {
-  std::string_view relative = path;
-  if (options.root != "." && relative.starts_with(options.root + "/"))
-    relative.remove_prefix(options.root.size() + 1);
-  for (const auto& [globs, ignored] : options.per_file_ignores) {
-    if (globs.decide(relative, false) <= 0) continue;
-    std::erase_if(diagnostics, [&](const Diagnostic& d) {
-      return std::any_of(ignored.begin(), ignored.end(),
-                         [&](const rules::Rule* rule) { return rule->info.code == d.code; });
-    });
-  }
+  const auto silenced = silenced_rules(path, options);
+  std::erase_if(diagnostics, [&](const Diagnostic& d) {
+    return std::any_of(silenced.begin(), silenced.end(),
+                       [&](const rules::Rule* rule) { return rule->info.code == d.code; });
+  });
 }
 
 FileResult check_one(const base::FileSystem& fs, const std::string& path,
                      const CheckOptions& options, const std::string& settings) {
   FileResult result;
-  result.done = true;
   auto source = fs.read(path);
   if (!source) {
     result.findings.problems.push_back(source.error());
@@ -133,6 +126,17 @@ FileResult check_one(const base::FileSystem& fs, const std::string& path,
 
 }  // namespace
 
+rules::Selection silenced_rules(const std::string& path, const CheckOptions& options) {
+  std::string_view relative = path;
+  if (options.root != "." && relative.starts_with(options.root + "/"))
+    relative.remove_prefix(options.root.size() + 1);
+  rules::Selection silenced;
+  for (const auto& [globs, ignored] : options.per_file_ignores)
+    if (globs.decide(relative, false) > 0)
+      silenced.insert(silenced.end(), ignored.begin(), ignored.end());
+  return silenced;
+}
+
 rules::Deadline file_deadline() {
   return {std::chrono::steady_clock::now() + kFileBudget};
 }
@@ -156,42 +160,26 @@ FileFindings check_source(const std::string& path, std::string source, const Che
 
 Report check_files(const base::FileSystem& fs, const std::vector<std::string>& files,
                    const CheckOptions& options) {
-  std::vector<FileResult> results(files.size());
   const std::string settings = settings_key(options);
-  std::atomic<std::size_t> next{0};
-  std::atomic<std::size_t> done{0};
-  const auto work = [&] {
-    while (options.cancelled == nullptr || !options.cancelled->load()) {
-      const std::size_t i = next.fetch_add(1);
-      if (i >= files.size()) return;
-      try {
-        results[i] = check_one(fs, files[i], options, settings);
-      } catch (const std::exception& error) {
-        // Out of memory in one file must not cost the others.
-        results[i].done = true;
-        results[i].findings.problems.push_back(
-            {ErrorCode::kInternal, fmt::format("skipped: {}", error.what()), files[i], 0});
-      }
-      const std::size_t finished = done.fetch_add(1) + 1;
-      if (options.progress) options.progress(finished);
-    }
-  };
-  std::vector<std::thread> threads;
-  const std::size_t extra = std::min<std::size_t>(std::max(options.threads, 1U) - 1, files.size());
-  for (std::size_t i = 0; i < extra; ++i) threads.emplace_back(work);
-  work();
-  for (std::thread& thread : threads) thread.join();
+  auto results = each_file<FileResult>(
+      files, options,
+      [&](const std::string& path) { return check_one(fs, path, options, settings); },
+      [](base::Error error) {
+        FileResult result;
+        result.findings.problems.push_back(std::move(error));
+        return result;
+      });
 
   Report report;
   report.cancelled = options.cancelled != nullptr && options.cancelled->load();
-  for (FileResult& result : results) {
-    if (!result.done) continue;
+  for (std::optional<FileResult>& result : results) {
+    if (!result) continue;
     ++report.files;
-    report.bytes += result.bytes;
-    report.relevant += result.relevant ? 1 : 0;
-    report.parsed += result.parsed ? 1 : 0;
-    for (Diagnostic& d : result.findings.diagnostics) report.diagnostics.push_back(std::move(d));
-    for (base::Error& e : result.findings.problems) report.problems.push_back(std::move(e));
+    report.bytes += result->bytes;
+    report.relevant += result->relevant ? 1 : 0;
+    report.parsed += result->parsed ? 1 : 0;
+    for (Diagnostic& d : result->findings.diagnostics) report.diagnostics.push_back(std::move(d));
+    for (base::Error& e : result->findings.problems) report.problems.push_back(std::move(e));
   }
   return report;
 }

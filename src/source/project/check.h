@@ -51,6 +51,9 @@ struct FileFindings {
                                         const CheckOptions& options,
                                         rules::Deadline* deadline = nullptr);
 
+// The rules that per-file patterns silence in a file.
+[[nodiscard]] rules::Selection silenced_rules(const std::string& path, const CheckOptions& options);
+
 // What one file may take, reading it apart.
 constexpr std::chrono::milliseconds kFileBudget{1800};
 [[nodiscard]] rules::Deadline file_deadline();

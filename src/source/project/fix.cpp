@@ -1,10 +1,11 @@
 #include "source/project/fix.h"
 
 #include <algorithm>
-#include <thread>
+#include <optional>
 
 #include <fmt/format.h>
 
+#include "source/project/each_file.h"
 #include "source/project/notebook_check.h"
 #include "source/rules/converge.h"
 
@@ -18,21 +19,15 @@ struct FileFix {
   std::vector<Change> change;  // none or one
   std::map<std::string_view, int> applied;
   FileFindings left;
-  bool done = false;
 };
 
 // The selection without what per-file patterns silence.
 CheckOptions options_for(const std::string& path, const CheckOptions& options) {
   CheckOptions own = options;
-  std::string_view relative = path;
-  if (options.root != "." && relative.starts_with(options.root + "/"))
-    relative.remove_prefix(options.root.size() + 1);
-  for (const auto& [globs, ignored] : options.per_file_ignores) {
-    if (globs.decide(relative, false) <= 0) continue;
-    std::erase_if(own.selection, [&, list = &ignored](const rules::Rule* rule) {
-      return std::find(list->begin(), list->end(), rule) != list->end();
-    });
-  }
+  const auto silenced = silenced_rules(path, options);
+  std::erase_if(own.selection, [&](const rules::Rule* rule) {
+    return std::find(silenced.begin(), silenced.end(), rule) != silenced.end();
+  });
   return own;
 }
 
@@ -60,7 +55,6 @@ base::Result<rules::Converged> converge(const std::string& path, const std::stri
 FileFix fix_one(const base::FileSystem& fs, const std::string& path, const CheckOptions& all,
                 edit::Applicability tier) {
   FileFix result;
-  result.done = true;
   const auto refuse = [&](ErrorCode code, std::string message) {
     result.left.problems.push_back({code, std::move(message), path, 0});
   };
@@ -110,38 +104,23 @@ FileFix fix_one(const base::FileSystem& fs, const std::string& path, const Check
 
 FixPlan plan_fixes(const base::FileSystem& fs, const std::vector<std::string>& files,
                    const CheckOptions& options, edit::Applicability tier) {
-  std::vector<FileFix> results(files.size());
-  std::atomic<std::size_t> next{0};
-  std::atomic<std::size_t> done{0};
-  const auto work = [&] {
-    while (options.cancelled == nullptr || !options.cancelled->load()) {
-      const std::size_t i = next.fetch_add(1);
-      if (i >= files.size()) return;
-      try {
-        results[i] = fix_one(fs, files[i], options, tier);
-      } catch (const std::exception& error) {
-        results[i].done = true;
-        results[i].left.problems.push_back(
-            {ErrorCode::kInternal, fmt::format("skipped: {}", error.what()), files[i], 0});
-      }
-      if (options.progress) options.progress(done.fetch_add(1) + 1);
-    }
-  };
-  std::vector<std::thread> threads;
-  for (std::size_t i = 1;
-       i < std::min<std::size_t>(std::max(options.threads, 1U), files.size() + 1); ++i)
-    threads.emplace_back(work);
-  work();
-  for (std::thread& thread : threads) thread.join();
+  auto results = each_file<FileFix>(
+      files, options, [&](const std::string& path) { return fix_one(fs, path, options, tier); },
+      [](base::Error error) {
+        FileFix result;
+        result.left.problems.push_back(std::move(error));
+        return result;
+      });
 
   FixPlan plan;
-  for (FileFix& result : results) {
-    plan.files += result.done ? 1 : 0;
-    for (Change& change : result.change) plan.changes.push_back(std::move(change));
-    for (const auto& [code, n] : result.applied)
+  for (std::optional<FileFix>& result : results) {
+    if (!result) continue;
+    ++plan.files;
+    for (Change& change : result->change) plan.changes.push_back(std::move(change));
+    for (const auto& [code, n] : result->applied)
       plan.fixed[std::string(code)] += static_cast<std::size_t>(n);
-    for (Diagnostic& d : result.left.diagnostics) plan.left.push_back(std::move(d));
-    for (base::Error& e : result.left.problems) plan.problems.push_back(std::move(e));
+    for (Diagnostic& d : result->left.diagnostics) plan.left.push_back(std::move(d));
+    for (base::Error& e : result->left.problems) plan.problems.push_back(std::move(e));
   }
   return plan;
 }
