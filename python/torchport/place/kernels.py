@@ -9,9 +9,8 @@ from typing import Any, Generic, ParamSpec, TypeVar
 
 import torch
 
-from torchport._walk import walk
-
 from torchport._on_devices import on_devices
+from torchport._walk import walk
 
 P = ParamSpec("P")
 R = TypeVar("R")
