@@ -73,12 +73,12 @@ function(torchport_add_object_layer name)
   torchport_add_layer_test(${name} DEPENDS torchport_${name} ${ARG_TEST_DEPENDS})
 endfunction()
 
-# torchport_add_torch_layer(NAME [DEPENDS target...])
-# The part of libtorchport that the .cpp files of the calling folder and of the folders in it are.
-# Nothing lists the parts: src/runtime/library takes all. What include/torchport does not mark
-# TORCHPORT_API is hidden.
+# torchport_add_torch_layer(NAME [DEPENDS target...] [TEST_DEPENDS target...])
+# The part of libtorchport that the .cpp files of the calling folder and of the folders in it are,
+# and one test out of their *_test.cpp. Nothing lists the parts: src/runtime/library takes all. What
+# include/torchport does not mark TORCHPORT_API is hidden.
 function(torchport_add_torch_layer name)
-  cmake_parse_arguments(ARG "" "" "DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "DEPENDS;TEST_DEPENDS" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
   add_library(torchport_${name} OBJECT ${sources})
@@ -87,6 +87,22 @@ function(torchport_add_torch_layer name)
   torchport_include_root(torchport_${name})
   torchport_uses_torch(torchport_${name})
   set_property(GLOBAL APPEND PROPERTY TORCHPORT_LIBRARY_PARTS torchport_${name})
+  torchport_add_torch_layer_test(${name} DEPENDS torchport_${name} ${ARG_TEST_DEPENDS})
+endfunction()
+
+# torchport_add_torch_layer_test(NAME DEPENDS target... [ENVIRONMENT NAME=VALUE...])
+# NAME_test out of every *_test.cpp of the calling folder and of the folders in it; nothing where
+# there is none. It links torch and what DEPENDS names: object layers each by name, since objects do
+# not come with what depends on them. ENVIRONMENT is that of its run by `ctest --preset release`:
+# TORCHPORT_VIRTUAL=cuda:2 makes virtual devices.
+function(torchport_add_torch_layer_test name)
+  cmake_parse_arguments(ARG "" "" "DEPENDS;ENVIRONMENT" ${ARGN})
+  file(GLOB_RECURSE tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*_test.cpp)
+  if(BUILD_TESTING AND tests)
+    torchport_add_test(${name}_test SOURCES ${tests} DEPENDS torchport_torch ${ARG_DEPENDS})
+    torchport_uses_torch(${name}_test)
+    set_tests_properties(${name}_test PROPERTIES ENVIRONMENT "OMP_NUM_THREADS=1;${ARG_ENVIRONMENT}")
+  endif()
 endfunction()
 
 # What every target that includes torch's headers needs.

@@ -1,10 +1,8 @@
 // Watching a program's operators: where its tensors are made, moved and read, and what mixes
 // devices.
 //
-// One observation sees every operator as the program wrote it (aten::linear, not aten::addmm), in
-// the forward and the backward pass, by a boxed fallback under a dispatch key of its own: a Python
-// TorchDispatchMode sees the same after autograd has taken it apart, and costs tens of times more.
-// What an operator raises goes on to the program unchanged.
+// An observation sees every operator as the program wrote it (aten::linear, not aten::addmm), in
+// the forward and the backward pass. What an operator raises goes on to the program unchanged.
 #pragma once
 
 #include <cstddef>
@@ -165,31 +163,57 @@ struct Observed {
 [[nodiscard]] TORCHPORT_API std::uintptr_t tensor_number(const at::Tensor& tensor);
 [[nodiscard]] TORCHPORT_API std::uintptr_t storage_number(const at::Tensor& tensor);
 
-// Watches from its making to finish(), or to its end. One at a time in a process. The thread that
-// made it is watched, autograd's threads that work for it, and those that attach themselves;
-// processes that it forks are not.
+namespace observe {
+class Session;
+}
+namespace observer {
+class Listener;
+}
+
+// Watches from its making to finish(), or to its end. Several may watch at once, one within another
+// or each on threads of its own, beside the report and the trace of `torchport run`.
+//
+// It sees the thread that made it and those that attach themselves. Threads of autograd belong to
+// the observations of the thread that ran the forward pass. Not seen are processes that it forks,
+// and the operators within an operator: a model that is verified in the Python kernel of a custom
+// operator shows nothing.
 class TORCHPORT_API Observation {
  public:
-  // Throws std::runtime_error while another one watches, and where something else (the reports and
-  // traces of `torchport run`) has the dispatch key.
+  // Throws std::runtime_error where another library handles the dispatch key
+  // TESTING_ONLY_GenericMode.
   explicit Observation(ObserveOptions options);
   ~Observation();
   Observation(const Observation&) = delete;
   Observation& operator=(const Observation&) = delete;
 
-  // Ends it, on the thread that began it, and tells what was seen. Once.
+  // Ends it, on the thread that began it, and says what was seen. Once.
   [[nodiscard]] Observed finish();
 
   // The calling thread is watched too, until detach_thread() or its end.
-  static void attach_thread();
-  static void detach_thread();
+  void attach_thread();
+  void detach_thread();
+  [[nodiscard]] bool watches_this_thread() const;
   // What the calling thread does until leave() is done by `module`, a number of the caller's own
-  // from 1 on. Nests; does nothing when nobody watches.
-  static void enter(std::uint32_t module);
-  static void leave();
+  // from 1 on. Nests. Does nothing, and returns false, on a thread that is not watched.
+  bool enter(std::uint32_t module);
+  // Returns false where the calling thread entered nothing.
+  bool leave();
 
  private:
+  std::shared_ptr<observe::Session> session_;
   bool finished_ = false;
+};
+
+// All that watches a thread: for the threads that it starts.
+class TORCHPORT_API ObservedThread {
+ public:
+  // Of the calling thread.
+  [[nodiscard]] static ObservedThread current();
+  // The calling thread is watched by the same, those that have ended left out.
+  void join() const;
+
+ private:
+  std::shared_ptr<const std::vector<std::shared_ptr<observer::Listener>>> listeners_;
 };
 
 }  // namespace torchport

@@ -104,30 +104,44 @@ void define_observed(py::module_& module) {
       .def_readonly("infinity", &Observed::infinity);
 }
 
-std::unique_ptr<Observation> observe(std::vector<std::string> passed_over, bool every_place,
-                                     bool check_finite, std::size_t max_calls) {
-  ObserveOptions options;
-  options.place = &place_here;
-  options.every_place = every_place;
-  options.check_finite = check_finite;
-  options.max_calls = max_calls;
-  auto observation = std::make_unique<Observation>(std::move(options));
-  begin_places(std::move(passed_over));
-  return observation;
-}
+// An observation, and the numbers of places that it speaks of: they hold while it lives.
+struct PyObservation {
+  PyObservation(std::vector<std::string> passed_over, bool every_place, bool check_finite,
+                std::size_t max_calls)
+      : places(std::move(passed_over)),
+        observation(options(every_place, check_finite, max_calls)) {}
+
+  static ObserveOptions options(bool every_place, bool check_finite, std::size_t max_calls) {
+    ObserveOptions options;
+    options.place = &place_here;
+    options.every_place = every_place;
+    options.check_finite = check_finite;
+    options.max_calls = max_calls;
+    return options;
+  }
+
+  KeptPlaces places;
+  Observation observation;
+};
 
 void define_observing(py::module_& module) {
   define_facts(module);
   define_sums(module);
   define_observed(module);
-  py::class_<Observation>(module, "Observation")
-      .def(py::init(&observe), py::arg("passed_over"), py::arg("every_place") = false,
-           py::arg("check_finite") = false, py::arg("max_calls") = std::size_t{1} << 20U)
-      .def("finish", &Observation::finish);
-  module.def("attach_thread", &Observation::attach_thread);
-  module.def("detach_thread", &Observation::detach_thread);
-  module.def("enter_module", &Observation::enter, py::arg("module"));
-  module.def("leave_module", &Observation::leave);
+  py::class_<PyObservation>(module, "Observation")
+      .def(py::init<std::vector<std::string>, bool, bool, std::size_t>(), py::arg("passed_over"),
+           py::arg("every_place") = false, py::arg("check_finite") = false,
+           py::arg("max_calls") = std::size_t{1} << 20U)
+      .def("finish", [](PyObservation& self) { return self.observation.finish(); })
+      .def("watches_this_thread",
+           [](const PyObservation& self) { return self.observation.watches_this_thread(); })
+      .def(
+          "enter", [](PyObservation& self, std::uint32_t m) { return self.observation.enter(m); },
+          py::arg("module"))
+      .def("leave", [](PyObservation& self) { return self.observation.leave(); });
+  py::class_<ObservedThread>(module, "ObservedThread")
+      .def_static("current", &ObservedThread::current)
+      .def("join", &ObservedThread::join);
   module.def("tensor_number", &tensor_number, py::arg("tensor"));
   module.def("storage_number", &storage_number, py::arg("tensor"));
   py::class_<Place>(module, "Place")

@@ -35,6 +35,7 @@ struct Hash {
 
 // All under Python's lock.
 struct Places {
+  std::size_t keepers = 0;
   std::vector<std::string> passed_over;
   std::unordered_map<PyCodeObject*, bool> of_program;  // each code object is held
   std::unordered_map<Frames, std::uint32_t, Hash> numbers;
@@ -120,9 +121,12 @@ void put_positions(const Frame& frame, Place& place) {
 
 }  // namespace
 
-void begin_places(std::vector<std::string> passed_over) {
-  places().clear();
-  places().passed_over = std::move(passed_over);
+KeptPlaces::KeptPlaces(std::vector<std::string> passed_over) {
+  if (places().keepers++ == 0) places().passed_over = std::move(passed_over);
+}
+
+KeptPlaces::~KeptPlaces() {
+  if (--places().keepers == 0) places().clear();
 }
 
 std::uint32_t place_here() noexcept {

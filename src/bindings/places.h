@@ -8,9 +8,17 @@
 
 namespace torchport::bindings {
 
-// Starts anew: frames of files whose names start with one of these are passed over from now on.
-// Needs Python's lock.
-void begin_places(std::vector<std::string> passed_over);
+// Numbers of places hold as long as one of these lives; the first one after that starts anew, with
+// its own list: frames of files whose names start with one of `passed_over` are passed over. One
+// numbering for all, so that places that two observations ask for at once are found once. Made and
+// unmade under Python's lock.
+class KeptPlaces {
+ public:
+  explicit KeptPlaces(std::vector<std::string> passed_over);
+  ~KeptPlaces();
+  KeptPlaces(const KeptPlaces&) = delete;
+  KeptPlaces& operator=(const KeptPlaces&) = delete;
+};
 
 // The number of the place that the calling thread is at, from 1 on; 0 where no line of the program
 // runs. Takes Python's lock, runs no line of Python. Thread-safe, never throws.

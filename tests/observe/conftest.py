@@ -55,6 +55,11 @@ def running() -> dict[str, dict]:
 
 
 @pytest.fixture(scope="session")
+def together() -> dict[str, dict]:
+    return results_of("together.py", "cuda:2")
+
+
+@pytest.fixture(scope="session")
 def hostile() -> dict[str, dict]:
     return results_of("hostile.py", "cuda:1")
 

@@ -14,7 +14,7 @@ except RuntimeError as error:
 
 def test_on_it_names_the_tensors(python) -> None:
     told = python("-c", CODE).stdout
-    assert "weight is on meta, x is on cpu" in told
+    assert "got weight on meta and x on cpu;" in told
 
 
 def test_off_by_python_or_by_the_environment(python) -> None:

@@ -12,7 +12,7 @@ from torchport._quantities import counted, size
 from torchport.observe.checklist import training_modules
 from torchport.observe.inputs import Inputs
 from torchport.observe.inventory import Held
-from torchport.observe.mixing import home_of
+from torchport.observe.mixing import home_of, sentence
 from torchport.observe.result import OUTSIDE, Finding, Transfer, Verification
 
 _ORDER = {"error": 0, "warning": 1, "note": 2}
@@ -38,16 +38,8 @@ def _mixed(result: Verification) -> Iterator[Finding]:
     mixed = result.mixed
     if mixed is None:
         return
-    culprit, other = mixed.culprit, mixed.other
     caught = "; the program caught the error and went on" if mixed.caught else ""
-    yield Finding(
-        "error",
-        "mixed-devices",
-        f"{mixed.op.removeprefix('aten::')} got {culprit.name} on {culprit.device} and "
-        f"{other.name} on {other.device}{caught}",
-        mixed.fix,
-        mixed.line,
-    )
+    yield Finding("error", "mixed-devices", sentence(mixed) + caught, mixed.fix, mixed.line)
 
 
 def _not_finite(result: Verification) -> Iterator[Finding]:

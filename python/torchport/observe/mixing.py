@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from torchport._on_devices import on_devices
 from torchport.observe.inventory import Held, bytes_of
 from torchport.observe.lines import assignment_of, line_of, on_device
 from torchport.observe.naming import Named, Names
@@ -127,6 +128,12 @@ def _choose(tensors: list[Known], home: torch.device | None) -> tuple[Known, Kno
         return away[0], at_home[0]
     other = counted[0]
     return next(t for t in counted if t.device != other.device), other
+
+
+def sentence(mixed: Mixed) -> str:
+    """ "mul.Tensor got scale on cpu and x on cuda:0": how every message begins that tells of it."""
+    sides = (mixed.culprit, mixed.other)
+    return f"{mixed.op.removeprefix('aten::')} got {on_devices((side.name, side.device) for side in sides)}"
 
 
 def diagnose(mixed: Any, context: Context, error: BaseException | None) -> Mixed:

@@ -12,7 +12,7 @@ import torch
 from torchport._native import C
 from torchport.observe.inventory import Held, within
 
-_OWN = ("/torchport/observe/",)
+_OWN = ("/torchport/observe/", "/torchport/deploy/artefact/")
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,8 @@ import os
 
 import torch
 
+from torchport._on_devices import on_devices
+
 
 def _require(**tensors: torch.Tensor | None) -> None:
     """Raises RuntimeError unless all ``tensors`` are on one device; says which is where.
@@ -20,10 +22,9 @@ def _require(**tensors: torch.Tensor | None) -> None:
         if tensor is not None and hasattr(tensor, "device")
     }
     if len(set(devices.values())) > 1:
-        told = ", ".join(f"{name} is on {device}" for name, device in devices.items())
         raise RuntimeError(
-            f"torchport: these tensors have to be on the same device: {told}. Move the ones that are "
-            "in the wrong place, for example with .to(other.device)."
+            f"torchport: tensors have to be on one device, got {on_devices(devices.items())}; move "
+            "those that are on the wrong one, for example with .to(other.device)"
         )
 
 

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import torch
 from torch import nn
 
-from torchport import _device_kinds
-from torchport.observe import checklist, telling
+from torchport.observe import checklist
 from torchport.observe.findings import findings_of
 from torchport.observe.inputs import Inputs, inputs_from
-from torchport.observe.inventory import held_by, info_of
-from torchport.observe.mixing import Context, diagnose, home_of
-from torchport.observe.naming import Names, named_tensors
+from torchport.observe.inventory import info_of
+from torchport.observe.mixing import home_of
+from torchport.observe.naming import named_tensors
 from torchport.observe.result import Verification
-from torchport.observe.watching import Watch, watching
+from torchport.observe.running import WatchedRun
 
 
 def verify(
@@ -46,8 +45,8 @@ def verify(
     less for each of the other operators.
 
     A mixed-device error is part of the result. Whatever else the model raises passes through
-    unchanged. RuntimeError where another verification runs in this process: its operators are
-    watched as a whole. The model runs for real: what it changes stays changed.
+    unchanged. The model runs for real: what it changes stays changed. Several may run at once, one
+    within another or on threads of their own, also under ``torchport run --report``.
     """
     if not isinstance(model, nn.Module):
         raise TypeError(
@@ -59,16 +58,17 @@ def verify(
         device = torch.device(device)
         model.to(device)
         given = given if given.loader else given.moved(device)
-    run = _Run(model, given, call, evaluate)
+    verification = _Verification(model, given, call, evaluate)
     try:
-        run.go(every_line=every_line, check_finite=check_finite)
-        return run.told("training" if training else "inference")
+        verification.go(every_line=every_line, check_finite=check_finite)
+        return verification.report("training" if training else "inference")
     finally:
-        run.names.frames = []  # they hold the program's tensors, and this one, in a circle
-        run.error = None
+        verification.run.let_go()
 
 
-class _Run:
+class _Verification:
+    """The run of one ``verify``, and the report that is made of it."""
+
     def __init__(
         self, model: nn.Module, given: Inputs, call: Callable[..., Any] | None, evaluate: bool
     ):
@@ -76,12 +76,8 @@ class _Run:
         self.given = given
         self.call = call
         self.evaluate = evaluate
-        self.named_inputs = given.named(model.forward if call is None else _without_first(call))
-        self.held = held_by(model)
-        self.names = Names(self.held, self.named_inputs)
-        self.watch = Watch(model)
-        self.output: Any = None
-        self.error: BaseException | None = None
+        named = given.named(model.forward if call is None else _without_first(call))
+        self.run = WatchedRun(model, named, loader=given.loader)
         self.eval_answer = checklist.evaluation_mode(model)
 
     def go(self, *, every_line: bool, check_finite: bool) -> None:
@@ -90,76 +86,47 @@ class _Run:
             self.model.eval()
             self.eval_answer = checklist.evaluation_mode(self.model)
         try:
-            with watching(self.watch, every_line=every_line, check_finite=check_finite):
-                try:
-                    self._call()
-                except Exception as error:
-                    self.error = error
+            self.run.go(self._call, every_line=every_line, check_finite=check_finite)
         finally:
             if self.evaluate:
                 for module, mode in modes.items():
                     module.training = mode
-        if self.error is not None and not self._is_mixed(self.error):
-            raise self.error
 
-    def _call(self) -> None:
-        mode = torch.inference_mode() if self.evaluate else _AsItIs()
-        with mode:
+    def _call(self) -> Any:
+        with torch.inference_mode() if self.evaluate else nullcontext():
             if self.call is None:
-                self.output = self.model(*self.given.args, **self.given.kwargs)
-            else:
-                self.output = self.call(self.model, *self.given.args, **self.given.kwargs)
+                return self.model(*self.given.args, **self.given.kwargs)
+            return self.call(self.model, *self.given.args, **self.given.kwargs)
 
-    def _is_mixed(self, error: BaseException | None) -> bool:
-        """Whether it is the observer's error, or one that the program made of it."""
-        if self.watch.observed.mixed is None:
-            return False
-        wanted = _alike(self.watch.observed.mixed.message)
-        while error is not None:
-            told = str(error)
-            # Where Python raised it below an operator, C++ has "RuntimeError: " before it.
-            if wanted in _alike(told, whole=True) or (told and wanted.endswith(_alike(told))):
-                return True
-            # Python puts its own names of types into the message of a convolution.
-            if wanted.startswith("Input type (") and told.startswith("Input type ("):
-                return True
-            error = error.__cause__ or error.__context__
-        return False
-
-    def told(self, purpose: Any) -> Verification:
-        held = held_by(self.model)
-        self.names.add_held(held)
-        self.names.after(self.error)
-        teller = telling.Teller(self.watch, self.watch.observed)
-        context = Context(self.model, held, self.names, teller.module_of_scope, self.given.loader)
-        mixed = None
-        if self.watch.observed.mixed is not None:
-            mixed = diagnose(self.watch.observed.mixed, context, self.error)
+    def report(self, purpose: Any) -> Verification:
+        run, seen = self.run, self.run.watch.observed
+        summarizer, context = run.summarize()
+        held, named_inputs = run.held, run.named_inputs
         outputs = [
             info_of(name, "output", tensor)
-            for name, tensor in named_tensors(["output"], [self.output]).items()
+            for name, tensor in named_tensors(["output"], [run.output]).items()
         ]
-        given = [info_of(name, "input", tensor) for name, tensor in self.named_inputs.items()]
-        home = home_of(held) or next((t.device for t in self.named_inputs.values()), None)
-        sums = self.watch.observed.modules
+        given = [info_of(name, "input", tensor) for name, tensor in named_inputs.items()]
+        home = home_of(held) or next((t.device for t in named_inputs.values()), None)
+        sums = seen.modules
         operators, with_grad = sum(m.operators for m in sums), sum(m.with_grad for m in sums)
         result = Verification(
             model=type(self.model).__name__,
             device=str(home) if home is not None else "none",
             purpose=purpose,
             torch=torch.__version__,
-            devices=teller.devices(held, given),
-            autocast=teller.autocast(),
-            operators=self.watch.observed.operators,
-            unrecorded=self.watch.observed.unrecorded,
-            modules=teller.modules(self.model, held),
+            devices=summarizer.devices(held, given),
+            autocast=summarizer.autocast(),
+            operators=seen.operators,
+            unrecorded=seen.unrecorded,
+            modules=summarizer.modules(self.model, held),
             inputs=given,
             outputs=outputs,
-            intermediates=teller.intermediates(),
-            flows=teller.flows(),
-            transfers=teller.transfers(),
-            mixed=mixed,
-            not_finite=teller.not_finite(context),
+            intermediates=summarizer.intermediates(),
+            flows=summarizer.flows(),
+            transfers=summarizer.transfers(),
+            mixed=run.mixed(context),
+            not_finite=summarizer.not_finite(context),
             checklist=[
                 self.eval_answer,
                 checklist.input_device(given, held),
@@ -168,27 +135,10 @@ class _Run:
                 checklist.memory(home, held),
             ],
             findings=[],
-            output=self.output,
+            output=run.output,
         )
         result.findings = findings_of(result, self.model, held, self.given)
         return result
-
-
-def _alike(message: str, whole: bool = False) -> str:
-    """Its first line, without which device it was: replicas fail in any order, each on its own."""
-    text = message if whole else message.strip().partition("\n")[0]
-    kinds = "|".join(("cpu", "meta", *(kind.name for kind in _device_kinds.kinds())))
-    return re.sub(rf"\b({kinds})(:\d+)?\b", "DEVICE", text)
-
-
-class _AsItIs:
-    """The caller's own modes."""
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, *_: object) -> None:
-        return None
 
 
 def _without_first(call: Callable[..., Any]) -> Callable[..., Any]:

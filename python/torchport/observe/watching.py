@@ -35,6 +35,7 @@ class Watch:
         self.calls: list[int] = [0]
         self.inputs: dict[int, list[TensorInfo]] = {}
         self.outputs: dict[int, list[TensorInfo]] = {}
+        self.observation: Any = None  # kept after its end: the numbers of places are valid with it
         self.observed: Any = None
         self._numbers: dict[int, int] = {}
         self._alive: list[nn.Module] = []  # so that no id is used again
@@ -54,12 +55,15 @@ class Watch:
         return self._numbers.get(id(module)) or self._add(module, f"({type(module).__name__})")
 
     def before(self, module: nn.Module, args: tuple) -> None:
-        number = self.number_of(module)
-        self.calls[number] += 1
-        C.enter_module(number)
+        # Hooks are the process's: another thread may run a model of its own.
+        if self.observation.watches_this_thread():
+            number = self.number_of(module)
+            self.calls[number] += 1
+            self.observation.enter(number)
 
     def after(self, module: nn.Module, args: tuple, *rest: Any) -> None:
-        C.leave_module()
+        if not self.observation.leave():
+            return
         # (kwargs, output); torch leaves out kwargs where the module raised.
         *kwargs, output = rest
         number = self.number_of(module)
@@ -75,21 +79,48 @@ def _tensors(kind: str, values: list[Any]) -> list[TensorInfo]:
     return [info_of(path, kind, tensor) for path, tensor, _ in found]
 
 
+class _WhileAnyWatches:
+    """What holds for the process as long as anybody watches a model in it.
+
+    A thread that a watched one starts is watched by the same (autograd's own need no help), and
+    compiled modules run as they were written. Counted, since watches on several threads may end in
+    another order than they began in.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._users = 0
+        self._undo = ExitStack()
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._users == 0:
+                self._undo.enter_context(_threads_join_in())
+                if "torch._dynamo" in sys.modules:
+                    self._undo.enter_context(torch.compiler.set_stance("force_eager"))
+            self._users += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._users -= 1
+            if self._users == 0:
+                self._undo.close()
+
+
 @contextmanager
 def _threads_join_in() -> Iterator[None]:
-    """Threads that the program starts meanwhile are watched. Autograd's own are without this."""
     begin = threading.Thread.start
 
-    def start(self: threading.Thread) -> None:
-        run = self.run
+    def start(thread: threading.Thread) -> None:
+        run, starter = thread.run, C.ObservedThread.current()
 
         def watched() -> None:
-            del self.run  # it would hold the thread in a circle
-            C.attach_thread()
+            del thread.run  # it would hold the thread in a circle
+            starter.join()
             run()
 
-        self.run = watched  # type: ignore[method-assign]
-        begin(self)
+        thread.run = watched  # type: ignore[method-assign]
+        begin(thread)
 
     threading.Thread.start = start  # type: ignore[method-assign]
     try:
@@ -98,23 +129,24 @@ def _threads_join_in() -> Iterator[None]:
         threading.Thread.start = begin  # type: ignore[method-assign]
 
 
+_while_any_watches = _WhileAnyWatches()
+
+
 @contextmanager
 def watching(watch: Watch, *, every_line: bool, check_finite: bool) -> Iterator[None]:
     """Within it the calling thread is watched; afterwards ``watch.observed`` says what was seen.
 
     Compiled modules run as they were written: what they compute is the same, and what they do has
-    lines. Raises RuntimeError where something else watches this process.
+    lines.
     """
-    observation = C.Observation(_PASSED_OVER, every_line, check_finite)
+    watch.observation = C.Observation(_PASSED_OVER, every_line, check_finite)
 
     def end() -> None:
-        watch.observed = observation.finish()
+        watch.observed = watch.observation.finish()
 
     with ExitStack() as stack:
         stack.callback(end)  # whatever is raised: it must not go on
-        if "torch._dynamo" in sys.modules:
-            stack.enter_context(torch.compiler.set_stance("force_eager"))
-        stack.enter_context(_threads_join_in())
+        stack.enter_context(_while_any_watches)
         for handle in (
             nn_module.register_module_forward_pre_hook(watch.before),
             nn_module.register_module_forward_hook(watch.after, with_kwargs=True, always_call=True),

@@ -9,6 +9,7 @@ from typing import Any, Generic, ParamSpec, TypeVar
 
 import torch
 
+from torchport._on_devices import on_devices
 from torchport._walk import walk
 
 P = ParamSpec("P")
@@ -142,7 +143,7 @@ class Kernel(Generic[P, R]):
                 return names[int(number)] + place[len(number) :]
             return place
 
-        return ", ".join(f"{name(place)} on {tensor.device}" for place, tensor in tensors)
+        return on_devices((name(place), tensor.device) for place, tensor in tensors)
 
     def _offered(self) -> str:
         offered = [f"{kind} ({_where(f)})" for kind, f in self._implementations.items()]

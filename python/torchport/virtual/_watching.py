@@ -42,7 +42,7 @@ def one_thread_at_a_time(torch: ModuleType) -> Any:
     """Replicas of DataParallel and the devices of a backward pass take turns, in their order: a
     trace is to be the same from run to run."""
     replicas = importlib.import_module("torch.nn.parallel.parallel_apply")
-    replicas.threading = SimpleNamespace(Thread=_OneByOne, Lock=threading.Lock)
+    vars(replicas)["threading"] = SimpleNamespace(Thread=_OneByOne, Lock=threading.Lock)
     return torch.autograd.set_multithreading_enabled(False)
 
 
@@ -50,7 +50,7 @@ def start(torch: ModuleType) -> None:
     """Once torch is there: lines are told, new threads are watched, the end is reported."""
     native = torch._ops.ops.torchport
     own = str(Path(__file__).parents[1])
-    native.tell_source_lines([str(Path(torch.__file__).parent), own, "<frozen", "<string>"])
+    native.tell_source_lines([str(Path(str(torch.__file__)).parent), own, "<frozen", "<string>"])
 
     begin = threading.Thread.run
 

@@ -13,7 +13,7 @@
 #include <c10/util/SmallVector.h>
 #include <torchport/observe.h>
 
-#include "runtime/observe/operator_facts.h"
+#include "runtime/observer/operator_semantics.h"
 
 namespace torchport::observe {
 
@@ -31,7 +31,7 @@ struct Seen {
 using SeenTensors = c10::SmallVector<Seen, 8>;
 
 struct Call {
-  const OperatorFacts* facts = nullptr;
+  const observer::OperatorSemantics* semantics = nullptr;
   CallKind kind = CallKind::kComputed;
   bool backward = false;
   bool grad = false;
@@ -51,7 +51,7 @@ struct KeptArgument {
   at::Tensor tensor;
 };
 
-// A call whose story will be told; its tensors live until then.
+// A call whose story is wanted; its tensors live until then.
 struct KeptCall {
   std::uint64_t call = 0;
   std::vector<KeptArgument> arguments;  // as many, and in the order of, the call's inputs
@@ -88,7 +88,7 @@ struct Log {
 // Everything but its sizes.
 [[nodiscard]] Seen look_at(const at::Tensor& tensor);
 
-// What the log says, told.
-[[nodiscard]] Observed tell(const Log& log);
+// Sums and stories out of the log.
+[[nodiscard]] Observed summarize(const Log& log);
 
 }  // namespace torchport::observe

@@ -348,15 +348,6 @@ def _global_hooks():
 
 
 @case
-def one_at_a_time():
-    class Model(nn.Module):
-        def forward(self, x):
-            return torchport.verify(Linear(), x).output
-
-    return torchport.verify(Model(), torch.randn(2, 4))
-
-
-@case
 def no_module():
     return torchport.verify(lambda x: x, torch.randn(2))
 

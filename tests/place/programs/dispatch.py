@@ -50,7 +50,7 @@ def what_is_missing_is_told_with_what_there_is() -> None:
         only_cuda(torch.ones(1))
     with raises(NotImplementedError, "no kernel for xpu"):
         only_cuda.implementation("xpu")
-    with raises(RuntimeError, "several kinds of devices: x on cuda:0, other['m'][0] on cpu"):
+    with raises(RuntimeError, "several kinds of devices: x on cuda:0 and other['m'][0] on cpu"):
         contrast(torch.ones(2, device="cuda"), {"m": [torch.ones(2)]})
     with raises(TypeError, "neither a tensor nor device="):
         contrast(3)

@@ -12,9 +12,9 @@ from torch import nn
 
 from torchport.deploy.artefact import placing
 from torchport.deploy.artefact.errors import ExportError
+from torchport.deploy.artefact.first_run import run_once
 from torchport.deploy.artefact.sample import Sample, named_outputs
 from torchport.deploy.artefact.stripping import strip_wrappers
-from torchport.deploy.artefact.watching import run_once
 from torchport.deploy.artefact.weights import load_weights
 
 

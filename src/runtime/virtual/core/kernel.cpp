@@ -105,16 +105,16 @@ void write_back(const IValue& value, Aliases& aliases) {
 }  // namespace
 
 AliasKernel::AliasKernel(const c10::OperatorHandle& op, c10::DispatchKey cpu)
-    : cpu_(cpu), check_(op.schema()), alerts_(op.schema()) {
+    : cpu_(cpu), check_(op.schema()), determinism_and_sync_(observer::semantics_of(op)) {
+  const observer::OperatorSemantics& semantics = observer::semantics_of(op);
+  generator_ = semantics.generator;
+  draws_ = semantics.draws && generator_ < 0;
   const auto& arguments = op.schema().arguments();
   for (std::size_t i = 0; i < arguments.size(); ++i) {
-    const c10::Type& type = *arguments[i].type();
-    if (type.str().find("Generator") != std::string::npos) generator_ = static_cast<int>(i);
-    if (!can_hold(type)) continue;
+    if (!can_hold(*arguments[i].type())) continue;
     const c10::AliasInfo* alias = arguments[i].alias_info();
     arguments_.push_back({static_cast<std::uint32_t>(i), alias != nullptr && alias->isWrite()});
   }
-  draws_ = generator_ < 0 && op.hasTag(at::Tag::nondeterministic_seeded);
   const auto& returns = op.schema().returns();
   each_apart_ = !arguments.empty() && is_tensor_list(*arguments[0].type()) && returns.size() == 1 &&
                 is_tensor_list(*returns[0].type());
@@ -124,7 +124,7 @@ void AliasKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet,
                              Stack* stack) const {
   const std::size_t first = stack->size() - op.schema().arguments().size();
   check_(stack->data() + first);
-  alerts_(stack->data() + first);
+  determinism_and_sync_(stack->data() + first);
   Aliases aliases;
   Devices devices;
   if (each_apart_) devices = devices_of((*stack)[first]);

@@ -9,8 +9,8 @@
 #include <ATen/core/stack.h>
 #include <c10/core/DispatchKeySet.h>
 
-#include "runtime/virtual/watch/alerts.h"
 #include "runtime/virtual/core/device_check.h"
+#include "runtime/virtual/watch/determinism_and_sync.h"
 
 namespace torchport::vdev {
 
@@ -34,7 +34,7 @@ class AliasKernel final : public c10::OperatorKernel {
 
   c10::DispatchKeySet cpu_;
   DeviceCheck check_;
-  Alerts alerts_;
+  DeterminismAndSync determinism_and_sync_;
   std::vector<Argument> arguments_;
   int generator_ = -1;       // the argument that is a generator
   bool draws_ = false;       // random numbers, without such an argument

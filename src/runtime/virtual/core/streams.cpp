@@ -10,7 +10,7 @@
 #include <c10/util/Exception.h>
 
 #include "runtime/virtual/core/runtime.h"
-#include "runtime/virtual/watch/alerts.h"
+#include "runtime/virtual/watch/determinism_and_sync.h"
 
 namespace torchport::vdev {
 

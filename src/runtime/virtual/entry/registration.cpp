@@ -11,15 +11,16 @@
 #include <torch/library.h>
 
 #include "runtime/virtual/core/build_facts.h"
-#include "runtime/virtual/distributed/distributed.h"
 #include "runtime/virtual/core/host_allocator.h"
 #include "runtime/virtual/core/kernel.h"
-#include "runtime/virtual/operators/natives.h"
 #include "runtime/virtual/core/pinned.h"
 #include "runtime/virtual/core/profiler.h"
 #include "runtime/virtual/core/runtime.h"
+#include "runtime/virtual/core/silence.h"
 #include "runtime/virtual/core/storage.h"
 #include "runtime/virtual/core/streams.h"
+#include "runtime/virtual/distributed/distributed.h"
+#include "runtime/virtual/operators/operator_groups.h"
 
 namespace torchport::vdev {
 
@@ -160,40 +161,17 @@ void register_operators() {
   }
 }
 
-class Silence final : public c10::WarningHandler {
- public:
-  void process(const c10::Warning&) override {}
-};
-
 struct Start {
   Start() {
     if (Runtime::get().spec().count == 0) return;
-    // That kernels are put over others is what is meant.
-    Silence silence;
-    const c10::WarningUtils::WarningHandlerGuard guard(&silence);
+    const Silence silence;
     const Kind& kind = Runtime::get().kind();
     install_host_allocator();
     c10::SetAllocator(kind.type, device_allocator(), kAllocatorOverReal);
     register_guard();
-    // The CPU's kernels first: own ones are put over them.
+    // The CPU's kernels first: those of groups are put over them.
     register_operators();
-    static auto* aten =
-        new torch::Library(torch::Library::IMPL, "aten", kind.dense, __FILE__, __LINE__);
-    register_natives(*aten);
-    static auto* quantized =
-        new torch::Library(torch::Library::IMPL, "aten", kind.quantized, __FILE__, __LINE__);
-    register_quantized(*quantized);
-    register_attention(*aten);
-    register_flash_attention(*aten);
-    register_softmax(*aten);
-    register_cuda_only(*aten);
-    register_cudnn(*aten);
-    register_rnn(*aten);
-    static auto* autograd =
-        new torch::Library(torch::Library::IMPL, "aten", kind.autograd, __FILE__, __LINE__);
-    register_rnn_layers(*aten);
-    register_rnn_layers(*autograd);
-    register_sync_batch_norm(*aten);
+    put_operator_groups();
     register_profiler();
     register_pinned();
     register_distributed();

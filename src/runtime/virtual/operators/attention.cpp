@@ -18,9 +18,9 @@
 #include <c10/core/TensorImpl.h>
 #include <torch/library.h>
 
-#include "runtime/virtual/operators/maybe_tensor.h"
-#include "runtime/virtual/operators/natives.h"
 #include "runtime/virtual/core/runtime.h"
+#include "runtime/virtual/operators/maybe_tensor.h"
+#include "runtime/virtual/operators/operator_groups.h"
 
 namespace torchport::vdev {
 
@@ -161,9 +161,7 @@ std::tuple<Tensor, Tensor, Tensor> flash_backward(const Tensor& grad, const Tens
       grad, query, key, value, out, logsumexp, dropout, causal, std::nullopt, scale);
 }
 
-}  // namespace
-
-void register_attention(torch::Library& aten) {
+void put_attention(torch::Library& aten) {
   // scaled_dot_product_attention asks the stub, and only for devices that have one.
   const c10::DispatchKey key = Runtime::get().kind().dense;
   if (key == c10::DispatchKey::CUDA)
@@ -174,5 +172,9 @@ void register_attention(torch::Library& aten) {
   aten.impl("_scaled_dot_product_flash_attention", TORCH_FN(flash));
   aten.impl("_scaled_dot_product_flash_attention_backward", TORCH_FN(flash_backward));
 }
+
+const OperatorGroup kGroup(&put_attention);
+
+}  // namespace
 
 }  // namespace torchport::vdev

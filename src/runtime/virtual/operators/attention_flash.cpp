@@ -17,7 +17,7 @@
 #include <torch/library.h>
 
 #include "runtime/virtual/operators/maybe_tensor.h"
-#include "runtime/virtual/operators/natives.h"
+#include "runtime/virtual/operators/operator_groups.h"
 
 namespace torchport::vdev {
 
@@ -234,12 +234,14 @@ std::tuple<Tensor, Tensor, Tensor> backward(
   return {of_query, of_key, of_value};
 }
 
-}  // namespace
-
-void register_flash_attention(torch::Library& aten) {
+void put_flash_attention(torch::Library& aten) {
   aten.impl("_flash_attention_forward", TORCH_FN(forward));
   aten.impl("_flash_attention_backward", TORCH_FN(backward));
   aten.impl("_flash_attention_forward_no_dropout_inplace", TORCH_FN(forward_into));
 }
+
+const OperatorGroup kGroup(&put_flash_attention);
+
+}  // namespace
 
 }  // namespace torchport::vdev

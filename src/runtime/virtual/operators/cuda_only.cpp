@@ -12,7 +12,7 @@
 #include <ATen/ops/mm.h>
 #include <torch/library.h>
 
-#include "runtime/virtual/operators/natives.h"
+#include "runtime/virtual/operators/operator_groups.h"
 
 namespace torchport::vdev {
 
@@ -110,9 +110,7 @@ Tensor masked_scale(const Tensor& self, const Tensor& mask, double scale) {
   return self * mask.to(self.scalar_type()) * scale;
 }
 
-}  // namespace
-
-void register_cuda_only(torch::Library& aten) {
+void put_cuda_only(torch::Library& aten) {
   aten.impl("_use_cudnn_ctc_loss", TORCH_FN(no_cudnn_ctc));
   aten.impl("_use_cudnn_ctc_loss.Tensor", TORCH_FN(no_cudnn_ctc_tensor));
   aten.impl("_use_miopen_ctc_loss", TORCH_FN(no_cudnn_ctc));
@@ -131,5 +129,9 @@ void register_cuda_only(torch::Library& aten) {
   aten.impl("_fused_dropout", TORCH_FN(fused_dropout));
   aten.impl("_masked_scale", TORCH_FN(masked_scale));
 }
+
+const OperatorGroup kGroup(&put_cuda_only);
+
+}  // namespace
 
 }  // namespace torchport::vdev

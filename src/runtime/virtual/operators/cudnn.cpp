@@ -15,7 +15,7 @@
 #include <ATen/ops/relu.h>
 #include <torch/library.h>
 
-#include "runtime/virtual/operators/natives.h"
+#include "runtime/virtual/operators/operator_groups.h"
 
 namespace torchport::vdev {
 
@@ -111,9 +111,7 @@ Tensor affine_grid_backward(const Tensor& grad, std::int64_t n, std::int64_t c, 
   return at::affine_grid_generator_backward(grad, {n, c, h, w}, true);
 }
 
-}  // namespace
-
-void register_cudnn(torch::Library& aten) {
+void put_cudnn(torch::Library& aten) {
   aten.impl("cudnn_convolution", TORCH_FN(cudnn_convolution));
   aten.impl("cudnn_convolution.out", TORCH_FN(cudnn_convolution_out));
   aten.impl("cudnn_convolution_transpose", TORCH_FN(cudnn_convolution_transpose));
@@ -126,5 +124,9 @@ void register_cudnn(torch::Library& aten) {
   aten.impl("cudnn_affine_grid_generator", TORCH_FN(affine_grid));
   aten.impl("cudnn_affine_grid_generator_backward", TORCH_FN(affine_grid_backward));
 }
+
+const OperatorGroup kGroup(&put_cudnn);
+
+}  // namespace
 
 }  // namespace torchport::vdev

@@ -7,10 +7,10 @@
 #include <c10/core/DeviceGuard.h>
 #include <torch/library.h>
 
-#include "runtime/virtual/operators/natives.h"
 #include "runtime/virtual/core/runtime.h"
 #include "runtime/virtual/core/storage.h"
 #include "runtime/virtual/core/streams.h"
+#include "runtime/virtual/operators/operator_groups.h"
 
 namespace torchport::vdev {
 
@@ -69,9 +69,7 @@ Tensor& set_nothing(Tensor& self) {
 
 void record_stream(Tensor&, c10::Stream) {}
 
-}  // namespace
-
-void register_natives(torch::Library& aten) {
+void put_memory(torch::Library& aten) {
   aten.impl("empty.memory_format", TORCH_FN(empty_memory_format));
   aten.impl("empty_strided", TORCH_FN(empty_strided));
   aten.impl("_efficientzerotensor", TORCH_FN(efficient_zero_tensor));
@@ -84,8 +82,13 @@ void register_natives(torch::Library& aten) {
 }
 
 // A storage is no argument that could be aliased.
-void register_quantized(torch::Library& aten) {
+void put_quantized_memory(torch::Library& aten) {
   aten.impl("set_.source_Storage_storage_offset", TORCH_FN(at::native::set_storage_quantized_));
 }
+
+const OperatorGroup kGroup(&put_memory);
+const OperatorGroup kQuantized(&put_quantized_memory, {&Kind::quantized});
+
+}  // namespace
 
 }  // namespace torchport::vdev

@@ -11,7 +11,7 @@
 
 #include "runtime/virtual/operators/lstm_state.h"
 #include "runtime/virtual/operators/maybe_tensor.h"
-#include "runtime/virtual/operators/natives.h"
+#include "runtime/virtual/operators/operator_groups.h"
 
 namespace torchport::vdev {
 
@@ -88,13 +88,15 @@ std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> gru_cell_backward(const Tenso
           has_bias ? grad_hidden.sum(0, false) : Tensor()};
 }
 
-}  // namespace
-
-void register_rnn(torch::Library& aten) {
+void put_rnn(torch::Library& aten) {
   aten.impl("_thnn_fused_lstm_cell", TORCH_FN(lstm_cell));
   aten.impl("_thnn_fused_lstm_cell_backward_impl", TORCH_FN(lstm_cell_backward));
   aten.impl("_thnn_fused_gru_cell", TORCH_FN(gru_cell));
   aten.impl("_thnn_fused_gru_cell_backward", TORCH_FN(gru_cell_backward));
 }
+
+const OperatorGroup kGroup(&put_rnn);
+
+}  // namespace
 
 }  // namespace torchport::vdev

@@ -28,9 +28,9 @@
 #include <c10/core/GradMode.h>
 #include <torch/library.h>
 
-#include "runtime/virtual/operators/lstm_state.h"
-#include "runtime/virtual/operators/natives.h"
 #include "runtime/virtual/core/runtime.h"
+#include "runtime/virtual/operators/lstm_state.h"
+#include "runtime/virtual/operators/operator_groups.h"
 
 namespace torchport::vdev {
 
@@ -365,9 +365,7 @@ std::tuple<Tensor, Tensor> one_data(const Tensor& data, const Tensor& batch_size
   return {run.output, run.hidden[0]};
 }
 
-}  // namespace
-
-void register_rnn_layers(torch::Library& aten) {
+void put_rnn_layers(torch::Library& aten) {
   aten.impl("lstm.input", TORCH_FN(lstm_input));
   aten.impl("lstm.data", TORCH_FN(lstm_data));
   aten.impl("gru.input", TORCH_FN((one_input<Cell::kGru, &at::native::gru>)));
@@ -377,5 +375,9 @@ void register_rnn_layers(torch::Library& aten) {
   aten.impl("rnn_relu.input", TORCH_FN((one_input<Cell::kRelu, &at::native::rnn_relu>)));
   aten.impl("rnn_relu.data", TORCH_FN((one_data<Cell::kRelu, &at::native::rnn_relu>)));
 }
+
+const OperatorGroup kGroup(&put_rnn_layers, {&Kind::dense, &Kind::autograd});
+
+}  // namespace
 
 }  // namespace torchport::vdev

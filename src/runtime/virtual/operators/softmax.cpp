@@ -7,7 +7,7 @@
 #include <torch/library.h>
 
 #include "runtime/virtual/core/kernel.h"
-#include "runtime/virtual/operators/natives.h"
+#include "runtime/virtual/operators/operator_groups.h"
 
 namespace torchport::vdev {
 
@@ -57,9 +57,7 @@ class Backward final : public c10::OperatorKernel {
   AliasKernel kernel_;
 };
 
-}  // namespace
-
-void register_softmax(torch::Library& aten) {
+void put_softmax(torch::Library& aten) {
   for (const char* name : {"_softmax", "_log_softmax"}) {
     const std::string full = std::string("aten::") + name;
     for (const char* overload : {"", "out"}) {
@@ -72,5 +70,9 @@ void register_softmax(torch::Library& aten) {
                                     operator_named((full + "_backward_data").c_str(), ""))));
   }
 }
+
+const OperatorGroup kGroup(&put_softmax);
+
+}  // namespace
 
 }  // namespace torchport::vdev

@@ -10,7 +10,7 @@
 #include <torch/library.h>
 
 #include "runtime/virtual/operators/maybe_tensor.h"
-#include "runtime/virtual/operators/natives.h"
+#include "runtime/virtual/operators/operator_groups.h"
 
 namespace torchport::vdev {
 
@@ -109,9 +109,7 @@ Tensor backward_elemt(const Tensor& grad, const Tensor& input, const Tensor& mea
   return result.to(input.scalar_type());
 }
 
-}  // namespace
-
-void register_sync_batch_norm(torch::Library& aten) {
+void put_sync_batch_norm(torch::Library& aten) {
   aten.impl("batch_norm_stats", TORCH_FN(stats));
   aten.impl("batch_norm_elemt", TORCH_FN(elemt));
   aten.impl("batch_norm_elemt.out", TORCH_FN(elemt_out));
@@ -120,5 +118,9 @@ void register_sync_batch_norm(torch::Library& aten) {
   aten.impl("batch_norm_backward_reduce", TORCH_FN(backward_reduce));
   aten.impl("batch_norm_backward_elemt", TORCH_FN(backward_elemt));
 }
+
+const OperatorGroup kGroup(&put_sync_batch_norm);
+
+}  // namespace
 
 }  // namespace torchport::vdev

@@ -7,31 +7,34 @@
 //   aten::linear<TAB>LINE<TAB>float32[2,3]:CHECKSUM:MEAN:MEAN_ABS ...
 #pragma once
 
-#include <cstdint>
 #include <cstdio>
+#include <memory>
 #include <mutex>
-#include <string>
 
-#include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/ivalue.h>
 #include <c10/util/ArrayRef.h>
 
+#include "runtime/observer/observer.h"
+
 namespace torchport::vdev {
 
-class Trace {
+class Trace final : public observer::Listener {
  public:
   // The one that TORCHPORT_TRACE=FILE asks for; null when it does not, or when another process
   // writes this file already: the trace is that of the program's first process.
-  static Trace* of_environment();
+  static std::shared_ptr<Trace> of_environment();
 
-  // Whether calls of this operator leave a line.
-  [[nodiscard]] static bool wants(const c10::OperatorHandle& op);
-  // Thread-safe. The values are read where they are, on whatever device.
-  void add(const c10::OperatorHandle& op, c10::ArrayRef<c10::IValue> values, std::int64_t line);
+  explicit Trace(std::FILE* file) : file_(file) {}
+
+  // The values are read where they are, on whatever device.
+  void observe(observer::Call& call) override;
+  // A forked child (a worker of a DataLoader) is another process: it writes nothing, not even what
+  // its parent had not written yet.
+  void after_fork_in_child() noexcept override;
   void flush();
 
  private:
-  explicit Trace(std::FILE* file) : file_(file) {}
+  void add(const observer::Call& call, c10::ArrayRef<c10::IValue> values);
 
   std::FILE* file_;
   std::mutex mutex_;

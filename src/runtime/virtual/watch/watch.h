@@ -1,22 +1,17 @@
-// Watches operators as the program calls them: forward and backward, before autograd and before
-// they are taken apart.
+// What listens to a program's operators for `torchport run` and `torchport prove`.
 //
-// Switched on by the environment: TORCHPORT_REPORT counts operators, transfers and synchronising
-// reads; TORCHPORT_TRACE=FILE writes each call with shapes, types and checksums of its results.
-// Without them nothing is registered, and nothing is paid.
+// Asked for by the environment, when the library is loaded: TORCHPORT_REPORT counts operators,
+// transfers and synchronising reads (report.h); TORCHPORT_TRACE=FILE writes each call with shapes,
+// types and checksums of its results (trace.h). Without them nothing listens, and nothing is paid.
 #pragma once
 
 #include <string>
 
 namespace torchport::vdev {
 
-// What the environment asks for.
-[[nodiscard]] bool watches();
-// Operators of the calling thread are watched from now on. Threads of autograd inherit it.
+// Operators of the calling thread count from now on. Threads of autograd do so by themselves.
 void watch_this_thread();
-
-// The counts so far, as JSON: {"operators": {name: count}, "transfers": [{"kind", "count", "bytes",
-// "line"}]}, lines by their numbers (source_lines.h). Thread-safe.
+// The report so far, as JSON: Report::json(). Thread-safe.
 [[nodiscard]] std::string watched();
 // Writes out what the trace still holds.
 void flush_trace();

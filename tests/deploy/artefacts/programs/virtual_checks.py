@@ -29,11 +29,28 @@ def models_on_two_devices_are_told_apart_by_the_tensors_names():
 
 
 @check
-def a_tensor_that_forward_makes_elsewhere_is_named_with_its_line():
-    with raises(ExportError, "add", "models.py:", "is on cpu", "cuda:0", "device=x.device"):
-        torchport.export(
-            models.two_devices(), models.rows(), to="pt2", path="bad.pt2", device="cuda:0"
-        )
+def a_tensor_that_forward_makes_elsewhere_is_named_as_verify_names_it():
+    model = models.two_devices()
+    result = torchport.verify(model, (models.rows(),), device="cuda:0", evaluate=True)
+    finding = result.findings[0]
+    line = result.mixed.line
+    assert line.text == "return self.layers(x) + bias" and result.mixed.culprit.name == "bias"
+    with raises(
+        ExportError, finding.message, finding.fix, f"at {line}", result.mixed.fixed_line
+    ) as raised:
+        torchport.export(model, models.rows(), to="pt2", path="bad.pt2", device="cuda:0")
+    assert str(raised.error).startswith(
+        "add.Tensor got bias on cpu and self.layers(x) on cuda:0, at "
+    )
+    assert "device=x.device" in str(raised.error)
+    # A caller who watches sees the run of the export, and is not in its way.
+    outer = torchport.verify(models.plain(), (models.rows(),), call=_exports, device="cuda:0")
+    assert outer.mixed is not None and outer.mixed.caught
+
+
+def _exports(model, rows):
+    with raises(ExportError, "got bias on cpu"):
+        torchport.export(models.two_devices(), rows, to="pt2", path="bad.pt2", device="cuda:0")
 
 
 @check

@@ -73,7 +73,7 @@ CallFacts facts_of(const Log& log, std::uint64_t number) {
   const Call& call = log.calls[number];
   const auto outputs = log.outputs_of(call);
   return {number,
-          call.facts->name,
+          call.semantics->name,
           call.kind,
           call.scope,
           call.place,
@@ -81,25 +81,25 @@ CallFacts facts_of(const Log& log, std::uint64_t number) {
           outputs.empty() ? call.from : outputs.front().device};
 }
 
-class Teller {
+class Summarizer {
  public:
-  explicit Teller(const Log& log) : log_(log), producers_(log) {}
+  explicit Summarizer(const Log& log) : log_(log), producers_(log) {}
 
-  Observed tell() {
-    Observed told;
-    told.operators = log_.operators;
-    told.unrecorded = log_.unrecorded;
-    told.scopes = log_.scopes;
-    told.mixed_count = log_.mixed_count;
-    for (std::uint64_t i = 0; i < log_.calls.size(); ++i) sum(i, told);
-    for (const auto& [key, value] : modules_) told.modules.push_back(value);
-    for (const auto& [key, value] : results_) told.results.push_back(value);
-    for (const auto& [key, value] : flows_) told.flows.push_back(value);
-    for (const auto& [key, value] : transfers_) told.transfers.push_back(value);
-    if (log_.mixed) told.mixed = tell_mixed(*log_.mixed);
-    if (log_.nan) told.nan = tell_not_finite(*log_.nan, true);
-    if (log_.infinity) told.infinity = tell_not_finite(*log_.infinity, false);
-    return told;
+  Observed summarize() {
+    Observed summary;
+    summary.operators = log_.operators;
+    summary.unrecorded = log_.unrecorded;
+    summary.scopes = log_.scopes;
+    summary.mixed_count = log_.mixed_count;
+    for (std::uint64_t i = 0; i < log_.calls.size(); ++i) sum(i, summary);
+    for (const auto& [key, value] : modules_) summary.modules.push_back(value);
+    for (const auto& [key, value] : results_) summary.results.push_back(value);
+    for (const auto& [key, value] : flows_) summary.flows.push_back(value);
+    for (const auto& [key, value] : transfers_) summary.transfers.push_back(value);
+    if (log_.mixed) summary.mixed = summarize_mixed(*log_.mixed);
+    if (log_.nan) summary.nan = summarize_not_finite(*log_.nan, true);
+    if (log_.infinity) summary.infinity = summarize_not_finite(*log_.infinity, false);
+    return summary;
   }
 
  private:
@@ -107,7 +107,7 @@ class Teller {
     return log_.scopes[call.scope].module;
   }
 
-  void sum(std::uint64_t number, Observed& told) {
+  void sum(std::uint64_t number, Observed& summary) {
     const Call& call = log_.calls[number];
     const std::uint32_t module = module_of(call);
     ModuleSum& sums = modules_[module];
@@ -120,8 +120,8 @@ class Teller {
       bytes += seen.bytes;
       ResultSum& result = results_[{module, seen.device, seen.dtype}];
       result = {module, seen.device, seen.dtype, result.count + 1, result.bytes + seen.bytes};
-      if (told.intermediates.size() < log_.max_intermediates)
-        told.intermediates.push_back({facts_of(log_, number), module, facts_of(log_, seen)});
+      if (summary.intermediates.size() < log_.max_intermediates)
+        summary.intermediates.push_back({facts_of(log_, number), module, facts_of(log_, seen)});
     }
     sum_flows(call, module);
     if (call.kind == CallKind::kRead || (call.kind == CallKind::kMoved && !is_empty(call)))
@@ -152,15 +152,15 @@ class Teller {
     const c10::Device to = outputs.empty() || call.kind == CallKind::kRead
                                ? c10::Device(c10::DeviceType::CPU)
                                : outputs.front().device;
-    TransferSum& sum = transfers_[{call.kind, call.facts, module, call.place, call.from, to,
+    TransferSum& sum = transfers_[{call.kind, call.semantics, module, call.place, call.from, to,
                                    call.waits, call.backward}];
-    sum = {call.kind, call.facts->name, module,        call.place,    call.from,
-           to,        call.waits,       call.backward, sum.count + 1, sum.bytes};
+    sum = {call.kind, call.semantics->name, module,        call.place,    call.from,
+           to,        call.waits,           call.backward, sum.count + 1, sum.bytes};
     sum.bytes += call.kind == CallKind::kMoved ? bytes : 0;
   }
 
   // What made the tensor at `at` of the log's list, back to where its story begins.
-  void tell_story(std::uint32_t at, Participant& participant) const {
+  void trace_story(std::uint32_t at, Participant& participant) const {
     constexpr std::size_t kLongest = 256;
     while (participant.story.size() < kLongest) {
       const std::uint32_t number = producers_.of(at);
@@ -196,13 +196,13 @@ class Teller {
                               facts_of(log_, log_.inputs_of(call)[i]),
                               {},
                               {}};
-      tell_story(call.first + i, participant);
+      trace_story(call.first + i, participant);
       all.push_back(std::move(participant));
     }
     return all;
   }
 
-  [[nodiscard]] MixedCall tell_mixed(const KeptCall& kept) const {
+  [[nodiscard]] MixedCall summarize_mixed(const KeptCall& kept) const {
     const Call& call = log_.calls[kept.call];
     MixedCall mixed{
         facts_of(log_, kept.call), call.backward, {}, participants_of(kept), kept.message};
@@ -210,7 +210,7 @@ class Teller {
     return mixed;
   }
 
-  [[nodiscard]] NotFiniteCall tell_not_finite(const KeptCall& kept, bool nan) const {
+  [[nodiscard]] NotFiniteCall summarize_not_finite(const KeptCall& kept, bool nan) const {
     const Call& call = log_.calls[kept.call];
     return {facts_of(log_, kept.call), nan, facts_of(log_, log_.outputs_of(call).front()),
             participants_of(kept)};
@@ -253,16 +253,16 @@ class Teller {
   };
   std::map<std::tuple<std::uint32_t, c10::Device, c10::ScalarType>, ResultSum, Less> results_;
   std::map<std::tuple<std::uint32_t, std::uint32_t, c10::Device>, FlowSum, Less> flows_;
-  std::map<std::tuple<CallKind, const OperatorFacts*, std::uint32_t, std::uint32_t, c10::Device,
-                      c10::Device, bool, bool>,
+  std::map<std::tuple<CallKind, const observer::OperatorSemantics*, std::uint32_t, std::uint32_t,
+                      c10::Device, c10::Device, bool, bool>,
            TransferSum, Less>
       transfers_;
 };
 
 }  // namespace
 
-Observed tell(const Log& log) {
-  return Teller(log).tell();
+Observed summarize(const Log& log) {
+  return Summarizer(log).summarize();
 }
 
 }  // namespace torchport::observe

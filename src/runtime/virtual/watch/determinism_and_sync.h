@@ -1,13 +1,17 @@
 // What a real device says about a call beyond its result: that it has no deterministic algorithm
 // (torch.use_deterministic_algorithms), that the host waits for it
 // (torch.cuda.set_sync_debug_mode).
+//
+// Which operators these are stands in the table of operator semantics; here is when a call of one
+// is told of. Asked in the kernel and not by a listener of the observer: a real device speaks where
+// its kernel runs, below composites, and whether anybody observes or not.
 #pragma once
 
 #include <cstdint>
-#include <string>
 
-#include <ATen/core/function_schema.h>
 #include <ATen/core/ivalue.h>
+
+#include "runtime/observer/operator_semantics.h"
 
 namespace torchport::vdev {
 
@@ -18,30 +22,22 @@ void set_sync_debug_mode(std::int64_t mode);
 void note_synchronization();
 
 // Of one operator; const after it is made.
-class Alerts {
+class DeterminismAndSync {
  public:
-  explicit Alerts(const c10::FunctionSchema& schema);
+  // `semantics` outlives it: semantics_of() gives such.
+  explicit DeterminismAndSync(const observer::OperatorSemantics& semantics);
 
   // Raises, or warns, as a real device does before it runs this call.
   void operator()(const c10::IValue* arguments) const {
-    if (caller_.empty() && waits_ == Waits::kNever) return;
-    check(arguments);
+    if (semantics_ != nullptr) check(arguments);
   }
 
  private:
-  // When the host waits for a call's result.
-  enum class Waits : std::uint8_t { kNever, kAlways, kCopy, kIndex, kSizes };
-  // When there is no deterministic algorithm.
-  enum class Unless : std::uint8_t { kNothing, kInteger, kNoReduction, kNoWeights, kNotMax };
-
   void check(const c10::IValue* arguments) const;
-  [[nodiscard]] bool deterministic(const c10::IValue* arguments) const;
+  [[nodiscard]] bool is_deterministic(const c10::IValue* arguments) const;
   [[nodiscard]] bool waits(const c10::IValue* arguments) const;
 
-  std::string caller_;  // as the real kernel names itself; empty for a deterministic one
-  Unless unless_ = Unless::kNothing;
-  Waits waits_ = Waits::kNever;
-  int argument_ = -1;  // that this depends on
+  const observer::OperatorSemantics* semantics_ = nullptr;  // null: there is nothing to say
 };
 
 }  // namespace torchport::vdev

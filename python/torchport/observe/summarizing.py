@@ -18,7 +18,7 @@ def _dtype(dtype: torch.dtype) -> str:
     return str(dtype).removeprefix("torch.")
 
 
-class Teller:
+class Summarizer:
     """Translates one observation."""
 
     def __init__(self, watch: Watch, observed: Any):

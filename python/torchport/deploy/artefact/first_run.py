@@ -1,0 +1,64 @@
+"""One run of the model before anything is exported, so that its errors come in its own terms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import nn
+
+from torchport.deploy.artefact.errors import ExportError
+from torchport.deploy.artefact.sample import Sample
+from torchport.observe.mixing import sentence
+from torchport.observe.result import Mixed
+from torchport.observe.running import WatchedRun
+
+_TORCH = torch.__path__[0]
+_OWN = ("torchport/deploy", "torchport/observe")
+
+
+def run_once(module: nn.Module, sample: Sample) -> Any:
+    """What the model gives for the sample.
+
+    Raises ExportError for what the model raises. Where an operator is given tensors on two devices,
+    it says whose they are and what to change, in the words of ``torchport verify``.
+    """
+    run = WatchedRun(module, dict(sample.items()))
+    try:
+        with torch.no_grad():
+            run.go(lambda: sample.call(module))
+        if run.error is None:
+            return run.output
+        _, context = run.summarize()
+        mixed = run.mixed(context)
+        assert mixed is not None  # go() raises every other error
+        raise ExportError(_message(mixed)) from run.error
+    except ExportError:
+        raise
+    except Exception as error:
+        line = _line_of(error)
+        raise ExportError(
+            f"the model itself fails on these inputs{f', at {line}' if line else ''}:\n"
+            f"  {type(error).__name__}: {str(error).strip().splitlines()[0] if str(error) else ''}"
+        ) from error
+    finally:
+        run.let_go()
+
+
+def _message(mixed: Mixed) -> str:
+    lines = [sentence(mixed) + (f", at {mixed.line}" if mixed.line else ""), f"  fix: {mixed.fix}"]
+    if mixed.fixed_line:
+        lines.append(f"    {mixed.fix_at}")
+        lines.append(f"    + {mixed.fixed_line}")
+    return "\n".join(lines)
+
+
+def _line_of(error: BaseException) -> str | None:
+    """The innermost line that the error came through and that is not torch's or torchport's."""
+    line, trace = None, error.__traceback__
+    while trace is not None:
+        file = trace.tb_frame.f_code.co_filename
+        if not file.startswith(_TORCH) and not any(own in file for own in _OWN):
+            line = f"{file}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return line

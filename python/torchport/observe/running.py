@@ -1,0 +1,94 @@
+"""One call of a model under the observer, for ``verify`` and for the first run of ``export``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import nn
+
+from torchport import _device_kinds
+from torchport.observe.inventory import held_by
+from torchport.observe.mixing import Context, diagnose
+from torchport.observe.naming import Names
+from torchport.observe.result import Mixed
+from torchport.observe.summarizing import Summarizer
+from torchport.observe.watching import Watch, watching
+
+
+class WatchedRun:
+    """Runs a call, keeps what it gave or raised, and explains an error of mixed devices.
+
+    ``named_inputs`` are the tensors that the call is given, by their names; ``loader`` says that a
+    DataLoader made them.
+    """
+
+    def __init__(
+        self, model: nn.Module, named_inputs: dict[str, torch.Tensor], *, loader: bool = False
+    ):
+        self.model = model
+        self.named_inputs = named_inputs
+        self.held = held_by(model)
+        self.watch = Watch(model)
+        self.output: Any = None
+        self.error: Exception | None = None
+        self._names = Names(self.held, named_inputs)
+        self._loader = loader
+
+    def go(
+        self, call: Callable[[], Any], *, every_line: bool = False, check_finite: bool = False
+    ) -> None:
+        """Raises what ``call`` raises, unless that is an error of mixed devices."""
+        with watching(self.watch, every_line=every_line, check_finite=check_finite):
+            try:
+                self.output = call()
+            except Exception as error:
+                self.error = error
+        if self.error is not None and not self._is_of_devices(self.error):
+            raise self.error
+
+    def summarize(self) -> tuple[Summarizer, Context]:
+        """What was seen, and what a diagnosis of it draws on, once the call is over."""
+        self.held = held_by(self.model)
+        self._names.add_held(self.held)
+        self._names.after(self.error)
+        summarizer = Summarizer(self.watch, self.watch.observed)
+        context = Context(
+            self.model, self.held, self._names, summarizer.module_of_scope, self._loader
+        )
+        return summarizer, context
+
+    def mixed(self, context: Context) -> Mixed | None:
+        """The first operator that was given tensors on several devices, and raised for it."""
+        seen = self.watch.observed.mixed
+        return None if seen is None else diagnose(seen, context, self.error)
+
+    def let_go(self) -> None:
+        """Of the program's frames: they hold its tensors, and this object in a circle."""
+        self._names.frames = []
+        self.error = None
+
+    def _is_of_devices(self, error: BaseException | None) -> bool:
+        """Whether it is the observer's error, or one that the program made of it."""
+        if self.watch.observed.mixed is None:
+            return False
+        wanted = _alike(self.watch.observed.mixed.message)
+        while error is not None:
+            text = str(error)
+            # Where Python raised it below an operator, C++ has "RuntimeError: " before it.
+            if wanted in _alike(text, whole=True) or (text and wanted.endswith(_alike(text))):
+                return True
+            # Python puts its own names of types into the message of a convolution.
+            if wanted.startswith("Input type (") and text.startswith("Input type ("):
+                return True
+            error = error.__cause__ or error.__context__
+        return False
+
+
+def _alike(message: str, whole: bool = False) -> str:
+    """Its first line, without which device it was: replicas fail in any order, each on its own."""
+    text = message if whole else message.strip().partition("\n")[0]
+    kinds = "|".join(("cpu", "meta", *(kind.name for kind in _device_kinds.kinds())))
+    return re.sub(rf"\b({kinds})(:\d+)?\b", "DEVICE", text)

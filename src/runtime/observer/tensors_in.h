@@ -1,0 +1,20 @@
+// The tensors in an operator's argument or result.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/ivalue.h>
+
+namespace torchport::observer {
+
+// Calls `visit(const at::Tensor&)` for each defined tensor of a value, in its order: a tensor, an
+// optional one, a list of them, a list of lists. Other values have none.
+template <typename Visit>
+void each_tensor(const c10::IValue& value, const Visit& visit) {
+  if (value.isTensor()) {
+    if (value.toTensor().defined()) visit(value.toTensor());
+  } else if (value.isList()) {
+    for (const c10::IValue& element : value.toListRef()) each_tensor(element, visit);
+  }
+}
+
+}  // namespace torchport::observer

@@ -1,0 +1,47 @@
+#include "runtime/virtual/operators/operator_groups.h"
+
+#include "runtime/virtual/core/silence.h"
+
+namespace torchport::vdev {
+
+namespace {
+
+// Those that wait for put_operator_groups(). Functions, since they are asked while the library's
+// files are initialised.
+std::vector<const OperatorGroup*>& waiting() {
+  static std::vector<const OperatorGroup*> groups;
+  return groups;
+}
+
+bool& are_put() {
+  static bool done = false;
+  return done;
+}
+
+}  // namespace
+
+OperatorGroup::OperatorGroup(Put put, std::initializer_list<Key> keys) : put_(put), keys_(keys) {
+  if (are_put()) {
+    put_all();
+  } else {
+    waiting().push_back(this);
+  }
+}
+
+void OperatorGroup::put_all() const {
+  const Silence silence;
+  for (const Key key : keys_) {
+    // Kernels live as long as the process.
+    auto* aten = new torch::Library(torch::Library::IMPL, "aten", Runtime::get().kind().*key,
+                                    __FILE__, __LINE__);
+    put_(*aten);
+  }
+}
+
+void put_operator_groups() {
+  are_put() = true;
+  for (const OperatorGroup* group : waiting()) group->put_all();
+  waiting().clear();
+}
+
+}  // namespace torchport::vdev

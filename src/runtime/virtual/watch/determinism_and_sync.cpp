@@ -1,0 +1,107 @@
+#include "runtime/virtual/watch/determinism_and_sync.h"
+
+#include <atomic>
+
+#include <ATen/Context.h>
+#include <ATen/core/Tensor.h>
+#include <c10/util/Exception.h>
+#include <torch/library.h>
+
+#include "runtime/observer/tensors_in.h"
+#include "runtime/virtual/core/runtime.h"
+
+namespace torchport::vdev {
+
+namespace {
+
+using c10::IValue;
+using observer::Deterministic;
+using observer::Waits;
+
+constexpr std::int64_t kWarn = 1;
+constexpr std::int64_t kError = 2;
+
+std::atomic<std::int64_t> sync_mode{0};
+
+bool on_device(const IValue& value) {
+  return value.isTensor() && value.toTensor().defined() && is_virtual(value.toTensor().device());
+}
+
+bool floats(at::ScalarType type) {
+  return c10::isFloatingType(type) || c10::isComplexType(type);
+}
+
+}  // namespace
+
+void set_sync_debug_mode(std::int64_t mode) {
+  sync_mode = mode;
+}
+
+std::int64_t sync_debug_mode() {
+  return sync_mode;
+}
+
+// c10/cuda/CUDAFunctions.cpp: warn_or_error_on_sync
+void note_synchronization() {
+  constexpr const char* kText = "called a synchronizing CUDA operation";
+  TORCH_CHECK(sync_mode != kError, kText);
+  if (sync_mode == kWarn) {
+    c10::warn(c10::Warning(c10::UserWarning(),
+                           {"warn_or_error_on_sync", "c10/cuda/CUDAFunctions.cpp", 0},
+                           std::string(kText), false));
+  }
+}
+
+DeterminismAndSync::DeterminismAndSync(const observer::OperatorSemantics& semantics) {
+  const bool speaks =
+      semantics.row.deterministic != Deterministic::kAlways || semantics.row.waits != Waits::kNever;
+  if (speaks && Runtime::get().kind().dense == c10::DispatchKey::CUDA) semantics_ = &semantics;
+}
+
+void DeterminismAndSync::check(const IValue* arguments) const {
+  if (at::globalContext().deterministicAlgorithms() && !is_deterministic(arguments))
+    at::Context::alertNotDeterministic(semantics_->row.caller);
+  if (sync_mode != 0 && waits(arguments)) note_synchronization();
+}
+
+bool DeterminismAndSync::is_deterministic(const IValue* arguments) const {
+  constexpr std::int64_t kNone = 0;  // of reductions
+  constexpr std::int64_t kMax = 2;   // of the modes of embedding bags
+  const int decides = semantics_->decides_determinism;
+  const IValue told = decides >= 0 ? arguments[decides] : IValue();
+  switch (semantics_->row.deterministic) {
+    case Deterministic::kAlways:
+      return true;
+    case Deterministic::kNever:
+      return false;
+    case Deterministic::kForIntegers:
+      return !floats(told.isInt() ? told.toScalarType() : arguments[0].toTensor().scalar_type());
+    case Deterministic::kWithoutReduction:
+      return told.toInt() == kNone;
+    case Deterministic::kWithoutWeights:
+      return !on_device(told);
+    case Deterministic::kUnlessModeIsMax:
+      return told.toInt() != kMax;
+  }
+  return false;
+}
+
+bool DeterminismAndSync::waits(const IValue* arguments) const {
+  if (semantics_->row.waits == Waits::kCopy) {
+    const bool crosses = on_device(arguments[0]) != on_device(arguments[1]);
+    return semantics_->is_blocking(arguments) && crosses && arguments[0].toTensor().numel() > 0;
+  }
+  if (semantics_->reads_values(arguments)) return true;
+  if (!semantics_->has(observer::kHostIndices)) return false;
+  bool on_host = false;
+  observer::each_tensor(arguments[1],
+                        [&](const at::Tensor& index) { on_host |= !is_virtual(index.device()); });
+  return on_host;
+}
+
+TORCH_LIBRARY_FRAGMENT(torchport, library) {
+  library.def("set_sync_debug_mode(int mode) -> ()", &set_sync_debug_mode);
+  library.def("sync_debug_mode() -> int", &sync_debug_mode);
+}
+
+}  // namespace torchport::vdev
