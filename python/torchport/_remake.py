@@ -36,13 +36,13 @@ def replaced(container: Any, steps: tuple[Step, ...], tensor: torch.Tensor) -> A
     return value
 
 
-def mover_of(value: Any) -> Callable[[torch.device], Any] | None:
-    """The `to` of an object that moves itself."""
+def method_of(value: Any, name: str) -> Callable[..., Any] | None:
+    """The method by which an object moves or pins itself; None where it has none, or raises."""
     try:
-        mover = None if is_a(value, type) else getattr(value, "to", None)
+        method = None if is_a(value, type) else getattr(value, name, None)
     except Exception:  # the object's own code
         return None
-    return mover if callable(mover) else None
+    return method if callable(method) else None
 
 
 def _tuple_like(value: tuple[Any, ...], items: list[Any]) -> Any:
@@ -58,11 +58,15 @@ class Remaker:
     """Makes containers anew, with ``leaf(value)`` in place of everything that is no container.
 
     What is met twice is made once, also over several calls, so that sharing and cycles stay. Lists,
-    dicts and dataclasses may hold themselves. Not thread safe.
+    dicts and dataclasses may hold themselves. Not thread safe. To be derived from: a callback that
+    is a method of what holds the remaker would be a cycle, and tensors wait for the collector then.
     """
 
-    def __init__(self, leaf: Callable[[Any], Any]) -> None:
-        self._leaf = leaf
+    def leaf(self, value: Any) -> Any:
+        """What becomes of a value that is no container."""
+        raise NotImplementedError
+
+    def __init__(self) -> None:
         self._made: dict[int, tuple[Any, Any]] = {}  # keeps the originals, whose ids these are
 
     def remember(self, value: Any, made: Any) -> Any:
@@ -89,7 +93,7 @@ class Remaker:
         if known := self._made.get(id(value)):
             return known[1]
         make = self._maker(value)
-        made = (yield from make(value)) if make else self._leaf(value)
+        made = (yield from make(value)) if make else self.leaf(value)
         return self.remember(value, made)
 
     def _maker(self, value: Any) -> Callable[[Any], _Remaking] | None:
@@ -97,9 +101,9 @@ class Remaker:
             return None
         if is_a(value, (dict, UserDict)):
             # transformers' BatchEncoding and its like move themselves
-            return None if mover_of(value) else self._dict
+            return None if method_of(value, "to") else self._dict
         if is_a(value, Mapping):
-            return None if mover_of(value) else self._mapping
+            return None if method_of(value, "to") else self._mapping
         if is_a(value, tuple):
             return self._tuple
         if is_a(value, (list, UserList, deque)):

@@ -10,11 +10,19 @@ from torchport._on_devices import on_devices
 
 
 def _require(**tensors: torch.Tensor | None) -> None:
-    """Raises RuntimeError unless all ``tensors`` are on one device; says which is where.
+    """Raises unless all tensors are on one device; the error says which one is where.
 
-    ``None`` is passed over, as are values without a device. Like ``assert`` it is switched off by
-    ``python -O``; and by ``TORCHPORT_CHECKS=0`` in the environment when it is first used. Off, it is
-    a function that does nothing. Thread-safe.
+    Like ``assert`` it is switched off by ``python -O``, and by ``TORCHPORT_CHECKS=0`` in the
+    environment when it is first used. Off, it is a function that does nothing. Thread safe.
+
+    Args:
+        tensors: Tensors of any shape, by name. None is passed over, as are values without a device.
+
+    Raises:
+        RuntimeError: The tensors are on several devices.
+
+    Example:
+        >>> torchport.require_same_device(x=torch.ones(1), mask=torch.ones(1))
     """
     devices = {
         name: tensor.device

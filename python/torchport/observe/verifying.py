@@ -31,22 +31,38 @@ def verify(
     check_finite: bool = False,
     every_line: bool = True,
 ) -> Verification:
-    """Runs ``model`` once under watch and says where its tensors are, what mixes devices, what copies.
-
-    ``inputs`` is a tuple of positional arguments, a mapping of keyword arguments, a DataLoader (its
-    first batch), or the one argument. ``call(model, *args, **kwargs)`` is run in place of
-    ``model(*args, **kwargs)``: a training step, generate(). Of a DataLoader it gets the whole batch.
-
-    ``device``: the model and its inputs are moved there before, as a program would by ``.to()``; a
-    DataLoader's batch is taken as it comes. ``evaluate`` runs under ``eval()`` and
-    ``inference_mode()``, and puts the modes back. ``training``: gradients and training mode are
-    wanted. ``check_finite`` looks for the first NaN and infinity, which reads every result.
-    Without ``every_line`` only what makes, moves or reads a tensor has its line found: a microsecond
-    less for each of the other operators.
+    """Runs ``model`` once under watch and says where its tensors are, what mixes devices, what
+    copies.
 
     A mixed-device error is part of the result. Whatever else the model raises passes through
     unchanged. The model runs for real: what it changes stays changed. Several may run at once, one
     within another or on threads of their own, also under ``torchport run --report``.
+
+    Args:
+        model: The model.
+        inputs: A tuple of positional arguments, a mapping of keyword arguments, a DataLoader (its
+            first batch), or the one argument.
+        device: The model and its inputs are moved there before, as a program would by ``.to()``; a
+            DataLoader's batch is taken as it comes.
+        call: Run in place of the model: ``call(model, *args, **kwargs)``, a training step or
+            generate(). Of a DataLoader it gets the whole batch.
+        evaluate: Run under ``eval()`` and ``inference_mode()``, and put the modes back.
+        training: Gradients and training mode are wanted.
+        check_finite: Look for the first NaN and infinity, which reads every result.
+        every_line: Find the line of every operator. Without it only of what makes, moves or reads a
+            tensor: a microsecond less for each of the other operators.
+
+    Returns:
+        The report. ``ok`` says whether it is free of errors; its text, ``html()`` and ``to_dict()``
+        are for people and programs.
+
+    Raises:
+        TypeError: ``model`` is not a module.
+
+    Example:
+        >>> result = torchport.verify(torch.nn.Linear(2, 1), torch.ones(3, 2), evaluate=True)
+        >>> result.ok, result.outputs[0].sizes
+        (True, (3, 1))
     """
     if not isinstance(model, nn.Module):
         raise TypeError(

@@ -17,9 +17,9 @@ _LONGEST_NAME = 80  # of a buffer; the place itself may be any number of contain
 class MirroredBuffers(dict[str, torch.Tensor | None]):
     """A module's `_buffers` that writes what is registered to other places, too.
 
-    `Module._apply` puts the moved tensor into this dict; a list that the model's `forward` reads gets
-    it from here. So the module keeps its class, its children and its state dict's keys, and copies
-    of it, deep or pickled, have mirrors of their own.
+    `Module._apply` puts the moved tensor into this dict; a list that the model's `forward` reads
+    gets it from here. So the module keeps its class, its children and its state dict's keys, and
+    copies of it, deep or pickled, have mirrors of their own.
     """
 
     def __init__(
@@ -166,15 +166,28 @@ def _register(found: Unregistered, registry: _Registry) -> str:
 
 
 def adopt(module: nn.Module) -> Adoption:
-    """Registers tensors that `module` and those under it merely hold, so that they move with it.
+    """Registers tensors that ``module`` and those under it merely hold, so that they move with it.
 
-    Plain attributes, also such as are set on the class, and what is in lists, deques, tuples, dicts,
-    dataclasses and attrs classes, to any depth, become non-persistent buffers: state dicts keep their keys, and the program goes on
-    reading them where it did. What cannot be adopted is left as it is and named with the reason:
-    modules and parameters outside of the registry, views of registered tensors, tensors that
-    gradients flow through, what is in sets, functions and objects of other classes. Nothing is moved.
+    Plain attributes, also such as are set on the class, and what is in lists, deques, tuples,
+    dicts, dataclasses and attrs classes, to any depth, become non-persistent buffers: state dicts
+    keep their keys, and the program goes on reading them where it did. What cannot be adopted is
+    left as it is and named with the reason: modules and parameters outside of the registry, views
+    of registered tensors, tensors that gradients flow through, what is in sets, functions and
+    objects of other classes. Nothing is moved. Idempotent. Not thread safe: it changes the module.
 
-    Idempotent. Not thread safe: it changes the module.
+    Args:
+        module: The root of the tree of modules.
+
+    Returns:
+        What was adopted, and what was left and why. It is false where there was nothing to do.
+
+    Example:
+        >>> net = torch.nn.Linear(2, 2)
+        >>> net.masks = [torch.ones(2)]
+        >>> print(torchport.adopt(net))
+        adopted masks[0] as masks_0: float32 [2], cpu
+        >>> net.to(torch.float64).masks[0].dtype
+        torch.float64
     """
     report = Adoption()
     registry = _Registry(module)

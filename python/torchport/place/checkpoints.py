@@ -20,7 +20,11 @@ _ARCHIVES = ("TorchScript", "torch.export")  # programs, of which only the weigh
 
 
 class CheckpointError(RuntimeError):
-    """A file that cannot be loaded, or does not fit; `report` has the names where there are some."""
+    """A file that cannot be loaded, or does not fit.
+
+    Attributes:
+        report: The names that do not fit; None where the file cannot be read at all.
+    """
 
     def __init__(self, message: str, report: LoadReport | None = None) -> None:
         super().__init__(message)
@@ -40,21 +44,36 @@ def load(
 ) -> Any:
     """Loads a checkpoint onto ``device``, whatever device it was saved from; nothing in it is run.
 
-    ``path`` is a file of `torch.save` or safetensors, a folder of safetensors with its index, or a
-    folder of `torch.distributed.checkpoint`.
+    Args:
+        path: A file of `torch.save` or safetensors, a folder of safetensors with its index, or a
+            folder of `torch.distributed.checkpoint`.
+        into: The module to load into: its tensors are replaced, and one copy is held at any time.
+            Or a function that makes a module: it is called under the meta device, so that its own
+            initial weights are never there; non-persistent buffers, which no checkpoint has, are
+            computed by it once more, on ``device``. Without it the saved object is returned.
+        device: The target, as in `device`. Without it the module's own, else the program's.
+        key: Picks one state dict of several, for instance "model".
+        strict: Whether names and shapes have to match. Nothing is changed where they do not.
+            Without it what matches is loaded.
+        remap_prefixes: Whether names that do not match are also tried without what DataParallel,
+            torch.compile, FSDP or a trainer put before them.
+        dtype: Floating-point tensors are cast to it. Without it to the module's dtypes.
+        mmap: Whether tensors on the CPU lie over the file until they are written.
 
-    Without ``into`` it returns what was saved. With a module it loads into that one and returns the
-    module; its tensors are replaced, one copy is held at any time. A function that makes a module is
-    called under the meta device, so that its own initial weights are never there. Non-persistent
-    buffers, which no checkpoint has, are computed by such a function once more, on ``device``.
+    Returns:
+        The module, or the saved object without ``into``.
 
-    ``key`` picks one state dict of several ("model"). ``strict``: names and shapes have to match, else
-    CheckpointError with a report, and nothing is changed; without it `load` loads what matches. ``remap_prefixes``
-    matches names that DataParallel, torch.compile, FSDP or a trainer prefixed. Tensors become the
-    module's dtypes, or ``dtype``. ``mmap``: on the CPU, tensors lie over the file until they are written.
+    Raises:
+        CheckpointError: The file is damaged, asks to run code, or does not fit; ``error.report``
+            then has the names.
+        TypeError: ``into`` made something that is not a module.
 
-    Without ``device``: the module's own, else the program's (see `device`).
-    Raises CheckpointError for files that are damaged, ask to run code, or do not fit.
+    Example:
+        >>> net = torch.nn.Linear(2, 1)
+        >>> torchport.save(net, "net.safetensors")
+        >>> same = torchport.load("net.safetensors", into=lambda: torch.nn.Linear(2, 1), device="cpu")
+        >>> torch.equal(same.weight, net.weight)
+        True
     """
     path = os.fspath(path)
     if into is None:
@@ -84,7 +103,27 @@ def load_report(
     key: str | None = None,
     remap_prefixes: bool = False,
 ) -> LoadReport:
-    """What loading would find: `missing`, `unexpected`, `shapes`, `dtypes`, `remapped`, `hint`."""
+    """What loading a checkpoint into a module would find; nothing is changed.
+
+    Args:
+        path: As in `load`.
+        module: The module to compare with.
+        key: Picks one state dict of several.
+        remap_prefixes: As in `load`.
+
+    Returns:
+        An object with ``missing`` and ``unexpected`` (names), ``shapes`` and ``dtypes``
+        (mismatches, with ``name``, ``wanted`` and ``given``), ``remapped`` (what was done to
+        names), ``hint`` and ``complete``. Its text is a few lines for people.
+
+    Raises:
+        CheckpointError: The file is damaged or asks to run code.
+
+    Example:
+        >>> torchport.save({"weight": torch.ones(3, 2)}, "part.safetensors")
+        >>> torchport.load_report("part.safetensors", torch.nn.Linear(2, 3)).missing
+        ['bias']
+    """
     given = _tensors_of(os.fspath(path), torch.device("cpu"), key, True)
     return C.plan_load(list(_slots(module).items()), given, remap_prefixes, _ties(module))[1]
 

@@ -15,7 +15,13 @@ from torchport.place.unregistered import find_unregistered
 
 @dataclass(frozen=True)
 class ModuleFinding:
-    """Something wrong with a module's tensors: its kind, the tensor's name, what to do about it."""
+    """Something wrong with a module's tensors.
+
+    Attributes:
+        kind: "untied", "shadowed", "replaced", "unregistered", "optimizer" or "loss-device".
+        name: The tensor, from the root of the module.
+        message: What is wrong, and what to do about it.
+    """
 
     kind: str  # untied, shadowed, replaced, unregistered, optimizer, loss-device
     name: str
@@ -42,7 +48,11 @@ def _memory(tensor: torch.Tensor) -> tuple[object, ...]:
 
 @dataclass(frozen=True)
 class SharedParameters:
-    """Which names of a module were one tensor, at the time that `shared_parameters()` was asked."""
+    """Which names of a module were one tensor when `shared_parameters` was called.
+
+    Attributes:
+        groups: Names that were one tensor, in the order of the module.
+    """
 
     groups: tuple[tuple[str, ...], ...]
 
@@ -87,7 +97,21 @@ def _told(tensor: torch.Tensor) -> str:
 
 
 def shared_parameters(module: nn.Module) -> SharedParameters:
-    """The names under which `module` holds one tensor more than once, object or memory."""
+    """The names under which a module holds one tensor more than once, as one object or one memory.
+
+    Args:
+        module: The root of the tree of modules. Buffers count, too.
+
+    Returns:
+        The groups of names. Its methods find those that are no longer one tensor, and share them
+        again.
+
+    Example:
+        >>> net = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 2))
+        >>> net[1].weight = net[0].weight
+        >>> torchport.shared_parameters(net).groups
+        (('0.weight', '1.weight'),)
+    """
     groups: dict[tuple[object, ...], list[str]] = {}
     for name, tensor in _named_tensors(module):
         if tensor.numel():  # empty ones have no memory to share
@@ -97,12 +121,23 @@ def shared_parameters(module: nn.Module) -> SharedParameters:
 
 @contextmanager
 def keep_shared_parameters(module: nn.Module) -> Iterator[SharedParameters]:
-    """SharedParameters again at its end what was tied at its beginning.
+    """Shares again at its end what was one tensor at its beginning.
 
-    `to_empty()`, `load_state_dict(assign=True)`, and `.to()` for buffers make one tensor into two:
+    `to_empty()`, `load_state_dict(assign=True)`, and `.to()` for buffers make one tensor into two.
 
-        with torchport.keep_shared_parameters(model):
-            model.to_empty(device="cuda")
+    Args:
+        module: The root of the tree of modules.
+
+    Yields:
+        What was shared at the beginning.
+
+    Example:
+        >>> net = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 2)).to("meta")
+        >>> net[1].weight = net[0].weight
+        >>> with torchport.keep_shared_parameters(net):
+        ...     _ = net.to_empty(device="cpu")
+        >>> net[1].weight is net[0].weight
+        True
     """
     before = shared_parameters(module)
     yield before
@@ -208,11 +243,26 @@ def check_module(
     optimizer: torch.optim.Optimizer | None = None,
     before: SharedParameters | None = None,
 ) -> list[ModuleFinding]:
-    """What is out of step in a module; an empty list where nothing is.
+    """What is inconsistent in a module; nothing is changed.
 
-    Shadowed and replaced registrations, parameters outside of the registry, ties that broke since
-    `before = torchport.shared_parameters(module)`, an optimizer with parameters that the module no longer has, and
-    losses whose weights are on another device than the module. Changes nothing.
+    Shadowed and replaced registrations, parameters outside of the registry, tensors that are no
+    longer shared, an optimizer with parameters that the module no longer has, and losses whose
+    weights are on another device than the module.
+
+    Args:
+        module: The root of the tree of modules.
+        losses: Criteria, which are not part of the module.
+        optimizer: The optimizer that trains it.
+        before: What was shared before the module was moved, by `shared_parameters`.
+
+    Returns:
+        The findings; an empty list where there are none.
+
+    Example:
+        >>> net = torch.nn.Linear(2, 2)
+        >>> net.scales = [torch.nn.Parameter(torch.ones(2))]
+        >>> [(found.kind, found.name) for found in torchport.check_module(net)]
+        [('unregistered', 'scales[0]')]
     """
     found: list[ModuleFinding] = []
     for name, inner in module.named_modules():

@@ -15,7 +15,7 @@ from torch import nn
 from torchport import _device_kinds
 from torchport._native import C
 from torchport._remake import Remaker
-from torchport._walk import walk
+from torchport._walk import is_a, walk
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -25,7 +25,11 @@ _log = logging.getLogger("torchport")
 
 
 class GpuRequired(RuntimeError):
-    """A GPU is needed and there is none; `refused` says of each kind why."""
+    """A GPU is needed and there is none.
+
+    Attributes:
+        refused: A line for each kind of device that was asked for: why it is not there.
+    """
 
     def __init__(self, message: str, refused: list[str]) -> None:
         super().__init__(message)
@@ -33,10 +37,22 @@ class GpuRequired(RuntimeError):
 
 
 def require_gpu(kinds: str = _GPUS, *, what: str = "this program") -> torch.device:
-    """The device to use of `kinds`, in their order ("cuda,mps", "cuda:1", "cuda:free").
+    """The device to use, or an error that says why there is none.
 
-    `what` names in the error who needs it. Raises GpuRequired, which says of each kind why it is not
-    there, and ValueError for what is no device.
+    Args:
+        kinds: Kinds of devices in order of preference, as in `choose_device`.
+        what: Who needs it, for the error.
+
+    Returns:
+        The device.
+
+    Raises:
+        GpuRequired: None of the kinds is there. The message says of each why.
+        ValueError: ``kinds`` names something that is not a device.
+
+    Example:
+        >>> torchport.require_gpu("cuda", what="training")  # doctest: +SKIP
+        device(type='cuda', index=0)
     """
     choice = C.choose_device(f"{kinds},cpu")
     if choice.device.type != "cpu":
@@ -59,10 +75,21 @@ def gpu_required(target: str = _GPUS) -> Callable[[Callable[P, R]], Callable[P, 
 
 
 def gpu_required(target: Callable[P, R] | str = _GPUS) -> Any:
-    """Decorates a function that must not be called without a GPU: a call raises GpuRequired.
+    """Decorates a function that must not be called without a GPU.
 
-    `@gpu_required`, or `@gpu_required("cuda")` for kinds of devices. The check is made at each call,
-    before the function does anything. For a check within a function there is `require_gpu()`.
+    ``@gpu_required``, or ``@gpu_required("cuda")`` for kinds of devices. The check is made at each
+    call, before the function does anything. For a check within a function there is `require_gpu`.
+
+    Args:
+        target: The function, or kinds of devices in order of preference.
+
+    Returns:
+        The function with the check; or a decorator, where kinds are given. A call raises
+        `GpuRequired` where none of the kinds is there.
+
+    Example:
+        >>> @torchport.gpu_required
+        ... def train() -> None: ...
     """
     if isinstance(target, str):
         return functools.partial(_guarded, kinds=target)
@@ -110,7 +137,7 @@ def _swapped(
                 if tensor is not None:
                     if id(tensor) not in moved:
                         moved[id(tensor)] = move(tensor)
-                    registry[name] = moved[id(tensor)]  # type: ignore[assignment]  # of parameters, too
+                    registry[name] = moved[id(tensor)]  # type: ignore[assignment]
         yield
         with torch.no_grad():
             # Whether they changed cannot be asked: batch norm's kernels raise no version counter.
@@ -120,7 +147,7 @@ def _swapped(
     finally:
         for registry, tensors in saved:
             for name, tensor in tensors.items():
-                registry[name] = tensor  # type: ignore[assignment]  # what it was
+                registry[name] = tensor  # type: ignore[assignment]  # one of them
 
 
 def _device_of(tensors: list[torch.Tensor]) -> torch.device | None:
@@ -133,18 +160,24 @@ def _on_cpu(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[st
     modules = [leaf for leaf in leaves if isinstance(leaf, nn.Module)]
     held = [t for m in modules for t in (*m.parameters(), *m.buffers())]
     device = _device_of([leaf for leaf in leaves if isinstance(leaf, torch.Tensor)] + held)
-    here = _tensors_to((args, kwargs), torch.device("cpu"))
+    here = _TensorsTo(torch.device("cpu"))((args, kwargs))
     # .cpu() is differentiable: gradients arrive at the parameters on their device.
     with _swapped(modules, torch.Tensor.cpu):
         result = function(*here[0], **here[1])
     if device is None:
         return result
-    return _tensors_to(result, device)
+    return _TensorsTo(device)(result)
 
 
-def _tensors_to(value: Any, device: torch.device) -> Any:
+class _TensorsTo(Remaker):
     """As `torchport.to`, but modules and objects that move themselves stay as they are."""
-    return Remaker(lambda leaf: leaf.to(device) if isinstance(leaf, torch.Tensor) else leaf)(value)
+
+    def __init__(self, device: torch.device) -> None:
+        super().__init__()
+        self._device = device
+
+    def leaf(self, value: Any) -> Any:
+        return value.to(self._device) if is_a(value, torch.Tensor) else value
 
 
 @overload
@@ -164,13 +197,28 @@ def retry_on_cpu(
 ) -> Any:
     """Decorates a function that is called again on the CPU where the device could not do it.
 
-    It is when the device ran out of memory, or has no kernel for an operator; other errors pass. The
-    second call gets the tensors among the arguments on the CPU, and sees the modules among them
-    (`self`, too) with parameters and buffers there; results come back to the device, gradients
-    reach the parameters, changed buffers are written back. A warning on the logger "torchport" says
-    what happened. What the first call did before it failed is not undone, and random numbers are
-    other ones. TORCHPORT_RETRY_ON_CPU=0 turns all of it off. Thread safe where the function is; the
-    modules are changed during the second call.
+    The second call gets the tensors among the arguments on the CPU, and sees the modules among them
+    (``self``, too) with parameters and buffers there; results come back to the device, gradients
+    reach the parameters, changed buffers are written back. A warning on the logger "torchport"
+    says what happened. What the first call did before it failed is not undone, and random numbers
+    are other ones. TORCHPORT_RETRY_ON_CPU=0 turns all of it off. Thread safe where the function
+    is; the modules are changed during the second call.
+
+    Args:
+        function: The function, where the decorator is used without parentheses.
+        out_of_memory: Whether to try again when the device ran out of memory.
+        missing_op: Whether to try again when the device has no kernel for an operator.
+
+    Returns:
+        The function, with the same signature; or a decorator, where ``function`` is not given.
+        Errors of other kinds pass.
+
+    Example:
+        >>> @torchport.retry_on_cpu(out_of_memory=False)
+        ... def spectrum(x: torch.Tensor) -> torch.Tensor:
+        ...     return torch.fft.rfft(x)
+        >>> spectrum(torch.ones(4)).shape
+        torch.Size([3])
     """
     if function is None:
         return functools.partial(retry_on_cpu, out_of_memory=out_of_memory, missing_op=missing_op)

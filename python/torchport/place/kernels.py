@@ -160,18 +160,32 @@ class Kernel(Generic[P, R]):
 
 
 def kernel(*kinds: str) -> Callable[[Callable[P, R]], Kernel[P, R]]:
-    """Decorates the implementation of a function for tensors on `kinds` of devices.
+    """Decorates the implementation of a function for tensors on ``kinds`` of devices.
 
-    The result has `.kernel("mps")` and `.fallback` for other implementations. A call runs the one for
-    the device of its tensor arguments (containers are looked into; CPU scalars go with any device;
-    without a tensor, for `device=`). Raises NotImplementedError, which lists what there is, where
-    none fits; RuntimeError for tensors on several kinds of devices.
+    A call runs the implementation for the device of its tensor arguments; containers are looked
+    into, CPU scalars go with any device; without a tensor it is that of the argument ``device``.
 
-        @torchport.kernel("cuda")
-        def contrast(x): ...
+    Args:
+        kinds: Kinds of devices, such as "cuda" and "mps".
 
-        @contrast.fallback
-        def _(x): ...
+    Returns:
+        A decorator, which makes a `Kernel` of the function. Its ``kernel`` and ``fallback``
+        decorate further implementations. A call raises NotImplementedError, which lists the
+        implementations, where none fits, and RuntimeError for tensors on several kinds of devices.
+
+    Raises:
+        ValueError: No kinds are given, or one is not a kind of device.
+        TypeError: The decorator is used without kinds: ``@torchport.kernel``.
+
+    Example:
+        >>> @torchport.kernel("cuda")
+        ... def contrast(x: torch.Tensor) -> torch.Tensor:
+        ...     return x.mul(2).clamp_(0, 1)
+        >>> @contrast.fallback
+        ... def _(x: torch.Tensor) -> torch.Tensor:
+        ...     return (x * 2).clamp(0, 1)
+        >>> contrast(torch.tensor([0.25, 0.75]))
+        tensor([0.5000, 1.0000])
     """
 
     def begin(function: Callable[P, R]) -> Kernel[P, R]:

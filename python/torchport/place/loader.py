@@ -10,10 +10,10 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import torch
 from torch.utils.data import DataLoader
-from torch.utils.data._utils.pin_memory import pin_memory
 
 from torchport import _device_kinds
-from torchport._walk import tensors_in
+from torchport._remake import Remaker, method_of
+from torchport._walk import is_a, tensors_in
 from torchport.place import policy
 from torchport.place.moving import to
 
@@ -33,6 +33,18 @@ class _Ended(NamedTuple):
     error: Exception | None
 
 
+class _Pinned(Remaker):
+    """A batch with its CPU tensors in pinned memory. torch's own function has another rule for what
+    it looks into, recurses, and refuses tensors that are on a device already."""
+
+    def leaf(self, value: Any) -> Any:
+        if is_a(value, torch.Tensor):
+            pinnable = value.device.type == "cpu" and value.layout is torch.strided
+            return value.pin_memory() if pinnable else value
+        pin = method_of(value, "pin_memory")
+        return pin() if pin else value
+
+
 class _Copies:
     """Copies to one device on a stream of their own; one for each time that a loader is iterated."""
 
@@ -45,7 +57,7 @@ class _Copies:
         if self.stream is None:
             return _Sent(to(batch, self.device), None)
         # Pinned memory is kept by its allocator until the copy out of it is done.
-        pinned = pin_memory(batch, self.device.type)
+        pinned = _Pinned()(batch)
         with self.stream:
             moved = to(pinned, self.device)
             return _Sent(moved, self.stream.record_event())
@@ -125,8 +137,8 @@ class _Threaded:
 class Loader(Generic[T]):
     """A DataLoader's batches on a device; made by `torchport.loader`.
 
-    Can be iterated again and again, also several times at once where the DataLoader can. What it does
-    not have itself (`sampler`, `dataset`, `batch_size`) is the DataLoader's.
+    Can be iterated again and again, also several times at once where the DataLoader can. What it
+    does not have itself (`sampler`, `dataset`, `batch_size`) is the DataLoader's.
     """
 
     def __init__(
@@ -170,17 +182,33 @@ def loader(
     *,
     thread: bool | None = None,
 ) -> Loader[T]:
-    """The batches of `dataloader`, or of any iterable, on `device`, copied ahead of their use.
+    """The batches of ``dataloader`` on ``device``, copied ahead of their use.
 
-    Up to `depth` batches are pinned and copied on a stream of their own while the program computes;
-    what the current stream does with a batch waits for its copy, the host does not. Batches are moved
-    as by `torchport.to`, in order. On the CPU they are passed through.
+    Batches are pinned and copied on a stream of their own while the program computes; what the
+    current stream does with a batch waits for its copy, the host does not. Batches are moved as by
+    `to`, in order. On the CPU they are passed through. Leaving the loop ends the thread and the
+    copies. Errors of the dataset come with their own traceback, after the batches before them.
 
-    `thread` fetches and pins in a thread; without a value it does where the DataLoader has workers.
-    Without workers the dataset is read in the calling thread, so that its random numbers are those
-    of a plain loop. Leaving the loop ends thread and copies. Errors of the dataset come with their own
-    traceback, after the batches before them. Raises ValueError for a depth below 1, and what
-    `torchport.device` raises.
+    Args:
+        dataloader: A DataLoader, or any iterable of batches.
+        device: The target, as in `to`.
+        depth: The number of batches that are copied ahead.
+        thread: Whether batches are fetched and pinned in a thread. Without it: where the
+            DataLoader has workers. Without a thread the dataset is read in the calling thread, so
+            that its random numbers are those of a plain loop.
+
+    Returns:
+        An iterable of moved batches, which can be iterated again.
+
+    Raises:
+        ValueError: ``depth`` is below 1, or ``device`` names something that is not a device.
+        RuntimeError: The device is not there.
+
+    Example:
+        >>> for batch in torchport.loader([torch.ones(2), torch.zeros(2)], "cpu"):
+        ...     print(batch.sum().item())
+        2.0
+        0.0
     """
     if depth < 1:
         raise ValueError(f"torchport: loader(depth={depth}): at least one batch is ahead")

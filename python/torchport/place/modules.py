@@ -15,14 +15,17 @@ _log = logging.getLogger("torchport")
 class DeviceModule(nn.Module):
     """A module whose tensors are all registered, and which knows its device and dtype.
 
-    A tensor that is assigned (`self.mask = torch.ones(3)`) becomes a non-persistent buffer: it moves
-    with the module, and state dicts keep their keys. Persistent ones are registered as ever. A
-    tensor that gradients flow through is a result, not a constant, and stays a plain attribute.
+    A tensor that is assigned (``self.mask = torch.ones(3)``) becomes a non-persistent buffer: it
+    moves with the module, and state dicts keep their keys. Persistent ones are registered as ever.
+    A tensor that gradients flow through is a result, not a constant, and stays a plain attribute.
 
-        class Head(torchport.DeviceModule):
-            def forward(self, x):
-                steps = torch.arange(x.shape[1], device=self.device)
-                noise = torch.randn(x.shape, **self.here)
+    Example:
+        >>> class Head(torchport.DeviceModule):
+        ...     def forward(self, x: torch.Tensor) -> torch.Tensor:
+        ...         return x + torch.ones(x.shape, **self.here)
+        >>> head = Head().to(torch.float64)
+        >>> head(torch.ones(1)).dtype
+        torch.float64
     """
 
     def __init__(self) -> None:
@@ -81,11 +84,23 @@ def _follow(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
 
 
 def follow_input(module: nn.Module) -> nn.Module:
-    """Makes a loss (or another small module) move to where its first tensor is, and returns it.
+    """Makes a loss (or another small module) move to where its first tensor is.
 
-    For criteria with class weights, `nn.CrossEntropyLoss(weight=...)`, which nothing moves: they are
-    no part of the model. A move is logged as a warning on the logger "torchport". Idempotent; the
-    module can be copied and pickled. Not for modules that are used from several devices at a time.
+    For criteria with class weights, `nn.CrossEntropyLoss(weight=...)`, which nothing moves: they
+    are not part of the model. A move is logged as a warning on the logger "torchport". Idempotent;
+    the module can be copied and pickled. Not for modules that are used from several devices at a
+    time.
+
+    Args:
+        module: The module.
+
+    Returns:
+        The module itself.
+
+    Example:
+        >>> criterion = torchport.follow_input(torch.nn.CrossEntropyLoss(weight=torch.ones(3)))
+        >>> criterion(torch.zeros(2, 3), torch.tensor([0, 1])).item()
+        1.0986...
     """
     if _follow not in module._forward_pre_hooks.values():
         module.register_forward_pre_hook(_follow, prepend=True, with_kwargs=True)

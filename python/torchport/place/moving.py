@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 import torch
 from torch.nn.utils.rnn import PackedSequence
 
-from torchport._remake import Remaker, mover_of
+from torchport._remake import Remaker, method_of
 from torchport._walk import is_a
 from torchport.place import policy
 
@@ -18,18 +18,15 @@ T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class _Mover:
+class _Mover(Remaker):
     """One move of one structure: what is met twice is moved once, so that sharing stays."""
 
     def __init__(self, device: torch.device, dtype: torch.dtype | None, non_blocking: bool | None):
+        super().__init__()
         self.device = device
         self.dtype = dtype
         self.non_blocking = non_blocking
-        self._remake = Remaker(self._leaf)
         self._views: dict[tuple[Any, ...], torch.Tensor] = {}
-
-    def __call__(self, value: Any) -> Any:
-        return self._remake(value)
 
     def tensor(self, value: torch.Tensor) -> torch.Tensor:
         """Two objects over the same memory, as state dicts have of tied weights, stay such."""
@@ -38,7 +35,7 @@ class _Mover:
             return self._copy(value)
         if view not in self._views:
             # Remembered, so that the original lives: its address is not given to another.
-            self._views[view] = self._remake.remember(value, self._copy(value))
+            self._views[view] = self.remember(value, self._copy(value))
         return self._views[view]
 
     def _copy(self, value: torch.Tensor) -> torch.Tensor:
@@ -49,8 +46,7 @@ class _Mover:
             no_wait = value.device.type == "cpu" and self.device.type != "cpu" and _is_pinned(value)
         return value.to(device=self.device, dtype=dtype, non_blocking=no_wait)
 
-    def _leaf(self, value: Any) -> Any:
-        """What becomes of a value that is no container."""
+    def leaf(self, value: Any) -> Any:
         if is_a(value, torch.nn.Module):
             return value.to(device=self.device, dtype=self.dtype)  # in place, as ever
         if is_a(value, torch.Tensor):
@@ -59,7 +55,7 @@ class _Mover:
             return self._optimizer(value)
         if is_a(value, PackedSequence):
             return self._packed(value)
-        if mover := mover_of(value):
+        if mover := method_of(value, "to"):
             moved = mover(self.device)
             return value if moved is None else moved
         return value
@@ -112,17 +108,32 @@ def to(
     dtype: torch.dtype | None = None,
     non_blocking: bool | None = None,
 ) -> T:
-    """``obj`` with every tensor in it on ``device`` (the program's own without it).
+    """``obj`` with every tensor in it on ``device``.
 
-    Goes through lists, deques, tuples, named tuples, dicts and other mappings, sets, dataclasses and
-    attrs classes (frozen ones too), to any depth, `PackedSequence`, and whatever has a ``to(device)``
-    of its own. What occurs twice is moved once. Modules and optimizers (parameters, gradients, state)
-    are moved in place and returned; containers are new ones. Everything else, NumPy arrays and
-    other objects too, is returned as it is.
+    Goes through lists, deques, tuples, named tuples, dicts and other mappings, sets, dataclasses
+    and attrs classes (frozen ones too), to any depth, `PackedSequence`, and whatever has a
+    ``to(device)`` of its own. What occurs twice is moved once. Modules and optimizers (parameters,
+    gradients, state) are moved in place and returned; containers are new ones. Everything else,
+    NumPy arrays and other objects too, is returned as it is.
 
-    ``dtype`` casts floating-point tensors. ``non_blocking`` without a value is True for pinned memory
-    on its way to an accelerator, which then is used on the current stream as ever. ``device`` may be a
-    list of places as in `device`. Raises what torch raises where a copy cannot be made.
+    Args:
+        obj: A tensor, or whatever holds tensors.
+        device: The target: a device, or devices in order of preference as in `device`. Without it
+            the program's own device.
+        dtype: Floating-point tensors are cast to it; others keep theirs.
+        non_blocking: Whether the host goes on while tensors are copied. Without it: for pinned
+            memory on its way to an accelerator, which is then used on the current stream as ever.
+
+    Returns:
+        An object of the same type and structure.
+
+    Raises:
+        RuntimeError: torch cannot make a copy, for instance because the device has no memory left.
+
+    Example:
+        >>> batch = {"ids": torch.ones(2, 3), "names": ["a", "b"]}
+        >>> torchport.to(batch, "cpu", dtype=torch.float64)["ids"].dtype
+        torch.float64
     """
     target = device if isinstance(device, torch.device) else policy.device(device)
     return cast(T, _Mover(target, dtype, non_blocking)(obj))
@@ -131,9 +142,22 @@ def to(
 def on_device(function: F | None = None, *, device: str | torch.device | None = None) -> Any:
     """A decorator: the function gets its arguments on ``device``, moved as by `to`.
 
-    Without ``device`` a method's arguments follow the first parameter of its module, a function's go
-    to the program's own device. Generators and coroutines work as they did. Modules among the
-    arguments are left where they are: a call is no place to move them in.
+    Generators and coroutines work as they did. Modules among the arguments are not moved.
+
+    Args:
+        function: The function, where the decorator is used without parentheses.
+        device: The target. Without it a method's arguments follow the first parameter of its
+            module, and a function's go to the program's own device.
+
+    Returns:
+        The function, with the same signature; or a decorator, where ``function`` is not given.
+
+    Example:
+        >>> @torchport.on_device(device="cpu")
+        ... def total(x: torch.Tensor) -> torch.Tensor:
+        ...     return x.sum()
+        >>> total(torch.ones(3))
+        tensor(3.)
     """
 
     def decorate(wrapped: F) -> F:
@@ -163,12 +187,24 @@ def _target(device: str | torch.device | None, args: tuple[Any, ...]) -> torch.d
 
 
 def numpy(tensor: torch.Tensor) -> Any:
-    """A NumPy array of a tensor's values, wherever it is and whatever it is part of.
+    """A NumPy array of a tensor's values, wherever the tensor is and whatever it is part of.
 
-    Detached, brought to the CPU (a synchronising read), conjugate and negative views resolved;
-    bfloat16 and 8-bit floats, which NumPy has not, become float32, exactly. A CPU tensor that needs
-    none of this shares its memory with the array. Sparse, nested and quantized tensors raise
-    TypeError, which names what to call first.
+    The tensor is detached and copied to the CPU, where the host waits for the device; conjugate and
+    negative views are resolved. bfloat16 and 8-bit floats, which NumPy does not have, become
+    float32, exactly. A CPU tensor that needs none of this shares its memory with the array.
+
+    Args:
+        tensor: A dense tensor of any shape and device.
+
+    Returns:
+        An array of the same shape.
+
+    Raises:
+        TypeError: The tensor is sparse, nested or quantized. The message names what to call first.
+
+    Example:
+        >>> torchport.numpy(torch.ones(2, dtype=torch.bfloat16))
+        array([1., 1.], dtype=float32)
     """
     if tensor.layout is not torch.strided:
         raise TypeError(

@@ -1,6 +1,7 @@
 """`torchport.parallelize`: one device, copies, shards or split layers, by what fits.
 
-The ways are PyTorch's own: DistributedDataParallel, fully_shard (FSDP2), DTensor's tensor parallelism.
+The ways are PyTorch's own: DistributedDataParallel, fully_shard (FSDP2), DTensor's tensor
+parallelism.
 """
 
 from __future__ import annotations
@@ -29,7 +30,19 @@ _log = logging.getLogger("torchport")
 
 @dataclass(frozen=True)
 class ParallelPlan:
-    """How a model is spread over processes, and why."""
+    """How a model is spread over processes, and why.
+
+    Attributes:
+        strategy: "single", "ddp", "fsdp" or "tensor"; see `parallelize`.
+        device: The device of this process.
+        world: The number of processes.
+        reason: Why the strategy was chosen.
+        model_bytes: Of parameters and buffers.
+        training_bytes: With gradients and the optimizer's state, unsharded.
+        device_bytes: Free on the smallest device.
+        units: Modules that are sharded on their own ("fsdp").
+        groups: Linear layers that are split ("tensor").
+    """
 
     strategy: str
     device: torch.device
@@ -95,8 +108,8 @@ def _start(device: torch.device) -> None:
 def _units(model: nn.Module) -> list[str]:
     """Modules to shard on their own: the elements of lists of blocks, outermost first.
 
-    A block whose parameters are also used outside of it stays with the root, which gathers it as long
-    as anything of it is needed.
+    A block whose parameters are also used outside of it stays with the root, which gathers it as
+    long as anything of it is needed.
     """
     owners: dict[int, set[str]] = {}
     for name, parameter in model.named_parameters(remove_duplicate=False):
@@ -130,7 +143,24 @@ def plan_parallel(
 
     Asks all processes of the group, if there is one.
 
-    Raises RuntimeError where nothing fits, and ValueError for an unknown strategy.
+    Args:
+        model: The model, or what `parallelize` returned.
+        strategy: As in `parallelize`.
+        device: As in `parallelize`.
+        memory: As in `parallelize`, in bytes.
+        optimizer_states: As in `parallelize`.
+
+    Returns:
+        The plan.
+
+    Raises:
+        RuntimeError: The model does not fit in any way.
+        ValueError: The strategy is unknown.
+
+    Example:
+        >>> plan = torchport.plan_parallel(torch.nn.Linear(2, 2), device="cpu")
+        >>> plan.strategy, plan.model_bytes
+        ('single', 24)
     """
     made: ParallelPlan | None = model.__dict__.get("_torchport_plan")
     if made is not None:
@@ -231,23 +261,40 @@ def parallelize(
     optimizer_states: float = 2,
     **options: Any,
 ) -> nn.Module:
-    """`model` spread over the processes that torchrun started, in the simplest way that fits.
+    """Spreads a model over the processes that torchrun started, in the simplest way that fits.
 
-    - "single": one process; the model is moved.
+    - "single": there is one process; the model is moved.
     - "ddp": parameters, gradients and optimizer fit on each device: DistributedDataParallel.
-    - "fsdp": they fit when sharded: `fully_shard` of each block and the root (the model itself comes
-      back; its parameters are DTensors).
-    - "tensor": one block alone is too large: linear layers are split. All processes have to be fed the
-      same batches.
+    - "fsdp": they fit when sharded: `fully_shard` of each block and of the root. The model itself
+      comes back; its parameters are DTensors.
+    - "tensor": one block alone is too large: linear layers are split. All processes have to be fed
+      the same batches.
 
-    `device` as in `torchport.device`; each process takes the one of its local rank. `memory` in bytes
-    stands for the free memory of a device, `optimizer_states` is how many values the optimizer keeps
-    of each trained one (2: Adam, 1: momentum, 0: SGD). `options` go to DistributedDataParallel or
-    fully_shard. A process group is made where there is none, with the device's backend (nccl, gloo).
-    The choice and its reason are logged ("torchport", info) and kept: `plan_parallel(model)` gives it.
+    All processes have to call it. A process group is made where there is none, with the device's
+    backend (nccl, gloo). The choice and its reason are logged ("torchport", INFO) and kept:
+    ``plan_parallel(model)`` gives the plan. Make the optimizer afterwards. `unwrap_model` and
+    `full_state_dict` are for saving.
 
-    Make the optimizer afterwards. Raises RuntimeError where the model fits in no way, ValueError for an
-    unknown strategy. All processes have to call it. `unwrap_model` and `full_state_dict` are for saving.
+    Args:
+        model: The model.
+        strategy: One of the above, or "auto".
+        device: As in `device`; each process takes the one of its local rank.
+        memory: Bytes to reckon with, in place of the free memory of a device.
+        optimizer_states: How many values the optimizer keeps of each trained one: 2 for Adam, 1 for
+            momentum, 0 for SGD.
+        options: For DistributedDataParallel or fully_shard.
+
+    Returns:
+        The model, or what wraps it.
+
+    Raises:
+        RuntimeError: The model does not fit in any way, or there is no group to make.
+        ValueError: The strategy is unknown.
+
+    Example:
+        >>> net = torchport.parallelize(torch.nn.Linear(2, 2), device="cpu")
+        >>> print(torchport.plan_parallel(net))
+        single on 1 x cpu: there is one process
     """
     chosen = policy.choose_device(device).device
     _start(chosen)

@@ -17,15 +17,28 @@ _log = logging.getLogger("torchport")
 def choose_device(
     wanted: str | torch.device | None = None, *, local_rank: int | None = None
 ) -> DeviceChoice:
-    """The device to compute on, as an object with `device`, `source`, `reason` and `refused`.
+    """The device to compute on, with the reason. No device is initialised. Thread safe.
 
-    ``wanted`` lists places in order of preference: a kind (``"cuda"``), one device (``"cuda:1"``), the
-    one with most free memory (``"cuda:free"``), ``"auto"`` for ``"cuda,mps,xpu,cpu"``. Without it:
-    TORCHPORT_DEVICE, then the profile's ``device`` (see `run_profile`), then "auto". ``local_rank`` picks
-    one of several devices; without it LOCAL_RANK does, as torchrun sets it.
+    Args:
+        wanted: Devices in order of preference: a kind ("cuda"), one device ("cuda:1"), the one
+            with most free memory ("cuda:free"), or "auto" for "cuda,mps,xpu,cpu". Without it: the
+            variable TORCHPORT_DEVICE, then the ``device`` of the profile (see `run_profile`), then
+            "auto".
+        local_rank: Picks one of several devices of a kind; without it the variable LOCAL_RANK does,
+            which torchrun sets.
 
-    Raises ValueError for what is no place, RuntimeError where none of the places is there; both say
-    why. No device is initialised. Thread safe.
+    Returns:
+        An object with ``device`` (a `torch.device`), ``source`` (who asked for it), ``reason``, and
+        ``refused``: a line for each device that was preferred and is not there.
+
+    Raises:
+        ValueError: ``wanted`` names something that is not a device.
+        RuntimeError: None of the devices is there. The message says of each why.
+
+    Example:
+        >>> choice = torchport.choose_device("cpu")
+        >>> choice.device, choice.source, choice.reason
+        (device(type='cpu'), 'argument', 'cpu is always there')
     """
     return C.choose_device("" if wanted is None else str(wanted), local_rank)
 
@@ -44,8 +57,23 @@ def device(
 ) -> torch.device:
     """The device to compute on; without arguments the program's own, which is chosen once.
 
-    As it is a `torch.device`, ``with torchport.device("cuda,cpu"):`` makes factories follow it. Why it
-    was chosen is told by `choose_device`, and logged to "torchport" at INFO. Arguments and errors: `choose_device`.
+    The result is a `torch.device`, so ``with torchport.device("cuda,cpu"):`` makes factories
+    follow it. The program's own device is logged, with the reason, to "torchport" at INFO.
+
+    Args:
+        wanted: As in `choose_device`.
+        local_rank: As in `choose_device`.
+
+    Returns:
+        The device, with an index for kinds that can have several.
+
+    Raises:
+        ValueError: ``wanted`` names something that is not a device.
+        RuntimeError: None of the devices is there. The message says of each why.
+
+    Example:
+        >>> torchport.device("cpu")
+        device(type='cpu')
     """
     if wanted is None and local_rank is None:
         return _of_the_program()
@@ -53,20 +81,41 @@ def device(
 
 
 def run_profile(name: str | None = None, folder: str | None = None) -> RunProfile | None:
-    """What a program is to use in a situation: `device`, `dtype`, `batch_size`, `workers`, or None.
+    """The settings for a situation, out of the project's own file.
 
-    Read from ``[tool.torchport.profiles.NAME]`` of pyproject.toml or ``[profiles.NAME]`` of
-    torchport.toml, from ``folder`` (the current one) upwards. Without ``name``: TORCHPORT_PROFILE, then
-    "default". None where no name was asked for and there is no default. ``dtype`` is a `torch.dtype`.
+    They are read from ``[tool.torchport.profiles.NAME]`` of pyproject.toml, or ``[profiles.NAME]``
+    of torchport.toml.
 
-    Raises ValueError for a name that no file has, an unknown key, or a value that cannot be.
+    Args:
+        name: The profile. Without it: the variable TORCHPORT_PROFILE, then "default".
+        folder: Where the search for the file begins, upwards; without it the current folder.
+
+    Returns:
+        The profile, or None where no name was asked for and there is no default one.
+
+    Raises:
+        ValueError: No file has the profile, or it has an unknown key or a value that cannot be
+            used.
+
+    Example:
+        >>> profile = torchport.run_profile()
+        >>> batch_size = (profile and profile.batch_size) or 32
     """
     found = C.run_profile(name or "", folder or "")
     return None if found is None else RunProfile(found)
 
 
 class RunProfile:
-    """Settings of one situation; what it does not say is None."""
+    """Settings for a situation; what the profile does not say is None.
+
+    Attributes:
+        name: The profile's name.
+        file: The file that it was read from.
+        device: Devices in order of preference, as in `choose_device`.
+        dtype: The floating-point type to compute in.
+        batch_size: Samples in a batch.
+        workers: Processes of a DataLoader.
+    """
 
     def __init__(self, found: C.RunProfile) -> None:
         self.name: str = found.name

@@ -26,19 +26,30 @@ def save(
     distributed: bool = False,
     metadata: Mapping[str, str] | None = None,
 ) -> None:
-    """Saves a module's state dict, a state dict or any other object that `torch.save` takes.
+    """Saves a state dict or any other object, as a whole or not at all.
 
-    A module is unwrapped first (see `unwrap_model`); of one that is sharded or split over processes all have
-    to call it, and the first writes the whole. Tensors are saved as tensors of the CPU, so that the file
-    loads where no such device is. The format follows the path: ``.safetensors``, a folder for
-    ``shards`` or ``distributed``, else that of `torch.save`.
+    Of a module the state dict is saved, without what wrappers add (see `unwrap_model`); of one
+    that is sharded or split over processes all have to call this, and the first writes the whole.
+    Tensors are saved as tensors of the CPU, so that the file loads on a machine without the device.
 
-    ``shards`` ("5GB", or bytes) splits into safetensors of at most that size, with an index as Hugging
-    Face's libraries read it. ``distributed``: every process of the group saves the part it has, by
-    torch.distributed.checkpoint. ``metadata`` (strings) is for safetensors.
+    Args:
+        obj: A module, a state dict, or whatever `torch.save` takes.
+        path: Where to write. ``.safetensors`` chooses that format, ``shards`` and ``distributed`` a
+            folder, everything else the format of `torch.save`.
+        shards: The largest size of a file, "5GB" or a number of bytes: several safetensors files,
+            with an index as Hugging Face's libraries read it.
+        distributed: Every process of the group saves its own part, by torch.distributed.checkpoint.
+        metadata: Strings to store in safetensors.
 
-    A file is replaced as a whole or not at all. Raises ValueError for what a format cannot hold,
-    RuntimeError or OSError where it cannot be written.
+    Raises:
+        ValueError: The format cannot hold the object, or ``shards`` is not a size.
+        RuntimeError: A safetensors file cannot be written.
+        OSError: The file cannot be written.
+
+    Example:
+        >>> torchport.save({"weight": torch.ones(2)}, "weights.pt")
+        >>> torchport.load("weights.pt", device="cpu")["weight"]
+        tensor([1., 1.])
     """
     target = os.fspath(path)
     state = obj

@@ -28,11 +28,22 @@ def inner_of(model: nn.Module) -> nn.Module | None:
 
 
 def unwrap_model(model: nn.Module) -> nn.Module:
-    """The model within torch.compile, DataParallel, DistributedDataParallel, FSDP and AveragedModel,
-    however they are nested.
+    """The model within torch.compile, DataParallel, DistributedDataParallel, FSDP and
+    AveragedModel.
 
-    fully_shard and tensor parallelism wrap nothing: the model itself comes back, and its parameters
-    stay DTensors; `full_state_dict` makes plain tensors of them.
+    However they are nested. fully_shard and tensor parallelism wrap nothing: the model itself comes
+    back, and its parameters stay DTensors; `full_state_dict` makes plain tensors of them.
+
+    Args:
+        model: The model, wrapped or not.
+
+    Returns:
+        The innermost model; no copy.
+
+    Example:
+        >>> net = torch.nn.Linear(2, 2)
+        >>> torchport.unwrap_model(torch.nn.DataParallel(net)) is net
+        True
     """
     while (inner := inner_of(model)) is not None:
         model = inner
@@ -55,9 +66,20 @@ def _plain_key(model: nn.Module, key: str) -> str:
 def full_state_dict(model: nn.Module, *, rank0_only: bool = False) -> dict[str, object]:
     """The state dict of the unwrapped model: plain keys, whole tensors on the CPU.
 
-    Compiled and wrapped modules within the tree leave no trace in the keys. Of sharded and split
-    parameters all processes have to call it, as each gives its part; with `rank0_only` the others get
-    an empty dict. What loads it needs neither the wrappers nor as many devices.
+    Compiled and wrapped modules within the tree leave no trace in the keys. What loads the result
+    needs neither the wrappers nor as many devices. Tensors that are shared stay shared.
+
+    Args:
+        model: The model. If its parameters are sharded or split, all processes have to call this,
+            since each gives its part.
+        rank0_only: Whether all processes but the first get an empty dict.
+
+    Returns:
+        Names and tensors.
+
+    Example:
+        >>> list(torchport.full_state_dict(torch.nn.DataParallel(torch.nn.Linear(2, 2))))
+        ['weight', 'bias']
     """
     import torch.distributed as dist
     from torch.distributed.tensor import DTensor

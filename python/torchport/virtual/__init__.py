@@ -1,7 +1,7 @@
 """Virtual devices: CUDA programs on a machine without CUDA.
 
-``torchport run`` sets them up for a whole program. ``enable()`` does so from within one, before torch
-is imported; the pytest plugin (``pytest --torchport-devices cuda:2``) does so for tests.
+``torchport run`` sets them up for a whole program. ``enable()`` does so from within one, before
+torch is imported; the pytest plugin (``pytest --torchport-devices cuda:2``) does so for tests.
 """
 
 from __future__ import annotations
@@ -21,11 +21,18 @@ def enable(
 ) -> None:
     """Makes the coming ``import torch`` one with virtual devices, here and in child processes.
 
-    ``devices`` is a kind and a number ("cuda:4", "npu:2", "mps"; `torchport run --help` lists the
-    kinds), or "none" for no accelerator at all; ``memory`` is the size of
-    each device ("8GiB", or bytes); ``profile`` what they say they are ("a100-80g").
+    Args:
+        devices: A kind and a number, "cuda:4", "npu:2" or "mps" (`torchport run --help` lists the
+            kinds), or "none" for no accelerator at all.
+        memory: The size of each device: "8GiB", or a number of bytes. Without it the profile's.
+        profile: What the devices say they are, such as "a100-80g".
 
-    Raises RuntimeError once torch is imported, and ValueError for devices that there cannot be.
+    Raises:
+        RuntimeError: torch is imported already.
+        ValueError: There cannot be such devices.
+
+    Example:
+        >>> torchport.virtual.enable("cuda:2", memory="8GiB")  # doctest: +SKIP
     """
     if "torch" in sys.modules:
         raise RuntimeError(
@@ -49,16 +56,37 @@ def enable(
 
 
 def enabled() -> bool:
-    """Whether this process has, or will have, virtual devices."""
+    """Whether this process has, or will have, virtual devices.
+
+    Returns:
+        True where `enable` was called, or the process was started with virtual devices.
+
+    Example:
+        >>> torchport.virtual.enabled()
+        False
+    """
     return os.environ.get(_VARIABLE, "none") != "none"
 
 
 @contextmanager
 def visible(count: int) -> Iterator[None]:
-    """Within it the program, and the processes that it starts, see the first ``count`` devices only.
+    """Within it the program, and the processes that it starts, see the first ``count`` devices
+    only.
 
     ``torch.cuda.device_count()`` says so, and nothing new can be made on the others. For tests that
-    are to run on several numbers of devices. Of the whole process, not of one thread.
+    are to run on several numbers of devices. It holds for the whole process, not for one thread.
+
+    Args:
+        count: The number of devices to see, from 1 up to the number that there are.
+
+    Raises:
+        RuntimeError: There are no virtual devices.
+        ValueError: There are not so many devices.
+
+    Example:
+        >>> with torchport.virtual.visible(1):  # doctest: +SKIP
+        ...     torch.cuda.device_count()
+        1
     """
     if not enabled():
         raise RuntimeError(

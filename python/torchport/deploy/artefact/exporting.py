@@ -32,7 +32,14 @@ from torchport.deploy.artefact.weights import weights_hash
 
 @dataclass(frozen=True)
 class Exported:
-    """An artefact that was written. ``notes`` are what was changed on the way to it."""
+    """An artefact that was written.
+
+    Attributes:
+        path: The file.
+        contract: What the artefact takes, gives and needs, as it says in itself.
+        parity: The comparison with the model.
+        notes: What was changed on the way to it.
+    """
 
     path: Path
     contract: dict[str, Any]
@@ -66,18 +73,42 @@ def export(
     allow_nan: bool = False,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Exported:
-    """Writes ``model`` to ``path`` as onnx, pt2, aoti or torchscript, compared with the model itself.
+    """Writes ``model`` to ``path`` as onnx, pt2, aoti or torchscript, compared with the model
+    itself.
 
-    ``model`` is a module, which stays as it is, or a function that makes one. ``inputs``: a tensor, a
-    tuple of positional arguments, or a mapping of named ones. ``weights``: a safetensors or torch.save
-    file. ``dynamic``: "batch", "name:axis=label", "name:axis=label[2..512]", or {"name": {0: "batch"}}.
-    ``device`` and ``dtype``: move and convert all; without them what the model has. ``check_inputs``:
-    further inputs to compare on, beside those made from ``inputs``. ``tolerance``: (absolute, relative
-    to the output's largest magnitude); by dtype without it. ``tell`` is told what goes on.
+    Not thread safe, as torch.export is not. On an error, and on ctrl-C, what was at ``path`` is
+    untouched.
 
-    Raises NotVerified where the artefact computes something else, naming the node, and ExportError for
-    all that prevents it; in both cases, and on ctrl-C, what was at ``path`` is untouched. Not thread
-    safe, as torch.export is not.
+    Args:
+        model: A module, which stays as it is, or a function that makes one.
+        inputs: A tensor, a tuple of positional arguments, or a mapping of named ones.
+        to: The format: "onnx", "pt2", "aoti" or "torchscript".
+        path: The file to write.
+        weights: A safetensors or torch.save file to fill the model from.
+        dynamic: Axes whose size may change: "batch", "name:axis=label", "name:axis=label[2..512]",
+            or {"name": {0: "batch"}}.
+        device: Move model and inputs there. Without it they stay where the model is.
+        dtype: Convert all floating-point tensors. Without it they keep theirs.
+        opset: Of ONNX. Without it the exporter's own choice.
+        script: TorchScript from the source, with its control flow.
+        check_inputs: Further inputs to compare on, beside those made from ``inputs``.
+        tolerance: (absolute, relative to the output's largest magnitude). Without it by the dtype.
+        allow_nan: The model may give NaN and infinity.
+        tell: Is told what goes on.
+
+    Returns:
+        The path, the contract, the comparison, and notes on what was changed on the way.
+
+    Raises:
+        NotVerified: The artefact computes something else. The message names the node.
+        ExportError: Anything else that prevents the export.
+
+    Example:
+        >>> done = torchport.export(
+        ...     torch.nn.Linear(2, 1).eval(), torch.ones(3, 2), to="pt2", path="net.pt2"
+        ... )
+        >>> done.contract["outputs"][0]["dtype"]
+        'float32'
     """
     options = Options(opset=opset, script=script)
     try:

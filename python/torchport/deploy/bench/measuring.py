@@ -84,18 +84,40 @@ def benchmark(
 ) -> Report:
     """Peak memory, latency and throughput of a model in each mode, side by side.
 
-    `model` and `inputs` are functions that other processes can import, or their names: MODULE:NAME.
-    `inputs` makes a tensor, a tuple of positional or a dict of named arguments; with a parameter it is
-    given the batch size, without one its tensors are repeated along their first axis. Without
-    `batches` it is used as it is.
-
     Each mode at each batch size has a process of its own. When all are ready they run in turns, in
-    another order each round: `rounds` times about `seconds` (at least one step). `devices` such as
-    "cuda:1" measures memory on virtual devices; there is one round of one step, and times are not
-    reported. `timeout` in seconds is for each answer of a process, compiling included.
+    another order each round. A mode that cannot run, or fails, is a row with the reason. The
+    processes are ended also where this is interrupted.
 
-    A mode that cannot run, or fails, is a row with the reason. Raises ValueError for an unknown mode, a
-    device that is not there, and functions that cannot be imported. Processes are ended also where this is interrupted.
+    Args:
+        model: A function that makes the model, which other processes can import; or its name,
+            MODULE:NAME.
+        inputs: A function that makes a tensor, a tuple of positional or a dict of named arguments;
+            or its name. With a parameter it is given the batch size; without one its tensors are
+            repeated along their first axis.
+        modes: What to measure; all by default.
+        batches: Batch sizes. Without them ``inputs`` is used as it is.
+        device: Where to measure, as in `device`.
+        devices: Virtual devices to measure memory on, such as "cuda:1": one round of one step,
+            without times.
+        rounds: How often each mode runs.
+        seconds: About how long a mode runs in a round; at least one step.
+        threads: Of the CPU. Without it torch's own number.
+        timeout: Seconds for each answer of a process, compiling included.
+        tell: Is told what goes on.
+
+    Returns:
+        The rows, with ``row(mode)`` and ``as_json()``; the text is a table. Times are in seconds,
+        memory in bytes, throughput in samples a second.
+
+    Raises:
+        ValueError: A mode is unknown, a device is not there, a function cannot be imported, or a
+            number is out of range.
+        RuntimeError: One of the processes imported a program that calls this at its top level.
+
+    Example:
+        >>> report = torchport.benchmark("net:make", "net:inputs", modes=["eval"])  # doctest: +SKIP
+        >>> report.row("eval").peak  # doctest: +SKIP
+        1867776
     """
     if os.environ.get(WORKER):
         raise RuntimeError(
@@ -218,8 +240,8 @@ def _give_up(row: Row, error: WorkerFailed | WorkerSkipped) -> None:
 def _run_rounds(
     rows: list[Row], workers: dict[str, Worker], settings: Settings, tell: Callable[[str], None]
 ) -> None:
-    """Round after round of all workers, each in another order, so that a drift of the machine's speed
-    favours none. The first run of each says how many steps fill the time of a round."""
+    """Round after round of all workers, each in another order, so that a drift of the machine's
+    speed favours none. The first run of each says how many steps fill the time of a round."""
     steps: dict[str, int] = {}
     shuffled = random.Random(0)
     for number in range(0 if settings.virtual else -1, 1 if settings.virtual else settings.rounds):
