@@ -92,12 +92,16 @@ c10::Device with_index(c10::Device device) {
 
 std::unique_ptr<Engine> open_engine(const std::string& path, const Contract& contract,
                                     c10::Device device, const SessionOptions& options) {
-  if (contract.format == "aoti") return deploy::open_compiled(path, device);
-  if (contract.format == "torchscript") return deploy::open_script(path, device);
-  if (contract.format == "onnx") return deploy::open_onnx(path, contract, options);
+  if (const deploy::EngineFormat* format = deploy::find_engine(contract.format))
+    return format->open(path, contract, device, options);
   throw std::runtime_error("cannot run " + path + ": it is of format " + contract.format +
-                           ", which needs Python (torch.export.load); export it with --to aoti, "
-                           "torchscript or onnx");
+                           ", which needs Python (torch.export.load); export it to one of " +
+                           deploy::engine_formats());
+}
+
+std::string refusal(const Contract& contract, c10::Device device) {
+  const deploy::EngineFormat* format = deploy::find_engine(contract.format);
+  return format == nullptr || format->refuses == nullptr ? std::string() : format->refuses(device);
 }
 
 }  // namespace
@@ -107,10 +111,8 @@ Session::Session(const std::string& path, const SessionOptions& options)
       options_(options),
       device_(with_index(device_for(contract_, options))) {
   auto unmet = unmet_needs(contract_, device_);
-  if (contract_.format == "onnx" && !device_.is_cpu()) {
-    unmet.push_back("ONNX models are run on the CPU here: for " + device_.str() +
-                    " export with --to aoti");
-  }
+  if (std::string refused = refusal(contract_, device_); !refused.empty())
+    unmet.push_back(std::move(refused));
   if (!unmet.empty()) {
     std::string message = "cannot run " + path + " here:";
     for (const std::string& reason : unmet) message += "\n  " + reason;

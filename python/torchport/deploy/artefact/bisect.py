@@ -12,7 +12,7 @@ from torch.export import ExportedProgram
 
 from torchport.deploy.artefact.axes import Axes
 from torchport.deploy.artefact.errors import ExportError
-from torchport.deploy.artefact.formats._format import Format, Options, Subject
+from torchport.deploy.artefact.formats._format import ExportedModel, Format, Options
 from torchport.deploy.artefact.parity import Tolerance, compare
 from torchport.deploy.artefact.sample import Sample
 
@@ -92,7 +92,7 @@ def _differs(
     with torch.no_grad(), tempfile.TemporaryDirectory() as folder:
         expected = cut(*leaves)
         program = torch.export.export(cut, tuple(leaves)) if format_.needs_program else None
-        subject = Subject(cut, flat, ["output"], Axes(flat, ()), device, program)
+        subject = ExportedModel(cut, flat, ["output"], Axes(flat, ()), device, program)
         path = Path(folder, f"cut{format_.suffix}")
         format_.write(subject, path, options)
         run, _ = format_.runner(subject, path)

@@ -10,7 +10,7 @@ import torch
 import torchport
 from torchport.deploy.artefact.axes import Axes
 from torchport.deploy.artefact.capture import input_shapes, output_values
-from torchport.deploy.artefact.formats._format import Format, Subject
+from torchport.deploy.artefact.formats._format import ExportedModel, Format
 from torchport.deploy.artefact.parity import Parity, eager
 from torchport.deploy.artefact.prepare import Prepared
 
@@ -20,7 +20,7 @@ VERSION = 1
 
 def describe(
     format_: Format,
-    subject: Subject,
+    subject: ExportedModel,
     prepared: Prepared,
     *,
     weights: dict[str, Any],
@@ -54,7 +54,7 @@ def describe(
     }
 
 
-def _inputs(subject: Subject, prepared: Prepared) -> list[dict[str, Any]]:
+def _inputs(subject: ExportedModel, prepared: Prepared) -> list[dict[str, Any]]:
     return [
         {
             "name": name,
@@ -68,7 +68,7 @@ def _inputs(subject: Subject, prepared: Prepared) -> list[dict[str, Any]]:
     ]
 
 
-def _outputs(subject: Subject, prepared: Prepared, parity: Parity) -> list[dict[str, Any]]:
+def _outputs(subject: ExportedModel, prepared: Prepared, parity: Parity) -> list[dict[str, Any]]:
     if subject.program is not None:
         symbols = _symbols(subject, prepared)
         values = output_values(subject.program)
@@ -104,7 +104,7 @@ def _seen(axes: Axes, parity: Parity) -> list[list[int | str]]:
     ]
 
 
-def _symbols(subject: Subject, prepared: Prepared) -> dict[str, str]:
+def _symbols(subject: ExportedModel, prepared: Prepared) -> dict[str, str]:
     return {
         str(shape[at]): axis.name
         for name, shape in input_shapes(subject.graph, prepared)

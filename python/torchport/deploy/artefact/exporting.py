@@ -21,7 +21,7 @@ from torchport.deploy.artefact.batches import parity_batches
 from torchport.deploy.artefact.bisect import first_difference
 from torchport.deploy.artefact.capture import capture
 from torchport.deploy.artefact.errors import ExportError, NotVerified
-from torchport.deploy.artefact.formats._format import Format, Options, Subject
+from torchport.deploy.artefact.formats._format import ExportedModel, Format, Options
 from torchport.deploy.artefact.parity import Parity, Tolerance, measure
 from torchport.deploy.artefact.placing import tensors_of
 from torchport.deploy.artefact.prepare import Prepared, prepare
@@ -171,7 +171,7 @@ def _write(
         if format_.needs_program:
             tell("capturing the graph")
             program = capture(prepared, axes)
-        subject = Subject(
+        subject = ExportedModel(
             prepared.module, prepared.sample, prepared.output_names, axes, prepared.device, program
         )
         tell(f"writing {format_.name}")
@@ -197,7 +197,7 @@ def _write(
 
 def _compared(
     format_: Format,
-    subject: Subject,
+    subject: ExportedModel,
     prepared: Prepared,
     target: Path,
     options: Options,

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -15,11 +14,13 @@ import torch
 from torch import nn
 from torch.utils import _pytree as pytree
 
+from torchport.deploy.artefact import formats
+
 Step = Callable[[], Any]
 
 
 @dataclass
-class Subject:
+class MeasuredModel:
     """A model and its inputs on their device, or the file of a mode that runs an artefact."""
 
     module: nn.Module | None
@@ -54,7 +55,7 @@ class Mode:
 
     name: str
     title: str
-    prepare: Callable[[Subject], Step]
+    prepare: Callable[[MeasuredModel], Step]
     artefact: str = ""  # the format of torchport.export that the step runs
     missing: Callable[[torch.device, bool], str] = lambda device, virtual: (
         ""
@@ -73,7 +74,7 @@ def _loss(output: Any) -> torch.Tensor:
     return torch.stack([tensor.float().square().mean() for tensor in tensors]).sum()
 
 
-def _train(subject: Subject) -> Step:
+def _train(subject: MeasuredModel) -> Step:
     subject.model.train()
     optimizer = torch.optim.SGD(subject.model.parameters(), lr=1e-4, momentum=0.9)
 
@@ -89,22 +90,22 @@ def _autocast(device: torch.device) -> AbstractContextManager[None]:
     return torch.autocast(device.type, torch.bfloat16)
 
 
-def _channels_last(subject: Subject) -> None:
+def _channels_last(subject: MeasuredModel) -> None:
     subject.model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # torch has it
     subject.map_inputs(
         lambda t: t.contiguous(memory_format=torch.channels_last) if t.dim() == 4 else t
     )
 
 
-def _compile(subject: Subject) -> None:
+def _compile(subject: MeasuredModel) -> None:
     # Weights become constants, laid out as the kernels want them: this is for inference.
     torch._inductor.config.freezing = True
     subject.compiled = torch.compile(subject.model)
 
 
 def _inference(
-    subject: Subject,
-    *changes: Callable[[Subject], None],
+    subject: MeasuredModel,
+    *changes: Callable[[MeasuredModel], None],
     grad: Callable[[], AbstractContextManager[Any]] = torch.inference_mode,
     cast: bool = False,
 ) -> Step:
@@ -119,49 +120,7 @@ def _inference(
     return step
 
 
-def _flat(subject: Subject, model: Callable[..., Any]) -> Step:
-    """For artefacts that are called as the model is."""
-
-    def step() -> Any:
-        with torch.inference_mode():
-            return model(*subject.args, **subject.kwargs)
-
-    return step
-
-
-def _aoti(subject: Subject) -> Step:
-    return _flat(subject, torch._inductor.aoti_load_package(str(subject.artefact)))
-
-
-def _torchscript(subject: Subject) -> Step:
-    module = torch.jit.load(subject.artefact, map_location=subject.device).eval()
-    if subject.device.type == "cpu":
-        module = torch.jit.optimize_for_inference(torch.jit.freeze(module))
-    tensors = subject.tensors()
-
-    def step() -> Any:
-        with torch.inference_mode():
-            return module(*tensors)
-
-    return step
-
-
-def _onnx(subject: Subject) -> Step:
-    import onnxruntime
-
-    settings = onnxruntime.SessionOptions()
-    settings.intra_op_num_threads = torch.get_num_threads()
-    wanted = ["CUDAExecutionProvider"] if subject.device.type == "cuda" else []
-    there = [name for name in wanted if name in onnxruntime.get_available_providers()]
-    session = onnxruntime.InferenceSession(
-        str(subject.artefact), settings, providers=[*there, "CPUExecutionProvider"]
-    )
-    names = [put.name for put in session.get_inputs()]
-    feed = dict(zip(names, (t.cpu().numpy() for t in subject.tensors()), strict=True))
-    return lambda: session.run(None, feed)
-
-
-def _needs_images(subject: Subject) -> None:
+def _needs_images(subject: MeasuredModel) -> None:
     if not any(t.dim() == 4 for t in [*subject.tensors(), *subject.model.parameters()]):
         raise NotApplicable("nothing in it has the four dimensions of images")
     _channels_last(subject)
@@ -179,31 +138,22 @@ def _no_bfloat16(device: torch.device, virtual: bool) -> str:
     return ""
 
 
-def _no_compiler(device: torch.device, virtual: bool) -> str:
+def no_compiler(device: torch.device, virtual: bool) -> str:
     if device.type == "cpu" and not (shutil.which("g++") or shutil.which("clang++")):
         return "torch.compile needs a C++ compiler, and there is no g++"
     return ""
 
 
-def _no_aoti(device: torch.device, virtual: bool) -> str:
-    return "virtual devices have no AOTInductor" if virtual else _no_compiler(device, virtual)
-
-
-def _no_onnx(device: torch.device, virtual: bool) -> str:
-    for package in ("onnx", "onnxscript", "onnxruntime"):
-        if importlib.util.find_spec(package) is None:
-            return f"there is no package {package}: pip install onnx onnxscript onnxruntime"
-    if device.type == "cpu":
-        return ""
-    import onnxruntime
-
-    if virtual or "CUDAExecutionProvider" not in onnxruntime.get_available_providers():
-        return f"ONNX Runtime cannot run on this {device.type}"
-    return ""
-
-
 def _no_compile_nor_bfloat16(device: torch.device, virtual: bool) -> str:
-    return _no_compiler(device, virtual) or _no_bfloat16(device, virtual)
+    return no_compiler(device, virtual) or _no_bfloat16(device, virtual)
+
+
+def _artefact_modes() -> Iterator[Mode]:
+    """A row for each export format that can be measured; formats say so themselves."""
+    for name in formats.names():
+        format_ = formats.get(name)
+        if format_.bench_title:
+            yield Mode(name, format_.bench_title, format_.bench_step, name, format_.why_not_bench)
 
 
 _ALL = (
@@ -222,7 +172,7 @@ _ALL = (
         "compile",
         "inference + compile",
         lambda s: _inference(s, _compile, grad=torch.no_grad),
-        missing=_no_compiler,
+        missing=no_compiler,
     ),
     Mode(
         "combined",
@@ -230,8 +180,6 @@ _ALL = (
         lambda s: _inference(s, _channels_last, _compile, grad=torch.no_grad, cast=True),
         missing=_no_compile_nor_bfloat16,
     ),
-    Mode("aoti", "AOTInductor", _aoti, "aoti", _no_aoti),
-    Mode("onnx", "ONNX Runtime", _onnx, "onnx", _no_onnx),
-    Mode("torchscript", "TorchScript", _torchscript, "torchscript"),
+    *_artefact_modes(),
 )
 MODES = {mode.name: mode for mode in _ALL}

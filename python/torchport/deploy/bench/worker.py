@@ -22,7 +22,7 @@ from torchport import _named as named
 from torchport import virtual
 from torchport.deploy.artefact.sample import Sample
 from torchport.deploy.bench.meters import meter
-from torchport.deploy.bench.modes import MODES, NotApplicable, Subject
+from torchport.deploy.bench.modes import MODES, MeasuredModel, NotApplicable
 from torchport.place.moving import to
 
 
@@ -56,7 +56,7 @@ def _model(spec: dict[str, Any], device: torch.device) -> torch.nn.Module:
     return (found if isinstance(found, torch.nn.Module) else found()).to(device)
 
 
-def _subject(spec: dict[str, Any], device: torch.device) -> Subject:
+def _subject(spec: dict[str, Any], device: torch.device) -> MeasuredModel:
     """The model, or its artefact, with its arguments in the order of the parameters of forward()."""
     artefact = spec.get("artefact")
     model = None if artefact else _model(spec, device)
@@ -64,10 +64,10 @@ def _subject(spec: dict[str, Any], device: torch.device) -> Subject:
     inputs = to(_inputs(named.find(spec["input"]), spec["batch"]), device)
     if model is not None:
         sample = Sample.of(model, inputs)
-        return Subject(model, sample.args, sample.kwargs, device)
+        return MeasuredModel(model, sample.args, sample.kwargs, device)
     named_ones = {name: inputs[name] for name in spec["named"]}
     positional = inputs if isinstance(inputs, tuple) else (inputs,)
-    return Subject(
+    return MeasuredModel(
         None, () if named_ones else tuple(positional), named_ones, device, Path(spec["artefact"])
     )
 

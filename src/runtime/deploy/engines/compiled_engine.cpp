@@ -28,10 +28,13 @@ class CompiledEngine final : public Engine {
   torch::inductor::AOTIModelPackageLoader loader_;
 };
 
-}  // namespace
-
-std::unique_ptr<Engine> open_compiled(const std::string& path, c10::Device device) {
+std::unique_ptr<Engine> open(const std::string& path, const Contract& /*contract*/,
+                             c10::Device device, const SessionOptions& /*options*/) {
   return std::make_unique<CompiledEngine>(path, device);
 }
+
+const EngineRegistration kRegistered({.name = "aoti", .open = &open});
+
+}  // namespace
 
 }  // namespace torchport::deploy

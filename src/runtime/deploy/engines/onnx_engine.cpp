@@ -153,11 +153,19 @@ at::Tensor OnnxEngine::tensor_of(Value value) const {
       data, sizes, [owner](void*) {}, dtype_of(element));
 }
 
-}  // namespace
-
-std::unique_ptr<Engine> open_onnx(const std::string& path, const Contract& contract,
-                                  const SessionOptions& options) {
+std::unique_ptr<Engine> open(const std::string& path, const Contract& contract,
+                             c10::Device /*device*/, const SessionOptions& options) {
   return std::make_unique<OnnxEngine>(path, contract, options);
 }
+
+std::string refuses(c10::Device device) {
+  return device.is_cpu() ? std::string()
+                         : "ONNX models are run on the CPU here: for " + device.str() +
+                               " export with --to aoti";
+}
+
+const EngineRegistration kRegistered({.name = "onnx", .open = &open, .refuses = &refuses});
+
+}  // namespace
 
 }  // namespace torchport::deploy

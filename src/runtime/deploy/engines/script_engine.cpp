@@ -53,10 +53,13 @@ class ScriptEngine final : public Engine {
   torch::jit::Module module_;
 };
 
-}  // namespace
-
-std::unique_ptr<Engine> open_script(const std::string& path, c10::Device device) {
+std::unique_ptr<Engine> open(const std::string& path, const Contract& /*contract*/,
+                             c10::Device device, const SessionOptions& /*options*/) {
   return std::make_unique<ScriptEngine>(path, device);
 }
+
+const EngineRegistration kRegistered({.name = "torchscript", .open = &open});
+
+}  // namespace
 
 }  // namespace torchport::deploy

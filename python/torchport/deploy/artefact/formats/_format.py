@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 from torch import nn
@@ -15,11 +15,14 @@ from torch.export import ExportedProgram
 from torchport.deploy.artefact.axes import Axes
 from torchport.deploy.artefact.sample import Sample
 
+if TYPE_CHECKING:
+    from torchport.deploy.bench.modes import MeasuredModel
+
 Runner = Callable[[Sample], list[torch.Tensor]]
 
 
 @dataclass(frozen=True)
-class Subject:
+class ExportedModel:
     """What is written: the whole model, or a beginning of it. ``program`` is None for a format that
     does without.
     """
@@ -59,13 +62,13 @@ class Format(ABC):
         """
 
     @abstractmethod
-    def write(self, subject: Subject, path: Path, options: Options) -> dict[str, Any]:
+    def write(self, subject: ExportedModel, path: Path, options: Options) -> dict[str, Any]:
         """Writes the artefact, with files beside it whose names begin with its name. Returns what
         the contract has to know of versions. Raises ExportError for what the format cannot hold.
         """
 
     @abstractmethod
-    def runner(self, subject: Subject, path: Path) -> tuple[Runner, str]:
+    def runner(self, subject: ExportedModel, path: Path) -> tuple[Runner, str]:
         """The artefact as a function from a sample to flat outputs, and the runtime's name."""
 
     @abstractmethod
@@ -76,6 +79,17 @@ class Format(ABC):
     def contract(self, path: Path) -> str | None:
         """The contract in an artefact; None where it has none."""
 
-    def host(self, subject: Subject, path: Path) -> dict[str, Any]:
+    # The title of its row in `torchport bench`; empty where it has none.
+    bench_title: ClassVar[str] = ""
+
+    def why_not_bench(self, device: torch.device, virtual: bool) -> str:
+        """Why the artefact cannot be measured on this device; empty where it can."""
+        return ""
+
+    def bench_step(self, model: MeasuredModel) -> Callable[[], Any]:
+        """One run of the artefact `model.artefact` with the model's inputs, for the bench."""
+        raise NotImplementedError(f"{self.name} artefacts are not measured")
+
+    def host(self, subject: ExportedModel, path: Path) -> dict[str, Any]:
         """What a host must have to run the artefact."""
         return {"device": subject.device.type}

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import platform
 import shutil
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import torch
 
 from torchport import virtual
 from torchport.deploy.artefact.errors import ExportError
 from torchport.deploy.artefact.formats import _archive
-from torchport.deploy.artefact.formats._format import Format, Options, Runner, Subject
+from torchport.deploy.artefact.formats._format import ExportedModel, Format, Options, Runner
 from torchport.deploy.artefact.sample import Sample, named_outputs
+
+if TYPE_CHECKING:
+    from torchport.deploy.bench.modes import MeasuredModel
 
 # What Inductor's names of instruction sets stand for, in cpuinfo's names: torch.cpu.get_capabilities().
 _INSTRUCTIONS = {
@@ -27,6 +31,7 @@ _INSTRUCTIONS = {
 class CompiledPackage(Format):
     name = "aoti"
     suffix = ".pt2"
+    bench_title = "AOTInductor"
 
     def check(self, options: Options) -> None:
         from torch._inductor.cpp_builder import get_cpp_compiler
@@ -38,7 +43,7 @@ class CompiledPackage(Format):
         if shutil.which(compiler) is None:
             raise ExportError(f"AOTInductor needs a C++ compiler, and there is no {compiler}")
 
-    def write(self, subject: Subject, path: Path, options: Options) -> dict[str, Any]:
+    def write(self, subject: ExportedModel, path: Path, options: Options) -> dict[str, Any]:
         if subject.device.type != "cpu" and virtual.enabled():
             raise ExportError(
                 f"AOTInductor compiles for a real {subject.device.type} device, and this one is "
@@ -60,7 +65,23 @@ class CompiledPackage(Format):
             ) from error
         return {}
 
-    def runner(self, subject: Subject, path: Path) -> tuple[Runner, str]:
+    def why_not_bench(self, device: torch.device, virtual: bool) -> str:
+        if virtual:
+            return "virtual devices have no AOTInductor"
+        if device.type == "cpu" and not (shutil.which("g++") or shutil.which("clang++")):
+            return "AOTInductor needs a C++ compiler, and there is no g++"
+        return ""
+
+    def bench_step(self, model: MeasuredModel) -> Callable[[], Any]:
+        package = torch._inductor.aoti_load_package(str(model.artefact))
+
+        def step() -> Any:
+            with torch.inference_mode():
+                return package(*model.args, **model.kwargs)
+
+        return step
+
+    def runner(self, subject: ExportedModel, path: Path) -> tuple[Runner, str]:
         model = torch._inductor.aoti_load_package(str(path))
 
         def run(sample: Sample) -> list[torch.Tensor]:
@@ -74,7 +95,7 @@ class CompiledPackage(Format):
     def contract(self, path: Path) -> str | None:
         return _archive.contract(path)
 
-    def host(self, subject: Subject, path: Path) -> dict[str, Any]:
+    def host(self, subject: ExportedModel, path: Path) -> dict[str, Any]:
         metadata = torch._inductor.aoti_load_package(str(path)).get_metadata()
         host: dict[str, Any] = {
             "device": subject.device.type,

@@ -4,37 +4,67 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from torchport.deploy.artefact.errors import ExportError
-from torchport.deploy.artefact.formats._format import Format, Options, Runner, Subject
+from torchport.deploy.artefact.formats._format import ExportedModel, Format, Options, Runner
 from torchport.deploy.artefact.sample import Sample
 
+if TYPE_CHECKING:
+    from torchport.deploy.bench.modes import MeasuredModel
+
 _KEY = "torchport"
+
+
+def _missing_packages() -> list[str]:
+    return [name for name in ("onnx", "onnxscript", "onnxruntime") if find_spec(name) is None]
 
 
 class OnnxModel(Format):
     name = "onnx"
     suffix = ".onnx"
+    bench_title = "ONNX Runtime"
     unsupported = {torch.bfloat16: torch.float32}  # noqa: RUF012 - it is a ClassVar
 
     def check(self, options: Options) -> None:
-        missing = [
-            name for name in ("onnx", "onnxscript", "onnxruntime") if find_spec(name) is None
-        ]
-        if missing:
+        if missing := _missing_packages():
             raise ExportError(
                 f"ONNX needs packages that are not installed: pip install {' '.join(missing)}"
             )
 
-    def write(self, subject: Subject, path: Path, options: Options) -> dict[str, Any]:
+    def why_not_bench(self, device: torch.device, virtual: bool) -> str:
+        if missing := _missing_packages():
+            return f"ONNX needs packages that are not installed: pip install {' '.join(missing)}"
+        if device.type == "cpu":
+            return ""
+        import onnxruntime
+
+        if virtual or "CUDAExecutionProvider" not in onnxruntime.get_available_providers():
+            return f"ONNX Runtime cannot run on this {device.type}"
+        return ""
+
+    def bench_step(self, model: MeasuredModel) -> Callable[[], Any]:
+        import onnxruntime
+
+        settings = onnxruntime.SessionOptions()
+        settings.intra_op_num_threads = torch.get_num_threads()
+        wanted = ["CUDAExecutionProvider"] if model.device.type == "cuda" else []
+        there = [name for name in wanted if name in onnxruntime.get_available_providers()]
+        session = onnxruntime.InferenceSession(
+            str(model.artefact), settings, providers=[*there, "CPUExecutionProvider"]
+        )
+        names = [put.name for put in session.get_inputs()]
+        feed = dict(zip(names, (t.cpu().numpy() for t in model.tensors()), strict=True))
+        return lambda: session.run(None, feed)
+
+    def write(self, subject: ExportedModel, path: Path, options: Options) -> dict[str, Any]:
         program = _translated(subject, options.opset)
         opset = program.model.opset_imports[""]
         if options.opset is not None and opset != options.opset:
@@ -46,7 +76,7 @@ class OnnxModel(Format):
         program.save(path, external_data=None)
         return {"opset": opset, **_versions()}
 
-    def runner(self, subject: Subject, path: Path) -> tuple[Runner, str]:
+    def runner(self, subject: ExportedModel, path: Path) -> tuple[Runner, str]:
         import onnxruntime
 
         providers = ["CPUExecutionProvider"]
@@ -97,11 +127,11 @@ class OnnxModel(Format):
         model = onnx.load(path, load_external_data=False)
         return next((entry.value for entry in model.metadata_props if entry.key == _KEY), None)
 
-    def host(self, subject: Subject, path: Path) -> dict[str, Any]:
+    def host(self, subject: ExportedModel, path: Path) -> dict[str, Any]:
         return {"device": "any"}
 
 
-def _translated(subject: Subject, opset: int | None) -> torch.onnx.ONNXProgram:
+def _translated(subject: ExportedModel, opset: int | None) -> torch.onnx.ONNXProgram:
     try:
         with _quiet("torch.onnx", "onnxscript"):
             program = torch.onnx.export(

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from torchport.deploy.artefact.formats import _archive
-from torchport.deploy.artefact.formats._format import Format, Options, Runner, Subject
+from torchport.deploy.artefact.formats._format import ExportedModel, Format, Options, Runner
 from torchport.deploy.artefact.sample import Sample, named_outputs
 
 
@@ -16,11 +16,11 @@ class ExportedArchive(Format):
     name = "pt2"
     suffix = ".pt2"
 
-    def write(self, subject: Subject, path: Path, options: Options) -> dict[str, Any]:
+    def write(self, subject: ExportedModel, path: Path, options: Options) -> dict[str, Any]:
         _archive.write(path, lambda buffer: torch.export.save(subject.graph, buffer))
         return {}
 
-    def runner(self, subject: Subject, path: Path) -> tuple[Runner, str]:
+    def runner(self, subject: ExportedModel, path: Path) -> tuple[Runner, str]:
         module = torch.export.load(path).module()
 
         def run(sample: Sample) -> list[torch.Tensor]:

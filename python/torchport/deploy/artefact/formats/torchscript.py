@@ -3,31 +3,48 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
 
 from torchport.deploy.artefact.errors import ExportError
 from torchport.deploy.artefact.formats import _archive
-from torchport.deploy.artefact.formats._format import Format, Options, Runner, Subject
+from torchport.deploy.artefact.formats._format import ExportedModel, Format, Options, Runner
 from torchport.deploy.artefact.sample import Sample, named_outputs
+
+if TYPE_CHECKING:
+    from torchport.deploy.bench.modes import MeasuredModel
 
 
 class ScriptArchive(Format):
     name = "torchscript"
     suffix = ".pt"
+    bench_title = "TorchScript"
     needs_program = False
 
-    def write(self, subject: Subject, path: Path, options: Options) -> dict[str, Any]:
+    def write(self, subject: ExportedModel, path: Path, options: Options) -> dict[str, Any]:
         with warnings.catch_warnings(), torch.no_grad():
             warnings.simplefilter("ignore")  # that TorchScript is deprecated
             compiled = _scripted(subject) if options.script else _traced(subject)
             _archive.write(path, lambda buffer: torch.jit.save(compiled, buffer))
         return {}
 
-    def runner(self, subject: Subject, path: Path) -> tuple[Runner, str]:
+    def bench_step(self, model: MeasuredModel) -> Callable[[], Any]:
+        module = torch.jit.load(model.artefact, map_location=model.device).eval()
+        if model.device.type == "cpu":
+            module = torch.jit.optimize_for_inference(torch.jit.freeze(module))
+        tensors = model.tensors()
+
+        def step() -> Any:
+            with torch.inference_mode():
+                return module(*tensors)
+
+        return step
+
+    def runner(self, subject: ExportedModel, path: Path) -> tuple[Runner, str]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
@@ -64,7 +81,7 @@ class _Flat(nn.Module):
         return tuple(named_outputs(result)[1])
 
 
-def _traced(subject: Subject) -> torch.jit.ScriptModule:
+def _traced(subject: ExportedModel) -> torch.jit.ScriptModule:
     flat = _Flat(subject.module, subject.sample).eval()
     try:
         # The comparison with eager is ours, over batches of several sizes.
@@ -78,7 +95,7 @@ def _traced(subject: Subject) -> torch.jit.ScriptModule:
         ) from error
 
 
-def _scripted(subject: Subject) -> torch.jit.ScriptModule:
+def _scripted(subject: ExportedModel) -> torch.jit.ScriptModule:
     everything = [*subject.sample.args, *subject.sample.kwargs.values()]
     if not all(isinstance(value, torch.Tensor) for value in everything):
         raise ExportError("script=True takes inputs that are tensors, not containers of tensors")

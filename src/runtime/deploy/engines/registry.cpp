@@ -1,0 +1,32 @@
+#include <map>
+
+#include "runtime/deploy/engines/engine.h"
+
+namespace torchport::deploy {
+
+namespace {
+
+// Made at the first registration, whichever file's that is.
+std::map<std::string_view, EngineFormat>& formats() {
+  static std::map<std::string_view, EngineFormat> all;
+  return all;
+}
+
+}  // namespace
+
+EngineRegistration::EngineRegistration(EngineFormat format) {
+  formats().emplace(format.name, format);
+}
+
+const EngineFormat* find_engine(std::string_view format) {
+  const auto found = formats().find(format);
+  return found == formats().end() ? nullptr : &found->second;
+}
+
+std::string engine_formats() {
+  std::string names;
+  for (const auto& [name, format] : formats()) names.append(names.empty() ? "" : ", ").append(name);
+  return names;
+}
+
+}  // namespace torchport::deploy
