@@ -2,7 +2,7 @@
 #include <torchport/observe.h>
 
 #include "bindings/part.h"
-#include "bindings/places.h"
+#include "bindings/source_locations.h"
 
 namespace torchport::bindings {
 
@@ -113,7 +113,7 @@ struct PyObservation {
 
   static ObserveOptions options(bool every_place, bool check_finite, std::size_t max_calls) {
     ObserveOptions options;
-    options.place = &place_here;
+    options.place = &location_here;
     options.every_place = every_place;
     options.check_finite = check_finite;
     options.max_calls = max_calls;
@@ -144,14 +144,14 @@ void define_observing(py::module_& module) {
       .def("join", &ObservedThread::join);
   module.def("tensor_number", &tensor_number, py::arg("tensor"));
   module.def("storage_number", &storage_number, py::arg("tensor"));
-  py::class_<Place>(module, "Place")
-      .def_readonly("file", &Place::file)
-      .def_readonly("function", &Place::function)
-      .def_readonly("line", &Place::line)
-      .def_readonly("end_line", &Place::end_line)
-      .def_readonly("column", &Place::column)
-      .def_readonly("end_column", &Place::end_column);
-  module.def("frames_of_place", &frames_of_place, py::arg("number"));
+  py::class_<SourceLocation>(module, "SourceLocation")
+      .def_readonly("file", &SourceLocation::file)
+      .def_readonly("function", &SourceLocation::function)
+      .def_readonly("line", &SourceLocation::line)
+      .def_readonly("end_line", &SourceLocation::end_line)
+      .def_readonly("column", &SourceLocation::column)
+      .def_readonly("end_column", &SourceLocation::end_column);
+  module.def("frames_of_location", &frames_of_location, py::arg("number"));
 }
 
 const Part kPart{&define_observing};

@@ -32,7 +32,7 @@ struct ProveOptions {
   bool in_place = false;
 };
 
-struct Subject {
+struct ProvedRun {
   proof::ProgramResult result;
   std::optional<proof::Trace> trace;
   std::string script;
@@ -49,7 +49,7 @@ std::string place_name(const std::string& devices) {
 }
 
 // A line of the copy, as it stands in the project.
-std::string line_of(const Subject& subject, const proof::Call& call) {
+std::string line_of(const ProvedRun& subject, const proof::Call& call) {
   std::string line(subject.trace->line_of(call));
   const std::string inside = subject.result.folder + "/";
   const auto at = line.find(inside);
@@ -58,7 +58,7 @@ std::string line_of(const Subject& subject, const proof::Call& call) {
   return (folder / line.substr(at + inside.size())).lexically_normal().string();
 }
 
-void print_call(const char* who, const Subject& subject, std::size_t index) {
+void print_call(const char* who, const ProvedRun& subject, std::size_t index) {
   if (index >= subject.trace->calls().size()) {
     fmt::print("      {:<9} has ended there\n", who);
     return;
@@ -70,18 +70,18 @@ void print_call(const char* who, const Subject& subject, std::size_t index) {
                value.mean, value.mean_abs);
 }
 
-std::string_view name_at(const Subject& subject, std::size_t index) {
+std::string_view name_at(const ProvedRun& subject, std::size_t index) {
   return index < subject.trace->calls().size() ? subject.trace->calls()[index].name : "the end";
 }
 
-void print_last_error(const Subject& subject) {
+void print_last_error(const ProvedRun& subject) {
   const auto lines = base::split(base::trim(subject.result.errors), '\n');
   if (!lines.empty() && !lines.back().empty()) fmt::print("      {}\n", lines.back());
 }
 
-base::Result<Subject> run_one(proof::Workplace& workplace, const ProveOptions& options,
-                              const std::string& script, const std::string& devices,
-                              const std::string& name) {
+base::Result<ProvedRun> run_one(proof::Workplace& workplace, const ProveOptions& options,
+                                const std::string& script, const std::string& devices,
+                                const std::string& name) {
   const auto spec = device::parse_spec(devices);
   if (!spec) return tl::unexpected<base::Error>(spec.error());
   proof::ProgramRun program{python_of_this_environment(),
@@ -92,7 +92,7 @@ base::Result<Subject> run_one(proof::Workplace& workplace, const ProveOptions& o
                             options.in_place};
   auto result = workplace.run(program, name);
   if (!result) return tl::unexpected<base::Error>(result.error());
-  Subject subject{std::move(*result), std::nullopt, script};
+  ProvedRun subject{std::move(*result), std::nullopt, script};
   if (std::filesystem::exists(subject.result.trace)) {
     auto trace = proof::Trace::read(base::real_file_system(), subject.result.trace);
     if (!trace) return tl::unexpected<base::Error>(trace.error());
@@ -101,7 +101,7 @@ base::Result<Subject> run_one(proof::Workplace& workplace, const ProveOptions& o
   return subject;
 }
 
-bool same_files(const ProveOptions& options, const Subject& a, const Subject& b) {
+bool same_files(const ProveOptions& options, const ProvedRun& a, const ProvedRun& b) {
   bool same = true;
   for (const std::string& name : options.files) {
     const base::FileSystem& files = base::real_file_system();
@@ -117,7 +117,7 @@ bool same_files(const ProveOptions& options, const Subject& a, const Subject& b)
   return same;
 }
 
-bool same_status(const Subject& a, const Subject& b) {
+bool same_status(const ProvedRun& a, const ProvedRun& b) {
   if (a.result.status == b.result.status) return true;
   fmt::print("    exit status {} instead of {}\n", b.result.status, a.result.status);
   print_last_error(b);
@@ -162,7 +162,7 @@ std::string chosen_lines(const ProveOptions& options, const std::string& output)
   return chosen;
 }
 
-bool same_output(const ProveOptions& options, const Subject& a, const Subject& b,
+bool same_output(const ProveOptions& options, const ProvedRun& a, const ProvedRun& b,
                  double tolerance) {
   const auto difference = proof::compare_output(chosen_lines(options, a.result.output),
                                                 chosen_lines(options, b.result.output), tolerance);
@@ -172,14 +172,14 @@ bool same_output(const ProveOptions& options, const Subject& a, const Subject& b
   return false;
 }
 
-bool both_traced(const Subject& a, const Subject& b) {
+bool both_traced(const ProvedRun& a, const ProvedRun& b) {
   if (a.trace && b.trace) return true;
   fmt::print("    no operators to compare: torch was not imported\n");
   return false;
 }
 
 // On CUDA: every operator, bit by bit.
-bool same_program(const ProveOptions& options, const Subject& a, const Subject& b) {
+bool same_program(const ProveOptions& options, const ProvedRun& a, const ProvedRun& b) {
   bool same = same_status(a, b);
   if (both_traced(a, b)) {
     const proof::Comparison compared = proof::compare(*a.trace, *b.trace);
@@ -198,7 +198,7 @@ bool same_program(const ProveOptions& options, const Subject& a, const Subject& 
 
 // Elsewhere: the same operators within the tolerance of their types, or, where a device has other
 // ones (no gradient scaling on the CPU), the same output.
-bool same_results(const ProveOptions& options, const Subject& a, const Subject& b) {
+bool same_results(const ProveOptions& options, const ProvedRun& a, const ProvedRun& b) {
   if (!same_status(a, b)) return false;
   double tolerance = proof::tolerance_of("Float[");
   if (both_traced(a, b)) {
@@ -220,7 +220,7 @@ bool same_results(const ProveOptions& options, const Subject& a, const Subject& 
   return same_output(options, a, b, tolerance);
 }
 
-void announce(const char* who, const std::string& devices, const Subject& subject) {
+void announce(const char* who, const std::string& devices, const ProvedRun& subject) {
   fmt::print("  {:<8} on {:<16} exit {}, {:.1f} s\n", who, place_name(devices),
              subject.result.status, subject.result.seconds);
 }
@@ -243,7 +243,7 @@ int prove(const ProveOptions& options) {
   bool everywhere = true;
   // Several devices split batches, one does not: elsewhere is compared with one.
   const auto spec = device::parse_spec(options.devices);
-  std::optional<Subject> alone;
+  std::optional<ProvedRun> alone;
   if (spec && spec->count > 1 && !options.elsewhere.empty()) {
     const std::string one = spec->kind + ":1";
     auto run = run_one(*workplace, options, options.fixed, one, "alone");

@@ -58,7 +58,7 @@ _TAKES_DEVICE = frozenset(
 
 def line_of(place: int) -> Line | None:
     """The innermost line of the program at a place that the observer numbered."""
-    frames = C.frames_of_place(place)
+    frames = C.frames_of_location(place)
     if not frames:
         return None
     frame = frames[0]

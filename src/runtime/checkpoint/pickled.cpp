@@ -30,7 +30,7 @@ class Walk {
   }
 
  private:
-  struct Place {
+  struct Visit {
     Ref ref;
     std::string path;
   };
@@ -70,7 +70,7 @@ class Walk {
       if (!object.items.empty()) add_value(path, sequence(object));
       return;
     }
-    std::vector<Place> inside;
+    std::vector<Visit> inside;
     for (std::size_t i = 0; i < object.items.size(); ++i)
       inside.push_back({object.items[i], fmt::format("{}[{}]", path, i)});
     for (const auto& [key, value] : object.entries) inside.push_back({value, key_path(path, key)});
@@ -96,7 +96,7 @@ class Walk {
       return;
     }
     if (!plain) add_value(path, call_text(object, name));
-    std::vector<Place> inside;
+    std::vector<Visit> inside;
     const bool told = !plain && call_text(object, name).ends_with(')');
     for (std::size_t i = 0; i + 1 < object.items.size() && !plain; ++i) {
       const Object& arguments = pickle_.at(object.items[i + 1]);
@@ -121,7 +121,7 @@ class Walk {
     return fmt::format("{}{}", name, inside);
   }
 
-  void add_state(Ref state, const std::string& path, std::vector<Place>& inside) const {
+  void add_state(Ref state, const std::string& path, std::vector<Visit>& inside) const {
     const Object& object = pickle_.at(state);
     if (object.type != Type::kDict) {
       inside.push_back({state, path});
@@ -345,7 +345,7 @@ class Walk {
 
   const Pickle& pickle_;
   Contents& contents_;
-  std::vector<Place> todo_;
+  std::vector<Visit> todo_;
   std::unordered_map<Ref, std::string> seen_;
   std::unordered_map<std::string, std::size_t> by_key_;
 };

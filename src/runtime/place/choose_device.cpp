@@ -21,7 +21,7 @@ const std::string& default_order() {
   return kOrder;
 }
 
-struct Place {
+struct DeviceSpec {
   c10::DeviceType kind = c10::DeviceType::CPU;
   bool registered = true;  // false: of a backend that this process has not loaded
   bool several = true;
@@ -43,8 +43,8 @@ std::string no_place(std::string_view text) {
       text, devices::kind_names());
 }
 
-Place parse_place(std::string_view text) {
-  Place place;
+DeviceSpec parse_place(std::string_view text) {
+  DeviceSpec place;
   const auto colon = text.find(':');
   const std::string kind(text.substr(0, colon));
   const devices::DeviceKind* known = devices::find_kind(kind);
@@ -118,7 +118,7 @@ DeviceChoice most_free(c10::DeviceType kind, int count) {
 }
 
 // The choice, or in `why_not` the reason that there is none.
-std::optional<DeviceChoice> try_place(const Place& place, std::optional<int> rank,
+std::optional<DeviceChoice> try_place(const DeviceSpec& place, std::optional<int> rank,
                                       std::string& why_not) {
   if (!place.registered) {
     why_not = "no backend of this name is registered with torch; import the package that brings it";

@@ -66,7 +66,7 @@ const at::Generator& default_generator(c10::DeviceIndex device) {
     Runtime::get().settle();
     for (c10::DeviceIndex i = 0; i < Runtime::get().count(); ++i) {
       // A trace is compared with that of a run on the CPU, where there is one generator for all.
-      if (Trace::of_environment() != nullptr) {
+      if (TraceWriter::of_environment() != nullptr) {
         all->push_back(
             at::make_generator<VirtualGenerator>(i, at::detail::getDefaultCPUGenerator()));
         continue;

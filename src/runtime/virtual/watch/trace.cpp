@@ -59,16 +59,17 @@ std::FILE* open_new(const char* path) {
 
 }  // namespace
 
-std::shared_ptr<Trace> Trace::of_environment() {
-  static const auto& trace = *new std::shared_ptr<Trace>([]() -> std::shared_ptr<Trace> {
-    const char* path = std::getenv("TORCHPORT_TRACE");
-    std::FILE* file = path == nullptr ? nullptr : open_new(path);
-    return file == nullptr ? nullptr : std::make_shared<Trace>(file);
-  }());
+std::shared_ptr<TraceWriter> TraceWriter::of_environment() {
+  static const auto& trace =
+      *new std::shared_ptr<TraceWriter>([]() -> std::shared_ptr<TraceWriter> {
+        const char* path = std::getenv("TORCHPORT_TRACE");
+        std::FILE* file = path == nullptr ? nullptr : open_new(path);
+        return file == nullptr ? nullptr : std::make_shared<TraceWriter>(file);
+      }());
   return trace != nullptr && trace->active() ? trace : nullptr;
 }
 
-void Trace::observe(observer::Call& call) {
+void TraceWriter::observe(observer::Call& call) {
   const observer::OperatorSemantics& semantics = call.semantics();
   if (!semantics.computes()) return call.proceed();
   // What an operator that returns nothing writes to.
@@ -80,7 +81,7 @@ void Trace::observe(observer::Call& call) {
   add(call, semantics.results == 0 ? c10::ArrayRef<IValue>(written) : call.results());
 }
 
-void Trace::add(const observer::Call& call, c10::ArrayRef<IValue> values) {
+void TraceWriter::add(const observer::Call& call, c10::ArrayRef<IValue> values) {
   const at::AutoDispatchBelowADInplaceOrView below;
   std::string text = fmt::format("{}\t{}", call.op().operator_name().name, source_line());
   bool any = false;
@@ -101,12 +102,12 @@ void Trace::add(const observer::Call& call, c10::ArrayRef<IValue> values) {
   std::fprintf(file_, "%s\n", text.c_str());
 }
 
-void Trace::after_fork_in_child() noexcept {
+void TraceWriter::after_fork_in_child() noexcept {
   __fpurge(file_);
   stop();
 }
 
-void Trace::flush() {
+void TraceWriter::flush() {
   const std::lock_guard<std::mutex> lock(mutex_);
   std::fflush(file_);
 }

@@ -18,13 +18,13 @@
 
 namespace torchport::vdev {
 
-class Trace final : public observer::Listener {
+class TraceWriter final : public observer::Listener {
  public:
   // The one that TORCHPORT_TRACE=FILE asks for; null when it does not, or when another process
   // writes this file already: the trace is that of the program's first process.
-  static std::shared_ptr<Trace> of_environment();
+  static std::shared_ptr<TraceWriter> of_environment();
 
-  explicit Trace(std::FILE* file) : file_(file) {}
+  explicit TraceWriter(std::FILE* file) : file_(file) {}
 
   // The values are read where they are, on whatever device.
   void observe(observer::Call& call) override;

@@ -21,7 +21,7 @@ const std::shared_ptr<Report>& report() {
 struct Start {
   Start() {
     if (report() != nullptr) observer::start(report());
-    if (Trace::of_environment() != nullptr) observer::start(Trace::of_environment());
+    if (TraceWriter::of_environment() != nullptr) observer::start(TraceWriter::of_environment());
   }
 };
 
@@ -32,7 +32,7 @@ const Start kStart;
 void watch_this_thread() {
   observer::Listeners listeners;
   if (report() != nullptr) listeners.push_back(report());
-  if (Trace::of_environment() != nullptr) listeners.push_back(Trace::of_environment());
+  if (TraceWriter::of_environment() != nullptr) listeners.push_back(TraceWriter::of_environment());
   observer::join_this_thread(listeners);
 }
 
@@ -41,7 +41,7 @@ std::string watched() {
 }
 
 void flush_trace() {
-  if (const auto trace = Trace::of_environment()) trace->flush();
+  if (const auto trace = TraceWriter::of_environment()) trace->flush();
 }
 
 }  // namespace torchport::vdev

@@ -1,5 +1,5 @@
-// Places in Python programs, numbered: where a line of the program's own called, and what called
-// it.
+// LocationTable in Python programs, numbered: where a line of the program's own called, and what
+// called it.
 #pragma once
 
 #include <cstdint>
@@ -22,15 +22,15 @@ class KeptPlaces {
 
 // The number of the place that the calling thread is at, from 1 on; 0 where no line of the program
 // runs. Takes Python's lock, runs no line of Python. Thread-safe, never throws.
-[[nodiscard]] std::uint32_t place_here() noexcept;
+[[nodiscard]] std::uint32_t location_here() noexcept;
 
 // Where a frame stands: the positions are 0 where Python does not know them.
-struct Place {
+struct SourceLocation {
   std::string file, function;
   int line = 0, end_line = 0, column = 0, end_column = 0;
 };
 
 // The frames of a place, innermost first. Needs Python's lock.
-[[nodiscard]] std::vector<Place> frames_of_place(std::uint32_t number);
+[[nodiscard]] std::vector<SourceLocation> frames_of_location(std::uint32_t number);
 
 }  // namespace torchport::bindings

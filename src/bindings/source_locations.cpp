@@ -1,4 +1,4 @@
-#include "bindings/places.h"
+#include "bindings/source_locations.h"
 
 #include <algorithm>
 #include <array>
@@ -34,7 +34,7 @@ struct Hash {
 };
 
 // All under Python's lock.
-struct Places {
+struct LocationTable {
   std::size_t keepers = 0;
   std::vector<std::string> passed_over;
   std::unordered_map<PyCodeObject*, bool> of_program;  // each code object is held
@@ -64,8 +64,8 @@ struct Places {
   }
 };
 
-Places& places() {
-  static auto* places = new Places();
+LocationTable& places() {
+  static auto* places = new LocationTable();
   return *places;
 }
 
@@ -78,7 +78,7 @@ int instruction_of(PyFrameObject* frame) {
 }
 
 std::uint32_t find_place() {
-  Places& all = places();
+  LocationTable& all = places();
   Frames found{};
   std::size_t count = 0;
   PyFrameObject* frame = PyEval_GetFrame();
@@ -99,7 +99,7 @@ std::uint32_t find_place() {
   return number->second;
 }
 
-void put_positions(const Frame& frame, Place& place) {
+void put_positions(const Frame& frame, SourceLocation& place) {
 #if PY_VERSION_HEX >= 0x030B0000
   place.line = PyCode_Addr2Line(frame.code, frame.instruction);
   int line = 0;
@@ -129,7 +129,7 @@ KeptPlaces::~KeptPlaces() {
   if (--places().keepers == 0) places().clear();
 }
 
-std::uint32_t place_here() noexcept {
+std::uint32_t location_here() noexcept {
   if (Py_IsInitialized() == 0) return 0;
   const PyGILState_STATE lock = PyGILState_Ensure();
   std::uint32_t place = 0;
@@ -142,12 +142,12 @@ std::uint32_t place_here() noexcept {
   return place;
 }
 
-std::vector<Place> frames_of_place(std::uint32_t number) {
-  std::vector<Place> told;
+std::vector<SourceLocation> frames_of_location(std::uint32_t number) {
+  std::vector<SourceLocation> told;
   if (number == 0 || number > places().frames.size()) return told;
   for (const Frame& frame : places().frames[number - 1]) {
     if (frame.code == nullptr) break;
-    Place place;
+    SourceLocation place;
     place.file = py::cast<std::string>(py::handle(frame.code->co_filename));
     place.function = py::cast<std::string>(py::handle(frame.code->co_name));
     put_positions(frame, place);
