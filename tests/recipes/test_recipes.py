@@ -1,0 +1,235 @@
+"""The recipes of CONTRIBUTING, followed in a copy of the sources: they add files and edit none."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+RULE = """\
+// TP990: a call of torch.toy.
+#include "source/rules/rule.h"
+
+namespace torchport::rules {
+
+namespace {
+
+constexpr RuleInfo kInfo{
+    .code = "TP990",
+    .name = "toy",
+    .family = "placement",
+    .severity = Severity::kWarning,
+    .summary = "torch.toy is called",
+};
+
+void check(const PythonContext& context, Node call, Reporter& reporter) {
+  if (context.model.called(call) == "torch.toy") reporter.report(call, "This is a toy.");
+}
+
+const Registration kRegistered{
+    {.info = kInfo, .kinds = {Kind::kCall}, .python = &check, .file_kinds = {}, .text = nullptr}};
+
+}  // namespace
+
+}  // namespace torchport::rules
+"""
+
+PAGE = """\
+## What it does
+
+Finds calls of `torch.toy`.
+
+## Why is this bad?
+
+It is a toy.
+
+## How it is fixed
+
+It is not.
+
+## Cases
+
+```python hit
+import torch
+torch.toy()
+```
+
+```python hit
+import torch as th
+th.toy(1)
+```
+
+```python hit
+from torch import toy
+x = toy()
+```
+
+```python miss
+import torch
+torch.tensor()
+```
+
+```python miss
+toy()
+```
+
+```python miss
+import torch
+print("torch.toy()")
+```
+"""
+
+KIND = """\
+#include <fmt/format.h>
+
+#include "devices/device_kind.h"
+
+namespace torchport::devices {
+
+namespace {
+
+std::string out_of_memory(const OutOfMemory& failure, int device) {
+  return fmt::format("MUSA out of memory: {} on {}", format_bytes(failure.requested), device);
+}
+
+std::string invalid_device(int device, int /*count*/) {
+  return fmt::format("there is no MUSA device {}", device);
+}
+
+}  // namespace
+
+TORCHPORT_DEVICE_KIND(musa) {
+  return {
+      .name = "musa",
+      .backend = "PrivateUse1",
+      .device_type = 20,
+      .preference = 50,
+      .visibility_variable = "MUSA_VISIBLE_DEVICES",
+      .checked_as = "CUDA",
+      .out_of_tree = true,
+      .profiles = {{"mtt-s4000", "MTT S4000", 48 * kGiB}},
+      .out_of_memory = &out_of_memory,
+      .invalid_device = &invalid_device,
+      .availability = {.expression = "musa.is_available()"},
+      .host = {.known_to_doctor = false},
+  };
+}
+
+}  // namespace torchport::devices
+"""
+
+
+def files_of_recipe(heading: str) -> list[str]:
+    """The files that a recipe of CONTRIBUTING lists."""
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    section = text.partition(f"### {heading}\n")[2].partition("\n### ")[0]
+    return re.findall(r"^- `([^`]+)`$", section, re.MULTILINE)
+
+
+@pytest.fixture
+def sources(tmp_path: Path) -> Path:
+    """A copy of what is compiled without torch, with a configured build folder."""
+    copy = tmp_path / "torchport"
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "CMakeLists.txt"]
+        + ["cmake", "src", "include", "bench", "tests/host/libraries", "python/torchport"],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    for name in filter(None, listed.split("\0")):
+        target = copy / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, target)
+    (copy / "deps").mkdir()
+    (copy / "deps" / "node_modules").symlink_to(ROOT / "deps" / "node_modules")
+    return copy
+
+
+def build(sources: Path, *targets: str) -> Path:
+    """Builds the targets as `make build` does, so that the compiler's cache knows the rest."""
+    folder = sources / "build" / "release"
+    env = os.environ | {"CCACHE_BASEDIR": str(sources)}
+    for command in (
+        ["cmake", "-S", sources, "-B", folder, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release"],
+        ["cmake", "--build", folder, "-j", "2", "--target", *targets],
+    ):
+        done = subprocess.run(
+            [str(word) for word in command],
+            cwd=sources, env=env, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+    return folder
+
+
+def add(sources: Path, listed: list[str], names: dict[str, str], contents: dict[str, str]) -> None:
+    """Puts the new files there, exactly those that the recipe lists."""
+    filled = []
+    for name in listed:
+        for placeholder, word in names.items():
+            name = name.replace(placeholder, word)
+        filled.append(name)
+    assert sorted(filled) == sorted(contents)
+    for name, content in contents.items():
+        path = sources / name
+        assert not path.exists()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+
+
+def test_a_rule(sources: Path) -> None:
+    add(
+        sources,
+        files_of_recipe("A rule"),
+        {"FAMILY": "placement", "NAME": "toy"},
+        {
+            "src/source/rules/placement/toy/rule.cpp": RULE,
+            "src/source/rules/placement/toy/page.md": PAGE,
+        },
+    )
+    folder = build(sources, "rules_test")
+    done = subprocess.run(
+        [folder / "tests" / "rules_test"],
+        env=os.environ | {"TORCHPORT_RULE": "TP990"}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout
+    assert "0 failed" in done.stdout
+
+
+def test_a_kind_of_device(sources: Path) -> None:
+    listed = files_of_recipe("A kind of device")
+    shim = "python/torchport/virtual/torch_c_shim/musa.py"
+    like = (sources / shim.replace("musa", "npu")).read_text()
+    add(
+        sources,
+        listed,
+        {"NAME": "musa"},
+        {"src/devices/kinds/musa.cpp": KIND, shim: like.replace("npu", "musa")},
+    )
+    folder = build(sources, "devices_test", "torchport_device_table_file", "device_test")
+    for test in ("devices_test", "device_test"):
+        done = subprocess.run(
+            [folder / "tests" / test], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stdout
+    table = json.loads((folder / "lib" / "torchport" / "device_kinds.json").read_text())
+    assert [row["name"] for row in table][-1] == "musa"
+    assert table[-1]["profiles"] == ["mtt-s4000"]
+
+
+def test_every_recipe_lists_files_in_folders_that_there_are() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    headings = re.findall(r"^### (.+)$", text, re.MULTILINE)
+    assert len(headings) == 7
+    for heading in headings:
+        listed = files_of_recipe(heading)
+        assert listed, heading
+        for name in listed:
+            folder = Path(name.partition("FAMILY")[0].partition("NAME")[0])
+            folder = folder if (ROOT / folder).is_dir() else folder.parent
+            assert (ROOT / folder).is_dir(), name
