@@ -44,8 +44,9 @@ def _packaging() -> tuple[type, type]:
         from packaging.requirements import Requirement
         from packaging.specifiers import SpecifierSet
     except ImportError:
-        from setuptools._vendor.packaging.requirements import Requirement
-        from setuptools._vendor.packaging.specifiers import SpecifierSet
+        from setuptools._vendor.packaging import requirements, specifiers
+
+        return requirements.Requirement, specifiers.SpecifierSet
     return Requirement, SpecifierSet
 
 
