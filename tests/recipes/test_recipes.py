@@ -138,8 +138,7 @@ def sources(tmp_path: Path) -> Path:
     """A copy of what is compiled without torch, with a configured build folder."""
     copy = tmp_path / "torchport"
     listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "CMakeLists.txt"]
-        + ["cmake", "src", "include", "bench", "tests/host/libraries", "python/torchport"],
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "CMakeLists.txt", "cmake", "src", "include", "bench", "tests/host/libraries", "python/torchport"],
         cwd=ROOT, capture_output=True, text=True, check=True,
     ).stdout  # fmt: skip
     for name in filter(None, listed.split("\0")):
