@@ -89,8 +89,9 @@ format: apt-format $(venv_stamp) ## format the C++ and the Python files
 	@$(py) -m ruff format --quiet $(python_dirs)
 
 .PHONY: lint-python
-lint-python: $(venv_stamp) ## ruff over the Python parts
+lint-python: $(torch_stamp) ## ruff and mypy over the Python parts
 	@$(py) -m ruff check --quiet $(python_dirs)
+	@$(py) -m mypy --no-error-summary
 	@$(py) -m ruff format --check --quiet $(python_dirs) || \
 	  { echo 'Python files are not formatted: make format' >&2; exit 1; }
 

@@ -54,12 +54,25 @@ def pytest_report_header(config: pytest.Config) -> str | None:
 
 @dataclass(frozen=True)
 class VirtualCuda:
-    """The virtual devices of a test."""
+    """The virtual devices of a test.
+
+    Attributes:
+        count: The number of devices that the test sees.
+    """
 
     count: int
 
     @property
     def devices(self) -> list[str]:
+        """The devices' names.
+
+        Returns:
+            "cuda:0", "cuda:1", ...
+
+        Example:
+            >>> VirtualCuda(2).devices
+            ['cuda:0', 'cuda:1']
+        """
         return [f"cuda:{index}" for index in range(self.count)]
 
 
@@ -84,7 +97,25 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture
 def virtual_cuda(request: pytest.FixtureRequest) -> Iterator[VirtualCuda]:
-    """The virtual devices, with fresh peaks of memory; the current device is put back after."""
+    """The virtual devices, with fresh peaks of memory; the current device is put back after the test.
+
+    A test is skipped where there are no virtual devices, or fewer than it asks for by
+    ``@pytest.mark.virtual_cuda(devices=N)``.
+
+    Args:
+        request: pytest's own.
+
+    Yields:
+        The devices.
+
+    Example:
+        ::
+
+            @pytest.mark.virtual_cuda(devices=2)
+            def test_both(virtual_cuda: VirtualCuda) -> None:
+                for device in virtual_cuda.devices:
+                    assert torch.ones(1, device=device).item() == 1
+    """
     from torchport import virtual
 
     shown = getattr(request, "param", None)

@@ -44,6 +44,12 @@ def extension(
         options: Those of ``setuptools.Extension``. ``extra_compile_args`` may be a dictionary with
             ``cxx`` and ``nvcc``.
 
-    Where the CUDA part is built, TORCHPORT_WITH_CUDA and WITH_CUDA are defined.
+    Returns:
+        The extension, for `setup(ext_modules=...)`. Where its CUDA part is built, TORCHPORT_WITH_CUDA
+        and WITH_CUDA are defined.
+
+    Example:
+        >>> build.extension("pkg._C", ["ops.cpp", "ops.cu"]).cuda_sources
+        ['ops.cu']
     """
     return TorchExtension(name, sources, cuda_sources, **options)

@@ -49,13 +49,30 @@ def _run(words: Iterable[object]) -> subprocess.CompletedProcess[str]:
 
 
 def cmake_dir() -> Path:
-    """The folder of Torchport.cmake, for CMAKE_MODULE_PATH."""
+    """The folder of Torchport.cmake, for CMAKE_MODULE_PATH.
+
+    Returns:
+        The folder.
+
+    Example:
+        >>> (build.cmake_dir() / "Torchport.cmake").is_file()
+        True
+    """
     return Path(__file__).parent / "cmake"
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What is built, and why. Immutable, so that threads may share it."""
+    """What is built, and why. Immutable, so that threads may share it.
+
+    Attributes:
+        text: The plan in JSON, as `torchport build-plan --json` wrote it.
+
+    Example:
+        >>> decided = build.plan()  # doctest: +SKIP
+        >>> decided.outcome, decided.code  # doctest: +SKIP
+        ('cpu', 'torch-for-cpu')
+    """
 
     text: str  # as `torchport build-plan --json` wrote it
 
@@ -125,7 +142,14 @@ class Plan:
         return f"torchport: {what}: {self.reason} [{self.code}]"
 
     def require(self) -> Plan:
-        """Itself; raises BuildRefused where it is a refusal."""
+        """The plan itself, where it is not a refusal.
+
+        Returns:
+            The plan.
+
+        Raises:
+            BuildRefused: The plan is a refusal. The message says why, and what to do.
+        """
         if self.outcome == "refuse":
             raise BuildRefused(f"{self.describe()}\n  {self.mend}")
         return self
@@ -138,10 +162,18 @@ class Plan:
         cuda_sources: Iterable[str],
         objects: Iterable[str],
     ) -> None:
-        """Writes the C++ source with the extension's provenance and, where the CUDA part is not
-        built, what stands in for it. A file that has this content already is left alone.
+        """Writes the C++ source with the extension's provenance and, where the CUDA part is not built, stubs
+        for it. A file that has this content already is left alone.
 
-        Raises BuildRefused where an object cannot be read.
+        Args:
+            output: The file to write.
+            extension: The module's full name.
+            built_by: The build tool, for the provenance.
+            cuda_sources: CUDA's part of the extension, where it is not built.
+            objects: The compiled objects, whose undefined symbols the stubs define.
+
+        Raises:
+            BuildRefused: An object cannot be read.
         """
         with tempfile.NamedTemporaryFile("w", suffix=".json") as recorded:
             recorded.write(self.text)
@@ -158,15 +190,21 @@ class Plan:
 
 
 def plan(torch: str | os.PathLike[str] | None = None) -> Plan:
-    """Decides what to build.
+    """Decides what to build; `torchport build-plan` decides.
 
     Args:
         torch: The folder of the torch to build against; by default the one that this Python would
             import. It is not imported.
 
+    Returns:
+        The plan. One that is a refusal is returned, too: see ``Plan.require``.
+
     Raises:
-        BuildRefused: There is no torch, or the folder has none. A plan that is a refusal is
-            returned: see ``Plan.require``.
+        BuildRefused: There is no torch, or the folder has none.
+
+    Example:
+        >>> build.plan().require().describe()  # doctest: +SKIP
+        'torchport: building for the CPU alone: ... [torch-for-cpu]'
     """
     if torch is None:
         spec = find_spec("torch")

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 import sysconfig
 from collections.abc import Iterable
 from pathlib import Path
@@ -43,17 +44,18 @@ def _packaging() -> tuple[type, type]:
         from packaging.requirements import Requirement
         from packaging.specifiers import SpecifierSet
     except ImportError:
-        from setuptools._vendor.packaging.requirements import Requirement  # type: ignore
-        from setuptools._vendor.packaging.specifiers import SpecifierSet  # type: ignore
+        from setuptools._vendor.packaging import requirements, specifiers
+
+        return requirements.Requirement, specifiers.SpecifierSet
     return Requirement, SpecifierSet
 
 
 def project_requirements(folder: Path) -> list[str]:
     """``project.dependencies`` of pyproject.toml; empty where there are none, or they are dynamic."""
-    try:
+    if sys.version_info >= (3, 11):
         import tomllib
-    except ImportError:
-        from setuptools._vendor import tomli as tomllib  # type: ignore
+    else:
+        from setuptools._vendor import tomli as tomllib
     try:
         with (folder / "pyproject.toml").open("rb") as file:
             project = tomllib.load(file).get("project", {})

@@ -54,14 +54,14 @@ class Watch:
         """Modules that are none of the model's, such as losses, are named after their type."""
         return self._numbers.get(id(module)) or self._add(module, f"({type(module).__name__})")
 
-    def before(self, module: nn.Module, args: tuple) -> None:
+    def before(self, module: nn.Module, args: tuple[Any, ...]) -> None:
         # Hooks are the process's: another thread may run a model of its own.
         if self.observation.watches_this_thread():
             number = self.number_of(module)
             self.calls[number] += 1
             self.observation.enter(number)
 
-    def after(self, module: nn.Module, args: tuple, *rest: Any) -> None:
+    def after(self, module: nn.Module, args: tuple[Any, ...], *rest: Any) -> None:
         if not self.observation.leave():
             return
         # (kwargs, output); torch leaves out kwargs where the module raised.
@@ -122,7 +122,8 @@ def _threads_join_in() -> Iterator[None]:
         thread.run = watched  # type: ignore[method-assign]
         begin(thread)
 
-    threading.Thread.start = start  # type: ignore[method-assign]
+    # Replacing them is the point.
+    threading.Thread.start = start  # type: ignore[method-assign,assignment]
     try:
         yield
     finally:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import nn
 from torch.utils import _pytree as pytree
+
+M = TypeVar("M", bound=nn.Module)
 
 _log = logging.getLogger("torchport")
 
@@ -83,7 +85,7 @@ def _follow(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
         module.to(device)
 
 
-def follow_input(module: nn.Module) -> nn.Module:
+def follow_input(module: M) -> M:
     """Makes a loss (or another small module) move to where its first tensor is.
 
     For criteria with class weights, `nn.CrossEntropyLoss(weight=...)`, which nothing moves: they

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar, cast, overload
 
 import torch
 from torch.nn.utils.rnn import PackedSequence
@@ -137,6 +137,16 @@ def to(
     """
     target = device if isinstance(device, torch.device) else policy.device(device)
     return cast(T, _Mover(target, dtype, non_blocking)(obj))
+
+
+@overload
+def on_device(function: F, *, device: str | torch.device | None = None) -> F: ...
+
+
+@overload
+def on_device(
+    function: None = None, *, device: str | torch.device | None = None
+) -> Callable[[F], F]: ...
 
 
 def on_device(function: F | None = None, *, device: str | torch.device | None = None) -> Any:

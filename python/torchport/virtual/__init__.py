@@ -65,7 +65,7 @@ def enabled() -> bool:
         >>> torchport.virtual.enabled()
         False
     """
-    return os.environ.get(_VARIABLE, "none") != "none"
+    return (os.environ.get(_VARIABLE) or "none") != "none"
 
 
 @contextmanager
@@ -78,6 +78,9 @@ def visible(count: int) -> Iterator[None]:
 
     Args:
         count: The number of devices to see, from 1 up to the number that there are.
+
+    Yields:
+        None; the devices are hidden from here on, and seen again at the end.
 
     Raises:
         RuntimeError: There are no virtual devices.

@@ -7,7 +7,6 @@ person reads at the end.
 from __future__ import annotations
 
 import atexit
-import html
 import importlib
 import json
 import os
@@ -17,6 +16,10 @@ import threading
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
+
+from torchport._files import write_text
+from torchport._pages import render
+from torchport._quantities import size
 
 REPORT = "TORCHPORT_REPORT"
 TRACE = "TORCHPORT_TRACE"
@@ -117,19 +120,11 @@ def report(native: Any, lines: list[str], setting: str) -> None:
     target = Path(path)
     if target.exists() and os.environ.get("TORCHPORT_REPORT_PID") != str(os.getpid()):
         target = target.with_name(f"{target.stem}.{os.getpid()}{target.suffix}")
-    target.write_text(text, encoding="utf-8")
+    write_text(target, text)
 
 
 def as_json(result: dict[str, Any]) -> str:
     return json.dumps(result, indent=1) + "\n"
-
-
-def _size(count: float) -> str:
-    for unit in ("B", "KiB", "MiB"):
-        if count < 1024:
-            return f"{count:.1f} {unit}" if unit != "B" else f"{count:.0f} B"
-        count /= 1024
-    return f"{count:.2f} GiB"
 
 
 def _kinds(result: dict[str, Any]) -> dict[str, dict[str, int]]:
@@ -145,44 +140,22 @@ def as_text(result: dict[str, Any]) -> str:
     out = ["", "torchport: what the program did on its virtual devices", ""]
     for device in result["devices"]:
         used = device["allocations"] > 0
-        peak = f"peak {_size(device['peak_allocated'])} allocated, " if used else "not used, "
+        peak = f"peak {size(device['peak_allocated'])} allocated, " if used else "not used, "
         out.append(
             f"  {device['device']:<8} {device['name']}: {peak}"
-            f"{_size(device['peak_reserved'])} reserved, of {_size(device['memory'])}"
+            f"{size(device['peak_reserved'])} reserved, of {size(device['memory'])}"
         )
     total = sum(result["operators"].values())
     out.append(f"\n  {total} operators ran; most often:")
     for name, count in list(result["operators"].items())[:10]:
         out.append(f"  {count:>8}  {name}")
     for kind, sums in _kinds(result).items():
-        amount = f", {_size(sums['bytes'])}" if sums["bytes"] else ""
+        amount = f", {size(sums['bytes'])}" if sums["bytes"] else ""
         out.append(f"\n  {kind}: {sums['count']} times{amount}")
         for transfer in [t for t in result["transfers"] if t["kind"] == kind][:10]:
-            amount = f"  {_size(transfer['bytes'])}" if transfer["bytes"] else ""
+            amount = f"  {size(transfer['bytes'])}" if transfer["bytes"] else ""
             out.append(f"  {transfer['count']:>8}  {transfer['line']}{amount}")
     return "\n".join(out) + "\n"
-
-
-_PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>torchport run</title><style>
-body {{ font: 15px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem }}
-table {{ border-collapse: collapse; width: 100%; margin: 0 0 2rem }}
-td, th {{ text-align: left; padding: .3rem .6rem; border-bottom: 1px solid #ddd; overflow-wrap: anywhere }}
-td.number, th.number {{ text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums }}
-</style></head><body><h1>What the program did on its virtual devices</h1>{body}</body></html>
-"""
-
-
-def _table(heads: list[str], rows: list[list[Any]]) -> str:
-    def cell(tag: str, value: Any) -> str:
-        number = (
-            " class=number" if isinstance(value, int) or (tag == "th" and value == "count") else ""
-        )
-        return f"<{tag}{number}>{html.escape(str(value))}</{tag}>"
-
-    head = "".join(cell("th", h) for h in heads)
-    body = "".join("<tr>" + "".join(cell("td", v) for v in row) + "</tr>" for row in rows)
-    return f"<table><tr>{head}</tr>{body}</table>"
 
 
 def as_html(result: dict[str, Any]) -> str:
@@ -190,23 +163,15 @@ def as_html(result: dict[str, Any]) -> str:
         [
             d["device"],
             d["name"],
-            _size(d["peak_allocated"]),
-            _size(d["peak_reserved"]),
-            _size(d["memory"]),
+            size(d["peak_allocated"]),
+            size(d["peak_reserved"]),
+            size(d["memory"]),
         ]
         for d in result["devices"]
     ]
     transfers = [
-        [t["count"], t["kind"], _size(t["bytes"]) if t["bytes"] else "", t["line"]]
+        [t["count"], t["kind"], size(t["bytes"]) if t["bytes"] else "", t["line"]]
         for t in result["transfers"]
     ]
     operators = [[count, name] for name, count in result["operators"].items()]
-    body = (
-        "<h2>Devices</h2>"
-        + _table(["device", "name", "peak allocated", "peak reserved", "memory"], devices)
-        + "<h2>Transfers and synchronising reads</h2>"
-        + _table(["count", "kind", "bytes", "line"], transfers)
-        + "<h2>Operators</h2>"
-        + _table(["count", "operator"], operators)
-    )
-    return _PAGE.format(body=body)
+    return render("run.html", devices=devices, transfers=transfers, operators=operators)

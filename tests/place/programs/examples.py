@@ -13,17 +13,23 @@ from typing import Any
 import torch
 import torchport
 from checks import check, run_checks
-from torchport import _quantities
+from torchport import _quantities, build, pytest_plugin
 
 os.chdir(tempfile.mkdtemp())
 PUBLIC = {name: getattr(torchport, name) for name in torchport.__all__ if not name.startswith("_")}
 PUBLIC |= {f"virtual.{n}": getattr(torchport.virtual, n) for n in ("enable", "enabled", "visible")}
+PUBLIC |= {
+    f"build.{name}": getattr(build, name)
+    for name in ("Plan", "BuildRefused", "TorchExtension", "cmake_dir", "extension", "plan")
+}
+PUBLIC["pytest_plugin.VirtualCuda"] = pytest_plugin.VirtualCuda
 FUNCTIONS = {name: value for name, value in PUBLIC.items() if inspect.isfunction(value)}
 
 
 def tests_of(name: str, value: Any) -> list[doctest.DocTest]:
-    finder = doctest.DocTestFinder(recurse=False)
-    return finder.find(value, name, globs={"torch": torch, "torchport": torchport})
+    finder = doctest.DocTestFinder(recurse=inspect.isclass(value))
+    known = {"torch": torch, "torchport": torchport, "build": build}
+    return finder.find(value, name, globs=known | vars(pytest_plugin))
 
 
 @check
@@ -51,8 +57,7 @@ def every_function_has_the_sections_that_it_needs() -> None:
             assert "Returns:" in doc or "Yields:" in doc, name
         for parameter in signature.parameters:
             assert f"    {parameter}: " in doc, (name, parameter)
-        if name not in ("visible",):
-            assert doc.splitlines()[0].endswith("."), (name, "a sentence on the first line")
+        assert doc.split("\n\n")[0].endswith("."), (name, "begins with a sentence")
 
 
 @check

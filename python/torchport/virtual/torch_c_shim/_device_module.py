@@ -57,13 +57,13 @@ def install(
 def _index_of(torch: ModuleType, name: str, device: Any) -> int:
     """The number of a device given as one, as a number, a text or None for the current one."""
     if device is None:
-        return ops().get_device()
+        return int(ops().get_device())
     if isinstance(device, int):
         return device
     device = torch.device(device)
     if device.type != name:
         raise ValueError(f"Expected a {name} device, but got: {device}")
-    return ops().get_device() if device.index is None else device.index
+    return int(ops().get_device()) if device.index is None else device.index
 
 
 def _devices(
@@ -137,7 +137,7 @@ def _streams(torch: ModuleType, name: str) -> dict[str, Any]:
             self._timer.record(stream)
 
         def elapsed_time(self, other: Any) -> float:
-            return self._timer.elapsed_time(getattr(other, "_timer", other))
+            return float(self._timer.elapsed_time(getattr(other, "_timer", other)))
 
     def wrapped(stream: Any) -> Any:
         return Stream(
