@@ -60,7 +60,8 @@ class Known:
 
     @property
     def device(self) -> torch.device:
-        return self.participant.facts.device
+        device: torch.device = self.participant.facts.device
+        return device
 
     @property
     def origin(self) -> str:

@@ -54,14 +54,14 @@ class Watch:
         """Modules that are none of the model's, such as losses, are named after their type."""
         return self._numbers.get(id(module)) or self._add(module, f"({type(module).__name__})")
 
-    def before(self, module: nn.Module, args: tuple) -> None:
+    def before(self, module: nn.Module, args: tuple[Any, ...]) -> None:
         # Hooks are the process's: another thread may run a model of its own.
         if self.observation.watches_this_thread():
             number = self.number_of(module)
             self.calls[number] += 1
             self.observation.enter(number)
 
-    def after(self, module: nn.Module, args: tuple, *rest: Any) -> None:
+    def after(self, module: nn.Module, args: tuple[Any, ...], *rest: Any) -> None:
         if not self.observation.leave():
             return
         # (kwargs, output); torch leaves out kwargs where the module raised.
@@ -111,16 +111,16 @@ class _WhileAnyWatches:
 def _threads_join_in() -> Iterator[None]:
     begin = threading.Thread.start
 
-    def start(thread: threading.Thread) -> None:
-        run, starter = thread.run, C.ObservedThread.current()
+    def start(self: threading.Thread) -> None:
+        run, starter = self.run, C.ObservedThread.current()
 
         def watched() -> None:
-            del thread.run  # it would hold the thread in a circle
+            del self.run  # it would hold the thread in a circle
             starter.join()
             run()
 
-        thread.run = watched  # type: ignore[method-assign]
-        begin(thread)
+        self.run = watched  # type: ignore[method-assign]
+        begin(self)
 
     threading.Thread.start = start  # type: ignore[method-assign]
     try:
