@@ -129,7 +129,7 @@ def test_threads_of_the_program_are_watched(running) -> None:
 
 @pytest.mark.parametrize(
     "name, operators",
-    [("checkpointed", 18), ("tied", 2), ("compiled", 1), ("scripted", 2), ("lazy", 7)],
+    [("checkpointed", 12), ("tied", 2), ("compiled", 1), ("scripted", 2), ("lazy", 7)],
 )
 def test_ways_to_run(running, name, operators) -> None:
     assert running[name]["ok"], running[name]["findings"]

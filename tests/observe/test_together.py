@@ -11,7 +11,8 @@ def test_one_within_another(together) -> None:
     assert seen["inner"] == seen["alone"], "the inner one sees what it sees alone"
     assert seen["inner"]["operators"] == 2
     assert seen["outer"]["operators"] >= 3, "the outer one sees both"
-    assert seen["outer"]["modules"]["(Linear)"] == [2, 2]
+    assert seen["outer"]["modules"]["(Sequential)"] == [1, 0], "with the modules of the inner model"
+    assert seen["outer"]["modules"]["(Linear)"] == [1, 1]
 
 
 def test_each_thread_has_its_own(together) -> None:

@@ -111,16 +111,16 @@ class _WhileAnyWatches:
 def _threads_join_in() -> Iterator[None]:
     begin = threading.Thread.start
 
-    def start(thread: threading.Thread) -> None:
-        run, starter = thread.run, C.ObservedThread.current()
+    def start(self: threading.Thread) -> None:
+        run, starter = self.run, C.ObservedThread.current()
 
         def watched() -> None:
-            del thread.run  # it would hold the thread in a circle
+            del self.run  # it would hold the thread in a circle
             starter.join()
             run()
 
-        thread.run = watched  # type: ignore[method-assign]
-        begin(thread)
+        self.run = watched  # type: ignore[method-assign]
+        begin(self)
 
     # Replacing them is the point.
     threading.Thread.start = start  # type: ignore[method-assign,assignment]

@@ -12,7 +12,8 @@ import torch
 import torchport
 from checks import check, raises, run_checks
 from torch import nn
-from torchport.deploy.artefact import ExportError, NotVerified, formats
+from torchport import ExportError, NotVerified
+from torchport.deploy.artefact import formats
 
 warnings.simplefilter("ignore")
 ALL = ("onnx", "pt2", "torchscript")  # AOTInductor: see make_artefacts.py

@@ -10,7 +10,7 @@ import models
 import torch
 import torchport
 from checks import check, raises, run_checks
-from torchport.deploy.artefact import ExportError
+from torchport import ExportError
 
 warnings.simplefilter("ignore")
 
