@@ -2,22 +2,22 @@
 #include <fmt/format.h>
 
 #include "build_gate/build_obstacles.h"
-#include "releases/versions.h"
+#include "versions/version.h"
 
-namespace torchport::host {
+namespace torchport::build_gate {
 
 namespace {
 
 // Where nobody asked for others: those that torch itself has code for, and PTX of the newest.
-Or<std::vector<GpuArch>> default_archs(const BuildInputs& inputs, const NvccArchs& nvcc,
-                                       BuildPlan& plan) {
-  std::vector<GpuArch> archs;
+Or<std::vector<releases::GpuArch>> default_archs(const BuildInputs& inputs,
+                                                 const releases::NvccArchs& nvcc, BuildPlan& plan) {
+  std::vector<releases::GpuArch> archs;
   std::string missing;
   for (const std::string& name : inputs.torch.archs) {
     if (!name.starts_with("sm_")) continue;
-    const auto number = parse_version(std::string_view(name).substr(3));
+    const auto number = versions::parse_version(std::string_view(name).substr(3));
     if (number.empty()) continue;
-    const GpuArch arch{number.front(), {}, false};
+    const releases::GpuArch arch{number.front(), {}, false};
     if (nvcc.makes(arch))
       archs.push_back(arch);
     else
@@ -32,9 +32,9 @@ Or<std::vector<GpuArch>> default_archs(const BuildInputs& inputs, const NvccArch
     plan.notes.emplace_back(
         "torch's files do not tell its architectures: the first of each major "
         "version that this nvcc makes is built");
-    if (const auto common = parse_arch_list("Common", nvcc)) archs = common->archs;
+    if (const auto common = releases::parse_arch_list("Common", nvcc)) archs = common->archs;
   }
-  archs = merged(std::move(archs));
+  archs = releases::merged(std::move(archs));
   if (archs.empty())
     return tl::unexpected(
         Obstacle{"no-common-arch",
@@ -49,9 +49,9 @@ Or<std::vector<GpuArch>> default_archs(const BuildInputs& inputs, const NvccArch
 }  // namespace
 
 Or<ArchChoice> choose_archs(const BuildInputs& inputs, BuildPlan& plan) {
-  const NvccArchs nvcc(plan.toolkit.nvcc, plan.toolkit.archs);
+  const releases::NvccArchs nvcc(plan.toolkit.nvcc, plan.toolkit.archs);
   const std::string text = variable(inputs, "TORCH_CUDA_ARCH_LIST");
-  auto list = parse_arch_list(text, nvcc);
+  auto list = releases::parse_arch_list(text, nvcc);
   if (!list)
     return ArchChoice{
         {},
@@ -68,13 +68,13 @@ Or<ArchChoice> choose_archs(const BuildInputs& inputs, BuildPlan& plan) {
         "TORCH_CUDA_ARCH_LIST asks for the GPU of this machine, which says "
         "nothing of the machines to build for: torch's own architectures stand "
         "in for it");
-  std::vector<GpuArch> archs = std::move(list->archs);
+  std::vector<releases::GpuArch> archs = std::move(list->archs);
   if (archs.empty() || list->asks_for_gpu) {
     auto more = default_archs(inputs, nvcc, plan);
     if (!more) return tl::unexpected(more.error());
     archs.insert(archs.end(), more->begin(), more->end());
   }
-  return ArchChoice{merged(std::move(archs)), {}};
+  return ArchChoice{releases::merged(std::move(archs)), {}};
 }
 
-}  // namespace torchport::host
+}  // namespace torchport::build_gate

@@ -7,15 +7,15 @@
 #include "build_gate/build_plan.h"
 #include "host/probe/probe.h"
 
-namespace torchport::host {
+namespace torchport::build_gate {
 
 namespace {
 
-bool is_file(const Machine& machine, const std::string& path) {
+bool is_file(const host::Machine& machine, const std::string& path) {
   return machine.files->status(path, true).type == base::FileType::kRegular;
 }
 
-bool is_folder(const Machine& machine, const std::string& path) {
+bool is_folder(const host::Machine& machine, const std::string& path) {
   return machine.files->status(path, true).type == base::FileType::kDirectory;
 }
 
@@ -32,14 +32,14 @@ std::uint64_t number_after(std::string_view text, std::string_view words) {
 }
 
 // crt/host_config.h is what refuses a host compiler: "#if __GNUC__ > 15", "__clang_major__ >= 21".
-void read_bounds(const Machine& machine, BuildToolkit& toolkit) {
+void read_bounds(const host::Machine& machine, BuildToolkit& toolkit) {
   const std::string text = read_text(machine, toolkit.path + "/include/crt/host_config.h");
   toolkit.newest_gcc = number_after(text, "__GNUC__ > ");
   const std::uint64_t first_refused = number_after(text, "__clang_major__ >= ");
   toolkit.newest_clang = first_refused == 0 ? 0 : first_refused - 1;
 }
 
-BuildToolkit looked_into(const Machine& machine, const Toolkit& toolkit) {
+BuildToolkit looked_into(const host::Machine& machine, const host::Toolkit& toolkit) {
   BuildToolkit found{toolkit.path, toolkit.from, toolkit.nvcc, false, {}, 0, 0};
   found.headers = is_file(machine, toolkit.path + "/include/cuda_runtime.h");
   read_bounds(machine, found);
@@ -52,7 +52,7 @@ BuildToolkit looked_into(const Machine& machine, const Toolkit& toolkit) {
 
 // Folders of the nvidia-* packages beside torch: nvidia/cu13 from CUDA 13 on, before it one for
 // each library (nvidia/cublas, nvidia/cuda_nvcc).
-std::vector<std::string> package_folders(const Machine& machine, const Torch& torch) {
+std::vector<std::string> package_folders(const host::Machine& machine, const host::Torch& torch) {
   const std::string root = base::join_path(base::parent_path(torch.root), "nvidia");
   std::vector<std::string> folders;
   const auto entries = machine.files->list(root);
@@ -62,13 +62,13 @@ std::vector<std::string> package_folders(const Machine& machine, const Torch& to
   return folders;
 }
 
-void add_packaged(const Machine& machine, const std::vector<std::string>& folders,
-                  BuildInputs& inputs, Facts& facts) {
+void add_packaged(const host::Machine& machine, const std::vector<std::string>& folders,
+                  BuildInputs& inputs, host::Facts& facts) {
   for (const std::string& folder : folders) {
     if (!is_file(machine, folder + "/bin/nvcc")) continue;
     facts.environment = {{"CUDA_HOME", folder}};
     facts.toolkits.clear();
-    Machine alone = machine;
+    host::Machine alone = machine;
     alone.environment.clear();
     probe_toolkits(alone, facts);
     if (facts.toolkits.empty()) continue;
@@ -78,13 +78,13 @@ void add_packaged(const Machine& machine, const std::vector<std::string>& folder
 }
 
 // Toolkits of containers often lack the libraries' headers, which ATen/cuda/CUDAContext.h includes.
-void add_headers(const Machine& machine, const std::vector<std::string>& folders,
+void add_headers(const host::Machine& machine, const std::vector<std::string>& folders,
                  BuildInputs& inputs) {
   for (const std::string& folder : folders)
     if (is_folder(machine, folder + "/include")) inputs.headers.push_back(folder + "/include");
 }
 
-std::string in_path(const Machine& machine, std::string_view name) {
+std::string in_path(const host::Machine& machine, std::string_view name) {
   if (name.find('/') != std::string_view::npos) return std::string(name);
   const auto path = machine.environment.find("PATH");
   if (path == machine.environment.end()) return {};
@@ -110,7 +110,7 @@ void read_version(std::string_view text, HostCompiler& compiler) {
 }
 
 // What nvcc calls: its own setting, CMake's, the one that torch hands to -ccbin, else gcc.
-HostCompiler host_compiler(const Machine& machine) {
+HostCompiler host_compiler(const host::Machine& machine) {
   HostCompiler compiler;
   std::string name = "gcc";
   for (const char* variable : {"NVCC_CCBIN", "CUDAHOSTCXX", "CC"}) {
@@ -128,7 +128,7 @@ HostCompiler host_compiler(const Machine& machine) {
   return compiler;
 }
 
-base::Result<Torch> torch_of(const Machine& machine, const TorchChoice& choice) {
+base::Result<host::Torch> torch_of(const host::Machine& machine, const TorchChoice& choice) {
   if (!choice.torch.empty()) {
     for (const std::string& root : {choice.torch, base::join_path(choice.torch, "torch")})
       if (is_file(machine, root + "/version.py"))
@@ -136,7 +136,7 @@ base::Result<Torch> torch_of(const Machine& machine, const TorchChoice& choice) 
     return base::fail(base::ErrorCode::kUsage, "has no torch: there is no version.py in it",
                       choice.torch);
   }
-  Machine chosen = machine;
+  host::Machine chosen = machine;
   if (!choice.python.empty()) {
     chosen.environment.clear();
     chosen.prefixes = {choice.python};
@@ -147,7 +147,7 @@ base::Result<Torch> torch_of(const Machine& machine, const TorchChoice& choice) 
       chosen.prefixes = {std::string(base::parent_path(base::parent_path(choice.python)))};
     }
   }
-  Facts facts;
+  host::Facts facts;
   for (const char* name : {"PYTHONPATH", "VIRTUAL_ENV", "CONDA_PREFIX"}) {
     const auto found = chosen.environment.find(name);
     if (found != chosen.environment.end()) facts.environment.insert(*found);
@@ -156,23 +156,23 @@ base::Result<Torch> torch_of(const Machine& machine, const TorchChoice& choice) 
   if (!facts.torches.empty()) return facts.torches.front();
   if (!choice.python.empty())
     return base::fail(base::ErrorCode::kUsage, "has no torch", choice.python);
-  return Torch{};
+  return host::Torch{};
 }
 
 }  // namespace
 
-base::Result<BuildInputs> build_inputs(const Machine& machine, const TorchChoice& choice) {
+base::Result<BuildInputs> build_inputs(const host::Machine& machine, const TorchChoice& choice) {
   BuildInputs inputs;
   auto torch = torch_of(machine, choice);
   if (!torch) return tl::unexpected(torch.error());
   inputs.torch = std::move(*torch);
-  Facts facts;
+  host::Facts facts;
   for (const std::string& name : build_variables())
     if (const auto found = machine.environment.find(name); found != machine.environment.end())
       inputs.environment.insert(*found);
   facts.environment = inputs.environment;
   probe_toolkits(machine, facts);
-  for (const Toolkit& toolkit : facts.toolkits)
+  for (const host::Toolkit& toolkit : facts.toolkits)
     inputs.toolkits.push_back(looked_into(machine, toolkit));
   const auto folders = package_folders(machine, inputs.torch);
   add_packaged(machine, folders, inputs, facts);
@@ -181,4 +181,4 @@ base::Result<BuildInputs> build_inputs(const Machine& machine, const TorchChoice
   return inputs;
 }
 
-}  // namespace torchport::host
+}  // namespace torchport::build_gate

@@ -10,13 +10,13 @@
 
 #include "build_gate/build_plan.h"
 
-namespace torchport::host {
+namespace torchport::build_gate {
 
 // Why there is no CUDA code, and what would change that.
 struct Obstacle {
   std::string code;
   std::string what;
-  std::string mend;
+  std::string remedy;
 };
 template <class T>
 using Or = tl::expected<T, Obstacle>;
@@ -26,7 +26,7 @@ using Or = tl::expected<T, Obstacle>;
 
 // "pip install torch==2.13.0 --index-url .../cu130" for a build of this torch and CUDA's major
 // version; empty where none is known.
-[[nodiscard]] std::string install_line(const Torch& torch, std::string_view cuda);
+[[nodiscard]] std::string install_line(const host::Torch& torch, std::string_view cuda);
 
 // "/usr/local/cuda (PATH)".
 [[nodiscard]] std::string place(const BuildToolkit& toolkit);
@@ -39,10 +39,10 @@ using Or = tl::expected<T, Obstacle>;
 
 // kUsage of the list is a refusal, whatever was demanded: who asks for an architecture wants it.
 struct ArchChoice {
-  std::vector<GpuArch> archs;
+  std::vector<releases::GpuArch> archs;
   std::optional<Obstacle> refused;
 };
 // For the plan's toolkit; adds notes to the plan.
 [[nodiscard]] Or<ArchChoice> choose_archs(const BuildInputs& inputs, BuildPlan& plan);
 
-}  // namespace torchport::host
+}  // namespace torchport::build_gate

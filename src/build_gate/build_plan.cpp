@@ -7,9 +7,9 @@
 
 #include "base/text.h"
 #include "build_gate/build_obstacles.h"
-#include "releases/versions.h"
+#include "versions/version.h"
 
-namespace torchport::host {
+namespace torchport::build_gate {
 
 std::string variable(const BuildInputs& inputs, const std::string& name) {
   const auto found = inputs.environment.find(name);
@@ -57,7 +57,7 @@ Or<Demand> demanded(const BuildInputs& inputs) {
   return Demand{};
 }
 
-std::optional<Obstacle> unusable(const Torch& torch) {
+std::optional<Obstacle> unusable(const host::Torch& torch) {
   if (torch.root.empty())
     return Obstacle{"no-torch", "there is no torch to build against",
                     "install torch in the environment that builds, or name it: --python, --torch"};
@@ -68,7 +68,7 @@ std::optional<Obstacle> unusable(const Torch& torch) {
 }
 
 std::optional<Obstacle> without_cuda(const BuildInputs& inputs) {
-  const Torch& torch = inputs.torch;
+  const host::Torch& torch = inputs.torch;
   if (!torch.cuda.empty()) return std::nullopt;
   const bool rocm = !torch.hip.empty();
   const char* built = rocm ? "ROCm" : torch.xpu.empty() ? "the CPU" : "XPU";
@@ -88,9 +88,9 @@ std::optional<Obstacle> without_cuda(const BuildInputs& inputs) {
 void note_minor(const BuildInputs& inputs, BuildPlan& plan) {
   const std::string& nvcc = plan.toolkit.nvcc;
   const std::string& cuda = inputs.torch.cuda;
-  if (same_minor(nvcc, cuda)) return;
+  if (versions::same_minor(nvcc, cuda)) return;
   plan.notes.push_back(
-      older(cuda, nvcc)
+      versions::older(cuda, nvcc)
           ? fmt::format("nvcc {} is newer than torch's CUDA {}: code that calls what is new in {} "
                         "does not load, and its PTX needs a driver of {}",
                         nvcc, cuda, nvcc, nvcc)
@@ -113,7 +113,7 @@ BuildPlan refused(const Obstacle& why, const std::string& demand = {}) {
   BuildPlan plan;
   plan.code = why.code;
   plan.reason = demand.empty() ? why.what : fmt::format("{} demands CUDA: {}", demand, why.what);
-  plan.mend = why.mend;
+  plan.remedy = why.remedy;
   return plan;
 }
 
@@ -181,4 +181,4 @@ BuildPlan decide(const BuildInputs& inputs) {
   return plan;
 }
 
-}  // namespace torchport::host
+}  // namespace torchport::build_gate

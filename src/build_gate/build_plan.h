@@ -18,8 +18,10 @@
 #include "releases/gpu_arch.h"
 
 namespace torchport::host {
-
 struct Machine;
+}
+
+namespace torchport::build_gate {
 
 struct BuildToolkit {
   std::string path;      // "/usr/local/cuda-13.0"
@@ -42,7 +44,7 @@ struct HostCompiler {
 };
 
 struct BuildInputs {
-  Torch torch;                         // what is built against; no root where there is none
+  host::Torch torch;                   // what is built against; no root where there is none
   std::vector<BuildToolkit> toolkits;  // in the order in which torch looks for them
   HostCompiler compiler;
   // CUDA's headers that the torch's environment brings (nvidia-* packages), where toolkits have
@@ -62,11 +64,11 @@ struct BuildPlan {
   BuildOutcome outcome = BuildOutcome::kRefuse;
   std::string code;    // "nvcc-matches", "torch-for-cpu", ...
   std::string reason;  // one sentence, with what was seen
-  std::string mend;    // what to do for another outcome; empty where CUDA is built
+  std::string remedy;  // what to do for another outcome; empty where CUDA is built
   std::vector<std::string> notes;
   // Of CUDA alone:
   BuildToolkit toolkit;
-  std::vector<GpuArch> archs;
+  std::vector<releases::GpuArch> archs;
   // What makes builds that know nothing of this plan come to the same end.
   std::map<std::string, std::string> environment;
 };
@@ -80,7 +82,7 @@ struct TorchChoice {
   std::string torch;   // torch's own folder, or the one that holds it
 };
 // Looks at the machine. kUsage where the choice leads to no torch.
-[[nodiscard]] base::Result<BuildInputs> build_inputs(const Machine& machine,
+[[nodiscard]] base::Result<BuildInputs> build_inputs(const host::Machine& machine,
                                                      const TorchChoice& choice);
 
 // {"outcome", "code", "reason", ..., "inputs"}: `build-plan --json` writes it, `--from` reads its
@@ -88,4 +90,4 @@ struct TorchChoice {
 [[nodiscard]] std::string to_json(const BuildInputs& inputs, const BuildPlan& plan);
 [[nodiscard]] base::Result<BuildInputs> build_inputs_from_json(std::string_view text);
 
-}  // namespace torchport::host
+}  // namespace torchport::build_gate

@@ -2,9 +2,9 @@
 
 #include "build_gate/build_plan.h"
 #include "host/facts/facts_members.h"
-#include "host/facts/json_members.h"
+#include "json/members.h"
 
-namespace torchport::host {
+namespace torchport::build_gate {
 
 template <class Visit>
 void members(BuildToolkit& toolkit, Visit&& visit) {
@@ -35,26 +35,26 @@ void members(BuildInputs& inputs, Visit&& visit) {
 
 std::string to_json(const BuildInputs& inputs, const BuildPlan& plan) {
   BuildInputs copy = inputs;
-  Json whole{{"outcome", to_text(plan.outcome)},
-             {"code", plan.code},
-             {"reason", plan.reason},
-             {"mend", plan.mend},
-             {"notes", plan.notes}};
+  json::Json whole{{"outcome", to_text(plan.outcome)},
+                   {"code", plan.code},
+                   {"reason", plan.reason},
+                   {"remedy", plan.remedy},
+                   {"notes", plan.notes}};
   if (plan.outcome == BuildOutcome::kCuda) {
     whole["cuda_home"] = plan.toolkit.path;
     whole["nvcc"] = plan.toolkit.path + "/bin/nvcc";
     whole["nvcc_version"] = plan.toolkit.nvcc;
     whole["archs"] = to_text(plan.archs);
-    whole["gencode"] = gencode(plan.archs);
-    whole["cmake_architectures"] = cmake_architectures(plan.archs);
+    whole["gencode"] = releases::gencode(plan.archs);
+    whole["cmake_architectures"] = releases::cmake_architectures(plan.archs);
   }
   whole["environment"] = plan.environment;
-  whole["inputs"] = written(copy);
-  return whole.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  whole["inputs"] = json::written(copy);
+  return json::text_of(whole, 2) + "\n";
 }
 
 base::Result<BuildInputs> build_inputs_from_json(std::string_view text) {
-  return read_document<BuildInputs>(text, "inputs", "a build's inputs");
+  return json::read_document<BuildInputs>(text, "inputs", "a build's inputs");
 }
 
-}  // namespace torchport::host
+}  // namespace torchport::build_gate

@@ -7,9 +7,10 @@
 
 #include "base/file_system.h"
 #include "host/probe/probe.h"
-#include "releases/versions.h"
+#include "releases/cuda.h"
+#include "versions/version.h"
 
-namespace torchport::host {
+namespace torchport::build_gate {
 
 namespace {
 
@@ -22,7 +23,7 @@ BuildToolkit toolkit(const std::string& path, const std::string& from, const std
 // from that alone.
 struct TorchClass {
   const char* name;
-  Torch torch;
+  host::Torch torch;
   bool usable;
   std::string cuda;
 };
@@ -125,7 +126,7 @@ BuildOutcome expected(const TorchClass& torch, const ToolkitClass& kit, const Li
                       const SettingClass& setting, const CompilerClass& compiler) {
   if (setting.means == SettingClass::kUnclear || !torch.usable) return BuildOutcome::kRefuse;
   if (setting.means == SettingClass::kCpu) return BuildOutcome::kCpu;
-  const int major = torch.cuda.empty() ? 0 : parse_version(torch.cuda).front();
+  const int major = torch.cuda.empty() ? 0 : versions::parse_version(torch.cuda).front();
   if (kit.for_major.contains(major) && compiler.taken)
     return (major == 13 ? list.valid13 : list.valid12) ? BuildOutcome::kCuda
                                                        : BuildOutcome::kRefuse;
@@ -139,15 +140,16 @@ std::string broken_promise(const BuildInputs& inputs, const BuildPlan& plan,
   if (plan.outcome == BuildOutcome::kCpu && setting.means == SettingClass::kCuda)
     return "the CPU alone, where CUDA was demanded";
   if (plan.outcome != BuildOutcome::kCuda) {
-    if (plan.mend.empty()) return "nothing said to be done";
+    if (plan.remedy.empty()) return "nothing said to be done";
     return plan.archs.empty() ? "" : "architectures without CUDA";
   }
   if (setting.means == SettingClass::kCpu) return "CUDA, where the CPU was asked for";
   if (plan.archs.empty()) return "CUDA code for nothing";
   if (plan.toolkit.nvcc.empty() || !plan.toolkit.headers) return "a toolkit that cannot compile";
-  if (!same_major(plan.toolkit.nvcc, inputs.torch.cuda)) return "an nvcc of another major version";
-  const NvccArchs nvcc(plan.toolkit.nvcc, plan.toolkit.archs);
-  for (const GpuArch& arch : plan.archs)
+  if (!versions::same_major(plan.toolkit.nvcc, inputs.torch.cuda))
+    return "an nvcc of another major version";
+  const releases::NvccArchs nvcc(plan.toolkit.nvcc, plan.toolkit.archs);
+  for (const releases::GpuArch& arch : plan.archs)
     if (!nvcc.makes(arch)) return "an architecture that this nvcc does not make";
   if (plan.environment.at("TORCH_CUDA_ARCH_LIST").find_first_of(", nN") != std::string::npos)
     return "an arch list that torch cannot read";
@@ -274,11 +276,11 @@ TEST_CASE("minor versions: torch's own before another one, and before CUDA 11 no
   CHECK(newer.toolkit.path == "/c132");
   REQUIRE_FALSE(newer.notes.empty());
   CHECK(newer.notes[0].find("newer than torch's CUDA 13.0") != std::string::npos);
-  CHECK(links_with("12.9", "12.6"));
-  CHECK_FALSE(links_with("13.0", "12.9"));
-  CHECK(links_with("10.2", "10.2"));
-  CHECK_FALSE(links_with("10.1", "10.2"));
-  CHECK_FALSE(links_with("", "13.0"));
+  CHECK(releases::links_with("12.9", "12.6"));
+  CHECK_FALSE(releases::links_with("13.0", "12.9"));
+  CHECK(releases::links_with("10.2", "10.2"));
+  CHECK_FALSE(releases::links_with("10.1", "10.2"));
+  CHECK_FALSE(releases::links_with("", "13.0"));
 }
 
 TEST_CASE("the number of jobs is handed on, and what is none is said") {
@@ -295,12 +297,12 @@ TEST_CASE("the number of jobs is handed on, and what is none is said") {
 }
 
 TEST_CASE("what nvcc and CMake are told") {
-  const std::vector<GpuArch> archs{{80, "", false}, {90, "a", false}, {120, "", true}};
-  CHECK(gencode(archs) == std::vector<std::string>{"-gencode=arch=compute_80,code=sm_80",
-                                                   "-gencode=arch=compute_90a,code=sm_90a",
-                                                   "-gencode=arch=compute_120,code=sm_120",
-                                                   "-gencode=arch=compute_120,code=compute_120"});
-  CHECK(cmake_architectures(archs) == "80-real;90a-real;120");
+  const std::vector<releases::GpuArch> archs{{80, "", false}, {90, "a", false}, {120, "", true}};
+  CHECK(releases::gencode(archs) ==
+        std::vector<std::string>{
+            "-gencode=arch=compute_80,code=sm_80", "-gencode=arch=compute_90a,code=sm_90a",
+            "-gencode=arch=compute_120,code=sm_120", "-gencode=arch=compute_120,code=compute_120"});
+  CHECK(releases::cmake_architectures(archs) == "80-real;90a-real;120");
 }
 
 TEST_CASE("inputs are read from a machine's files, and from what was written of them") {
@@ -317,7 +319,7 @@ TEST_CASE("inputs are read from a machine's files, and from what was written of 
   files.add("/opt/cuda/include/crt/host_config.h",
             "#if __GNUC__ > 13\n#if (__clang_major__ >= 18)");
   files.add("/bin/g++-13", "");
-  Machine machine;
+  host::Machine machine;
   machine.files = &files;
   machine.environment = {{"VIRTUAL_ENV", "/v"},
                          {"CUDA_HOME", "/opt/cuda"},
@@ -354,4 +356,4 @@ TEST_CASE("inputs are read from a machine's files, and from what was written of 
   CHECK(build_inputs(machine, {"/v/bin/python", site}).value().torch.cuda == "12.6");
 }
 
-}  // namespace torchport::host
+}  // namespace torchport::build_gate

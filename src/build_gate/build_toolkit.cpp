@@ -2,18 +2,20 @@
 #include <fmt/format.h>
 
 #include "build_gate/build_obstacles.h"
+#include "releases/cuda.h"
 #include "releases/published.h"
-#include "releases/versions.h"
+#include "releases/table.h"
+#include "versions/version.h"
 
-namespace torchport::host {
+namespace torchport::build_gate {
 
-std::string install_line(const Torch& torch, std::string_view cuda) {
-  const std::string version = without_build(torch.version);
+std::string install_line(const host::Torch& torch, std::string_view cuda) {
+  const std::string version = versions::without_local(torch.version);
   std::string best;
-  for (const TorchBuild& build : builds_of(version)) {
-    if (!cuda.empty() && !same_major(build.cuda, cuda)) continue;
+  for (const releases::CudaBuild& build : releases::builds_of(version)) {
+    if (!cuda.empty() && !versions::same_major(build.cuda, cuda)) continue;
     if (!best.empty() && !build.by_default) continue;
-    best = "pip install " + pip_arguments(version, variant_of_cuda(build.cuda));
+    best = "pip install " + releases::pip_arguments(version, releases::variant_of_cuda(build.cuda));
   }
   return best;
 }
@@ -32,18 +34,18 @@ std::string named_by(const BuildInputs& inputs) {
 }
 
 // What keeps one toolkit from compiling for this torch.
-std::optional<Obstacle> unfit(const BuildToolkit& toolkit, const Torch& torch) {
-  const std::string mend =
+std::optional<Obstacle> unfit(const BuildToolkit& toolkit, const host::Torch& torch) {
+  const std::string remedy =
       fmt::format("install the CUDA {} toolkit, or set CUDA_HOME to one", torch.cuda);
   if (toolkit.nvcc.empty())
-    return Obstacle{"nvcc-broken", fmt::format("nvcc in {} does not run", place(toolkit)), mend};
-  if (!links_with(toolkit.nvcc, torch.cuda)) {
+    return Obstacle{"nvcc-broken", fmt::format("nvcc in {} does not run", place(toolkit)), remedy};
+  if (!releases::links_with(toolkit.nvcc, torch.cuda)) {
     const std::string line = install_line(torch, toolkit.nvcc);
     return Obstacle{
         "nvcc-differs",
         fmt::format("nvcc {} in {} does not go with CUDA {}, which torch {} is built with",
                     toolkit.nvcc, place(toolkit), torch.cuda, torch.version),
-        mend + (line.empty() ? "" : "; or build against another torch: " + line)};
+        remedy + (line.empty() ? "" : "; or build against another torch: " + line)};
   }
   if (!toolkit.headers)
     return Obstacle{"toolkit-incomplete",
@@ -55,7 +57,7 @@ std::optional<Obstacle> unfit(const BuildToolkit& toolkit, const Torch& torch) {
 }  // namespace
 
 Or<BuildToolkit> choose_toolkit(const BuildInputs& inputs) {
-  const Torch& torch = inputs.torch;
+  const host::Torch& torch = inputs.torch;
   const std::string named = named_by(inputs);
   const BuildToolkit* best = nullptr;
   std::optional<Obstacle> first;
@@ -65,8 +67,9 @@ Or<BuildToolkit> choose_toolkit(const BuildInputs& inputs) {
       if (!first) first = std::move(obstacle);
       continue;
     }
-    const bool exact = same_minor(toolkit.nvcc, torch.cuda);
-    if (best == nullptr || (exact && !same_minor(best->nvcc, torch.cuda))) best = &toolkit;
+    const bool exact = versions::same_minor(toolkit.nvcc, torch.cuda);
+    if (best == nullptr || (exact && !versions::same_minor(best->nvcc, torch.cuda)))
+      best = &toolkit;
   }
   if (best != nullptr) return *best;
   if (first) return tl::unexpected(*first);
@@ -90,7 +93,7 @@ std::optional<Obstacle> compiler_refused(const BuildInputs& inputs, const BuildT
   const std::uint64_t newest = compiler.family == "gcc"     ? toolkit.newest_gcc
                                : compiler.family == "clang" ? toolkit.newest_clang
                                                             : 0;
-  const auto version = parse_version(compiler.version);
+  const auto version = versions::parse_version(compiler.version);
   if (newest == 0 || version.empty() || static_cast<std::uint64_t>(version.front()) <= newest)
     return std::nullopt;
   return Obstacle{"compiler-too-new",
@@ -99,4 +102,4 @@ std::optional<Obstacle> compiler_refused(const BuildInputs& inputs, const BuildT
                   fmt::format("set NVCC_CCBIN to a {} {} or older", compiler.family, newest)};
 }
 
-}  // namespace torchport::host
+}  // namespace torchport::build_gate

@@ -6,9 +6,9 @@
 #include <set>
 #include <string_view>
 
-#include "build_gate/companion.h"
+#include "build_gate/extension_stub.h"
 
-namespace torchport::host {
+namespace torchport::build_gate {
 
 namespace {
 
@@ -104,4 +104,4 @@ CudaOperators cuda_operators(const std::vector<std::string>& sources) {
   return {{namespaces.begin(), namespaces.end()}, {names.begin(), names.end()}};
 }
 
-}  // namespace torchport::host
+}  // namespace torchport::build_gate

@@ -7,7 +7,7 @@
 
 #include <elf.h>
 
-namespace torchport::host {
+namespace torchport::build_gate {
 
 namespace {
 
@@ -129,4 +129,4 @@ std::vector<ElfSymbol> ElfFile::symbols() const {
   return symbols;
 }
 
-}  // namespace torchport::host
+}  // namespace torchport::build_gate

@@ -9,7 +9,7 @@
 
 #include "base/result.h"
 
-namespace torchport::host {
+namespace torchport::build_gate {
 
 struct ElfSection {
   std::string_view name;
@@ -49,4 +49,4 @@ class ElfFile {
   std::vector<std::string_view> note_segments_;
 };
 
-}  // namespace torchport::host
+}  // namespace torchport::build_gate

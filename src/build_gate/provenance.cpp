@@ -2,13 +2,14 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include <fmt/format.h>
 
 #include "build_gate/elf.h"
-#include "host/facts/json_members.h"
+#include "json/members.h"
 
-namespace torchport::host {
+namespace torchport::build_gate {
 
 template <class Visit>
 void members(Provenance& provenance, Visit&& visit) {
@@ -21,7 +22,7 @@ void members(Provenance& provenance, Visit&& visit) {
   visit("outcome", provenance.outcome);
   visit("code", provenance.code);
   visit("reason", provenance.reason);
-  visit("mend", provenance.mend);
+  visit("remedy", provenance.remedy);
   visit("archs", provenance.archs);
   visit("nvcc", provenance.nvcc);
 }
@@ -48,6 +49,17 @@ struct Entry {
 };
 constexpr std::uint32_t kMagic = 0xBA55ED50;
 constexpr std::uint16_t kPtx = 1;
+
+std::optional<Provenance> provenance_of_note(std::string_view text) {
+  json::Json source = json::Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!source.is_object()) return std::nullopt;
+  // Its name in extensions that torchport 0.1.0 built.
+  if (const auto former = source.find("mend"); former != source.end() && !source.contains("remedy"))
+    source["remedy"] = *former;
+  Provenance provenance;
+  if (!json::read(source, provenance, {}).empty()) return std::nullopt;
+  return provenance;
+}
 
 template <class T>
 bool take(std::string_view bytes, std::uint64_t at, T& value) {
@@ -99,14 +111,14 @@ Provenance provenance_of(const BuildInputs& inputs, const BuildPlan& plan, std::
           std::string(to_text(plan.outcome)),
           plan.code,
           plan.reason,
-          plan.mend,
+          plan.remedy,
           to_text(plan.archs),
           plan.toolkit.nvcc};
 }
 
 std::string to_json(const Provenance& provenance) {
   Provenance copy = provenance;
-  return written(copy).dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json::text_of(json::written(copy), -1);
 }
 
 base::Result<ExtensionFile> read_extension(std::string_view bytes) {
@@ -119,11 +131,10 @@ base::Result<ExtensionFile> read_extension(std::string_view bytes) {
   file.archs = archs_of(fatbin);
   for (const ElfNote& note : elf->notes()) {
     if (note.name != kNoteName || note.type != kNoteType) continue;
-    const Json source = Json::parse(note.description, nullptr, /*allow_exceptions=*/false);
-    Provenance provenance;
-    if (!source.is_object() || !read(source, provenance, {}).empty())
+    auto provenance = provenance_of_note(note.description);
+    if (!provenance)
       return base::fail(base::ErrorCode::kSyntax, "has a note of torchport that cannot be read");
-    file.provenance.push_back(std::move(provenance));
+    file.provenance.push_back(std::move(*provenance));
   }
   return file;
 }
@@ -136,4 +147,4 @@ std::string contradiction(const ExtensionFile& file) {
   return {};
 }
 
-}  // namespace torchport::host
+}  // namespace torchport::build_gate

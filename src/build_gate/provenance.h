@@ -1,6 +1,6 @@
 // How an extension was built, kept in the extension itself: an ELF note, which strip leaves in
-// place and `readelf -n` shows. Written by the companion source that every build with torchport's
-// gate compiles (companion.h), read by `torchport build-plan --of FILE`.
+// place and `readelf -n` shows. Written by the source of the extension stub that every build with
+// torchport's gate compiles (extension_stub.h), read by `torchport build-plan --of FILE`.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 #include "base/result.h"
 #include "build_gate/build_plan.h"
 
-namespace torchport::host {
+namespace torchport::build_gate {
 
 inline constexpr std::string_view kNoteName = "torchport";
 inline constexpr std::string_view kNoteSection = ".note.torchport";
@@ -28,7 +28,7 @@ struct Provenance {
   std::string outcome;  // "cuda", "cpu"
   std::string code;
   std::string reason;
-  std::string mend;
+  std::string remedy;
   std::string archs;
   std::string nvcc;
   bool operator==(const Provenance&) const = default;
@@ -52,4 +52,4 @@ struct ExtensionFile {
 // Where a file belies its own note: kernels promised that are not there. Empty where it does not.
 [[nodiscard]] std::string contradiction(const ExtensionFile& file);
 
-}  // namespace torchport::host
+}  // namespace torchport::build_gate

@@ -6,10 +6,10 @@
 #include <doctest/doctest.h>
 #include <elf.h>
 
-#include "build_gate/companion.h"
 #include "build_gate/elf.h"
+#include "build_gate/extension_stub.h"
 
-namespace torchport::host {
+namespace torchport::build_gate {
 
 namespace {
 
@@ -92,18 +92,10 @@ std::string fatbin_of(const std::vector<std::pair<int, int>>& entries) {
 }
 
 Provenance some_provenance(const char* outcome) {
-  return {"0.1.0",
-          "pkg._C",
-          "CMake",
-          "2.13.0+cu130",
-          "13.0",
-          true,
-          outcome,
-          "nvcc-matches",
-          "because \"so\"\n\xc3\xa9 \\",
-          "",
-          "8.0",
-          "13.0"};
+  return {"0.1.0",        "pkg._C",       "CMake",
+          "2.13.0+cu130", "13.0",         true,
+          outcome,        "nvcc-matches", "because \"so\"\n\xc3\xa9 \\",
+          "do that",      "8.0",          "13.0"};
 }
 
 std::string symbols_of(const std::vector<std::pair<std::string, bool>>& symbols,
@@ -146,6 +138,15 @@ TEST_CASE("an extension tells how it was built, and what is in it") {
   CHECK(read->provenance[0] == written);
   CHECK(read->archs == std::vector<std::string>{"sm_80", "sm_90", "compute_90", "sm_120"});
   CHECK(contradiction(*read).empty());
+}
+
+TEST_CASE("a note of torchport 0.1.0, which called the remedy by another name, is read") {
+  std::string text = to_json(some_provenance("cpu"));
+  const std::string now = "\"remedy\":";
+  text.replace(text.find(now), now.size(), "\"mend\":");
+  const auto read = read_extension(elf_of({{".note.torchport", SHT_NOTE, note_of(text)}}));
+  REQUIRE(read.has_value());
+  CHECK(read->provenance[0] == some_provenance("cpu"));
 }
 
 TEST_CASE("a promise of kernels that are not there is said") {
@@ -236,12 +237,12 @@ TEST_CASE("which operators' kernels a CUDA part has") {
             .namespaces.empty());
 }
 
-TEST_CASE("the companion of a build with CUDA is the note alone") {
-  const auto text = companion_source(some_provenance("cuda"), {});
+TEST_CASE("the extension stub of a build with CUDA is the note alone") {
+  const auto text = extension_stub_source(some_provenance("cuda"), {});
   REQUIRE(text.has_value());
   CHECK(text->find("#include") == std::string::npos);
   CHECK(text->find(".note.torchport") != std::string::npos);
   CHECK(text->find("\xc3") == std::string::npos);  // a literal of ASCII
 }
 
-}  // namespace torchport::host
+}  // namespace torchport::build_gate

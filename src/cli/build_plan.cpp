@@ -20,15 +20,15 @@ namespace torchport::cli {
 namespace {
 
 struct BuildPlanOptions {
-  host::TorchChoice torch;
-  CompanionOptions companion;
+  build_gate::TorchChoice torch;
+  ExtensionStubOptions extension_stub;
   std::string of;
   std::string from;
   bool json = false;
   bool shell = false;
 };
 
-void print_inputs(const host::BuildInputs& inputs) {
+void print_inputs(const build_gate::BuildInputs& inputs) {
   const host::Torch& torch = inputs.torch;
   if (torch.root.empty()) {
     print_row(stdout, "torch", "none");
@@ -39,7 +39,7 @@ void print_inputs(const host::BuildInputs& inputs) {
     if (!torch.archs.empty())
       print_row(stdout, "", fmt::format("its own code: {}", fmt::join(torch.archs, " ")));
   }
-  for (const host::BuildToolkit& toolkit : inputs.toolkits)
+  for (const build_gate::BuildToolkit& toolkit : inputs.toolkits)
     print_row(
         stdout, "toolkit",
         fmt::format("nvcc {} in {} ({}){}", toolkit.nvcc.empty() ? "does not run" : toolkit.nvcc,
@@ -53,21 +53,21 @@ void print_inputs(const host::BuildInputs& inputs) {
     print_row(stdout, "variable", name + "=" + value);
 }
 
-std::string headline(const host::BuildPlan& plan) {
+std::string headline(const build_gate::BuildPlan& plan) {
   switch (plan.outcome) {
-    case host::BuildOutcome::kCuda:
+    case build_gate::BuildOutcome::kCuda:
       return "builds CUDA code for " + to_text(plan.archs);
-    case host::BuildOutcome::kCpu:
+    case build_gate::BuildOutcome::kCpu:
       return "builds for the CPU alone";
-    case host::BuildOutcome::kRefuse:
+    case build_gate::BuildOutcome::kRefuse:
       break;
   }
   return "refuses to build";
 }
 
-void print_plan(const host::BuildPlan& plan) {
+void print_plan(const build_gate::BuildPlan& plan) {
   fmt::print("\n{} [{}]\n  {}\n", headline(plan), plan.code, report::one_line(plan.reason));
-  if (!plan.mend.empty()) fmt::print("  {}\n", report::one_line(plan.mend));
+  if (!plan.remedy.empty()) fmt::print("  {}\n", report::one_line(plan.remedy));
   for (const std::string& note : plan.notes) fmt::print("  note: {}\n", report::one_line(note));
   if (plan.environment.empty()) return;
   fmt::print("\nfor builds that do not ask torchport:\n");
@@ -81,15 +81,15 @@ std::string shell_word(std::string_view value) {
   return text + "'";
 }
 
-void print_shell(const host::BuildPlan& plan) {
+void print_shell(const build_gate::BuildPlan& plan) {
   for (const auto& [name, value] : plan.environment)
     fmt::print("export {}={}\n", name, shell_word(value));
 }
 
-base::Result<host::BuildInputs> inputs_for(const BuildPlanOptions& options) {
+base::Result<build_gate::BuildInputs> inputs_for(const BuildPlanOptions& options) {
   if (options.from.empty())
-    return host::build_inputs(host::this_machine(own_prefix()), options.torch);
-  return read_recorded(options.from, &host::build_inputs_from_json);
+    return build_gate::build_inputs(host::this_machine(own_prefix()), options.torch);
+  return read_recorded(options.from, &build_gate::build_inputs_from_json);
 }
 
 int build_plan(const BuildPlanOptions& options) {
@@ -99,10 +99,10 @@ int build_plan(const BuildPlanOptions& options) {
     print_error(inputs.error());
     return kUsageError;
   }
-  const host::BuildPlan plan = host::decide(*inputs);
-  const bool refused = plan.outcome == host::BuildOutcome::kRefuse;
-  if (!options.companion.output.empty())
-    return refused ? kFindings : write_companion(*inputs, plan, options.companion);
+  const build_gate::BuildPlan plan = build_gate::decide(*inputs);
+  const bool refused = plan.outcome == build_gate::BuildOutcome::kRefuse;
+  if (!options.extension_stub.output.empty())
+    return refused ? kFindings : write_extension_stub(*inputs, plan, options.extension_stub);
   if (options.json) {
     fmt::print("{}", to_json(*inputs, plan));
   } else if (options.shell) {
@@ -139,7 +139,7 @@ void attach(CLI::App& app) {
       ->excludes(torch)
       ->excludes(from)
       ->excludes(shell);
-  add_companion_options(*sub, options->companion);
+  add_extension_stub_options(*sub, options->extension_stub);
   sub->footer(
       "\nTORCHPORT_BUILD=cuda|cpu|auto, FORCE_CUDA, TORCH_CUDA_ARCH_LIST, CUDA_HOME and MAX_JOBS "
       "are "

@@ -13,19 +13,20 @@ class App;
 namespace torchport::cli {
 
 // What the build tools' faces ask for, once the extension's own sources are compiled.
-struct CompanionOptions {
+struct ExtensionStubOptions {
   std::string output;
   std::string extension;
   std::string built_by;
   std::vector<std::string> cuda_sources;
   std::vector<std::string> objects;
 };
-void add_companion_options(CLI::App& command, CompanionOptions& options);
+void add_extension_stub_options(CLI::App& command, ExtensionStubOptions& options);
 
-// Writes the companion source (host/companion.h); leaves a file with that content alone, so that
-// nothing is compiled again. An exit code.
-[[nodiscard]] int write_companion(const host::BuildInputs& inputs, const host::BuildPlan& plan,
-                                  const CompanionOptions& options);
+// Writes the source of the extension stub (build_gate/extension_stub.h); leaves a file with that
+// content alone, so that nothing is compiled again. An exit code.
+[[nodiscard]] int write_extension_stub(const build_gate::BuildInputs& inputs,
+                                       const build_gate::BuildPlan& plan,
+                                       const ExtensionStubOptions& options);
 
 // `--of FILE`: an extension, or a wheel that has some. An exit code: 1 where it does not tell, or
 // belies itself; 2 for a file of another kind.

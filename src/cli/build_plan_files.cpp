@@ -3,12 +3,12 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file_system.h"
-#include "runtime/checkpoint/archive.h"
+#include "build_gate/extension_stub.h"
+#include "build_gate/provenance.h"
 #include "cli/build_plan.h"
 #include "cli/command.h"
 #include "cli/session.h"
-#include "build_gate/companion.h"
-#include "build_gate/provenance.h"
+#include "runtime/checkpoint/archive.h"
 #include "source/report/report.h"
 
 namespace torchport::cli {
@@ -39,7 +39,7 @@ base::Result<std::vector<std::string>> contents(const std::vector<std::string>& 
   return texts;
 }
 
-void print_one(const host::Provenance& one) {
+void print_one(const build_gate::Provenance& one) {
   print_row(stdout, "extension", one.extension);
   print_row(stdout, "built",
             one.outcome == "cuda"
@@ -51,11 +51,11 @@ void print_one(const host::Provenance& one) {
                         one.cxx11_abi ? "" : ", without the C++11 ABI"));
   print_row(stdout, "by", fmt::format("{}, torchport {}", one.built_by, one.torchport));
   print_row(stdout, "why", fmt::format("{} [{}]", one.reason, one.code));
-  print_row(stdout, "to change it", one.mend);
+  print_row(stdout, "to change it", one.remedy);
 }
 
-void print_text(const host::ExtensionFile& file, const std::string& wrong) {
-  for (const host::Provenance& one : file.provenance) print_one(one);
+void print_text(const build_gate::ExtensionFile& file, const std::string& wrong) {
+  for (const build_gate::Provenance& one : file.provenance) print_one(one);
   print_row(stdout, "device code",
             file.archs.empty() ? (file.kernels ? "for what cannot be told" : "none")
                                : fmt::format("{}", fmt::join(file.archs, " ")));
@@ -63,13 +63,13 @@ void print_text(const host::ExtensionFile& file, const std::string& wrong) {
   if (!wrong.empty()) fmt::print("\n{}\n", report::one_line(wrong));
 }
 
-nlohmann::ordered_json as_json(const host::ExtensionFile& file, const std::string& wrong) {
+nlohmann::ordered_json as_json(const build_gate::ExtensionFile& file, const std::string& wrong) {
   nlohmann::ordered_json whole{{"provenance", nlohmann::ordered_json::array()},
                                {"kernels", file.kernels},
                                {"archs", file.archs},
                                {"needed", file.needed},
                                {"contradiction", wrong}};
-  for (const host::Provenance& one : file.provenance)
+  for (const build_gate::Provenance& one : file.provenance)
     whole["provenance"].push_back(nlohmann::ordered_json::parse(to_json(one)));
   return whole;
 }
@@ -79,7 +79,7 @@ void print_json(const nlohmann::ordered_json& whole) {
 }
 
 int print_file(const std::string& path, std::string_view bytes, bool json) {
-  const auto file = host::read_extension(bytes);
+  const auto file = build_gate::read_extension(bytes);
   if (!file) return failed(file.error(), path);
   const std::string wrong = contradiction(*file);
   if (json)
@@ -107,7 +107,7 @@ int print_wheel(const std::string& path, std::string_view bytes, bool json) {
     if (!is_library(entry.name)) continue;
     const auto content = wheel->read(entry, kMostOfOne);
     if (!content) return failed(content.error(), path);
-    const auto file = host::read_extension(*content);
+    const auto file = build_gate::read_extension(*content);
     if (!file) return failed(file.error(), path + ": " + entry.name);
     const std::string wrong = contradiction(*file);
     told = told || !file->provenance.empty();
@@ -127,27 +127,28 @@ int print_wheel(const std::string& path, std::string_view bytes, bool json) {
 
 }  // namespace
 
-void add_companion_options(CLI::App& command, CompanionOptions& options) {
+void add_extension_stub_options(CLI::App& command, ExtensionStubOptions& options) {
   // For build tools: no word of them in --help.
-  auto* output = command.add_option("--companion", options.output)->group("");
+  auto* output = command.add_option("--extension-stub", options.output)->group("");
   command.add_option("--extension", options.extension)->group("")->needs(output);
   command.add_option("--built-by", options.built_by)->group("")->needs(output);
   command.add_option("--cuda-source", options.cuda_sources)->group("")->needs(output);
   command.add_option("--object", options.objects)->group("")->needs(output);
 }
 
-int write_companion(const host::BuildInputs& inputs, const host::BuildPlan& plan,
-                    const CompanionOptions& options) {
-  host::CudaPart part;
-  if (plan.outcome == host::BuildOutcome::kCpu) {
+int write_extension_stub(const build_gate::BuildInputs& inputs, const build_gate::BuildPlan& plan,
+                         const ExtensionStubOptions& options) {
+  build_gate::CudaPart part;
+  if (plan.outcome == build_gate::BuildOutcome::kCpu) {
     auto sources = contents(options.cuda_sources);
     if (!sources) return failed(sources.error(), {});
     auto objects = contents(options.objects);
     if (!objects) return failed(objects.error(), {});
     part = {std::move(*sources), std::move(*objects)};
   }
-  const auto text = host::companion_source(
-      host::provenance_of(inputs, plan, TORCHPORT_VERSION, options.extension, options.built_by),
+  const auto text = build_gate::extension_stub_source(
+      build_gate::provenance_of(inputs, plan, TORCHPORT_VERSION, options.extension,
+                                options.built_by),
       part);
   if (!text) return failed(text.error(), options.extension);
   base::FileSystem& files = base::real_file_system();

@@ -1,4 +1,5 @@
 // torchport ci: a workflow that tests a project on every device, and a hook for commits.
+#include <algorithm>
 #include <memory>
 
 #include <CLI/CLI.hpp>
@@ -8,7 +9,7 @@
 #include "cli/command.h"
 #include "cli/scaffolding.h"
 #include "cli/session.h"
-#include "releases/versions.h"
+#include "releases/table.h"
 #include "scaffold/workflow.h"
 
 namespace torchport::cli {
@@ -20,18 +21,26 @@ struct Options {
   std::string provider = "github";
 };
 
+base::Result<void> check_virtual_devices(const std::string& torch) {
+  const auto supported = releases::virtual_device_versions();
+  if (std::find(supported.begin(), supported.end(), torch) != supported.end()) return {};
+  return base::fail(base::ErrorCode::kUsage,
+                    fmt::format("there are no virtual devices for torch {}, only for {}: name one "
+                                "of these with --torch",
+                                torch, fmt::join(supported, ", ")));
+}
+
 base::Result<void> ci(const Options& options) {
   const ScaffoldOptions& common = options.common;
   if (auto checked = check_scaffold_options(common); !checked) return checked;
   base::FileSystem& fs = base::real_file_system();
   const auto project = scaffold::read_project(fs, common.project, common.requirements);
   if (!project) return tl::unexpected<base::Error>(project.error());
-  const auto target = scaffold::choose_target(*project, common.target);
+  scaffold::TargetOptions wanted = common.target;
+  wanted.virtual_devices = true;
+  const auto target = scaffold::choose_target(*project, wanted);
   if (!target) return tl::unexpected<base::Error>(target.error());
-  if (host::builds_of(target->torch).empty())
-    return base::fail(base::ErrorCode::kUsage,
-                      fmt::format("there are no virtual devices for torch {}: give --torch {}",
-                                  target->torch, host::newest_torch()));
+  if (auto checked = check_virtual_devices(target->torch); !checked) return checked;
   std::vector<std::string> notes;
   auto source = torchport_source(common, notes);
   if (!source) return tl::unexpected<base::Error>(source.error());
@@ -41,7 +50,7 @@ base::Result<void> ci(const Options& options) {
   workflow.branch = scaffold::default_branch(fs, common.project);
   workflow.requirement_files = common.requirements;
   if (workflow.branch.empty())
-    notes.emplace_back("which branch is the default one is not told by .git: every push is tested");
+    notes.emplace_back(".git does not say which branch is the default one: every push is tested");
 
   std::vector<scaffold::File> files{
       {base::join_path(common.project, ".github/workflows/torchport.yml"),

@@ -5,13 +5,14 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/bytes.h"
 #include "base/file_system.h"
 #include "cli/command.h"
 #include "cli/python.h"
 #include "cli/session.h"
 #include "host/causes/cause.h"
-#include "host/probe/probe.h"
 #include "host/facts/snapshot.h"
+#include "host/probe/probe.h"
 #include "source/report/report.h"
 
 namespace torchport::cli {
@@ -27,8 +28,7 @@ struct DoctorOptions {
 std::string text_of(const host::Gpu& gpu) {
   std::string text = gpu.name.empty() ? fmt::format("{} {}", gpu.vendor, gpu.id) : gpu.name;
   if (!gpu.capability.empty()) text += fmt::format(", {}", gpu.capability);
-  if (gpu.memory > 0)
-    text += fmt::format(", {:.1f} GiB", static_cast<double>(gpu.memory) / (1024.0 * 1024 * 1024));
+  if (gpu.memory > 0) text += fmt::format(", {}", base::format_bytes(gpu.memory));
   if (!gpu.bus.empty()) text += fmt::format(", {}", gpu.bus);
   if (!gpu.driver.empty()) text += fmt::format(", driver {}", gpu.driver);
   return text;
@@ -52,8 +52,7 @@ std::string stated(const std::string& value, std::string_view library, const std
 std::string limits(const host::Facts& facts) {
   std::string text;
   if (facts.memory_limit > 0)
-    text = fmt::format("{:.1f} GiB of memory",
-                       static_cast<double>(facts.memory_limit) / (1024.0 * 1024 * 1024));
+    text = fmt::format("{} of memory", base::format_bytes(facts.memory_limit));
   if (facts.cpu_limit > 0)
     text += fmt::format("{}{:g} CPUs", text.empty() ? "" : ", ",
                         static_cast<double>(facts.cpu_limit) / 1000.0);
@@ -92,7 +91,7 @@ void print_verdict(const host::Verdict& verdict) {
   for (const host::Finding& finding : verdict.findings) {
     fmt::print("\n  {}. {}{} [{}]\n     {}\n", ++number,
                finding.blocks ? "" : "note: ", report::one_line(finding.what), finding.code,
-               report::one_line(finding.mend));
+               report::one_line(finding.remedy));
   }
   if (verdict.install.empty()) return;
   fmt::print("\nthe build of torch for this machine:\n");
@@ -105,7 +104,7 @@ std::string to_json(const host::Facts& facts, const host::Verdict& verdict) {
   for (const host::Finding& finding : verdict.findings)
     findings.push_back({{"code", finding.code},
                         {"what", finding.what},
-                        {"mend", finding.mend},
+                        {"remedy", finding.remedy},
                         {"blocks", finding.blocks}});
   whole["install"] = verdict.install;
   whole["facts"] = nlohmann::ordered_json::parse(host::to_json(facts));

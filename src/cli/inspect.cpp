@@ -6,10 +6,11 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include "runtime/checkpoint/contents.h"
-#include "runtime/checkpoint/json.h"
+#include "base/bytes.h"
 #include "cli/command.h"
 #include "cli/session.h"
+#include "runtime/checkpoint/contents.h"
+#include "runtime/checkpoint/json.h"
 #include "source/report/report.h"
 
 namespace torchport::cli {
@@ -23,14 +24,6 @@ struct InspectOptions {
   std::vector<std::string> paths;
   bool json = false;
 };
-
-std::string readable(std::uint64_t bytes) {
-  static constexpr std::array kUnits{"bytes", "KiB", "MiB", "GiB", "TiB"};
-  auto value = static_cast<double>(bytes);
-  std::size_t unit = 0;
-  for (; value >= 1024 && unit + 1 < kUnits.size(); ++unit) value /= 1024;
-  return unit == 0 ? fmt::format("{} bytes", bytes) : fmt::format("{:.1f} {}", value, kUnits[unit]);
-}
 
 std::uint64_t elements(const TensorEntry& tensor) {
   std::uint64_t count = 1;
@@ -81,7 +74,7 @@ void print_text(const std::string& path, const Contents& contents) {
   const auto devices = contents.devices();
   fmt::print("{}: {}, {} tensor{} with {} values, {}{}{}\n", report::one_line(path),
              contents.format, contents.tensors.size(), contents.tensors.size() == 1 ? "" : "s",
-             count, readable(contents.bytes()), devices.empty() ? "" : " on ",
+             count, base::format_bytes(contents.bytes()), devices.empty() ? "" : " on ",
              fmt::join(devices, ", "));
   print_tensors(contents);
   for (const checkpoint::ValueEntry& value : contents.values)

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "base/bytes.h"
 #include "cli/command.h"
 #include "cli/python.h"
 #include "cli/session.h"
@@ -48,7 +49,7 @@ std::string announcement(const device::Spec& spec) {
   return fmt::format(
       "torchport: {} virtual {} device{}, {} of {} each, computed by this host's CPU", spec.count,
       spec.kind, spec.count == 1 ? "" : "s", spec.profile->device_name,
-      devices::format_bytes(spec.memory));
+      base::format_bytes_as_c10(spec.memory));
 }
 
 // What is to be started: after `--` a command as it stands, else Python with a script or `-m`.

@@ -53,10 +53,11 @@ std::unique_ptr<project::Cache> open_cache(const std::string& root) {
 
 base::Result<void> override_settings(const SelectionOptions& options, project::Config& config) {
   if (!options.min_torch.empty()) {
-    const auto version = project::parse_version(options.min_torch);
+    const auto version = project::torch_version(options.min_torch);
     if (!version)
-      return base::fail(base::ErrorCode::kUsage,
-                        fmt::format("--min-torch {} is no version; write 2.6", options.min_torch));
+      return base::fail(
+          base::ErrorCode::kUsage,
+          fmt::format("--min-torch {} is not a version: write it like 2.6", options.min_torch));
     config.settings.min_torch = *version;
     config.settings.min_torch_stated = true;
   }

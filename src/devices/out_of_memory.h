@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <string>
 
 namespace torchport::devices {
 
@@ -15,8 +14,5 @@ struct OutOfMemory {
   std::uint64_t reserved = 0;
   std::optional<std::uint64_t> allowed;  // where set_fraction() bounds it
 };
-
-// "20.00 MiB", "1.50 GiB", as c10's format_size() writes it.
-[[nodiscard]] std::string format_bytes(std::uint64_t bytes);
 
 }  // namespace torchport::devices

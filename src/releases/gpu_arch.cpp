@@ -7,11 +7,14 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "releases/versions.h"
+#include "versions/version.h"
 
-namespace torchport::host {
+namespace torchport::releases {
 
 namespace {
+
+using versions::older;
+using versions::parse_version;
 
 // Release notes of CUDA's toolkits and "PTX ISA", section "Release Notes": which one brought an
 // architecture, and which one was the last to have it (empty: still there).
@@ -242,4 +245,4 @@ base::Result<ArchList> parse_arch_list(std::string_view text, const NvccArchs& n
   return list;
 }
 
-}  // namespace torchport::host
+}  // namespace torchport::releases

@@ -8,7 +8,7 @@
 
 #include "base/result.h"
 
-namespace torchport::host {
+namespace torchport::releases {
 
 struct GpuArch {
   int number = 0;      // 86 for compute capability 8.6
@@ -60,4 +60,4 @@ struct ArchList {
 // Each once, ascending; PTX where any of them has it.
 [[nodiscard]] std::vector<GpuArch> merged(std::vector<GpuArch> archs);
 
-}  // namespace torchport::host
+}  // namespace torchport::releases

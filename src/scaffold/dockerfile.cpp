@@ -186,7 +186,7 @@ class Stages {
 
 std::string image_name(const Project& project) {
   std::string name;
-  for (const char c : normalised_name(project.name)) {
+  for (const char c : versions::normalised_name(project.name)) {
     const bool plain = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
     if (plain)
       name += c;

@@ -1,48 +1,31 @@
 #include "scaffold/images.h"
 
-#include <array>
-
 #include <fmt/format.h>
 
+#include "releases/cuda.h"
 #include "releases/published.h"
-#include "releases/versions.h"
 
 namespace torchport::scaffold {
 
 namespace {
 
-// Tags of nvidia/cuda on Docker Hub. Of such an image the toolkit's folder alone is taken: it is
-// the same on every distribution.
-struct ToolkitImage {
-  std::string_view cuda;
-  std::string_view tag;
-};
-constexpr std::array kToolkits{ToolkitImage{"12.1", "12.1.1-devel-ubuntu22.04"},
-                               ToolkitImage{"12.4", "12.4.1-devel-ubuntu22.04"},
-                               ToolkitImage{"12.6", "12.6.3-devel-ubuntu22.04"},
-                               ToolkitImage{"12.8", "12.8.1-devel-ubuntu22.04"},
-                               ToolkitImage{"12.9", "12.9.1-devel-ubuntu22.04"},
-                               ToolkitImage{"13.0", "13.0.2-devel-ubuntu22.04"},
-                               ToolkitImage{"13.2", "13.2.1-devel-ubuntu24.04"}};
-
 // Debian 12 has GCC 12, which every nvcc from 12.0 on takes; Debian 13 has the Level Zero driver.
 constexpr std::string_view kDebian = "bookworm";
 constexpr std::string_view kDebianOfIntel = "trixie";
 
+// Of the toolkit's image the toolkit's folder alone is taken: it is the same on every distribution.
 base::Result<void> add_toolkit(const Target& target, Images& images) {
-  const std::string cuda = host::cuda_of_variant(target.variant);
-  for (const auto& [known, tag] : kToolkits) {
-    if (known != cuda) continue;
-    images.toolkit = fmt::format("nvidia/cuda:{}", tag);
-    images.toolkit_folder = fmt::format("/usr/local/cuda-{}", cuda);
-    return {};
-  }
-  return base::fail(
-      base::ErrorCode::kUsage,
-      fmt::format("no image is known that has CUDA {}'s compiler for the project's extension, and "
-                  "whose host compiler is Debian 12's: choose another build with --variant, e.g. "
-                  "--variant cu126",
-                  cuda));
+  const std::string cuda = releases::cuda_of_variant(target.variant);
+  images.toolkit = releases::toolkit_image(cuda);
+  if (images.toolkit.empty())
+    return base::fail(
+        base::ErrorCode::kUsage,
+        fmt::format(
+            "the project's extension needs the compiler of CUDA {}, and no image with it is "
+            "known here: choose another build with --variant, e.g. --variant cu126",
+            cuda));
+  images.toolkit_folder = fmt::format("/usr/local/cuda-{}", cuda);
+  return {};
 }
 
 // HIP's compiler is made for AMD's own image. Both stages stand on its distribution, so that what
@@ -52,7 +35,7 @@ base::Result<Images> for_hip(const Target& target) {
     return base::fail(
         base::ErrorCode::kUsage,
         fmt::format("CUDA code for {} is compiled in rocm/dev-ubuntu-24.04:7.2-complete, whose "
-                    "Python is 3.12; the project would get Python {}: give --python 3.12 --variant "
+                    "Python is 3.12, but the project gets Python {}: give --python 3.12 --variant "
                     "rocm7.2",
                     target.variant, target.python));
   Images images;

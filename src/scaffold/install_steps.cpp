@@ -18,7 +18,7 @@ bool holds(const std::vector<std::string>& list, const std::string& item) {
 }  // namespace
 
 std::string torch_command(const Target& target) {
-  const std::string arguments = host::pip_arguments(target.torch, target.variant);
+  const std::string arguments = releases::pip_arguments(target.torch, target.variant);
   const auto rest = arguments.find(' ');
   // The first of the family is torch itself, as this version wants to be asked for.
   const std::vector<std::string> others(target.family.begin() + 1, target.family.end());
@@ -36,9 +36,9 @@ std::vector<std::string> requirement_commands(const Project& project,
   const auto& files = project.requirement_files;
   if (files.empty()) return {};
   std::vector<std::string> commands;
-  const bool family =
-      std::any_of(project.requirements.begin(), project.requirements.end(),
-                  [&](const Requirement& requirement) { return holds(files, requirement.file); });
+  const bool family = std::any_of(
+      project.requirements.begin(), project.requirements.end(),
+      [&](const Requirement& requirement) { return holds(files, requirement.at.file); });
   if (family)
     commands.push_back(fmt::format(
         "sed -i -E '/^[[:space:]]*(torch|torchvision|torchaudio)([^A-Za-z0-9._-]|$)/Id; "
@@ -54,7 +54,7 @@ std::vector<std::string> requirement_commands(const Project& project,
 std::vector<std::string> build_tools(const Project& project, bool has_torchport) {
   std::vector<std::string> tools{"ninja"};
   for (const std::string& tool : project.build_requires) {
-    const auto requirement = parse_requirement(tool);
+    const auto requirement = versions::parse_requirement(tool);
     if (requirement &&
         (is_torch_family(requirement->name) || (has_torchport && requirement->name == "torchport")))
       continue;

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "releases/versions.h"
+#include "versions/version.h"
 
 namespace torchport::scaffold {
 
@@ -77,11 +77,7 @@ void read_requirements(const base::FileSystem& fs, const std::string& root, cons
       read_requirements(fs, root, base::join_path(folder, *other), project);
       continue;
     }
-    auto requirement = parse_requirement(bare);
-    if (!requirement || !is_torch_family(requirement->name)) continue;
-    requirement->file = name;
-    requirement->line = number;
-    project.requirements.push_back(std::move(*requirement));
+    add_requirement(project, bare, {name, number});
   }
 }
 
@@ -96,13 +92,19 @@ bool is_torch_family(std::string_view name) {
   return name == "torch" || name == "torchvision" || name == "torchaudio";
 }
 
+void add_requirement(Project& project, std::string_view text, SourceLocation at) {
+  auto requirement = versions::parse_requirement(text);
+  if (requirement && is_torch_family(requirement->name))
+    project.requirements.push_back({std::move(*requirement), std::move(at)});
+}
+
 const Requirement* Project::of(std::string_view wanted) const {
   const Requirement* found = nullptr;
   for (const Requirement& requirement : requirements) {
     if (requirement.name != wanted) continue;
     // A pin says more than a bound.
-    if (found == nullptr ||
-        (pinned(found->specifier).empty() && !pinned(requirement.specifier).empty()))
+    if (found == nullptr || (versions::pinned(found->specifier).empty() &&
+                             !versions::pinned(requirement.specifier).empty()))
       found = &requirement;
   }
   return found;
@@ -114,7 +116,7 @@ void read_cmake(std::string_view text, Project& project) {
     ++number;
     const std::string_view bare = line.substr(0, line.find('#'));
     const std::string lower = base::lower(bare);
-    const Place place{"CMakeLists.txt", number};
+    const SourceLocation place{"CMakeLists.txt", number};
     if (!project.extension && (lower.find("find_package(torch") != std::string::npos ||
                                lower.find("torchport_torch_extension(") != std::string::npos))
       project.extension = place;
@@ -143,7 +145,7 @@ base::Result<Project> read_project(const base::FileSystem& fs, const std::string
   if (const auto text = read(fs, root, "setup.py", project)) read_setup_py(*text, project);
   if (const auto text = read(fs, root, "CMakeLists.txt", project)) read_cmake(*text, project);
   if (const auto text = read(fs, root, ".python-version", project)) {
-    const auto numbers = host::parse_version(base::trim(*text));
+    const auto numbers = versions::parse_version(base::trim(*text));
     if (numbers.size() >= 2)
       project.python_pin = fmt::format("{}.{}", numbers[0], numbers[1]);
     else

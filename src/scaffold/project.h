@@ -1,4 +1,5 @@
-// What a project's own files say of it: read, never run.
+// What a project's own files say of it. They are read and never run: a container is made for
+// another machine, and running setup.py here would answer for this one.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +9,18 @@
 
 #include "base/file_system.h"
 #include "base/result.h"
-#include "scaffold/requirement.h"
+#include "versions/requirement.h"
 
 namespace torchport::scaffold {
 
-struct Place {
+struct SourceLocation {
   std::string file;  // relative to the project
   std::uint32_t line = 0;
+};
+
+// A requirement, with the place where the project states it.
+struct Requirement : versions::Requirement {
+  SourceLocation at;
 };
 
 struct Project {
@@ -27,15 +33,18 @@ struct Project {
   std::vector<std::string> requirement_files;  // requirements.txt and what it includes
   std::vector<Requirement> requirements;       // of torch, torchvision and torchaudio
   // Where native code against torch is built: by torch.utils.cpp_extension, or by CMake.
-  std::optional<Place> extension;
-  std::optional<Place> cuda;         // where it is said to have CUDA sources
-  std::vector<std::string> scripts;  // console scripts that an installation makes
-  std::vector<std::string> doubts;   // what could not be told, with the file
+  std::optional<SourceLocation> extension;
+  std::optional<SourceLocation> cuda;  // where it is said to have CUDA sources
+  std::vector<std::string> scripts;    // console scripts that an installation makes
+  std::vector<std::string> doubts;     // what could not be told, with the file
   [[nodiscard]] const Requirement* of(std::string_view name) const;
 };
 
 // torch and what is published with it, version by version: these have to be of one index.
 [[nodiscard]] bool is_torch_family(std::string_view name);
+
+// Adds a requirement on one of these; leaves out everything else.
+void add_requirement(Project& project, std::string_view text, SourceLocation at);
 
 // Looks at pyproject.toml, setup.cfg, setup.py, CMakeLists.txt, .python-version and the
 // requirements files in `root`. kIo where there is no such folder, kUsage for a requirements file

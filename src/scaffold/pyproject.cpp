@@ -15,19 +15,11 @@ std::vector<std::string> strings(const toml::node_view<const toml::node>& node) 
   return list;
 }
 
-void add_requirement(Project& project, std::string_view text, std::uint32_t line) {
-  auto requirement = parse_requirement(text);
-  if (!requirement || !is_torch_family(requirement->name)) return;
-  requirement->file = "pyproject.toml";
-  requirement->line = line;
-  project.requirements.push_back(std::move(*requirement));
-}
-
 void read_dependencies(const toml::table& whole, Project& project) {
   if (const toml::array* list = whole["project"]["dependencies"].as_array())
     for (const toml::node& item : *list)
       if (const auto text = item.value<std::string>())
-        add_requirement(project, *text, item.source().begin.line);
+        add_requirement(project, *text, {"pyproject.toml", item.source().begin.line});
   // Poetry: torch = "^2.1", or a table with "version".
   if (const toml::table* table = whole["tool"]["poetry"]["dependencies"].as_table()) {
     for (const auto& [key, node] : *table) {
@@ -41,7 +33,7 @@ void read_dependencies(const toml::table& whole, Project& project) {
                                    ? "=="
                                    : (*text == "*" ? "" : std::string());
       add_requirement(project, fmt::format("{}{}{}", key.str(), sign, *text == "*" ? "" : *text),
-                      node.source().begin.line);
+                      {"pyproject.toml", node.source().begin.line});
     }
   }
 }
@@ -71,10 +63,10 @@ base::Result<void> read_pyproject(std::string_view text, Project& project) {
   project.build_requires = strings(table["build-system"]["requires"]);
   // What needs torch to be built is built against it.
   for (const std::string& tool : project.build_requires)
-    if (const auto requirement = parse_requirement(tool);
+    if (const auto requirement = versions::parse_requirement(tool);
         requirement && requirement->name == "torch" && !project.extension)
-      project.extension =
-          Place{"pyproject.toml", table["build-system"]["requires"].node()->source().begin.line};
+      project.extension = SourceLocation{
+          "pyproject.toml", table["build-system"]["requires"].node()->source().begin.line};
   read_dependencies(table, project);
   return {};
 }

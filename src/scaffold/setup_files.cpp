@@ -48,13 +48,13 @@ void read_extensions(const semantics::SemanticModel& model, Project& project) {
     const bool cuda = name == "CUDAExtension";
     if (!cuda && name != "CppExtension") continue;
     if (called.find("cpp_extension") == std::string::npos) continue;
-    const Place place{"setup.py", model.tree().lines().at(call.start()).line};
+    const SourceLocation place{"setup.py", model.tree().lines().at(call.start()).line};
     if (!project.extension) project.extension = place;
     if (cuda && !project.cuda) project.cuda = place;
   }
   for (const Node call : model.nodes(Kind::kCall)) {
     if (model.called(call) != "torchport.build.extension") continue;
-    const Place place{"setup.py", model.tree().lines().at(call.start()).line};
+    const SourceLocation place{"setup.py", model.tree().lines().at(call.start()).line};
     if (!project.extension) project.extension = place;
     for (const Node string : model.nodes(Kind::kString, call)) {
       std::string source;
@@ -66,7 +66,7 @@ void read_extensions(const semantics::SemanticModel& model, Project& project) {
   for (const Node name : model.named("CUDAExtension")) {
     const Node statement = syntax::statement_of(name);
     if (project.cuda || statement.is_any(Kind::kImport, Kind::kImportFrom)) continue;
-    project.cuda = Place{"setup.py", model.tree().lines().at(name.start()).line};
+    project.cuda = SourceLocation{"setup.py", model.tree().lines().at(name.start()).line};
     if (!project.extension) project.extension = project.cuda;
   }
 }
@@ -90,13 +90,10 @@ void read_setup_py(const std::string& text, Project& project) {
   for (const Node string : model.nodes(Kind::kString)) {
     std::string value;
     if (!syntax::string_value(string, value)) continue;
-    auto requirement = parse_requirement(value);
+    const auto requirement = versions::parse_requirement(value);
     // A word alone may be anything: a package's folder, a message.
-    if (!requirement || !is_torch_family(requirement->name) || requirement->specifier.empty())
-      continue;
-    requirement->file = "setup.py";
-    requirement->line = model.tree().lines().at(string.start()).line;
-    project.requirements.push_back(std::move(*requirement));
+    if (requirement && !requirement->specifier.empty())
+      add_requirement(project, value, {"setup.py", model.tree().lines().at(string.start()).line});
   }
 }
 
@@ -131,12 +128,7 @@ void read_setup_cfg(std::string_view text, Project& project) {
     if (place == "options.entry_points.console_scripts" && value.find('=') != std::string::npos)
       project.scripts.emplace_back(base::trim(value.substr(0, value.find('='))));
     if (section == "metadata") project.installable = true;
-    if (place != "options.install_requires") continue;
-    auto requirement = parse_requirement(value);
-    if (!requirement || !is_torch_family(requirement->name)) continue;
-    requirement->file = "setup.cfg";
-    requirement->line = number;
-    project.requirements.push_back(std::move(*requirement));
+    if (place == "options.install_requires") add_requirement(project, value, {"setup.cfg", number});
   }
 }
 

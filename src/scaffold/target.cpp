@@ -6,10 +6,13 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "releases/cuda.h"
 #include "releases/gpu_arch.h"
 #include "releases/published.h"
-#include "releases/versions.h"
+#include "releases/table.h"
+#include "scaffold/choose_torch.h"
 #include "scaffold/images.h"
+#include "versions/version.h"
 
 namespace torchport::scaffold {
 
@@ -22,70 +25,12 @@ tl::unexpected<base::Error> ask(fmt::format_string<Arguments...> text, Arguments
   return base::fail(ErrorCode::kUsage, fmt::format(text, std::forward<Arguments>(arguments)...));
 }
 
-std::string place_of(const Requirement& requirement) {
-  return fmt::format("{}:{}", requirement.file, requirement.line);
-}
-
-std::string without_local(std::string_view version) {
-  return std::string(version.substr(0, version.find('+')));
-}
-std::string local_of(std::string_view version) {
-  const auto plus = version.find('+');
-  return plus == std::string_view::npos ? std::string() : std::string(version.substr(plus + 1));
-}
-
-bool is_known(std::string_view torch) {
-  return !host::builds_of(torch).empty();
-}
-
-base::Result<std::string> choose_torch(const Project& project, const TargetOptions& options,
-                                       Target& target) {
-  const Requirement* stated = project.of("torch");
-  if (!options.torch.empty()) {
-    if (stated != nullptr && !allows(stated->specifier, options.torch).value_or(true))
-      target.notes.push_back(fmt::format("{} asks for torch {}; taken is {}", place_of(*stated),
-                                         stated->specifier, options.torch));
-    return options.torch;
-  }
-  if (stated == nullptr) {
-    target.notes.push_back(
-        fmt::format("no file asks for torch; taken is {}", host::newest_torch()));
-    return host::newest_torch();
-  }
-  if (const std::string pin = without_local(pinned(stated->specifier)); !pin.empty()) return pin;
-  const std::string newest = host::newest_torch();
-  const auto allowed = allows(stated->specifier, newest);
-  if (!allowed || !*allowed)
-    return ask(
-        "{} asks for torch {}, which leaves out {}, the newest that this program knows: give the "
-        "version with --torch, e.g. --torch {}",
-        place_of(*stated), stated->specifier, newest, "2.8.0");
-  if (!stated->specifier.empty())
-    target.notes.push_back(fmt::format("torch {}: the newest that {} allows ({})", newest,
-                                       place_of(*stated), stated->specifier));
-  return newest;
-}
-
-bool fits(Device device, std::string_view variant) {
-  switch (device) {
-    case Device::kCpu:
-      return variant == "cpu";
-    case Device::kCuda:
-      return !host::cuda_of_variant(variant).empty();
-    case Device::kRocm:
-      return variant.starts_with("rocm") && !host::parse_version(variant.substr(4)).empty();
-    case Device::kXpu:
-      return variant == "xpu";
-  }
-  return false;
-}
-
 base::Result<std::string> choose_variant(const Project& project, const TargetOptions& options,
                                          const std::string& torch) {
   const Device device = options.device;
   if (!options.variant.empty()) {
     if (fits(device, options.variant)) return options.variant;
-    return ask("--variant {} is no build for {}; it is one like {}", options.variant,
+    return ask("--variant {} is not a build for {}: give one like {}", options.variant,
                to_text(device),
                device == Device::kCuda   ? "cu130"
                : device == Device::kRocm ? "rocm7.2"
@@ -93,25 +38,27 @@ base::Result<std::string> choose_variant(const Project& project, const TargetOpt
   }
   if (device == Device::kCpu) return std::string("cpu");
   if (const Requirement* stated = project.of("torch"); stated != nullptr && options.torch.empty()) {
-    const std::string local = local_of(pinned(stated->specifier));
+    const std::string local = versions::local_of(versions::pinned(stated->specifier));
     if (fits(device, local)) return local;
   }
-  if (device == Device::kXpu && is_known(torch)) return std::string("xpu");
-  if (device == Device::kCuda)
-    for (const host::TorchBuild& build : host::builds_of(torch))
-      if (build.by_default) return host::variant_of_cuda(build.cuda);
-  if (device == Device::kRocm && !host::rocm_build_of(torch).rocm.empty())
-    return fmt::format("rocm{}", host::rocm_build_of(torch).rocm);
+  const releases::TorchRelease* release = releases::release_of(torch);
+  if (release != nullptr) {
+    if (device == Device::kXpu && release->xpu.value_or(false)) return std::string("xpu");
+    if (device == Device::kCuda) return releases::variant_of_cuda(release->cuda.front().cuda);
+    if (device == Device::kRocm && release->rocm) return "rocm" + release->rocm->version;
+  }
   return ask(
-      "which builds for {} there are of torch {} is not known here: name one with --variant "
-      "(https://download.pytorch.org/whl/torch lists them), or a newer torch with --torch {}",
-      to_text(device), torch, host::newest_torch());
+      "this program does not know the builds of torch {} for {}: name one with --variant "
+      "(https://download.pytorch.org/whl/torch lists them), or name another torch with --torch",
+      torch, to_text(device));
 }
 
 base::Result<std::string> choose_python(const Project& project, const TargetOptions& options,
                                         const std::string& torch) {
   const std::string& wanted = options.python.empty() ? project.python_pin : options.python;
-  const auto known = host::pythons_of(torch);
+  const releases::TorchRelease* release = releases::release_of(torch);
+  const std::vector<std::string> known =
+      release == nullptr ? std::vector<std::string>() : release->pythons;
   if (!wanted.empty()) {
     const bool there = std::find(known.begin(), known.end(), wanted) != known.end();
     if (known.empty() || there) return wanted;
@@ -120,18 +67,18 @@ base::Result<std::string> choose_python(const Project& project, const TargetOpti
   }
   if (known.empty())
     return ask(
-        "which Pythons torch {} has wheels for is not known here: give --python, e.g. --python "
-        "3.11, or a newer torch with --torch {}",
-        torch, host::newest_torch());
+        "this program does not know for which Pythons torch {} has wheels: name one with --python, "
+        "e.g. --python 3.11, or name a newer torch, e.g. --torch {}",
+        torch, releases::newest_torch());
   // The middle of the range is what other packages have wheels for, too.
   std::vector<std::string> order{"3.12", "3.11", "3.13"};
   order.insert(order.end(), known.rbegin(), known.rend());
   for (const std::string& python : order)
     if (std::find(known.begin(), known.end(), python) != known.end() &&
-        allows(project.python, python + ".99").value_or(false))
+        allows_python(project, python))
       return python;
   return ask(
-      "the project asks for Python {}, torch {} has wheels for {}: give both, e.g. --torch "
+      "the project asks for Python {}, and torch {} has wheels for {}: name both, e.g. --torch "
       "2.8.0 --python 3.9",
       project.python, torch, fmt::join(known, ", "));
 }
@@ -139,22 +86,22 @@ base::Result<std::string> choose_python(const Project& project, const TargetOpti
 // What a person says, in the form that every reader of the variable takes.
 base::Result<std::string> stated_archs(const TargetOptions& options, const Target& target) {
   if (options.device == Device::kCuda) {
-    const std::string cuda = host::cuda_of_variant(target.variant);
-    const auto list = host::parse_arch_list(options.arch_list, host::NvccArchs(cuda, {}));
+    const std::string cuda = releases::cuda_of_variant(target.variant);
+    const auto list = releases::parse_arch_list(options.arch_list, releases::NvccArchs(cuda, {}));
     if (!list) return tl::unexpected<base::Error>(list.error());
     if (list->asks_for_gpu || list->archs.empty())
       return ask(
-          "--arch-list {} asks for the GPU of the machine that builds: name the targets', "
-          "e.g. \"8.0;9.0+PTX\"",
+          "--arch-list {} asks for the GPU of the machine that builds: name the GPUs of the "
+          "machines that run it, e.g. \"8.0;9.0+PTX\"",
           options.arch_list);
-    return host::to_text(list->archs);
+    return releases::to_text(list->archs);
   }
   std::string archs = options.arch_list;
   std::replace(archs.begin(), archs.end(), ',', ';');
   for (const std::string_view arch : base::split(archs, ';'))
     if (!arch.starts_with("gfx") ||
         arch.find_first_not_of("0123456789abcdef", 3) != std::string_view::npos || arch.size() < 6)
-      return ask("--arch-list {}: \"{}\" is no architecture of AMD's, such as gfx90a",
+      return ask("--arch-list {}: \"{}\" is not an architecture of AMD's GPUs, such as gfx90a",
                  options.arch_list, arch);
   return archs;
 }
@@ -165,21 +112,22 @@ base::Result<std::string> choose_archs(const Project& project, const TargetOptio
   if (!gpu || !project.cuda) return std::string();
   if (!options.arch_list.empty()) return stated_archs(options, target);
   if (options.device == Device::kRocm) {
-    const auto build = host::rocm_build_of(target.torch);
-    if (fmt::format("rocm{}", build.rocm) == target.variant)
-      return fmt::format("{}", fmt::join(build.archs, ";"));
+    const releases::TorchRelease* release = releases::release_of(target.torch);
+    if (release != nullptr && release->rocm && !release->rocm->archs.empty() &&
+        "rocm" + release->rocm->version == target.variant)
+      return fmt::format("{}", fmt::join(release->rocm->archs, ";"));
   }
   // Those of torch itself: the extension runs where torch does. PTX of the newest, for what comes.
-  for (const host::TorchBuild& build : host::builds_of(target.torch)) {
-    if (host::variant_of_cuda(build.cuda) != target.variant) continue;
+  for (const releases::CudaBuild& build : releases::builds_of(target.torch)) {
+    if (releases::variant_of_cuda(build.cuda) != target.variant) continue;
     std::vector<std::string> archs;
     archs.reserve(build.archs.size());
     for (const int arch : build.archs) archs.push_back(fmt::format("{}.{}", arch / 10, arch % 10));
     return fmt::format("{}+PTX", fmt::join(archs, ";"));
   }
   return ask(
-      "{}:{} builds CUDA code, and which GPUs torch {}+{} is built for is not known here: give "
-      "--arch-list, e.g. --arch-list {}",
+      "{}:{} builds CUDA code, and this program does not know for which GPUs torch {}+{} is built: "
+      "name them with --arch-list, e.g. --arch-list {}",
       project.cuda->file, project.cuda->line, target.torch, target.variant,
       options.device == Device::kCuda ? "\"8.0;9.0+PTX\"" : "\"gfx90a;gfx942\"");
 }
@@ -192,9 +140,10 @@ std::vector<std::string> family_of(const Project& project, const Target& target)
     const Requirement* stated = project.of(name);
     if (stated == nullptr) continue;
     const Requirement* torch = project.of("torch");
-    const std::string pin = without_local(pinned(stated->specifier));
+    const std::string pin = versions::without_local(versions::pinned(stated->specifier));
     // A pin goes with the torch that is pinned beside it; with another torch pip finds the match.
-    const bool same = torch != nullptr && without_local(pinned(torch->specifier)) == target.torch;
+    const bool same = torch != nullptr &&
+                      versions::without_local(versions::pinned(torch->specifier)) == target.torch;
     family.push_back(same && !pin.empty() ? fmt::format("{}=={}", name, pin) : std::string(name));
   }
   return family;
@@ -204,12 +153,12 @@ void add_notes(const Project& project, const TargetOptions& options, Target& tar
   const bool gpu = options.device == Device::kCuda || options.device == Device::kRocm;
   if (project.cuda && !gpu)
     target.notes.push_back(fmt::format(
-        "{}:{} has CUDA code, which a build for {} leaves out: it has to do so where FORCE_CUDA=0 "
-        "(torchport check {} says whether it does)",
+        "{}:{} builds CUDA code, and a build for {} has to leave it out where FORCE_CUDA=0 is set; "
+        "torchport check {} says whether it does",
         project.cuda->file, project.cuda->line, to_text(options.device), project.cuda->file));
-  if (options.device == Device::kCuda)
-    target.notes.push_back(fmt::format("hosts need NVIDIA's driver {} or newer",
-                                       host::least_driver(host::cuda_of_variant(target.variant))));
+  const std::string driver = releases::least_driver(releases::cuda_of_variant(target.variant));
+  if (!driver.empty())
+    target.notes.push_back(fmt::format("hosts need NVIDIA's driver {} or newer", driver));
 }
 
 }  // namespace

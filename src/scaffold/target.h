@@ -25,6 +25,8 @@ struct TargetOptions {
   std::string variant;    // "cu126": the name of the index
   std::string python;     // "3.12"
   std::string arch_list;  // "8.0;9.0+PTX"; of ROCm "gfx90a;gfx942"
+  // Only versions of torch that the virtual devices are tested for.
+  bool virtual_devices = false;
 };
 
 // Native code against torch is compiled in an image with the compilers, and runs in one without.

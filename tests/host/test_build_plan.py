@@ -83,7 +83,7 @@ def test_where_public_rules_build_hollow_or_broken_packages(torchport, name: str
     plan = json.loads(run.stdout)
     assert (plan["outcome"], plan["code"]) == (host["ours"], host["code"])
     assert run.returncode == (1 if host["ours"] == "refuse" else 0)
-    assert plan["reason"] and (plan["mend"] or plan["outcome"] == "cuda")
+    assert plan["reason"] and (plan["remedy"] or plan["outcome"] == "cuda")
     # Built or not, what comes out is no accident: where kernels can be had they are built, and
     # where they are demanded and cannot be had nothing is.
     assert plan["outcome"] == "cuda" or "hollow" not in theirs.values()
@@ -191,11 +191,14 @@ def test_shell_commands_are_quoted(torchport, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "no JSON object"),
-        ("[]", "no JSON object"),
-        ('{"inputs": {"toolkits": [{"headers": "yes"}]}}', '"toolkits[0].headers" is of another'),
-        ('{"torch": []}', '"torch" is of another type'),
-        ('{"environment": {"FORCE_CUDA": 1}}', '"environment.FORCE_CUDA" is of another type'),
+        ("", "not a JSON object"),
+        ("[]", "not a JSON object"),
+        (
+            '{"inputs": {"toolkits": [{"headers": "yes"}]}}',
+            '"toolkits[0].headers" has the wrong type',
+        ),
+        ('{"torch": []}', '"torch" has the wrong type'),
+        ('{"environment": {"FORCE_CUDA": 1}}', '"environment.FORCE_CUDA" has the wrong type'),
     ],
 )
 def test_hostile_inputs(torchport, text: str, words: str) -> None:
@@ -260,10 +263,10 @@ def test_wheels_tell_by_their_libraries(torchport) -> None:
     assert list(told["libraries"]) == ["pkg.libs/libx.so.2"]
 
 
-def test_the_companion_of_a_build_is_written_once(torchport) -> None:
+def test_the_extension_stub_of_a_build_is_written_once(torchport) -> None:
     host = next(iter(RULES["hosts"].values()))
     torchport.write("plan.json", json.dumps({"inputs": inputs_of(host)}))
-    words = ("--from", "plan.json", "--companion", "out.cpp", "--extension", "p._C")
+    words = ("--from", "plan.json", "--extension-stub", "out.cpp", "--extension", "p._C")
     path = torchport.folder / "out.cpp"
     assert torchport("build-plan", *words).returncode == 0
     assert ".note.torchport" in path.read_text() and "p._C" in path.read_text()

@@ -25,7 +25,7 @@ def test_recorded_machines(torchport, path: Path) -> None:
     assert verdict["install"] == expected["install"]
     assert run.returncode == (1 if expected["state"] in ("cannot", "no torch") else 0)
     for finding in verdict["findings"]:
-        assert finding["what"] and finding["mend"]
+        assert finding["what"] and finding["remedy"]
     # What it wrote is a snapshot of the same machine.
     again = torchport.write("again.json", run.stdout)
     assert torchport("doctor", "--json", "--from", again).stdout == run.stdout
@@ -85,12 +85,12 @@ def test_an_nvcc_that_hangs(torchport, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "no JSON object"),
-        ("[1]", "no JSON object"),
-        ('{"facts": {"gpus": [{"memory": "much"}]}}', '"gpus[0].memory" is of another type'),
-        ('{"environment": {"A": 1}}', '"environment.A" is of another type'),
-        ('{"torches": {}}', '"torches" is of another type'),
-        ('{"torches": [{"archs": [1]}]}', '"torches[0].archs[0]" is of another type'),
+        ("", "not a JSON object"),
+        ("[1]", "not a JSON object"),
+        ('{"facts": {"gpus": [{"memory": "much"}]}}', '"gpus[0].memory" has the wrong type'),
+        ('{"environment": {"A": 1}}', '"environment.A" has the wrong type'),
+        ('{"torches": {}}', '"torches" has the wrong type'),
+        ('{"torches": [{"archs": [1]}]}', '"torches[0].archs[0]" has the wrong type'),
     ],
 )
 def test_hostile_snapshots(torchport, text: str, words: str) -> None:

@@ -114,15 +114,15 @@ def test_a_folder_that_cannot_be_written(torchport) -> None:
 @pytest.mark.parametrize(
     ("files", "words", "message"),
     [
-        ({"requirements.txt": "torch<2.9\n"}, [], "requirements.txt:1 asks for torch <2.9"),
-        ({"requirements.txt": "torch==2.5.1\n"}, [], "give --python"),
+        ({"requirements.txt": "torch<2.5\n"}, [], "requirements.txt:1 asks for torch <2.5"),
+        ({"requirements.txt": "torch==2.5.1\n"}, [], "name one with --python"),
         (
             {"requirements.txt": "\ntorch==2.5.1\n"},
             ["--python", "3.11", "--device", "cuda"],
             "name one with --variant",
         ),
         (
-            {"setup.py": SETUP, "requirements.txt": "torch==2.9.1\n"},
+            {"setup.py": SETUP, "requirements.txt": "torch==2.5.1\n"},
             ["--python", "3.11", "--device", "cuda", "--variant", "cu126"],
             "setup.py:3 builds CUDA code",
         ),
@@ -130,7 +130,7 @@ def test_a_folder_that_cannot_be_written(torchport) -> None:
         ({".python-version": "3.8\n"}, [], "no wheels for Python 3.8 (.python-version)"),
         ({"pyproject.toml": "[project\n"}, [], "pyproject.toml:1:"),
         ({"setup.py": SETUP}, ["--device", "rocm", "--python", "3.11"], "give --python 3.12"),
-        ({}, ["--variant", "cu130"], "--variant cu130 is no build for cpu"),
+        ({}, ["--variant", "cu130"], "--variant cu130 is not a build for cpu"),
         ({}, ["--torch", "2.13.0+cu130"], "--torch 2.13.0+cu130 is no release"),
         ({}, ["--torch", "2.13.0\nRUN x"], "only letters, digits"),
         ({}, ["--python", "3"], "--python 3 is no release"),
@@ -143,7 +143,7 @@ def test_a_folder_that_cannot_be_written(torchport) -> None:
             "asks for the GPU of the machine that builds",
         ),
         ({"setup.py": SETUP}, ["--device", "cuda", "--arch-list", "5.0"], "5.0"),
-        ({"setup.py": SETUP}, ["--device", "rocm", "--arch-list", "8.0"], '"8.0" is no arch'),
+        ({"setup.py": SETUP}, ["--device", "rocm", "--arch-list", "8.0"], '"8.0" is not an arch'),
         ({}, ["--output", ".."], "lies outside of the project"),
         ({}, ["--torchport", "wheels/x.whl"], "is no file within the project"),
         ({}, ["--device", "tpu"], "--device"),
@@ -176,7 +176,7 @@ def test_what_cannot_be_told_is_asked_for(torchport, files, words, message: str)
                 'python = "^3.11"\ntorch = {version = "^2.12", source = "x"}\n'
                 '[build-system]\nrequires = ["poetry-core"]\n'
             },
-            ["torch==2.13.0 ", "python:3.12-slim", "pip install .\n"],
+            ["torch==2.15.0 ", "python:3.12-slim", "pip install .\n"],
         ),
         (
             {
@@ -196,6 +196,9 @@ def test_what_cannot_be_told_is_asked_for(torchport, files, words, message: str)
             ["FROM python:3.12-bookworm AS build", "FROM python:3.12-slim-bookworm AS runtime"],
         ),
         ({".python-version": "3.13.1\n"}, ["python:3.13-slim"]),
+        # The newest release that is allowed, and has wheels for the Python.
+        ({"requirements.txt": "torch<2.9\n"}, ["torch==2.8.0 ", "note: requirements.txt:1 allows torch 2.8.0 (<2.9)"]),
+        ({".python-version": "3.10\n"}, ["torch==2.14.1 ", "the newest, has wheels for Python 3.11, "]),
         (
             {
                 "setup.py": "from setuptools import setup\nfrom torchport.build import extension\n"
@@ -207,7 +210,7 @@ def test_what_cannot_be_told_is_asked_for(torchport, files, words, message: str)
                 "target=/tmp/torchport-0.1.0-py3-none-any.whl",
                 "pip install ninja setuptools\n",
                 "TORCHPORT_BUILD=cpu",
-                "note: setup.py:3 has CUDA code",
+                "note: setup.py:3 builds CUDA code",
             ],
         ),
         (

@@ -113,22 +113,22 @@ def build_extension_class() -> type[build_ext]:
             # What stands in for the CUDA part depends on what the objects call.
             link = self.compiler.link_shared_object
 
-            def link_with_companion(objects: list[str], *rest: Any, **options: Any) -> None:
-                link([*objects, *self._companion(ext, objects)], *rest, **options)
+            def link_with_extension_stub(objects: list[str], *rest: Any, **options: Any) -> None:
+                link([*objects, *self._extension_stub(ext, objects)], *rest, **options)
 
-            self.compiler.link_shared_object = link_with_companion
+            self.compiler.link_shared_object = link_with_extension_stub
             try:
                 super().build_extension(ext)
             finally:
                 self.compiler.link_shared_object = link
 
-        def _companion(self, ext: TorchExtension, objects: list[str]) -> list[str]:
+        def _extension_stub(self, ext: TorchExtension, objects: list[str]) -> list[str]:
             folder = Path(self.build_temp).resolve() / "torchport" / re.sub(r"\W", "_", ext.name)
             folder.mkdir(parents=True, exist_ok=True)
-            source = folder / "companion.cpp"
+            source = folder / "extension_stub.cpp"
             left_out = [one for one in ext.cuda_sources if one not in ext.sources]
             try:
-                self._plan.write_companion(source, ext.name, "setuptools", left_out, objects)
+                self._plan.write_extension_stub(source, ext.name, "setuptools", left_out, objects)
             except BuildRefused as refused:
                 raise SetupError(str(refused)) from None
             compiled: list[str] = self.compiler.compile(

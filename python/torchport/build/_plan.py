@@ -96,9 +96,9 @@ class Plan:
         return str(self._data["reason"])
 
     @property
-    def mend(self) -> str:
+    def remedy(self) -> str:
         """What to do for another outcome; empty where CUDA is built."""
-        return str(self._data["mend"])
+        return str(self._data["remedy"])
 
     @property
     def notes(self) -> list[str]:
@@ -151,10 +151,10 @@ class Plan:
             BuildRefused: The plan is a refusal. The message says why, and what to do.
         """
         if self.outcome == "refuse":
-            raise BuildRefused(f"{self.describe()}\n  {self.mend}")
+            raise BuildRefused(f"{self.describe()}\n  {self.remedy}")
         return self
 
-    def write_companion(
+    def write_extension_stub(
         self,
         output: Path,
         extension: str,
@@ -178,7 +178,7 @@ class Plan:
         with tempfile.NamedTemporaryFile("w", suffix=".json") as recorded:
             recorded.write(self.text)
             recorded.flush()
-            words = ["--from", recorded.name, "--companion", output]
+            words = ["--from", recorded.name, "--extension-stub", output]
             words += ["--extension", extension, "--built-by", built_by]
             for source in cuda_sources:
                 words += ["--cuda-source", source]
@@ -186,7 +186,7 @@ class Plan:
                 words += ["--object", item]
             done = _run(["build-plan", *words])
         if done.returncode != 0:
-            raise BuildRefused(done.stderr.strip() or f"{self.describe()}\n  {self.mend}")
+            raise BuildRefused(done.stderr.strip() or f"{self.describe()}\n  {self.remedy}")
 
 
 def plan(torch: str | os.PathLike[str] | None = None) -> Plan:

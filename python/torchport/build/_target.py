@@ -82,9 +82,9 @@ def environment_torches() -> list[Path]:
     return [root for root in roots if (root / "version.py").is_file()]
 
 
-def _refuse(version: str, root: Path, why: str, mend: str) -> BuildRefused:
+def _refuse(version: str, root: Path, why: str, remedy: str) -> BuildRefused:
     return BuildRefused(
-        f"torchport: refusing to build against torch {version} in {root}: {why}\n  {mend}"
+        f"torchport: refusing to build against torch {version} in {root}: {why}\n  {remedy}"
     )
 
 

@@ -1,9 +1,10 @@
-"""All that virtual devices know of versions and builds of torch.
+"""The torch that virtual devices stand on, before it is imported.
 
-What the C++ runtime knows stands in src/runtime/virtual/core/build_facts.h. The builds differ in this: one with
-CUDA brings a library with the kernels of a real device, which is loaded before ours so that ours
-are put over them, and names of `torch._C` for it, which the shim replaces where a build without
-lacks them.
+Which versions there are and what their builds are made of stands in torch_releases.json. Builds with
+CUDA and without differ in this: one with CUDA brings a library with the kernels of a real device,
+which is loaded before ours so that ours are put over them, and names of `torch._C` for it, which the
+shim replaces where a build without lacks them. The C++ runtime's part is
+src/runtime/virtual/core/build_facts.h.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-SUPPORTED = ("2.12.1", "2.13.0")
+from torchport._releases import virtual_device_versions
 
 
 class UnsupportedTorch(ImportError):
@@ -36,9 +37,10 @@ class Torch:
         return cls(root, found[1] if found else "unknown", has_cuda)
 
     def check(self) -> None:
-        if self.version.split("+")[0] not in SUPPORTED:
+        supported = virtual_device_versions()
+        if self.version.split("+")[0] not in supported:
             raise UnsupportedTorch(
-                f"torchport: virtual devices support torch {' and '.join(SUPPORTED)}; this is "
+                f"torchport: virtual devices support torch {' and '.join(supported)}; this is "
                 f"{self.version}. Run without `torchport run`, or install a supported torch."
             )
 
@@ -83,34 +85,3 @@ def _built_for(library: Path) -> str | None:
         if start < 0:
             return None
         return content[start : content.find(b";", start)].decode().rsplit(" ", 1)[1]
-
-
-@dataclass(frozen=True)
-class CUDA:
-    """The CUDA that a build of torch is for, as a program sees it."""
-
-    version: tuple[int, int]
-    cudnn: tuple[int, int, int]
-    architectures: str
-
-    @property
-    def number(self) -> int:
-        return self.version[0] * 1000 + self.version[1] * 10
-
-    @property
-    def cudnn_number(self) -> int:
-        major, minor, patch = self.cudnn
-        return major * 10000 + minor * 100 + patch
-
-
-# torch 2.12 and 2.13 come for CUDA 13.0 by default; devices older than its kernels (below compute
-# capability 7.5) need the one for CUDA 12.6. The architectures: PYTORCH_RELEASES_CODE_CC of
-# torch/cuda/__init__.py.
-DEFAULT = CUDA((13, 0), (9, 20, 0), "sm_75 sm_80 sm_86 sm_90 sm_100 sm_120")
-OLDER = CUDA((12, 6), (9, 10, 2), "sm_50 sm_60 sm_70 sm_75 sm_80 sm_86 sm_90")
-NCCL = (2, 29, 7)
-
-
-def cuda_for(capability: tuple[int, int]) -> CUDA:
-    """The CUDA of the build that one would install for a device of this compute capability."""
-    return OLDER if capability < (7, 5) else DEFAULT

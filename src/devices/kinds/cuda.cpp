@@ -1,6 +1,7 @@
 // NVIDIA's GPUs. AMD's, too, call themselves "cuda" in torch; the figures here are NVIDIA's.
 #include <fmt/format.h>
 
+#include "base/bytes.h"
 #include "devices/device_kind.h"
 
 namespace torchport::devices {
@@ -10,7 +11,7 @@ namespace {
 // c10/cuda/CUDACachingAllocator.cpp
 std::string out_of_memory(const OutOfMemory& failure, int device) {
   const std::string allowed =
-      failure.allowed ? format_bytes(*failure.allowed) + " allowed; " : std::string();
+      failure.allowed ? base::format_bytes_as_c10(*failure.allowed) + " allowed; " : std::string();
   return fmt::format(
       "CUDA out of memory. Tried to allocate {}. GPU {} has a total capacity of {} of which {} is "
       "free. Including non-PyTorch memory, this process has {} memory in use. {}Of the allocated "
@@ -21,9 +22,11 @@ std::string out_of_memory(const OutOfMemory& failure, int device) {
       "Memory Management  "
       "(https://docs.pytorch.org/docs/stable/notes/cuda.html#optimizing-memory-usage-with-pytorch-"
       "cuda-alloc-conf)",
-      format_bytes(failure.requested), device, format_bytes(failure.total),
-      format_bytes(failure.free), format_bytes(failure.total - failure.free), allowed,
-      format_bytes(failure.allocated), format_bytes(failure.reserved - failure.allocated));
+      base::format_bytes_as_c10(failure.requested), device,
+      base::format_bytes_as_c10(failure.total), base::format_bytes_as_c10(failure.free),
+      base::format_bytes_as_c10(failure.total - failure.free), allowed,
+      base::format_bytes_as_c10(failure.allocated),
+      base::format_bytes_as_c10(failure.reserved - failure.allocated));
 }
 
 // c10/cuda/CUDAException.cpp, with the words of cudaErrorInvalidDevice (101).

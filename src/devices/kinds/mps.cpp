@@ -1,6 +1,7 @@
 // Apple's GPUs, by Metal Performance Shaders.
 #include <fmt/format.h>
 
+#include "base/bytes.h"
 #include "devices/device_kind.h"
 
 namespace torchport::devices {
@@ -14,8 +15,9 @@ std::string out_of_memory(const OutOfMemory& failure, int /*device*/) {
       "Tried "
       "to allocate {} on private pool. Use PYTORCH_MPS_HIGH_WATERMARK_RATIO=0.0 to disable upper "
       "limit for memory allocations (may cause system failure).",
-      format_bytes(failure.allocated), format_bytes(0),
-      format_bytes(failure.allowed.value_or(failure.total)), format_bytes(failure.requested));
+      base::format_bytes_as_c10(failure.allocated), base::format_bytes_as_c10(0),
+      base::format_bytes_as_c10(failure.allowed.value_or(failure.total)),
+      base::format_bytes_as_c10(failure.requested));
 }
 
 std::string invalid_device(int device, int count) {

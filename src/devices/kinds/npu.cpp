@@ -1,6 +1,7 @@
 // Huawei's Ascend cards. torch has no backend for them: the package torch_npu renames PrivateUse1.
 #include <fmt/format.h>
 
+#include "base/bytes.h"
 #include "devices/device_kind.h"
 
 namespace torchport::devices {
@@ -10,15 +11,16 @@ namespace {
 // torch_npu/csrc/core/npu/NPUCachingAllocator.cpp
 std::string out_of_memory(const OutOfMemory& failure, int device) {
   const std::string allowed =
-      failure.allowed ? format_bytes(*failure.allowed) + " allowed; " : std::string();
+      failure.allowed ? base::format_bytes_as_c10(*failure.allowed) + " allowed; " : std::string();
   return fmt::format(
       "NPU out of memory. Tried to allocate {} (NPU {}; {} total capacity; {} already allocated; "
       "{} "
       "current active; {} free; {}{} reserved in total by PyTorch) If reserved memory is >> "
       "allocated memory try setting max_split_size_mb to avoid fragmentation.",
-      format_bytes(failure.requested), device, format_bytes(failure.total),
-      format_bytes(failure.allocated), format_bytes(failure.allocated), format_bytes(failure.free),
-      allowed, format_bytes(failure.reserved));
+      base::format_bytes_as_c10(failure.requested), device,
+      base::format_bytes_as_c10(failure.total), base::format_bytes_as_c10(failure.allocated),
+      base::format_bytes_as_c10(failure.allocated), base::format_bytes_as_c10(failure.free),
+      allowed, base::format_bytes_as_c10(failure.reserved));
 }
 
 // What aclrtSetDevice's error is reported as; 107001 is ACL_ERROR_RT_INVALID_DEVICEID.

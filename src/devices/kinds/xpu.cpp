@@ -1,6 +1,7 @@
 // Intel's GPUs.
 #include <fmt/format.h>
 
+#include "base/bytes.h"
 #include "devices/device_kind.h"
 
 namespace torchport::devices {
@@ -14,8 +15,9 @@ std::string out_of_memory(const OutOfMemory& failure, int device) {
       "allocated "
       "memory {} is allocated by PyTorch, and {} is reserved by PyTorch but unallocated. Please "
       "use `empty_cache` to release all unoccupied cached memory.",
-      format_bytes(failure.requested), device, format_bytes(failure.total),
-      format_bytes(failure.allocated), format_bytes(failure.reserved - failure.allocated));
+      base::format_bytes_as_c10(failure.requested), device,
+      base::format_bytes_as_c10(failure.total), base::format_bytes_as_c10(failure.allocated),
+      base::format_bytes_as_c10(failure.reserved - failure.allocated));
 }
 
 // c10/xpu/XPUFunctions.h: check_device_index

@@ -1,4 +1,4 @@
-// Why torch does not use this machine's GPU: one cause a registration, each with its mend.
+// Why torch does not use this machine's GPU: one cause a registration, each with its remedy.
 #pragma once
 
 #include <optional>
@@ -11,9 +11,9 @@
 namespace torchport::host {
 
 struct Finding {
-  std::string code;  // "driver-too-old"
-  std::string what;  // in one sentence, with the versions that were seen
-  std::string mend;  // what to do about it: a command where there is one
+  std::string code;    // "driver-too-old"
+  std::string what;    // in one sentence, with the versions that were seen
+  std::string remedy;  // what to do about it: a command where there is one
   // How far down the way from silicon to torch it stands. What stands lower explains what stands
   // above, so it comes first.
   int depth = 0;

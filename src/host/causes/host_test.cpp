@@ -3,9 +3,8 @@
 #include "base/file_system.h"
 #include "host/causes/cause.h"
 #include "host/causes/install.h"
-#include "host/probe/probe.h"
 #include "host/facts/snapshot.h"
-#include "releases/versions.h"
+#include "host/probe/probe.h"
 
 namespace torchport::host {
 
@@ -30,36 +29,6 @@ void add_card(base::MemoryFileSystem& files, const std::string& bus, const std::
 }
 
 }  // namespace
-
-TEST_CASE("versions") {
-  CHECK(parse_version("580.65.06") == std::vector<int>{580, 65, 6});
-  CHECK(parse_version("2.13.0+cu130") == std::vector<int>{2, 13, 0});
-  CHECK(parse_version("").empty());
-  CHECK(parse_version("x1").empty());
-  CHECK(older("535.183.01", "580.65.06"));
-  CHECK_FALSE(older("580.65.06", "580.65"));
-  CHECK_FALSE(older("13.0", "12.9"));
-  CHECK(cuda_of_driver("580.95.05") == "13.0");
-  CHECK(cuda_of_driver("525.60.13") == "12.0");
-  CHECK(cuda_of_driver("440.33").empty());
-  CHECK(least_driver("12.6") == "525.60.13");
-  CHECK(least_driver("9.2").empty());
-  CHECK(builds_of("2.13.0+cpu").size() == 4);
-  CHECK(builds_of("1.13.1").empty());
-  CHECK_FALSE(builds_of(newest_torch()).empty());
-}
-
-TEST_CASE("which kernels run on which device") {
-  CHECK(runs_on({"sm_80"}, "8.0"));
-  CHECK(runs_on({"sm_80"}, "8.6"));
-  CHECK_FALSE(runs_on({"sm_86"}, "8.0"));
-  CHECK_FALSE(runs_on({"sm_80"}, "9.0"));
-  CHECK(runs_on({"sm_80", "compute_80"}, "12.0"));
-  CHECK(runs_on({"sm_90a"}, "9.0"));
-  CHECK_FALSE(runs_on({"sm_90a"}, "9.1"));
-  CHECK(runs_on({"sm_100", "sm_120"}, "12.0"));
-  CHECK_FALSE(runs_on({"garbage", "sm_"}, "8.0"));
-}
 
 TEST_CASE("cards of the bus, their drivers, and what is none") {
   base::MemoryFileSystem files;

@@ -8,8 +8,9 @@
 
 namespace torchport::host {
 
-// With pip and with uv. Empty where the build in use is the right one already, or where what there
-// is cannot be told well enough: a wrong line is worse than none.
+// With pip and with uv, for the version in use where it has a build for this machine, else for the
+// newest release that has one. Empty where the build in use is the right one, and where the machine
+// or its builds are not known well enough: a wrong line is worse than none.
 [[nodiscard]] std::vector<std::string> install_lines(const Facts& facts);
 
 }  // namespace torchport::host

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "host/causes/cause.h"
-#include "releases/versions.h"
+#include "versions/version.h"
 
 namespace torchport::host {
 
@@ -47,7 +47,7 @@ std::optional<Finding> apple(const Facts& facts) {
         "this Python is one for Intel's processors, run by Rosetta: its torch has no MPS",
         "install a Python for arm64 and torch in it", kBuild};
   // torch 2.13 asks for macOS 14 (aten/src/ATen/mps/MPSDevice.h).
-  if (silicon && !facts.os_version.empty() && older(facts.os_version, "14.0"))
+  if (silicon && !facts.os_version.empty() && versions::older(facts.os_version, "14.0"))
     return Finding{"macos-too-old", fmt::format("macOS {} is too old for MPS", facts.os_version),
                    "update to macOS 14 or newer", kKernel};
   return std::nullopt;

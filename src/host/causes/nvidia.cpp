@@ -4,7 +4,8 @@
 #include <fmt/format.h>
 
 #include "host/causes/cause.h"
-#include "releases/versions.h"
+#include "releases/cuda.h"
+#include "versions/version.h"
 
 namespace torchport::host {
 
@@ -71,7 +72,7 @@ std::optional<Finding> mismatch(const Facts& facts) {
 std::optional<Finding> container_without_runtime(const Facts& facts) {
   if (!in_container(facts) || facts.nvidia.module.empty()) return std::nullopt;
   if (!facts.nvidia.library.empty() && has_node(facts, "/dev/nvidia")) return std::nullopt;
-  const std::string mend =
+  const std::string remedy =
       facts.container == "kubernetes"
           ? "ask for it in the pod: resources.limits: nvidia.com/gpu: 1, on nodes with NVIDIA's "
             "device plugin"
@@ -83,7 +84,7 @@ std::optional<Finding> container_without_runtime(const Facts& facts) {
       fmt::format("the host has NVIDIA's driver {}, this {} container was started without "
                   "the GPU",
                   facts.nvidia.module, facts.container),
-      mend, kContainer};
+      remedy, kContainer};
 }
 
 std::optional<Finding> no_libcuda(const Facts& facts) {
@@ -154,7 +155,7 @@ std::optional<Finding> hidden(const Facts& facts) {
       return Finding{"hidden", fmt::format("CUDA_VISIBLE_DEVICES=\"{}\" hides every GPU", *visible),
                      "unset CUDA_VISIBLE_DEVICES, or name the devices: CUDA_VISIBLE_DEVICES=0",
                      kEnvironment};
-    const auto numbers = parse_version(*visible);
+    const auto numbers = versions::parse_version(*visible);
     if (!numbers.empty() && visible->front() >= '0' && visible->front() <= '9' &&
         numbers.front() >= static_cast<int>(facts.of("nvidia").size()))
       return Finding{
@@ -176,10 +177,10 @@ std::optional<Finding> hidden(const Facts& facts) {
 std::optional<Finding> too_old(const Facts& facts) {
   const Torch* torch = facts.torch();
   if (torch == nullptr || torch->cuda.empty() || facts.nvidia.module.empty()) return std::nullopt;
-  const std::string least = least_driver(torch->cuda);
-  if (least.empty() || !older(facts.nvidia.module, least)) return std::nullopt;
+  const std::string least = releases::least_driver(torch->cuda);
+  if (least.empty() || !versions::older(facts.nvidia.module, least)) return std::nullopt;
   const std::string runs =
-      facts.nvidia.cuda.empty() ? cuda_of_driver(facts.nvidia.module) : facts.nvidia.cuda;
+      facts.nvidia.cuda.empty() ? releases::cuda_of_driver(facts.nvidia.module) : facts.nvidia.cuda;
   return Finding{
       "driver-too-old",
       fmt::format("the driver {} runs CUDA up to {}, torch {} is built with CUDA {}",
@@ -194,7 +195,8 @@ std::optional<Finding> arch_missing(const Facts& facts) {
   std::vector<const Gpu*> without;
   const auto gpus = facts.of("nvidia");
   for (const Gpu* gpu : gpus)
-    if (!gpu->capability.empty() && !runs_on(torch->archs, gpu->capability)) without.push_back(gpu);
+    if (!gpu->capability.empty() && !releases::runs_on(torch->archs, gpu->capability))
+      without.push_back(gpu);
   if (without.empty()) return std::nullopt;
   Finding finding{"arch-not-built",
                   fmt::format("torch {} has no kernels for {} (compute capability {}), only for {}",
@@ -203,7 +205,7 @@ std::optional<Finding> arch_missing(const Facts& facts) {
                   "install a torch that is built for it", kBuild};
   if (without.size() < gpus.size()) {
     finding.blocks = false;
-    finding.mend =
+    finding.remedy =
         "leave it out with CUDA_VISIBLE_DEVICES, or install a torch that is built for all";
   }
   return finding;

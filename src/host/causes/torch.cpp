@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "host/causes/cause.h"
-#include "releases/versions.h"
+#include "versions/version.h"
 
 namespace torchport::host {
 
@@ -52,14 +52,14 @@ std::optional<Finding> toolkit_differs(const Facts& facts) {
   if (torch == nullptr || torch->cuda.empty() || facts.toolkits.empty()) return std::nullopt;
   const Toolkit& toolkit = facts.toolkits.front();
   const std::string& version = toolkit.nvcc.empty() ? toolkit.version : toolkit.nvcc;
-  if (version.empty() || same_major(version, torch->cuda)) return std::nullopt;
+  if (version.empty() || versions::same_major(version, torch->cuda)) return std::nullopt;
   return Finding{
       "toolkit-differs",
       fmt::format("the toolkit in {} ({}) is CUDA {}, torch is built with {}: extensions will not "
                   "build",
                   toolkit.path, toolkit.from, version, torch->cuda),
       fmt::format("set CUDA_HOME to a toolkit {}.x, for building extensions alone",
-                  parse_version(torch->cuda).front()),
+                  versions::parse_version(torch->cuda).front()),
       kToolkit, false};
 }
 
@@ -67,7 +67,7 @@ std::optional<Finding> compiler_too_new(const Facts& facts) {
   const Torch* torch = facts.torch();
   if (torch == nullptr || torch->cuda.empty() || facts.toolkits.empty()) return std::nullopt;
   const Toolkit& toolkit = facts.toolkits.front();
-  const auto gcc = parse_version(facts.host_gcc);
+  const auto gcc = versions::parse_version(facts.host_gcc);
   if (toolkit.newest_gcc == 0 || gcc.empty() ||
       static_cast<std::uint64_t>(gcc.front()) <= toolkit.newest_gcc)
     return std::nullopt;

@@ -1,18 +1,18 @@
 #include "host/facts/snapshot.h"
 
 #include "host/facts/facts_members.h"
-#include "host/facts/json_members.h"
+#include "json/members.h"
 
 namespace torchport::host {
 
 std::string to_json(const Facts& facts) {
   Facts copy = facts;
-  return written(copy).dump(2, ' ', false, Json::error_handler_t::replace);
+  return json::text_of(json::written(copy), 2);
 }
 
 base::Result<Facts> from_json(std::string_view text) {
   // What `doctor --json` writes has the facts beside its verdict.
-  return read_document<Facts>(text, "facts", "a host");
+  return json::read_document<Facts>(text, "facts", "a host");
 }
 
 }  // namespace torchport::host

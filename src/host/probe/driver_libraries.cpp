@@ -8,10 +8,10 @@
 
 #include <fmt/format.h>
 
-#include "host/probe/dynamic_library.h"
 #include "host/facts/facts_members.h"
+#include "host/probe/dynamic_library.h"
 #include "host/probe/isolated.h"
-#include "host/facts/json_members.h"
+#include "json/members.h"
 
 namespace torchport::host {
 
@@ -116,13 +116,14 @@ DriverAnswer asked(DriverAnswer (*ask)()) {
   const auto text = in_child(
       [ask] {
         DriverAnswer answer = ask();
-        return Json{{"state", answer.state}, {"gpus", written(answer.gpus)}}.dump(
-            -1, ' ', false, Json::error_handler_t::replace);
+        return json::text_of({{"state", answer.state}, {"gpus", json::written(answer.gpus)}}, -1);
       },
       kMostMilliseconds);
   DriverAnswer answer{"no answer", {}};
-  const Json whole = text ? Json::parse(*text, nullptr, /*allow_exceptions=*/false) : Json();
-  if (!whole.is_object() || !read(whole.value("gpus", Json::array()), answer.gpus, "gpus").empty())
+  const json::Json whole =
+      text ? json::Json::parse(*text, nullptr, /*allow_exceptions=*/false) : json::Json();
+  if (!whole.is_object() ||
+      !json::read(whole.value("gpus", json::Json::array()), answer.gpus, "gpus").empty())
     return answer;
   answer.state = whole.value("state", "no answer");
   return answer;

@@ -1,4 +1,6 @@
 // What libraries of drivers are asked, with stand-ins of them in LD_LIBRARY_PATH.
+#include "host/probe/driver_libraries.h"
+
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
@@ -6,7 +8,6 @@
 #include <doctest/doctest.h>
 #include <unistd.h>
 
-#include "host/probe/driver_libraries.h"
 #include "host/probe/isolated.h"
 
 namespace torchport::host {

@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "host/probe/driver_libraries.h"
 #include "host/probe/probe.h"
-#include "releases/versions.h"
+#include "versions/version.h"
 
 namespace torchport::host {
 
@@ -67,7 +67,7 @@ void probe_nodes(const Machine& machine, Facts& facts) {
 
 // "gfx_target_version 90010" is gfx90a: two digits for the minor version, two for the stepping.
 std::string gfx_of(std::string_view number) {
-  const auto parsed = parse_version(number);
+  const auto parsed = versions::parse_version(number);
   if (parsed.empty() || parsed.front() == 0) return {};
   const int version = parsed.front();
   return fmt::format("gfx{}{:x}{:x}", version / 10000, version / 100 % 100, version % 100);

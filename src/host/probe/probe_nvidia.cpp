@@ -5,7 +5,8 @@
 #include "base/text.h"
 #include "host/probe/nvml.h"
 #include "host/probe/probe.h"
-#include "releases/versions.h"
+#include "releases/cuda.h"
+#include "versions/version.h"
 
 namespace torchport::host {
 
@@ -15,7 +16,7 @@ namespace {
 std::string version_in(const std::string& text) {
   for (const std::string_view word :
        base::split(std::string_view(text).substr(0, text.find('\n')), ' ')) {
-    const auto numbers = parse_version(word);
+    const auto numbers = versions::parse_version(word);
     if (numbers.size() >= 2 && numbers.front() >= 100) return std::string(word);
   }
   return {};
@@ -31,7 +32,7 @@ std::string library_version(const Machine& machine, const Facts& facts) {
     const std::string version(name.starts_with("libcuda.so.") ? name.substr(11)
                                                               : std::string_view());
     // WSL's, and some containers', has no version in its name.
-    return parse_version(version).size() >= 2 ? version : std::string("unknown");
+    return versions::parse_version(version).size() >= 2 ? version : std::string("unknown");
   }
   return {};
 }
@@ -74,7 +75,7 @@ void probe_nvidia(const Machine& machine, Facts& facts) {
     for (Gpu& gpu : answer.gpus) take(facts, std::move(gpu));
   }
   if (facts.nvidia.cuda.empty() && !facts.nvidia.module.empty())
-    facts.nvidia.cuda = cuda_of_driver(facts.nvidia.module);
+    facts.nvidia.cuda = releases::cuda_of_driver(facts.nvidia.module);
   name_by_proc(machine, facts);
 }
 

@@ -5,7 +5,7 @@
 
 #include "base/text.h"
 #include "host/probe/probe.h"
-#include "releases/versions.h"
+#include "versions/version.h"
 
 namespace torchport::host {
 
@@ -89,8 +89,8 @@ void probe_limits(const Machine& machine, Facts& facts) {
   const auto words = base::split(base::trim(text), ' ');
   std::uint64_t quota = number_in(machine, "/sys/fs/cgroup/cpu.max");
   std::uint64_t period = 0;
-  if (words.size() == 2 && !parse_version(words[1]).empty())
-    period = static_cast<std::uint64_t>(std::max(0, parse_version(words[1]).front()));
+  if (words.size() == 2 && !versions::parse_version(words[1]).empty())
+    period = static_cast<std::uint64_t>(std::max(0, versions::parse_version(words[1]).front()));
   if (quota == 0) {
     quota = number_in(machine, "/sys/fs/cgroup/cpu/cpu.cfs_quota_us");
     period = number_in(machine, "/sys/fs/cgroup/cpu/cpu.cfs_period_us");

@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 #include "host/probe/probe.h"
-#include "releases/versions.h"
+#include "versions/version.h"
 
 namespace torchport::host {
 
@@ -42,7 +42,8 @@ std::uint64_t newest_gcc(const Machine& machine, const std::string& path) {
   constexpr std::string_view kBound = "__GNUC__ > ";
   const auto at = text.find(kBound);
   if (at == std::string::npos) return 0;
-  const auto numbers = parse_version(std::string_view(text).substr(at + kBound.size(), 4));
+  const auto numbers =
+      versions::parse_version(std::string_view(text).substr(at + kBound.size(), 4));
   return numbers.empty() || numbers.front() < 0 ? 0 : static_cast<std::uint64_t>(numbers.front());
 }
 
@@ -56,7 +57,8 @@ std::string gcc_version(const Machine& machine) {
       continue;
     const std::string text = machine.output({gcc, "-dumpfullversion", "-dumpversion"});
     const std::string version(base::trim(text));
-    return parse_version(version).empty() || version.size() > 32 ? std::string() : version;
+    return versions::parse_version(version).empty() || version.size() > 32 ? std::string()
+                                                                           : version;
   }
   return {};
 }

@@ -5,7 +5,7 @@
 
 #include "base/text.h"
 #include "host/probe/probe.h"
-#include "releases/versions.h"
+#include "versions/version.h"
 
 namespace torchport::host {
 
@@ -67,7 +67,7 @@ bool has_cxx11_abi(const Machine& machine, const Torch& torch) {
   const std::string text = read_text(machine, torch.root + "/share/cmake/Torch/TorchConfig.cmake");
   const auto at = text.find("_GLIBCXX_USE_CXX11_ABI=");
   if (at != std::string::npos) return text.compare(at + 23, 1, "0") != 0;
-  return !older(torch.version, "2.7");
+  return !versions::older(torch.version, "2.7");
 }
 
 }  // namespace
@@ -85,7 +85,7 @@ Torch read_torch(const Machine& machine, const std::string& root, const std::str
   }
   const std::string text = read_text(machine, root + "/version.py");
   torch.version = assigned(text, "__version__");
-  if (parse_version(torch.version).size() < 2 || torch.version.size() > 64) {
+  if (versions::parse_version(torch.version).size() < 2 || torch.version.size() > 64) {
     torch.fault = "version.py says no version";
     torch.version.clear();
     return torch;

@@ -9,6 +9,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "base/bytes.h"
+
 namespace torchport::infer {
 
 namespace {
@@ -23,12 +25,10 @@ std::string bar(double share) {
 }
 
 std::string usage_line(const std::string& name, const Usage& usage) {
-  constexpr double kGibibyte = 1 << 30;
   const std::string busy =
       usage.busy ? fmt::format("{:3.0f} % [{}]", *usage.busy * 100, bar(*usage.busy)) : "  - ";
-  return fmt::format("{:8} busy {}  memory {:.2f} of {:.2f} GiB", name, busy,
-                     static_cast<double>(usage.used) / kGibibyte,
-                     static_cast<double>(usage.total) / kGibibyte);
+  return fmt::format("{:8} busy {}  memory {} of {}", name, busy, base::format_bytes(usage.used, 2),
+                     base::format_bytes(usage.total, 2));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 #include <torchport/device.h>
 
+#include "base/bytes.h"
 #include "base/text.h"
 #include "devices/device_kind.h"
 #include "runtime/place/host_words.h"
@@ -92,10 +93,6 @@ std::optional<int> local_rank_of_environment() {
   return rank;
 }
 
-std::string gibibytes(std::size_t bytes) {
-  return fmt::format("{:.2f} GiB", static_cast<double>(bytes) / (1024.0 * 1024 * 1024));
-}
-
 c10::Device device_of(c10::DeviceType kind, int index) {
   return {kind, static_cast<c10::DeviceIndex>(index)};
 }
@@ -113,7 +110,8 @@ DeviceChoice most_free(c10::DeviceType kind, int count) {
   const c10::Device device = device_of(kind, best);
   return {device,
           {},
-          fmt::format("{} has most memory free of {}: {}", device.str(), count, gibibytes(most)),
+          fmt::format("{} has most memory free of {}: {}", device.str(), count,
+                      base::format_bytes(most, 2)),
           {}};
 }
 

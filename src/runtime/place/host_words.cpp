@@ -34,7 +34,7 @@ std::string host_words() {
   if (verdict.state == "uses") return {};
   if (verdict.state == "none" || verdict.findings.empty()) return verdict.summary;
   const host::Finding& cause = verdict.findings.front();
-  return fmt::format("{} [{}]: {}", cause.what, cause.code, cause.mend);
+  return fmt::format("{} [{}]: {}", cause.what, cause.code, cause.remedy);
 }
 
 }  // namespace torchport

@@ -5,7 +5,7 @@
 
 namespace torchport {
 
-// Why this torch uses no accelerator, with its mend; empty where the machine gives no reason.
+// Why this torch uses no accelerator, with its remedy; empty where the machine gives no reason.
 [[nodiscard]] std::string host_words();
 
 }  // namespace torchport

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/bytes.h"
 #include "base/file_system.h"
 
 extern char** environ;  // NOLINT(readability-redundant-declaration)
@@ -50,8 +51,8 @@ base::Result<void> copy_folder(const fs::path& from, const fs::path& to) {
       if (bytes > kLargestCopy)
         return tl::unexpected<base::Error>(
             {base::ErrorCode::kUsage,
-             fmt::format("more than {} MiB to copy; --in-place runs the programs where they are",
-                         kLargestCopy >> 20U),
+             fmt::format("more than {} to copy: --in-place runs the programs where they are",
+                         base::format_bytes(kLargestCopy, 0)),
              from.string(), 0});
       fs::copy(at->path(), target, fs::copy_options::copy_symlinks, error);
     }

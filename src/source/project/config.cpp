@@ -9,6 +9,8 @@
 #include "base/text.h"
 #include "base/toml.h"
 #include "source/rules/registry.h"
+#include "versions/requirement.h"
+#include "versions/version.h"
 
 namespace torchport::project {
 
@@ -88,10 +90,11 @@ base::Result<void> read_key(Config& config, const std::string& path, std::string
   const auto text = node.value<std::string>();
   if (!text) return bad<void>(path, node, fmt::format("\"{}\" must be a string", key));
   if (key == "min-torch") {
-    const auto version = parse_version(*text);
+    const auto version = torch_version(*text);
     if (!version)
-      return bad<void>(path, node,
-                       fmt::format("min-torch = \"{}\" is no version; write \"2.6\"", *text));
+      return bad<void>(
+          path, node,
+          fmt::format("min-torch = \"{}\" is not a version: write it like \"2.6\"", *text));
     config.settings.min_torch = *version;
     config.settings.min_torch_stated = true;
   } else if (key == "idiom") {
@@ -116,7 +119,8 @@ base::Result<Config> from_table(const toml::table& table, const std::string& pat
   config.root = root;
   config.source = path;
   for (const auto& [key, node] : table) {
-    if (key.str() == "profiles") continue;  // of programs that run (src/runtime/place/run_profile.cpp)
+    if (key.str() == "profiles")
+      continue;  // of programs that run (src/runtime/place/run_profile.cpp)
     if (std::find(kKeys.begin(), kKeys.end(), key.str()) == kKeys.end()) {
       return bad<Config>(path, node,
                          fmt::format("unknown key \"{}\"; did you mean \"{}\"?", key.str(),
@@ -222,21 +226,13 @@ base::Result<Config> load_config(const base::FileSystem& fs, const std::string& 
   return config;
 }
 
-std::optional<edit::TorchVersion> parse_version(std::string_view text) {
-  std::array<unsigned, 2> numbers{0, 0};
-  std::size_t count = 0;
-  std::size_t i = 0;
-  while (count < 2 && i < text.size() && text[i] >= '0' && text[i] <= '9') {
-    unsigned number = 0;
-    while (i < text.size() && text[i] >= '0' && text[i] <= '9' && number < 1000)
-      number = number * 10 + static_cast<unsigned>(text[i++] - '0');
-    numbers[count++] = number;
-    if (i >= text.size() || text[i] != '.') break;
-    ++i;
-  }
-  if (count == 0) return std::nullopt;
-  return edit::TorchVersion{static_cast<std::uint16_t>(numbers[0]),
-                            static_cast<std::uint16_t>(numbers[1])};
+std::optional<edit::TorchVersion> torch_version(std::string_view text) {
+  const auto numbers = versions::parse_version(text);
+  if (numbers.empty()) return std::nullopt;
+  const auto number = [&](std::size_t index) {
+    return static_cast<std::uint16_t>(index < numbers.size() ? std::min(numbers[index], 9999) : 0);
+  };
+  return edit::TorchVersion{number(0), number(1)};
 }
 
 std::optional<edit::Idiom> parse_idiom(std::string_view text) {
@@ -247,6 +243,29 @@ std::optional<edit::Idiom> parse_idiom(std::string_view text) {
   return std::nullopt;
 }
 
+namespace {
+
+// The floors of the requirements on torch in a line of any of these files: a requirement begins
+// with `torch` as a whole word, and ends with the string or the line. A comment requires nothing.
+std::vector<edit::TorchVersion> stated_in(std::string_view line) {
+  std::vector<edit::TorchVersion> found;
+  line = line.substr(0, line.find('#'));
+  for (auto at = line.find("torch"); at != std::string_view::npos;
+       at = line.find("torch", at + 1)) {
+    if (at > 0 &&
+        (base::is_identifier_char(line[at - 1]) || line[at - 1] == '-' || line[at - 1] == '.'))
+      continue;
+    const std::string_view rest = line.substr(at);
+    const auto requirement = versions::parse_requirement(rest.substr(0, rest.find_first_of("\"'")));
+    if (!requirement || requirement->name != "torch") continue;
+    if (const auto version = torch_version(versions::lower_bound(requirement->specifier)))
+      found.push_back(*version);
+  }
+  return found;
+}
+
+}  // namespace
+
 std::optional<edit::TorchVersion> stated_torch(const base::FileSystem& fs,
                                                const std::string& root) {
   std::optional<edit::TorchVersion> oldest;
@@ -256,22 +275,9 @@ std::optional<edit::TorchVersion> stated_torch(const base::FileSystem& fs,
     if (fs.status(path, true).type != FileType::kRegular) continue;
     auto text = fs.read(path);
     if (!text) continue;
-    // A requirement: `torch` as a whole word, then an operator and a version.
-    for (auto at = text->find("torch"); at != std::string::npos; at = text->find("torch", at + 1)) {
-      if (at > 0 && (base::is_identifier_char((*text)[at - 1]) || (*text)[at - 1] == '-' ||
-                     (*text)[at - 1] == '.'))
-        continue;
-      std::size_t i = at + 5;
-      while (i < text->size() && ((*text)[i] == ' ' || (*text)[i] == '(')) ++i;
-      const std::string_view rest = std::string_view(*text).substr(i);
-      if (!rest.starts_with(">=") && !rest.starts_with("==") && !rest.starts_with("~=") &&
-          !rest.starts_with(">"))
-        continue;
-      const auto digits = rest.find_first_not_of("<>=~! ");
-      if (digits == std::string_view::npos) continue;
-      const auto version = parse_version(rest.substr(digits));
-      if (version && (!oldest || *version < *oldest)) oldest = version;
-    }
+    for (const std::string_view line : base::split(*text, '\n'))
+      for (const edit::TorchVersion version : stated_in(line))
+        if (!oldest || version < *oldest) oldest = version;
   }
   return oldest;
 }

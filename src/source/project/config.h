@@ -44,7 +44,7 @@ struct Config {
                                                           const std::vector<std::string>& ignore);
 
 // "2.6" or "2.6.0+cpu" -> {2, 6}.
-[[nodiscard]] std::optional<edit::TorchVersion> parse_version(std::string_view text);
+[[nodiscard]] std::optional<edit::TorchVersion> torch_version(std::string_view text);
 [[nodiscard]] std::optional<edit::Idiom> parse_idiom(std::string_view text);
 
 // The oldest torch that the project's own files ask for (requirements*.txt,

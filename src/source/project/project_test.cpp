@@ -89,8 +89,8 @@ TEST_CASE("settings come from the nearest file, the torch floor from the project
   REQUIRE_FALSE(broken.has_value());
   CHECK(broken.error().message == "unknown key \"mintorch\"; did you mean \"min-torch\"?");
   CHECK(broken.error().line == 1);
-  CHECK((parse_version("1.13.1+cu117") == edit::TorchVersion{1, 13}));
-  CHECK_FALSE(parse_version("newest").has_value());
+  CHECK((torch_version("1.13.1+cu117") == edit::TorchVersion{1, 13}));
+  CHECK_FALSE(torch_version("newest").has_value());
 }
 
 TEST_CASE("encodings: the parser's view has the same length, and Python's own limits") {

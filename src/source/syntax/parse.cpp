@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <tree_sitter/api.h>
 
+#include "base/bytes.h"
 #include "source/syntax/encoding.h"
 #include "source/syntax/indentation.h"
 #include "source/syntax/logical_line.h"
@@ -186,7 +187,7 @@ base::Result<std::shared_ptr<const Tree>> Tree::parse(std::string source,
                                                       const ParseLimits& limits) {
   if (source.size() > limits.max_bytes) {
     return base::fail(base::ErrorCode::kBudget,
-                      fmt::format("larger than {} MiB", limits.max_bytes >> 20U));
+                      fmt::format("larger than {}", base::format_bytes(limits.max_bytes, 0)));
   }
   auto view = parser_view(source);
   if (!view) return tl::unexpected<base::Error>(view.error());
@@ -196,8 +197,8 @@ base::Result<std::shared_ptr<const Tree>> Tree::parse(std::string source,
   const auto give_up = [&] {
     return budget.too_large
                ? base::fail(base::ErrorCode::kBudget,
-                            fmt::format("parsing it takes more than {} MiB",
-                                        limits.max_parser_bytes >> 20U))
+                            fmt::format("parsing it takes more than {}",
+                                        base::format_bytes(limits.max_parser_bytes, 0)))
                : base::fail(base::ErrorCode::kBudget,
                             fmt::format("not parsed within {} ms", limits.max_milliseconds));
   };

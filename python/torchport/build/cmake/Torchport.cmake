@@ -125,11 +125,11 @@ function(_torchport_decide)
   if(NOT json)
     message(FATAL_ERROR "${error}")
   endif()
-  foreach(key outcome code reason mend)
+  foreach(key outcome code reason remedy)
     string(JSON ${key} GET "${json}" ${key})
   endforeach()
   if(outcome STREQUAL "refuse")
-    message(FATAL_ERROR "torchport: refusing to build: ${reason} [${code}]\n${mend}")
+    message(FATAL_ERROR "torchport: refusing to build: ${reason} [${code}]\n${remedy}")
   endif()
   _torchport_check_target("${torch}")
   message(STATUS "torchport: ${outcome}: ${reason} [${code}]")
@@ -231,8 +231,8 @@ function(_torchport_use_cuda name)
     CUDA_RUNTIME_LIBRARY None LINKER_LANGUAGE CXX)
 endfunction()
 
-# The companion source: provenance, and stubs by what the other objects call.
-function(_torchport_companion name module out)
+# The source of the extension stub: provenance, and stubs by what the other objects call.
+function(_torchport_extension_stub name module out)
   get_property(plan GLOBAL PROPERTY TORCHPORT_PLAN_FILE)
   set(source "${CMAKE_CURRENT_BINARY_DIR}/torchport/${name}.cpp")
   set(words "")
@@ -246,7 +246,7 @@ function(_torchport_companion name module out)
     list(APPEND depends ${name}_host $<TARGET_OBJECTS:${name}_host>)
   endif()
   add_custom_command(OUTPUT "${source}"
-    COMMAND "${TORCHPORT_PROGRAM}" build-plan --from "${plan}" --companion "${source}"
+    COMMAND "${TORCHPORT_PROGRAM}" build-plan --from "${plan}" --extension-stub "${source}"
             --extension "${module}" --built-by CMake ${words}
     DEPENDS "${plan}" ${depends} COMMAND_EXPAND_LISTS VERBATIM
     COMMENT "What stands in ${name} of its build")
@@ -290,8 +290,8 @@ function(_torchport_add_extension name)
     set_target_properties(${name}_host PROPERTIES POSITION_INDEPENDENT_CODE ON)
     add_library(${name} MODULE $<TARGET_OBJECTS:${name}_host>)
   endif()
-  _torchport_companion(${name} "${ARG_MODULE}" companion)
-  target_sources(${name} PRIVATE "${companion}")
+  _torchport_extension_stub(${name} "${ARG_MODULE}" extension_stub)
+  target_sources(${name} PRIVATE "${extension_stub}")
   target_link_libraries(${name} PRIVATE torchport_extension_torch)
   target_compile_definitions(${name} PRIVATE TORCH_EXTENSION_NAME=${file})
   # No path of this machine in the file: torch's libraries are in the process once torch is

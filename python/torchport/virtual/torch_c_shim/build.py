@@ -8,7 +8,7 @@ from collections.abc import Callable
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-from torchport.virtual._builds import CUDA, cuda_for
+from torchport._releases import CUDABuild, cuda_build_for
 from torchport.virtual.torch_c_shim._native import ops
 
 KINDS = ("cuda",)
@@ -19,9 +19,10 @@ _CAN_USE = (
 )
 
 
-def build() -> CUDA:
+def build(torch: ModuleType) -> CUDABuild:
+    """Of this release, the build that one would install for the devices that there are."""
     profile = json.loads(ops().describe())["profile"]
-    return cuda_for((profile["major"], profile["minor"]))
+    return cuda_build_for(torch.__version__, (profile["major"], profile["minor"]))
 
 
 class RNNMode(enum.IntEnum):
@@ -31,13 +32,13 @@ class RNNMode(enum.IntEnum):
     gru = 3
 
 
-def _cudnn() -> SimpleNamespace:
+def _cudnn(torch: ModuleType) -> SimpleNamespace:
     return SimpleNamespace(
         RNNMode=RNNMode,
         is_cuda=True,
-        getRuntimeVersion=lambda: build().cudnn,
-        getCompileVersion=lambda: build().cudnn,
-        getVersionInt=lambda: build().cudnn_number,
+        getRuntimeVersion=lambda: build(torch).cudnn,
+        getCompileVersion=lambda: build(torch).cudnn,
+        getVersionInt=lambda: build(torch).cudnn_number,
     )
 
 
@@ -80,9 +81,9 @@ def bindings(torch: ModuleType) -> dict[str, Any]:
         "_has_cudnn": True,
         "_has_magma": True,
         "_has_cusparselt": False,
-        "_cudnn": _cudnn(),
-        "_cuda_getCompiledVersion": lambda: build().number,
-        "_cuda_getArchFlags": lambda: build().architectures,
+        "_cudnn": _cudnn(torch),
+        "_cuda_getCompiledVersion": lambda: build(torch).number,
+        "_cuda_getArchFlags": lambda: build(torch).architectures,
         **_workspace_size("Cublas", _cublas_default),
         **_workspace_size("CublasLt", lambda: 1024 * 1024),
         # Of the build; whether it takes a call is another question.
@@ -97,7 +98,7 @@ def bindings(torch: ModuleType) -> dict[str, Any]:
 def finish(torch: ModuleType) -> None:
     # A build with CUDA would have torch.jit write CUDA code for NVRTC; a CPU build has no such thing.
     torch._C._jit_override_can_fuse_on_gpu(False)
-    torch.version.cuda = "{}.{}".format(*build().version)
+    torch.version.cuda = "{}.{}".format(*build(torch).version)
     # Imported before the names were there, these have bound what a CPU build offers.
     for module in (torch.backends.cudnn, getattr(torch.backends.cudnn, "rnn", None)):
         if module is not None:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any
 
-from torchport.virtual._builds import NCCL
 from torchport.virtual.torch_c_shim._native import refusing
+from torchport.virtual.torch_c_shim.build import build
 
 KINDS = ("cuda",)
 
@@ -51,10 +51,20 @@ def bindings(torch: ModuleType) -> dict[str, Any]:
         for output, part in zip(outputs, parts, strict=True):
             output.copy_(part.view_as(output))
 
-    number = NCCL[0] << 32 | NCCL[1] << 16 | NCCL[2]
+    def version() -> int:
+        chosen = build(torch)
+        if chosen.nccl is None:
+            cuda = "{}.{}".format(*chosen.version)
+            raise RuntimeError(
+                f"torchport: which NCCL the build of torch {torch.__version__} for CUDA {cuda} has is "
+                "not known (torchport/torch_releases.json)"
+            )
+        major, minor, patch = chosen.nccl
+        return major << 32 | minor << 16 | patch
+
     ranks = "communicators across processes are torch.distributed's"
     return {
-        "_nccl_version": lambda: number,
+        "_nccl_version": version,
         "_nccl_version_suffix": lambda: b"",
         "_nccl_unique_id": refusing("torch.cuda.nccl.unique_id", ranks),
         "_nccl_init_rank": refusing("torch.cuda.nccl.init_rank", ranks),

@@ -1,5 +1,8 @@
-// What the runtime knows of versions and builds of torch; python/torchport/virtual/_builds.py has
-// the rest: which are supported, what of them Python sees.
+// What the runtime knows of the torch that it is built against. Which CUDA and which cuDNN its
+// builds have comes from python/torchport/torch_releases.json when this is compiled
+// (cuda_builds.py): the library goes with one version of torch anyway, so reading the table at run
+// time would only cost every program its start. python/torchport/virtual/_builds.py has what Python
+// sees of them.
 //
 // One source serves builds with CUDA and without. A build with CUDA has hooks, an allocator, a
 // guard, a timer and kernels of a real device; ours are put over them once that library is loaded,
@@ -17,9 +20,15 @@ inline constexpr c10::RegistryPriority kOverReal = c10::REGISTRY_PREFERRED;
 // CUDA's allocator has 1.
 inline constexpr std::uint8_t kAllocatorOverReal = 2;
 
-// The default builds of torch 2.12 and 2.13 are for CUDA 13.0, with cuDNN 9.20.
-inline constexpr long kCUDA = 13000;
-inline constexpr long kCuDNN = 92000;
+struct CudaBuild {
+  long cuda;   // 13000: CUDA 13.0
+  long cudnn;  // 92000: cuDNN 9.20.0; 0 where it is unknown
+  int oldest;  // compute capability that it has kernels for: 75 is 7.5
+};
+
+// The build that one would install for a device of this compute capability, as
+// torchport._releases.cuda_build_for() chooses it. Thread safe.
+[[nodiscard]] const CudaBuild& cuda_build_for(int major, int minor);
 
 }  // namespace torchport::vdev
 

@@ -3,8 +3,8 @@
 #include <ATen/detail/CUDAHooksInterface.h>
 
 #include "runtime/virtual/core/build_facts.h"
-#include "runtime/virtual/hooks/hooks.h"
 #include "runtime/virtual/core/storage.h"
+#include "runtime/virtual/hooks/hooks.h"
 
 namespace at {
 namespace {
@@ -23,9 +23,9 @@ struct CUDAHooks final : vdev::Hooks<CUDAHooksInterface, c10::DeviceType::CUDA> 
   bool hasMAGMA() const override { return is_here(); }
   bool hasCuSOLVER() const override { return is_here(); }
   bool hasCuBLASLt() const override { return is_here(); }
-  long versionCUDART() const override { return vdev::kCUDA; }
-  long versionCuDNN() const override { return vdev::kCuDNN; }
-  long versionRuntimeCuDNN() const override { return vdev::kCuDNN; }
+  long versionCUDART() const override { return build().cuda; }
+  long versionCuDNN() const override { return build().cudnn; }
+  long versionRuntimeCuDNN() const override { return build().cudnn; }
   double batchnormMinEpsilonCuDNN() const override { return 0.0; }
   std::string showConfig() const override { return "  - Virtual CUDA of torchport\n"; }
 
@@ -37,6 +37,13 @@ struct CUDAHooks final : vdev::Hooks<CUDAHooksInterface, c10::DeviceType::CUDA> 
   int64_t cuFFTGetPlanCacheSize(DeviceIndex) const override { return 0; }
   void cuFFTSetPlanCacheMaxSize(DeviceIndex, int64_t) const override {}
   void cuFFTClearPlanCache(DeviceIndex) const override {}
+
+ private:
+  static const vdev::CudaBuild& build() {
+    const auto* profile = vdev::Runtime::get().spec().profile;
+    return profile == nullptr ? vdev::cuda_build_for(99, 0)
+                              : vdev::cuda_build_for(profile->major, profile->minor);
+  }
 };
 
 // Where devices are hidden, a build with CUDA answers as one without: what the interface says of

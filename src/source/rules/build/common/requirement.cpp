@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "versions/requirement.h"
+
 namespace torchport::rules {
 
 namespace {
@@ -36,17 +38,6 @@ constexpr std::array<Package, 19> kPackages{{
     {"deepspeed-kernels", "torch operations"},
     {"cuml", "scikit-learn"},
 }};
-
-bool is_name_char(char c) {
-  return base::is_identifier_char(c) || c == '-' || c == '.';
-}
-
-std::string normalised(std::string_view name) {
-  std::string text = base::lower(name);
-  std::replace(text.begin(), text.end(), '_', '-');
-  std::replace(text.begin(), text.end(), '.', '-');
-  return text;
-}
 
 // Length of "cu" + digits at the start; 0 when it is something else.
 std::size_t cuda_tag(std::string_view text) {
@@ -120,10 +111,8 @@ std::optional<Pin> wheel_address(std::string_view requirement) {
 std::optional<Pin> pin_of_requirement(std::string_view requirement) {
   if (auto pin = wheel_address(requirement)) return pin;
   if (auto pin = local_version(requirement)) return pin;
-  std::size_t end = 0;
-  while (end < requirement.size() && is_name_char(requirement[end])) ++end;
-  const std::string_view written = requirement.substr(0, end);
-  const std::string name = normalised(written);
+  const std::string_view written = versions::written_name(requirement);
+  const std::string name = versions::normalised_name(written);
   if (name.empty() || requirement.find(';') != std::string_view::npos) return {};
   if (has_cuda_suffix(name)) {
     return display(written,
@@ -148,9 +137,7 @@ std::optional<Pin> pin_of_conda(std::string_view requirement) {
   const auto colons = requirement.find("::");
   const std::size_t skip = colons == std::string_view::npos ? 0 : colons + 2;
   const std::string_view bare = requirement.substr(skip);
-  std::size_t end = 0;
-  while (end < bare.size() && is_name_char(bare[end])) ++end;
-  const std::string name = normalised(bare.substr(0, end));
+  const std::string name = versions::normalised_name(versions::written_name(bare));
   for (const std::string_view word :
        {"cudatoolkit", "cudatoolkit-dev", "pytorch-cuda", "cudnn", "cuda-toolkit", "pytorch-gpu",
         "faiss-gpu", "cupy", "cuda-nvcc", "tensorrt", "cuda"}) {

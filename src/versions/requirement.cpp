@@ -1,12 +1,12 @@
-#include "scaffold/requirement.h"
+#include "versions/requirement.h"
 
 #include <algorithm>
 #include <vector>
 
 #include "base/text.h"
-#include "releases/versions.h"
+#include "versions/version.h"
 
-namespace torchport::scaffold {
+namespace torchport::versions {
 
 namespace {
 
@@ -23,19 +23,15 @@ std::optional<Clause> parse_clause(std::string_view text) {
   for (const std::string_view sign : {"===", "==", "!=", ">=", "<=", "~=", ">", "<", "^", "~"}) {
     if (!text.starts_with(sign)) continue;
     const std::string_view version = base::trim(text.substr(sign.size()));
-    if (host::parse_version(version).empty()) return std::nullopt;
+    if (parse_version(version).empty()) return std::nullopt;
     return Clause{sign, version};
   }
   return std::nullopt;
 }
 
-bool equal(std::string_view a, std::string_view b) {
-  return !host::older(a, b) && !host::older(b, a);
-}
-
 // Whether `version` begins with the first `count` numbers of `prefix`.
 bool same_start(std::string_view version, const std::vector<int>& prefix, std::size_t count) {
-  const auto numbers = host::parse_version(version);
+  const auto numbers = parse_version(version);
   for (std::size_t i = 0; i < count && i < prefix.size(); ++i)
     if ((i < numbers.size() ? numbers[i] : 0) != prefix[i]) return false;
   return true;
@@ -43,8 +39,8 @@ bool same_start(std::string_view version, const std::vector<int>& prefix, std::s
 
 bool holds(const Clause& clause, std::string_view version) {
   const auto& [sign, wanted] = clause;
-  const auto numbers = host::parse_version(wanted);
-  const bool at_least = !host::older(version, wanted);
+  const auto numbers = parse_version(wanted);
+  const bool at_least = !older(version, wanted);
   if (wanted.ends_with(".*")) {
     const bool matches = same_start(version, numbers, numbers.size());
     return sign == "!=" ? !matches : matches;
@@ -52,8 +48,8 @@ bool holds(const Clause& clause, std::string_view version) {
   if (sign == "==" || sign == "===") return equal(version, wanted);
   if (sign == "!=") return !equal(version, wanted);
   if (sign == ">=") return at_least;
-  if (sign == "<=") return !host::older(wanted, version);
-  if (sign == ">") return host::older(wanted, version);
+  if (sign == "<=") return !older(wanted, version);
+  if (sign == ">") return older(wanted, version);
   if (sign == "<") return !at_least;
   if (sign == "~=") return at_least && same_start(version, numbers, numbers.size() - 1);
   // Poetry: "^2.1" up to the next major version, "~2.1" up to the next minor one.
@@ -61,6 +57,12 @@ bool holds(const Clause& clause, std::string_view version) {
 }
 
 }  // namespace
+
+std::string_view written_name(std::string_view text) {
+  std::size_t end = 0;
+  while (end < text.size() && is_name_char(text[end])) ++end;
+  return text.substr(0, end);
+}
 
 std::string normalised_name(std::string_view name) {
   std::string text = base::lower(name);
@@ -71,12 +73,11 @@ std::string normalised_name(std::string_view name) {
 
 std::optional<Requirement> parse_requirement(std::string_view text) {
   text = base::trim(text.substr(0, text.find(';')));
-  std::size_t end = 0;
-  while (end < text.size() && is_name_char(text[end])) ++end;
-  if (end == 0 || text.front() == '-' || text.front() == '.') return std::nullopt;
+  const std::string_view written = written_name(text);
+  if (written.empty() || written.front() == '-' || written.front() == '.') return std::nullopt;
   Requirement requirement;
-  requirement.name = normalised_name(text.substr(0, end));
-  std::string_view rest = base::trim(text.substr(end));
+  requirement.name = normalised_name(written);
+  std::string_view rest = base::trim(text.substr(written.size()));
   if (rest.starts_with('[')) {
     const auto close = rest.find(']');
     if (close == std::string_view::npos) return std::nullopt;
@@ -113,4 +114,14 @@ std::string pinned(std::string_view specifier) {
   return {};
 }
 
-}  // namespace torchport::scaffold
+std::string lower_bound(std::string_view specifier) {
+  std::string_view floor;
+  for (const std::string_view part : base::split(specifier, ',')) {
+    const auto clause = parse_clause(base::trim(part));
+    if (!clause || clause->sign == "!=" || clause->sign.starts_with('<')) continue;
+    if (floor.empty() || older(floor, clause->version)) floor = clause->version;
+  }
+  return std::string(floor);
+}
+
+}  // namespace torchport::versions

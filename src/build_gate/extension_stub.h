@@ -9,7 +9,7 @@
 #include "base/result.h"
 #include "build_gate/provenance.h"
 
-namespace torchport::host {
+namespace torchport::build_gate {
 
 // What CUDA sources that are not compiled would have brought.
 struct CudaPart {
@@ -30,7 +30,7 @@ struct CudaOperators {
 
 // With an empty `part`: the note alone. It has to be linked behind the extension's own objects, so
 // that its operators are registered when the stubs are.
-[[nodiscard]] base::Result<std::string> companion_source(const Provenance& provenance,
-                                                         const CudaPart& part);
+[[nodiscard]] base::Result<std::string> extension_stub_source(const Provenance& provenance,
+                                                              const CudaPart& part);
 
-}  // namespace torchport::host
+}  // namespace torchport::build_gate

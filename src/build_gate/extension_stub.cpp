@@ -1,4 +1,4 @@
-#include "build_gate/companion.h"
+#include "build_gate/extension_stub.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "build_gate/elf.h"
 
-namespace torchport::host {
+namespace torchport::build_gate {
 
 namespace {
 
@@ -102,7 +102,7 @@ __attribute__((section("{}"), used, aligned(4))) const Note torchport_note{{
 std::string why(const Provenance& provenance) {
   return fmt::format("{} was built without its CUDA part: {}. {}", provenance.extension,
                      provenance.reason,
-                     provenance.mend.empty() ? "" : "What to do: " + provenance.mend);
+                     provenance.remedy.empty() ? "" : "What to do: " + provenance.remedy);
 }
 
 // Functions throw what the caller's language knows: pybind11 and torch make a RuntimeError of it.
@@ -212,7 +212,8 @@ base::Result<std::vector<std::string>> missing_functions(const CudaPart& part) {
   return missing;
 }
 
-base::Result<std::string> companion_source(const Provenance& provenance, const CudaPart& part) {
+base::Result<std::string> extension_stub_source(const Provenance& provenance,
+                                                const CudaPart& part) {
   const auto missing = missing_functions(part);
   if (!missing) return tl::unexpected(missing.error());
   std::string text =
@@ -224,4 +225,4 @@ base::Result<std::string> companion_source(const Provenance& provenance, const C
   return text + note(provenance);
 }
 
-}  // namespace torchport::host
+}  // namespace torchport::build_gate

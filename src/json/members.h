@@ -1,5 +1,13 @@
-// Structures as JSON and back: each names its members once, for both directions, in a function
-// `members(structure, visit)` that argument-dependent lookup finds.
+// Structures as JSON and back, where people write the JSON: recorded machines, inputs of builds.
+//
+// A structure names its members once, for both directions, in a function `members(structure,
+// visit)` that argument-dependent lookup finds. What is read has to be of exactly the type of the
+// member, and an error names the member by its path: "gpus[1].name".
+//
+// nlohmann's NLOHMANN_DEFINE_TYPE_* macros were tried and rejected: they convert where a file is
+// wrong (true and -1 become numbers, 1.5 becomes 1), they know a path only in a build with
+// JSON_DIAGNOSTICS, which makes every value of the program larger, and in the version of Debian 12
+// they do not take ordered_json, so the members would be written in another order than declared.
 #pragma once
 
 #include <map>
@@ -13,7 +21,7 @@
 
 #include "base/result.h"
 
-namespace torchport::host {
+namespace torchport::json {
 
 using Json = nlohmann::ordered_json;
 
@@ -40,8 +48,8 @@ Json written(T& value) {
   }
 }
 
-// The first member that is of another type, by its path; empty where all are right. Members that
-// are missing keep their value, unknown ones are left out.
+// The path of the first member that has another type; empty where all are right. Missing members
+// keep their value, unknown ones are ignored.
 template <class T>
 std::string read(const Json& source, T& value, const std::string& path) {
   if constexpr (Structure<T>) {
@@ -79,20 +87,25 @@ std::string read(const Json& source, T& value, const std::string& path) {
   }
 }
 
-// A structure that is a document, or its member `inner` where it has one. kSyntax, with `what` it
-// is not, or the member that is of another type.
+// The object that is a document, or its member `inner` where it has one. kSyntax for text that is
+// not a JSON object; `what` says of what it should be one.
+[[nodiscard]] base::Result<Json> object_of(std::string_view text, const char* inner,
+                                           std::string_view what);
+[[nodiscard]] tl::unexpected<base::Error> wrong_type(std::string_view path);
+
+// That object as a structure. kSyntax also names the first member that has another type.
 template <class T>
 base::Result<T> read_document(std::string_view text, const char* inner, std::string_view what) {
-  const Json source = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!source.is_object())
-    return base::fail(base::ErrorCode::kSyntax, fmt::format("is no JSON object of {}", what));
-  const auto found = source.find(inner);
+  const auto source = object_of(text, inner, what);
+  if (!source) return tl::unexpected<base::Error>(source.error());
   T value;
-  const std::string wrong = read(found == source.end() ? source : *found, value, {});
-  if (!wrong.empty())
-    return base::fail(base::ErrorCode::kSyntax,
-                      fmt::format("\"{}\" is of another type than it has to be", wrong));
+  const std::string wrong = read(*source, value, {});
+  if (!wrong.empty()) return wrong_type(wrong);
   return value;
 }
 
-}  // namespace torchport::host
+// As text for files: bytes that are not UTF-8 become U+FFFD. `indent`: blanks a level, -1 for one
+// line.
+[[nodiscard]] std::string text_of(const Json& value, int indent);
+
+}  // namespace torchport::json

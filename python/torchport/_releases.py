@@ -1,0 +1,108 @@
+"""What is published of torch, as the virtual devices answer it.
+
+The facts stand in ``torch_releases.json``, which C++ reads, too (``src/releases/table.h`` says why).
+It is read when something asks for the first time, so that ``import torchport`` costs nothing.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class CUDABuild:
+    """A build of torch for CUDA.
+
+    Attributes:
+        version: Of CUDA, major and minor.
+        cudnn: Major, minor, patch; None where the table does not know it.
+        nccl: Major, minor, patch; None where the table does not know it.
+        capabilities: Compute capabilities that it has kernels for, ascending: 75 for 7.5.
+    """
+
+    version: tuple[int, int]
+    cudnn: tuple[int, int, int] | None
+    nccl: tuple[int, int, int] | None
+    capabilities: tuple[int, ...]
+
+    @property
+    def number(self) -> int:
+        """13000 for CUDA 13.0, as ``CUDART_VERSION`` has it."""
+        return self.version[0] * 1000 + self.version[1] * 10
+
+    @property
+    def cudnn_number(self) -> int | None:
+        """92000 for cuDNN 9.20.0, as ``CUDNN_VERSION`` of cuDNN 9 has it."""
+        if self.cudnn is None:
+            return None
+        major, minor, patch = self.cudnn
+        return major * 10000 + minor * 100 + patch
+
+    @property
+    def architectures(self) -> str:
+        """``sm_75 sm_80``: what ``torch.cuda.get_arch_list()`` splits."""
+        return " ".join(f"sm_{number}" for number in self.capabilities)
+
+
+@functools.cache
+def _table() -> dict[str, Any]:
+    return json.loads(Path(__file__).with_name("torch_releases.json").read_text(encoding="utf-8"))
+
+
+def _minor(version: str) -> tuple[str, ...]:
+    return tuple(version.split("+")[0].split(".")[:2])
+
+
+def _numbers(text: str | None) -> tuple[int, int, int] | None:
+    """The first three numbers of ``9.20.0.48``."""
+    if text is None:
+        return None
+    major, minor, patch = (int(number) for number in text.split(".")[:3])
+    return major, minor, patch
+
+
+def _build(row: dict[str, Any]) -> CUDABuild:
+    major, minor = (int(number) for number in row["cuda"].split("."))
+    return CUDABuild(
+        (major, minor), _numbers(row["cudnn"]), _numbers(row["nccl"]), tuple(row["archs"])
+    )
+
+
+def virtual_device_versions() -> tuple[str, ...]:
+    """The versions of torch that the virtual devices are tested for, oldest first."""
+    rows = reversed(_table()["releases"])
+    return tuple(version for row in rows for version in row["virtual_devices"])
+
+
+def cuda_builds(torch: str) -> tuple[CUDABuild, ...]:
+    """The builds of this version of torch (``2.13.0+cpu``), the default of pip first.
+
+    Empty where the table does not have this release.
+    """
+    for row in _table()["releases"]:
+        if _minor(row["version"]) == _minor(torch):
+            return tuple(_build(build) for build in row["cuda"])
+    return ()
+
+
+def cuda_build_for(torch: str, capability: tuple[int, int]) -> CUDABuild:
+    """The build of this torch that one would install for a device of this compute capability.
+
+    The default where it has kernels for the device or for an older one of its generation's line,
+    else the first that reaches down to it. A device that is older than all builds gets the default,
+    whose kernels do not run on it, as on a real one.
+
+    Raises:
+        LookupError: The table does not have this release.
+    """
+    builds = cuda_builds(torch)
+    if not builds:
+        raise LookupError(
+            f"torchport knows no builds of torch {torch}: python/torchport/torch_releases.json"
+        )
+    number = capability[0] * 10 + capability[1]
+    return next((one for one in builds if one.capabilities[0] <= number), builds[0])

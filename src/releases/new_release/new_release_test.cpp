@@ -1,0 +1,99 @@
+// A release that is added to the table and to nothing else is what doctor, container, ci and
+// build-plan answer with.
+#include <algorithm>
+
+#include <doctest/doctest.h>
+
+#include "base/file_system.h"
+#include "build_gate/build_plan.h"
+#include "host/causes/cause.h"
+#include "host/facts/facts.h"
+#include "releases/table.h"
+#include "scaffold/project.h"
+#include "scaffold/target.h"
+
+namespace torchport {
+
+namespace {
+
+host::Facts machine(const char* vendor, const char* capability) {
+  host::Facts facts;
+  facts.system = "Linux";
+  facts.machine = "x86_64";
+  facts.gpus.emplace_back();
+  facts.gpus[0].vendor = vendor;
+  facts.gpus[0].capability = capability;
+  return facts;
+}
+
+scaffold::Target target(scaffold::Device device, bool virtual_devices = false) {
+  base::MemoryFileSystem files;
+  files.add("p/setup.py",
+            "from setuptools import setup\n"
+            "from torch.utils.cpp_extension import CUDAExtension\n"
+            "setup(name='p', ext_modules=[CUDAExtension('p', ['p.cu'])])\n");
+  const auto project = scaffold::read_project(files, "p", {});
+  REQUIRE(project.has_value());
+  scaffold::TargetOptions options;
+  options.device = device;
+  options.virtual_devices = virtual_devices;
+  const auto chosen = scaffold::choose_target(*project, options);
+  REQUIRE_MESSAGE(chosen.has_value(), chosen.error().message);
+  return *chosen;
+}
+
+}  // namespace
+
+TEST_CASE("doctor recommends the new release, and the one before it to an older driver") {
+  REQUIRE(releases::newest_torch() == "2.99.0");
+  host::Facts facts = machine("nvidia", "9.0");
+  facts.nvidia = {"700.10", "700.10", "ok", ""};
+  CHECK(host::judge(facts).install.front() == "pip install torch==2.99.0");
+  facts.nvidia = {"580.65.06", "580.65.06", "ok", ""};
+  const std::string older = host::judge(facts).install.front();
+  CHECK(older == "pip install torch==" + releases::table().releases[1].version);
+
+  const host::Facts amd = machine("amd", "gfx90a");
+  CHECK(host::judge(amd).install.front() ==
+        "pip install torch==2.99.0 --index-url https://download.pytorch.org/whl/rocm9.9");
+}
+
+TEST_CASE("doctor names the driver that the new CUDA needs") {
+  host::Facts facts = machine("nvidia", "9.0");
+  facts.nvidia = {"580.65.06", "580.65.06", "ok", "13.0"};
+  facts.torches = {{"/t", "3.12", "2.99.0+cu140", "14.0", "", "", {"sm_90"}, true, ""}};
+  const auto verdict = host::judge(facts);
+  const auto too_old =
+      std::find_if(verdict.findings.begin(), verdict.findings.end(),
+                   [](const host::Finding& finding) { return finding.code == "driver-too-old"; });
+  REQUIRE(too_old != verdict.findings.end());
+  CHECK(too_old->remedy.find("700.10") != std::string::npos);
+}
+
+TEST_CASE("container takes its build, its toolkit, its GPUs and its driver") {
+  const auto cuda = target(scaffold::Device::kCuda);
+  CHECK(cuda.torch == "2.99.0");
+  CHECK(cuda.variant == "cu140");
+  CHECK(cuda.python == "3.12");
+  CHECK(cuda.arch_list == "7.5;9.0;12.0+PTX");
+  CHECK(cuda.images.toolkit == "nvidia/cuda:14.0.0-devel-ubuntu24.04");
+  CHECK(cuda.notes.back() == "hosts need NVIDIA's driver 700.10 or newer");
+  CHECK(target(scaffold::Device::kXpu).torch == "2.99.0");
+}
+
+TEST_CASE("ci takes it for the virtual devices") {
+  CHECK(target(scaffold::Device::kCpu, true).torch == "2.99.0");
+  CHECK(releases::virtual_device_versions().back() == "2.99.0");
+}
+
+TEST_CASE("build-plan names its build for CUDA") {
+  build_gate::BuildInputs inputs;
+  inputs.torch = {"/t", "3.12", "2.99.0+cpu", "", "", "", {}, true, ""};
+  inputs.environment = {{"TORCHPORT_BUILD", "cuda"}};
+  const auto plan = build_gate::decide(inputs);
+  CHECK(plan.code == "torch-for-cpu");
+  CHECK(plan.remedy.find("torch==2.99.0 --index-url https://download.pytorch.org/whl/cu140") !=
+        std::string::npos);
+}
+
+}  // namespace torchport

@@ -1,0 +1,128 @@
+#include "releases/table.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "releases/table_text.h"
+#include "versions/version.h"
+
+namespace torchport::releases {
+
+namespace {
+
+using Json = nlohmann::json;
+
+// "null" is an unknown value.
+template <class T>
+T known(const Json& object, const char* name) {
+  const Json& value = object.at(name);
+  return value.is_null() ? T{} : value.get<T>();
+}
+
+CudaBuild cuda_build(const Json& object, const std::string& by_default) {
+  CudaBuild build{object.at("cuda"), known<std::string>(object, "cudnn"),
+                  known<std::string>(object, "nccl"), object.at("archs"), false};
+  build.by_default = build.cuda == by_default;
+  return build;
+}
+
+TorchRelease torch_release(const Json& object) {
+  TorchRelease release;
+  release.version = object.at("version");
+  release.pythons = object.at("python");
+  const std::string by_default = object.at("default_cuda");
+  for (const Json& build : object.at("cuda")) release.cuda.push_back(cuda_build(build, by_default));
+  if (const Json& rocm = object.at("rocm"); !rocm.is_null())
+    release.rocm = {rocm.at("version"), known<std::vector<std::string>>(rocm, "archs")};
+  if (const Json& xpu = object.at("xpu"); !xpu.is_null()) release.xpu = xpu.get<bool>();
+  release.virtual_devices = object.at("virtual_devices");
+  release.changes = object.at("changes");
+  release.sources = object.at("sources");
+  return release;
+}
+
+template <class T>
+bool newest_first(const std::vector<T>& list) {
+  return std::adjacent_find(list.begin(), list.end(), [](const T& a, const T& b) {
+           return !versions::older(b.version, a.version);
+         }) == list.end();
+}
+
+// What is wrong with a release; empty where nothing is.
+std::string fault_of(const TorchRelease& release) {
+  if (versions::parse_version(release.version).size() != 3) return "version";
+  if (release.pythons.empty()) return "python";
+  if (release.sources.empty()) return "sources";
+  if (release.cuda.empty() || !release.cuda.front().by_default) return "default_cuda";
+  for (const CudaBuild& build : release.cuda)
+    if (build.archs.empty() || !std::is_sorted(build.archs.begin(), build.archs.end()))
+      return "cuda.archs";
+  for (const std::string& version : release.virtual_devices)
+    if (!versions::same_minor(version, release.version)) return "virtual_devices";
+  return {};
+}
+
+base::Result<void> check(const Table& table) {
+  const auto wrong = [](std::string what) {
+    return base::fail(base::ErrorCode::kSyntax, std::move(what));
+  };
+  if (!newest_first(table.cuda)) return wrong("\"cuda\" is not sorted, newest first");
+  if (table.releases.empty()) return wrong("\"releases\" is empty");
+  if (!newest_first(table.releases)) return wrong("\"releases\" is not sorted, newest first");
+  for (const TorchRelease& release : table.releases)
+    if (const std::string fault = fault_of(release); !fault.empty())
+      return wrong(
+          fmt::format("the release {}: \"{}\" is missing or wrong", release.version, fault));
+  return {};
+}
+
+}  // namespace
+
+base::Result<Table> parse_table(std::string_view text) {
+  Table table;
+  try {
+    const Json whole = Json::parse(text);
+    for (const Json& one : whole.at("cuda"))
+      table.cuda.push_back({one.at("version"), one.at("driver"), known<std::string>(one, "image")});
+    for (const Json& one : whole.at("releases")) table.releases.push_back(torch_release(one));
+  } catch (const Json::exception& error) {
+    return base::fail(base::ErrorCode::kSyntax, error.what());
+  }
+  if (auto checked = check(table); !checked) return tl::unexpected<base::Error>(checked.error());
+  return table;
+}
+
+const Table& table() {
+  static const Table kTable = parse_table(table_text()).value();
+  return kTable;
+}
+
+const TorchRelease* release_of(std::string_view torch) {
+  const auto& releases = table().releases;
+  const auto found = std::find_if(releases.begin(), releases.end(), [&](const TorchRelease& one) {
+    return versions::same_minor(one.version, torch);
+  });
+  return found == releases.end() ? nullptr : &*found;
+}
+
+const std::vector<CudaBuild>& builds_of(std::string_view torch) {
+  static const std::vector<CudaBuild> kNone;
+  const TorchRelease* release = release_of(torch);
+  return release == nullptr ? kNone : release->cuda;
+}
+
+std::vector<std::string> virtual_device_versions() {
+  std::vector<std::string> versions;
+  for (const TorchRelease& release : table().releases)
+    versions.insert(versions.begin(), release.virtual_devices.begin(),
+                    release.virtual_devices.end());
+  return versions;
+}
+
+const std::string& newest_torch() {
+  return table().releases.front().version;
+}
+
+}  // namespace torchport::releases

@@ -1,0 +1,24 @@
+#include "runtime/virtual/core/build_facts.h"
+
+#include <algorithm>
+#include <array>
+
+namespace torchport::vdev {
+
+namespace {
+
+// The default build first.
+constexpr std::array kBuilds{
+#include "cuda_builds.inc"
+};
+
+}  // namespace
+
+const CudaBuild& cuda_build_for(int major, int minor) {
+  const auto* found = std::find_if(kBuilds.begin(), kBuilds.end(), [&](const CudaBuild& build) {
+    return build.oldest <= 10 * major + minor;
+  });
+  return found == kBuilds.end() ? kBuilds.front() : *found;
+}
+
+}  // namespace torchport::vdev

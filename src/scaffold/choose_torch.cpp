@@ -1,0 +1,152 @@
+#include "scaffold/choose_torch.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "releases/published.h"
+#include "releases/table.h"
+#include "versions/version.h"
+
+namespace torchport::scaffold {
+
+namespace {
+
+using releases::TorchRelease;
+
+std::string place_of(const Requirement& requirement) {
+  return fmt::format("{}:{}", requirement.at.file, requirement.at.line);
+}
+
+// The version of the release that the target would get; empty where it may not get this release.
+std::string version_of(const TorchRelease& release, const TargetOptions& options) {
+  if (!options.virtual_devices) return release.version;
+  return release.virtual_devices.empty() ? std::string() : release.virtual_devices.back();
+}
+
+bool has_build(const TorchRelease& release, const Project& project, const TargetOptions& options) {
+  if (options.device == Device::kCpu) return true;
+  if (options.device == Device::kXpu) return release.xpu.value_or(false);
+  if (options.device == Device::kRocm) {
+    if (!release.rocm) return false;
+    // Native code needs the architectures.
+    if (project.cuda && options.arch_list.empty() && release.rocm->archs.empty()) return false;
+    return options.variant.empty() || options.variant == "rocm" + release.rocm->version;
+  }
+  return std::any_of(release.cuda.begin(), release.cuda.end(), [&](const auto& build) {
+    return options.variant.empty() || options.variant == releases::variant_of_cuda(build.cuda);
+  });
+}
+
+bool has_python(const TorchRelease& release, const Project& project, const TargetOptions& options) {
+  const std::string& wanted = options.python.empty() ? project.python_pin : options.python;
+  return std::any_of(release.pythons.begin(), release.pythons.end(), [&](const std::string& one) {
+    return wanted.empty() ? allows_python(project, one) : one == wanted;
+  });
+}
+
+// The newest version that serves and that the specifier allows; empty for none.
+std::string newest_for(const Project& project, const TargetOptions& options,
+                       std::string_view specifier) {
+  for (const TorchRelease& release : releases::table().releases) {
+    const std::string version = version_of(release, options);
+    if (!version.empty() && versions::allows(specifier, version).value_or(false) &&
+        has_build(release, project, options) && has_python(release, project, options))
+      return version;
+  }
+  return {};
+}
+
+// No release serves with all that is asked for; the error is then about what is asked for, and says
+// so of the newest release that the specifier allows.
+std::string newest_allowed(const TargetOptions& options, std::string_view specifier) {
+  for (const TorchRelease& release : releases::table().releases) {
+    const std::string version = version_of(release, options);
+    if (!version.empty() && versions::allows(specifier, version).value_or(false)) return version;
+  }
+  return {};
+}
+
+base::Result<std::string> from_table(const Project& project, const TargetOptions& options,
+                                     const Requirement* stated) {
+  const std::string_view specifier = stated == nullptr ? std::string_view() : stated->specifier;
+  std::string version = newest_for(project, options, specifier);
+  if (version.empty()) version = newest_allowed(options, specifier);
+  if (!version.empty()) return version;
+  return base::fail(
+      base::ErrorCode::kUsage,
+      fmt::format("{} asks for torch {}; the releases that this program knows {}are {} to {}, and "
+                  "none of them is allowed: name the version with --torch, e.g. --torch {}",
+                  place_of(*stated), stated->specifier,
+                  options.virtual_devices ? "and has virtual devices for " : "",
+                  releases::table().releases.back().version, releases::newest_torch(),
+                  newest_allowed(options, {})));
+}
+
+// Why it is not the newest torch, and what the release brings that its users have to know.
+void add_reasons(const Project& project, const TargetOptions& options, const Requirement* stated,
+                 const std::string& version, Target& target) {
+  const TorchRelease& newest = releases::table().releases.front();
+  const bool allowed =
+      stated == nullptr || versions::allows(stated->specifier, newest.version).value_or(false);
+  if (version != newest.version && allowed) {
+    std::string why;
+    if (version_of(newest, options).empty())
+      why = "has no virtual devices yet";
+    else if (!has_build(newest, project, options))
+      why = fmt::format("has no build for {} that this program knows", to_text(options.device));
+    else if (!has_python(newest, project, options))
+      why = fmt::format("has wheels for Python {} only", fmt::join(newest.pythons, ", "));
+    if (!why.empty())
+      target.notes.push_back(fmt::format("torch {}, the newest, {}", newest.version, why));
+  }
+  if (const TorchRelease* release = releases::release_of(version))
+    for (const std::string& change : release->changes)
+      target.notes.push_back(fmt::format("torch {}: {}", version, change));
+}
+
+}  // namespace
+
+bool allows_python(const Project& project, const std::string& python) {
+  return versions::allows(project.python, python + ".99").value_or(false);
+}
+
+bool fits(Device device, std::string_view variant) {
+  switch (device) {
+    case Device::kCpu:
+      return variant == "cpu";
+    case Device::kCuda:
+      return !releases::cuda_of_variant(variant).empty();
+    case Device::kRocm:
+      return variant.starts_with("rocm") && !versions::parse_version(variant.substr(4)).empty();
+    case Device::kXpu:
+      return variant == "xpu";
+  }
+  return false;
+}
+
+base::Result<std::string> choose_torch(const Project& project, const TargetOptions& options,
+                                       Target& target) {
+  const Requirement* stated = project.of("torch");
+  if (!options.torch.empty()) {
+    if (stated != nullptr && !versions::allows(stated->specifier, options.torch).value_or(true))
+      target.notes.push_back(fmt::format("{} asks for torch {}, and --torch {} is used instead",
+                                         place_of(*stated), stated->specifier, options.torch));
+    return options.torch;
+  }
+  if (stated != nullptr)
+    if (const std::string pin = versions::without_local(versions::pinned(stated->specifier));
+        !pin.empty())
+      return pin;
+  auto version = from_table(project, options, stated);
+  if (!version) return version;
+  if (stated == nullptr)
+    target.notes.push_back(fmt::format("no file asks for torch: {} is used", *version));
+  else if (!stated->specifier.empty())
+    target.notes.push_back(
+        fmt::format("{} allows torch {} ({})", place_of(*stated), *version, stated->specifier));
+  add_reasons(project, options, stated, *version, target);
+  return version;
+}
+
+}  // namespace torchport::scaffold
