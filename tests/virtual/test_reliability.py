@@ -111,3 +111,7 @@ if __name__ == "__main__":
     assert done.returncode == 1
     # Whichever of the two the parent sees first.
     assert "terminated with signal SIGKILL" in done.stderr or "Connection" in done.stderr
+
+
+def test_workers_start_after_more_than_the_hosts_memory_was_asked_for(run_virtual):
+    run_virtual(Path("workers_after_large.py"), devices="cuda:1,memory=1TiB")

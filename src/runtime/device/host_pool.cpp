@@ -24,7 +24,11 @@ void* HostPool::allocate(std::size_t bytes) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (void* address = take_kept(size)) return address;
   make_room(size);
-  void* address = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  // Not accounted as committed: a device may have more memory than the host, and a program may
+  // touch little of what it allocates. Accounted mappings that lie side by side become one in the
+  // kernel, and fork() fails (ENOMEM) once that one is larger than the host's memory.
+  void* address = mmap(nullptr, size, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (address == MAP_FAILED) return nullptr;
 #ifdef MADV_HUGEPAGE
   // One fault for two megabytes instead of 512; a wish, which some systems do not grant.

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 namespace torchport {
 namespace {
@@ -94,6 +96,30 @@ TEST_CASE("threads have blocks of their own") {
   }
   for (std::thread& thread : threads) thread.join();
   CHECK(pool.stats().used == 0);
+}
+
+// Neighbouring mappings become one in the kernel, and fork() is refused a copy of one that is
+// larger than the machine's memory, however little of it was ever touched.
+TEST_CASE("a process that once asked for more than the machine's memory can fork") {
+  const auto machine = static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) *
+                       static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  HostPool pool;
+  std::vector<void*> blocks;
+  for (int i = 0; i < 8; ++i) {
+    void* block = pool.allocate(machine / 4);
+    REQUIRE(block != nullptr);
+    *static_cast<char*>(block) = 1;
+    blocks.push_back(block);
+  }
+  const auto fork_works = [] {
+    const pid_t child = fork();
+    if (child == 0) _exit(0);
+    int status = -1;
+    return child > 0 && waitpid(child, &status, 0) == child && status == 0;
+  };
+  CHECK(fork_works());
+  for (void* block : blocks) CHECK(pool.free(block));
+  CHECK(fork_works());  // with what the pool keeps
 }
 
 }  // namespace
