@@ -59,7 +59,11 @@ build: compile $(package_stamp) ## compile, and put torchport into .venv
 .PHONY: test
 test: build apt-test ecosystem-small $(linters_stamp) ## unit tests, then everything that drives the program
 	@ctest --preset release
-	@$(py) -m pytest tests -q
+	@$(py) -m pytest tests -q -n $(JOBS) --dist loadfile -m "not alone"
+	@$(py) -m pytest tests -q -m alone
+
+.PHONY: test-all
+test-all: test test-ecosystem test-conformance test-programs ## all of it: every package, operator and library
 
 .PHONY: setup
 setup: apt-build $(parser_stamp) $(venv_stamp) $(torch_stamp) ## fetch all that build, test and demo need

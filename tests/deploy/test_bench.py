@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.alone
+
 PROGRAMS = Path(__file__).parent / "programs"
 MODELS = PROGRAMS / "small_models.py"
 IMAGES = [f"{MODELS}:convolutions", "--input", f"{MODELS}:images"]

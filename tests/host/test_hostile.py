@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.alone
+
 # The limit for a program is two seconds; the rest is for machines that are busy.
 MOST_SECONDS = 12
 

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.alone
+
 TIE = "import torch\n\nmodel = torch.nn.Linear(2, 2).cuda()\n"
 HEAD = "import torch\nx = torch.ones(1).cuda()\n"
 DEEP = 100_000

@@ -10,6 +10,8 @@ import time
 
 import pytest
 
+pytestmark = pytest.mark.alone
+
 TIE = "import torch\n\nmodel = torch.nn.Linear(2, 2).cuda()\n"
 
 NAMES = [

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.alone
+
 
 def test_nothing_leaks(run_virtual):
     done = run_virtual(Path("leaks.py"), timeout=300)
