@@ -70,7 +70,10 @@ def test_ways_to_say_what_to_run(verify, words, code) -> None:
         (["nowhere.py:model"], "there is no file nowhere.py"),
         (["zoo:fine", "--device", "toaster"], '"toaster" is no device'),
         (["zoo:fine", "--device", "cuda:3", "--devices", "cuda:2"], "cuda:3"),
-        (["zoo:fine", "--devices", "tpu:1"], "is none of cuda:N"),
+        (
+            ["zoo:fine", "--devices", "tpu:1"],
+            "there are no virtual devices 'tpu:1'; ask for cuda:N",
+        ),
         (["zoo:fine", "--memory", "1GiB"], "--memory and --profile are for virtual devices"),
         (["zoo:fine", "--eval", "--train"], "exclude each other"),
         (

@@ -38,7 +38,7 @@ class WatchedRun:
         self._loader = loader
 
     def go(
-        self, call: Callable[[], Any], *, every_line: bool = False, check_finite: bool = False
+        self, call: Callable[[], Any], *, every_line: bool = True, check_finite: bool = False
     ) -> None:
         """Raises what ``call`` raises, unless that is an error of mixed devices."""
         with watching(self.watch, every_line=every_line, check_finite=check_finite):
