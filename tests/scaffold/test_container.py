@@ -197,8 +197,14 @@ def test_what_cannot_be_told_is_asked_for(torchport, files, words, message: str)
         ),
         ({".python-version": "3.13.1\n"}, ["python:3.13-slim"]),
         # The newest release that is allowed, and has wheels for the Python.
-        ({"requirements.txt": "torch<2.9\n"}, ["torch==2.8.0 ", "note: requirements.txt:1 allows torch 2.8.0 (<2.9)"]),
-        ({".python-version": "3.10\n"}, ["torch==2.14.1 ", "the newest, has wheels for Python 3.11, "]),
+        (
+            {"requirements.txt": "torch<2.9\n"},
+            ["torch==2.8.0 ", "note: requirements.txt:1 allows torch 2.8.0 (<2.9)"],
+        ),
+        (
+            {".python-version": "3.10\n"},
+            ["torch==2.14.1 ", "the newest, has wheels for Python 3.11, "],
+        ),
         (
             {
                 "setup.py": "from setuptools import setup\nfrom torchport.build import extension\n"
