@@ -50,7 +50,9 @@ class CUDABuild:
 
 @functools.cache
 def _table() -> dict[str, Any]:
-    return json.loads(Path(__file__).with_name("torch_releases.json").read_text(encoding="utf-8"))
+    text = Path(__file__).with_name("torch_releases.json").read_text(encoding="utf-8")
+    table: dict[str, Any] = json.loads(text)
+    return table
 
 
 def _minor(version: str) -> tuple[str, ...]:

@@ -123,7 +123,7 @@ def _threads_join_in() -> Iterator[None]:
         begin(self)
 
     # Replacing them is the point.
-    threading.Thread.start = start  # type: ignore[method-assign,assignment]
+    threading.Thread.start = start  # type: ignore[method-assign]
     try:
         yield
     finally:
