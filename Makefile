@@ -100,7 +100,7 @@ lint-python: $(torch_stamp) ## ruff and mypy over the Python parts
 	  { echo 'Python files are not formatted: make format' >&2; exit 1; }
 
 .PHONY: asan tsan
-asan tsan: apt-build $(parser_stamp) $(preset_stamp) ## unit tests under the sanitizers
+asan tsan: apt-build $(parser_stamp) $(preset_stamp) $(torch_stamp) ## unit tests under the sanitizers, those of torch's parts too
 	@[ -f build/$@/build.ninja ] || cmake --preset $@
 	@cmake --build --preset $@ -j $(JOBS)
 	@ctest --preset $@

@@ -69,7 +69,9 @@ function(torchport_add_object_layer name)
   add_library(torchport_${name} OBJECT ${sources})
   target_link_libraries(torchport_${name} PUBLIC torchport_options ${ARG_DEPENDS})
   torchport_include_root(torchport_${name})
-  set_target_properties(torchport_${name} PROPERTIES CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)
+  # --exclude-libs hides what libraries of Python take out of archives, but not objects.
+  set_target_properties(torchport_${name} PROPERTIES CXX_EXTENSIONS OFF CXX_VISIBILITY_PRESET hidden
+    POSITION_INDEPENDENT_CODE ON)
   torchport_add_layer_test(${name} DEPENDS torchport_${name} ${ARG_TEST_DEPENDS})
 endfunction()
 
@@ -135,6 +137,9 @@ function(torchport_add_rules target)
   set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF)
 endfunction()
 
+# What the sanitizers build: the tests, and of the rest what they need.
+add_custom_target(torchport_tests)
+
 # torchport_add_test(NAME SOURCES... [DEPENDS target...])
 function(torchport_add_test name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS" ${ARGN})
@@ -143,6 +148,7 @@ function(torchport_add_test name)
   set_target_properties(${name} PROPERTIES CXX_EXTENSIONS OFF
     RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   add_test(NAME ${name} COMMAND ${name})
+  add_dependencies(torchport_tests ${name})
 endfunction()
 
 # torchport_add_layer_test(NAME DEPENDS target...)
