@@ -51,7 +51,7 @@ TEST_CASE("what is written is read, shared memory shared, over the mapped file o
     };
     CHECK(named("a").equal(weight));
     CHECK(named("t").equal(weight.t()));
-    CHECK(named("half").scalar_type() == at::kHalf);
+    CHECK((named("half").scalar_type() == at::kHalf));
     CHECK(named("tied").data_ptr() == named("a").data_ptr());
     named("a").fill_(9);  // the program's copy of the pages, not the file's
     CHECK(load_tensors(path).tensors.front().tensor.equal(weight));
