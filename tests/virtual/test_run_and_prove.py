@@ -129,3 +129,17 @@ def test_a_port_that_dies_elsewhere_is_found(project: Path) -> None:
     assert run.returncode == 1
     assert "exit status 1 instead of 0" in run.stdout
     assert "Torch not compiled with CUDA enabled" in run.stdout
+
+
+def test_a_kind_of_device_that_torch_does_not_have_is_a_target(project: Path) -> None:
+    ported = project / "ported" / "train.py"
+    ported.write_text(
+        ported.read_text().replace(
+            '"cuda" if torch.cuda.is_available() else "cpu"',
+            'torch.accelerator.current_accelerator() or "cpu"',
+        )
+    )
+    run = torchport("prove", "--elsewhere", "npu", "original/train.py", ported, cwd=project)
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert "on virtual npu" in run.stdout
+    assert run.stdout.rstrip().endswith("same program, same results elsewhere")
