@@ -34,7 +34,7 @@ struct ElfSymbol {
 // reads as nothing, and a table that does is an error.
 class ElfFile {
  public:
-  // kSyntax for what is no ELF file, of another kind, or ends before its headers do.
+  // kSyntax for what is not an ELF file, of another kind, or ends before its headers do.
   [[nodiscard]] static base::Result<ElfFile> parse(std::string_view bytes);
 
   [[nodiscard]] const std::vector<ElfSection>& sections() const { return sections_; }

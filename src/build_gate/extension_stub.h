@@ -18,7 +18,7 @@ struct CudaPart {
 };
 
 // Functions of the CUDA sources that the objects call and none of them defines, by their symbols.
-// kSyntax for an object that is no ELF file.
+// kSyntax for an object that is not an ELF file.
 [[nodiscard]] base::Result<std::vector<std::string>> missing_functions(const CudaPart& part);
 
 // What the sources register kernels for.

@@ -87,7 +87,7 @@ def test_cuda_can_be_hidden(project: Path) -> None:
 @pytest.mark.parametrize(
     "words, said",
     [
-        ([], "what is to run?"),
+        ([], "nothing to run"),
         (["nothing.py"], "no such file: nothing.py"),
         (["--device", "cuda:2", "train.py"], "unknown option --device"),
         (["--devices", "cuda:0", "x.py"], "1 to 64"),
