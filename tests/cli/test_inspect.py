@@ -218,7 +218,7 @@ def test_folders_of_distributed_checkpoints(torchport, inspect) -> None:
         metadata.write_bytes(real[:size])
         assert torchport("inspect", "dcp_training").returncode == 1
     metadata.write_bytes(b"cos\nsystem\n(S'touch pwned'\ntR.")
-    assert "is no metadata" in torchport("inspect", "dcp_training").stderr
+    assert "is not metadata" in torchport("inspect", "dcp_training").stderr
     assert not (torchport.folder / "pwned").exists()
 
 
