@@ -60,7 +60,7 @@ def test_exit_codes(torchport) -> None:
 def test_empty_folder(torchport) -> None:
     run = torchport("check")
     assert run.returncode == 0
-    assert "No Python file" in run.stdout
+    assert "no Python file" in run.stdout
 
 
 def test_json_has_the_documented_shape(torchport) -> None:

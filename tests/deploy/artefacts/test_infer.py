@@ -125,10 +125,10 @@ def test_wrong_use(artefacts, infer):
     for words in ([], [artefacts / "net.onnx"], ["--no-such-option"]):
         assert infer(*words, check=False).returncode == 2
     for output, told in (
-        ("o.csv", "neither .safetensors nor .npy"),
+        ("o.csv", "must end with .safetensors or .npy"),
         ("o.npy", "2 outputs"),
         ("no/o.npy", "2 outputs"),
-        ("no/o.safetensors", "no folder"),
+        ("no/o.safetensors", "create the folder"),
     ):
         done = infer(artefacts / "net.onnx", artefacts / "x.npy", "-o", output, check=False)
         assert done.returncode == 1 and told in done.stderr
