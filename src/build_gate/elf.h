@@ -1,5 +1,5 @@
-// What torchport reads of ELF files: notes, names of libraries, symbols. 64-bit little-endian,
-// which is every machine that torch has builds for.
+// What torchport reads from ELF files: notes, names of libraries, symbols. Only 64-bit
+// little-endian files, since all machines that torch has builds for use these.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // The C++ source that every build with the gate compiles into its extension: the note on how it was
-// built, and, where the CUDA part is not built, something in its place that says so.
+// built and, if the CUDA part is not built, stubs that say so when they are called.
 #pragma once
 
 #include <string>
