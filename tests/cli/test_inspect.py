@@ -233,7 +233,7 @@ def test_what_is_no_checkpoint(torchport) -> None:
     run = torchport("inspect", *names)
     assert run.returncode == 1
     for words in (
-        "text.pt: is no checkpoint that torchport knows",
+        "text.pt: is not a checkpoint that torchport can read",
         "lfs.pt: is a Git LFS pointer",
         "page.pt: is a web page",
         "empty.pt: is empty",

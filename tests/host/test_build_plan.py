@@ -246,7 +246,7 @@ def test_files_that_tell_nothing_of_their_build(torchport, tmp_path: Path) -> No
 def test_wheels_tell_by_their_libraries(torchport) -> None:
     program = Path(torchport("--version").args[0]).read_bytes()
     for name, files, code, words in (
-        ("pure.whl", {"pkg/__init__.py": b""}, 1, "pure.whl has no library in it"),
+        ("pure.whl", {"pkg/__init__.py": b""}, 1, "pure.whl contains no library"),
         ("other.whl", {"pkg.libs/libx.so.2": program}, 1, "nothing in it says how it was built"),
         ("bad.whl", {"pkg/_C.so": b"text"}, 2, "bad.whl: pkg/_C.so: is not an ELF file"),
     ):

@@ -96,7 +96,7 @@ def test_the_contract_is_shown(artefacts, infer):
         (["net.pt2", "small.npy"], ["input x", "given float32", "16, 8]"]),
         (["net.onnx", "x.npy", "--batch-size", "9"], ["batch must be 1 to 8"]),
         (["net.onnx", "empty.npy"], ["input x has no rows"]),
-        (["net.onnx", "y.safetensors"], ["no tensor for the input x", "it has y"]),
+        (["net.onnx", "y.safetensors"], ["not have a tensor for the input x", "it has y"]),
         (["net.onnx", "big_endian.npy"], ["big-endian"]),
         (["net.onnx", "nan.npy", "--check-finite"], ["input x has NaN or Inf"]),
         (["net.onnx", "absent.npy"], ["cannot read", "absent.npy", "No such file"]),
@@ -190,7 +190,7 @@ def test_artefacts_of_another_host_are_refused_before_they_are_loaded(
 def test_nothing_falls_back_to_the_cpu(artefacts, infer, tmp_path):
     """An artefact for a GPU, on a host without one: an error, also where the CPU is asked for."""
     foreign(artefacts / "net.pt", tmp_path / "net.pt", device="cuda")
-    for words, told in (([], "no cuda:0"), (["--device", "cpu"], "it is for cuda")):
+    for words, told in (([], "no cuda:0"), (["--device", "cpu"], "it was exported for cuda")):
         done = infer("net.pt", artefacts / "x.npy", "-o", "o.safetensors", *words, check=False)
         assert done.returncode == 1 and told in done.stderr, done.stderr
 

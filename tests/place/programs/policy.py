@@ -16,7 +16,7 @@ def preference_and_numbers():
     assert "mps" in torchport.choose_device("mps,cuda").refused[0]
     assert torchport.choose_device("cuda:1").device == torch.device("cuda:1")
     assert torchport.choose_device("cuda:7, cpu").device == torch.device("cpu")
-    assert "the last is cuda:1" in torchport.choose_device("cuda:7,cpu").refused[0]
+    assert "the last one is cuda:1" in torchport.choose_device("cuda:7,cpu").refused[0]
     assert torchport.choose_device(torch.device("cuda:1")).device == torch.device("cuda:1")
     assert torchport.choose_device("auto").device.type == "cuda"
     assert torchport.device("meta") == torch.device("meta")
