@@ -76,7 +76,7 @@ void kernels() {
   EXPECT(contrast(here, here, 1.0) == "plain");
   EXPECT(
       has(message_of<std::invalid_argument>([&] { contrast.on(c10::DeviceType::Meta, nullptr); }),
-          "has a kernel for meta already"));
+          "already has a kernel for meta"));
   EXPECT(has(message_of<std::invalid_argument>([&] { contrast.fallback(nullptr); }),
              "already has a fallback"));
 
