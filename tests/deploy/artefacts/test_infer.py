@@ -171,10 +171,10 @@ def foreign(source: Path, target: Path, **host: object) -> None:
 @pytest.mark.parametrize(
     "host, told",
     [
-        ({"machine": "riscv64"}, "compiled for riscv64, this is"),
-        ({"system": "windows"}, "compiled for windows, this is linux"),
+        ({"machine": "riscv64"}, "compiled for riscv64, but this machine has"),
+        ({"system": "windows"}, "compiled for windows, but this machine has linux"),
         ({"instructions": ["avx2", "avx9000"]}, "this CPU lacks: avx9000"),
-        ({"torch": "9.1"}, "needs torch 9.1 or later"),
+        ({"torch": "9.1"}, "needs torch 9.1 or newer"),
         ({"device": "cuda"}, "there is no cuda:0"),
         ({"contract": 2}, "contract is of version 2"),
     ],
