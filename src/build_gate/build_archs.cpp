@@ -25,20 +25,20 @@ Or<std::vector<releases::GpuArch>> default_archs(const BuildInputs& inputs,
   }
   if (!missing.empty())
     plan.notes.push_back(
-        fmt::format("torch has code for{}, which this nvcc makes none for: left "
-                    "out",
+        fmt::format("this nvcc cannot compile for{}, which torch has code for: the extension is "
+                    "built without them",
                     missing));
   if (inputs.torch.archs.empty()) {
     plan.notes.emplace_back(
-        "torch's files do not tell its architectures: the first of each major "
-        "version that this nvcc makes is built");
+        "torch's files do not say its architectures: the first one of each major version that this "
+        "nvcc supports is built");
     if (const auto common = releases::parse_arch_list("Common", nvcc)) archs = common->archs;
   }
   archs = releases::merged(std::move(archs));
   if (archs.empty())
     return tl::unexpected(
         Obstacle{"no-common-arch",
-                 fmt::format("nvcc {} makes code for none of torch's architectures ({})",
+                 fmt::format("nvcc {} cannot compile for any of torch's architectures ({})",
                              plan.toolkit.nvcc, fmt::join(inputs.torch.archs, " ")),
                  fmt::format("set TORCH_CUDA_ARCH_LIST, or CUDA_HOME to a CUDA {} toolkit",
                              inputs.torch.cuda)});
@@ -58,16 +58,15 @@ Or<ArchChoice> choose_archs(const BuildInputs& inputs, BuildPlan& plan) {
         Obstacle{"arch-list",
                  fmt::format("TORCH_CUDA_ARCH_LIST={}: {} (nvcc {} in {})", text,
                              list.error().message, plan.toolkit.nvcc, plan.toolkit.path),
-                 "name architectures that it makes, such as 8.0;9.0+PTX, or unset "
+                 "name architectures that this nvcc supports, such as 8.0;9.0+PTX, or unset "
                  "TORCH_CUDA_ARCH_LIST"}};
   for (const std::string& name : list->left_out)
-    plan.notes.push_back(
-        fmt::format("TORCH_CUDA_ARCH_LIST: this nvcc makes not all of {}: left out", name));
+    plan.notes.push_back(fmt::format(
+        "TORCH_CUDA_ARCH_LIST: this nvcc does not support all of {}: these are left out", name));
   if (list->asks_for_gpu)
     plan.notes.emplace_back(
-        "TORCH_CUDA_ARCH_LIST asks for the GPU of this machine, which says "
-        "nothing of the machines to build for: torch's own architectures stand "
-        "in for it");
+        "TORCH_CUDA_ARCH_LIST asks for this machine's GPU, but the extension may run on other "
+        "machines: torch's own architectures are built instead");
   std::vector<releases::GpuArch> archs = std::move(list->archs);
   if (archs.empty() || list->asks_for_gpu) {
     auto more = default_archs(inputs, nvcc, plan);

@@ -133,7 +133,7 @@ base::Result<host::Torch> torch_of(const host::Machine& machine, const TorchChoi
     for (const std::string& root : {choice.torch, base::join_path(choice.torch, "torch")})
       if (is_file(machine, root + "/version.py"))
         return read_torch(machine, machine.files->canonical(root).value_or(root), {});
-    return base::fail(base::ErrorCode::kUsage, "has no torch: there is no version.py in it",
+    return base::fail(base::ErrorCode::kUsage, "does not contain torch: it has no version.py",
                       choice.torch);
   }
   host::Machine chosen = machine;
@@ -143,7 +143,8 @@ base::Result<host::Torch> torch_of(const host::Machine& machine, const TorchChoi
     if (!is_folder(machine, choice.python)) {
       if (!is_file(machine, choice.python))
         return base::fail(base::ErrorCode::kUsage,
-                          "is neither a Python nor an environment's folder", choice.python);
+                          "is neither a Python interpreter nor the folder of an environment",
+                          choice.python);
       chosen.prefixes = {std::string(base::parent_path(base::parent_path(choice.python)))};
     }
   }

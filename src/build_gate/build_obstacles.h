@@ -1,4 +1,4 @@
-// The parts of a build's decision, for build_plan.cpp and its neighbours alone.
+// The parts of a build's decision, only for build_plan.cpp and the files beside it.
 #pragma once
 
 #include <optional>

@@ -45,7 +45,7 @@ Or<Demand> demanded(const BuildInputs& inputs) {
   const std::string build = base::lower(variable(inputs, "TORCHPORT_BUILD"));
   if (!one_of(build, {"", "auto", "cuda", "cpu"}))
     return tl::unexpected(Obstacle{"unclear-setting",
-                                   fmt::format("TORCHPORT_BUILD={} is not known", build),
+                                   fmt::format("TORCHPORT_BUILD={} is not a known value", build),
                                    "set TORCHPORT_BUILD to cuda, cpu or auto"});
   if (build == "cpu" && *force)
     return tl::unexpected(Obstacle{"contradiction",
@@ -59,8 +59,9 @@ Or<Demand> demanded(const BuildInputs& inputs) {
 
 std::optional<Obstacle> unusable(const host::Torch& torch) {
   if (torch.root.empty())
-    return Obstacle{"no-torch", "there is no torch to build against",
-                    "install torch in the environment that builds, or name it: --python, --torch"};
+    return Obstacle{"no-torch", "torch was not found",
+                    "install torch in the environment that builds the extension, or name one with "
+                    "--python or --torch"};
   if (!torch.fault.empty())
     return Obstacle{"torch-damaged", fmt::format("torch in {}: {}", torch.root, torch.fault),
                     "install torch again"};
@@ -106,7 +107,7 @@ void note_jobs(const BuildInputs& inputs, BuildPlan& plan) {
   if (number && jobs.find_first_not_of('0') != std::string::npos)
     plan.environment["MAX_JOBS"] = jobs;
   else
-    plan.notes.push_back(fmt::format("MAX_JOBS={} is no number of jobs: not heeded", jobs));
+    plan.notes.push_back(fmt::format("MAX_JOBS={} is not a number of jobs and is ignored", jobs));
 }
 
 BuildPlan refused(const Obstacle& why, const std::string& demand = {}) {

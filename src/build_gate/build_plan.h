@@ -1,9 +1,9 @@
 // Whether to build an extension's CUDA code: the one decision that CMake, setuptools and people
 // ask for.
 //
-// It is a function of what builds are made of: the target torch, a compiler, settings. Whether this
-// machine has a GPU is no part of its inputs, so that no answer can depend on it: an extension is
-// built for the machines that it is installed on.
+// The decision depends on the target torch, the compiler and settings. Whether this machine has a
+// GPU is not an input, so the answer cannot depend on it: an extension is built for the machines
+// that it is installed on.
 #pragma once
 
 #include <cstdint>

@@ -32,7 +32,10 @@ const std::vector<TorchClass>& torches() {
   static const std::vector<std::string> kNew{"sm_75", "sm_80", "sm_90", "sm_100", "sm_120"};
   static const std::vector<TorchClass> kClasses{
       {"none", {}, false, ""},
-      {"damaged", {"/t", "", "", "", "", "", {}, true, "version.py says no version"}, false, ""},
+      {"damaged",
+       {"/t", "", "", "", "", "", {}, true, "version.py does not contain a version"},
+       false,
+       ""},
       {"cpu", {"/t", "", "2.13.0+cpu", "", "", "", {}, true, ""}, true, ""},
       {"rocm", {"/t", "", "2.13.0+rocm7.1", "", "7.1", "", {"gfx90a"}, true, ""}, true, ""},
       {"xpu", {"/t", "", "2.13.0+xpu", "", "", "20250302", {}, true, ""}, true, ""},
@@ -238,14 +241,14 @@ TEST_CASE("architectures: separators, names, and what stands in for the GPU of t
   CHECK(archs_for("native;8.9") == "7.5;8.0;8.9;9.0;10.0;12.0+PTX");
   CHECK(archs_for("All") == "7.5;8.0;8.6;8.7;8.8;8.9;9.0;10.0;10.3;11.0;12.0;12.1+PTX");
   CHECK(archs_for("Common") == "7.5;8.0;9.0;10.0;11.0;12.0+PTX");
-  CHECK(
-      archs_for("7.0") ==
-      "TORCH_CUDA_ARCH_LIST=7.0: this nvcc makes no code for 7.0, which there is from CUDA 9.0 to "
-      "12.9 (nvcc 13.0 in /c13)");
+  CHECK(archs_for("7.0") ==
+        "TORCH_CUDA_ARCH_LIST=7.0: this nvcc cannot compile for 7.0, which needs a toolkit from "
+        "CUDA 9.0 to "
+        "12.9 (nvcc 13.0 in /c13)");
   CHECK(archs_for("sm_86").find("'8.6' is one") != std::string::npos);
   CHECK(archs_for("86").find("'8.6' is one") != std::string::npos);
-  CHECK(archs_for("8.6.1").find("no compute capability") != std::string::npos);
-  CHECK(archs_for(std::string(100000, '9').c_str()).find("no compute capability") !=
+  CHECK(archs_for("8.6.1").find("not a compute capability") != std::string::npos);
+  CHECK(archs_for(std::string(100000, '9').c_str()).find("not a compute capability") !=
         std::string::npos);
 }
 
@@ -289,7 +292,7 @@ TEST_CASE("the number of jobs is handed on, and what is none is said") {
     set(inputs, "MAX_JOBS", jobs);
     const BuildPlan plan = decide(inputs);
     CHECK_FALSE(plan.environment.contains("MAX_JOBS"));
-    CHECK(plan.notes.back().find("no number of jobs") != std::string::npos);
+    CHECK(plan.notes.back().find("not a number of jobs") != std::string::npos);
   }
   BuildInputs inputs = usual();
   set(inputs, "MAX_JOBS", "4");

@@ -43,13 +43,13 @@ std::optional<Obstacle> unfit(const BuildToolkit& toolkit, const host::Torch& to
     const std::string line = install_line(torch, toolkit.nvcc);
     return Obstacle{
         "nvcc-differs",
-        fmt::format("nvcc {} in {} does not go with CUDA {}, which torch {} is built with",
+        fmt::format("nvcc {} in {} does not match CUDA {}, which torch {} is built with",
                     toolkit.nvcc, place(toolkit), torch.cuda, torch.version),
         remedy + (line.empty() ? "" : "; or build against another torch: " + line)};
   }
   if (!toolkit.headers)
     return Obstacle{"toolkit-incomplete",
-                    fmt::format("{} has an nvcc and no include/cuda_runtime.h", place(toolkit)),
+                    fmt::format("{} has an nvcc but no include/cuda_runtime.h", place(toolkit)),
                     "set CUDA_HOME to the folder that has both"};
   return std::nullopt;
 }
@@ -79,7 +79,7 @@ Or<BuildToolkit> choose_toolkit(const BuildInputs& inputs) {
                  fmt::format("set {} to a CUDA {} toolkit, or unset it", named, torch.cuda)});
   return tl::unexpected(
       Obstacle{"no-toolkit",
-               fmt::format("torch {} is built with CUDA {}, and there is no nvcc here (looked in "
+               fmt::format("torch {} is built with CUDA {}, but nvcc was not found (looked in "
                            "CUDA_HOME, PATH, /usr/local/cuda*, the nvidia packages beside torch)",
                            torch.version, torch.cuda),
                fmt::format("install the CUDA {} toolkit, or set CUDA_HOME to one", torch.cuda)});
@@ -97,7 +97,7 @@ std::optional<Obstacle> compiler_refused(const BuildInputs& inputs, const BuildT
   if (newest == 0 || version.empty() || static_cast<std::uint64_t>(version.front()) <= newest)
     return std::nullopt;
   return Obstacle{"compiler-too-new",
-                  fmt::format("nvcc {} takes {} up to {}, and {} is {}", toolkit.nvcc,
+                  fmt::format("nvcc {} accepts {} up to {}, but {} is {}", toolkit.nvcc,
                               compiler.family, newest, compiler.path, compiler.version),
                   fmt::format("set NVCC_CCBIN to a {} {} or older", compiler.family, newest)};
 }

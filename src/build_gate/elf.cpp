@@ -56,16 +56,16 @@ void read_notes(std::string_view bytes, std::vector<ElfNote>& notes) {
 }  // namespace
 
 base::Result<ElfFile> ElfFile::parse(std::string_view bytes) {
-  if (!bytes.starts_with(std::string_view(ELFMAG, SELFMAG))) return no_elf("is no ELF file");
+  if (!bytes.starts_with(std::string_view(ELFMAG, SELFMAG))) return no_elf("is not an ELF file");
   const auto header = structure_at<Elf64_Ehdr>(bytes, 0);
   if (!header) return no_elf("is cut off: it ends within the ELF header");
   if (header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_ident[EI_DATA] != ELFDATA2LSB)
-    return no_elf("is an ELF file of another kind than 64-bit little-endian");
+    return no_elf("is not a 64-bit little-endian ELF file");
   ElfFile file;
   std::vector<Elf64_Shdr> headers;
   for (std::uint64_t i = 0; i < header->e_shnum; ++i) {
     const auto section = structure_at<Elf64_Shdr>(bytes, header->e_shoff + i * header->e_shentsize);
-    if (!section) return no_elf("is cut off: its section headers are not all there");
+    if (!section) return no_elf("is cut off: some of its section headers are missing");
     headers.push_back(*section);
   }
   std::string_view names;
@@ -76,12 +76,12 @@ base::Result<ElfFile> ElfFile::parse(std::string_view bytes) {
   for (const Elf64_Shdr& one : headers) {
     auto content = std::optional<std::string_view>(std::string_view());
     if (one.sh_type != SHT_NOBITS) content = range(bytes, one.sh_offset, one.sh_size);
-    if (!content) return no_elf("is cut off: a section ends behind the end of the file");
+    if (!content) return no_elf("is cut off: a section ends after the end of the file");
     file.sections_.push_back({string_at(names, one.sh_name), one.sh_type, one.sh_link, *content});
   }
   for (std::uint64_t i = 0; i < header->e_phnum; ++i) {
     const auto segment = structure_at<Elf64_Phdr>(bytes, header->e_phoff + i * header->e_phentsize);
-    if (!segment) return no_elf("is cut off: its program headers are not all there");
+    if (!segment) return no_elf("is cut off: some of its program headers are missing");
     if (segment->p_type != PT_NOTE) continue;
     if (const auto content = range(bytes, segment->p_offset, segment->p_filesz))
       file.note_segments_.push_back(*content);

@@ -1,5 +1,5 @@
-// What torchport reads of ELF files: notes, names of libraries, symbols. 64-bit little-endian,
-// which is every machine that torch has builds for.
+// What torchport reads from ELF files: notes, names of libraries, symbols. Only 64-bit
+// little-endian files, since all machines that torch has builds for use these.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ struct ElfSymbol {
 // reads as nothing, and a table that does is an error.
 class ElfFile {
  public:
-  // kSyntax for what is no ELF file, of another kind, or ends before its headers do.
+  // kSyntax for what is not an ELF file, of another kind, or ends before its headers do.
   [[nodiscard]] static base::Result<ElfFile> parse(std::string_view bytes);
 
   [[nodiscard]] const std::vector<ElfSection>& sections() const { return sections_; }

@@ -217,8 +217,8 @@ base::Result<std::string> extension_stub_source(const Provenance& provenance,
   const auto missing = missing_functions(part);
   if (!missing) return tl::unexpected(missing.error());
   std::string text =
-      "// Written by torchport: how this extension was built, and what stands in for a CUDA part "
-      "that was not.\n";
+      "// Written by torchport: how this extension was built, and stubs for a CUDA part that was "
+      "not built.\n";
   if (!missing->empty()) text += function_stubs(*missing, provenance);
   const CudaOperators operators = cuda_operators(part.sources);
   if (!operators.namespaces.empty()) text += operator_stubs(operators, provenance);

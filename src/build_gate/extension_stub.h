@@ -1,5 +1,5 @@
 // The C++ source that every build with the gate compiles into its extension: the note on how it was
-// built, and, where the CUDA part is not built, something in its place that says so.
+// built and, if the CUDA part is not built, stubs that say so when they are called.
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@ struct CudaPart {
 };
 
 // Functions of the CUDA sources that the objects call and none of them defines, by their symbols.
-// kSyntax for an object that is no ELF file.
+// kSyntax for an object that is not an ELF file.
 [[nodiscard]] base::Result<std::vector<std::string>> missing_functions(const CudaPart& part);
 
 // What the sources register kernels for.

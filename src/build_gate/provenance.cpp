@@ -133,7 +133,8 @@ base::Result<ExtensionFile> read_extension(std::string_view bytes) {
     if (note.name != kNoteName || note.type != kNoteType) continue;
     auto provenance = provenance_of_note(note.description);
     if (!provenance)
-      return base::fail(base::ErrorCode::kSyntax, "has a note of torchport that cannot be read");
+      return base::fail(base::ErrorCode::kSyntax,
+                        "has a torchport note that is damaged: build it again");
     file.provenance.push_back(std::move(*provenance));
   }
   return file;
@@ -142,7 +143,7 @@ base::Result<ExtensionFile> read_extension(std::string_view bytes) {
 std::string contradiction(const ExtensionFile& file) {
   for (const Provenance& one : file.provenance)
     if (one.outcome == "cuda" && !file.kernels)
-      return fmt::format("{} was built with CUDA and has no kernels: build it again",
+      return fmt::format("{} was built with CUDA but has no kernels: build it again",
                          one.extension);
   return {};
 }

@@ -46,7 +46,7 @@ struct ExtensionFile {
   std::vector<std::string> archs;      // of the device code: "sm_80", "compute_90"
   std::vector<std::string> needed;     // libraries
 };
-// kSyntax for what is no ELF file, is cut off, or whose note is none of ours.
+// kSyntax for what is not an ELF file, is cut off, or whose note is none of ours.
 [[nodiscard]] base::Result<ExtensionFile> read_extension(std::string_view bytes);
 
 // Where a file belies its own note: kernels promised that are not there. Empty where it does not.

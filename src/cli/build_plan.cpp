@@ -58,7 +58,7 @@ std::string headline(const build_gate::BuildPlan& plan) {
     case build_gate::BuildOutcome::kCuda:
       return "builds CUDA code for " + to_text(plan.archs);
     case build_gate::BuildOutcome::kCpu:
-      return "builds for the CPU alone";
+      return "builds for the CPU only";
     case build_gate::BuildOutcome::kRefuse:
       break;
   }
@@ -118,22 +118,24 @@ int build_plan(const BuildPlanOptions& options) {
 
 void attach(CLI::App& app) {
   auto options = std::make_shared<BuildPlanOptions>();
-  CLI::App* sub =
-      app.add_subcommand("build-plan", "Is an extension's CUDA code built here, and why (not)?");
+  CLI::App* sub = app.add_subcommand("build-plan",
+                                     "Say whether an extension's CUDA code is built here, and why");
   auto* python = sub->add_option("--python", options->torch.python,
                                  "Build against the torch of this interpreter or environment");
   auto* torch = sub->add_option("--torch", options->torch.torch, "Build against this torch");
-  auto* from =
-      sub->add_option("--from", options->from, "Decide on recorded inputs: what --json wrote");
-  auto* json = sub->add_flag("--json", options->json, "Inputs and decision as one JSON object");
-  auto* shell = sub->add_flag("--export", options->shell,
-                              "Shell commands that bring other builds to the same end, for eval");
+  auto* from = sub->add_option("--from", options->from,
+                               "Decide from recorded inputs: a file that --json wrote");
+  auto* json = sub->add_flag("--json", options->json,
+                             "Print the inputs and the decision as one JSON object");
+  auto* shell =
+      sub->add_flag("--export", options->shell,
+                    "Print shell commands, for eval, that make other builds decide the same");
   python->type_name("PATH")->excludes(torch)->excludes(from);
   torch->type_name("PATH")->excludes(from);
   from->type_name("FILE");
   json->excludes(shell);
   sub->add_option("--of", options->of,
-                  "How an extension, or those of a wheel, were built: read from the file itself")
+                  "Say how an extension, or each one in a wheel, was built; read from the file")
       ->type_name("FILE")
       ->excludes(python)
       ->excludes(torch)
@@ -143,8 +145,8 @@ void attach(CLI::App& app) {
   sub->footer(
       "\nTORCHPORT_BUILD=cuda|cpu|auto, FORCE_CUDA, TORCH_CUDA_ARCH_LIST, CUDA_HOME and MAX_JOBS "
       "are "
-      "heeded; a GPU is never asked for.\n"
-      "Exit codes: 0 builds; 1 refuses, or --of a file that does not tell or belies itself; 2 "
+      "read; it never looks for a GPU.\n"
+      "Exit codes: 0 builds; 1 refuses, or --of names a file without a note or with a wrong one; 2 "
       "wrong use.");
   sub->callback([options] { set_exit_code(build_plan(*options)); });
 }

@@ -19,9 +19,8 @@ namespace {
 constexpr std::uint64_t kMostOfOne = std::uint64_t{8} << 30;
 
 constexpr std::string_view kUntold =
-    "\nit does not tell how it was built: torchport's CMake function and torchport.build leave a "
-    "note "
-    "in what they build\n";
+    "\nnothing in it says how it was built: only torchport's CMake function and torchport.build "
+    "write a note\n";
 
 int failed(base::Error error, const std::string& path) {
   if (error.path.empty()) error.path = path;
@@ -44,7 +43,7 @@ void print_one(const build_gate::Provenance& one) {
   print_row(stdout, "built",
             one.outcome == "cuda"
                 ? fmt::format("with CUDA code for {}, by nvcc {}", one.archs, one.nvcc)
-                : "for the CPU alone");
+                : "for the CPU only");
   print_row(stdout, "against",
             fmt::format("torch {}{}{}", one.torch,
                         one.torch_cuda.empty() ? "" : ", CUDA " + one.torch_cuda,
@@ -57,7 +56,7 @@ void print_one(const build_gate::Provenance& one) {
 void print_text(const build_gate::ExtensionFile& file, const std::string& wrong) {
   for (const build_gate::Provenance& one : file.provenance) print_one(one);
   print_row(stdout, "device code",
-            file.archs.empty() ? (file.kernels ? "for what cannot be told" : "none")
+            file.archs.empty() ? (file.kernels ? "for unknown GPUs" : "none")
                                : fmt::format("{}", fmt::join(file.archs, " ")));
   print_row(stdout, "links", fmt::format("{}", fmt::join(file.needed, " ")));
   if (!wrong.empty()) fmt::print("\n{}\n", report::one_line(wrong));
@@ -119,7 +118,7 @@ int print_wheel(const std::string& path, std::string_view bytes, bool json) {
   if (json)
     print_json({{"libraries", all}});
   else if (all.empty())
-    fmt::print("{} has no library in it: whatever its sources have, none was built\n", path);
+    fmt::print("{} contains no library, so no extension was built\n", path);
   else if (!told)
     fmt::print("{}", kUntold);
   return told && !belied ? kClean : kFindings;

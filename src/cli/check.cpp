@@ -28,7 +28,11 @@ int run(const CheckCommand& command) {
   const report::Format* format = report::find_format(command.format);
   if (format == nullptr) {
     print_error(
-        {base::ErrorCode::kUsage, fmt::format("--format {} is unknown", command.format), {}, 0});
+        {base::ErrorCode::kUsage,
+         fmt::format("--format {} is not a report format; `torchport check --help` lists them",
+                     command.format),
+         {},
+         0});
     return kUsageError;
   }
   auto session = open_session(command.selection, true);
@@ -55,7 +59,7 @@ int run(const CheckCommand& command) {
     }
     known = applied->known;
     if (applied->written)
-      fmt::print(stderr, "Wrote {} findings to {}; from now on only new ones count.\n",
+      fmt::print(stderr, "Wrote {} findings to {}; from now on only new findings count.\n",
                  applied->known, command.baseline);
   }
   report::Input input{report,
@@ -94,11 +98,13 @@ void attach(CLI::App& app) {
   sub->add_option("--format", command->format, "Report format: " + formats)->type_name("NAME");
   sub->add_option("-o,--output", command->output, "Write the report to this file")
       ->type_name("FILE");
-  sub->add_option("--baseline", command->baseline,
-                  "Write today's findings there, or count only what is new since")
+  sub->add_option(
+         "--baseline", command->baseline,
+         "Write today's findings to this file, or report only findings that it does not have")
       ->type_name("FILE");
-  sub->add_flag("--statistics", command->statistics, "Counts by rule in place of the findings");
-  sub->add_flag("--exit-zero", command->exit_zero, "Exit with 0 even when there are findings");
+  sub->add_flag("--statistics", command->statistics,
+                "Print counts by rule instead of the findings");
+  sub->add_flag("--exit-zero", command->exit_zero, "Exit with 0 even if there are findings");
   sub->callback([command] { set_exit_code(run(*command)); });
 }
 

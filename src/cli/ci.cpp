@@ -24,10 +24,11 @@ struct Options {
 base::Result<void> check_virtual_devices(const std::string& torch) {
   const auto supported = releases::virtual_device_versions();
   if (std::find(supported.begin(), supported.end(), torch) != supported.end()) return {};
-  return base::fail(base::ErrorCode::kUsage,
-                    fmt::format("there are no virtual devices for torch {}, only for {}: name one "
-                                "of these with --torch",
-                                torch, fmt::join(supported, ", ")));
+  return base::fail(
+      base::ErrorCode::kUsage,
+      fmt::format(
+          "virtual devices do not support torch {}, only {}: name one of these with --torch", torch,
+          fmt::join(supported, ", ")));
 }
 
 base::Result<void> ci(const Options& options) {
@@ -50,7 +51,7 @@ base::Result<void> ci(const Options& options) {
   workflow.branch = scaffold::default_branch(fs, common.project);
   workflow.requirement_files = common.requirements;
   if (workflow.branch.empty())
-    notes.emplace_back(".git does not say which branch is the default one: every push is tested");
+    notes.emplace_back(".git does not name a default branch: the workflow tests every push");
 
   std::vector<scaffold::File> files{
       {base::join_path(common.project, ".github/workflows/torchport.yml"),
@@ -69,24 +70,24 @@ base::Result<void> ci(const Options& options) {
   print_choice(common, "Python", target->python);
   print_notes(common, {&project->doubts, &target->notes, &notes});
   if (kept)
-    fmt::print(common.only_show ? stderr : stdout,
-               "{} is left as it is; what to add to its repos:\n{}", hooks,
-               config.substr(config.find("  - repo:")));
+    fmt::print(common.only_show ? stderr : stdout, "{} was not changed; add this to its repos:\n{}",
+               hooks, config.substr(config.find("  - repo:")));
   return {};
 }
 
 void attach(CLI::App& app) {
   auto options = std::make_shared<Options>();
   CLI::App* sub = app.add_subcommand(
-      "ci", "Write a workflow that tests a project on the CPU, on virtual devices, without CUDA");
-  sub->add_option("--provider", options->provider, "Whose workflow: github")
+      "ci",
+      "Write a workflow that tests a project on the CPU, on virtual devices and without CUDA");
+  sub->add_option("--provider", options->provider, "The provider to write for: github")
       ->type_name("NAME")
       ->check(CLI::IsMember({"github"}));
   add_scaffold_options(*sub, options->common);
   sub->footer(
-      "\nWrites .github/workflows/torchport.yml and, where there is none, "
+      "\nWrites .github/workflows/torchport.yml and, if there is none yet, "
       ".pre-commit-config.yaml.\n"
-      "Exit codes: 0 written, 2 wrong use, or something that the project does not tell.");
+      "Exit codes: 0 written; 2 wrong use, or the project lacks a fact that an option must give.");
   sub->callback([options] {
     const auto done = ci(*options);
     if (!done) print_error(done.error());

@@ -1,4 +1,4 @@
-// Subcommands of `torchport`. One file each; every one registers itself.
+// Subcommands of `torchport`. Each is one file and registers itself.
 #pragma once
 
 #include <atomic>

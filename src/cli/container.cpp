@@ -62,17 +62,18 @@ base::Result<std::vector<std::string>> entry_of(const Options& options,
   if (!words) return words;
   if (words->empty() && project.scripts.size() == 1) return std::vector{project.scripts.front()};
   if (words->empty()) {
-    notes.push_back(project.scripts.empty()
-                        ? "what the container runs is told nowhere: it starts Python; give --entry "
-                          "\"train.py --epochs 3\", --entry \"-m package\" or a console script"
-                        : fmt::format("the project has several console scripts ({}): give --entry",
-                                      fmt::join(project.scripts, ", ")));
+    notes.push_back(
+        project.scripts.empty()
+            ? "nothing says what the container runs, so it starts Python: give --entry \"train.py "
+              "--epochs 3\", --entry \"-m package\" or a console script"
+            : fmt::format("the project has several console scripts ({}): choose one with --entry",
+                          fmt::join(project.scripts, ", ")));
     return words;
   }
   const std::string first = words->front();
   if (first.ends_with(".py") && !is_file(base::join_path(options.common.project, first)))
     return base::fail(base::ErrorCode::kUsage,
-                      fmt::format("--entry {}: there is no such file in the project", first));
+                      fmt::format("--entry {}: the project does not contain this file", first));
   if (first.ends_with(".py") || first.starts_with("-")) words->insert(words->begin(), "python");
   return words;
 }
@@ -87,7 +88,7 @@ base::Result<void> relate(const std::string& project, const std::string& output,
   const auto inner = resolved(output).lexically_relative(resolved(project)).generic_string();
   if (error || inner.empty() || inner.starts_with(".."))
     return base::fail(base::ErrorCode::kUsage,
-                      fmt::format("--output {} lies outside of the project {}", output, project));
+                      fmt::format("--output {} is outside of the project {}", output, project));
   container.context = resolved(project).lexically_relative(resolved(output)).generic_string();
   container.dockerfile = inner == "." ? "Dockerfile" : inner + "/Dockerfile";
   return check_plain("--output", container.dockerfile);
@@ -124,7 +125,7 @@ base::Result<void> container(Options& options) {
   container.version = TORCHPORT_VERSION;
   container.requirement_files = common.requirements;
   if (common.torchport == "none") {
-    notes.emplace_back("without torchport in it the image has no health check");
+    notes.emplace_back("the image does not contain torchport, so it has no health check");
   } else {
     auto source = torchport_source(common, notes);
     if (!source) return tl::unexpected<base::Error>(source.error());
@@ -156,25 +157,26 @@ void attach(CLI::App& app) {
   auto options = std::make_shared<Options>();
   CLI::App* sub = app.add_subcommand(
       "container",
-      "Write a Dockerfile and a compose file for a project, for the device it goes to");
-  sub->add_option("--device", options->device, "What it is to run on: cpu, cuda, rocm or xpu (cpu)")
+      "Write a Dockerfile and a compose file that run a project on one kind of device");
+  sub->add_option("--device", options->device,
+                  "The device that it runs on: cpu, cuda, rocm or xpu (cpu)")
       ->type_name("DEVICE")
       ->check(CLI::IsMember({"cpu", "cuda", "rocm", "xpu"}));
   add_scaffold_options(*sub, options->common);
-  sub->add_option("--output", options->output, "The folder of the files (the project's)")
+  sub->add_option("--output", options->output, "The folder to write to (the project's)")
       ->type_name("DIR");
   sub->add_option("--variant", options->common.target.variant,
-                  "The build of torch, as its index is named, e.g. cu126, rocm7.2")
+                  "The build of torch, named like its index, e.g. cu126, rocm7.2")
       ->type_name("NAME");
   sub->add_option("--arch-list", options->common.target.arch_list,
-                  "What CUDA code is compiled for, e.g. \"8.0;9.0+PTX\" (what torch is)")
+                  "The GPUs that CUDA code is compiled for, e.g. \"8.0;9.0+PTX\" (torch's)")
       ->type_name("LIST");
   sub->add_option("--entry", options->entry,
                   "What the container runs: \"train.py --epochs 3\", \"-m package\", a script")
       ->type_name("COMMAND");
   sub->footer(
-      "\nThe health check is torchport's own: --torchport none leaves it out.\n"
-      "Exit codes: 0 written, 2 wrong use, or something that the project does not tell.");
+      "\nThe health check needs torchport in the image; --torchport none leaves both out.\n"
+      "Exit codes: 0 written; 2 wrong use, or the project lacks a fact that an option must give.");
   sub->callback([options] {
     const auto done = container(*options);
     if (!done) print_error(done.error());

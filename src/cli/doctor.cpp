@@ -37,7 +37,7 @@ std::string text_of(const host::Gpu& gpu) {
 std::string text_of(const host::Torch& torch) {
   std::string text =
       fmt::format("{} in {}", torch.version.empty() ? "?" : torch.version, torch.root);
-  if (!torch.cxx11_abi) text += ", with the C++ ABI of before 2011";
+  if (!torch.cxx11_abi) text += ", with the pre-C++11 ABI";
   if (!torch.archs.empty()) text += fmt::format(", for {}", fmt::join(torch.archs, " "));
   return text;
 }
@@ -67,7 +67,8 @@ void print_facts(const host::Facts& facts) {
   print_row(stdout, "system", system);
   print_row(stdout, "limits", limits(facts));
   for (const host::Gpu& gpu : facts.gpus) print_row(stdout, "GPU", text_of(gpu));
-  if (facts.gpus.empty()) print_row(stdout, "GPU", "none on the PCI bus, none known to a driver");
+  if (facts.gpus.empty())
+    print_row(stdout, "GPU", "none: neither the PCI bus nor a driver has one");
   if (!facts.nvidia.module.empty() || !facts.nvidia.library.empty())
     print_row(stdout, "NVIDIA",
               fmt::format("driver {}, libcuda {}, NVML {}, CUDA up to {}",
@@ -137,17 +138,19 @@ int doctor(const DoctorOptions& options) {
 
 void attach(CLI::App& app) {
   auto options = std::make_shared<DoctorOptions>();
-  CLI::App* sub = app.add_subcommand("doctor", "Why does torch not use this machine's GPU?");
-  sub->add_option("--from", options->from, "Judge a recorded machine: what --json wrote on it")
+  CLI::App* sub =
+      app.add_subcommand("doctor", "Say whether torch can use this machine's GPU, and if not, why");
+  sub->add_option("--from", options->from,
+                  "Judge a recorded machine: a file that --json wrote there")
       ->type_name("FILE");
-  sub->add_flag("--json", options->json, "The machine and the verdict as one JSON object");
+  sub->add_flag("--json", options->json, "Print the machine and the verdict as one JSON object");
   sub->add_option("--require", options->require,
                   "Exit with 0 only if torch can compute on this device")
       ->type_name("DEVICE")
       ->check(CLI::IsMember(host::requirable_devices()));
   sub->footer(
-      "\nExit codes: 0 torch can use the GPU, or there is none; 1 there is one that it cannot use, "
-      "or --require is not met; 2 wrong use.");
+      "\nExit codes: 0 torch can use the GPU, or there is no GPU; 1 torch cannot use the GPU, or "
+      "--require is not met; 2 wrong use.");
   sub->callback([options] { set_exit_code(doctor(*options)); });
 }
 

@@ -46,8 +46,8 @@ int list_rules() {
 
 void attach_explain(CLI::App& app) {
   auto word = std::make_shared<std::string>();
-  CLI::App* sub =
-      app.add_subcommand("explain", "Print a rule's page: what, why, how it is fixed, examples");
+  CLI::App* sub = app.add_subcommand(
+      "explain", "Print a rule's page: what it finds, why, how to fix it, examples");
   sub->add_option("rule", *word, "A code (TP101) or a name (cuda-call)")
       ->required()
       ->type_name("RULE");

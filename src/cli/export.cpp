@@ -6,9 +6,10 @@ namespace torchport::cli {
 namespace {
 
 void attach(CLI::App& app) {
-  attach_python_command(app, "export",
-                        "Export a model: onnx, pt2, aoti or torchscript, verified before and after",
-                        "torchport.deploy.artefact.command");
+  attach_python_command(
+      app, "export",
+      "Export a model to onnx, pt2, aoti or torchscript, and verify it before and after",
+      "torchport.deploy.artefact.command");
 }
 
 const CommandRegistration kRegistered{{.order = 11, .attach = &attach, .takes_rest = {}}};

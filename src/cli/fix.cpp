@@ -36,7 +36,7 @@ int run_undo(const project::Config& config) {
     return kUsageError;
   }
   for (const base::Error& problem : undone->problems) print_error(problem);
-  fmt::print("Brought back {}.\n", counted(undone->restored.size(), "file"));
+  fmt::print("Restored {}.\n", counted(undone->restored.size(), "file"));
   return undone->problems.empty() ? kClean : kFindings;
 }
 
@@ -77,11 +77,11 @@ std::string left_summary(const project::FixPlan& plan, bool unsafe_fixes) {
   }
   std::string text;
   if (!review.empty())
-    text += "\nLeft for your review; --unsafe-fixes applies them:\n" + table(review);
+    text += "\nThese need your review; --unsafe-fixes applies their fixes:\n" + table(review);
   if (!by_hand.empty())
     text +=
-        "\nLeft for your hands, since only you know what is meant (`torchport check` shows each, "
-        "`torchport explain CODE` says why):\n" +
+        "\nChange these yourself, since the right change depends on what the code is for "
+        "(`torchport check` shows each, `torchport explain CODE` says why):\n" +
         table(by_hand);
   return text;
 }
@@ -102,11 +102,11 @@ void print_result(const project::FixPlan& plan, std::size_t written, bool diff, 
                counted(written, "file"), table(plan.fixed));
   fmt::print(out, "{}", left_summary(plan, unsafe_fixes));
   if (diff && fixes > 0)
-    fmt::print(out, "\nNext: run it without --diff to write.\n");
+    fmt::print(out, "\nNext: run it without --diff to write the change.\n");
   else if (written > 0)
     fmt::print(out,
-               "\nNext: read the change (`git diff`), run your tests; `torchport fix --undo` "
-               "brings the files back.\n");
+               "\nNext: read the change (`git diff`) and run your tests; `torchport fix --undo` "
+               "restores the files.\n");
 }
 
 // Roots that edits must stay inside of.
@@ -131,11 +131,10 @@ bool refuse_dirty(const Session& session, const project::FixPlan& plan) {
                                  : std::string(base::parent_path(session.first_path));
   const auto dirty = dirty_files(folder, files);
   if (dirty.empty()) return false;
-  fmt::print(
-      stderr,
-      "torchport: the git tree has changes that are not committed ({}{}); nothing was written.\n"
-      "Commit or stash them first, or add --allow-dirty.\n",
-      dirty.front(), dirty.size() > 1 ? fmt::format(" and {} more", dirty.size() - 1) : "");
+  fmt::print(stderr,
+             "torchport: the git tree has uncommitted changes ({}{}); nothing was written.\n"
+             "Commit or stash them first, or add --allow-dirty.\n",
+             dirty.front(), dirty.size() > 1 ? fmt::format(" and {} more", dirty.size() - 1) : "");
   return true;
 }
 
@@ -163,8 +162,9 @@ int run(const FixCommand& command) {
   if (roots.empty()) roots.emplace_back(".");
   std::erase_if(plan.changes, [&](const project::Change& change) {
     if (inside_roots(fs, roots, change.path)) return false;
-    plan.problems.push_back(
-        {base::ErrorCode::kUsage, "lies outside of the given paths; not edited", change.path, 0});
+    plan.problems.push_back({base::ErrorCode::kUsage,
+                             "is outside of the given paths, so it was not edited", change.path,
+                             0});
     return true;
   });
   std::size_t written = plan.changes.size();
@@ -192,13 +192,13 @@ int run(const FixCommand& command) {
 
 void attach(CLI::App& app) {
   auto command = std::make_shared<FixCommand>();
-  CLI::App* sub = app.add_subcommand("fix", "Rewrite what check finds, with the format kept");
+  CLI::App* sub = app.add_subcommand("fix", "Fix what check finds, and keep the formatting");
   add_selection_options(*sub, command->selection);
-  sub->add_flag("--diff", command->diff, "Show the change as a patch; write nothing");
-  sub->add_flag("--unsafe-fixes", command->unsafe_fixes, "Apply fixes that ask for a review too");
+  sub->add_flag("--diff", command->diff, "Print the change as a patch and write nothing");
+  sub->add_flag("--unsafe-fixes", command->unsafe_fixes, "Also apply fixes that need a review");
   sub->add_flag("--allow-dirty", command->allow_dirty,
-                "Write although the git tree has uncommitted changes");
-  sub->add_flag("--undo", command->undo, "Bring back the files of the last fix");
+                "Write even if the git tree has uncommitted changes");
+  sub->add_flag("--undo", command->undo, "Restore the files that the last fix changed");
   sub->callback([command] { set_exit_code(run(*command)); });
 }
 

@@ -1,4 +1,4 @@
-// What git says of a working tree.
+// What git says about a working tree.
 #pragma once
 
 #include <string>

@@ -6,7 +6,7 @@ namespace torchport::cli {
 namespace {
 
 void attach(CLI::App& app) {
-  attach_program_command(app, "infer", "Run batches through an exported model, without Python",
+  attach_program_command(app, "infer", "Run batches through an exported model without Python",
                          "torchport-infer");
 }
 

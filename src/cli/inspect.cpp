@@ -113,14 +113,15 @@ int inspect(const InspectOptions& options) {
 void attach(CLI::App& app) {
   auto options = std::make_shared<InspectOptions>();
   CLI::App* sub = app.add_subcommand(
-      "inspect", "Print what a checkpoint holds, without loading it or running anything in it");
+      "inspect", "Print what a checkpoint holds; nothing in it is loaded or run");
   sub->add_option("files", options->paths,
                   "Checkpoints: torch.save, TorchScript, torch.export, safetensors; folders of "
                   "safetensors with an index, or of torch.distributed.checkpoint")
       ->required()
       ->type_name("FILE");
-  sub->add_flag("--json", options->json, "One JSON object a file");
-  sub->footer("\nExit codes: 0 all can be read, 1 one is damaged or no checkpoint, 2 wrong use.");
+  sub->add_flag("--json", options->json, "Print one JSON object for each file");
+  sub->footer(
+      "\nExit codes: 0 all can be read; 1 one is damaged or not a checkpoint; 2 wrong use.");
   sub->callback([options] { set_exit_code(inspect(*options)); });
 }
 

@@ -20,7 +20,7 @@ constexpr const char* kFooter =
     "\nExit codes: 0 clean, 1 findings (or files that could not be checked), 2 wrong use, 3 "
     "internal error.\n"
     "Settings live in [tool.torchport] of pyproject.toml or in torchport.toml.\n"
-    "Start with `torchport check .`; `torchport COMMAND --help` tells more.";
+    "Start with `torchport check .`; `torchport COMMAND --help` says more.";
 
 void on_interrupt(int /*signal*/) {
   // A second ctrl-C does not wait for the file in hand.
@@ -32,8 +32,9 @@ void print_cmake_dir() {
   const std::string folder = own_prefix() + "/lib/cmake/torchport";
   std::error_code error;
   if (!std::filesystem::exists(folder + "/Torchport.cmake", error))
-    throw CLI::ValidationError("--cmake-dir",
-                               fmt::format("{} has no Torchport.cmake: install torchport", folder));
+    throw CLI::ValidationError(
+        "--cmake-dir",
+        fmt::format("{} does not contain Torchport.cmake: install torchport again", folder));
   fmt::print("{}\n", folder);
   throw CLI::Success();
 }
@@ -43,7 +44,7 @@ int run(int argc, char** argv) {
                "torchport"};
   app.set_version_flag("--version", std::string("torchport ") + TORCHPORT_VERSION,
                        "Print the version and exit");
-  app.set_help_flag("-h,--help", "Print this page and exit");
+  app.set_help_flag("-h,--help", "Print this help and exit");
   app.add_flag_callback("--cmake-dir", &print_cmake_dir,
                         "Print the folder of Torchport.cmake, for CMAKE_MODULE_PATH, and exit");
   app.require_subcommand(1);

@@ -60,7 +60,7 @@ std::string line_of(const ProvedRun& subject, const proof::Call& call) {
 
 void print_call(const char* who, const ProvedRun& subject, std::size_t index) {
   if (index >= subject.trace->calls().size()) {
-    fmt::print("      {:<9} has ended there\n", who);
+    fmt::print("      {:<9} ends before it\n", who);
     return;
   }
   const proof::Call& call = subject.trace->calls()[index];
@@ -185,7 +185,7 @@ bool same_program(const ProveOptions& options, const ProvedRun& a, const ProvedR
     const proof::Comparison compared = proof::compare(*a.trace, *b.trace);
     if (compared.differing) {
       same = false;
-      fmt::print("    the programs part at operator {}:\n", *compared.differing + 1);
+      fmt::print("    the programs differ from operator {} on:\n", *compared.differing + 1);
       print_call("original", a, *compared.differing);
       print_call("fixed", b, *compared.differing);
     } else {
@@ -212,7 +212,8 @@ bool same_results(const ProveOptions& options, const ProvedRun& a, const ProvedR
       // From there on, other operators or types: what is printed decides.
       tolerance = std::max(a.trace->coarsest_tolerance(), b.trace->coarsest_tolerance());
       fmt::print(
-          "    other operators from number {} on ({}, {}), so the output decides, to {:.2g}\n",
+          "    the operators differ from number {} on ({}, {}), so the outputs are compared, to "
+          "{:.2g}\n",
           *compared.differing + 1, name_at(a, *compared.differing), name_at(b, *compared.differing),
           tolerance);
     }
@@ -228,7 +229,7 @@ void announce(const char* who, const std::string& devices, const ProvedRun& subj
 int prove(const ProveOptions& options) {
   for (const std::string& script : {options.original, options.fixed}) {
     if (!std::filesystem::is_regular_file(script))
-      return fail({base::ErrorCode::kUsage, "no such script", script, 0});
+      return fail({base::ErrorCode::kUsage, "is not a script: no such file", script, 0});
   }
   auto workplace = proof::Workplace::make();
   if (!workplace) return fail(workplace.error());
@@ -271,15 +272,18 @@ void attach(CLI::App& app) {
   sub->add_option("original", options->original, "The script before the port")
       ->required()
       ->type_name("ORIGINAL");
-  sub->add_option("fixed", options->fixed, "The script after it")->required()->type_name("FIXED");
-  sub->add_option("--devices", options->devices, "Where the two are compared (default cuda:1)")
+  sub->add_option("fixed", options->fixed, "The script after the port")
+      ->required()
+      ->type_name("FIXED");
+  sub->add_option("--devices", options->devices,
+                  "Devices that both are compared on (default cuda:1)")
       ->type_name("KIND:N");
   sub->add_option("--elsewhere", options->elsewhere,
-                  "Where the port is run besides (default none,mps)")
+                  "Other devices that the port is run on (default none,mps)")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("LIST");
-  sub->add_option("--files", options->files, "Files that both write and that have to be equal")
+  sub->add_option("--files", options->files, "Files that both write and that must be equal")
       ->allow_extra_args(false)
       ->type_name("FILE");
   sub->add_option("--lines", options->lines,
@@ -289,13 +293,13 @@ void attach(CLI::App& app) {
         return error.empty() ? error : "--lines: " + error;
       })
       ->type_name("REGEX");
-  sub->add_option("--seed", options->seed, "Seeds torch, NumPy and random (default 0)")
+  sub->add_option("--seed", options->seed, "The seed of torch, NumPy and random (default 0)")
       ->type_name("N");
   sub->add_flag("--in-place", options->in_place,
-                "Run the scripts where they are, not in copies of their folders");
+                "Run the scripts in their own folders, not in copies of them");
   sub->footer(
       "Arguments of the scripts come after `--`.\n"
-      "Exit code 0: the same program on CUDA, the same results elsewhere; 1: not.");
+      "Exit codes: 0 the same program on CUDA and the same results elsewhere; 1 not the same.");
   sub->callback([options] { set_exit_code(prove(*options)); });
 }
 

@@ -45,7 +45,7 @@ base::Result<device::Spec> spec_of(const RunOptions& options) {
 }
 
 std::string announcement(const device::Spec& spec) {
-  if (spec.kind == "none") return "torchport: no accelerator, whatever this host has";
+  if (spec.kind == "none") return "torchport: no accelerator, even if this host has one";
   return fmt::format(
       "torchport: {} virtual {} device{}, {} of {} each, computed by this host's CPU", spec.count,
       spec.kind, spec.count == 1 ? "" : "s", spec.profile->device_name,
@@ -61,11 +61,11 @@ base::Result<std::vector<std::string>> command_of(std::vector<std::string> rest)
   }
   if (rest.empty() || rest.front() == "--")
     return base::fail(base::ErrorCode::kUsage,
-                      "what is to run? `torchport run train.py`, `torchport run -m pkg.train` or "
-                      "`torchport run -- pytest tests`");
+                      "nothing to run; write `torchport run train.py`, `torchport run -m "
+                      "pkg.train` or `torchport run -- pytest tests`");
   const bool module = rest.front() == "-m";
   if (module && rest.size() < 2)
-    return base::fail(base::ErrorCode::kUsage, "-m needs the name of a module");
+    return base::fail(base::ErrorCode::kUsage, "-m needs the name of a module, e.g. -m pkg.train");
   if (!module && rest.front().starts_with('-'))
     return base::fail(
         base::ErrorCode::kUsage,
@@ -73,7 +73,7 @@ base::Result<std::vector<std::string>> command_of(std::vector<std::string> rest)
   if (!module && !std::filesystem::exists(rest.front()))
     return base::fail(
         base::ErrorCode::kUsage,
-        fmt::format("no such file: {}; a command that is no Python script comes after `--`",
+        fmt::format("no such file: {}; a command that is not a Python script must come after `--`",
                     rest.front()));
   rest.insert(rest.begin(), python_of_this_environment());
   return rest;
@@ -107,26 +107,26 @@ void attach(CLI::App& app) {
       "run", "Run a CUDA program on virtual devices, on a machine without a GPU");
   sub->prefix_command();
   sub->footer(
-      "What is run:\n"
+      "Usage:\n"
       "  torchport run [OPTIONS] SCRIPT [ARGS...]\n"
       "  torchport run [OPTIONS] -m MODULE [ARGS...]\n"
       "  torchport run [OPTIONS] -- COMMAND [ARGS...]      pytest, torchrun, ...\n\n"
-      "Processes that it starts see the same devices. The exit code is the program's.");
+      "Processes that the program starts see the same devices. The exit code is the program's.");
   sub->add_option("--devices", options->devices,
                   fmt::format("KIND or KIND:N, of {} (default cuda:1)", devices::kind_names()))
       ->type_name("KIND:N");
   sub->add_option("--memory", options->memory, "Memory of each device, e.g. 16GiB")
       ->type_name("SIZE");
-  sub->add_option("--profile", options->profile, "What the devices say they are, e.g. a100-80g, t4")
+  sub->add_option("--profile", options->profile,
+                  "The model that the devices claim to be, e.g. a100-80g, t4")
       ->type_name("NAME");
-  sub->add_flag("--hide-cuda", options->hide_cuda,
-                "No accelerator at all, also where there is a real GPU");
+  sub->add_flag("--hide-cuda", options->hide_cuda, "Hide every accelerator, even a real GPU");
   sub->add_option("--report", options->report,
                   "Report devices, peak memory, operators and transfers at exit")
       ->check(CLI::IsMember({"text", "json", "html"}));
-  sub->add_option("--report-file", options->report_file, "Where the report goes (stderr)")
+  sub->add_option("--report-file", options->report_file, "The file to write the report to (stderr)")
       ->type_name("FILE");
-  sub->add_flag("-q,--quiet", options->quiet, "Do not say what is simulated");
+  sub->add_flag("-q,--quiet", options->quiet, "Do not print which devices are simulated");
   sub->callback([options, sub] { set_exit_code(run(*options, sub->remaining())); });
 }
 

@@ -44,19 +44,18 @@ void add_scaffold_options(CLI::App& command, ScaffoldOptions& options) {
       ->allow_extra_args(false);
   command
       .add_option("--torchport", options.torchport,
-                  "Where pip gets torchport from: a wheel within the project, or a requirement")
+                  "What pip installs torchport from: a wheel in the project, or a requirement")
       ->type_name("WHERE");
-  command.add_flag("--force", options.force, "Write over files that are there");
-  command.add_flag("--stdout,--dry-run", options.only_show, "Show the files, write nothing");
+  command.add_flag("--force", options.force, "Overwrite existing files");
+  command.add_flag("--stdout,--dry-run", options.only_show, "Print the files and write nothing");
 }
 
 base::Result<void> check_plain(std::string_view option, std::string_view text) {
   constexpr std::string_view kOthers = "-./+;,= ";
   for (const char c : text)
     if (!base::is_identifier_char(c) && kOthers.find(c) == std::string_view::npos)
-      return usage(
-          fmt::format("{} {}: only letters, digits, blanks and - _ . / + ; , = can stand there",
-                      option, report::one_line(text)));
+      return usage(fmt::format("{} {}: use only letters, digits, blanks and - _ . / + ; , =",
+                               option, report::one_line(text)));
   return {};
 }
 
@@ -69,11 +68,11 @@ base::Result<void> check_scaffold_options(const ScaffoldOptions& options) {
     if (auto plain = check_plain(name, *text); !plain) return plain;
   if (!target.torch.empty() &&
       (parts(target.torch) != 3 || target.torch.find('+') != std::string::npos))
-    return usage(
-        fmt::format("--torch {} is no release: write 2.13.0; which build it is goes by the device",
-                    target.torch));
+    return usage(fmt::format(
+        "--torch {} is not a release; write it like 2.13.0 (the device decides which build it is)",
+        target.torch));
   if (!target.python.empty() && parts(target.python) != 2)
-    return usage(fmt::format("--python {} is no release: write 3.12", target.python));
+    return usage(fmt::format("--python {} is not a release; write it like 3.12", target.python));
   return {};
 }
 
@@ -82,7 +81,7 @@ base::Result<std::string> torchport_source(const ScaffoldOptions& options,
   const std::string& given = options.torchport;
   if (given.ends_with(".whl") && !is_file(base::join_path(options.project, given)))
     return base::fail(base::ErrorCode::kUsage,
-                      fmt::format("--torchport {} is no file within the project", given));
+                      fmt::format("--torchport {} is not a file in the project", given));
   if (!given.empty()) return given;
   for (const char* folder : {"", "wheels", "dist"}) {
     const auto entries = base::real_file_system().list(base::join_path(options.project, folder));
@@ -92,8 +91,8 @@ base::Result<std::string> torchport_source(const ScaffoldOptions& options,
         return *folder == '\0' ? entry.name : base::join_path(folder, entry.name);
   }
   notes.push_back(
-      fmt::format("torchport=={0} is taken from pip's index; --torchport "
-                  "wheels/torchport-{0}-....whl takes a wheel within the project",
+      fmt::format("pip takes torchport=={0} from its index; --torchport "
+                  "wheels/torchport-{0}-....whl takes a wheel in the project",
                   TORCHPORT_VERSION));
   return fmt::format("torchport=={}", TORCHPORT_VERSION);
 }

@@ -1,4 +1,5 @@
-// What `container` and `ci` share: options that end up in files, and what is said of them.
+// What `container` and `ci` share: options that are written into files, and the messages about
+// them.
 #pragma once
 
 #include <cstdio>

@@ -87,25 +87,24 @@ base::Result<void> override_settings(const SelectionOptions& options, project::C
 }  // namespace
 
 void add_selection_options(CLI::App& command, SelectionOptions& options) {
-  command
-      .add_option("paths", options.paths,
-                  "Files and folders; the current folder when none is given")
+  command.add_option("paths", options.paths, "Files and folders (the current folder)")
       ->type_name("PATH");
   command
       .add_option("--select", options.select,
                   "Only these rules: codes, prefixes, names or families, comma-separated")
       ->type_name("RULES")
       ->allow_extra_args(false);
-  command.add_option("--ignore", options.ignore, "All rules but these")
+  command.add_option("--ignore", options.ignore, "All rules except these")
       ->type_name("RULES")
       ->allow_extra_args(false);
-  command.add_option("--exclude", options.exclude, "Leave out what matches, as in .gitignore")
+  command.add_option("--exclude", options.exclude, "Leave out files that match, as in .gitignore")
       ->type_name("GLOB")
       ->allow_extra_args(false);
   command.add_option("--config", options.config_file, "Read the settings from this file")
       ->type_name("FILE");
   command
-      .add_option("--min-torch", options.min_torch, "Oldest torch the code must run on, e.g. 2.6")
+      .add_option("--min-torch", options.min_torch,
+                  "The oldest torch that the code must run on, e.g. 2.6")
       ->type_name("VERSION");
   command
       .add_option("--idiom", options.idiom,
@@ -115,12 +114,13 @@ void add_selection_options(CLI::App& command, SelectionOptions& options) {
       .add_option("--helper", options.helper,
                   "With --idiom helper: package.module:function that returns the device")
       ->type_name("NAME");
-  command.add_option("-j,--threads", options.threads, "Threads; 0 means one a core")
+  command
+      .add_option("-j,--threads", options.threads, "Number of threads; 0 means one for each core")
       ->type_name("N");
-  command.add_flag("--no-gitignore", options.no_gitignore, "Read files that .gitignore hides too");
+  command.add_flag("--no-gitignore", options.no_gitignore, "Also read files that .gitignore hides");
   command.add_flag("--no-cache", options.no_cache,
-                   "Neither use nor write the cache of earlier results");
-  command.add_flag("-q,--quiet", options.quiet, "No progress line");
+                   "Do not read or write the cache of earlier results");
+  command.add_flag("-q,--quiet", options.quiet, "Do not print a progress line");
 }
 
 base::Result<Session> open_session(const SelectionOptions& options, bool use_cache) {

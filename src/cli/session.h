@@ -1,5 +1,5 @@
 // What check and fix share: the options that choose files, rules and settings,
-// and the run they describe.
+// and the run that these options describe.
 #pragma once
 
 #include <cstdio>

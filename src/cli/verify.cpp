@@ -8,7 +8,7 @@ namespace {
 void attach(CLI::App& app) {
   attach_python_command(
       app, "verify",
-      "Run a model once and say where its tensors are, what mixes devices, what copies",
+      "Run a model once, and say where its tensors are, what mixes devices and what copies",
       "torchport.observe.command");
 }
 

@@ -96,15 +96,15 @@ base::Result<void> add_number(std::string_view word, bool ptx, const NvccArchs& 
   if (!parse_number(word, arch)) {
     const std::string hint = meant(word);
     return base::fail(base::ErrorCode::kUsage,
-                      fmt::format("'{}' is no compute capability{}", word,
+                      fmt::format("'{}' is not a compute capability{}", word,
                                   hint.empty() ? "" : fmt::format("; '{}' is one", hint)));
   }
   if (!nvcc.makes(arch)) {
     const std::string releases = releases_for(arch.number);
     arch.ptx = false;
     return base::fail(base::ErrorCode::kUsage,
-                      fmt::format("this nvcc makes no code for {}{}", to_text(arch),
-                                  releases.empty() ? "" : ", which there is " + releases));
+                      fmt::format("this nvcc cannot compile for {}{}", to_text(arch),
+                                  releases.empty() ? "" : ", which needs a toolkit " + releases));
   }
   list.archs.push_back(arch);
   return {};
@@ -152,7 +152,7 @@ base::Result<void> add_word(std::string_view word, const NvccArchs& nvcc, ArchLi
     add_group(word, std::move(numbers), known->ptx || ptx, nvcc, list);
     if (list.archs.size() == before)
       return base::fail(base::ErrorCode::kUsage,
-                        fmt::format("this nvcc makes no code for {}", word));
+                        fmt::format("this nvcc cannot compile for {}", word));
   }
   return {};
 }

@@ -1,5 +1,5 @@
 // Compute capabilities as builds of extensions name them: TORCH_CUDA_ARCH_LIST, nvcc's -gencode.
-// Which CUDA makes code for which stands in gpu_arch.cpp, and nowhere else.
+// Only gpu_arch.cpp says which CUDA compiles for which of them.
 #pragma once
 
 #include <string>

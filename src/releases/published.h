@@ -1,5 +1,5 @@
 // Where builds of torch are published: the names of builds and of their indexes, and the options
-// that make pip take one. Whatever prints or writes an install line asks here. Thread safe.
+// that make pip take one. All code that prints or writes an install line uses it. Thread safe.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// The text of python/torchport/torch_releases.json, as the program was built with it. In a source
-// of its own, so that a test can be linked with the text of another table.
+// The text of python/torchport/torch_releases.json that the program was built with. It is in its
+// own source file, so that a test can link with the text of another table.
 #pragma once
 
 #include <string_view>

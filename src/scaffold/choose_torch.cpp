@@ -73,14 +73,13 @@ base::Result<std::string> from_table(const Project& project, const TargetOptions
   std::string version = newest_for(project, options, specifier);
   if (version.empty()) version = newest_allowed(options, specifier);
   if (!version.empty()) return version;
-  return base::fail(
-      base::ErrorCode::kUsage,
-      fmt::format("{} asks for torch {}; the releases that this program knows {}are {} to {}, and "
-                  "none of them is allowed: name the version with --torch, e.g. --torch {}",
-                  place_of(*stated), stated->specifier,
-                  options.virtual_devices ? "and has virtual devices for " : "",
-                  releases::table().releases.back().version, releases::newest_torch(),
-                  newest_allowed(options, {})));
+  return base::fail(base::ErrorCode::kUsage,
+                    fmt::format("{} asks for torch {}, but the releases that torchport knows {}are "
+                                "{} to {}: name the version with --torch, e.g. --torch {}",
+                                place_of(*stated), stated->specifier,
+                                options.virtual_devices ? "and has virtual devices for " : "",
+                                releases::table().releases.back().version, releases::newest_torch(),
+                                newest_allowed(options, {})));
 }
 
 // Why it is not the newest torch, and what the release brings that its users have to know.
@@ -94,7 +93,7 @@ void add_reasons(const Project& project, const TargetOptions& options, const Req
     if (version_of(newest, options).empty())
       why = "has no virtual devices yet";
     else if (!has_build(newest, project, options))
-      why = fmt::format("has no build for {} that this program knows", to_text(options.device));
+      why = fmt::format("has no known build for {}", to_text(options.device));
     else if (!has_python(newest, project, options))
       why = fmt::format("has wheels for Python {} only", fmt::join(newest.pythons, ", "));
     if (!why.empty())
@@ -130,7 +129,7 @@ base::Result<std::string> choose_torch(const Project& project, const TargetOptio
   const Requirement* stated = project.of("torch");
   if (!options.torch.empty()) {
     if (stated != nullptr && !versions::allows(stated->specifier, options.torch).value_or(true))
-      target.notes.push_back(fmt::format("{} asks for torch {}, and --torch {} is used instead",
+      target.notes.push_back(fmt::format("{} asks for torch {}, but --torch {} is used instead",
                                          place_of(*stated), stated->specifier, options.torch));
     return options.torch;
   }

@@ -21,7 +21,7 @@ constexpr std::string_view kNvidia = R"(    deploy:
 constexpr std::string_view kGroups = R"(    group_add:
       - "${VIDEO_GID:-44}"
       # The host's: getent group render | cut -d: -f3
-      - "${RENDER_GID:?set RENDER_GID to the number of the host's group render}"
+      - "${RENDER_GID:?set RENDER_GID to the id of the host's group render}"
 )";
 
 std::string devices(Device device) {
@@ -54,7 +54,7 @@ std::string compose_file(const Project& project, const Target& target,
   if (target.device != Device::kCpu) text += "    platform: linux/amd64\n";
   text +=
       "    init: true\n"
-      "    # DataLoader's workers hand tensors over in shared memory; Docker's own limit is 64 "
+      "    # DataLoader's workers pass tensors in shared memory; Docker's default limit is 64 "
       "MB.\n"
       "    shm_size: 2gb\n"
       "    cap_drop: [ALL]\n"

@@ -1,4 +1,4 @@
-// The files that make a container of a project.
+// The files that build a container for a project.
 #pragma once
 
 #include <string>

@@ -24,8 +24,10 @@ class Stages {
   [[nodiscard]] std::string text() {
     header();
     if (!target_.images.toolkit.empty())
-      line("\n# The toolkit is needed to compile, and not in the image.\nFROM {} AS toolkit",
-           target_.images.toolkit);
+      line(
+          "\n# The toolkit is needed to compile; the image does not contain it.\nFROM {} AS "
+          "toolkit",
+          target_.images.toolkit);
     build();
     runtime();
     return std::move(text_);
@@ -63,15 +65,15 @@ class Stages {
     requirements();
     tools();
     if (project_.installable) install();
-    line("# What was installed above must not have brought another build of torch.");
+    line("# The steps above must not have installed another build of torch.");
     line("RUN {}", build_check(target_));
   }
 
   // First, since it is the largest layer and the one that changes least.
   void torch() {
-    line("# The build for {}, from the index of its builds.", to_text(target_.device));
+    line("# The build of torch for {}, from the index of these builds.", to_text(target_.device));
     if (leaves_versions_open(target_))
-      line("# pip finds the versions that go with this torch.\n# hadolint ignore=DL3013");
+      line("# pip finds the versions that match this torch.\n# hadolint ignore=DL3013");
     run({torch_command(target_)});
   }
 
@@ -131,7 +133,7 @@ class Stages {
       commands.push_back("pip install " + shell_words(build_tools(project_, !from.empty())));
     if (commands.empty()) return;
     line(
-        "# A layer of its own: it changes with the tools, and not with the requirements.\n"
+        "# A separate layer: it changes with the tools, not with the requirements.\n"
         "# hadolint ignore=DL3013,DL3059");
     text_ += kCache;
     if (wheel) line("    --mount=type=bind,source={},target={} \\", from, target);

@@ -35,8 +35,8 @@ base::Result<std::vector<Written>> write_files(base::FileSystem& fs, const std::
   }
   if (!taken.empty() && !force)
     return base::fail(base::ErrorCode::kUsage,
-                      fmt::format("{} already there: --force writes over it, --output DIR writes "
-                                  "elsewhere, --stdout only shows",
+                      fmt::format("{} already there: --force overwrites, --output DIR writes to "
+                                  "another folder, --stdout only prints",
                                   taken + (taken.find(',') == std::string::npos ? " is" : " are")));
   for (std::size_t i = 0; i < files.size(); ++i) {
     if (written[i] == Written::kSame) continue;

@@ -1,4 +1,4 @@
-// Files that are written for others: whole, and over nothing that is theirs.
+// Writes files for users: each one completely, and never over an existing file unless asked.
 #pragma once
 
 #include <cstdint>

@@ -20,10 +20,9 @@ base::Result<void> add_toolkit(const Target& target, Images& images) {
   if (images.toolkit.empty())
     return base::fail(
         base::ErrorCode::kUsage,
-        fmt::format(
-            "the project's extension needs the compiler of CUDA {}, and no image with it is "
-            "known here: choose another build with --variant, e.g. --variant cu126",
-            cuda));
+        fmt::format("the project's extension needs the compiler of CUDA {}, but no image with it "
+                    "is known: choose another build with --variant, e.g. --variant cu126",
+                    cuda));
   images.toolkit_folder = fmt::format("/usr/local/cuda-{}", cuda);
   return {};
 }

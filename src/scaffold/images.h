@@ -1,4 +1,4 @@
-// The base images, pinned to a release of what is in them.
+// The base images, each pinned to a release of its contents.
 #pragma once
 
 #include "base/result.h"

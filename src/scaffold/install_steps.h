@@ -1,5 +1,5 @@
-// The commands that put a project and its torch into an environment: those of an image and of a
-// workflow are the same.
+// The commands that install a project and its torch into an environment. Images and workflows use
+// the same commands.
 #pragma once
 
 #include <string>

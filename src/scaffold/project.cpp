@@ -22,7 +22,7 @@ std::optional<std::string> read(const base::FileSystem& fs, const std::string& r
   const auto type = fs.status(path, true).type;
   if (type == FileType::kMissing) return std::nullopt;
   auto text = type == FileType::kRegular ? fs.read(path)
-                                         : base::fail(base::ErrorCode::kIo, "is no file", path);
+                                         : base::fail(base::ErrorCode::kIo, "is not a file", path);
   if (text) return *text;
   project.doubts.push_back(fmt::format("{} cannot be read ({})", name, text.error().message));
   return std::nullopt;
@@ -57,14 +57,14 @@ void read_requirements(const base::FileSystem& fs, const std::string& root, cons
     return;
   if (!is_plain(name)) {
     project.doubts.push_back(
-        fmt::format("the requirements file \"{}\" is not taken: its name has other than letters, "
-                    "digits, \"-\", \"_\", \".\" and \"/\", or it lies outside of the project",
+        fmt::format("the requirements file \"{}\" is ignored: its name may contain only letters, "
+                    "digits, \"-\", \"_\", \".\" and \"/\", and it must be inside the project",
                     name));
     return;
   }
   const auto text = read(fs, root, name, project);
   if (!text) {
-    project.doubts.push_back(fmt::format("the requirements file {} is not there", name));
+    project.doubts.push_back(fmt::format("the requirements file {} does not exist", name));
     return;
   }
   files.push_back(name);
@@ -132,7 +132,7 @@ void read_cmake(std::string_view text, Project& project) {
 base::Result<Project> read_project(const base::FileSystem& fs, const std::string& root,
                                    const std::vector<std::string>& requirement_files) {
   if (fs.status(root, true).type != FileType::kDirectory)
-    return base::fail(base::ErrorCode::kIo, "is no folder", root);
+    return base::fail(base::ErrorCode::kIo, "is not a folder", root);
   Project project;
   if (const auto text = read(fs, root, "pyproject.toml", project)) {
     if (auto done = read_pyproject(*text, project); !done) {
@@ -149,13 +149,15 @@ base::Result<Project> read_project(const base::FileSystem& fs, const std::string
     if (numbers.size() >= 2)
       project.python_pin = fmt::format("{}.{}", numbers[0], numbers[1]);
     else
-      project.doubts.emplace_back(".python-version names no release of Python: give --python 3.12");
+      project.doubts.emplace_back(
+          ".python-version does not name a release of Python: give one, e.g. --python 3.12");
   }
   if (!requirement_files.empty()) {
     for (const std::string& name : requirement_files) {
       const std::string path = base::join_path(root, name);
       if (fs.status(path, true).type != FileType::kRegular)
-        return base::fail(base::ErrorCode::kUsage, "is no requirements file of the project", path);
+        return base::fail(base::ErrorCode::kUsage, "is not a requirements file of the project",
+                          path);
       read_requirements(fs, root, name, project);
     }
   } else if (fs.status(base::join_path(root, "requirements.txt"), true).type !=

@@ -1,4 +1,4 @@
-// What a project's own files say of it. They are read and never run: a container is made for
+// What a project's own files say about it. They are read and never run: a container is made for
 // another machine, and running setup.py here would answer for this one.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Words for shells and JSON, out of text that others wrote.
+// Quotes text that others wrote, for shells and for JSON.
 #pragma once
 
 #include <string>

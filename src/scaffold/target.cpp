@@ -48,7 +48,7 @@ base::Result<std::string> choose_variant(const Project& project, const TargetOpt
     if (device == Device::kRocm && release->rocm) return "rocm" + release->rocm->version;
   }
   return ask(
-      "this program does not know the builds of torch {} for {}: name one with --variant "
+      "the builds of torch {} for {} are not known: name one with --variant "
       "(https://download.pytorch.org/whl/torch lists them), or name another torch with --torch",
       torch, to_text(device));
 }
@@ -67,7 +67,7 @@ base::Result<std::string> choose_python(const Project& project, const TargetOpti
   }
   if (known.empty())
     return ask(
-        "this program does not know for which Pythons torch {} has wheels: name one with --python, "
+        "the Python releases that torch {} has wheels for are not known: name one with --python, "
         "e.g. --python 3.11, or name a newer torch, e.g. --torch {}",
         torch, releases::newest_torch());
   // The middle of the range is what other packages have wheels for, too.
@@ -78,8 +78,8 @@ base::Result<std::string> choose_python(const Project& project, const TargetOpti
         allows_python(project, python))
       return python;
   return ask(
-      "the project asks for Python {}, and torch {} has wheels for {}: name both, e.g. --torch "
-      "2.8.0 --python 3.9",
+      "the project asks for Python {}, but torch {} has wheels for {} only: name both, e.g. "
+      "--torch 2.8.0 --python 3.9",
       project.python, torch, fmt::join(known, ", "));
 }
 
@@ -92,7 +92,7 @@ base::Result<std::string> stated_archs(const TargetOptions& options, const Targe
     if (list->asks_for_gpu || list->archs.empty())
       return ask(
           "--arch-list {} asks for the GPU of the machine that builds: name the GPUs of the "
-          "machines that run it, e.g. \"8.0;9.0+PTX\"",
+          "machines that will run it, e.g. \"8.0;9.0+PTX\"",
           options.arch_list);
     return releases::to_text(list->archs);
   }
@@ -126,8 +126,8 @@ base::Result<std::string> choose_archs(const Project& project, const TargetOptio
     return fmt::format("{}+PTX", fmt::join(archs, ";"));
   }
   return ask(
-      "{}:{} builds CUDA code, and this program does not know for which GPUs torch {}+{} is built: "
-      "name them with --arch-list, e.g. --arch-list {}",
+      "{}:{} builds CUDA code, but the GPUs that torch {}+{} is built for are not known: name GPUs "
+      "with --arch-list, e.g. --arch-list {}",
       project.cuda->file, project.cuda->line, target.torch, target.variant,
       options.device == Device::kCuda ? "\"8.0;9.0+PTX\"" : "\"gfx90a;gfx942\"");
 }
@@ -153,7 +153,7 @@ void add_notes(const Project& project, const TargetOptions& options, Target& tar
   const bool gpu = options.device == Device::kCuda || options.device == Device::kRocm;
   if (project.cuda && !gpu)
     target.notes.push_back(fmt::format(
-        "{}:{} builds CUDA code, and a build for {} has to leave it out where FORCE_CUDA=0 is set; "
+        "{}:{} builds CUDA code, which a build for {} must leave out when FORCE_CUDA=0 is set; "
         "torchport check {} says whether it does",
         project.cuda->file, project.cuda->line, to_text(options.device), project.cuda->file));
   const std::string driver = releases::least_driver(releases::cuda_of_variant(target.variant));

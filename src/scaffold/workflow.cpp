@@ -118,7 +118,7 @@ std::string pre_commit_config(const WorkflowOptions& options) {
   // A wheel's path means nothing where pre-commit makes its environments.
   const bool wheel = options.torchport.ends_with(".whl");
   const std::string language =
-      wheel ? "        language: system  # the torchport of the environment in use\n"
+      wheel ? "        language: system  # torchport of the active environment\n"
             : fmt::format("        language: python\n        additional_dependencies: [{}]\n",
                           json_string(options.torchport));
   return fmt::format(

@@ -32,7 +32,7 @@ def test_version_and_help(torchport) -> None:
     [
         ([], "Usage"),
         (["chek"], "--help"),
-        (["check", "--format", "yaml", "."], "--format yaml is unknown"),
+        (["check", "--format", "yaml", "."], "--format yaml is not a report format"),
         (["check", "--select", "TP1O1", "."], 'did you mean "TP101"'),
         (["check", "--min-torch", "new", "."], "--min-torch new is not a version"),
         (["check", "--idiom", "x", "."], "auto, accelerator, classic, helper"),
@@ -60,7 +60,7 @@ def test_exit_codes(torchport) -> None:
 def test_empty_folder(torchport) -> None:
     run = torchport("check")
     assert run.returncode == 0
-    assert "No Python file" in run.stdout
+    assert "no Python file" in run.stdout
 
 
 def test_json_has_the_documented_shape(torchport) -> None:
@@ -209,7 +209,7 @@ def test_baseline_ratchets(torchport) -> None:
     path = torchport.write("a.py", TIE)
     first = torchport("check", "--select", "TP101", "--baseline", "base.json")
     assert first.returncode == 0
-    assert "only new ones count" in first.stderr
+    assert "only new findings count" in first.stderr
     assert torchport("check", "--select", "TP101", "--baseline", "base.json").returncode == 0
     # Moved is not new.
     path.write_text("import os\n\n\n" + TIE)

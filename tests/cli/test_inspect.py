@@ -218,7 +218,7 @@ def test_folders_of_distributed_checkpoints(torchport, inspect) -> None:
         metadata.write_bytes(real[:size])
         assert torchport("inspect", "dcp_training").returncode == 1
     metadata.write_bytes(b"cos\nsystem\n(S'touch pwned'\ntR.")
-    assert "is no metadata" in torchport("inspect", "dcp_training").stderr
+    assert "is not metadata" in torchport("inspect", "dcp_training").stderr
     assert not (torchport.folder / "pwned").exists()
 
 
@@ -233,7 +233,7 @@ def test_what_is_no_checkpoint(torchport) -> None:
     run = torchport("inspect", *names)
     assert run.returncode == 1
     for words in (
-        "text.pt: is no checkpoint that torchport knows",
+        "text.pt: is not a checkpoint that torchport can read",
         "lfs.pt: is a Git LFS pointer",
         "page.pt: is a web page",
         "empty.pt: is empty",

@@ -224,12 +224,12 @@ def test_wrong_use(torchport, tmp_path: Path) -> None:
 def test_files_that_tell_nothing_of_their_build(torchport, tmp_path: Path) -> None:
     program = Path(torchport("--version").args[0]).read_bytes()
     for name, content, code, words in (
-        ("text.so", b"import torch\n", 2, "text.so: is no ELF file"),
-        ("empty.so", b"", 2, "empty.so: is no ELF file"),
+        ("text.so", b"import torch\n", 2, "text.so: is not an ELF file"),
+        ("empty.so", b"", 2, "empty.so: is not an ELF file"),
         ("cut.so", program[: len(program) // 2], 2, "cut.so: is cut off"),
         ("header.so", program[:40], 2, "is cut off: it ends within the ELF header"),
-        ("other.so", program[:4] + b"\x01" + program[5:], 2, "another kind than 64-bit"),
-        ("whole.so", program, 1, "it does not tell how it was built"),
+        ("other.so", program[:4] + b"\x01" + program[5:], 2, "is not a 64-bit"),
+        ("whole.so", program, 1, "nothing in it says how it was built"),
     ):
         torchport.write(name, content)
         run = torchport("build-plan", "--of", name)
@@ -246,9 +246,9 @@ def test_files_that_tell_nothing_of_their_build(torchport, tmp_path: Path) -> No
 def test_wheels_tell_by_their_libraries(torchport) -> None:
     program = Path(torchport("--version").args[0]).read_bytes()
     for name, files, code, words in (
-        ("pure.whl", {"pkg/__init__.py": b""}, 1, "pure.whl has no library in it"),
-        ("other.whl", {"pkg.libs/libx.so.2": program}, 1, "it does not tell how it was built"),
-        ("bad.whl", {"pkg/_C.so": b"text"}, 2, "bad.whl: pkg/_C.so: is no ELF file"),
+        ("pure.whl", {"pkg/__init__.py": b""}, 1, "pure.whl contains no library"),
+        ("other.whl", {"pkg.libs/libx.so.2": program}, 1, "nothing in it says how it was built"),
+        ("bad.whl", {"pkg/_C.so": b"text"}, 2, "bad.whl: pkg/_C.so: is not an ELF file"),
     ):
         with zipfile.ZipFile(torchport.folder / name, "w", zipfile.ZIP_DEFLATED) as wheel:
             for path, content in files.items():

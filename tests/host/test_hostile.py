@@ -92,18 +92,27 @@ def torch_of(torchport, folder: Path) -> dict:
 @pytest.mark.parametrize(
     ("make", "fault"),
     [
-        (lambda path: os.mkfifo(path), "version.py is no file"),
-        (lambda path: path.mkdir(), "version.py is no file"),
-        (lambda path: path.symlink_to("/dev/zero"), "version.py is no file"),
+        (lambda path: os.mkfifo(path), "version.py is not a file"),
+        (lambda path: path.mkdir(), "version.py is not a file"),
+        (lambda path: path.symlink_to("/dev/zero"), "version.py is not a file"),
         (lambda path: write_sparse(path, 1 << 30), "version.py has 1073741824 bytes"),
-        (lambda path: path.write_bytes(os.urandom(4096)), "version.py says no version"),
-        (lambda path: path.write_bytes(b"\0" * 100_000), "version.py says no version"),
-        (lambda path: path.write_text("__version__ = 'abc'\n"), "version.py says no version"),
-        (lambda path: path.write_text("__version__ = '2.13\n"), "version.py says no version"),
-        (lambda path: path.write_text("__version__ = 2.13\n"), "version.py says no version"),
+        (lambda path: path.write_bytes(os.urandom(4096)), "version.py does not contain a version"),
+        (lambda path: path.write_bytes(b"\0" * 100_000), "version.py does not contain a version"),
+        (
+            lambda path: path.write_text("__version__ = 'abc'\n"),
+            "version.py does not contain a version",
+        ),
+        (
+            lambda path: path.write_text("__version__ = '2.13\n"),
+            "version.py does not contain a version",
+        ),
+        (
+            lambda path: path.write_text("__version__ = 2.13\n"),
+            "version.py does not contain a version",
+        ),
         (
             lambda path: path.write_text(f"__version__ = '2.{'9' * 5000}'\n"),
-            "version.py says no version",
+            "version.py does not contain a version",
         ),
         (
             lambda path: path.write_text("__version__ = '2.13.0'\n"),

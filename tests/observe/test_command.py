@@ -68,7 +68,7 @@ def test_ways_to_say_what_to_run(verify, words, code) -> None:
         (["zoo:missing"], "zoo has no 'missing'"),
         (["nowhere:model"], "there is no module 'nowhere'"),
         (["nowhere.py:model"], "there is no file nowhere.py"),
-        (["zoo:fine", "--device", "toaster"], '"toaster" is no device'),
+        (["zoo:fine", "--device", "toaster"], '"toaster" is not a device'),
         (["zoo:fine", "--device", "cuda:3", "--devices", "cuda:2"], "cuda:3"),
         (
             ["zoo:fine", "--devices", "tpu:1"],

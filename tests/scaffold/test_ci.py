@@ -171,8 +171,8 @@ def test_hooks_that_are_there_stay(torchport, lint) -> None:
     ("words", "message"),
     [
         (["--provider", "gitlab"], "--provider"),
-        (["--torch", "2.5.1", "--python", "3.11"], "no virtual devices for torch 2.5.1"),
-        (["absent"], "absent: is no folder"),
+        (["--torch", "2.5.1", "--python", "3.11"], "virtual devices do not support torch 2.5.1"),
+        (["absent"], "absent: is not a folder"),
         (["--torchport", "x\ny"], "only letters"),
     ],
 )

@@ -131,10 +131,10 @@ def test_a_folder_that_cannot_be_written(torchport) -> None:
         ({"pyproject.toml": "[project\n"}, [], "pyproject.toml:1:"),
         ({"setup.py": SETUP}, ["--device", "rocm", "--python", "3.11"], "give --python 3.12"),
         ({}, ["--variant", "cu130"], "--variant cu130 is not a build for cpu"),
-        ({}, ["--torch", "2.13.0+cu130"], "--torch 2.13.0+cu130 is no release"),
+        ({}, ["--torch", "2.13.0+cu130"], "--torch 2.13.0+cu130 is not a release"),
         ({}, ["--torch", "2.13.0\nRUN x"], "only letters, digits"),
-        ({}, ["--python", "3"], "--python 3 is no release"),
-        ({}, ["--requirements", "absent.txt"], "absent.txt: is no requirements file"),
+        ({}, ["--python", "3"], "--python 3 is not a release"),
+        ({}, ["--requirements", "absent.txt"], "absent.txt: is not a requirements file"),
         ({}, ["--entry", "train.py"], "--entry train.py: there is no such file"),
         ({}, ["--entry", "python 'x"], "a quote is not closed"),
         (
@@ -144,11 +144,11 @@ def test_a_folder_that_cannot_be_written(torchport) -> None:
         ),
         ({"setup.py": SETUP}, ["--device", "cuda", "--arch-list", "5.0"], "5.0"),
         ({"setup.py": SETUP}, ["--device", "rocm", "--arch-list", "8.0"], '"8.0" is not an arch'),
-        ({}, ["--output", ".."], "lies outside of the project"),
-        ({}, ["--torchport", "wheels/x.whl"], "is no file within the project"),
+        ({}, ["--output", ".."], "is outside of the project"),
+        ({}, ["--torchport", "wheels/x.whl"], "is not a file in the project"),
         ({}, ["--device", "tpu"], "--device"),
         ({}, ["surplus", "words"], "words"),
-        ({}, ["absent"], "absent: is no folder"),
+        ({}, ["absent"], "absent: is not a folder"),
     ],
 )
 def test_what_cannot_be_told_is_asked_for(torchport, files, words, message: str) -> None:

@@ -87,13 +87,13 @@ def test_cuda_can_be_hidden(project: Path) -> None:
 @pytest.mark.parametrize(
     "words, said",
     [
-        ([], "what is to run?"),
+        ([], "nothing to run"),
         (["nothing.py"], "no such file: nothing.py"),
         (["--device", "cuda:2", "train.py"], "unknown option --device"),
         (["--devices", "cuda:0", "x.py"], "1 to 64"),
-        (["--devices", "tpu", "x.py"], "no such kind of device: `tpu`"),
-        (["--memory", "much", "x.py"], "`much` is no size"),
-        (["--profile", "a1", "x.py"], "no profile `a1`"),
+        (["--devices", "tpu", "x.py"], "`tpu` is not a device kind"),
+        (["--memory", "much", "x.py"], "`much` is not a memory size"),
+        (["--profile", "a1", "x.py"], "`a1` is not a profile"),
         (["--report", "pdf", "x.py"], "pdf"),
         (["-m"], "-m needs"),
         (["--", "no-such-command"], "cannot start no-such-command"),

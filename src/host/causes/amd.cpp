@@ -34,14 +34,15 @@ std::optional<Finding> no_driver(const Facts& facts) {
         kContainer};
   if (kfd == nullptr && !has_module(facts, "amdgpu"))
     return Finding{"no-driver", "the kernel module amdgpu is not loaded",
-                   "modprobe amdgpu says why; amdgpu-install --usecase=rocm installs it", kKernel};
+                   "run modprobe amdgpu to see why; amdgpu-install --usecase=rocm installs it",
+                   kKernel};
   if (kfd == nullptr)
     return Finding{"no-device-nodes",
-                   "amdgpu is loaded, but there is no /dev/kfd: this card computes not, or "
-                   "the module is too old for it",
-                   "amdgpu-install --usecase=rocm installs the one of ROCm", kKernel};
+                   "amdgpu is loaded, but /dev/kfd does not exist: ROCm does not support this "
+                   "card, or the module is too old for it",
+                   "install ROCm's own module: amdgpu-install --usecase=rocm", kKernel};
   if (!kfd->readable)
-    return Finding{"no-permission", "/dev/kfd may not be opened by this user",
+    return Finding{"no-permission", "this user may not open /dev/kfd",
                    fmt::format("usermod -aG {},video $USER, and log in again",
                                kfd->group.empty() ? "render" : kfd->group),
                    kPermission};
@@ -67,13 +68,12 @@ std::optional<Finding> arch_missing(const Facts& facts) {
         std::find(archs.begin(), archs.end(), gpu->capability) != archs.end())
       continue;
     if (facts.variable("HSA_OVERRIDE_GFX_VERSION")) continue;
-    return Finding{
-        "arch-not-built",
-        fmt::format("torch {} has no kernels for {} ({})", facts.torch()->version, gpu->name,
-                    gpu->capability),
-        "HSA_OVERRIDE_GFX_VERSION makes it run those of a card of the same generation (10.3.0, "
-        "11.0.0), without a promise of AMD's",
-        kBuild};
+    return Finding{"arch-not-built",
+                   fmt::format("torch {} has no kernels for {} ({})", facts.torch()->version,
+                               gpu->name, gpu->capability),
+                   "HSA_OVERRIDE_GFX_VERSION (10.3.0, 11.0.0) makes it run the kernels of a card "
+                   "of the same generation; AMD does not support this",
+                   kBuild};
   }
   return std::nullopt;
 }

@@ -1,4 +1,4 @@
-// Why torch does not use this machine's GPU: one cause a registration, each with its remedy.
+// Why torch does not use this machine's GPU: one cause for each registration, with its remedy.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// The commands that install the build of torch that is right for a machine.
+// The commands that install the right build of torch for a machine.
 #pragma once
 
 #include <string>

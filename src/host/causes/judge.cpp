@@ -31,9 +31,9 @@ std::string summary_of(const Facts& facts, const std::string& state) {
       torch == nullptr ? "no torch"
                        : fmt::format("torch {}, built for {}", torch->version, built_for(*torch));
   if (state == "none")
-    return fmt::format("no GPU on this machine; {}", torch == nullptr ? "no torch either" : which);
+    return fmt::format("this machine has no GPU; {}", torch == nullptr ? "no torch either" : which);
   if (state == "no torch")
-    return fmt::format("{}; there is no torch in this environment", names_of(facts.gpus));
+    return fmt::format("{}; torch is not installed in this environment", names_of(facts.gpus));
   if (state == "uses") return fmt::format("{}, can use {}", which, names_of(facts.gpus));
   return fmt::format("{}, cannot use {}", which, names_of(facts.gpus));
 }

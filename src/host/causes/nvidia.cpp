@@ -29,14 +29,16 @@ std::optional<Finding> other_driver_bound(const Facts& facts) {
     if (gpu->driver == "nouveau")
       return Finding{
           "nouveau",
-          fmt::format("the card at {} is driven by nouveau, which has no CUDA", gpu->bus),
+          fmt::format("the card at {} uses the driver nouveau, which does not support CUDA",
+                      gpu->bus),
           "install NVIDIA's driver (Debian, Ubuntu: apt install nvidia-driver) and reboot",
           kKernel};
     if (gpu->driver.starts_with("vfio"))
-      return Finding{
-          "passed-through",
-          fmt::format("the card at {} is given to a virtual machine ({})", gpu->bus, gpu->driver),
-          "use it there, or bind it to the driver nvidia again", kKernel};
+      return Finding{"passed-through",
+                     fmt::format("the card at {} is reserved for a virtual machine ({})", gpu->bus,
+                                 gpu->driver),
+                     "use it in the virtual machine, or bind it to the driver nvidia again",
+                     kKernel};
   }
   return std::nullopt;
 }
@@ -47,13 +49,12 @@ std::optional<Finding> no_driver(const Facts& facts) {
   if (facts.nvidia.library.empty())
     return Finding{"no-driver", "NVIDIA's driver is not installed",
                    "install it (Debian, Ubuntu: apt install nvidia-driver) and reboot", kKernel};
-  return Finding{
-      "module-not-loaded",
-      fmt::format("the driver {} is installed, but its kernel module is not loaded",
-                  facts.nvidia.library),
-      "modprobe nvidia says why; after a kernel's update its module has to be built again "
-      "(dkms autoinstall), and with Secure Boot it has to be signed",
-      kKernel};
+  return Finding{"module-not-loaded",
+                 fmt::format("the driver {} is installed, but its kernel module is not loaded",
+                             facts.nvidia.library),
+                 "run modprobe nvidia to see why; after a kernel update the module must be built "
+                 "again (dkms autoinstall), and with Secure Boot it must be signed",
+                 kKernel};
 }
 
 std::optional<Finding> mismatch(const Facts& facts) {
@@ -63,9 +64,9 @@ std::optional<Finding> mismatch(const Facts& facts) {
       "driver-mismatch",
       fmt::format("the loaded kernel module is {}, the driver's libraries are {}", module, library),
       in_container(facts)
-          ? "the image brings libraries of a driver of its own: remove them (libcuda.so.1), "
-            "the container runtime puts in those of the host"
-          : "reboot, or unload the module and load it again: the driver was updated",
+          ? "the image contains libraries of another driver: remove them (libcuda.so.1); the "
+            "container runtime adds the host's"
+          : "the driver was updated: reboot, or unload the module and load it again",
       kUserDriver};
 }
 
@@ -74,16 +75,16 @@ std::optional<Finding> container_without_runtime(const Facts& facts) {
   if (!facts.nvidia.library.empty() && has_node(facts, "/dev/nvidia")) return std::nullopt;
   const std::string remedy =
       facts.container == "kubernetes"
-          ? "ask for it in the pod: resources.limits: nvidia.com/gpu: 1, on nodes with NVIDIA's "
+          ? "request it in the pod (resources.limits: nvidia.com/gpu: 1), on nodes with NVIDIA's "
             "device plugin"
           : fmt::format("start it with {}; the host needs nvidia-container-toolkit",
                         facts.container == "podman" ? "podman run --device nvidia.com/gpu=all"
                                                     : "docker run --gpus all");
   return Finding{
       "container-without-gpu",
-      fmt::format("the host has NVIDIA's driver {}, this {} container was started without "
-                  "the GPU",
-                  facts.nvidia.module, facts.container),
+      fmt::format(
+          "the host has NVIDIA's driver {}, but this {} container was started without the GPU",
+          facts.nvidia.module, facts.container),
       remedy, kContainer};
 }
 
@@ -92,7 +93,7 @@ std::optional<Finding> no_libcuda(const Facts& facts) {
   if (facts.nvidia.module.empty() || !facts.nvidia.library.empty()) return std::nullopt;
   return Finding{
       "no-libcuda",
-      fmt::format("the kernel module {} is loaded, but libcuda.so.1 is not found",
+      fmt::format("the kernel module {} is loaded, but libcuda.so.1 was not found",
                   facts.nvidia.module),
       fmt::format("install the driver's libraries of the same version (Debian, Ubuntu: apt "
                   "install libcuda1={}*)",
@@ -106,7 +107,7 @@ std::optional<Finding> no_permission(const Facts& facts) {
     // Control of MIG is for administrators.
     if (node.path.find("caps") != std::string::npos) continue;
     return Finding{
-        "no-permission", fmt::format("{} may not be opened by this user", node.path),
+        this user may not open "no-permission", fmt::format("{}", node.path),
         node.group.empty() || node.group == "root"
             ? fmt::format("chmod a+rw {}, or set NVreg_DeviceFileMode=0666 for the module",
                           node.path)
@@ -119,30 +120,30 @@ std::optional<Finding> no_permission(const Facts& facts) {
 std::optional<Finding> no_nodes(const Facts& facts) {
   if (facts.nvidia.module.empty() || facts.wsl || in_container(facts)) return std::nullopt;
   if (has_node(facts, "/dev/nvidia")) return std::nullopt;
-  return Finding{"no-device-nodes", "the kernel module is loaded, but there is no /dev/nvidia0",
-                 "nvidia-modprobe -u -c=0 makes the nodes; nvidia-persistenced keeps them",
+  return Finding{"no-device-nodes", "the kernel module is loaded, but /dev/nvidia0 does not exist",
+                 "nvidia-modprobe -u -c=0 creates the device nodes; nvidia-persistenced keeps them",
                  kPermission};
 }
 
 std::optional<Finding> wsl(const Facts& facts) {
   if (!facts.wsl || !facts.nvidia.library.empty()) return std::nullopt;
   if (!has_node(facts, "/dev/dxg"))
-    return Finding{"wsl-1",
-                   "this is WSL without /dev/dxg: version 1, or a Windows without GPU support",
-                   "wsl --set-version DISTRIBUTION 2, then wsl --update", kKernel};
+    return Finding{
+        "wsl-1",
+        "this WSL has no /dev/dxg: it is WSL 1, or this Windows does not support GPUs in WSL",
+        "run wsl --set-version DISTRIBUTION 2, then wsl --update", kKernel};
   return Finding{
-      "wsl-no-driver", "there is no libcuda in /usr/lib/wsl/lib: Windows' driver puts it there",
-      "install NVIDIA's driver in Windows (none within WSL), then wsl --shutdown", kUserDriver};
+      "wsl-no-driver", "/usr/lib/wsl/lib has no libcuda; NVIDIA's driver for Windows puts it there",
+      "install NVIDIA's driver in Windows (not in WSL), then run wsl --shutdown", kUserDriver};
 }
 
 std::optional<Finding> stub(const Facts& facts) {
   const auto path = facts.variable("LD_LIBRARY_PATH");
   if (!has_nvidia(facts) || !path || path->find("/stubs") == std::string::npos) return std::nullopt;
-  return Finding{
-      "stub-library",
-      "LD_LIBRARY_PATH has a folder of stubs: its libcuda.so.1 is for linking, and finds no "
-      "device",
-      "take the folder with /stubs out of LD_LIBRARY_PATH", kEnvironment};
+  return Finding{"stub-library",
+                 "LD_LIBRARY_PATH contains a folder of stubs: its libcuda.so.1 is only for linking "
+                 "and finds no device",
+                 "remove the folder with /stubs from LD_LIBRARY_PATH", kEnvironment};
 }
 
 std::optional<Finding> hidden(const Facts& facts) {
@@ -160,16 +161,19 @@ std::optional<Finding> hidden(const Facts& facts) {
         numbers.front() >= static_cast<int>(facts.of("nvidia").size()))
       return Finding{
           "hidden",
-          fmt::format("CUDA_VISIBLE_DEVICES={} names GPU {} first, there {} {}", *visible,
+          fmt::format("CUDA_VISIBLE_DEVICES={} names GPU {} first, but there {} only {}", *visible,
                       numbers.front(), facts.of("nvidia").size() == 1 ? "is" : "are",
                       facts.of("nvidia").size()),
-          "number from 0; what stands behind a number that is none is hidden, too", kEnvironment};
+          "number the GPUs from 0; CUDA ignores every GPU after a number that does not exist",
+          kEnvironment};
   }
   const auto given = facts.variable("NVIDIA_VISIBLE_DEVICES");
   if (given && in_container(facts) && (given->empty() || *given == "void" || *given == "none"))
     return Finding{
         "hidden-from-container",
-        fmt::format("NVIDIA_VISIBLE_DEVICES=\"{}\": the container runtime gave it no GPU", *given),
+        fmt::format(
+            "NVIDIA_VISIBLE_DEVICES=\"{}\": the container runtime gave this container no GPU",
+            *given),
         "start the container with --gpus all, or -e NVIDIA_VISIBLE_DEVICES=all", kContainer};
   return std::nullopt;
 }
@@ -183,7 +187,7 @@ std::optional<Finding> too_old(const Facts& facts) {
       facts.nvidia.cuda.empty() ? releases::cuda_of_driver(facts.nvidia.module) : facts.nvidia.cuda;
   return Finding{
       "driver-too-old",
-      fmt::format("the driver {} runs CUDA up to {}, torch {} is built with CUDA {}",
+      fmt::format("the driver {} runs CUDA up to {}, but torch {} is built with CUDA {}",
                   facts.nvidia.module, runs.empty() ? "10" : runs, torch->version, torch->cuda),
       fmt::format("update the driver to {} or newer, or install a torch for an older CUDA", least),
       kBuild};
@@ -202,11 +206,12 @@ std::optional<Finding> arch_missing(const Facts& facts) {
                   fmt::format("torch {} has no kernels for {} (compute capability {}), only for {}",
                               torch->version, without.front()->name, without.front()->capability,
                               fmt::join(torch->archs, " ")),
-                  "install a torch that is built for it", kBuild};
+                  "install a torch that is built for this GPU", kBuild};
   if (without.size() < gpus.size()) {
     finding.blocks = false;
     finding.remedy =
-        "leave it out with CUDA_VISIBLE_DEVICES, or install a torch that is built for all";
+        "leave this GPU out with CUDA_VISIBLE_DEVICES, or install a torch that is built for all "
+        "GPUs";
   }
   return finding;
 }
@@ -218,7 +223,8 @@ std::optional<Finding> jetson(const Facts& facts) {
   if (!tegra || torch == nullptr || !torch->cuda.empty()) return std::nullopt;
   return Finding{
       "jetson-build",
-      fmt::format("this is a Jetson, and torch {} from PyPI is for the CPU there", torch->version),
+      fmt::format("this is a Jetson, and torch {} from PyPI is a build for the CPU",
+                  torch->version),
       "install NVIDIA's own wheel for this JetPack (developer.nvidia.com, PyTorch for Jetson)",
       kBuild};
 }
@@ -227,7 +233,8 @@ std::optional<Finding> mig(const Facts& facts) {
   const auto gpus = facts.of("nvidia");
   const bool split = std::any_of(gpus.begin(), gpus.end(), [](const Gpu* gpu) { return gpu->mig; });
   if (!split) return std::nullopt;
-  return Finding{"mig", "the GPU is split into instances (MIG): a process sees one of them",
+  return Finding{"mig",
+                 "the GPU is split into instances (MIG), and a process sees only one of them",
                  "name the instance: CUDA_VISIBLE_DEVICES=MIG-...; nvidia-smi -L lists them",
                  kHardware, false};
 }

@@ -15,7 +15,7 @@ std::optional<Finding> broken(const Facts& facts) {
                  "install it again", kBuild};
 }
 
-// The vendor whose GPUs this build computes on; empty for a build for the CPU alone.
+// The vendor whose GPUs this build computes on; empty for a build for the CPU only.
 std::string vendor_of(const Torch& torch) {
   if (!torch.cuda.empty()) return "nvidia";
   if (!torch.hip.empty()) return "amd";
@@ -37,12 +37,12 @@ std::optional<Finding> wrong_build(const Facts& facts) {
       return std::nullopt;
     return Finding{
         "cpu-build",
-        fmt::format("torch {} is a build for the CPU, whatever GPU there is", torch->version),
+        fmt::format("torch {} is a build for the CPU, so it does not use any GPU", torch->version),
         "install the build for this machine's GPU", kBuild};
   }
   if (!facts.of(vendor).empty()) return std::nullopt;
   return Finding{"other-vendors-build",
-                 fmt::format("torch {} is built for GPUs of {}, and this machine's is of {}",
+                 fmt::format("torch {} is built for GPUs of {}, but this machine's GPU is of {}",
                              torch->version, vendor, gpu.vendor),
                  "install the build for this machine's GPU", kBuild};
 }
@@ -55,10 +55,10 @@ std::optional<Finding> toolkit_differs(const Facts& facts) {
   if (version.empty() || versions::same_major(version, torch->cuda)) return std::nullopt;
   return Finding{
       "toolkit-differs",
-      fmt::format("the toolkit in {} ({}) is CUDA {}, torch is built with {}: extensions will not "
-                  "build",
+      fmt::format("the toolkit in {} ({}) is CUDA {}, but torch is built with {}: extensions will "
+                  "not build",
                   toolkit.path, toolkit.from, version, torch->cuda),
-      fmt::format("set CUDA_HOME to a toolkit {}.x, for building extensions alone",
+      fmt::format("set CUDA_HOME to a CUDA {}.x toolkit; only building extensions needs it",
                   versions::parse_version(torch->cuda).front()),
       kToolkit, false};
 }
@@ -73,9 +73,10 @@ std::optional<Finding> compiler_too_new(const Facts& facts) {
     return std::nullopt;
   return Finding{
       "compiler-too-new",
-      fmt::format("the nvcc in {} takes gcc up to {}, gcc here is {}: extensions will not build",
-                  toolkit.path, toolkit.newest_gcc, facts.host_gcc),
-      fmt::format("install g++-{0}, and set CC=gcc-{0} CXX=g++-{0} for building extensions",
+      fmt::format(
+          "the nvcc in {} accepts gcc up to {}, but gcc here is {}: extensions will not build",
+          toolkit.path, toolkit.newest_gcc, facts.host_gcc),
+      fmt::format("install g++-{0}, and set CC=gcc-{0} CXX=g++-{0} when you build extensions",
                   toolkit.newest_gcc),
       kToolkit, false};
 }
@@ -84,20 +85,21 @@ std::optional<Finding> shadowed(const Facts& facts) {
   const Torch* torch = facts.torch();
   if (torch == nullptr || torch->cuda.empty() || facts.shadowing.empty()) return std::nullopt;
   return Finding{"shadowed-libraries",
-                 fmt::format("LD_LIBRARY_PATH leads to {}, which may be loaded in place of what "
-                             "torch {} was built with and brings along",
+                 fmt::format("LD_LIBRARY_PATH leads to {}, which may be loaded instead of the "
+                             "libraries that come with torch {}",
                              fmt::join(facts.shadowing, ", "), torch->version),
-                 "take the folder out of LD_LIBRARY_PATH where torch runs", kEnvironment, false};
+                 "remove the folder from LD_LIBRARY_PATH where torch runs", kEnvironment, false};
 }
 
 std::optional<Finding> several(const Facts& facts) {
   if (facts.torches.size() < 2) return std::nullopt;
-  return Finding{"several-torches",
-                 fmt::format("the environment has {} in {} and {} in {}: the first is imported",
-                             facts.torches[0].version, facts.torches[0].root,
-                             facts.torches[1].version, facts.torches[1].root),
-                 "remove the one that is not meant (pip uninstall torch; PYTHONPATH, ~/.local)",
-                 kBuild, false};
+  return Finding{
+      "several-torches",
+      fmt::format("torch is installed twice: {} in {} and {} in {}; Python imports the first",
+                  facts.torches[0].version, facts.torches[0].root, facts.torches[1].version,
+                  facts.torches[1].root),
+      "remove the one that you do not want (pip uninstall torch; look at PYTHONPATH and ~/.local)",
+      kBuild, false};
 }
 
 const CauseRegistration kBroken(&broken);

@@ -1,4 +1,4 @@
-// Libraries of AMD's and Intel's drivers, loaded where there are any: ROCm SMI and Level Zero.
+// ROCm SMI and Level Zero: AMD's and Intel's driver libraries, loaded if the machine has them.
 #pragma once
 
 #include <string>

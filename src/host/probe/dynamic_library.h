@@ -1,4 +1,4 @@
-// A library of a driver, loaded where there is one, its functions called by name.
+// A driver's library, loaded if the machine has it; its functions are called by name.
 #pragma once
 
 #include <initializer_list>

@@ -1,5 +1,5 @@
-// What is asked of libraries of drivers is asked by a child process: one that hangs, or ends the
-// process, over a broken driver is an answer, too.
+// A child process asks the libraries of drivers, because a broken driver may hang or end the
+// process that asks. Then that is the answer.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// NVIDIA's management library, loaded where there is one.
+// NVIDIA's management library, loaded if the machine has it.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// NVIDIA's management library, which comes with the driver: loaded where there is one, its
-// functions called by name. What is declared here is what the NVML API Reference says of them.
+// NVIDIA's management library, which comes with the driver: loaded if the machine has it; its
+// functions are called by name. The declarations here follow the NVML API Reference.
 #pragma once
 
 #include <string>

@@ -79,14 +79,14 @@ Torch read_torch(const Machine& machine, const std::string& root, const std::str
   const auto status = machine.files->status(root + "/version.py", true);
   if (status.type != base::FileType::kRegular || status.size > kMostVersion) {
     torch.fault = status.type != base::FileType::kRegular
-                      ? "version.py is no file"
+                      ? "version.py is not a file"
                       : fmt::format("version.py has {} bytes", status.size);
     return torch;
   }
   const std::string text = read_text(machine, root + "/version.py");
   torch.version = assigned(text, "__version__");
   if (versions::parse_version(torch.version).size() < 2 || torch.version.size() > 64) {
-    torch.fault = "version.py says no version";
+    torch.fault = "version.py does not contain a version";
     torch.version.clear();
     return torch;
   }

@@ -38,9 +38,9 @@ using Zip = std::unique_ptr<void, Closer>;
 base::Result<Archive> Archive::open(const std::string& path, std::string_view bytes) {
   const Zip zip(has_end(bytes) ? unzOpen64(path.c_str()) : nullptr);
   if (!zip)
-    return base::fail(base::ErrorCode::kSyntax,
-                      "is a ZIP archive without an end: it was cut off, or is still being written",
-                      path);
+    return base::fail(
+        base::ErrorCode::kSyntax,
+        "is a ZIP archive without an end: the file was cut off or is still being written", path);
   Archive archive;
   archive.path_ = path;
   std::string name(kLongestName, '\0');
@@ -49,7 +49,8 @@ base::Result<Archive> Archive::open(const std::string& path, std::string_view by
     unz_file_info64 info{};
     if (unzGetCurrentFileInfo64(zip.get(), &info, name.data(), name.size(), nullptr, 0, nullptr,
                                 0) != UNZ_OK)
-      return base::fail(base::ErrorCode::kSyntax, "has a damaged directory", path);
+      return base::fail(base::ErrorCode::kSyntax, "is a ZIP archive with a damaged directory",
+                        path);
     Entry entry;
     entry.name = name.substr(0, std::min<std::size_t>(info.size_filename, name.size()));
     entry.bytes = info.uncompressed_size;
@@ -66,7 +67,7 @@ base::Result<Archive> Archive::open(const std::string& path, std::string_view by
     status = unzGoToNextFile(zip.get());
   }
   if (status != UNZ_END_OF_LIST_OF_FILE)
-    return base::fail(base::ErrorCode::kSyntax, "has a damaged directory", path);
+    return base::fail(base::ErrorCode::kSyntax, "is a ZIP archive with a damaged directory", path);
   return archive;
 }
 
@@ -80,7 +81,7 @@ base::Result<std::string> Archive::read(const Entry& entry, std::uint64_t most) 
   if (entry.bytes > most)
     return base::fail(
         base::ErrorCode::kBudget,
-        fmt::format("{} has {} bytes; more than {} are not read", entry.name, entry.bytes, most),
+        fmt::format("{} has {} bytes; torchport reads at most {}", entry.name, entry.bytes, most),
         path_);
   const Zip zip(unzOpen64(path_.c_str()));
   const auto [position, number] = places_[static_cast<std::size_t>(&entry - entries_.data())];

@@ -54,12 +54,12 @@ TEST_CASE("a broken pickle is told by its byte") {
   CHECK(message("\x80\x02]") == "byte 3: is cut off");
   CHECK(message("X\xff\xff\xff\x7f") == "byte 0: is cut off");
   CHECK(message("\x8e\xff\xff\xff\xff\xff\xff\xff\xffx") == "byte 0: is cut off");
-  CHECK(message("R.") == "byte 0: takes from an empty stack");
-  CHECK(message("h\x05.") == "byte 0: asks for what it never kept");
-  CHECK(message("t.") == "byte 0: has no mark where one is needed");
-  CHECK(message("K\x01\xff.") == "byte 2: 0xff is no opcode of a pickle");
+  CHECK(message("R.") == "byte 0: pops an empty stack");
+  CHECK(message("h\x05.") == "byte 0: reads a memo entry that was never stored");
+  CHECK(message("t.") == "byte 0: needs a mark, but there is none");
+  CHECK(message("K\x01\xff.") == "byte 2: 0xff is not a pickle opcode");
   CHECK(message("}K\x01\x85s.") != "");
-  CHECK(message("I12x\n.") == "byte 0: has a number that is none");
+  CHECK(message("I12x\n.") == "byte 0: has an invalid number");
 }
 
 TEST_CASE("a pickle that doubles itself costs its own size") {

@@ -25,7 +25,7 @@ base::Result<MappedFile> MappedFile::open(const std::string& path) {
   }
   if (!S_ISREG(status.st_mode)) {
     ::close(file);
-    return base::fail(base::ErrorCode::kIo, "is no regular file", path);
+    return base::fail(base::ErrorCode::kIo, "is not a regular file", path);
   }
   if (status.st_size > 0) {
     const auto size = static_cast<std::size_t>(status.st_size);
@@ -81,12 +81,15 @@ base::Result<Contents> inspect(const std::string& path) {
                       "is a Git LFS pointer, not the file: run `git lfs pull`", path);
   if (bytes.starts_with("<!DOCTYPE") || bytes.starts_with("<html") ||
       bytes.starts_with("<!doctype"))
-    return base::fail(base::ErrorCode::kEncoding,
-                      "is a web page: the download was answered with an error or a login", path);
-  return base::fail(base::ErrorCode::kEncoding,
-                    "is no checkpoint that torchport knows (torch.save, TorchScript, torch.export, "
-                    "safetensors)",
-                    path);
+    return base::fail(
+        base::ErrorCode::kEncoding,
+        "is a web page: the download returned an error page or a login page; download it again",
+        path);
+  return base::fail(
+      base::ErrorCode::kEncoding,
+      "is not a checkpoint that torchport can read (torch.save, TorchScript, torch.export, "
+      "safetensors)",
+      path);
 }
 
 }  // namespace torchport::checkpoint

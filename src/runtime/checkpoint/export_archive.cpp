@@ -107,7 +107,7 @@ base::Result<Contents> inspect_export(const Archive& archive, const std::string&
       add_weight(archive, folder, name, weight, contents);
   }
   if (!found)
-    contents.notes.emplace_back("its weights are stored as torch before 2.8 did: not listed");
+    contents.notes.emplace_back("its weights are not listed: a torch before 2.8 stored them");
   return contents;
 }
 

@@ -69,7 +69,7 @@ class Metadata {
     const Object& root = pickle_.root();
     if (class_of(root) != "Metadata" || root.state == kNoRef)
       return base::fail(base::ErrorCode::kEncoding,
-                        "is no metadata of torch.distributed.checkpoint",
+                        "is not metadata of torch.distributed.checkpoint",
                         (folder_ / ".metadata").string());
     contents_.format = "torch.distributed.checkpoint";
     if (const Object* tensors = member(root, "state_dict_metadata")) {
@@ -83,8 +83,7 @@ class Metadata {
         contents_.refused.push_back(name);
       if (is_dangerous(name))
         contents_.broken.push_back(fmt::format(
-            "its metadata asks for {}: loading it with torch would run what its maker wants",
-            name));
+            "its metadata asks for {}: loading it with torch could run any code", name));
     }
     return std::move(contents_);
   }
@@ -169,7 +168,7 @@ class Metadata {
       const fs::path relative(name);
       if (relative.is_absolute() || name.find("..") != std::string::npos) {
         contents_.broken.push_back(
-            fmt::format("it names {}, which is outside of its folder", name));
+            fmt::format("it names the file {}, which is outside of its folder", name));
         continue;
       }
       std::error_code error;
@@ -178,7 +177,7 @@ class Metadata {
         contents_.broken.push_back(fmt::format("{} is missing: {}", name, error.message()));
       else if (end > 0 && size < static_cast<std::uint64_t>(end))
         contents_.broken.push_back(
-            fmt::format("{} was cut off: it has {} bytes of {}", name, size, end));
+            fmt::format("{} was cut off: it has only {} of {} bytes", name, size, end));
     }
   }
 

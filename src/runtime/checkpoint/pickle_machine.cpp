@@ -129,13 +129,13 @@ bool PickleMachine::pop(Ref& ref) {
 
 bool PickleMachine::top(Ref& ref) {
   const std::size_t floor = marks_.empty() ? 0 : marks_.back();
-  if (stack_.size() <= floor) return broken("takes from an empty stack");
+  if (stack_.size() <= floor) return broken("pops an empty stack");
   ref = stack_.back();
   return true;
 }
 
 bool PickleMachine::pop_mark(std::vector<Ref>& items) {
-  if (marks_.empty()) return broken("has no mark where one is needed");
+  if (marks_.empty()) return broken("needs a mark, but there is none");
   const auto from = stack_.begin() + static_cast<std::ptrdiff_t>(marks_.back());
   items.assign(from, stack_.end());
   stack_.erase(from, stack_.end());

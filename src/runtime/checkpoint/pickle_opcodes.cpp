@@ -95,7 +95,7 @@ bool PickleMachine::number(std::uint8_t opcode) {
   std::int64_t parsed = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), parsed);
   if (error == std::errc::invalid_argument || end != digits.data() + digits.size())
-    return broken("has a number that is none");
+    return broken("has an invalid number");
   return push_int(parsed);
 }
 
@@ -132,7 +132,7 @@ bool PickleMachine::text(std::uint8_t opcode) {
     case 0x98:  // READONLY_BUFFER
       return true;
     default:  // NEXT_BUFFER
-      return broken("keeps bytes outside of the file");
+      return broken("stores bytes outside of the file");
   }
   made.text = raw;
   return push(std::move(made));
@@ -201,7 +201,7 @@ bool PickleMachine::memory(std::uint8_t opcode) {
       if (!line(digits)) return false;
       const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), key);
       if (error != std::errc() || end != digits.data() + digits.size())
-        return broken("has a memo number that is none");
+        return broken("has an invalid memo number");
       break;
     }
     default:
@@ -209,7 +209,8 @@ bool PickleMachine::memory(std::uint8_t opcode) {
   }
   if (opcode == 'p' || opcode == 'q' || opcode == 'r') return remember(key);
   const auto found = memo_.find(key);
-  return found != memo_.end() ? push_ref(found->second) : broken("asks for what it never kept");
+  return found != memo_.end() ? push_ref(found->second)
+                              : broken("reads a memo entry that was never stored");
 }
 
 bool PickleMachine::object(std::uint8_t opcode) {
@@ -223,7 +224,7 @@ bool PickleMachine::object(std::uint8_t opcode) {
       if (!pop(items[1]) || !pop(items[0])) return false;
       const Object &from = pickle_.at(items[0]), &what = pickle_.at(items[1]);
       if (from.type != Type::kString || what.type != Type::kString)
-        return broken("names a global by what is no name");
+        return broken("names a global with a value that is not a string");
       const std::string module_text = from.text;
       const std::string name_text = what.text;
       return global(module_text, name_text);
@@ -256,7 +257,7 @@ bool PickleMachine::object(std::uint8_t opcode) {
       return pop(items[1]) && global(module, name) && pop(items[0]) && call(items[0], {items[1]});
     case 'o':  // OBJ
       if (!pop_mark(items)) return false;
-      if (items.empty()) return broken("makes an object of nothing");
+      if (items.empty()) return broken("creates an object without a class");
       {
         const Ref callee = items.front();
         items.erase(items.begin());
@@ -264,7 +265,7 @@ bool PickleMachine::object(std::uint8_t opcode) {
         return make(Type::kTuple, std::move(items)) && pop(arguments) && call(callee, {arguments});
       }
     default:
-      return broken(fmt::format("0x{:02x} is no opcode of a pickle", opcode));
+      return broken(fmt::format("0x{:02x} is not a pickle opcode", opcode));
   }
 }
 

@@ -274,9 +274,11 @@ class Walk {
     const std::int64_t count = pickle_.at(id.items[4]).integer;
     const std::uint64_t size = element_size(storage.dtype);
     if (size == 0)
-      contents_.broken.push_back(fmt::format("storage {} has no type known to torch", key));
+      contents_.broken.push_back(
+          fmt::format("storage {} has a type that torch does not know", key));
     if (count < 0 || (size != 0 && static_cast<std::uint64_t>(count) > UINT64_MAX / size))
-      contents_.broken.push_back(fmt::format("storage {} has {} elements", key, count));
+      contents_.broken.push_back(
+          fmt::format("storage {} has an invalid number of elements: {}", key, count));
     else
       storage.bytes = static_cast<std::uint64_t>(count) * size;
     contents_.storages.push_back(std::move(storage));

@@ -49,7 +49,7 @@ bool add_entry(const std::string& name, const json& entry, std::uint64_t data, C
     contents.broken.push_back(fmt::format("{}: {}", name, what));
     return false;
   };
-  if (!entry.is_object()) return wrong("its entry is no object");
+  if (!entry.is_object()) return wrong("its entry is not a JSON object");
   const auto dtype = entry.find("dtype");
   const auto shape = entry.find("shape");
   const auto offsets = entry.find("data_offsets");
@@ -58,7 +58,7 @@ bool add_entry(const std::string& name, const json& entry, std::uint64_t data, C
   if (shape == entry.end() || !shape->is_array() ||
       !std::all_of(shape->begin(), shape->end(),
                    [](const json& size) { return size.is_number_unsigned(); }))
-    return wrong("its shape is no list of sizes");
+    return wrong("its shape is not a list of sizes");
   if (offsets == entry.end() || !offsets->is_array() || offsets->size() != 2 ||
       !(*offsets)[0].is_number_unsigned() || !(*offsets)[1].is_number_unsigned())
     return wrong("its data_offsets are not two numbers");
@@ -67,7 +67,7 @@ bool add_entry(const std::string& name, const json& entry, std::uint64_t data, C
     if (size.get<std::uint64_t>() > INT64_MAX) return wrong("its shape has an impossible size");
     tensor.shape.push_back(size.get<std::int64_t>());
     if (__builtin_mul_overflow(elements, size.get<std::uint64_t>(), &elements))
-      return wrong("its shape has more elements than there are numbers");
+      return wrong("its shape has too many elements");
   }
   Storage storage;
   storage.key = name;
@@ -80,11 +80,11 @@ bool add_entry(const std::string& name, const json& entry, std::uint64_t data, C
   storage.stored = std::min(storage.bytes, available);
   const unsigned size = element_size(tensor.dtype);
   if (size == 0)
-    contents.notes.push_back(
-        fmt::format("{} is of type {}, which torch 2.13 has not", name, dtype->get<std::string>()));
+    contents.notes.push_back(fmt::format("{} is of type {}, which torch 2.13 does not have", name,
+                                         dtype->get<std::string>()));
   else if (elements > UINT64_MAX / size || elements * size != storage.bytes)
-    wrong(fmt::format("its shape takes {} elements of {} bytes, its data has {} bytes", elements,
-                      size, storage.bytes));
+    wrong(fmt::format("its shape needs {} elements of {} bytes, but its data has {} bytes",
+                      elements, size, storage.bytes));
   if (*storage.stored < storage.bytes)
     wrong(fmt::format("the file ends {} bytes before its data does",
                       storage.bytes - *storage.stored));
@@ -102,7 +102,7 @@ void read_shared(const json& metadata, Contents& contents) {
   if (!metadata.is_object() || found == metadata.end() || !found->is_string()) return;
   const json shared = json::parse(found->get<std::string>(), nullptr, false);
   if (!shared.is_object()) {
-    contents.broken.emplace_back("its metadata torchport.shared is no object of names");
+    contents.broken.emplace_back("its metadata torchport.shared is not a JSON object of names");
     return;
   }
   for (const auto& [name, first] : shared.items()) {
@@ -138,10 +138,11 @@ bool is_safetensors(std::string_view bytes) {
 base::Result<Contents> inspect_safetensors(std::string_view bytes) {
   const std::uint64_t size = header_size(bytes);
   if (size > bytes.size() - 8)
-    return base::fail(base::ErrorCode::kSyntax,
-                      fmt::format("is a safetensors file that is cut off: its header has {} bytes, "
-                                  "the file {}",
-                                  size, bytes.size()));
+    return base::fail(
+        base::ErrorCode::kSyntax,
+        fmt::format(
+            "is a safetensors file that was cut off: its header has {} bytes, but the file has {}",
+            size, bytes.size()));
   const json header = json::parse(bytes.substr(8, size), nullptr, false);
   if (!header.is_object())
     return base::fail(base::ErrorCode::kSyntax, "is a safetensors file with a damaged header");

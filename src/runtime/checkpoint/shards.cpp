@@ -26,10 +26,9 @@ base::Result<fs::path> index_in(const fs::path& folder) {
   if (error) return base::fail(ErrorCode::kIo, error.message(), folder.string());
   if (found.size() == 1) return found.front();
   return base::fail(ErrorCode::kEncoding,
-                    found.empty()
-                        ? "is a folder without an index (model.safetensors.index.json) or metadata "
-                          "(.metadata): name one of its files"
-                        : "has several indices: name one of them",
+                    found.empty() ? "is a folder without an index (model.safetensors.index.json) "
+                                    "or metadata (.metadata): name a file in it"
+                                  : "has several index files: name one of them",
                     folder.string());
 }
 
@@ -53,14 +52,14 @@ base::Result<std::optional<ShardIndex>> shard_index_of(const std::string& path) 
   const json whole = json::parse(stream, nullptr, /*allow_exceptions=*/false);
   const auto map = whole.is_object() ? whole.find("weight_map") : whole.end();
   if (!whole.is_object() || map == whole.end() || !map->is_object())
-    return refuse("is no index of shards: it has no object \"weight_map\"");
+    return refuse("is not an index of shards: it has no object \"weight_map\"");
   ShardIndex result{index.string(), {}, map->size()};
   for (const auto& [name, file] : map->items()) {
-    if (!file.is_string()) return refuse(fmt::format("the file of {} is no string", name));
+    if (!file.is_string()) return refuse(fmt::format("the file of {} is not a string", name));
     const fs::path shard = file.get<std::string>();
     // A name with folders could be any file of this machine.
     if (shard.filename() != shard || shard.empty())
-      return refuse(fmt::format("{} is to be in \"{}\", which is not in the index's own folder",
+      return refuse(fmt::format("{} is listed in \"{}\", which is not in the folder of the index",
                                 name, shard.string()));
     result.shards[(index.parent_path() / shard).string()].insert(name);
   }

@@ -33,7 +33,7 @@ void check_bounds(Contents& contents) {
     if (inside && !empty) inside = static_cast<std::uint64_t>(last) < storage.bytes / size;
     if (!inside)
       contents.broken.push_back(
-          fmt::format("{} reaches outside of its storage {}", tensor.path, storage.key));
+          fmt::format("{} extends beyond its storage {}", tensor.path, storage.key));
   }
 }
 
@@ -41,8 +41,8 @@ void note_devices(Contents& contents) {
   for (const std::string& device : contents.devices()) {
     if (device == "cpu" || device == "meta" || device.empty()) continue;
     contents.notes.push_back(
-        fmt::format("saved from {}: load it with map_location=\"cpu\" or your device, else "
-                    "torch.load fails where there is no {}",
+        fmt::format("saved from {}: load it with map_location=\"cpu\" or your device; otherwise "
+                    "torch.load fails on a machine without {}",
                     device, device));
   }
 }
@@ -60,9 +60,10 @@ void note_prefix(Contents& contents) {
                                      {"_orig_mod.", "torch.compile"}}) {
     const auto count = has(prefix);
     if (count > 0 && 2 * count >= static_cast<std::ptrdiff_t>(contents.tensors.size()))
-      contents.notes.push_back(fmt::format(
-          "names begin with \"{}\": saved from {}; take the prefix off before load_state_dict",
-          prefix, from));
+      contents.notes.push_back(
+          fmt::format("names begin with \"{}\", so it was saved from {}: remove the prefix before "
+                      "load_state_dict",
+                      prefix, from));
   }
 }
 
@@ -71,13 +72,11 @@ void note_globals(Contents& contents) {
   if (contents.refused.empty()) return;
   for (const std::string& name : contents.refused)
     if (is_dangerous(name))
-      contents.broken.push_back(
-          fmt::format("it asks for {}: loading it would run what its maker wants on this machine; "
-                      "do not load it",
-                      name));
+      contents.broken.push_back(fmt::format(
+          "it asks for {}: loading it would run its code on this machine; do not load it", name));
   contents.notes.push_back(
-      "torch.load(weights_only=True) refuses it for the names above; with weights_only=False it "
-      "runs code that the file chooses: only where you trust who made it");
+      "torch.load(weights_only=True) refuses it because of the names above; weights_only=False "
+      "runs code from the file: use it only if you trust the file's source");
 }
 
 void finish(Contents& contents) {
@@ -112,12 +111,13 @@ void place_storages(const Archive& archive, const std::string& folder, std::size
     if (found->second->stored) storage.offset = found->second->offset;
     compressed |= !found->second->stored;
     if (*storage.stored < storage.bytes)
-      contents.broken.push_back(fmt::format("storage {} has {} bytes of {}", storage.key,
+      contents.broken.push_back(fmt::format("storage {} has only {} of {} bytes", storage.key,
                                             *storage.stored, storage.bytes));
   }
   if (compressed)
     contents.notes.emplace_back(
-        "its tensors are compressed (repacked by a ZIP tool): torch.load(mmap=True) cannot map it");
+        "its tensors are compressed (a ZIP tool repacked the file): torch.load(mmap=True) cannot "
+        "map them");
 }
 
 // Adds one pickle of an archive; false where the archive has none of that name.
@@ -193,7 +193,7 @@ base::Result<Contents> inspect_archive(const std::string& path, std::string_view
   const std::string root = root_of(*archive, "data.pkl");
   if (root.empty())
     return base::fail(base::ErrorCode::kEncoding,
-                      "is a ZIP archive, but none that torch wrote (no data.pkl in it)");
+                      "is a ZIP archive, but torch did not write it (it has no data.pkl)");
   contents.format = script ? "TorchScript" : "torch.save";
   for (const auto& [pickle, folder] : {std::pair<std::string, std::string>{"data.pkl", "data/"},
                                        {"constants.pkl", "constants/"}}) {
@@ -203,7 +203,7 @@ base::Result<Contents> inspect_archive(const std::string& path, std::string_view
   if (const auto* order = archive->find(root + "byteorder")) {
     const auto name = archive->read(*order, 16);
     if (name && *name == "big")
-      contents.notes.emplace_back("saved on a big-endian machine: torch.load swaps its bytes");
+      contents.notes.emplace_back("saved on a big-endian machine: torch.load swaps the bytes");
   }
   if (contents.format == "torch.save") note_globals(contents);
   finish(contents);

@@ -52,8 +52,8 @@ Contract contract_of(const std::string& text) {
   const Json json = Json::parse(text);
   if (const int version = json.at("contract").get<int>(); version > kVersion) {
     throw std::runtime_error("its contract is of version " + std::to_string(version) +
-                             ", this torchport reads up to " + std::to_string(kVersion) +
-                             ": use a later torchport");
+                             ", but this torchport reads only up to version " +
+                             std::to_string(kVersion) + ": install a newer torchport");
   }
   Contract contract;
   contract.format = json.at("format").get<std::string>();

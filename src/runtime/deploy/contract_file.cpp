@@ -27,7 +27,7 @@ ContainerRegistration::ContainerRegistration(Container container) {
 
 tl::unexpected<base::Error> no_contract(const std::string& path) {
   return base::fail(ErrorCode::kConfig,
-                    "it has no contract, so nothing says what it takes and needs; write it with "
+                    "it has no contract, so its inputs and needs are unknown; export it again with "
                     "`torchport export`",
                     path);
 }

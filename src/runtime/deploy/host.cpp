@@ -43,7 +43,7 @@ std::string why_not_there(c10::Device device) {
   const int count = device_count(device.type(), &reason);
   if (count == 0) return reason;
   if (device.has_index() && device.index() >= count)
-    return "there are " + std::to_string(count) + " of that kind";
+    return "there are " + std::to_string(count) + " devices of that kind";
   return {};
 }
 
@@ -54,7 +54,7 @@ std::vector<std::string> unmet_needs(const Contract& contract, c10::Device devic
   std::vector<std::string> unmet;
   const std::string kind = c10::DeviceTypeName(device.type(), /*lower_case=*/true);
   if (!needs.device.empty() && needs.device != "any" && needs.device != kind) {
-    unmet.push_back("it is for " + needs.device + " and would have to run on " + device.str() +
+    unmet.push_back("it was exported for " + needs.device + " and cannot run on " + device.str() +
                     "; export it again with --device " + kind);
   }
   if (const std::string reason = why_not_there(device); !reason.empty())
@@ -62,16 +62,18 @@ std::vector<std::string> unmet_needs(const Contract& contract, c10::Device devic
   utsname host{};
   uname(&host);
   if (!needs.system.empty() && needs.system != lower(host.sysname))
-    unmet.push_back("it is compiled for " + needs.system + ", this is " + lower(host.sysname));
+    unmet.push_back("it is compiled for " + needs.system + ", but this machine has " +
+                    lower(host.sysname));
   if (!needs.machine.empty() && needs.machine != host.machine) {
-    unmet.push_back("it is compiled for " + needs.machine + ", this is " + host.machine);
+    unmet.push_back("it is compiled for " + needs.machine + ", but this machine has " +
+                    host.machine);
   } else if (const std::string missing = missing_instructions(needs.instructions);
              !missing.empty()) {
     unmet.push_back("it is compiled with instructions that this CPU lacks: " + missing +
                     "; export it again here");
   }
   if (!needs.torch.empty() && version_of(TORCHPORT_TORCH_VERSION) < version_of(needs.torch)) {
-    unmet.push_back("it needs torch " + needs.torch + " or later, this is " +
+    unmet.push_back("it needs torch " + needs.torch + " or newer, but this is torch " +
                     TORCHPORT_TORCH_VERSION);
   }
   return unmet;

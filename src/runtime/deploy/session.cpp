@@ -39,7 +39,7 @@ class Check {
 
   // Why `given` is not what `spec` says; empty where it is.
   std::string operator()(const TensorSpec& spec, const at::Tensor& given, c10::Device device) {
-    std::string both = "expected " + text_of(spec) + " on " + device.str() + ", given " +
+    std::string both = "expected " + text_of(spec) + " on " + device.str() + ", got " +
                        (given.defined() ? text_of(given) : "nothing");
     if (!given.defined()) return both;
     if (given.scalar_type() != spec.dtype || given.device() != device) return both;
@@ -66,7 +66,7 @@ class Check {
     }
     const AxisBounds& allowed = bounds->second;
     if (size >= allowed.minimum && (!allowed.maximum || size <= *allowed.maximum)) return {};
-    return name + " may be " + std::to_string(allowed.minimum) + " to " +
+    return name + " must be " + std::to_string(allowed.minimum) + " to " +
            (allowed.maximum ? std::to_string(*allowed.maximum) : "any number");
   }
 
@@ -94,9 +94,10 @@ std::unique_ptr<Engine> open_engine(const std::string& path, const Contract& con
                                     c10::Device device, const SessionOptions& options) {
   if (const deploy::EngineFormat* format = deploy::find_engine(contract.format))
     return format->open(path, contract, device, options);
-  throw std::runtime_error("cannot run " + path + ": it is of format " + contract.format +
-                           ", which needs Python (torch.export.load); export it to one of " +
-                           deploy::engine_formats());
+  throw std::runtime_error(
+      "cannot run " + path + ": it is of format " + contract.format +
+      ", which needs Python (torch.export.load); export it to one of these formats: " +
+      deploy::engine_formats());
 }
 
 std::string refusal(const Contract& contract, c10::Device device) {
@@ -131,7 +132,7 @@ std::string Session::runtime() const {
 
 std::vector<at::Tensor> Session::run(const std::vector<at::Tensor>& inputs) {
   if (inputs.size() != contract_.inputs.size()) {
-    throw std::invalid_argument(std::to_string(inputs.size()) + " inputs given, " +
+    throw std::invalid_argument(std::to_string(inputs.size()) + " inputs were given, " +
                                 std::to_string(contract_.inputs.size()) + " expected");
   }
   Check check(contract_);
@@ -147,7 +148,7 @@ std::vector<at::Tensor> Session::run(const std::vector<at::Tensor>& inputs) {
   std::vector<at::Tensor> outputs = engine_->run(plain);
   if (outputs.size() != contract_.outputs.size()) {
     throw std::runtime_error("the artefact gave " + std::to_string(outputs.size()) +
-                             " outputs, its contract says " +
+                             " outputs, but its contract says " +
                              std::to_string(contract_.outputs.size()));
   }
   for (std::size_t i = 0; i < outputs.size(); ++i) {

@@ -32,11 +32,11 @@ base::Result<Spec> parse_devices(std::string_view text) {
   if (spec.kind == "none") {
     spec.count = 0;
     return colon == std::string_view::npos ? base::Result<Spec>(spec)
-                                           : usage("`none` takes no number of devices");
+                                           : usage("`none` does not take a number of devices");
   }
   spec.description = devices::find_kind(spec.kind);
   if (spec.description == nullptr)
-    return usage(fmt::format("no such kind of device: `{}`; there are {} and none", spec.kind,
+    return usage(fmt::format("`{}` is not a device kind; the kinds are {} and none", spec.kind,
                              devices::kind_names()));
   spec.profile = &spec.description->profiles.front();
   if (colon == std::string_view::npos) return spec;
@@ -45,9 +45,9 @@ base::Result<Spec> parse_devices(std::string_view text) {
       std::from_chars(digits.data(), digits.data() + digits.size(), spec.count);
   if (error != std::errc() || end != digits.data() + digits.size() || spec.count < 1 ||
       spec.count > kMaxDevices)
-    return usage(fmt::format("`{}`: the number of devices is 1 to {}", text, kMaxDevices));
+    return usage(fmt::format("`{}`: the number of devices must be 1 to {}", text, kMaxDevices));
   if (!spec.description->several && spec.count > 1)
-    return usage(fmt::format("there is one {} device, never more", spec.kind));
+    return usage(fmt::format("{} has only one device", spec.kind));
   return spec;
 }
 
@@ -103,7 +103,7 @@ base::Result<std::uint64_t> parse_size(std::string_view text) {
     return static_cast<std::uint64_t>(std::floor(bytes));
   }
   return base::fail(base::ErrorCode::kUsage,
-                    fmt::format("`{}` is no size of memory; write 16GiB or 512MiB", text));
+                    fmt::format("`{}` is not a memory size; write it like 16GiB or 512MiB", text));
 }
 
 base::Result<Spec> parse_spec(std::string_view text) {
@@ -121,14 +121,15 @@ base::Result<Spec> parse_spec(std::string_view text) {
       if (!bytes) return tl::unexpected<base::Error>(bytes.error());
       spec->memory = *bytes;
     } else if (key == "profile") {
-      if (spec->description == nullptr) return usage("`none` takes no profile");
+      if (spec->description == nullptr) return usage("`none` does not take a profile");
       const devices::Profile* profile = devices::find_profile(*spec->description, value);
       if (profile == nullptr)
-        return usage(fmt::format("no profile `{}` of kind {}; there are {}", value, spec->kind,
-                                 profile_names(*spec->description)));
+        return usage(fmt::format("`{}` is not a profile of kind {}; the profiles are {}", value,
+                                 spec->kind, profile_names(*spec->description)));
       spec->profile = profile;
     } else {
-      return usage(fmt::format("`{}`: after the devices come memory=SIZE and profile=NAME", part));
+      return usage(fmt::format(
+          "`{}` is not an option; only memory=SIZE and profile=NAME can follow the devices", part));
     }
   }
   if (spec->memory == 0 && spec->profile != nullptr) spec->memory = spec->profile->memory;

@@ -37,8 +37,9 @@ std::vector<at::Tensor> in_order(const Contract& contract, const NamedTensors& d
   // A .npy array, or a tensor that was saved by itself.
   const bool nameless = data.size() == 1 && data.front().name.empty();
   if (!nameless || contract.inputs.size() != 1) {
-    throw std::runtime_error(file + " has no tensor for the input " + missing + "; it has " +
-                             (names_of(data).empty() ? "one without a name" : names_of(data)));
+    throw std::runtime_error(
+        file + " does not have a tensor for the input " + missing + "; it has " +
+        (names_of(data).empty() ? "one tensor without a name" : names_of(data)));
   }
   return {data.front().tensor};
 }
@@ -96,7 +97,7 @@ Feed::Feed(const Contract& contract, FeedOptions options)
   if (cut_.fixed > 0 && options_.batch_size > 0 && options_.batch_size != cut_.fixed) {
     throw std::runtime_error("--batch-size " + std::to_string(options_.batch_size) +
                              ": the artefact takes " + std::to_string(cut_.fixed) +
-                             " rows and no other number; export it with --dynamic batch");
+                             " rows and no other number; export it again with --dynamic batch");
   }
   std::int64_t total = 0;
   for (const std::string& file : options_.files) {
@@ -135,16 +136,16 @@ bool Feed::load() {
     if (chunk_[i].size(0) == 0) throw std::runtime_error(what + " has no rows");
     if (known && chunk_[i].size(0) != rows_) {
       throw std::runtime_error(what + " has " + std::to_string(chunk_[i].size(0)) +
-                               " rows, other inputs " + std::to_string(rows_));
+                               " rows, but other inputs have " + std::to_string(rows_));
     }
     rows_ = chunk_[i].size(0);
     known = true;
   }
   if (cut_.fixed > 0 && known && rows_ % cut_.fixed != 0) {
     throw std::runtime_error(name_ + ": the artefact takes " + std::to_string(cut_.fixed) +
-                             " rows at a time, of " + std::to_string(rows_) + " there remain " +
+                             " rows at a time; of " + std::to_string(rows_) + " there remain " +
                              std::to_string(rows_ % cut_.fixed) +
-                             "; export it with --dynamic batch");
+                             "; export it again with --dynamic batch");
   }
   return true;
 }

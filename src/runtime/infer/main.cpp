@@ -46,7 +46,7 @@ std::atomic<bool>& interrupted() {
 }
 
 void add_options(CLI::App& app, Options& options) {
-  app.add_option("artefact", options.artefact, "what torchport export wrote")->required();
+  app.add_option("artefact", options.artefact, "the file that torchport export wrote")->required();
   app.add_option("inputs", options.files,
                  "safetensors, .npy, .npz or torch.save files, in order; - reads .npy arrays from "
                  "standard input, one after another");
@@ -54,16 +54,16 @@ void add_options(CLI::App& app, Options& options) {
                  "a .safetensors file, or .npy for one output; - writes .npy arrays to standard "
                  "output, batch by batch");
   app.add_option("--device", options.devices,
-                 "cpu, cuda:0, ...; several: a worker on each; else what the artefact is for")
+                 "cpu, cuda:0, ...; with several, a worker runs on each (the artefact's device)")
       ->delimiter(',');
-  app.add_option("--batch-size", options.batch_size, "rows of a call; else all that a file has")
+  app.add_option("--batch-size", options.batch_size, "rows of each call (all rows of a file)")
       ->check(CLI::PositiveNumber);
-  app.add_option("--threads", options.threads, "of the CPU, for each worker")
+  app.add_option("--threads", options.threads, "CPU threads of each worker")
       ->check(CLI::PositiveNumber);
-  app.add_flag("--check-finite", options.check_finite, "refuse NaN and Inf in inputs and outputs");
-  app.add_flag("--contract", options.contract, "print the artefact's contract, and do no more");
-  app.add_flag("--watch", options.watch, "show how busy and how full the devices are");
-  app.add_flag("-q,--quiet", options.quiet, "no progress");
+  app.add_flag("--check-finite", options.check_finite, "stop on NaN or Inf in inputs or outputs");
+  app.add_flag("--contract", options.contract, "print the artefact's contract and exit");
+  app.add_flag("--watch", options.watch, "show the load and the memory of the devices");
+  app.add_flag("-q,--quiet", options.quiet, "do not print progress");
 }
 
 std::vector<Session> open_sessions(const Options& options) {
@@ -90,7 +90,7 @@ class Collected {
       if (!cut_.outputs[i] && !parts_[i].empty()) {
         throw std::runtime_error(
             "the output " + contract_.outputs[i].name +
-            " has no row for each row of the inputs, so those of several batches cannot be joined; "
+            " does not have one row for each row of the inputs, so the batches cannot be joined; "
             "run one batch, or write to standard output (--output -)");
       }
       parts_[i].push_back(std::move(outputs[i]));
@@ -160,7 +160,7 @@ int infer(const Options& options) {
     run_all(feed, sessions, sink, progress, interrupted());
   }
   if (interrupted()) return kInterrupted;
-  if (progress.batches == 0) throw std::runtime_error("there is no data in the inputs");
+  if (progress.batches == 0) throw std::runtime_error("the inputs have no data");
   if (!stream) write_tensors(options.output, collected.joined());
   if (!options.quiet) report(progress, sessions, options.output);
   return 0;
@@ -177,7 +177,7 @@ std::string_view message_of(const std::exception& error) {
 }
 
 int run(int argc, char** argv) {
-  CLI::App app{"Batches through an artefact of torchport export, without Python.",
+  CLI::App app{"Run batches through an artefact of torchport export, without Python.",
                "torchport infer"};
   Options options;
   add_options(app, options);

@@ -35,7 +35,7 @@ constexpr std::array<std::pair<std::string_view, c10::ScalarType>, 13> kTypes{{
 std::string_view value_of(std::string_view header, std::string_view key) {
   const auto at = header.find(key);
   if (at == std::string_view::npos)
-    throw std::runtime_error("its .npy header has no " + std::string(key));
+    throw std::runtime_error("its .npy header does not have " + std::string(key));
   const auto colon = header.find(':', at + key.size());
   const auto start = header.find_first_not_of(' ', colon + 1);
   if (colon == std::string_view::npos || start == std::string_view::npos)
@@ -45,7 +45,7 @@ std::string_view value_of(std::string_view header, std::string_view key) {
 
 c10::ScalarType dtype_of(std::string_view descr) {
   if (descr.size() < 5 || descr[0] != '\'' || descr[4] != '\'')
-    throw std::runtime_error("its .npy holds records, not numbers");
+    throw std::runtime_error("its .npy array holds records, not numbers");
   const std::string_view code = descr.substr(1, 3);
   if (code[0] == '>')
     throw std::runtime_error("its numbers are big-endian: convert with a.astype('<f4')");
@@ -85,7 +85,7 @@ std::size_t bytes_of(const std::vector<std::int64_t>& sizes, c10::ScalarType dty
   for (const std::int64_t size : sizes) {
     const auto factor = static_cast<std::size_t>(size);
     if (factor != 0 && bytes > std::numeric_limits<std::size_t>::max() / 4 / factor)
-      throw std::runtime_error("its .npy header asks for more than there can be");
+      throw std::runtime_error("its .npy header has a shape that is too large");
     bytes *= factor;
   }
   return bytes;
@@ -99,7 +99,7 @@ bool is_npy(std::string_view bytes) {
 
 std::size_t npy_header_size(std::string_view prefix) {
   if (prefix.size() < kNpyPrefix || !is_npy(prefix))
-    throw std::runtime_error("it is no .npy array, or is cut off");
+    throw std::runtime_error("it is not an .npy array, or it was cut off");
   if (byte_at(prefix, 6) == 1) return 10 + (byte_at(prefix, 8) | byte_at(prefix, 9) << 8);
   return 12 + (byte_at(prefix, 8) | byte_at(prefix, 9) << 8 | byte_at(prefix, 10) << 16 |
                static_cast<std::size_t>(byte_at(prefix, 11)) << 24);
@@ -108,7 +108,7 @@ std::size_t npy_header_size(std::string_view prefix) {
 NpyHeader read_npy_header(std::string_view bytes) {
   NpyHeader header;
   header.data = npy_header_size(bytes);
-  if (header.data > bytes.size()) throw std::runtime_error("its .npy header is cut off");
+  if (header.data > bytes.size()) throw std::runtime_error("its .npy header was cut off");
   const std::string_view text = bytes.substr(10, header.data - 10);
   header.dtype = dtype_of(value_of(text, "'descr'"));
   header.sizes = sizes_of(value_of(text, "'shape'"));

@@ -18,7 +18,7 @@ constexpr std::uint64_t kMostBytes = 64ULL << 30;
 at::Tensor read_npy(std::string_view bytes, std::shared_ptr<const void> owner) {
   const NpyHeader header = read_npy_header(bytes);
   if (header.bytes > bytes.size() - header.data)
-    throw std::runtime_error("its .npy array is cut off: " + std::to_string(header.bytes) +
+    throw std::runtime_error("its .npy array was cut off: " + std::to_string(header.bytes) +
                              " bytes of elements expected, " +
                              std::to_string(bytes.size() - header.data) + " there");
   return npy_tensor(header, bytes.data() + header.data, std::move(owner));
@@ -35,7 +35,7 @@ NamedTensors read_npz(const checkpoint::Archive& archive) {
     tensors.push_back(
         {entry.name.substr(0, entry.name.size() - kSuffix.size()), read_npy(*owner, owner)});
   }
-  if (tensors.empty()) throw std::runtime_error("there is no array in it");
+  if (tensors.empty()) throw std::runtime_error("it does not contain an array");
   return tensors;
 }
 
@@ -64,7 +64,7 @@ NamedTensors read_tensors(const std::string& path) {
   }
   if (tensors.empty()) tensors = load_tensors(path).tensors;
   if (tensors.empty())
-    throw std::runtime_error("cannot read " + path + ": there is no tensor in it");
+    throw std::runtime_error("cannot read " + path + ": it does not contain a tensor");
   return tensors;
 }
 

@@ -37,14 +37,14 @@ NamedTensors unshared(NamedTensors tensors) {
 void check_writable(const std::string& path, std::size_t tensors) {
   const std::filesystem::path place(path);
   if (place.extension() != ".safetensors" && place.extension() != ".npy")
-    throw std::runtime_error("--output " + path + " is neither .safetensors nor .npy");
+    throw std::runtime_error("--output " + path + " must end with .safetensors or .npy");
   if (place.extension() == ".npy" && tensors != 1)
     throw std::runtime_error("the artefact gives " + std::to_string(tensors) +
-                             " outputs, a .npy file holds one: write to a .safetensors file");
+                             " outputs, but a .npy file holds one: write to a .safetensors file");
   std::error_code error;
   const auto folder = place.has_parent_path() ? place.parent_path() : ".";
   if (!std::filesystem::is_directory(folder, error))
-    throw std::runtime_error("cannot write " + path + ": there is no folder " + folder.string());
+    throw std::runtime_error("cannot write " + path + ": create the folder " + folder.string());
 }
 
 void write_tensors(const std::string& path, const NamedTensors& tensors) {

@@ -28,9 +28,9 @@ void set_up_virtual_devices() {
   if (wanted == nullptr || *wanted == '\0' || std::string_view(wanted) == "none") return;
   const std::string path = library().string();
   if (dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL) == nullptr)
-    throw std::runtime_error(std::string("TORCHPORT_VIRTUAL is set, and the virtual devices cannot "
-                                         "be loaded: ") +
-                             dlerror());
+    throw std::runtime_error(
+        std::string("TORCHPORT_VIRTUAL is set, but the virtual devices cannot be loaded: ") +
+        dlerror());
 }
 
 void load_accelerators() {
@@ -43,7 +43,7 @@ void load_accelerators() {
     if (!std::filesystem::exists(path, error)) continue;  // a torch for the CPU
     if (dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL) == nullptr)
       throw std::runtime_error(std::string("this torch has ") + name +
-                               ", and it cannot be loaded: " + dlerror());
+                               ", but it cannot be loaded: " + dlerror());
   }
 }
 

@@ -25,7 +25,7 @@ Observation::~Observation() {
 }
 
 Observed Observation::finish() {
-  TORCH_CHECK(!finished_, "torchport: finish() was called twice on one Observation");
+  TORCH_CHECK(!finished_, "torchport: finish() was called twice on one Observation; call it once");
   finished_ = true;
   detach_thread();
   return observe::summarize(session_->take_log());

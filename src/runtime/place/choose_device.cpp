@@ -39,8 +39,8 @@ std::optional<int> number_in(std::string_view text) {
 
 std::string no_place(std::string_view text) {
   return fmt::format(
-      "torchport: \"{}\" is no device; write a kind ({}, cpu), one device (cuda:1), cuda:free or "
-      "auto, and separate several by commas",
+      "torchport: \"{}\" is not a device; write a kind ({}, cpu), one device (cuda:1), cuda:free "
+      "or auto, and separate several with commas",
       text, devices::kind_names());
 }
 
@@ -89,7 +89,7 @@ std::optional<int> local_rank_of_environment() {
   const auto rank = number_in(value);
   if (!rank)
     throw std::invalid_argument(
-        fmt::format("torchport: LOCAL_RANK=\"{}\" is no number of a process", value));
+        fmt::format("torchport: LOCAL_RANK=\"{}\" is not the number of a process", value));
   return rank;
 }
 
@@ -110,7 +110,7 @@ DeviceChoice most_free(c10::DeviceType kind, int count) {
   const c10::Device device = device_of(kind, best);
   return {device,
           {},
-          fmt::format("{} has most memory free of {}: {}", device.str(), count,
+          fmt::format("{} has the most free memory of {}: {}", device.str(), count,
                       base::format_bytes(most, 2)),
           {}};
 }
@@ -119,7 +119,7 @@ DeviceChoice most_free(c10::DeviceType kind, int count) {
 std::optional<DeviceChoice> try_place(const DeviceSpec& place, std::optional<int> rank,
                                       std::string& why_not) {
   if (!place.registered) {
-    why_not = "no backend of this name is registered with torch; import the package that brings it";
+    why_not = "torch has no backend of this name; import the package that registers it";
     return std::nullopt;
   }
   const int count = device_count(place.kind, &why_not);
@@ -130,28 +130,29 @@ std::optional<DeviceChoice> try_place(const DeviceSpec& place, std::optional<int
   if (place.most_free) return most_free(place.kind, count);
   if (place.index) {
     if (*place.index >= count) {
-      why_not = fmt::format("there {} {} {} device{}, the last is {}:{}", count == 1 ? "is" : "are",
-                            count, kind, count == 1 ? "" : "s", kind, count - 1);
+      why_not =
+          fmt::format("there {} {} {} device{}; the last one is {}:{}", count == 1 ? "is" : "are",
+                      count, kind, count == 1 ? "" : "s", kind, count - 1);
       return std::nullopt;
     }
-    return DeviceChoice{device_of(place.kind, *place.index), {}, "it was asked for by number", {}};
+    return DeviceChoice{
+        device_of(place.kind, *place.index), {}, "it was named with its number", {}};
   }
   if (rank && place.several) {
     if (*rank >= count) {
-      why_not =
-          fmt::format("this is the process with local rank {}, and there {} only {} {} device{}",
-                      *rank, count == 1 ? "is" : "are", count, kind, count == 1 ? "" : "s");
+      why_not = fmt::format("this process has local rank {}, but there {} only {} {} device{}",
+                            *rank, count == 1 ? "is" : "are", count, kind, count == 1 ? "" : "s");
       return std::nullopt;
     }
     return DeviceChoice{device_of(place.kind, *rank),
                         {},
-                        fmt::format("{}:{} is the one of local rank {}", kind, *rank, *rank),
+                        fmt::format("{}:{} is the device for local rank {}", kind, *rank, *rank),
                         {}};
   }
   return DeviceChoice{
       device_of(place.kind, 0),
       {},
-      fmt::format("{} is there, with {} device{}", kind, count, count == 1 ? "" : "s"),
+      fmt::format("{} is available, with {} device{}", kind, count, count == 1 ? "" : "s"),
       {}};
 }
 
@@ -180,10 +181,10 @@ DeviceChoice choose_device(const DeviceRequest& request) {
     refused.push_back(fmt::format("{}: {}", text, why_not));
   }
   const std::string words = host_words();
-  throw std::runtime_error(fmt::format(
-      "torchport: no device for \"{}\" ({})\n  {}\n{}Name one that is there, or end the list with "
-      "cpu; `torchport doctor` shows this machine.",
-      wanted, source, fmt::join(refused, "\n  "), words.empty() ? "" : words + "\n"));
+  throw std::runtime_error(
+      fmt::format("torchport: no device for \"{}\" ({})\n  {}\n{}Name a device that exists, or end "
+                  "the list with cpu; `torchport doctor` shows this machine.",
+                  wanted, source, fmt::join(refused, "\n  "), words.empty() ? "" : words + "\n"));
 }
 
 }  // namespace torchport

@@ -24,7 +24,8 @@ std::string why_none_shown(c10::DeviceType kind) {
                "\" hides every device";
     }
   }
-  return "this torch is built for it, but finds no device: no driver, or none that it can use";
+  return "this torch is built for it but finds no device: the driver is missing, or torch cannot "
+         "use it";
 }
 
 }  // namespace
@@ -35,7 +36,7 @@ int device_count(c10::DeviceType kind, std::string* why_not) {
     return 0;
   };
   if (kind == c10::DeviceType::CPU || kind == c10::DeviceType::Meta) return 1;
-  if (!at::isAccelerator(kind)) return refuse("torch has no such accelerator");
+  if (!at::isAccelerator(kind)) return refuse("torch does not know this accelerator");
   if (kind == c10::DeviceType::PrivateUse1 && !at::isPrivateUse1HooksRegistered())
     return refuse("no backend has registered itself");
   const auto& hooks = at::globalContext().getAcceleratorHooksInterface(kind);

@@ -38,7 +38,7 @@ FileBytes::~FileBytes() {
 at::Tensor FileBytes::tensor(const std::shared_ptr<FileBytes>& file, std::size_t offset,
                              std::size_t size) {
   if (offset > file->size_ || size > file->size_ - offset)
-    throw std::runtime_error("torchport: a storage lies outside of its file");
+    throw std::runtime_error("torchport: a storage is outside of its file");
   return at::from_blob(
       file->data_ + offset, {static_cast<std::int64_t>(size)}, [file](void*) {},
       at::TensorOptions().dtype(at::kByte));

@@ -34,15 +34,15 @@ c10::DeviceType kind_of(const std::string& name, const KernelArguments& argument
   const auto& kinds = all.size() > 1 ? without_scalars : all;
   if (kinds.size() == 1) return *kinds.begin();
   if (kinds.size() > 1) {
-    throw std::invalid_argument(
-        fmt::format("torchport: {} got tensors on several kinds of devices: {}; move them to one",
-                    name, told(arguments)));
+    throw std::invalid_argument(fmt::format(
+        "torchport: {} got tensors on several device kinds: {}; move them to one device", name,
+        told(arguments)));
   }
   if (arguments.asked) return arguments.asked->type();
-  throw std::invalid_argument(fmt::format(
-      "torchport: {} chooses its kernel by the device of its tensors, and got neither a tensor nor "
-      "a device",
-      name));
+  throw std::invalid_argument(
+      fmt::format("torchport: {} chooses its kernel by the device of its tensors, but got neither "
+                  "a tensor nor a device",
+                  name));
 }
 
 void no_kernel(const std::string& name, c10::DeviceType kind,
@@ -59,8 +59,8 @@ void no_kernel(const std::string& name, c10::DeviceType kind,
 
 void second_kernel(const std::string& name, std::optional<c10::DeviceType> kind) {
   throw std::invalid_argument(
-      kind ? fmt::format("torchport: {} has a kernel for {} already", name, name_of(*kind))
-           : fmt::format("torchport: {} has a fallback already", name));
+      kind ? fmt::format("torchport: {} already has a kernel for {}", name, name_of(*kind))
+           : fmt::format("torchport: {} already has a fallback", name));
 }
 
 }  // namespace torchport::detail

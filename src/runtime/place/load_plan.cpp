@@ -85,7 +85,7 @@ class Matcher {
     std::erase_if(want_left_, [&](std::size_t i) { return covered.contains(wanted_[i].name); });
   }
 
-  // The prefix that, taken off the given names (or put before them), makes most of them match.
+  // The prefix that, removed from the given names (or added to them), makes most of them match.
   struct Prefix {
     std::string text;
     bool on_given = true;
@@ -146,15 +146,15 @@ void remap_prefixes(Matcher& matcher, LoadReport& report) {
   const auto off = [](const std::string& name) { return without_wrapper_names(name); };
   if (const auto count = matcher.pair_by(off, off); count > 0)
     report.remapped.push_back(
-        fmt::format("{} name{} matched without what wrappers add (module., _orig_mod., ...)", count,
-                    count == 1 ? "" : "s"));
+        fmt::format("{} name{} matched without the prefixes of wrappers (module., _orig_mod., ...)",
+                    count, count == 1 ? "" : "s"));
   const auto prefix = matcher.best_prefix();
   if (!prefix) return;
   const auto cut = [&](const std::string& name) { return without(name, prefix->text); };
   const auto count = prefix->on_given ? matcher.pair_by(same, cut) : matcher.pair_by(cut, same);
   if (count > 0)
     report.remapped.push_back(fmt::format("\"{}\" {} {} name{}", prefix->text,
-                                          prefix->on_given ? "taken off" : "put before", count,
+                                          prefix->on_given ? "removed from" : "added to", count,
                                           count == 1 ? "" : "s"));
 }
 

@@ -30,10 +30,9 @@ Contents contents_of(const std::string& path) {
   if (!contents) refuse(path, contents.error().message);
   if (!contents->broken.empty()) refuse(path, contents->broken.front());
   if (!contents->refused.empty())
-    refuse(path,
-           fmt::format("it asks for {}, which no file of weights needs; nothing of it was run. "
-                       "`torchport inspect` shows what it holds",
-                       fmt::join(contents->refused, ", ")));
+    refuse(path, fmt::format("it asks for {}, which a file of weights does not need; nothing in it "
+                             "was run. `torchport inspect` shows what it holds",
+                             fmt::join(contents->refused, ", ")));
   return std::move(*contents);
 }
 
@@ -51,9 +50,9 @@ class Loader {
       if (entry.kind == "tensor" || entry.kind == "parameter")
         loaded.tensors.push_back({entry.path, tensor(entry)});
       else
-        refuse(path_, fmt::format("{} is a {} tensor, which only torch.load(weights_only=True) can "
-                                  "rebuild",
-                                  entry.path, entry.kind));
+        refuse(path_,
+               fmt::format("{} is a {} tensor, which only torch.load(weights_only=True) can load",
+                           entry.path, entry.kind));
     }
     share_again(loaded);
     return loaded;
@@ -85,7 +84,7 @@ class Loader {
     const auto& dtypes = c10::getStringToDtypeMap();
     const auto dtype = dtypes.find(entry.dtype);
     if (dtype == dtypes.end())
-      refuse(path_, fmt::format("{} is of dtype {}, which this torch has not", entry.path,
+      refuse(path_, fmt::format("{} has dtype {}, which this torch does not have", entry.path,
                                 entry.dtype.empty() ? "unknown" : entry.dtype));
     if (!entry.storage)
       refuse(path_, fmt::format("{} has no data: it was saved from the meta device", entry.path));
@@ -107,7 +106,8 @@ class Loader {
     for (const auto& [name, first] : contents_.shared) {
       const auto found = at.find(first);
       if (found == at.end())
-        refuse(path_, fmt::format("{} is said to be {}, which it has not", name, first));
+        refuse(path_,
+               fmt::format("{} shares memory with {}, which is not in the file", name, first));
       if (!at.contains(name))
         loaded.tensors.push_back({name, loaded.tensors[found->second].tensor});
     }
@@ -141,7 +141,7 @@ LoadedTensors load_tensors(const std::string& path, const LoadOptions& options) 
     whole.notes.insert(whole.notes.end(), part.notes.begin(), part.notes.end());
   }
   if (whole.tensors.size() < index->tensors)
-    refuse(index->file, fmt::format("it names {} tensors, its files have {} of them",
+    refuse(index->file, fmt::format("it names {} tensors, but its files have only {} of them",
                                     index->tensors, whole.tensors.size()));
   return whole;
 }

@@ -38,17 +38,18 @@ void check_member(const std::string& prefix, const NamedTensors& registered,
     if (member.tensor.is_same(tensor)) return;
     findings.push_back(
         {ModuleFinding::Kind::kReplaced, prefix + name,
-         fmt::format("the member is another tensor ({}) than the registered one ({}): forward() "
-                     "computes with a tensor that to(), save() and the optimizer do not see. Move "
-                     "modules by to(), write values by copy_(), or assign through "
-                     "named_parameters()",
-                     told(member.tensor), told(tensor))});
+         fmt::format(
+             "the member ({}) and the registered tensor ({}) are different tensors: forward() "
+             "computes with one that to(), save() and the optimizer do not see. Move modules with "
+             "to(), write values with copy_(), or assign through named_parameters()",
+             told(member.tensor), told(tensor))});
     return;
   }
-  findings.push_back({ModuleFinding::Kind::kUnregistered, prefix + member.name,
-                      fmt::format("a member ({}) that is not registered: it is neither moved nor "
-                                  "saved. register_parameter() or register_buffer() it",
-                                  told(member.tensor))});
+  findings.push_back(
+      {ModuleFinding::Kind::kUnregistered, prefix + member.name,
+       fmt::format("the member ({}) is not registered, so it is neither moved nor saved. Register "
+                   "it with register_parameter() or register_buffer()",
+                   told(member.tensor))});
 }
 
 NamedTensors own_tensors(const torch::nn::Module& module) {
@@ -116,7 +117,8 @@ std::vector<ModuleFinding> SharedParameters::broken(const torch::nn::Module& mod
         continue;
       findings.push_back(
           {ModuleFinding::Kind::kUntied, name,
-           fmt::format("was one tensor with {} and is another now ({}; {}: {}): they train apart",
+           fmt::format("was the same tensor as {} and is now a different one ({}; {}: {}): they "
+                       "are trained separately",
                        first->first, told(other->second), first->first, told(first->second))});
     }
   }

@@ -51,10 +51,11 @@ RunProfile read_profile(const toml::table& table, const std::string& name,
     } else if (key == "workers") {
       profile.workers = static_cast<int>(count_of(file, key.str(), node, 0));
     } else {
-      refuse(file, node,
-             fmt::format("unknown key \"{}\" in a profile; there are device, dtype, batch-size and "
-                         "workers",
-                         key.str()));
+      refuse(
+          file, node,
+          fmt::format("unknown key \"{}\" in a profile; the keys are device, dtype, batch-size and "
+                      "workers",
+                      key.str()));
     }
   }
   return profile;
@@ -118,10 +119,10 @@ std::optional<RunProfile> run_profile(const std::string& name, const std::string
   const std::string wanted = asked.empty() ? "default" : asked;
   if (!profiles) {
     if (asked.empty()) return std::nullopt;
-    throw std::invalid_argument(fmt::format(
-        "torchport: there is no profile \"{}\": neither torchport.toml nor pyproject.toml has "
-        "profiles, from {} upwards",
-        asked, std::filesystem::absolute(folder.empty() ? "." : folder).string()));
+    throw std::invalid_argument(
+        fmt::format("torchport: profile \"{}\" was not found: no torchport.toml or pyproject.toml "
+                    "from {} upwards has profiles",
+                    asked, std::filesystem::absolute(folder.empty() ? "." : folder).string()));
   }
   const toml::node* node = profiles->inner->get(wanted);
   if (node == nullptr) {
@@ -131,7 +132,7 @@ std::optional<RunProfile> run_profile(const std::string& name, const std::string
   }
   const toml::table* table = node->as_table();
   if (table == nullptr)
-    refuse(profiles->file, *node, fmt::format("profile \"{}\" is no table", wanted));
+    refuse(profiles->file, *node, fmt::format("profile \"{}\" is not a table", wanted));
   return read_profile(*table, wanted, profiles->file);
 }
 

@@ -46,13 +46,15 @@ void check(const NamedTensor& named, std::set<std::string>& names) {
   const auto refuse = [&](std::string_view why) {
     throw std::invalid_argument(fmt::format("torchport: {}: {}", named.name, why));
   };
-  if (!names.insert(named.name).second) refuse("is given twice");
-  if (named.name == "__metadata__") refuse("is a name that the format keeps for itself");
+  if (!names.insert(named.name).second) refuse("the name is given twice");
+  if (named.name == "__metadata__") refuse("the format reserves this name");
   const at::Tensor& tensor = named.tensor;
-  if (!tensor.defined()) refuse("is no tensor");
-  if (tensor.is_meta()) refuse("is on the meta device, which has no data");
-  if (tensor.layout() != at::kStrided) refuse("is sparse: save it with torch.save, or to_dense()");
-  if (tensor.is_quantized()) refuse("is quantized: save it with torch.save, or dequantize()");
+  if (!tensor.defined()) refuse("it is not a tensor");
+  if (tensor.is_meta()) refuse("it is on the meta device, which has no data");
+  if (tensor.layout() != at::kStrided)
+    refuse("it is sparse: save it with torch.save, or convert it with to_dense()");
+  if (tensor.is_quantized())
+    refuse("it is quantized: save it with torch.save, or convert it with dequantize()");
 }
 
 Layout lay_out(const std::vector<NamedTensor>& tensors,

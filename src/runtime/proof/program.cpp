@@ -51,7 +51,8 @@ base::Result<void> copy_folder(const fs::path& from, const fs::path& to) {
       if (bytes > kLargestCopy)
         return tl::unexpected<base::Error>(
             {base::ErrorCode::kUsage,
-             fmt::format("more than {} to copy: --in-place runs the programs where they are",
+             fmt::format("the folder has more than {} to copy; --in-place runs the programs "
+                         "without copying",
                          base::format_bytes(kLargestCopy, 0)),
              from.string(), 0});
       fs::copy(at->path(), target, fs::copy_options::copy_symlinks, error);

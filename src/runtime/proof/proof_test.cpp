@@ -66,7 +66,7 @@ TEST_CASE("the first difference is where traces part") {
   CHECK(shape.coarsest_tolerance() == proof::tolerance_of("Half[2,2]"));
 }
 
-TEST_CASE("what is no trace is refused") {
+TEST_CASE("what is not a trace is refused") {
   base::MemoryFileSystem files;
   files.add("t", "hello\n");
   files.add("t.lines", "");

@@ -86,7 +86,7 @@ base::Result<Trace> Trace::read(const base::FileSystem& files, const std::string
     Call call;
     call.name = parts[0];
     if (parts.size() < 3 || !number(parts[1], call.line))
-      return base::fail(base::ErrorCode::kSyntax, fmt::format("{} is no trace", path));
+      return base::fail(base::ErrorCode::kSyntax, fmt::format("{} is not a trace", path));
     for (std::size_t i = 2; i < parts.size(); ++i) call.values.push_back(value_of(parts[i]));
     trace.calls_.push_back(std::move(call));
   }

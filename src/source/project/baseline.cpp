@@ -46,14 +46,15 @@ base::Result<Counts> load(const base::FileSystem& fs, const std::string& path) {
     const Json document = Json::parse(*text);
     if (document.at("torchport-baseline") != 1)
       return base::fail(base::ErrorCode::kConfig,
-                        "a baseline of another version; delete it to start anew", path);
+                        "a baseline of another version of torchport; delete it to start a new one",
+                        path);
     for (const Json& row : document.at("findings")) {
       counts[{row.at("path"), row.at("code"), row.at("line")}] +=
           row.at("count").get<std::size_t>();
     }
   } catch (const Json::exception&) {
     return base::fail(base::ErrorCode::kConfig,
-                      "not a baseline of torchport; delete it to start anew", path);
+                      "not a baseline of torchport; delete it to start a new one", path);
   }
   return counts;
 }

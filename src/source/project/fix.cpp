@@ -69,7 +69,7 @@ FileFix fix_one(const base::FileSystem& fs, const std::string& path, const Check
   if (status.type == base::FileType::kSymlink) {
     result.left = check_source(path, *source, options);
     if (!result.left.diagnostics.empty())
-      refuse(ErrorCode::kUsage, "is a link; not edited: name the file it points to");
+      refuse(ErrorCode::kUsage, "is a link and was not edited; name the file it points to");
     return result;
   }
   rules::Deadline deadline = file_deadline();

@@ -56,9 +56,10 @@ base::Result<Written> write_changes(base::FileSystem& fs, const std::string& sta
     if (!now) {
       written.problems.push_back(now.error());
     } else if (*now != change.before) {
-      written.problems.push_back({ErrorCode::kChanged,
-                                  "changed while it was being fixed; left alone, run fix again",
-                                  change.path, 0});
+      written.problems.push_back(
+          {ErrorCode::kChanged,
+           "changed while it was being fixed, so it was not written; run fix again", change.path,
+           0});
     } else if (auto done = fs.write_atomic(change.path, change.after, change.mode); !done) {
       written.problems.push_back(done.error());
     } else {
@@ -72,8 +73,8 @@ base::Result<Undone> undo(base::FileSystem& fs, const std::string& state) {
   const std::string path = base::join_path(state, kJournal);
   if (fs.status(path, true).type == base::FileType::kMissing) {
     return base::fail(ErrorCode::kUsage,
-                      "nothing to undo: no `torchport fix` has left a journal here; name the path "
-                      "that was fixed, `torchport fix --undo PATH`",
+                      "nothing to undo: there is no journal of `torchport fix` here; name the path "
+                      "that was fixed: `torchport fix --undo PATH`",
                       state);
   }
   auto content = fs.read(path);
@@ -92,7 +93,7 @@ base::Result<Undone> undo(base::FileSystem& fs, const std::string& state) {
         continue;  // the run was stopped before it came to this file
       } else if (digest(*now) != entry.at("after").get<std::string>()) {
         undone.problems.push_back(
-            {ErrorCode::kChanged, "edited since the fix; left as it is", file, 0});
+            {ErrorCode::kChanged, "edited since the fix, so it was not restored", file, 0});
       } else if (auto done = fs.write_atomic(file, before, entry.at("mode").get<std::uint32_t>());
                  !done) {
         undone.problems.push_back(done.error());

@@ -47,7 +47,7 @@ base::Result<Converged> converge_python(std::string_view path, const std::string
     const PythonContext context{path, model, devices, settings};
     auto findings = examine_python(context, selection, deadline);
     if (deadline != nullptr && deadline->passed)
-      return base::fail(base::ErrorCode::kBudget, "takes too long to fix; left as it is");
+      return base::fail(base::ErrorCode::kBudget, "takes too long to fix, so it was not changed");
     const Wanted wanted = wanted_fixes(findings, tier);
     const edit::Applied applied = wanted.fixes.empty()
                                       ? edit::Applied{}

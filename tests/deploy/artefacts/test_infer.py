@@ -94,9 +94,9 @@ def test_the_contract_is_shown(artefacts, infer):
         (["net.onnx", "double.npy"], ["input x", "expected float32 [batch, 3, 16, 16] on cpu", "given float64 [8, 3, 16, 16] on cpu"]),
         (["net.onnx", "small.npy"], ["input x", "given float32", "16, 8]"]),
         (["net.pt2", "small.npy"], ["input x", "given float32", "16, 8]"]),
-        (["net.onnx", "x.npy", "--batch-size", "9"], ["batch may be 1 to 8"]),
+        (["net.onnx", "x.npy", "--batch-size", "9"], ["batch must be 1 to 8"]),
         (["net.onnx", "empty.npy"], ["input x has no rows"]),
-        (["net.onnx", "y.safetensors"], ["no tensor for the input x", "it has y"]),
+        (["net.onnx", "y.safetensors"], ["not have a tensor for the input x", "it has y"]),
         (["net.onnx", "big_endian.npy"], ["big-endian"]),
         (["net.onnx", "nan.npy", "--check-finite"], ["input x has NaN or Inf"]),
         (["net.onnx", "absent.npy"], ["cannot read", "absent.npy", "No such file"]),
@@ -105,7 +105,7 @@ def test_the_contract_is_shown(artefacts, infer):
         (["net.onnx", "sparse.pth"], ["sparse.pth", "x is a sparse tensor"]),
         (["fixed.onnx", "x.npy", "--batch-size", "2"], ["takes 4 rows and no other", "--dynamic batch"]),
         (["python.pt2", "x.npy"], ["format pt2", "--to aoti"]),
-        (["x.npy", "x.npy"], ["no artefact"]),
+        (["x.npy", "x.npy"], ["not an artefact"]),
         (["x.pth", "x.npy"], ["no contract", "torchport export"]),
         (["absent.onnx", "x.npy"], ["cannot read", "absent.onnx"]),
         (["net.pt", "x.npy", "--device", "cuda"], ["no device for", "cuda"]),
@@ -125,10 +125,10 @@ def test_wrong_use(artefacts, infer):
     for words in ([], [artefacts / "net.onnx"], ["--no-such-option"]):
         assert infer(*words, check=False).returncode == 2
     for output, told in (
-        ("o.csv", "neither .safetensors nor .npy"),
+        ("o.csv", "must end with .safetensors or .npy"),
         ("o.npy", "2 outputs"),
         ("no/o.npy", "2 outputs"),
-        ("no/o.safetensors", "no folder"),
+        ("no/o.safetensors", "create the folder"),
     ):
         done = infer(artefacts / "net.onnx", artefacts / "x.npy", "-o", output, check=False)
         assert done.returncode == 1 and told in done.stderr
@@ -171,10 +171,10 @@ def foreign(source: Path, target: Path, **host: object) -> None:
 @pytest.mark.parametrize(
     "host, told",
     [
-        ({"machine": "riscv64"}, "compiled for riscv64, this is"),
-        ({"system": "windows"}, "compiled for windows, this is linux"),
+        ({"machine": "riscv64"}, "compiled for riscv64, but this machine has"),
+        ({"system": "windows"}, "compiled for windows, but this machine has linux"),
         ({"instructions": ["avx2", "avx9000"]}, "this CPU lacks: avx9000"),
-        ({"torch": "9.1"}, "needs torch 9.1 or later"),
+        ({"torch": "9.1"}, "needs torch 9.1 or newer"),
         ({"device": "cuda"}, "there is no cuda:0"),
         ({"contract": 2}, "contract is of version 2"),
     ],
@@ -190,7 +190,7 @@ def test_artefacts_of_another_host_are_refused_before_they_are_loaded(
 def test_nothing_falls_back_to_the_cpu(artefacts, infer, tmp_path):
     """An artefact for a GPU, on a host without one: an error, also where the CPU is asked for."""
     foreign(artefacts / "net.pt", tmp_path / "net.pt", device="cuda")
-    for words, told in (([], "no cuda:0"), (["--device", "cpu"], "it is for cuda")):
+    for words, told in (([], "no cuda:0"), (["--device", "cpu"], "it was exported for cuda")):
         done = infer("net.pt", artefacts / "x.npy", "-o", "o.safetensors", *words, check=False)
         assert done.returncode == 1 and told in done.stderr, done.stderr
 

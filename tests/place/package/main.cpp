@@ -70,7 +70,7 @@ void devices() {
   require(choice.device.is_cpu() && choice.refused.size() == 1, "a device and what was refused");
   require(words_of<std::invalid_argument>([] {
             (void)torchport::choose_device({"gpu", {}, {}});
-          }).find("is no device") != std::string::npos,
+          }).find("is not a device") != std::string::npos,
           "what is no device is said");
 }
 

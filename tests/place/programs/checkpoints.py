@@ -313,7 +313,9 @@ def saving_is_whole_or_not_at_all():
     assert torchport.load(HERE / "kept.pt")["w"].item() == 1
     assert torchport.load(HERE / "kept.safetensors")["w"].item() == 1
     assert not list(HERE.glob("*.partial")) and not (HERE / "x.safetensors").exists()
-    assert "is no size" in error_of(ValueError, torchport.save, {}, HERE / "s", shards="lots")
+    assert "is not a memory size" in error_of(
+        ValueError, torchport.save, {}, HERE / "s", shards="lots"
+    )
 
 
 run_checks()

@@ -66,7 +66,7 @@ def a_guard_tells_what_is_missing() -> None:
         torchport.GpuRequired, "on_xpu() needs a GPU (xpu)", "xpu: this torch", "without xpu"
     ):
         on_xpu()
-    with raises(ValueError, '"gpu" is no device'):
+    with raises(ValueError, '"gpu" is not a device'):
         torchport.require_gpu("gpu")
 
 

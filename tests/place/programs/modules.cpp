@@ -76,9 +76,9 @@ void kernels() {
   EXPECT(contrast(here, here, 1.0) == "plain");
   EXPECT(
       has(message_of<std::invalid_argument>([&] { contrast.on(c10::DeviceType::Meta, nullptr); }),
-          "has a kernel for meta already"));
+          "already has a kernel for meta"));
   EXPECT(has(message_of<std::invalid_argument>([&] { contrast.fallback(nullptr); }),
-             "has a fallback already"));
+             "already has a fallback"));
 
   torchport::Kernel<int(const std::vector<at::Tensor>&, c10::Device)> lists("lists");
   lists.on(c10::DeviceType::Meta, [](const auto&, c10::Device) { return 1; })
@@ -103,7 +103,7 @@ void members() {
   EXPECT(found.size() == 2);
   if (found.size() == 2) {
     EXPECT(found[0].kind == Kind::kReplaced && found[0].name == "first.weight");
-    EXPECT(has(found[0].message, "another tensor (Float on cpu) than the registered one (Double"));
+    EXPECT(has(found[0].message, "the member (Float on cpu) and the registered tensor (Double"));
     EXPECT(found[1].kind == Kind::kUnregistered && found[1].name == "second.extra");
   }
   const auto by_name = torchport::members_of(*net.first);
@@ -129,7 +129,7 @@ void ties() {
   EXPECT(found.size() == 1);
   if (found.size() == 1) {
     EXPECT(found[0].name == "second.tied");
-    EXPECT(has(found[0].message, "was one tensor with first.weight"));
+    EXPECT(has(found[0].message, "was the same tensor as first.weight"));
   }
 }
 

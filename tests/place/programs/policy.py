@@ -16,7 +16,7 @@ def preference_and_numbers():
     assert "mps" in torchport.choose_device("mps,cuda").refused[0]
     assert torchport.choose_device("cuda:1").device == torch.device("cuda:1")
     assert torchport.choose_device("cuda:7, cpu").device == torch.device("cpu")
-    assert "the last is cuda:1" in torchport.choose_device("cuda:7,cpu").refused[0]
+    assert "the last one is cuda:1" in torchport.choose_device("cuda:7,cpu").refused[0]
     assert torchport.choose_device(torch.device("cuda:1")).device == torch.device("cuda:1")
     assert torchport.choose_device("auto").device.type == "cuda"
     assert torchport.device("meta") == torch.device("meta")
@@ -26,7 +26,7 @@ def preference_and_numbers():
 def the_one_with_most_memory_free():
     hog = torch.empty(64 << 20, dtype=torch.uint8, device="cuda:0")
     chosen = torchport.choose_device("cuda:free")
-    assert chosen.device == torch.device("cuda:1") and "most memory free" in chosen.reason
+    assert chosen.device == torch.device("cuda:1") and "most free memory" in chosen.reason
     del hog
 
 
@@ -36,7 +36,7 @@ def local_rank_picks_one_of_several():
     assert torchport.choose_device("cuda:0", local_rank=1).device == torch.device("cuda:0")
     assert "local rank 2" in error_of(RuntimeError, torchport.choose_device, "cuda", local_rank=2)
     os.environ["LOCAL_RANK"] = "1"
-    assert torchport.choose_device("cuda").reason == "cuda:1 is the one of local rank 1"
+    assert torchport.choose_device("cuda").reason == "cuda:1 is the device for local rank 1"
     os.environ["LOCAL_RANK"] = "one"
     assert "LOCAL_RANK" in error_of(ValueError, torchport.choose_device, "cuda")
     del os.environ["LOCAL_RANK"]
@@ -45,7 +45,7 @@ def local_rank_picks_one_of_several():
 @check
 def what_is_no_device_is_said():
     for wanted in ("gpu", "cuda:x", "cuda:-1", "cuda,,cpu", ",", "cuda:1:2"):
-        assert "is no device" in error_of(ValueError, torchport.choose_device, wanted), wanted
+        assert "is not a device" in error_of(ValueError, torchport.choose_device, wanted), wanted
     words = error_of(RuntimeError, torchport.choose_device, "mps,xpu")
     assert "built without mps" in words and "built without xpu" in words
     # Doctor's verdict on the machine, whatever that is: one line between the refusals and the advice.
@@ -92,7 +92,7 @@ def profiles_that_cannot_be():
     assert "torchport.toml:1" in error_of(ValueError, torchport.run_profile, "bad")
     Path("torchport.toml").unlink()
     Path("pyproject.toml").unlink()
-    assert "there is no profile" in error_of(ValueError, torchport.run_profile, "bad")
+    assert "was not found" in error_of(ValueError, torchport.run_profile, "bad")
 
 
 @check

@@ -96,7 +96,8 @@ Result<std::string> read(const std::string& path, std::string_view bytes) {
     if (key == kKey) return std::string(value);
   }
   if (model.damaged())
-    return base::fail(ErrorCode::kSyntax, "it is no artefact, or it is damaged or cut off", path);
+    return base::fail(ErrorCode::kSyntax, "it is not an artefact, or it is damaged or cut off",
+                      path);
   return no_contract(path);
 }
 

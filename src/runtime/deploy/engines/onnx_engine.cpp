@@ -33,7 +33,7 @@ ort::Element element_of(c10::ScalarType dtype) {
   for (const auto& [type, element] : kElements) {
     if (type == dtype) return element;
   }
-  throw std::runtime_error("ONNX Runtime has no tensors of " + dtype_name(dtype));
+  throw std::runtime_error("ONNX Runtime does not support tensors of dtype " + dtype_name(dtype));
 }
 
 c10::ScalarType dtype_of(ort::Element element) {
@@ -122,7 +122,7 @@ void OnnxEngine::keep_inputs_of_the_model() {
     library_->require<ort::AllocatorFree>(allocator, static_cast<void*>(text));
     const auto found = std::find(input_names_.begin(), input_names_.end(), name);
     if (found == input_names_.end())
-      throw std::runtime_error("the model takes " + name + ", of which its contract does not know");
+      throw std::runtime_error("the model takes " + name + ", which is not in its contract");
     used_[static_cast<std::size_t>(found - input_names_.begin())] = true;
   }
 }
@@ -160,7 +160,7 @@ std::unique_ptr<Engine> open(const std::string& path, const Contract& contract,
 
 std::string refuses(c10::Device device) {
   return device.is_cpu() ? std::string()
-                         : "ONNX models are run on the CPU here: for " + device.str() +
+                         : "ONNX models run only on the CPU here: for " + device.str() +
                                " export with --to aoti";
 }
 

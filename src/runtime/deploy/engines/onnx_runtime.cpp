@@ -13,7 +13,7 @@
 #include <onnxruntime_c_api.h>
 #define TORCHPORT_SAME(name, member)                                       \
   static_assert(offsetof(OrtApi, member) / sizeof(void*) == name::kNumber, \
-                "the table of ONNX Runtime's functions is another")
+                "the table of ONNX Runtime's functions has changed")
 namespace torchport::deploy::ort {
 TORCHPORT_SAME(GetErrorMessage, GetErrorMessage);
 TORCHPORT_SAME(CreateEnv, CreateEnv);

@@ -113,7 +113,7 @@ Tensor Aliases::layout_of(const Tensor& tensor) {
   }
   if (impl.is_nested() && !impl.is_python_dispatch()) return nested_of(tensor);
   TORCH_CHECK_NOT_IMPLEMENTED(impl.is_quantized(), "torchport: tensors of the kind ",
-                              impl.key_set(), " are not known to virtual devices");
+                              impl.key_set(), " are not supported by virtual devices");
   return quantized(c10::Storage(twin_of(*impl.storage().unsafeGetStorageImpl())),
                    DispatchKey::QuantizedCPU, impl, quantizer_with(tensor, false));
 }

@@ -51,7 +51,8 @@ extern "C" [[gnu::used, gnu::visibility("default")]] void torchport_wait_for_aut
   } catch (const std::exception& error) {
     // A child has no threads of its parent's, and may have none of its own where the parent had
     // some: autograd refuses.
-    if (!forked) std::fprintf(stderr, "torchport: at the end of the process: %s\n", error.what());
+    if (!forked)
+      std::fprintf(stderr, "torchport: error at the end of the process: %s\n", error.what());
   }
 }
 

@@ -19,7 +19,7 @@ namespace {
 // All the bytes of a device tensor's storage, as a CPU tensor.
 at::Tensor twin(const at::Tensor& tensor) {
   TORCH_CHECK(is_virtual(tensor.device()), "torchport::twin: ", tensor.device(),
-              " is no virtual device");
+              " is not a virtual device");
   c10::Storage storage(twin_of(*tensor.storage().unsafeGetStorageImpl()));
   const auto bytes = static_cast<std::int64_t>(storage.nbytes());
   at::Tensor result = at::detail::make_tensor<c10::TensorImpl>(

@@ -100,8 +100,9 @@ void put_composed(const OperatorHandle& op, DispatchKey key, DispatchKey cpu) {
 }
 
 [[noreturn]] void refuse(const OperatorHandle& op) {
-  TORCH_CHECK_NOT_IMPLEMENTED(false, "torchport: ", op.operator_name(),
-                              " has no kernel for the CPU, so virtual devices cannot run it");
+  TORCH_CHECK_NOT_IMPLEMENTED(
+      false, "torchport: ", op.operator_name(),
+      " does not have a kernel for the CPU, so virtual devices cannot run it");
 }
 
 void refusal(const OperatorHandle& op, c10::DispatchKeySet, torch::jit::Stack*) {

@@ -36,8 +36,8 @@ constexpr std::int64_t kEfficient = 2;
 // What the CPU's fused kernel does not do, where CUDA's do.
 void check_no_dropout(const char* name, double dropout) {
   TORCH_CHECK_NOT_IMPLEMENTED(dropout == 0.0, "torchport: ", name,
-                              " with dropout is not known to virtual devices; call "
-                              "scaled_dot_product_attention, which takes another way there");
+                              " with dropout is not supported by virtual devices; call "
+                              "scaled_dot_product_attention, which uses another kernel there");
 }
 
 // What the generated wrapper of the efficient kernel checks. The CPU's kernel would take a mask
@@ -127,7 +127,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> efficient_backward(
   TORCH_CHECK_NOT_IMPLEMENTED(
       !wanted[3] || !bias.defined(),
       "torchport: _scaled_dot_product_efficient_attention_backward for a mask that requires grad "
-      "is not known to virtual devices; allow SDPBackend.MATH");
+      "is not supported by virtual devices; allow SDPBackend.MATH");
   const MaybeTensor mask = bias.defined() ? MaybeTensor(bias) : std::nullopt;
   const Tensor rows = logsumexp.narrow(2, 0, query.size(2));
   auto [grad_query, grad_key, grad_value] =

@@ -63,8 +63,9 @@ std::vector<Part> parts_of(const Tensor& query, const Tensor& key, const MaybeTe
       parts.push_back({i, 0, query.size(1), 0, key.size(1)});
     return parts;
   }
-  TORCH_CHECK_NOT_IMPLEMENTED(has(sums_of_key), "torchport: ", kForward,
-                              " without cum_seq_k (paged keys) is not known to virtual devices");
+  TORCH_CHECK_NOT_IMPLEMENTED(
+      has(sums_of_key), "torchport: ", kForward,
+      " without cum_seq_k (paged keys) is not supported by virtual devices");
   const auto queries = offsets(*sums_of_query);
   const auto keys = offsets(*sums_of_key);
   TORCH_CHECK(queries.size() == keys.size() && !queries.empty(),
@@ -131,8 +132,8 @@ void check_forward(const Tensor& query, double dropout, const MaybeTensor& alibi
               "FlashAttention only support fp16 and bf16 data type");
   TORCH_CHECK_NOT_IMPLEMENTED(
       dropout == 0.0 && !has(alibi) && !has(blocks), "torchport: ", kForward,
-      " with dropout, alibi_slopes or block_table is not known to virtual devices; leave them out, "
-      "or call scaled_dot_product_attention");
+      " with dropout, alibi_slopes or block_table is not supported by virtual devices; leave them "
+      "out, or call scaled_dot_product_attention");
 }
 
 Tensor no_random_state(const Tensor& like) {
@@ -204,9 +205,9 @@ std::tuple<Tensor, Tensor, Tensor> backward(
     const Tensor& output, const Tensor& logarithms, const Tensor& sums_of_query,
     const Tensor& sums_of_key, c10::SymInt, c10::SymInt, double dropout, bool causal, const Tensor&,
     const Tensor&, std::optional<double> scale, MaybeInt left, MaybeInt right) {
-  TORCH_CHECK_NOT_IMPLEMENTED(dropout == 0.0,
-                              "torchport: _flash_attention_backward with dropout "
-                              "is not known to virtual devices");
+  TORCH_CHECK_NOT_IMPLEMENTED(
+      dropout == 0.0,
+      "torchport: _flash_attention_backward with dropout is not supported by virtual devices");
   const Window window = window_of(causal, left, right, scale);
   const std::int64_t heads = query.size(-2);
   Tensor of_query = at::zeros_like(query);

@@ -18,7 +18,7 @@ namespace {
 template <typename Function>
 Function* function_of_python(const char* name) {
   void* address = dlsym(RTLD_DEFAULT, name);
-  TORCH_CHECK(address != nullptr, "torchport: this Python has no ", name);
+  TORCH_CHECK(address != nullptr, "torchport: this Python does not have ", name);
   return reinterpret_cast<Function*>(address);
 }
 

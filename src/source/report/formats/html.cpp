@@ -86,7 +86,7 @@ std::string prose(std::string_view text) {
 std::string head(const Input& input) {
   const project::Report& report = input.report;
   std::string html = fmt::format(
-      "<h1>Portability of this code</h1>\n<p class=soft>torchport {}: {} read, {} of them mention "
+      "<h1>Portability of this code</h1>\n<p class=soft>torchport {}: read {}, of which {} mention "
       "torch or CUDA.</p>\n<div class=top>\n"
       "<div><div class=score id=score>{}<small> / 100</small></div><p class=soft>of these files "
       "run as they are on any device<br>"

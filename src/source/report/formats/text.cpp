@@ -145,7 +145,7 @@ std::string render(const Input& input) {
                         input.known > 0 ? "new finding" : "finding", counted(report.files, "file"));
   } else if (report.diagnostics.empty()) {
     text += report.files == 0
-                ? "No Python file, notebook, Dockerfile or requirements file found here.\n"
+                ? "Found no Python file, notebook, Dockerfile or requirements file here.\n"
                 : fmt::format("{} in {}.\n",
                               input.known > 0 ? "Nothing new" : "Nothing ties this code to CUDA",
                               counted(report.files, "file"));

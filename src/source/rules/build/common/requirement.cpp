@@ -115,11 +115,12 @@ std::optional<Pin> pin_of_requirement(std::string_view requirement) {
   const std::string name = versions::normalised_name(written);
   if (name.empty() || requirement.find(';') != std::string_view::npos) return {};
   if (has_cuda_suffix(name)) {
-    return display(written,
-                   fmt::format("`{}` is made for one CUDA release; without CUDA it does not "
-                               "install, or is dead weight.",
-                               written),
-                   "move it into an optional extra (`gpu`), and import it only there");
+    return display(
+        written,
+        fmt::format(
+            "`{}` is made for one CUDA release; without CUDA it does not install or is useless.",
+            written),
+        "move it into an optional extra (`gpu`), and import it only there");
   }
   for (const Package& package : kPackages) {
     if (package.name != name) continue;
@@ -144,7 +145,7 @@ std::optional<Pin> pin_of_conda(std::string_view requirement) {
     if (name != word) continue;
     return display(requirement,
                    fmt::format("`{}` exists for NVIDIA GPUs only: without one this environment "
-                               "cannot be made, or is gigabytes of dead weight.",
+                               "cannot be created, or has gigabytes that are never used.",
                                requirement),
                    "keep it in an environment file of its own, or use `cpuonly` on other machines");
   }
@@ -155,7 +156,7 @@ std::optional<Pin> pin_of_conda(std::string_view requirement) {
         requirement,
         fmt::format("The build of `{}` is a CUDA build; conda finds no such build elsewhere.",
                     requirement),
-        "leave the build out, and let conda choose");
+        "leave out the build and let conda choose");
   }
   return {};
 }
@@ -175,10 +176,10 @@ std::optional<Pin> pin_of_index(std::string_view text) {
     if (end < text.size() && text[end] == '/' && text.find(".whl", end) != std::string_view::npos)
       continue;
     Pin pin = display(text.substr(start, end - start),
-                      "This index serves builds for one CUDA release; machines without CUDA get "
-                      "that build, or none.",
-                      "leave the index to whoever installs: `pip install --extra-index-url ...`, "
-                      "or one file a variant");
+                      "This index has builds for one CUDA release; machines without CUDA get that "
+                      "build or no build.",
+                      "let the person who installs name the index (`pip install --extra-index-url "
+                      "...`), or write one file for each variant");
     pin.span = {static_cast<std::uint32_t>(start), static_cast<std::uint32_t>(end)};
     return pin;
   }

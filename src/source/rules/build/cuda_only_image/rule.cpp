@@ -98,7 +98,9 @@ void check_env(const DockerInstruction& env, Reporter& reporter) {
                          line.offset + static_cast<std::uint32_t>(end)},
                         "The image fixes which GPUs a container sees, whatever the host has.");
     Fix fix;
-    fix.title = "leave it to the run: `docker run --gpus ...` or `-e CUDA_VISIBLE_DEVICES=...`";
+    fix.title =
+        "choose the GPUs when the container starts: `docker run --gpus ...` or `-e "
+        "CUDA_VISIBLE_DEVICES=...`";
     finding.fix.push_back(std::move(fix));
   }
 }
@@ -119,7 +121,7 @@ void check_gpu_at_build(const DockerLine& line, Reporter& reporter) {
     const auto start = line.offset + static_cast<std::uint32_t>(at);
     Finding& finding = reporter.report(
         {start, start + static_cast<std::uint32_t>(word.size())},
-        "`docker build` has no GPU, wherever it runs: this asks for one while the image is made.");
+        "`docker build` never has a GPU, but this asks for one while the image is built.");
     Fix fix;
     fix.title = "ask when the container starts, or decide by `torch.version.cuda` and FORCE_CUDA";
     finding.fix.push_back(std::move(fix));

@@ -25,8 +25,8 @@ constexpr RuleInfo kInfo{
 };
 
 constexpr std::string_view kMessage =
-    "On a build host without a GPU this is False even where torch and the toolkit are made for "
-    "CUDA: the kernels are not built.";
+    "On a build host without a GPU this is False even if torch and the toolkit are made for CUDA, "
+    "so the kernels are not built.";
 
 // `torch.cuda.is_available() or os.getenv("FORCE_CUDA") == "1"`
 bool is_overridden(const SemanticModel& model, Node call) {

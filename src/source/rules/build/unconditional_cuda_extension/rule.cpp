@@ -85,9 +85,8 @@ void check(const PythonContext& context, Node call, Reporter& reporter) {
                       "set\": nothing of the package can be installed.");
   Fix fix;
   fix.title =
-      "make it where `torch.version.cuda` and CUDA_HOME are there or FORCE_CUDA=1 demands it, else "
-      "a CppExtension of the "
-      "C++ sources that compile alone";
+      "create it if `torch.version.cuda` and CUDA_HOME are set or FORCE_CUDA=1 demands it; "
+      "otherwise create a CppExtension of the C++ sources that compile without it";
   finding.fix.push_back(std::move(fix));
 }
 

@@ -19,7 +19,7 @@ constexpr RuleInfo kInfo{
     .name = "inference-with-grad",
     .family = "mode",
     .severity = Severity::kWarning,
-    .summary = "an inference records gradients that nobody asks for",
+    .summary = "an inference records gradients that nothing uses",
 };
 
 // Facts of the file as a whole.
