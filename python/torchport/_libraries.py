@@ -20,6 +20,7 @@ def find(name: str) -> Path:
         if (folder / name).is_file():
             return folder / name
     raise ImportError(
-        f"torchport: {name} is missing from {installed}; install torchport again in an environment "
-        "that has torch"
+        f"torchport: {name} is missing from {installed}; reinstall torchport in an environment "
+        "that "
+        "has torch"
     )

@@ -43,7 +43,7 @@ def _from_path(name: str) -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name is None or not (name + ".").startswith(error.name + "."):
             raise  # something that the module imports
-        raise NotFound(f"there is no module {name!r} here or on the path of Python") from None
+        raise NotFound(f"no module {name!r} in this folder or on sys.path") from None
 
 
 def from_file(path: Path) -> ModuleType:

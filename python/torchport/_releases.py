@@ -104,7 +104,8 @@ def cuda_build_for(torch: str, capability: tuple[int, int]) -> CUDABuild:
     builds = cuda_builds(torch)
     if not builds:
         raise LookupError(
-            f"torchport knows no builds of torch {torch}: python/torchport/torch_releases.json"
+            f"torchport does not know the builds of torch {torch}; "
+            "python/torchport/torch_releases.json lists the known ones"
         )
     number = capability[0] * 10 + capability[1]
     return next((one for one in builds if one.capabilities[0] <= number), builds[0])

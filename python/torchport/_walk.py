@@ -196,7 +196,9 @@ def _inside(value: Any) -> _Inside | None:
     if is_a(value, _SEQUENCES):
         return _Inside(_numbered(value), _fixed(value))
     if is_a(value, (set, frozenset)):
-        return _Inside(_numbered(value), "it is in a set, which has no places; keep it in a list")
+        return _Inside(
+            _numbered(value), "it is in a set, whose elements cannot be replaced; keep it in a list"
+        )
     if (names := fields_of(value)) is not None:
         held = attributes_of(value)
         return _Inside([(Step(name, True), held[name]) for name in names])
@@ -210,8 +212,8 @@ def _inside(value: Any) -> _Inside | None:
         return _Inside(closed, why, code=True) if closed else None
     if _is_opened_object(value):
         why = (
-            f"it is in an object of {kind.__name__}, which torch cannot see into; make "
-            f"{kind.__name__} an nn.Module or a dataclass"
+            f"it is in an object of {kind.__name__}, which torch does not look into; "
+            f"make {kind.__name__} an nn.Module or a dataclass"
         )
         items = [(Step(n, True), item) for n, item in attributes_of(value).items()]
         return _Inside(items, why, code=True)
@@ -224,9 +226,9 @@ def _fixed(value: Any) -> str:
     if is_a(value, PackedSequence):
         return "it is a PackedSequence, whose lengths stay on the CPU; move it in forward()"
     if is_a(value, Mapping) and not is_a(value, MutableMapping):
-        return f"it is in a {kind.__name__}, which cannot be written to; keep it in a dict"
+        return f"it is in a {kind.__name__}, which is read-only; keep it in a dict"
     if is_a(value, tuple) and kind is not tuple and not hasattr(value, "_fields"):
-        return f"it is in a {kind.__name__}, which cannot be made anew; keep it in a tuple"
+        return f"it is in a {kind.__name__}, which cannot be rebuilt; keep it in a tuple"
     return ""
 
 

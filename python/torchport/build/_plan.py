@@ -136,7 +136,7 @@ class Plan:
         """One line for a build's log."""
         what = {
             "cuda": f"building CUDA code for {self.archs}",
-            "cpu": "building for the CPU alone",
+            "cpu": "building for the CPU only",
             "refuse": "refusing to build",
         }[self.outcome]
         return f"torchport: {what}: {self.reason} [{self.code}]"
@@ -204,13 +204,13 @@ def plan(torch: str | os.PathLike[str] | None = None) -> Plan:
 
     Example:
         >>> build.plan().require().describe()  # doctest: +SKIP
-        'torchport: building for the CPU alone: ... [torch-for-cpu]'
+        'torchport: building for the CPU only: ... [torch-for-cpu]'
     """
     if torch is None:
         spec = find_spec("torch")
         if spec is None or spec.origin is None:
             raise BuildRefused(
-                "torchport: there is no torch to build against. Build without isolation (pip "
+                "torchport: no torch is installed to build against. Build without isolation (pip "
                 "install --no-build-isolation), or name the target's torch in build-system.requires"
             )
         torch = Path(spec.origin).parent

@@ -95,8 +95,8 @@ def _matches(version: str, specifier: str) -> bool:
         return bool(specifiers(text).contains(version, prereleases=True))
     except ValueError:
         raise BuildRefused(
-            f"torchport: {SETTING}={specifier} is neither a version, nor a specifier, nor a path "
-            "that has a torch"
+            f"torchport: {SETTING}={specifier} is not a version, a specifier, or a path with a "
+            "torch in it"
         ) from None
 
 
@@ -104,7 +104,7 @@ def _check_setting(root: Path, version: str, setting: str) -> None:
     if os.sep not in setting:
         if not _matches(version, setting):
             raise _refuse(
-                version, root, f"{SETTING}={setting} says another one", "bring that torch"
+                version, root, f"{SETTING}={setting} names another one", "install that torch"
             )
         return
     path = Path(setting)
@@ -114,9 +114,9 @@ def _check_setting(root: Path, version: str, setting: str) -> None:
         if (other := torch_version(candidate)) is not None:
             if other != version:
                 why = f"the target's, in {candidate}, is {other}"
-                raise _refuse(version, root, why, f"bring torch {other}")
+                raise _refuse(version, root, why, f"install torch {other}")
             return
-    raise BuildRefused(f"torchport: {SETTING}={setting} has no torch")
+    raise BuildRefused(f"torchport: there is no torch at {SETTING}={setting}")
 
 
 def _check_requirements(root: Path, version: str, requirements: Iterable[str]) -> bool:
@@ -150,7 +150,7 @@ def check_target(root: Path, requirements: Iterable[str] = ()) -> list[str]:
     """
     version = torch_version(root)
     if version is None:
-        raise BuildRefused(f"torchport: {root} has no torch that tells its version")
+        raise BuildRefused(f"torchport: {root} has no torch with a readable version")
     setting = os.environ.get(SETTING, "").strip()
     if setting:
         _check_setting(root, version, setting)
@@ -167,11 +167,12 @@ def check_target(root: Path, requirements: Iterable[str] = ()) -> list[str]:
                 root,
                 f"the environment it is built for has {found}, in {other}",
                 "build with --no-build-isolation, or name that version in build-system.requires; "
-                f"{SETTING}={version} says that this one is meant",
+                f"{SETTING}={version} confirms that this one is intended",
             )
     if others or pinned:
         return []
     return [
-        f"torchport: nothing tells which torch the target has; this goes with torch {version} alone. "
+        f"torchport: cannot tell which torch the target has; this build works only with torch "
+        f"{version}. "
         f"Require torch=={version.split('+')[0]} in the project, or set {SETTING}"
     ]

@@ -48,9 +48,9 @@ def _not_finite(result: Verification) -> Iterator[Finding]:
         yield Finding(
             "error" if found.what == "NaN" else "note",
             "not-finite",
-            f"{found.op.removeprefix('aten::')}{where} made the first {found.what} out of finite "
+            f"{found.op.removeprefix('aten::')}{where} made the first {found.what} from finite "
             f"numbers ({', '.join(found.inputs)})",
-            "look at the values that it was given there",
+            "check the values of its inputs there",
             found.line,
         )
 
@@ -108,7 +108,7 @@ def _graphs(held: list[Held]) -> Iterator[Finding]:
             yield Finding(
                 "warning",
                 "kept-graph",
-                f"{item.kind} {item.name} keeps the graph of the run, with all that it saved "
+                f"{item.kind} {item.name} keeps the graph of the run and everything saved in it "
                 f"({_nodes(item.tensor)} nodes)",
                 f"{item.name}.detach(), or .item() for a number, before it is kept",
             )
@@ -159,8 +159,12 @@ def _read(same: list[Transfer]) -> Finding:
         "note" if on_host or first.module == OUTSIDE else "warning",
         "synchronising-read",
         f"{_who(same)} reads {first.source} {_times(same)}: the host "
-        + ("would wait for the device, were it on one" if on_host else "waits for the device"),
-        "keep the decision on the device (torch.where), or read once for many",
+        + (
+            "would wait for the device if the model were on one"
+            if on_host
+            else "waits for the device"
+        ),
+        "keep the decision on the device (torch.where), or read many values at once",
         first.line,
     )
 
@@ -174,7 +178,7 @@ def _copy(same: list[Transfer]) -> Finding:
         f"{_who(same)} copies from {first.source} to {first.target} {_times(same)}"
         + (f", {size(amount)}" if amount else "")
         + (", and waits for it" if first.waits else ""),
-        "make it where it is used, or move it once, before the model is called",
+        "make it on the device where it is used, or move it once before the model is called",
         first.line,
     )
 
@@ -195,13 +199,14 @@ def _limits(result: Verification, given: Inputs) -> Iterator[Finding]:
             "note",
             "batch",
             f"the model takes {len(given.args)} of the {len(given.args) + given.left_out} parts of "
-            "the loader's batch; the rest was left out",
+            "the loader's batch and ignores the rest",
         )
     if result.unrecorded:
         yield Finding(
             "note",
             "long-run",
-            f"{result.unrecorded} of {result.operators} operators are counted only: the run is long",
+            f"{result.unrecorded} of {result.operators} operators were only counted, because the "
+            "run is long",
         )
     if result.mixed is None and result.operators == 0:
         yield Finding("warning", "nothing-ran", "no operator ran", "look at the call")

@@ -202,7 +202,7 @@ class Drawing:
         parts = [
             f'<svg id="graph" viewBox="0 0 {width:.0f} {height:.0f}" '
             f'width="{width:.0f}" height="{height:.0f}" role="img" '
-            'aria-label="Modules, and what flows and moves between devices">',
+            'aria-label="Modules and the tensors that move between devices">',
             *self._lanes(height),
             *self._flows(),
             *(self._box(box) for box in self._boxes),

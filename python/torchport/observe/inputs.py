@@ -56,7 +56,7 @@ def inputs_from(given: Any, model: nn.Module, call: Callable[..., Any] | None) -
     if isinstance(given, (DataLoader, Loader)):
         batch = next(iter(given), None)
         if batch is None:
-            raise ValueError("torchport: the loader gives no batch, so there is nothing to run")
+            raise ValueError("torchport: the loader yields no batch, so there is nothing to run")
         return _of_batch(batch, model, call)
     if given is None:
         return Inputs()

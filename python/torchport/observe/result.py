@@ -11,7 +11,7 @@ Pattern = Literal["model/input", "parameter/buffer", "intermediate", "data loade
 # Grows when a key is added; a key that is there keeps its name and its meaning within a number.
 SCHEMA = 1
 # The module of what ran outside of all modules.
-OUTSIDE = "(outside of the model)"
+OUTSIDE = "(outside the model)"
 
 
 @dataclass(frozen=True)

@@ -66,8 +66,8 @@ def verify(
     """
     if not isinstance(model, nn.Module):
         raise TypeError(
-            f"torchport: verify takes an nn.Module, not {type(model).__name__}; to verify a "
-            "function, pass the module it uses and call=function"
+            f"torchport: verify needs an nn.Module, not {type(model).__name__}; to verify "
+            "a function, pass the module that it uses and call=function"
         )
     given = inputs_from(inputs, model, call)
     if device is not None:

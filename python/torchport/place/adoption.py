@@ -131,19 +131,21 @@ def _obstacle(found: Unregistered, registry: _Registry) -> str:
         return found.obstacle
     if isinstance(value, nn.Module):
         return (
-            f"it is a module ({type(value).__name__}) outside of the registry: .to() does not move it, "
+            f"it is a module ({type(value).__name__}) outside the registry: .to() does not move "
+            "it and "
             "optimizers do not see it; keep it in an nn.ModuleList or nn.ModuleDict"
         )
     if isinstance(value, nn.Parameter):
         return (
-            "it is a parameter outside of the registry: optimizers do not see it; keep it in an "
-            "nn.ParameterList or register_parameter() it"
+            "it is a parameter outside the registry: optimizers do not see it; keep it in an "
+            "nn.ParameterList or call register_parameter()"
         )
     if value.requires_grad:
-        return "gradients flow through it; a constant would be .detach()ed, a weight a parameter"
+        return "gradients flow through it; if it is a constant, call .detach(); if it is a "
+        "weight, make it a parameter"
     alias = registry.memory.get(_storage_of(value) or 0)
     if alias and id(value) not in registry.buffers:
-        return f"it is a view of {alias}, which a move would part from it; make it a property"
+        return f"it is a view of {alias}, which a move would separate from it; make it a property"
     return ""
 
 

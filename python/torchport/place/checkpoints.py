@@ -145,7 +145,9 @@ def _module(into: Any, device: Any) -> tuple[torch.nn.Module, bool]:
     with torch.device("meta"):
         module = into()
     if not isinstance(module, torch.nn.Module):
-        raise TypeError(f"torchport: {into!r} made a {type(module).__name__}, which is no module")
+        raise TypeError(
+            f"torchport: {into!r} made a {type(module).__name__}, which is not a module"
+        )
     return module, True
 
 
@@ -181,9 +183,11 @@ def _torch_load(path: str, device: torch.device, mmap: bool) -> Any:
     found = C.summarize(path)
     if found.refused:
         raise CheckpointError(
-            f"torchport: {path} asks for {', '.join(found.refused)}, which no file of weights needs; "
-            "nothing of it was run. `torchport inspect` shows what it holds. Where you made it "
-            "yourself, save its state_dict() instead of the object"
+            f"torchport: {path} asks for {', '.join(found.refused)}, which a file of weights "
+            "does not "
+            "need; nothing in it was run. `torchport inspect` shows what the file holds. If you "
+            "made "
+            "it yourself, save the state_dict() instead of the object"
         )
     if found.fault:
         raise CheckpointError(f"torchport: {path} {found.fault}")
@@ -205,7 +209,7 @@ def _chosen(value: Any, key: str | None, path: str) -> Any:
             has = (
                 f"it has {', '.join(map(str, value))}" if isinstance(value, Mapping) else "no dict"
             )
-            raise CheckpointError(f'torchport: {path}: nothing is under "{key}": {has}')
+            raise CheckpointError(f'torchport: {path}: there is nothing under "{key}": {has}')
         value = value[part]
     return value
 
@@ -219,7 +223,7 @@ def _tensors_of(
     if isinstance(state, torch.nn.Module):
         state = state.state_dict()
     if not isinstance(state, Mapping):
-        raise CheckpointError(f"torchport: {path} holds a {type(state).__name__}, no state dict")
+        raise CheckpointError(f"torchport: {path} holds a {type(state).__name__}, not a state dict")
     tensors = [
         (str(name), value) for name, value in state.items() if isinstance(value, torch.Tensor)
     ]
@@ -234,7 +238,7 @@ def _tensors_of(
     if len(inner) == 1 and key is None:
         return _tensors_of(path, device, str(inner[0]), mmap)
     choices = f"; it has {', '.join(repr(n) for n in inner)}: choose one with key=" if inner else ""
-    raise CheckpointError(f"torchport: {path} has no tensors at its top{choices}")
+    raise CheckpointError(f"torchport: {path} has no tensors at its top level{choices}")
 
 
 # --- Filling -----------------------------------------------------------------------------------------

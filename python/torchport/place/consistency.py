@@ -69,8 +69,10 @@ class SharedParameters:
                     ModuleFinding(
                         "untied",
                         name,
-                        f"was one tensor with {first} and is another now ({_told(two)}; {first}: "
-                        f"{_told(one)}): they train apart. Tie them again after the move: "
+                        f"was the same tensor as {first} and is now a different one "
+                        f"({_told(two)}; {first}: "
+                        f"{_told(one)}): they are trained separately. Tie them again after the "
+                        "move: "
                         "torchport.keep_shared_parameters(model)",
                     )
                 )
@@ -151,8 +153,9 @@ def _shadowed(owner: str, module: nn.Module) -> Iterator[ModuleFinding]:
             yield ModuleFinding(
                 "shadowed",
                 f"{owner}{name}",
-                f"is registered, and {where} has an attribute of that name, which the program reads "
-                "instead: moves and state dicts miss it. Assign through the module, self.name = ...",
+                f"is registered, but {where} has an attribute of the same name, which the program "
+                "reads instead; moves and state dicts miss that attribute. Assign through the "
+                "module, self.name = ...",
             )
 
 
@@ -165,8 +168,8 @@ def _mirrors(owner: str, module: nn.Module) -> Iterator[ModuleFinding]:
                 yield ModuleFinding(
                     "replaced",
                     f"{owner}{place}",
-                    f"was given another tensor than the buffer {name}, which is what moves and is "
-                    "saved: assign to the buffer",
+                    f"was set to a tensor other than the buffer {name}, but only the buffer is "
+                    "moved and saved: assign to the buffer",
                 )
 
 
@@ -178,7 +181,7 @@ def _recurrent(owner: str, module: nn.Module) -> Iterator[ModuleFinding]:
             yield ModuleFinding(
                 "replaced",
                 f"{owner}{name}",
-                "the recurrent layer computes with another tensor than the registered one: assign "
+                "the recurrent layer computes with a tensor other than the registered one: assign "
                 "through setattr(module, name, parameter), not into _parameters",
             )
 
@@ -192,11 +195,12 @@ def _unregistered(module: nn.Module) -> Iterator[ModuleFinding]:
         if not isinstance(one.value, nn.Parameter) or id(one.place.module) in recurrent:
             continue
         like = shapes.get(one.value.shape)
-        hint = f"; {like} has its shape: was that replaced?" if like else ""
+        hint = f"; {like} has the same shape and may have replaced it" if like else ""
         yield ModuleFinding(
             "unregistered",
             one.name,
-            f"is a parameter that no registry has, {_told(one.value)}: it is neither moved, saved "
+            f"is a parameter that is in no registry, {_told(one.value)}: it is neither moved, "
+            "saved "
             f"nor trained{hint}",
         )
 
@@ -211,12 +215,14 @@ def _optimizer(module: nn.Module, optimizer: torch.optim.Optimizer) -> Iterator[
                 yield ModuleFinding(
                     "optimizer",
                     f"param_groups[{number}]['params'][{index}]",
-                    f"{list(parameter.shape)}, {_told(parameter)}, is no parameter of the module: it was "
-                    "replaced after the optimizer was made. Make the optimizer after the move",
+                    f"{list(parameter.shape)}, {_told(parameter)}, is not a parameter of the "
+                    "module: the "
+                    "parameter was replaced after the optimizer was made. Make the optimizer "
+                    "after the move",
                 )
     for parameter_id, name in names.items():
         if parameter_id not in seen and module.get_parameter(name).requires_grad:
-            message = "wants gradients, and the optimizer does not have it: it never changes"
+            message = "requires gradients, but the optimizer does not have it: it never changes"
             yield ModuleFinding("optimizer", name, message)
 
 
@@ -232,8 +238,10 @@ def _losses(module: nn.Module, losses: tuple[nn.Module, ...]) -> Iterator[Module
                 yield ModuleFinding(
                     "loss-device",
                     f"{kind}.{name}",
-                    f"is on {tensor.device}, the model on {device}: the loss is no part of it and was "
-                    "not moved. torchport.follow_input(criterion), or move it with the model",
+                    f"is on {tensor.device}, the model on {device}: the loss is not part of the "
+                    "model "
+                    "and was not moved. Use torchport.follow_input(criterion), or move the loss "
+                    "with the model",
                 )
 
 

@@ -58,17 +58,18 @@ def read_metadata(folder: str) -> Any:
             metadata = _SafeUnpickler(file).load()
         except pickle.UnpicklingError as error:
             raise RuntimeError(
-                f"torchport: {path} asks for {error}, which no metadata of a checkpoint needs; nothing "
-                "of it was run"
+                f"torchport: {path} asks for {error}, which the metadata of a checkpoint does "
+                "not need; "
+                "nothing in it was run"
             ) from None
         except (EOFError, IndexError, KeyError, ValueError, TypeError, AttributeError) as error:
             raise RuntimeError(f"torchport: {path} is damaged: {error}") from None
     if not hasattr(metadata, "state_dict_metadata") or not isinstance(metadata.storage_data, dict):
-        raise RuntimeError(f"torchport: {path} is no metadata of a checkpoint")
+        raise RuntimeError(f"torchport: {path} is not the metadata of a checkpoint")
     for info in metadata.storage_data.values():
         name = PurePosixPath(str(info.relative_path))
         if name.is_absolute() or ".." in name.parts:
-            raise RuntimeError(f"torchport: {path} names {name}, which is outside of its folder")
+            raise RuntimeError(f"torchport: {path} names {name}, which is outside its folder")
     return metadata
 
 
@@ -117,7 +118,8 @@ def load(folder: str) -> dict[str, Any]:
         cause = _innermost(error)
         if isinstance(cause, pickle.UnpicklingError):
             raise RuntimeError(
-                f"torchport: {folder}: an object in it asks for more than weights; nothing of it was "
+                f"torchport: {folder}: an object in it asks for more than weights; nothing in it "
+                "was "
                 f"run: {_first_sentence(cause)}"
             ) from None
         raise RuntimeError(

@@ -59,8 +59,8 @@ def require_gpu(kinds: str = _GPUS, *, what: str = "this program") -> torch.devi
         return choice.device
     reasons = "\n".join(f"  {reason}" for reason in choice.refused)
     message = (
-        f"torchport: {what} needs a GPU ({kinds}), and there is none:\n{reasons}\n"
-        "Use a torch that is built for this machine's GPU, or try it without one: "
+        f"torchport: {what} needs a GPU ({kinds}), and none can be used:\n{reasons}\n"
+        "Use a torch built for this machine's GPU, or try it without a GPU: "
         "torchport run --devices cuda:1 -- python ..."
     )
     raise GpuRequired(message, list(choice.refused))
@@ -115,7 +115,7 @@ def _reason(error: BaseException, out_of_memory: bool, missing_op: bool) -> str:
     if isinstance(error, torch.OutOfMemoryError) or "backend out of memory" in text:
         return f"ran out of memory ({text})" if out_of_memory else ""
     if isinstance(error, NotImplementedError) and any(part in text for part in _MISSING):
-        return f"met an operator that the device does not have ({text})" if missing_op else ""
+        return f"used an operator that the device does not have ({text})" if missing_op else ""
     return ""
 
 
@@ -235,7 +235,7 @@ def retry_on_cpu(
                 raise
             # Its frames hold what the failed call had on the device.
             failed = error.with_traceback(None)
-        _log.warning("%s() %s; it is run again on the CPU", function.__qualname__, why)
+        _log.warning("%s() %s; running it again on the CPU", function.__qualname__, why)
         try:
             return cast(R, _on_cpu(function, args, kwargs))
         except Exception as error:

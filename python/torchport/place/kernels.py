@@ -21,8 +21,8 @@ def _kind(name: str) -> str:
         return torch.device(name).type
     except (RuntimeError, TypeError) as error:
         raise ValueError(
-            f"torchport: {name!r} is no kind of device; there are cuda, mps, xpu, cpu and those that "
-            "backends register"
+            f"torchport: {name!r} is not a device kind; use cuda, mps, xpu, cpu or the name of a "
+            "registered backend"
         ) from error
 
 
@@ -63,13 +63,13 @@ class Kernel(Generic[P, R]):
         """Decorates the implementation for more kinds of devices. ValueError where there is one."""
         names = [_kind(name) for name in kinds]
         if not names:
-            raise ValueError("torchport: kernel() needs the kinds of devices that it is for")
+            raise ValueError("torchport: kernel() needs the device kinds that it is for")
 
         def add(function: Callable[P, R]) -> Callable[P, R]:
             for name in names:
                 if known := self._implementations.get(name):
                     raise ValueError(
-                        f"torchport: {self.__name__} has a kernel for {name} already, at "
+                        f"torchport: {self.__name__} already has a kernel for {name}, at "
                         f"{_where(known)}"
                     )
                 self._implementations[name] = function
@@ -81,7 +81,7 @@ class Kernel(Generic[P, R]):
         """Decorates the implementation for all devices that have none of their own."""
         if self._fallback is not None:
             raise ValueError(
-                f"torchport: {self.__name__} has a fallback already, at {_where(self._fallback)}"
+                f"torchport: {self.__name__} already has a fallback, at {_where(self._fallback)}"
             )
         self._fallback = function
         return self if function is self._first else function
@@ -121,13 +121,13 @@ class Kernel(Generic[P, R]):
             return next(iter(kinds))
         if kinds:
             raise RuntimeError(
-                f"torchport: {self.__name__} got tensors on several kinds of devices: "
+                f"torchport: {self.__name__} got tensors on several device kinds: "
                 f"{self._named(tensors)}; move them to one"
             )
         if asked is not None:
             return torch.device(asked).type
         raise TypeError(
-            f"torchport: {self.__name__} chooses its kernel by the device of its tensors, and got "
+            f"torchport: {self.__name__} chooses its kernel by the device of its tensors, but got "
             "neither a tensor nor device="
         )
 
@@ -194,5 +194,5 @@ def kernel(*kinds: str) -> Callable[[Callable[P, R]], Kernel[P, R]]:
         return made
 
     if kinds and callable(kinds[0]):
-        raise TypeError('torchport: @kernel needs kinds of devices: @torchport.kernel("cuda")')
+        raise TypeError('torchport: @kernel needs device kinds: @torchport.kernel("cuda")')
     return begin

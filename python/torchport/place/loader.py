@@ -211,7 +211,7 @@ def loader(
         0.0
     """
     if depth < 1:
-        raise ValueError(f"torchport: loader(depth={depth}): at least one batch is ahead")
+        raise ValueError(f"torchport: loader(depth={depth}): depth must be at least 1")
     place = device if isinstance(device, torch.device) else policy.device(device)
     if thread is None:
         workers = dataloader.num_workers if isinstance(dataloader, DataLoader) else 0

@@ -218,12 +218,16 @@ def numpy(tensor: torch.Tensor) -> Any:
     """
     if tensor.layout is not torch.strided:
         raise TypeError(
-            f"torchport: a tensor of {tensor.layout} has no array; call to_dense() first"
+            f"torchport: a tensor of {tensor.layout} cannot become an array; call to_dense() first"
         )
     if tensor.is_nested:
-        raise TypeError("torchport: a nested tensor has no array; call to_padded_tensor() first")
+        raise TypeError(
+            "torchport: a nested tensor cannot become an array; call to_padded_tensor() first"
+        )
     if tensor.is_quantized:
-        raise TypeError("torchport: a quantized tensor has no array; call dequantize() first")
+        raise TypeError(
+            "torchport: a quantized tensor cannot become an array; call dequantize() first"
+        )
     plain = tensor.detach().cpu().resolve_conj().resolve_neg()
     if plain.is_floating_point() and plain.dtype not in (
         torch.float16,

@@ -98,7 +98,7 @@ def _start(device: torch.device) -> None:
     if "RANK" not in os.environ or "MASTER_ADDR" not in os.environ:
         raise RuntimeError(
             f"torchport: WORLD_SIZE is {_world()}, but RANK or MASTER_ADDR is missing; start the "
-            "program with torchrun, or call torch.distributed.init_process_group() before"
+            "program with torchrun, or call torch.distributed.init_process_group() first"
         )
     if device.type != "cpu":
         torch.accelerator.set_device_index(device.index or 0)
@@ -167,7 +167,7 @@ def plan_parallel(
         return made
     if strategy not in ("auto", *STRATEGIES):
         raise ValueError(
-            f"torchport: no strategy {strategy!r}; there are auto, {', '.join(STRATEGIES)}"
+            f"torchport: no strategy {strategy!r}; choose from auto, {', '.join(STRATEGIES)}"
         )
     place = policy.choose_device(device).device
     world = _world()
@@ -195,11 +195,13 @@ def plan_parallel(
         _refuse_impossible(strategy, world, groups)
         return plan(strategy, "it was asked for")
     budget = int(free * _SHARE)
-    told = f"training takes {size(training)}, {size(budget)} of a {place.type} device are for it"
+    told = f"training takes {size(training)}, {size(budget)} of a {place.type} device is "
+    "available for it"
     if world == 1:
         if training > budget:
             raise RuntimeError(
-                f"torchport: the model does not fit: {told}, and there is one process. Start more "
+                f"torchport: the model does not fit: {told}, and there is only one process. "
+                "Start more "
                 "with torchrun --nproc-per-node N, or lower the precision or optimizer_states"
             )
         return plan("single", "there is one process")
@@ -213,8 +215,9 @@ def plan_parallel(
     if groups and training - split <= budget:
         return plan(
             "tensor",
-            f"{told}; sharded it would be {size(sharded)}, with the blocks that are whole at a "
-            f"time; with {len(groups)} groups of linear layers split over {world} it is "
+            f"{told}; sharded it would be {size(sharded)}, including the blocks that are gathered "
+            f"at the same time; with {len(groups)} groups of linear layers split over {world} it "
+            "is "
             f"{size(training - split)}",
         )
     raise RuntimeError(
@@ -227,13 +230,14 @@ def plan_parallel(
 def _refuse_impossible(strategy: str, world: int, groups: list[LinearGroup]) -> None:
     if strategy != "single" and world == 1:
         raise RuntimeError(
-            f"torchport: {strategy} needs several processes, and there is one; start the program with "
+            f"torchport: {strategy} needs several processes, and there is only one; start the "
+            "program with "
             "torchrun --nproc-per-node N"
         )
     if strategy == "tensor" and not groups:
         raise RuntimeError(
-            "torchport: there are no linear layers to split: an nn.Linear has to have a multiple of "
-            f"{world} outputs, and a weight that no other layer shares"
+            "torchport: there are no linear layers to split: an nn.Linear must have a multiple of "
+            f"{world} outputs and a weight that it does not share"
         )
 
 

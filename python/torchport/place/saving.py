@@ -90,7 +90,7 @@ def _tensors(state: Any) -> list[tuple[str, torch.Tensor]]:
         if not isinstance(name, str) or not isinstance(value, torch.Tensor):
             raise ValueError(
                 f"torchport: safetensors holds tensors by name; {name!r} is a {type(value).__name__}. "
-                "Save the state dict alone, or choose another ending for torch.save's format"
+                "Save only the state dict, or choose another file ending to use torch.save's format"
             )
     return list(state.items())
 
@@ -103,7 +103,7 @@ def _torch_save(state: Any, path: str) -> None:
 def _bytes(size: str | int) -> int:
     number = parse_size(size)
     if number <= 0:
-        raise ValueError(f"torchport: shards of {size} cannot hold anything")
+        raise ValueError(f"torchport: the shard size {size} is too small to hold anything")
     return number
 
 

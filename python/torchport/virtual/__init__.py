@@ -36,13 +36,13 @@ def enable(
     """
     if "torch" in sys.modules:
         raise RuntimeError(
-            "torchport: torch is imported already, and looks for its devices only once. Call "
+            "torchport: torch is already imported, and it looks for devices only once. Call "
             "torchport.virtual.enable() before the first `import torch`, or start the program with "
             "`torchport run`."
         )
     if not _device_kinds.names_devices(devices):
         raise ValueError(
-            f"torchport: there are no virtual devices {devices!r}; ask for {_device_kinds.usage()}"
+            f"torchport: there are no virtual devices {devices!r}; use {_device_kinds.usage()}"
         )
     parts = [devices]
     if memory is not None:
@@ -104,7 +104,7 @@ def visible(count: int) -> Iterator[None]:
         module.init()  # from here on it heeds the variable no more, but children do
     before = native.device_count()
     if not 1 <= count <= before:
-        raise ValueError(f"torchport: {count} devices cannot be shown, there are {before}")
+        raise ValueError(f"torchport: cannot show {count} devices; there are {before}")
     kind = _device_kinds.find(name)
     variable = kind.visibility_variable if kind is not None else ""
     mask = os.environ.get(variable) if variable else None

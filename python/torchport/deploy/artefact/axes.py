@@ -58,12 +58,14 @@ class Axes:
             match = _SPEC.fullmatch(spec)
             if match is None:
                 raise ExportError(
-                    f"--dynamic {spec!r} is none of: batch, NAME:AXIS=LABEL, NAME:AXIS=LABEL[2..512]"
+                    f"--dynamic {spec!r} is not one of: batch, NAME:AXIS=LABEL, "
+                    "NAME:AXIS=LABEL[2..512]"
                 )
             name, axis, label, low, high = match.groups()
             if name not in tensors:
                 raise ExportError(
-                    f"--dynamic {spec!r}: there is no input {name!r}; there is {', '.join(tensors)}"
+                    f"--dynamic {spec!r}: no input is named {name!r}; the inputs are "
+                    f"{', '.join(tensors)}"
                 )
             rank = tensors[name].dim()
             if not -rank <= int(axis) < rank:
@@ -109,7 +111,8 @@ class Axes:
                 size, first = sizes.setdefault(axis.name, (tensor.shape[at], name))
                 if size != tensor.shape[at]:
                     raise ExportError(
-                        f"axis {axis.name} is {size} in {first} and {tensor.shape[at]} in {name}"
+                        f"axis {axis.name} has size {size} in {first} and {tensor.shape[at]} in "
+                        f"{name}"
                     )
         return {name: size for name, (size, _) in sizes.items()}
 

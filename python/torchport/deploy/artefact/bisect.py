@@ -36,7 +36,9 @@ def first_difference(
     device = sample.tensors[0].device
 
     def differs(index: int) -> bool:
-        tell(f"looking for the node: {nodes[index].name}, {index + 1} of {len(nodes)}")
+        tell(
+            f"searching for the first wrong node: {nodes[index].name}, {index + 1} of {len(nodes)}"
+        )
         try:
             return _differs(format_, _cut(module, nodes[index]), sample, device, options, tolerance)
         except ExportError as error:

@@ -74,7 +74,7 @@ def _narrowed(program: ExportedProgram, prepared: Prepared, axes: Axes) -> Expor
             axis.minimum = max(axis.minimum, int(found[0]))
             upper = _finite(found[1])
             if upper is not None and upper != axis.maximum:
-                prepared.notes.append(f"axis {axis.name} is at most {upper}: the model bounds it")
+                prepared.notes.append(f"axis {axis.name} is at most {upper}: the model limits it")
                 axis.maximum = upper
     return program
 
@@ -115,14 +115,15 @@ def _told(error: Exception) -> str:
     unmet = [part.strip() for part in parts if part.strip().startswith("- Not all values of")]
     if unmet:
         return (
-            "\n  ".join(["the model does not take every size of a dynamic axis:", *unmet])
-            + "\ngive the sizes that it is for: --dynamic 'NAME:AXIS=LABEL[16..512]'"
+            "\n  ".join(["the model does not accept every size of a dynamic axis:", *unmet])
+            + "\ngive the range of sizes: --dynamic 'NAME:AXIS=LABEL[16..512]'"
         )
     advice = ""
     if "data-dependent" in text.lower() or "GuardOnDataDependent" in type(error).__name__:
         advice = (
             "\nthe model's Python branches on values of tensors: use torch.cond or torch.where there, "
-            "torch._check for what is known of them; or export with to='torchscript', script=True"
+            "or torch._check for facts about the values; or export with to='torchscript', "
+            "script=True"
         )
     return (
         f"torch.export cannot capture the model{where}:\n  {type(error).__name__}: {first}{advice}"

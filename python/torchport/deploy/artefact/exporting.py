@@ -217,13 +217,13 @@ def _compared(
             program = subject.program or capture(prepared, Axes(parity.failing, ()))
             culprit = first_difference(format_, program, parity.failing, options, tolerance, tell)
         except ExportError as error:
-            tell(f"no node can be named: {error}")
+            tell(f"the wrong node was not found: {error}")
     lines = [f"the {format_.name} artefact does not compute what the model computes:"]
     lines += [f"  {finding}" for finding in parity.findings]
     if culprit is not None:
-        lines.append(f"it begins at {culprit}")
+        lines.append(f"the first wrong node is {culprit}")
     if format_.name == "torchscript" and not options.script:
         lines.append(
-            "tracing keeps one way through the model's Python: script=True (--script) has all"
+            "tracing keeps only the branches that ran; script=True (--script) keeps all of them"
         )
     raise NotVerified("\n".join(lines), parity.findings, culprit)

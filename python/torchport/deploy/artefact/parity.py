@@ -108,8 +108,10 @@ def measure(
         for name, tensor in zip(names, expected, strict=True):
             if not allow_nan and tensor.is_floating_point() and not tensor.isfinite().all():
                 raise ExportError(
-                    f"the model itself gives NaN or Inf in {name}: nothing can be compared on that. "
-                    "Look at its weights and the sample; allow_nan=True (--allow-nan) compares all else"
+                    f"the model itself gives NaN or Inf in {name}, so that nothing can be "
+                    "compared. "
+                    "Check its weights and the sample; allow_nan=True (--allow-nan) compares "
+                    "everything else"
                 )
         parity.outputs.append([list(tensor.shape) for tensor in expected])
         parity.add(sample, compare(names, expected, runner(sample), tolerance))

@@ -50,10 +50,10 @@ def one_device(module: nn.Module, inputs: list[tuple[str, torch.Tensor]]) -> tor
         for device, names in sorted(places.items(), key=lambda item: len(item[1])):
             more = f" and {len(names) - 6} more" if len(names) > 6 else ""
             lines.append(f"  {device}: {', '.join(names[:6])}{more}")
-        lines.append("say which one is meant: device=... (--device ...) moves all of them there")
+        lines.append("choose one: device=... (--device ...) moves everything there")
         raise ExportError("\n".join(lines))
     if torch.device("meta") in places:
-        raise ExportError("the model is on the meta device, it has no weights: pass weights=...")
+        raise ExportError("the model is on the meta device and has no weights: pass weights=...")
     return next(iter(places))
 
 

@@ -80,10 +80,13 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="torchport bench",
         description="Measure a model in each deployment mode: peak memory, latency, throughput.",
-        epilog="Each mode runs in a process of its own, in turns with the others. With --devices the "
-        "memory of a GPU is measured without one.",
+        epilog="Each mode runs in its own process; the modes take turns. With --devices, the "
+        "memory "
+        "of a GPU is measured without a GPU.",
     )
-    parser.add_argument("model", help="MODULE:FACTORY or FILE.py:FACTORY, which makes the model")
+    parser.add_argument(
+        "model", help="MODULE:FACTORY or FILE.py:FACTORY; the factory makes the model"
+    )
     parser.add_argument(
         "--input",
         required=True,
@@ -92,19 +95,27 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--batch", metavar="N,N", help="batch sizes (default: the input's own)")
     parser.add_argument("--modes", metavar="NAMES", help="train,eval,... (default: all)")
-    parser.add_argument("--device", help="where to measure (default: the best that is there)")
+    parser.add_argument("--device", help="device to measure on (default: the best available one)")
     parser.add_argument("--devices", metavar="KIND:N", help="virtual devices: cuda:1,memory=16GiB")
     parser.add_argument("--rounds", type=int, default=7, help="(default: %(default)s)")
     parser.add_argument(
-        "--seconds", type=float, default=0.5, help="of a mode in a round (default: %(default)s)"
+        "--seconds",
+        type=float,
+        default=0.5,
+        help="how long each mode runs in a round, in seconds (default: %(default)s)",
     )
-    parser.add_argument("--threads", type=int, help="of the CPU (default: torch's own number)")
+    parser.add_argument("--threads", type=int, help="CPU threads (default: torch's own number)")
     parser.add_argument(
-        "--timeout", type=float, default=900, help="seconds to get ready (default: %(default)s)"
+        "--timeout",
+        type=float,
+        default=900,
+        help="time limit for starting a mode, in seconds (default: %(default)s)",
     )
-    parser.add_argument("--json", metavar="FILE", help="all figures; - is standard output")
-    parser.add_argument("--html", metavar="FILE", help="a page with plots")
-    parser.add_argument("--png", metavar="FILE", help="the page as a picture; needs Chromium")
+    parser.add_argument(
+        "--json", metavar="FILE", help="write all figures as JSON; - is standard output"
+    )
+    parser.add_argument("--html", metavar="FILE", help="write a page with plots")
+    parser.add_argument("--png", metavar="FILE", help="write the page as a picture; needs Chromium")
     return parser
 
 

@@ -60,8 +60,9 @@ def importable(target: Any) -> str:
     module = sys.modules.get(getattr(target, "__module__", ""))
     if not name or "<" in name or module is None:
         raise ValueError(
-            f"torchport: {target!r} is measured in processes of their own, which have to import it: "
-            "pass a function of a module, or its name as MODULE:NAME"
+            f"torchport: {target!r} is measured in separate processes, which must be able to "
+            "import "
+            "it: pass a function of a module, or its name as MODULE:NAME"
         )
     if module.__name__ != "__main__":
         return f"{module.__name__}:{name}"
@@ -126,9 +127,13 @@ def benchmark(
         )
     unknown = [mode for mode in modes if mode not in MODES]
     if unknown or not modes:
-        raise ValueError(f"torchport: no mode {', '.join(unknown)}; there are {', '.join(MODES)}")
+        raise ValueError(
+            f"torchport: no mode {', '.join(unknown)}; the modes are {', '.join(MODES)}"
+        )
     if rounds < 1 or seconds <= 0 or any(batch < 1 for batch in batches):
-        raise ValueError("torchport: rounds and batches are at least 1, seconds more than 0")
+        raise ValueError(
+            "torchport: rounds and batches must be at least 1, seconds must be more than 0"
+        )
     chosen = _device(device, devices)
     settings = Settings(
         tuple(modes),
@@ -162,7 +167,7 @@ def _device(device: str | None, devices: str | None) -> str:
         try:
             return str(torch.device(device or devices.partition(",")[0].partition(":")[0]))
         except RuntimeError:
-            raise ValueError(f"torchport: {device or devices!r} is no device") from None
+            raise ValueError(f"torchport: {device or devices!r} is not a device") from None
     try:
         return str(C.choose_device(device or "").device)
     except RuntimeError as error:
@@ -194,7 +199,7 @@ def _measure_batch(
         rows: list[Row] = []
         workers: dict[str, Worker] = {}
         for name in settings.modes:
-            tell(f"{name}: getting ready")
+            tell(f"{name}: starting")
             row = Row(name, MODES[name].title, base["batch"] or 1)
             rows.append(row)
             _make_ready(row, settings, base, folder, stack, workers)

@@ -122,7 +122,7 @@ def _inference(
 
 def _needs_images(subject: MeasuredModel) -> None:
     if not any(t.dim() == 4 for t in [*subject.tensors(), *subject.model.parameters()]):
-        raise NotApplicable("nothing in it has the four dimensions of images")
+        raise NotApplicable("the model has no tensor with four dimensions (images)")
     _channels_last(subject)
 
 
@@ -140,7 +140,7 @@ def _no_bfloat16(device: torch.device, virtual: bool) -> str:
 
 def no_compiler(device: torch.device, virtual: bool) -> str:
     if device.type == "cpu" and not (shutil.which("g++") or shutil.which("clang++")):
-        return "torch.compile needs a C++ compiler, and there is no g++"
+        return "torch.compile needs a C++ compiler; g++ was not found"
     return ""
 
 

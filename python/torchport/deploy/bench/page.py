@@ -100,7 +100,7 @@ def write_png(report: Report, path: str | Path) -> None:
     """The page as Chromium shows it. ValueError where there is no Chromium, or it makes no picture."""
     browser = next(filter(None, map(shutil.which, _BROWSERS)), None)
     if browser is None:
-        raise ValueError("torchport: a PNG needs Chromium, and there is none; use --html")
+        raise ValueError("torchport: a PNG needs Chromium, which was not found; use --html")
     rows = sum(row.status == "measured" for row in report.rows)
     height = 280 + 140 * len(report.batches) + 62 * rows + 19 * len(report.rows)
     with tempfile.TemporaryDirectory() as folder:
@@ -126,5 +126,7 @@ def write_png(report: Report, path: str | Path) -> None:
             check=False,
         )
         if not picture.is_file():
-            raise ValueError(f"torchport: Chromium made no picture: {done.stderr.strip()[-300:]}")
+            raise ValueError(
+                f"torchport: Chromium did not write a picture: {done.stderr.strip()[-300:]}"
+            )
         shutil.move(picture, path)

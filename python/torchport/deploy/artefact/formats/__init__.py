@@ -17,6 +17,6 @@ def names() -> list[str]:
 def get(name: str) -> Format:
     """Raises ValueError for a name that is no format's."""
     if name not in names():
-        raise ValueError(f"there is no format {name!r}; there is {', '.join(names())}")
+        raise ValueError(f"there is no format {name!r}; choose from {', '.join(names())}")
     found: Format = import_module(f"{__name__}.{name}").FORMAT
     return found

@@ -69,8 +69,9 @@ class OnnxModel(Format):
         opset = program.model.opset_imports[""]
         if options.opset is not None and opset != options.opset:
             raise ExportError(
-                f"the model cannot be written in opset {options.opset}: it uses what came later, and "
-                f"stays at {opset}. Take --opset {opset}"
+                f"the model cannot be written in opset {options.opset}: it uses operators of a "
+                "later "
+                f"opset and stays at {opset}. Use --opset {opset}"
             )
         # One file up to 2 GB, which is all that a protobuf message can be; PATH.data beyond.
         program.save(path, external_data=None)
