@@ -1,4 +1,4 @@
-"""``python -m torchport``: becomes the torchport program of this very environment."""
+"""``python -m torchport``: runs the torchport program of this environment."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""Where torchport's own libraries and tables lie: `lib/torchport` of the environment."""
+"""The location of torchport's own libraries and tables: `lib/torchport` of the environment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is published of torch, as the virtual devices answer it.
+"""The published releases of torch, as the virtual devices report them.
 
 The facts stand in ``torch_releases.json``, which C++ reads, too (``src/releases/table.h`` says why).
 It is read when something asks for the first time, so that ``import torchport`` costs nothing.
@@ -92,7 +92,7 @@ def cuda_builds(torch: str) -> tuple[CUDABuild, ...]:
 
 
 def cuda_build_for(torch: str, capability: tuple[int, int]) -> CUDABuild:
-    """The build of this torch that one would install for a device of this compute capability.
+    """The build of this torch to install for a device of this compute capability.
 
     The default where it has kernels for the device or for an older one of its generation's line,
     else the first that reaches down to it. A device that is older than all builds gets the default,

@@ -1,4 +1,4 @@
-"""Containers made anew, and tensors put into them: the writing side of `torchport._walk`."""
+"""Rebuilds containers and puts tensors into them: the writing side of `torchport._walk`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Virtual devices, set up before anything imports torch.
+"""Sets up virtual devices before anything imports torch.
 
 A line in a .pth file imports this module when TORCHPORT_VIRTUAL is set, in this process and in all
 that inherit its environment: DataLoader workers, torchrun, subprocesses. torch itself is not

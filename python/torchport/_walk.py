@@ -1,9 +1,9 @@
-"""The one rule by which torchport looks for tensors inside of objects.
+"""The one rule by which torchport searches objects for tensors.
 
-`verify`, `adopt`, `check_module`, `to`, `loader`, `export` and `kernel` all ask here. When each had a
-rule of its own, `verify` named tensors that `adopt` did not see, and the other way round.
+`verify`, `adopt`, `check_module`, `to`, `loader`, `export` and `kernel` all use this module. When
+each had its own rule, `verify` named tensors that `adopt` did not see, and vice versa.
 
-What is looked into, in this order of preference:
+The search looks into these, in this order of preference:
 
 - **Containers**: mappings (their values), lists, tuples, deques, `UserList`, sets, dataclasses and
   attrs classes (their fields). To any depth, without recursion.
@@ -11,13 +11,13 @@ What is looked into, in this order of preference:
   torch's. Defaults and globals are not looked at.
 - **Objects** of classes that are neither torch's nor the standard library's (`SimpleNamespace`,
   `argparse.Namespace` and `torch.distributions` are looked into): their instance attributes, in
-  `__dict__` and in `__slots__`. An object or a function inside of another one is looked into, one
-  inside of that is not: a module that knows its trainer would show all of the training otherwise.
+  `__dict__` and in `__slots__`. The search looks into an object or a function inside another one,
+  but no deeper; otherwise a module that refers to its trainer would expose the whole training.
 - **Modules** are reported as modules. `open_modules=True` looks into their tables and attributes.
 
-Not looked into: classes, properties (none is called), generators, weak references, the elements of a
-tensor. A *module's* class attributes count where they are tensors or containers (`attributes`).
-A container whose own code raises is passed over (`to` raises what it raises).
+The search does not look into: classes, properties (none is called), generators, weak references,
+the elements of a tensor. A *module's* class attributes count where they are tensors or containers
+(`attributes`). A container whose own code raises is passed over (`to` raises what it raises).
 
 Each mutable container and each object is opened once in a walk, so that cycles end; tuples are opened
 at every place, since a tuple at two places has to be replaced at both. A tensor is reported at each

@@ -1,4 +1,4 @@
-"""``python -m torchport.build``: what build tools that are not Python ask this package."""
+"""``python -m torchport.build``: answers build tools that are not written in Python."""
 
 from __future__ import annotations
 

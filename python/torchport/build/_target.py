@@ -1,16 +1,16 @@
-"""Whether the torch that is built against is the target's.
+"""Checks whether the torch that is built against is the target's torch.
 
 An extension goes with the one build of torch whose headers it saw. Under build isolation that is
-whatever the isolated environment got, which is often not what the package is installed beside. What
-the target has is told by, in this order:
+whatever the isolated environment got, which is often different from the torch that the package is
+installed beside. The target's torch is determined by these, in this order:
 
 1. ``TORCHPORT_TARGET_TORCH``: a version (``2.13.0+cu130``), a specifier (``>=2.12,<2.14``), or the
    path of an environment, its Python, or a torch;
 2. what the project requires of torch at run time;
-3. the environment that the build was started from, where that can be told: pip's isolation keeps
+3. the environment that the build was started from, if that can be determined: pip's isolation keeps
    ``sys.prefix``; with ``python -m build`` it is the activated environment.
 
-A torch that does not agree with one of them is refused.
+A torch that contradicts one of them is refused.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ def _check_requirements(root: Path, version: str, requirements: Iterable[str]) -
 
 
 def check_target(root: Path, requirements: Iterable[str] = ()) -> list[str]:
-    """Raises BuildRefused where the torch in `root` is known not to be the target's.
+    """Raises BuildRefused if the torch in `root` is known not to be the target's.
 
     Returns:
         Notes for the build's log.

@@ -1,4 +1,4 @@
-"""What is worth telling, most important first."""
+"""The findings of a verification, most important first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a model is called with, out of what the caller gave."""
+"""The arguments of the model's call, made from the caller's inputs."""
 
 from __future__ import annotations
 

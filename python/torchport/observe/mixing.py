@@ -1,4 +1,4 @@
-"""Who put which tensor on the wrong device, and what mends it."""
+"""Finds what put which tensor on the wrong device, and what fixes it."""
 
 from __future__ import annotations
 

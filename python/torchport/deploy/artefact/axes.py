@@ -18,7 +18,7 @@ _BATCH = re.compile(r"batch(?:\[(\d+)\.\.(\d*)\])?")
 
 @dataclass
 class Axis:
-    """An axis that varies, shared by all inputs that have it. ``maximum`` None: without bound."""
+    """A dynamic axis, shared by all inputs that have it. ``maximum`` None means no bound."""
 
     name: str
     minimum: int = 1
@@ -38,7 +38,7 @@ class Axes:
         """``wanted``: "batch" (axis 0 of every input that has one), "name:axis=label" or
         "name:axis=label[minimum..maximum]"; or {"name": {axis: "label"}}.
 
-        Raises ExportError for an input or an axis that is not there.
+        Raises ExportError for an input or an axis that does not exist.
         """
         self.axes: dict[str, Axis] = {}
         self.of: dict[str, dict[int, Axis]] = {}
@@ -104,7 +104,7 @@ class Axes:
         return {**dict(zip(sample.positional, args, strict=True)), **kwargs} if kwargs else args
 
     def sizes(self, sample: Sample) -> dict[str, int]:
-        """The size of each axis in a call. Raises ExportError where inputs disagree."""
+        """The size of each axis in a call. Raises ExportError if inputs disagree."""
         sizes: dict[str, tuple[int, str]] = {}
         for name, tensor in sample.items():
             for at, axis in self.of.get(name, {}).items():

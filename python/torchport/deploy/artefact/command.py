@@ -1,4 +1,4 @@
-"""``torchport export``: the command's face of torchport.export."""
+"""``torchport export``: the command for torchport.export."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _DTYPES = ("float64", "float32", "float16", "bfloat16")
 
 def main(words: Sequence[str] | None = None) -> int:
     """Returns the exit code: 0 written, 1 cannot be exported or does not compute the same, 2 wrong
-    use, 3 a bug of torchport's, 130 on ctrl-C.
+    use, 3 an error in torchport, 130 on ctrl-C.
     """
     options = _parser().parse_args(words)
     signal.signal(signal.SIGTERM, lambda *_: _stop())

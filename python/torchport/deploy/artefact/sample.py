@@ -28,8 +28,9 @@ class Sample:
     def of(module: torch.nn.Module, inputs: Any) -> Sample:
         """``inputs``: a tensor, a tuple or list of positional arguments, or a mapping of named ones.
 
-        A mapping whose keys are not parameters of ``forward`` is its only argument. Raises ExportError
-        for arguments that ``forward`` does not take, and where there is no tensor among them.
+        A mapping whose keys are not parameters of ``forward`` is its only argument. Raises
+        ExportError for arguments that ``forward`` does not take, and where there is no tensor among
+        them.
         """
         signature = inspect.signature(module.forward)
         args: tuple[Any, ...]

@@ -1,4 +1,4 @@
-"""``torchport bench``: the command's face of torchport.benchmark."""
+"""``torchport bench``: the command for torchport.benchmark."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from torchport._files import write_text
 
 def main(words: Sequence[str] | None = None) -> int:
     """Returns the exit code: 0 measured, 1 a mode that was asked for by name failed, or all did; 2
-    wrong use, 3 a bug of torchport's, 130 on ctrl-C."""
+    wrong use, 3 an error in torchport, 130 on ctrl-C."""
     options = _parser().parse_args(words)
     try:
         return _run(options)

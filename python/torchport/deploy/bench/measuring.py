@@ -85,34 +85,34 @@ def benchmark(
 ) -> Report:
     """Peak memory, latency and throughput of a model in each mode, side by side.
 
-    Each mode at each batch size has a process of its own. When all are ready they run in turns, in
-    another order each round. A mode that cannot run, or fails, is a row with the reason. The
-    processes are ended also where this is interrupted.
+    Each mode at each batch size has its own process. When all are ready they run in turns, in
+    a different order each round. A mode that cannot run, or fails, is a row with the reason.
+    An interruption ends the processes, too.
 
     Args:
-        model: A function that makes the model, which other processes can import; or its name,
-            MODULE:NAME.
+        model: A function that makes the model and that other processes can import, or its name
+            as MODULE:NAME.
         inputs: A function that makes a tensor, a tuple of positional or a dict of named arguments;
-            or its name. With a parameter it is given the batch size; without one its tensors are
+            or its name. If it has a parameter, it gets the batch size; otherwise its tensors are
             repeated along their first axis.
-        modes: What to measure; all by default.
-        batches: Batch sizes. Without them ``inputs`` is used as it is.
-        device: Where to measure, as in `device`.
+        modes: The modes to measure; by default all.
+        batches: Batch sizes. By default ``inputs`` is used as it is.
+        device: The device to measure on, as in `device`.
         devices: Virtual devices to measure memory on, such as "cuda:1": one round of one step,
             without times.
         rounds: How often each mode runs.
         seconds: About how long a mode runs in a round; at least one step.
-        threads: Of the CPU. Without it torch's own number.
+        threads: CPU threads. The default is torch's own number.
         timeout: Seconds for each answer of a process, compiling included.
-        tell: Is told what goes on.
+        tell: A function that receives progress messages.
 
     Returns:
         The rows, with ``row(mode)`` and ``as_json()``; the text is a table. Times are in seconds,
         memory in bytes, throughput in samples a second.
 
     Raises:
-        ValueError: A mode is unknown, a device is not there, a function cannot be imported, or a
-            number is out of range.
+        ValueError: A mode is unknown, a device does not exist, a function cannot be imported, or
+            a number is out of range.
         RuntimeError: One of the processes imported a program that calls this at its top level.
 
     Example:

@@ -1,4 +1,4 @@
-"""What a format has to know: how to write a model, how to run what was written."""
+"""What a format implements: writing a model and running the written file."""
 
 from __future__ import annotations
 
@@ -77,13 +77,13 @@ class Format(ABC):
 
     @abstractmethod
     def contract(self, path: Path) -> str | None:
-        """The contract in an artefact; None where it has none."""
+        """The contract in an artefact; None if it has none."""
 
     # The title of its row in `torchport bench`; empty where it has none.
     bench_title: ClassVar[str] = ""
 
     def why_not_bench(self, device: torch.device, virtual: bool) -> str:
-        """Why the artefact cannot be measured on this device; empty where it can."""
+        """Why the artefact cannot be measured on this device; empty if it can be."""
         return ""
 
     def bench_step(self, model: MeasuredModel) -> Callable[[], Any]:
