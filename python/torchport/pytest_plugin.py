@@ -1,7 +1,7 @@
 """pytest on virtual devices: ``pytest --torchport-devices cuda:2``.
 
-Tests that hard-code CUDA run as they are. Those that ask for the fixture ``virtual_cuda`` are skipped
-where there are no virtual devices, or fewer than ``@pytest.mark.virtual_cuda(devices=N)`` asks for.
+Tests that hard-code CUDA run unchanged. Tests that use the fixture ``virtual_cuda`` are skipped if
+there are no virtual devices, or fewer than ``@pytest.mark.virtual_cuda(devices=N)`` asks for.
 With ``devices=[1, 2, 4]`` a test runs once for each count, and sees no more devices than that.
 """
 

@@ -42,8 +42,8 @@ def extension(
         sources: C++ and CUDA sources; those that end in ``.cu`` are CUDA's.
         cuda_sources: More sources of the CUDA part with any file ending, such as C++ that needs
             CUDA's headers.
-        options: Those of ``setuptools.Extension``. ``extra_compile_args`` may be a dictionary with
-            ``cxx`` and ``nvcc``.
+        options: Options of ``setuptools.Extension``. ``extra_compile_args`` may be a dictionary
+            with ``cxx`` and ``nvcc``.
 
     Returns:
         The extension, for `setup(ext_modules=...)`. If its CUDA part is built, TORCHPORT_WITH_CUDA

@@ -49,8 +49,8 @@ def verify(
         evaluate: Run under ``eval()`` and ``inference_mode()``, and restore the modes afterwards.
         training: Gradients and training mode are intended.
         check_finite: Look for the first NaN and the first infinity; this reads every result.
-        every_line: Find the line of every operator. By default only operators that make, move or
-            read a tensor have one, which saves a microsecond for each other operator.
+        every_line: Find the line of every operator. If false, only for operators that make, move
+            or read a tensor, which saves a microsecond for each other operator.
 
     Returns:
         The report. ``ok`` says whether there were no errors or warnings. Its text and ``html()``

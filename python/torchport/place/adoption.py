@@ -56,7 +56,7 @@ class Adopted:
 
 @dataclass
 class Adoption:
-    """What `adopt` did; false where there was nothing to do and nothing is left."""
+    """What `adopt` did; false if there was nothing to do and nothing is left."""
 
     adopted: list[Adopted] = field(default_factory=list)
     left: list[tuple[str, str]] = field(default_factory=list)  # name, why
@@ -125,7 +125,7 @@ class _Registry:
 
 
 def _obstacle(found: Unregistered, registry: _Registry) -> str:
-    """Why a tensor cannot be adopted; empty where it can."""
+    """Why a tensor cannot be adopted; empty if it can be."""
     value = found.value
     if found.obstacle:
         return found.obstacle
@@ -168,20 +168,21 @@ def _register(found: Unregistered, registry: _Registry) -> str:
 
 
 def adopt(module: nn.Module) -> Adoption:
-    """Registers tensors that ``module`` and those under it merely hold, so that they move with it.
+    """Registers unregistered tensors of ``module`` and its submodules, so that they move with it.
 
-    Plain attributes, also such as are set on the class, and what is in lists, deques, tuples,
-    dicts, dataclasses and attrs classes, to any depth, become non-persistent buffers: state dicts
-    keep their keys, and the program goes on reading them where it did. What cannot be adopted is
-    left as it is and named with the reason: modules and parameters outside of the registry, views
-    of registered tensors, tensors that gradients flow through, what is in sets, functions and
-    objects of other classes. Nothing is moved. Idempotent. Not thread safe: it changes the module.
+    Tensors become non-persistent buffers if they are plain attributes (of the instance or the
+    class) or in lists, deques, tuples, dicts, dataclasses and attrs classes, to any depth. State
+    dicts keep their keys, and the program reads the tensors where it did before. Tensors that
+    cannot be adopted are left as they are and listed with the reason: modules and parameters
+    outside the registry, views of registered tensors, tensors that gradients flow through, tensors
+    in sets, in functions and in objects of other classes. Nothing is moved. Idempotent. Not thread
+    safe: it changes the module.
 
     Args:
         module: The root of the tree of modules.
 
     Returns:
-        What was adopted, and what was left and why. It is false where there was nothing to do.
+        What was adopted, and what was left and why. It is false if there was nothing to do.
 
     Example:
         >>> net = torch.nn.Linear(2, 2)

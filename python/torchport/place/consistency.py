@@ -1,4 +1,4 @@
-"""Modules whose registry and program have parted: ties that broke, objects that were replaced."""
+"""Modules whose registry differs from what the program uses: broken ties, replaced objects."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class ModuleFinding:
 
     Attributes:
         kind: "untied", "shadowed", "replaced", "unregistered", "optimizer" or "loss-device".
-        name: The tensor, from the root of the module.
-        message: What is wrong, and what to do about it.
+        name: The tensor's name, from the root of the module.
+        message: What is wrong and what to do.
     """
 
     kind: str  # untied, shadowed, replaced, unregistered, optimizer, loss-device
@@ -48,7 +48,7 @@ def _memory(tensor: torch.Tensor) -> tuple[object, ...]:
 
 @dataclass(frozen=True)
 class SharedParameters:
-    """Which names of a module were one tensor when `shared_parameters` was called.
+    """The names of a module that were one tensor when `shared_parameters` was called.
 
     Attributes:
         groups: Names that were one tensor, in the order of the module.
@@ -57,7 +57,7 @@ class SharedParameters:
     groups: tuple[tuple[str, ...], ...]
 
     def broken(self, module: nn.Module) -> list[ModuleFinding]:
-        """The names that are no longer the tensor that the first of their group is."""
+        """The names that no longer refer to the tensor of the first name in their group."""
         now = dict(_named_tensors(module))
         found = []
         for first, *others in self.groups:
@@ -79,7 +79,7 @@ class SharedParameters:
         return found
 
     def restore(self, module: nn.Module) -> list[ModuleFinding]:
-        """SharedParameters what broke to the first name of its group; returns what it found."""
+        """Ties broken names to the first name of their group again; returns what was broken."""
         found = self.broken(module)
         first_of = {name: group[0] for group in self.groups for name in group[1:]}
         for finding in found:
@@ -99,13 +99,13 @@ def _told(tensor: torch.Tensor) -> str:
 
 
 def shared_parameters(module: nn.Module) -> SharedParameters:
-    """The names under which a module holds one tensor more than once, as one object or one memory.
+    """The groups of names that refer to the same tensor or the same memory.
 
     Args:
         module: The root of the tree of modules. Buffers count, too.
 
     Returns:
-        The groups of names. Its methods find those that are no longer one tensor, and share them
+        The groups of names. Its methods find names that are no longer shared, and share them
         again.
 
     Example:
@@ -123,15 +123,16 @@ def shared_parameters(module: nn.Module) -> SharedParameters:
 
 @contextmanager
 def keep_shared_parameters(module: nn.Module) -> Iterator[SharedParameters]:
-    """Shares again at its end what was one tensor at its beginning.
+    """On exit, shares again the tensors that were shared on entry.
 
-    `to_empty()`, `load_state_dict(assign=True)`, and `.to()` for buffers make one tensor into two.
+    `to_empty()`, `load_state_dict(assign=True)`, and `.to()` for buffers split a shared tensor into
+    two.
 
     Args:
         module: The root of the tree of modules.
 
     Yields:
-        What was shared at the beginning.
+        The tensors that were shared on entry.
 
     Example:
         >>> net = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 2)).to("meta")
@@ -251,20 +252,20 @@ def check_module(
     optimizer: torch.optim.Optimizer | None = None,
     before: SharedParameters | None = None,
 ) -> list[ModuleFinding]:
-    """What is inconsistent in a module; nothing is changed.
+    """Finds inconsistencies in a module without changing anything.
 
-    Shadowed and replaced registrations, parameters outside of the registry, tensors that are no
-    longer shared, an optimizer with parameters that the module no longer has, and losses whose
-    weights are on another device than the module.
+    It finds shadowed and replaced registrations, parameters outside the registry, tensors that
+    are no longer shared, an optimizer with parameters that the module no longer has, and losses
+    whose weights are on a different device than the module.
 
     Args:
         module: The root of the tree of modules.
         losses: Criteria, which are not part of the module.
         optimizer: The optimizer that trains it.
-        before: What was shared before the module was moved, by `shared_parameters`.
+        before: The result of `shared_parameters` from before the module was moved.
 
     Returns:
-        The findings; an empty list where there are none.
+        The findings; an empty list if there are none.
 
     Example:
         >>> net = torch.nn.Linear(2, 2)

@@ -1,4 +1,4 @@
-"""Checkpoints of torch.distributed.checkpoint, without running what is in them.
+"""Loads checkpoints of torch.distributed.checkpoint without running code in them.
 
 torch's own reader takes the folder's `.metadata` by `pickle.load` and objects by
 `torch.load(weights_only=False)`. Here the metadata may name the classes of such metadata and nothing
@@ -51,7 +51,7 @@ def is_one(folder: str) -> bool:
 
 
 def read_metadata(folder: str) -> Any:
-    """The folder's metadata; RuntimeError for one that is damaged or asks for anything else."""
+    """The folder's metadata; RuntimeError if it is damaged or asks for anything else."""
     path = os.path.join(folder, METADATA)
     with open(path, "rb") as file:
         try:
@@ -106,7 +106,7 @@ def _planner() -> Any:
 
 
 def load(folder: str) -> dict[str, Any]:
-    """The whole state dict, in this process, on the CPU. RuntimeError for what cannot be read."""
+    """The whole state dict, in this process, on the CPU. RuntimeError if it cannot be read."""
     from torch.distributed.checkpoint.api import CheckpointException
     from torch.distributed.checkpoint.state_dict_loader import _load_state_dict
 

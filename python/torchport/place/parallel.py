@@ -1,6 +1,6 @@
-"""`torchport.parallelize`: one device, copies, shards or split layers, by what fits.
+"""`torchport.parallelize`: one device, copies, shards or split layers, depending on what fits.
 
-The ways are PyTorch's own: DistributedDataParallel, fully_shard (FSDP2), DTensor's tensor
+It uses PyTorch's own means: DistributedDataParallel, fully_shard (FSDP2), DTensor's tensor
 parallelism.
 """
 
@@ -37,9 +37,9 @@ class ParallelPlan:
         device: The device of this process.
         world: The number of processes.
         reason: Why the strategy was chosen.
-        model_bytes: Of parameters and buffers.
-        training_bytes: With gradients and the optimizer's state, unsharded.
-        device_bytes: Free on the smallest device.
+        model_bytes: Bytes of parameters and buffers.
+        training_bytes: Bytes with gradients and optimizer state, unsharded.
+        device_bytes: Free bytes on the smallest device.
         units: Modules that are sharded on their own ("fsdp").
         groups: Linear layers that are split ("tensor").
     """
@@ -271,28 +271,28 @@ def parallelize(
     - "ddp": parameters, gradients and optimizer fit on each device: DistributedDataParallel.
     - "fsdp": they fit when sharded: `fully_shard` of each block and of the root. The model itself
       comes back; its parameters are DTensors.
-    - "tensor": one block alone is too large: linear layers are split. All processes have to be fed
-      the same batches.
+    - "tensor": one block alone is too large: linear layers are split. All processes must get the
+      same batches.
 
-    All processes have to call it. A process group is made where there is none, with the device's
-    backend (nccl, gloo). The choice and its reason are logged ("torchport", INFO) and kept:
-    ``plan_parallel(model)`` gives the plan. Make the optimizer afterwards. `unwrap_model` and
-    `full_state_dict` are for saving.
+    All processes must call it. If there is no process group, one is made with the device's backend
+    (nccl, gloo). The choice and its reason are logged ("torchport", INFO) and kept:
+    ``plan_parallel(model)`` gives the plan. Make the optimizer afterwards. Use `unwrap_model`
+    and `full_state_dict` for saving.
 
     Args:
         model: The model.
         strategy: One of the above, or "auto".
         device: As in `device`; each process takes the one of its local rank.
-        memory: Bytes to reckon with, in place of the free memory of a device.
-        optimizer_states: How many values the optimizer keeps of each trained one: 2 for Adam, 1 for
-            momentum, 0 for SGD.
-        options: For DistributedDataParallel or fully_shard.
+        memory: Bytes to plan with, instead of the free memory of a device.
+        optimizer_states: How many values the optimizer keeps for each trained value: 2 for Adam, 1
+            for momentum, 0 for SGD.
+        options: Options for DistributedDataParallel or fully_shard.
 
     Returns:
-        The model, or what wraps it.
+        The model or its wrapper.
 
     Raises:
-        RuntimeError: The model does not fit in any way, or there is no group to make.
+        RuntimeError: The model does not fit in any way, or no process group can be made.
         ValueError: The strategy is unknown.
 
     Example:

@@ -1,4 +1,4 @@
-"""torchport.export: load, unwrap, unify, check, capture, write, compare, describe. An error leaves nothing behind."""
+"""torchport.export: load, unwrap, unify, check, capture, write, compare, describe."""
 
 from __future__ import annotations
 

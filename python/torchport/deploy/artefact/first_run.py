@@ -1,4 +1,4 @@
-"""One run of the model before the export, so that its errors are reported in the model's own terms."""
+"""One run of the model before the export, to report its errors in the model's own terms."""
 
 from __future__ import annotations
 

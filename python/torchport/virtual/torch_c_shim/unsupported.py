@@ -1,4 +1,4 @@
-"""What virtual devices cannot do: each name says so, and why, when it is called."""
+"""What virtual devices cannot do: each name raises an error with the reason when it is called."""
 
 from __future__ import annotations
 
