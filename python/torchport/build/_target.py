@@ -1,8 +1,8 @@
 """Checks whether the torch that is built against is the target's torch.
 
-An extension goes with the one build of torch whose headers it saw. Under build isolation that is
-whatever the isolated environment got, which is often different from the torch that the package is
-installed beside. The target's torch is determined by these, in this order:
+An extension works only with the build of torch whose headers it was compiled with. Under build
+isolation that is whatever the isolated environment got, which is often different from the torch
+that the package is installed beside. The target's torch is determined by these, in this order:
 
 1. ``TORCHPORT_TARGET_TORCH``: a version (``2.13.0+cu130``), a specifier (``>=2.12,<2.14``), or the
    path of an environment, its Python, or a torch;
