@@ -15,7 +15,7 @@ from torchport import _libraries
 
 @dataclass(frozen=True)
 class DeviceKind:
-    """What Python needs to know of a kind; src/devices/device_kind.h says what each member means."""
+    """What Python needs to know about a kind; src/devices/device_kind.h documents the members."""
 
     name: str
     device_type: int

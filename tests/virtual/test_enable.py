@@ -19,7 +19,7 @@ except RuntimeError as error:
 """
     out = run_virtual(code, devices=None).stdout
     assert f"3 Tesla T4 {2 * 2**30}\n" in out
-    assert "torch is imported already" in out and "torchport run" in out
+    assert "torch is already imported" in out and "torchport run" in out
 
 
 def test_enable_refuses_what_is_no_device(run_virtual) -> None:

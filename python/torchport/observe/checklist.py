@@ -1,4 +1,4 @@
-"""The five questions before a deployment, each answered with what was seen."""
+"""The five questions before a deployment, each with its answer and observation."""
 
 from __future__ import annotations
 

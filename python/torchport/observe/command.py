@@ -1,4 +1,4 @@
-"""``torchport verify``: a model from a factory, run once under watch.
+"""``torchport verify``: runs a factory's model once and watches it.
 
 Exit codes: 0 verified, 1 not verified (or the model raised), 2 wrong use, 3 an error in torchport.
 """
@@ -78,7 +78,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _made(name: str) -> Any:
-    """What a factory makes; a thing that is no factory is taken as it is."""
+    """What a factory makes; an object that is not a factory is returned as it is."""
     thing = _named.find(name)
     from torch import nn
 
@@ -163,7 +163,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _told(error: Exception) -> int:
-    """What the program raised, without the frames of torchport below it."""
+    """What the program raised, without torchport's own frames."""
     own = str(Path(__file__).parent)
     frames = traceback.extract_tb(error.__traceback__)
     of_program = [f for f in frames if not f.filename.startswith((own, "<frozen"))]

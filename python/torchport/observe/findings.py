@@ -56,7 +56,7 @@ def _not_finite(result: Verification) -> Iterator[Finding]:
 
 
 def _misplaced(result: Verification, held: list[Held]) -> Iterator[Finding]:
-    """Tensors of the model that are not where the rest of it is, used or not."""
+    """Tensors of the model that are on a different device than the rest, used or not."""
     home = home_of(held)
     told = result.mixed.culprit.name if result.mixed else ""
     away = [h for h in held if home is not None and h.tensor.device != home and h.name != told]
@@ -126,7 +126,7 @@ def _nodes(tensor: torch.Tensor) -> int:
 
 
 def _transfers(transfers: list[Transfer]) -> Iterator[Finding]:
-    """One for each line, whatever how many modules share it."""
+    """One finding for each line, however many modules share it."""
     lines: dict[tuple[Any, ...], list[Transfer]] = {}
     for t in transfers:
         inside = t.module != OUTSIDE
@@ -137,7 +137,7 @@ def _transfers(transfers: list[Transfer]) -> Iterator[Finding]:
 
 
 def _who(same: list[Transfer]) -> str:
-    """ "x.cpu() in layer1 and 2 more modules", or the operator where the source is not to be had."""
+    """ "x.cpu() in layer1 and 2 more modules", or the operator if the source is not available."""
     line = same[0].line
     expression = " ".join(line.expression.split()) if line else ""
     name = same[0].op.removeprefix("aten::").partition(".")[0]

@@ -49,9 +49,9 @@ class Inputs:
 
 def inputs_from(given: Any, model: nn.Module, call: Callable[..., Any] | None) -> Inputs:
     """A tuple is positional arguments, a mapping keyword arguments, a DataLoader (or torchport.loader's) its first batch;
-    anything else is the one argument. None is no argument.
+    anything else is the only argument. None means no argument.
 
-    Raises ValueError for a DataLoader that gives nothing.
+    Raises ValueError for a DataLoader that yields nothing.
     """
     if isinstance(given, (DataLoader, Loader)):
         batch = next(iter(given), None)

@@ -19,7 +19,7 @@ from torchport.observe.result import OUTSIDE, Line, Mixed, Pattern, Side, Step
 
 @dataclass
 class Context:
-    """What a diagnosis draws on."""
+    """The data for a diagnosis."""
 
     model: nn.Module
     held: list[Held]

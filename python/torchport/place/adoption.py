@@ -141,8 +141,10 @@ def _obstacle(found: Unregistered, registry: _Registry) -> str:
             "nn.ParameterList or call register_parameter()"
         )
     if value.requires_grad:
-        return "gradients flow through it; if it is a constant, call .detach(); if it is a "
-        "weight, make it a parameter"
+        return (
+            "gradients flow through it; if it is a constant, call .detach(); if it is a weight, "
+            "make it a parameter"
+        )
     alias = registry.memory.get(_storage_of(value) or 0)
     if alias and id(value) not in registry.buffers:
         return f"it is a view of {alias}, which a move would separate from it; make it a property"

@@ -92,7 +92,7 @@ class Kernel(Generic[P, R]):
         return tuple(self._implementations)
 
     def implementation(self, device: torch.device | str) -> Callable[P, R]:
-        """What a call with tensors on `device` runs. NotImplementedError if there is no implementation."""
+        """What a call with tensors on `device` runs. NotImplementedError if there is none."""
         kind = torch.device(device).type
         if found := self._implementations.get(kind) or self._fallback:
             return found

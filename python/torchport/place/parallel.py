@@ -195,8 +195,10 @@ def plan_parallel(
         _refuse_impossible(strategy, world, groups)
         return plan(strategy, "it was asked for")
     budget = int(free * _SHARE)
-    told = f"training takes {size(training)}, {size(budget)} of a {place.type} device is "
-    "available for it"
+    told = (
+        f"training takes {size(training)}, {size(budget)} of a {place.type} device is available "
+        "for it"
+    )
     if world == 1:
         if training > budget:
             raise RuntimeError(

@@ -1,4 +1,4 @@
-"""Which axes of the inputs may vary, and batches of other sizes along them."""
+"""The dynamic axes of the inputs, and batches of other sizes along them."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Axes:
         return bool(self.axes)
 
     def dynamic_shapes(self, sample: Sample) -> Any:
-        """What torch.export takes as its dynamic_shapes, each axis one Dim."""
+        """The dynamic_shapes for torch.export, one Dim for each axis."""
         if not self.axes:
             return None
         dims = {
@@ -93,7 +93,7 @@ class Axes:
         return self.spread(sample, lambda axis: dims[axis.name])
 
     def labels(self, sample: Sample) -> Any:
-        """The same with labels for Dims, as torch.onnx takes them."""
+        """The same with labels instead of Dims, for torch.onnx."""
         return self.spread(sample, lambda axis: axis.name) if self.axes else None
 
     def spread(self, sample: Sample, value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""torch.export of a prepared model, with its dynamic axes, and what it says put into our terms."""
+"""Runs torch.export on a prepared model with dynamic axes, and rewords its errors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TRIES = 3
 
 def capture(prepared: Prepared, axes: Axes) -> ExportedProgram:
     """The model as a graph. Bounds that the model sets to an axis (a table of 1024 positions) are
-    taken over; an axis that it fixes to one size is an error.
+    adopted; an axis that it fixes to one size is an error.
     """
     # Size 1 would be taken for a constant.
     sizes = {
@@ -61,7 +61,7 @@ def _refined(error: UserError, shapes: Any) -> Any:
 
 
 def _narrowed(program: ExportedProgram, prepared: Prepared, axes: Axes) -> ExportedProgram:
-    """Takes the bounds that the capture found over into the axes."""
+    """Copies the bounds that the capture found into the axes."""
     bounds = {
         str(symbol): (range_.lower, range_.upper)
         for symbol, range_ in program.range_constraints.items()

@@ -49,7 +49,7 @@ class Exported:
 
 @dataclass(frozen=True)
 class Checks:
-    """How the artefact is compared: on which further inputs, by which tolerance."""
+    """How the artefact is compared: further inputs and tolerances."""
 
     inputs: Sequence[Any] = ()
     tolerance: Tolerance | None = None
@@ -137,7 +137,7 @@ def export(
 
 
 def _device(wanted: torch.device | str) -> torch.device:
-    """The device, if it is there."""
+    """The device, if it exists."""
     from torchport._native import C
 
     try:

@@ -54,7 +54,7 @@ def _message(mixed: Mixed) -> str:
 
 
 def _line_of(error: BaseException) -> str | None:
-    """The innermost line that the error came through and that is not torch's or torchport's."""
+    """The innermost line in the error's traceback that is not in torch or torchport."""
     line, trace = None, error.__traceback__
     while trace is not None:
         file = trace.tb_frame.f_code.co_filename

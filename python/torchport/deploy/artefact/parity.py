@@ -41,8 +41,9 @@ class Tolerance:
 
 @dataclass
 class Difference:
-    """Of one output on one batch. ``top1`` is the share of rows with the same largest element, rows
-    whose two largest are nearer than the tolerance left out; None where there are no rows.
+    """The difference of one output on one batch. ``top1`` is the share of rows with the same
+    largest element, rows whose two largest are nearer than the tolerance left out; None where there
+    are no rows.
     """
 
     name: str
@@ -58,7 +59,7 @@ class Difference:
 
 @dataclass
 class Parity:
-    """What was seen over all batches."""
+    """The differences over all batches."""
 
     runtime: str
     tolerance: Tolerance
@@ -101,7 +102,7 @@ def measure(
     tolerance: Tolerance,
     allow_nan: bool = False,
 ) -> Parity:
-    """Runs every batch through both. Raises ExportError where the model itself gives NaN or Inf."""
+    """Runs every batch through both. Raises ExportError if the model itself gives NaN or Inf."""
     parity = Parity(runtime, tolerance)
     for sample in batches:
         names, expected = eager(module, sample)

@@ -1,4 +1,4 @@
-"""From the model that a program has to the one that can be exported: bare, placed, in evaluation mode."""
+"""Prepares a program's model for export: unwrapped, on one device, in evaluation mode."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def prepare(
     """Changes ``module``: the caller's own is copied before. ``unsupported`` maps dtypes that the
     format's runtime has no kernels for to a wider one.
 
-    Raises ExportError for what cannot be exported, in the model's own terms.
+    Raises ExportError, in the model's own terms, if it cannot be exported.
     """
     notes: list[str] = []
     if not isinstance(module, nn.Module):

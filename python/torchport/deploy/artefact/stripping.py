@@ -1,4 +1,4 @@
-"""The model itself, out of what training wrapped around it."""
+"""Removes what training wrapped around a model."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from torchport.place.unwrapping import inner_of
 
 
 def strip_wrappers(module: nn.Module, notes: list[str]) -> nn.Module:
-    """Takes DataParallel, DistributedDataParallel, AveragedModel and torch.compile off the model and
-    its children, and the forward methods that apex and accelerate put on instances.
+    """Removes DataParallel, DistributedDataParallel, AveragedModel and torch.compile from the model
+    and its children, and the forward methods that apex and accelerate set on instances.
 
-    Raises ExportError for a model that is sharded, of which this process has a part only.
+    Raises ExportError for a sharded model, of which this process has only a part.
     """
     _refuse_sharded(module)
     while (inner := inner_of(module)) is not None:

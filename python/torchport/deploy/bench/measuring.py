@@ -1,4 +1,4 @@
-"""`torchport.benchmark`: workers are made ready one after another, then run in turns."""
+"""`torchport.benchmark`: starts workers one after another, then runs them in turns."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Settings:
 def importable(target: Any) -> str:
     """The name by which another process finds a function: module:name, or file.py:name.
 
-    Raises ValueError for what has none, such as a lambda.
+    Raises ValueError for a function without such a name, such as a lambda.
     """
     if isinstance(target, str):
         return target
@@ -162,7 +162,7 @@ def benchmark(
 
 
 def _device(device: str | None, devices: str | None) -> str:
-    """Where to measure. ValueError for what is no device, or is not there."""
+    """The device to measure on. ValueError if it is not a device or does not exist."""
     if devices:  # of the workers, which have them; not of this process
         try:
             return str(torch.device(device or devices.partition(",")[0].partition(":")[0]))
@@ -245,8 +245,9 @@ def _give_up(row: Row, error: WorkerFailed | WorkerSkipped) -> None:
 def _run_rounds(
     rows: list[Row], workers: dict[str, Worker], settings: Settings, tell: Callable[[str], None]
 ) -> None:
-    """Round after round of all workers, each in another order, so that a drift of the machine's
-    speed favours none. The first run of each says how many steps fill the time of a round."""
+    """Round after round of all workers, each in a different order, so that a drift of the
+    machine's speed does not favour any. The first run of each says how many steps fill the time
+    of a round."""
     steps: dict[str, int] = {}
     shuffled = random.Random(0)
     for number in range(0 if settings.virtual else -1, 1 if settings.virtual else settings.rounds):

@@ -1,4 +1,4 @@
-"""The ways to run a model, each a factor of its own: a row of the table."""
+"""The modes: each is one way to run a model and one row of the table."""
 
 from __future__ import annotations
 
@@ -57,9 +57,7 @@ class Mode:
     title: str
     prepare: Callable[[MeasuredModel], Step]
     artefact: str = ""  # the format of torchport.export that the step runs
-    missing: Callable[[torch.device, bool], str] = lambda device, virtual: (
-        ""
-    )  # why it cannot be run
+    missing: Callable[[torch.device, bool], str] = lambda device, virtual: ""  # why it cannot run
 
 
 def _loss(output: Any) -> torch.Tensor:
@@ -149,7 +147,7 @@ def _no_compile_nor_bfloat16(device: torch.device, virtual: bool) -> str:
 
 
 def _artefact_modes() -> Iterator[Mode]:
-    """A row for each export format that can be measured; formats say so themselves."""
+    """One mode for each export format that can be measured; the formats decide that."""
     for name in formats.names():
         format_ = formats.get(name)
         if format_.bench_title:

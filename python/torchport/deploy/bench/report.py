@@ -1,4 +1,4 @@
-"""What a benchmark found: as data, as a table, as JSON."""
+"""The results of a benchmark: as data, as a table, as JSON."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Report:
     rows: list[Row] = field(default_factory=list)
 
     def row(self, mode: str, batch: int | None = None) -> Row:
-        """The row of a mode, of the first batch size without one. KeyError where there is none."""
+        """The row of a mode, by default for the first batch size. KeyError if there is none."""
         for row in self.rows:
             if row.mode == mode and batch in (None, row.batch):
                 return row

@@ -1,4 +1,4 @@
-"""AOTInductor: the model compiled to a library for one kind of device, run without Python."""
+"""AOTInductor: the model compiled to a library for one device kind, which runs without Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ONNX, by torch.onnx's exporter on top of torch.export; compared in ONNX Runtime."""
+"""ONNX, written by torch.onnx's exporter on top of torch.export and compared in ONNX Runtime."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TorchScript: traced, or compiled from the source where the model's Python branches on its data."""
+"""TorchScript: traced, or compiled from source if the model's Python branches on its data."""
 
 from __future__ import annotations
 
