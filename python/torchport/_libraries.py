@@ -21,6 +21,5 @@ def find(name: str) -> Path:
             return folder / name
     raise ImportError(
         f"torchport: {name} is missing from {installed}; reinstall torchport in an environment "
-        "that "
-        "has torch"
+        "that has torch"
     )

@@ -32,9 +32,9 @@ def _parser() -> argparse.ArgumentParser:
         prog="torchport verify",
         description="Run a model once and report where its tensors are, what mixes devices, and "
         "what is copied.",
-        epilog="Write MODEL, INPUT and FUNCTION as module:name or path/to/file.py:name; MODEL and "
-        "INPUT may be functions without parameters, which are called. Exit codes: 0 verified, 1 "
-        "not verified, 2 wrong use, 3 an error in torchport.",
+        epilog="Name objects as module:name or path/to/file.py:name; a callable model or input is "
+        "called without arguments. Exit codes: 0 verified, 1 not verified, 2 wrong use, "
+        "3 an error in torchport.",
     )
     add = parser.add_argument
     add("factory", metavar="MODULE:FACTORY", help="the model, or a function that makes it")
@@ -64,7 +64,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--memory", help="memory of each virtual device: 8GiB")
     add("--profile", help="model of the virtual devices: t4, a100-80g")
     add("--eval", action="store_true", help="run under model.eval() and inference_mode()")
-    add("--train", action="store_true", help="run in training mode, with gradients")
+    add("--train", action="store_true", help="do not report gradients and training mode")
     add("--finite", action="store_true", help="find the first NaN and the first infinity; slow")
     add(
         "--every-line",

@@ -185,8 +185,7 @@ def _mend_input(given: Known, other: Known, context: Context) -> _Mending:
         return _Mending(
             "model/input",
             f"move the model to the device of its input: model.to({str(given.device)!r}), before "
-            "the "
-            "optimizer is made",
+            "the optimizer is made",
         )
     device = str(other.device)
     if context.loader:

@@ -32,8 +32,7 @@ def _require(**tensors: torch.Tensor | None) -> None:
     if len(set(devices.values())) > 1:
         raise RuntimeError(
             f"torchport: the tensors must be on one device; got {on_devices(devices.items())}; "
-            "move "
-            "those that are on the wrong one, for example with .to(other.device)"
+            "move those that are on the wrong one, for example with .to(other.device)"
         )
 
 

@@ -132,8 +132,7 @@ def _obstacle(found: Unregistered, registry: _Registry) -> str:
     if isinstance(value, nn.Module):
         return (
             f"it is a module ({type(value).__name__}) outside the registry: .to() does not move "
-            "it and "
-            "optimizers do not see it; keep it in an nn.ModuleList or nn.ModuleDict"
+            "it and optimizers do not see it; keep it in an nn.ModuleList or nn.ModuleDict"
         )
     if isinstance(value, nn.Parameter):
         return (

@@ -187,8 +187,7 @@ def _torch_load(path: str, device: torch.device, mmap: bool) -> Any:
             f"torchport: {path} asks for {', '.join(found.refused)}, which a file of weights "
             "does not "
             "need; nothing in it was run. `torchport inspect` shows what the file holds. If you "
-            "made "
-            "it yourself, save the state_dict() instead of the object"
+            "made it yourself, save the state_dict() instead of the object"
         )
     if found.fault:
         raise CheckpointError(f"torchport: {path} {found.fault}")

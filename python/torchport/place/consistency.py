@@ -72,8 +72,7 @@ class SharedParameters:
                         f"was the same tensor as {first} and is now a different one "
                         f"({_told(two)}; {first}: "
                         f"{_told(one)}): they are trained separately. Tie them again after the "
-                        "move: "
-                        "torchport.keep_shared_parameters(model)",
+                        "move: torchport.keep_shared_parameters(model)",
                     )
                 )
         return found
@@ -201,8 +200,7 @@ def _unregistered(module: nn.Module) -> Iterator[ModuleFinding]:
             "unregistered",
             one.name,
             f"is a parameter that is in no registry, {_told(one.value)}: it is neither moved, "
-            "saved "
-            f"nor trained{hint}",
+            f"saved nor trained{hint}",
         )
 
 

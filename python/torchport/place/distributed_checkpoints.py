@@ -59,8 +59,7 @@ def read_metadata(folder: str) -> Any:
         except pickle.UnpicklingError as error:
             raise RuntimeError(
                 f"torchport: {path} asks for {error}, which the metadata of a checkpoint does "
-                "not need; "
-                "nothing in it was run"
+                "not need; nothing in it was run"
             ) from None
         except (EOFError, IndexError, KeyError, ValueError, TypeError, AttributeError) as error:
             raise RuntimeError(f"torchport: {path} is damaged: {error}") from None
@@ -119,8 +118,7 @@ def load(folder: str) -> dict[str, Any]:
         if isinstance(cause, pickle.UnpicklingError):
             raise RuntimeError(
                 f"torchport: {folder}: an object in it asks for more than weights; nothing in it "
-                "was "
-                f"run: {_first_sentence(cause)}"
+                f"was run: {_first_sentence(cause)}"
             ) from None
         raise RuntimeError(
             f"torchport: {folder} cannot be loaded: {_first_sentence(cause)}"

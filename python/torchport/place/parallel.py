@@ -219,8 +219,7 @@ def plan_parallel(
             "tensor",
             f"{told}; sharded it would be {size(sharded)}, including the blocks that are gathered "
             f"at the same time; with {len(groups)} groups of linear layers split over {world} it "
-            "is "
-            f"{size(training - split)}",
+            f"is {size(training - split)}",
         )
     raise RuntimeError(
         f"torchport: the model does not fit on {world} processes: {told}; sharded it would be "

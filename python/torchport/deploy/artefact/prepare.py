@@ -154,6 +154,5 @@ def _check_sizes(sample: Sample) -> None:
         if tensor.numel() == 0:
             raise ExportError(
                 f"input {name} has no elements (shape {list(tensor.shape)}): nothing can be "
-                "compared; "
-                "give a sample of at least one row"
+                "compared; give a sample of at least one row"
             )

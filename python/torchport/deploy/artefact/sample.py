@@ -99,8 +99,7 @@ def named_outputs(result: Any) -> tuple[list[str], list[torch.Tensor]]:
             raise ExportError(
                 f"the model returns a {type(leaf).__name__} at {pytree.keystr(path) or 'the top'}, "
                 "not a tensor: an artefact can return only tensors. Wrap the model in a module "
-                "that "
-                "returns the tensors you need"
+                "that returns the tensors you need"
                 + (" (here: use_cache=False)" if "Cache" in type(leaf).__name__ else "")
             )
         words = [_word(key) for key in path]

@@ -81,8 +81,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="torchport bench",
         description="Measure a model in each deployment mode: peak memory, latency, throughput.",
         epilog="Each mode runs in its own process; the modes take turns. With --devices, the "
-        "memory "
-        "of a GPU is measured without a GPU.",
+        "memory of a GPU is measured without a GPU.",
     )
     parser.add_argument(
         "model", help="MODULE:FACTORY or FILE.py:FACTORY; the factory makes the model"

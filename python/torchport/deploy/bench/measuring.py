@@ -61,8 +61,7 @@ def importable(target: Any) -> str:
     if not name or "<" in name or module is None:
         raise ValueError(
             f"torchport: {target!r} is measured in separate processes, which must be able to "
-            "import "
-            "it: pass a function of a module, or its name as MODULE:NAME"
+            "import it: pass a function of a module, or its name as MODULE:NAME"
         )
     if module.__name__ != "__main__":
         return f"{module.__name__}:{name}"

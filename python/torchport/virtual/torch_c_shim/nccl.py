@@ -57,8 +57,7 @@ def bindings(torch: ModuleType) -> dict[str, Any]:
             cuda = "{}.{}".format(*chosen.version)
             raise RuntimeError(
                 f"torchport: it is not known which NCCL the build of torch {torch.__version__} "
-                "for CUDA "
-                f"{cuda} has (torchport/torch_releases.json)"
+                f"for CUDA {cuda} has (torchport/torch_releases.json)"
             )
         major, minor, patch = chosen.nccl
         return major << 32 | minor << 16 | patch

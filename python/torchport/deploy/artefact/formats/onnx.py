@@ -70,8 +70,7 @@ class OnnxModel(Format):
         if options.opset is not None and opset != options.opset:
             raise ExportError(
                 f"the model cannot be written in opset {options.opset}: it uses operators of a "
-                "later "
-                f"opset and stays at {opset}. Use --opset {opset}"
+                f"later opset and stays at {opset}. Use --opset {opset}"
             )
         # One file up to 2 GB, which is all that a protobuf message can be; PATH.data beyond.
         program.save(path, external_data=None)
