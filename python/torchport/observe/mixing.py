@@ -237,7 +237,7 @@ def _mend_made(made: Known, other: Known, context: Context) -> _Mending:
     reference = _reference(line, other, context)
     return _Mending(
         "intermediate",
-        f"make it on the device of {reference.removesuffix('.device')} is: device={reference}",
+        f"make it where {reference.removesuffix('.device')} is: device={reference}",
         on_device(line, reference),
         line,
     )
