@@ -43,7 +43,7 @@ preset_stamp := $(call stamp,build/.stamps/presets,CMakePresets.json)
 ##@ Every day
 
 .PHONY: help
-help: ## this page
+help: ## show this page
 	@awk 'BEGIN { FS = ":.*## " } \
 	  /^##@ / { printf "\n%s\n", substr($$0, 5) } \
 	  /^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -53,38 +53,38 @@ demo: build ## port examples/legacy and train it here, without a GPU
 	@bash examples/demo.sh
 
 .PHONY: build
-build: compile $(package_stamp) ## compile, and put torchport into .venv
+build: compile $(package_stamp) ## compile torchport and install it into .venv
 	@cmake --install build/release --prefix $(venv) >/dev/null
 
 .PHONY: test
-test: build apt-test ecosystem-small $(linters_stamp) ## unit tests, then everything that drives the program
+test: build apt-test ecosystem-small $(linters_stamp) ## run the unit tests, then the tests of the program
 	@ctest --preset release
 	@$(py) -m pytest tests -q -n $(JOBS) --dist loadfile -m "not alone"
 	@$(py) -m pytest tests -q -m alone
 
 .PHONY: test-all
-test-all: test test-ecosystem test-conformance test-programs ## all of it: every package, operator and library
+test-all: test test-ecosystem test-conformance test-programs ## run all tests: every package, operator and library
 
 .PHONY: setup
-setup: apt-build $(parser_stamp) $(venv_stamp) $(torch_stamp) ## fetch all that build, test and demo need
+setup: apt-build $(parser_stamp) $(venv_stamp) $(torch_stamp) ## fetch everything that build, test and demo need
 
 .PHONY: clean
-clean: ## take away what was built; what was fetched stays
+clean: ## delete what was built; keep what was fetched
 	@find build -mindepth 1 -maxdepth 1 ! -name ecosystem ! -name cuda-build -exec rm -rf {} + 2>/dev/null || true
 	@rm -rf $(cuda_build)/native
 
 .PHONY: distclean
-distclean: ## take away all that is not in git's keeping
+distclean: ## delete everything that git does not track
 	@rm -rf build dist $(venv) deps/node_modules .pytest_cache .ruff_cache
 
 ##@ Quality
 
 .PHONY: lint
-lint: format-check lint-python compile apt-lint ## formatting, clang-tidy, the Python parts
+lint: format-check lint-python compile apt-lint ## check formatting, clang-tidy and the Python parts
 	@$(py) .ci/clang_tidy.py build/release -j $(JOBS)
 
 .PHONY: format-check
-format-check: apt-format ## is every C++ file formatted?
+format-check: apt-format ## check that every C++ file is formatted
 	@$(cpp_files) | xargs -0 -r clang-format-16 --dry-run -Werror
 
 .PHONY: format
@@ -93,14 +93,14 @@ format: apt-format $(venv_stamp) ## format the C++ and the Python files
 	@$(py) -m ruff format --quiet $(python_dirs)
 
 .PHONY: lint-python
-lint-python: $(torch_stamp) ## ruff and mypy over the Python parts
+lint-python: $(torch_stamp) ## run ruff and mypy on the Python parts
 	@$(py) -m ruff check --quiet $(python_dirs)
 	@$(py) -m mypy --no-error-summary
 	@$(py) -m ruff format --check --quiet $(python_dirs) || \
 	  { echo 'Python files are not formatted: make format' >&2; exit 1; }
 
 .PHONY: asan tsan
-asan tsan: apt-build $(parser_stamp) $(preset_stamp) $(torch_stamp) ## unit tests under the sanitizers, those of torch's parts too
+asan tsan: apt-build $(parser_stamp) $(preset_stamp) $(torch_stamp) ## run the unit tests under the sanitizers, including those that need torch
 	@[ -f build/$@/build.ninja ] || cmake --preset $@
 	@cmake --build --preset $@ -j $(JOBS)
 	@ctest --preset $@
@@ -116,12 +116,12 @@ test-ecosystem: build ecosystem ## check and fix the real packages of tests/ecos
 	@TORCHPORT_ECOSYSTEM=all $(py) -m pytest tests/ecosystem -q
 
 .PHONY: test-programs
-test-programs: build $(torch_stamp) $(programs_stamp) ## timm, transformers, accelerate, lightning: on virtual devices, exported
+test-programs: build $(torch_stamp) $(programs_stamp) ## run and export timm, transformers, accelerate and lightning on virtual devices
 	@build/programs/bin/python -m pytest tests/virtual/test_programs_libraries.py tests/observe/test_models.py tests/place/test_real_models.py \
 	  tests/deploy/artefacts/test_export_libraries.py -q
 
 .PHONY: test-cuda-build
-test-cuda-build: apt-build $(parser_stamp) $(cuda_package_stamp) ## virtual devices with the default build of torch, one for CUDA (5 GB)
+test-cuda-build: apt-build $(parser_stamp) $(cuda_package_stamp) ## test virtual devices with the default build of torch, which is for CUDA (5 GB)
 	@[ -f $(cuda_build)/native/build.ninja ] || cmake -S . -B $(cuda_build)/native -G Ninja \
 	  -DCMAKE_BUILD_TYPE=Release -DBUILD_TESTING=OFF -DTORCHPORT_TORCH=ON \
 	  -DPython3_EXECUTABLE=$(abspath $(cuda_py))
@@ -131,7 +131,7 @@ test-cuda-build: apt-build $(parser_stamp) $(cuda_package_stamp) ## virtual devi
 	@$(cuda_py) tests/conformance/run.py --dtypes float32 --workers $(JOBS)
 
 .PHONY: test-conformance
-test-conformance: build $(torch_stamp) ## every operator of PyTorch's own database on virtual devices
+test-conformance: build $(torch_stamp) ## test every operator of PyTorch's own database on virtual devices
 	@$(py) tests/conformance/run.py --workers $(JOBS)
 
 .PHONY: bench

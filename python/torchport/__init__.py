@@ -1,8 +1,8 @@
 """torchport: port PyTorch programs to any device, and prove it without the hardware.
 
-The work on sources is done by the `torchport` program; ``python -m torchport`` starts the same one.
-What works on Python's objects is here; torch is imported when the first of it is used, so that
-`torchport.virtual.enable()` can come before.
+The `torchport` program works on sources; ``python -m torchport`` starts the same program.
+This package works on Python objects. It imports torch on first use, so that
+`torchport.virtual.enable()` can run before.
 """
 
 from importlib import import_module as _import_module

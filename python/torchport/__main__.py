@@ -1,4 +1,4 @@
-"""``python -m torchport``: becomes the torchport program of this very environment."""
+"""``python -m torchport``: runs the torchport program of this environment."""
 
 import os
 import sys
@@ -10,7 +10,7 @@ def main() -> int:
     name = "torchport.exe" if os.name == "nt" else "torchport"
     program = Path(sysconfig.get_path("scripts"), name)
     if not program.is_file():
-        print(f"torchport: the program is missing at {program}; install it again", file=sys.stderr)
+        print(f"torchport: there is no program at {program}; reinstall torchport", file=sys.stderr)
         return 3
     os.execv(program, [str(program), *sys.argv[1:]])
 

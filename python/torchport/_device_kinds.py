@@ -1,7 +1,7 @@
-"""The kinds of devices, as src/devices describes them: the build writes them into a table.
+"""The device kinds that src/devices describes; the build writes them into a table.
 
-This reads the table and imports nothing of torch, for what has to know the kinds before torch is
-there. A new kind is a file in src/devices/kinds; nothing here changes for it.
+This module reads the table without importing torch, for code that needs the kinds before torch is
+loaded. A new kind is a file in src/devices/kinds; nothing here changes for it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from torchport import _libraries
 
 @dataclass(frozen=True)
 class DeviceKind:
-    """What Python needs to know of a kind; src/devices/device_kind.h says what each member means."""
+    """What Python needs to know about a kind; src/devices/device_kind.h documents the members."""
 
     name: str
     device_type: int
@@ -39,7 +39,7 @@ def find(name: str) -> DeviceKind | None:
 
 
 def known_to_torch() -> tuple[DeviceKind, ...]:
-    """The kinds whose names this process's torch takes in a device string. Imports torch."""
+    """The kinds whose names this process's torch accepts in a device string. Imports torch."""
     import torch
 
     renamed = torch._C._get_privateuse1_backend_name()
@@ -47,7 +47,7 @@ def known_to_torch() -> tuple[DeviceKind, ...]:
 
 
 def usage() -> str:
-    """The devices that one can ask for, for messages: "cuda:N, mps, xpu:N or none"."""
+    """The devices that a user can ask for, as messages list them: "cuda:N, mps, xpu:N or none"."""
     words = [f"{kind.name}:N" if kind.several else kind.name for kind in kinds()]
     return ", ".join(words) + " or none"
 

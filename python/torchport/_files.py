@@ -1,4 +1,4 @@
-"""Files that are written as a whole or not at all."""
+"""Files that are written completely or not at all."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from pathlib import Path
 
 @contextmanager
 def staged(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A path to write to, in place of ``path``: of the same name, in a new folder beside it.
+    """A path to write to instead of ``path``: the same name in a new folder beside it.
 
-    At the end the files in that folder are brought to the disk and take their places beside ``path``,
-    ``path`` itself last, so that whoever finds it finds the others. An error or ctrl-C leaves all as it
-    was. A folder, not a name with an ending: exporters write further files beside the one they are
-    given, and name them in it.
+    At the end the files in that folder are synced to disk and moved beside ``path``. ``path``
+    itself is moved last, so that a reader that finds it also finds the others. An error or ctrl-C
+    leaves everything unchanged. A folder, not a name with an ending: exporters write further files
+    beside the one they are given, and name them in it.
 
     Raises:
         OSError: The folder of ``path`` is missing or cannot be written to, or the disk is full.
@@ -37,7 +37,7 @@ def staged(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Replaces the file by one with ``text``, in UTF-8. Raises OSError."""
+    """Replaces the file with ``text``, in UTF-8. Raises OSError."""
     with staged(path) as target:
         target.write_text(text, encoding="utf-8")
 

@@ -1,4 +1,4 @@
-"""Where torchport's own libraries and tables lie: `lib/torchport` of the environment."""
+"""The location of torchport's own libraries and tables: `lib/torchport` of the environment."""
 
 from __future__ import annotations
 
@@ -20,6 +20,6 @@ def find(name: str) -> Path:
         if (folder / name).is_file():
             return folder / name
     raise ImportError(
-        f"torchport: {name} is missing from {installed}; install torchport again in an environment "
+        f"torchport: {name} is missing from {installed}; reinstall torchport in an environment "
         "that has torch"
     )

@@ -1,4 +1,4 @@
-"""Things that a command line names: ``package.module:name`` or ``path/to/file.py:name``."""
+"""Objects that a command line names: ``package.module:name`` or ``path/to/file.py:name``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 
 
 class NotFound(ValueError):
-    """What was named is not there; says what is."""
+    """The named object does not exist; the message lists what does."""
 
 
 def find(spec: str) -> Any:
@@ -43,11 +43,11 @@ def _from_path(name: str) -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name is None or not (name + ".").startswith(error.name + "."):
             raise  # something that the module imports
-        raise NotFound(f"there is no module {name!r} here or on the path of Python") from None
+        raise NotFound(f"no module {name!r} in this folder or on sys.path") from None
 
 
 def from_file(path: Path) -> ModuleType:
-    """The module in a file, whose folder is looked in for what it imports. Raises NotFound."""
+    """The module in a file; its imports are searched in its folder. Raises NotFound."""
     if not path.is_file():
         raise NotFound(f"there is no file {path}")
     sys.path.insert(0, str(path.absolute().parent))  # of what it imports

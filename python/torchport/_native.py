@@ -1,4 +1,4 @@
-"""Loads torchport._C, the bindings of libtorchport, once torch is there."""
+"""Loads torchport._C, the bindings of libtorchport, after torch is imported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The words for tensors that are not on one device: the same wherever a message names them."""
+"""The words for tensors on several devices, the same in every message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Quantities in words, and sizes out of words: one spelling in every report and message."""
+"""Quantities as text and sizes from text, spelled the same in every report and message."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def size(count: float) -> str:
 
 
 def parse_size(text: str | int) -> int:
-    """Bytes out of "5GB", "500MiB" or a number. Raises ValueError for anything else.
+    """Bytes from "5GB", "500MiB" or a number. Raises ValueError for anything else.
 
     Example:
         >>> parse_size("1.5KiB"), parse_size("2GB"), parse_size(7)

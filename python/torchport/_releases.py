@@ -1,7 +1,7 @@
-"""What is published of torch, as the virtual devices answer it.
+"""The published releases of torch, as the virtual devices report them.
 
-The facts stand in ``torch_releases.json``, which C++ reads, too (``src/releases/table.h`` says why).
-It is read when something asks for the first time, so that ``import torchport`` costs nothing.
+The facts are in ``torch_releases.json``, which C++ also reads (``src/releases/table.h`` says why).
+The file is read on first use, so that ``import torchport`` costs nothing.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ class CUDABuild:
     """A build of torch for CUDA.
 
     Attributes:
-        version: Of CUDA, major and minor.
-        cudnn: Major, minor, patch; None where the table does not know it.
-        nccl: Major, minor, patch; None where the table does not know it.
+        version: The CUDA version, major and minor.
+        cudnn: Major, minor, patch; None if the table does not have it.
+        nccl: Major, minor, patch; None if the table does not have it.
         capabilities: Compute capabilities that it has kernels for, ascending: 75 for 7.5.
     """
 
@@ -83,7 +83,7 @@ def virtual_device_versions() -> tuple[str, ...]:
 def cuda_builds(torch: str) -> tuple[CUDABuild, ...]:
     """The builds of this version of torch (``2.13.0+cpu``), the default of pip first.
 
-    Empty where the table does not have this release.
+    Empty if the table does not have this release.
     """
     for row in _table()["releases"]:
         if _minor(row["version"]) == _minor(torch):
@@ -92,11 +92,11 @@ def cuda_builds(torch: str) -> tuple[CUDABuild, ...]:
 
 
 def cuda_build_for(torch: str, capability: tuple[int, int]) -> CUDABuild:
-    """The build of this torch that one would install for a device of this compute capability.
+    """The build of this torch to install for a device of this compute capability.
 
-    The default where it has kernels for the device or for an older one of its generation's line,
-    else the first that reaches down to it. A device that is older than all builds gets the default,
-    whose kernels do not run on it, as on a real one.
+    The default build if it has kernels for the device or for an older device of the same major
+    version, else the first build that supports such an old device. A device that is older than all
+    builds gets the default, whose kernels do not run on it, as on a real device.
 
     Raises:
         LookupError: The table does not have this release.
@@ -104,7 +104,8 @@ def cuda_build_for(torch: str, capability: tuple[int, int]) -> CUDABuild:
     builds = cuda_builds(torch)
     if not builds:
         raise LookupError(
-            f"torchport knows no builds of torch {torch}: python/torchport/torch_releases.json"
+            f"torchport does not know the builds of torch {torch}; "
+            "python/torchport/torch_releases.json lists the known ones"
         )
     number = capability[0] * 10 + capability[1]
     return next((one for one in builds if one.capabilities[0] <= number), builds[0])

@@ -1,4 +1,4 @@
-"""Containers made anew, and tensors put into them: the writing side of `torchport._walk`."""
+"""Rebuilds containers and puts tensors into them: the writing side of `torchport._walk`."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from torchport._walk import PLAIN, Step, attributes_of, fields_of, is_a
 
 
 def replaced(container: Any, steps: tuple[Step, ...], tensor: torch.Tensor) -> Any:
-    """``container`` with ``tensor`` at the end of ``steps``: itself where it can be written to, a new
-    tuple where it is one. The place must have no obstacle."""
+    """``container`` with ``tensor`` at the end of ``steps``: the container itself if it is
+    writable, or a new tuple. The place must not have an obstacle."""
     if not steps:
         return tensor
     chain = [container]
@@ -37,7 +37,7 @@ def replaced(container: Any, steps: tuple[Step, ...], tensor: torch.Tensor) -> A
 
 
 def method_of(value: Any, name: str) -> Callable[..., Any] | None:
-    """The method by which an object moves or pins itself; None where it has none, or raises."""
+    """The method by which an object moves or pins itself; None if it has none."""
     try:
         method = None if is_a(value, type) else getattr(value, name, None)
     except Exception:  # the object's own code
@@ -55,15 +55,16 @@ _Remaking = Generator[Any, Any, Any]
 
 
 class Remaker:
-    """Makes containers anew, with ``leaf(value)`` in place of everything that is no container.
+    """Rebuilds containers, with ``leaf(value)`` in place of every value that is not a container.
 
-    What is met twice is made once, also over several calls, so that sharing and cycles stay. Lists,
-    dicts and dataclasses may hold themselves. Not thread safe. To be derived from: a callback that
-    is a method of what holds the remaker would be a cycle, and tensors wait for the collector then.
+    An object that is met twice is rebuilt once, also over several calls, so that sharing and cycles
+    stay. Lists, dicts and dataclasses may hold themselves. Not thread safe. To be derived from: a
+    callback that is a method of what holds the remaker would be a cycle, and tensors wait for the
+    collector then.
     """
 
     def leaf(self, value: Any) -> Any:
-        """What becomes of a value that is no container."""
+        """The replacement for a value that is not a container."""
         raise NotImplementedError
 
     def __init__(self) -> None:

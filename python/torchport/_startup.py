@@ -1,4 +1,4 @@
-"""Virtual devices, set up before anything imports torch.
+"""Sets up virtual devices before anything imports torch.
 
 A line in a .pth file imports this module when TORCHPORT_VIRTUAL is set, in this process and in all
 that inherit its environment: DataLoader workers, torchrun, subprocesses. torch itself is not
@@ -27,7 +27,7 @@ _Step = Callable[[ModuleType], None]
 
 
 class _Around(importlib.abc.Loader):
-    """Loads a module as ever, with something done before and after."""
+    """Loads a module as usual, with an action before and after."""
 
     def __init__(self, loader: importlib.abc.Loader, before: _Step, after: _Step) -> None:
         self._loader = loader
@@ -79,7 +79,7 @@ class _Finder(importlib.abc.MetaPathFinder):
 
 
 def install() -> None:
-    """Makes the next `import torch` one with virtual devices."""
+    """Makes the next `import torch` set up virtual devices."""
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())
 

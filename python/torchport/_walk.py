@@ -1,9 +1,9 @@
-"""The one rule by which torchport looks for tensors inside of objects.
+"""The one rule by which torchport searches objects for tensors.
 
-`verify`, `adopt`, `check_module`, `to`, `loader`, `export` and `kernel` all ask here. When each had a
-rule of its own, `verify` named tensors that `adopt` did not see, and the other way round.
+`verify`, `adopt`, `check_module`, `to`, `loader`, `export` and `kernel` all use this module. When
+each had its own rule, `verify` named tensors that `adopt` did not see, and vice versa.
 
-What is looked into, in this order of preference:
+The search looks into these, in this order of preference:
 
 - **Containers**: mappings (their values), lists, tuples, deques, `UserList`, sets, dataclasses and
   attrs classes (their fields). To any depth, without recursion.
@@ -11,21 +11,21 @@ What is looked into, in this order of preference:
   torch's. Defaults and globals are not looked at.
 - **Objects** of classes that are neither torch's nor the standard library's (`SimpleNamespace`,
   `argparse.Namespace` and `torch.distributions` are looked into): their instance attributes, in
-  `__dict__` and in `__slots__`. An object or a function inside of another one is looked into, one
-  inside of that is not: a module that knows its trainer would show all of the training otherwise.
+  `__dict__` and in `__slots__`. The search looks into an object or a function inside another one,
+  but no deeper; otherwise a module that refers to its trainer would expose the whole training.
 - **Modules** are reported as modules. `open_modules=True` looks into their tables and attributes.
 
-Not looked into: classes, properties (none is called), generators, weak references, the elements of a
-tensor. A *module's* class attributes count where they are tensors or containers (`attributes`).
-A container whose own code raises is passed over (`to` raises what it raises).
+The search does not look into: classes, properties (none is called), generators, weak references,
+the elements of a tensor. A *module's* class attributes count where they are tensors or containers
+(`attributes`). A container whose own code raises an error is skipped (`to` passes the error on).
 
 Each mutable container and each object is opened once in a walk, so that cycles end; tuples are opened
 at every place, since a tuple at two places has to be replaced at both. A tensor is reported at each
 place where it is met. More than `_MOST` openings, which only tuples that share tuples reach, end the
 walk.
 
-`_remake.py` makes anew what is opened here as a container. `obstacle` says why a place cannot be
-given another tensor; it is empty where it can.
+`_remake.py` makes anew what is opened here as a container. `obstacle` says why the tensor at a
+place cannot be replaced; it is empty if it can be.
 `torch.utils._pytree` was rejected: it opens neither objects nor dataclasses, and it recurses. It stays
 where torch itself is the one to look: the inputs and outputs of torch.export, and hooks that
 torch.compile follows.
@@ -62,7 +62,7 @@ _OF_MODULES = frozenset(vars(nn.Module())) | {"_forward_hooks_always_called", "_
 
 @dataclass(frozen=True)
 class Step:
-    """From a container to what is in it: `[key]`, or `.key` of an object."""
+    """One step from a container to an element of it: `[key]`, or `.key` of an object."""
 
     key: Any
     attribute: bool = False
@@ -101,7 +101,7 @@ class _Node:
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """A tensor or a module, the steps to it, and why it cannot be replaced there (else empty)."""
+    """A tensor or a module, the steps to it, and why it cannot be replaced there, if so."""
 
     value: torch.Tensor | nn.Module
     steps: tuple[Step, ...]
@@ -120,7 +120,7 @@ def told(steps: Iterable[Step]) -> str:
 
 @dataclass(frozen=True)
 class _Inside:
-    """What a value holds. ``code``: it is an object or a function, not a container."""
+    """The contents of a value. ``code``: the value is an object or a function, not a container."""
 
     items: list[tuple[Step, Any]]
     obstacle: str = ""
@@ -137,7 +137,7 @@ def _is_torch(name: str | None) -> bool:
 
 
 def fields_of(value: Any) -> list[str] | None:
-    """The names of the set fields of a dataclass or an attrs object; None for what is neither."""
+    """The names of the set fields of a dataclass or an attrs object; None for any other object."""
     kind = type(value)
     if dataclasses.is_dataclass(kind):
         names = [field.name for field in dataclasses.fields(kind)]
@@ -188,7 +188,7 @@ def _numbered(values: Iterable[Any]) -> list[tuple[Step, Any]]:
 
 
 def _inside(value: Any) -> _Inside | None:
-    """What is in a value by the rule above; None where it is not looked into."""
+    """The contents of a value by the rule above; None if the search does not look into it."""
     kind = type(value)
     if is_a(value, Mapping):
         pairs = [(Step(key), item) for key, item in value.items() if type(item) not in PLAIN]
@@ -196,7 +196,9 @@ def _inside(value: Any) -> _Inside | None:
     if is_a(value, _SEQUENCES):
         return _Inside(_numbered(value), _fixed(value))
     if is_a(value, (set, frozenset)):
-        return _Inside(_numbered(value), "it is in a set, which has no places; keep it in a list")
+        return _Inside(
+            _numbered(value), "it is in a set, whose elements cannot be replaced; keep it in a list"
+        )
     if (names := fields_of(value)) is not None:
         held = attributes_of(value)
         return _Inside([(Step(name, True), held[name]) for name in names])
@@ -210,8 +212,8 @@ def _inside(value: Any) -> _Inside | None:
         return _Inside(closed, why, code=True) if closed else None
     if _is_opened_object(value):
         why = (
-            f"it is in an object of {kind.__name__}, which torch cannot see into; make "
-            f"{kind.__name__} an nn.Module or a dataclass"
+            f"it is in an object of {kind.__name__}, which torch does not look into; "
+            f"make {kind.__name__} an nn.Module or a dataclass"
         )
         items = [(Step(n, True), item) for n, item in attributes_of(value).items()]
         return _Inside(items, why, code=True)
@@ -219,14 +221,14 @@ def _inside(value: Any) -> _Inside | None:
 
 
 def _fixed(value: Any) -> str:
-    """Why nothing can be put into a mapping or a sequence; empty where it can."""
+    """Why a mapping or a sequence cannot be written to; empty if it can be."""
     kind = type(value)
     if is_a(value, PackedSequence):
         return "it is a PackedSequence, whose lengths stay on the CPU; move it in forward()"
     if is_a(value, Mapping) and not is_a(value, MutableMapping):
-        return f"it is in a {kind.__name__}, which cannot be written to; keep it in a dict"
+        return f"it is in a {kind.__name__}, which is read-only; keep it in a dict"
     if is_a(value, tuple) and kind is not tuple and not hasattr(value, "_fields"):
-        return f"it is in a {kind.__name__}, which cannot be made anew; keep it in a tuple"
+        return f"it is in a {kind.__name__}, which cannot be rebuilt; keep it in a tuple"
     return ""
 
 
@@ -237,8 +239,8 @@ def _of_module(module: nn.Module) -> _Inside:
 
 
 def attributes(module: nn.Module) -> Iterator[tuple[str, Any]]:
-    """What a module holds beside its tables: instance attributes, and tensors and containers that
-    are set on classes of the program's own, one for all instances."""
+    """What a module holds besides its parameters, buffers and modules: instance attributes, and
+    tensors and containers that are set on classes of the program's own, one for all instances."""
     held = {name: v for name, v in attributes_of(module).items() if name not in _OF_MODULES}
     yield from held.items()
     seen = set(held)
@@ -256,8 +258,8 @@ def attributes(module: nn.Module) -> Iterator[tuple[str, Any]]:
 def walk(value: Any, *, known: Iterable[int] = (), open_modules: bool = False) -> Iterator[Found]:
     """The tensors and modules in ``value``, in the order in which it holds them.
 
-    ``known`` are ids of what is neither reported nor opened. With ``open_modules`` the tensors in
-    modules are reported instead of the modules.
+    ``known`` are ids of objects that are neither reported nor opened. With ``open_modules`` the
+    tensors in modules are reported instead of the modules.
     """
     passed = set(known)
     opened = 0
@@ -292,7 +294,7 @@ def walk(value: Any, *, known: Iterable[int] = (), open_modules: bool = False) -
 
 
 def tensors_in(value: Any) -> Iterator[torch.Tensor]:
-    """Every tensor in ``value``, each once, those of modules too."""
+    """Every tensor in ``value`` once, including those of modules."""
     seen: dict[int, torch.Tensor] = {}
     for found in walk(value, open_modules=True):
         if id(found.value) not in seen:

@@ -1,7 +1,7 @@
 """pytest on virtual devices: ``pytest --torchport-devices cuda:2``.
 
-Tests that hard-code CUDA run as they are. Those that ask for the fixture ``virtual_cuda`` are skipped
-where there are no virtual devices, or fewer than ``@pytest.mark.virtual_cuda(devices=N)`` asks for.
+Tests that hard-code CUDA run unchanged. Tests that use the fixture ``virtual_cuda`` are skipped if
+there are no virtual devices, or fewer than ``@pytest.mark.virtual_cuda(devices=N)`` asks for.
 With ``devices=[1, 2, 4]`` a test runs once for each count, and sees no more devices than that.
 """
 
@@ -22,7 +22,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="run the tests on virtual devices: cuda:2, mps, or none to hide CUDA",
     )
     group.addoption("--torchport-memory", metavar="SIZE", help="memory of each device, e.g. 8GiB")
-    group.addoption("--torchport-profile", metavar="NAME", help="what they are, e.g. a100-80g")
+    group.addoption(
+        "--torchport-profile", metavar="NAME", help="model of the devices, e.g. a100-80g"
+    )
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -44,7 +46,11 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "virtual_cuda(devices): needs so many; a list: runs on each")
+    config.addinivalue_line(
+        "markers",
+        "virtual_cuda(devices): the number of virtual devices that the test needs; a list runs "
+        "the test with each number",
+    )
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:
@@ -89,8 +95,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         return
     if "virtual_cuda" not in metafunc.fixturenames:
         raise pytest.UsageError(
-            f"{metafunc.definition.nodeid}: a test that runs on several numbers of devices has to "
-            "take the fixture virtual_cuda"
+            f"{metafunc.definition.nodeid}: a test that runs with several numbers of devices must "
+            "use the fixture virtual_cuda"
         )
     metafunc.parametrize("virtual_cuda", counts, indirect=True, ids=[f"devices{n}" for n in counts])
 
@@ -127,7 +133,7 @@ def virtual_cuda(request: pytest.FixtureRequest) -> Iterator[VirtualCuda]:
 
     count = torch.cuda.device_count()
     if count < needed:
-        pytest.skip(f"needs {needed} virtual devices, there are {count}")
+        pytest.skip(f"needs {needed} virtual devices, but there are {count}")
     with nullcontext() if shown is None else virtual.visible(shown):
         for index in range(torch.cuda.device_count()):
             torch.cuda.reset_peak_memory_stats(index)

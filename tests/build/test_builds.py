@@ -100,8 +100,8 @@ def test_cmake_says_what_is_wrong_with_a_call(builds) -> None:
     lists = builds.folder / "CMakeLists.txt"
     whole = lists.read_text()
     for wrong, words in (
-        ("torchport_torch_extension(_C SURCES a.cpp)", "what is SURCES"),
-        ("torchport_torch_extension(_C)", "it has no SOURCES"),
+        ("torchport_torch_extension(_C SURCES a.cpp)", "unknown arguments SURCES"),
+        ("torchport_torch_extension(_C)", "SOURCES is missing"),
     ):
         lists.write_text(whole.split("torchport_torch")[0] + wrong)
         done = configure(builds)
@@ -153,9 +153,9 @@ def test_what_tells_the_targets_torch(builds, tmp_path: Path) -> None:
     for right in (mine, public, f"=={public}", ">=1.0", str(torch_root())):
         assert said("torch", **{setting: right}) == (0, ""), right
     for wrong, words in (
-        ("1.13.1", "says another one"),
-        ("<2.0", "says another one"),
-        ("newest", "neither a version"),
+        ("1.13.1", "names another one"),
+        ("<2.0", "names another one"),
+        ("newest", "is not a version, a specifier"),
         (str(tmp_path / "absent"), "has no torch"),
         (str(python), "is 2.0.1+cu118"),
     ):
@@ -171,7 +171,7 @@ def test_what_tells_the_targets_torch(builds, tmp_path: Path) -> None:
     version = tmp_path.glob("target/lib/python3*/site-packages/torch/version.py")
     shutil.rmtree(next(version).parent)
     code, words = said("torch")
-    assert code == 0 and "nothing tells which torch the target has" in words
+    assert code == 0 and "cannot tell which torch the target has" in words
     assert said(f"torch=={public}") == (0, "")
     project.write_text("[project\n")
     assert "pyproject.toml" in check_target(builds, python, env).stderr
@@ -195,7 +195,7 @@ def test_a_source_distribution_takes_no_torch(builds, tmp_path: Path) -> None:
     assert list(builds.folder.glob("dist/gate_demo-1.tar.gz"))
     done = builds.run(home / "bin" / "python", "setup.py", "build_ext", check=False, **env)
     said = done.stdout + done.stderr
-    assert done.returncode == 1 and "there is no torch to build against" in said
+    assert done.returncode == 1 and "no torch is installed to build against" in said
     assert "Traceback" not in said
 
 

@@ -36,7 +36,7 @@ def test_the_build_for_a_device(torch, capability, cuda, cudnn, nccl) -> None:
 
 
 def test_a_release_that_the_table_does_not_have() -> None:
-    with pytest.raises(LookupError, match=r"no builds of torch 1\.13\.1"):
+    with pytest.raises(LookupError, match=r"does not know the builds of torch 1\.13\.1"):
         _releases.cuda_build_for("1.13.1", (8, 0))
 
 

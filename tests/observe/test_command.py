@@ -66,7 +66,7 @@ def test_ways_to_say_what_to_run(verify, words, code) -> None:
     [
         (["zoo"], "'zoo' is not MODULE:NAME"),
         (["zoo:missing"], "zoo has no 'missing'"),
-        (["nowhere:model"], "there is no module 'nowhere'"),
+        (["nowhere:model"], "no module 'nowhere'"),
         (["nowhere.py:model"], "there is no file nowhere.py"),
         (["zoo:fine", "--device", "toaster"], '"toaster" is not a device'),
         (["zoo:fine", "--device", "cuda:3", "--devices", "cuda:2"], "cuda:3"),
@@ -74,8 +74,8 @@ def test_ways_to_say_what_to_run(verify, words, code) -> None:
             ["zoo:fine", "--devices", "tpu:1"],
             "there are no virtual devices 'tpu:1'; ask for cuda:N",
         ),
-        (["zoo:fine", "--memory", "1GiB"], "--memory and --profile are for virtual devices"),
-        (["zoo:fine", "--eval", "--train"], "exclude each other"),
+        (["zoo:fine", "--memory", "1GiB"], "--memory and --profile need virtual devices"),
+        (["zoo:fine", "--eval", "--train"], "cannot be used together"),
         (
             ["zoo:fine", "--input", "zoo:x", "--eval", "--html", "/nowhere/x.html"],
             "cannot be written",
@@ -95,7 +95,7 @@ def test_wrong_use_is_said_in_a_line(verify, words, text) -> None:
     [
         (["zoo:broken"], "OSError: no such weights"),
         (["zoo:raises", "--input", "zoo:x"], "ValueError: wrong in forward"),
-        (["zoo:no_model"], "verify takes an nn.Module, not int"),
+        (["zoo:no_model"], "verify needs an nn.Module, not int"),
         (["zoo:fine"], "missing 1 required positional argument: 'x'"),
     ],
 )

@@ -94,7 +94,7 @@ EXPECTED = {
     "global_tensor": ("sub.Tensor", "", ("MEAN", "global", "cpu"), "x", None),
     "in_the_backward_pass": (
         "mul.Tensor",
-        "(outside of the model)",
+        "(outside the model)",
         ("torch.full((4,), 2.0)", "temporary", "cpu"),
         "gradient",
         "intermediate",

@@ -163,8 +163,8 @@ def test_a_batch_with_labels(running) -> None:
         ("raises", "KeyError", "'mine'"),
         ("wrong_shape", "RuntimeError", "mat1 and mat2 shapes cannot be multiplied"),
         ("wrong_index_among_devices", "IndexError", "index 7 is out of bounds"),
-        ("no_module", "TypeError", "takes an nn.Module, not function"),
-        ("empty_loader", "ValueError", "gives no batch"),
+        ("no_module", "TypeError", "needs an nn.Module, not function"),
+        ("empty_loader", "ValueError", "yields no batch"),
         ("same_device", "RuntimeError", "got x on cuda:0 and y on cpu;"),
     ],
 )

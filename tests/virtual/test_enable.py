@@ -19,7 +19,7 @@ except RuntimeError as error:
 """
     out = run_virtual(code, devices=None).stdout
     assert f"3 Tesla T4 {2 * 2**30}\n" in out
-    assert "torch is imported already" in out and "torchport run" in out
+    assert "torch is already imported" in out and "torchport run" in out
 
 
 def test_enable_refuses_what_is_no_device(run_virtual) -> None:
@@ -56,7 +56,7 @@ def test_pytest_on_virtual_devices(tmp_path) -> None:
     (tmp_path / "test_suite.py").write_text(SUITE)
     run = pytest_in(tmp_path, "--torchport-devices", "cuda:2")
     assert "2 passed, 1 skipped" in run.stdout, run.stdout
-    assert "needs 9 virtual devices, there are 2" in run.stdout
+    assert "needs 9 virtual devices, but there are 2" in run.stdout
     run = pytest_in(tmp_path)
     assert "1 failed, 2 skipped" in run.stdout, run.stdout
     assert "pytest --torchport-devices cuda:2" in run.stdout

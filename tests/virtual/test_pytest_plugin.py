@@ -48,7 +48,7 @@ def test_a_test_runs_on_each_number_of_devices(pytester: pytest.Pytester) -> Non
     run.stdout.fnmatch_lines(
         ["*::test_each?devices1? PASSED*", "*::test_each?devices2? PASSED*"],
     )
-    run.stdout.fnmatch_lines(["*needs 4 virtual devices, there are 3*"])
+    run.stdout.fnmatch_lines(["*needs 4 virtual devices, but there are 3*"])
 
 
 def test_without_virtual_devices_each_is_skipped(pytester: pytest.Pytester) -> None:
@@ -70,7 +70,7 @@ def test_counts_need_the_fixture(pytester: pytest.Pytester) -> None:
     )
     run = pytester.runpytest_subprocess("--torchport-devices", "cuda:2")
     assert run.ret != 0
-    assert "has to take the fixture virtual_cuda" in run.stdout.str() + run.stderr.str()
+    assert "must use the fixture virtual_cuda" in run.stdout.str() + run.stderr.str()
 
 
 def test_visible_says_what_cannot_be(run_virtual) -> None:
@@ -91,7 +91,7 @@ assert torch.cuda.device_count() == 2
 print(torch.ones(1, device="cuda:1").device)
 """
     out = run_virtual(code).stdout
-    assert out == "torchport: 2 devices cannot be shown, there are 1\ncuda:1\n"
+    assert out == "torchport: cannot show 2 devices; there are 1\ncuda:1\n"
     none = run_virtual("from torchport.virtual import visible\nwith visible(1): pass",
                        devices=None, check=False)  # fmt: skip
     assert "RuntimeError: torchport: there are no virtual devices" in none.stderr

@@ -1,4 +1,4 @@
-"""Pages for people: one frame, one palette, light and dark; no script, and nothing from the network.
+"""HTML pages: one frame, one palette, light and dark, without scripts or network requests.
 
 `frame.html` is the asset of both languages: Jinja fills it here, and CMake embeds it for the reports
 that are written in C++ (src/source/report/formats). It knows three names, `title`, `style` and `body`,

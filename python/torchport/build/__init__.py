@@ -11,8 +11,9 @@
         cmdclass={"build_ext": BuildExtension},
     )
 
-The C++ part is always built, the CUDA part by the plan; where it is not built, what calls it raises
-an error that says why. Neither importing this package nor declaring an extension imports torch.
+The C++ part is always built; the plan decides about the CUDA part. If it is not built, calling it
+raises an error that says why. Neither importing this package nor declaring an extension imports
+torch.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``python -m torchport.build``: what build tools that are not Python ask this package."""
+"""``python -m torchport.build``: answers build tools that are not written in Python."""
 
 from __future__ import annotations
 
@@ -15,13 +15,15 @@ def main(words: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m torchport.build", description=__doc__)
     asked = parser.add_mutually_exclusive_group(required=True)
     asked.add_argument(
-        "--cmake-dir", action="store_true", help="print the folder of Torchport.cmake"
+        "--cmake-dir", action="store_true", help="print the folder that holds Torchport.cmake"
     )
     asked.add_argument(
-        "--check-target", metavar="TORCH", help="is this torch the one that the build's target has?"
+        "--check-target",
+        metavar="TORCH",
+        help="check that this torch is the one the build's target has",
     )
     parser.add_argument(
-        "--project", metavar="DIR", default=".", help="the folder of pyproject.toml"
+        "--project", metavar="DIR", default=".", help="the folder that holds pyproject.toml"
     )
     options = parser.parse_args(words)
     if options.cmake_dir:

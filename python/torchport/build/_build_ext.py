@@ -1,4 +1,4 @@
-"""``build_ext`` by the plan: torch's own, told what to build."""
+"""A ``build_ext`` that follows the plan: torch's own, told what to build."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MACROS = [("TORCHPORT_WITH_CUDA", "1"), ("WITH_CUDA", None)]
 
 
 class NoTorch(build_ext):  # type: ignore[misc]  # setuptools brings no types
-    """Where there is no torch: a source distribution can be made, an extension cannot."""
+    """Used without torch: a source distribution can be made, an extension cannot."""
 
     @classmethod
     def with_options(cls, **options: Any) -> type[NoTorch]:
@@ -85,10 +85,10 @@ def build_extension_class() -> type[build_ext]:
 
     class BuildExtension(cpp_extension.BuildExtension):
         """``build_ext`` for what ``torchport.build.extension`` made; torch's own extensions are
-        built as ever, by the plan's toolkit and architectures.
+        built as usual, with the plan's toolkit and architectures.
 
-        Raises setuptools' SetupError, with the reason, where the plan is a refusal, or the torch
-        at hand is not the target's.
+        Raises setuptools' SetupError with the reason if the plan is a refusal or this torch is
+        not the target's.
         """
 
         def build_extensions(self) -> None:

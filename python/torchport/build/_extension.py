@@ -11,11 +11,11 @@ CUDA_SUFFIXES = (".cu",)
 
 
 class TorchExtension(Extension):  # type: ignore[misc]  # setuptools brings no types
-    """What ``extension`` makes. Its flags are filled in by BuildExtension, when torch is at hand:
-    declaring it needs none, so that metadata and source distributions do not either.
+    """What ``extension`` returns. BuildExtension fills in its flags when torch is available.
+    Declaring it does not need torch, so metadata and source distributions do not either.
 
     Attributes:
-        cuda_sources: Those of `sources` that are compiled by nvcc, and only where the plan says so.
+        cuda_sources: The sources that nvcc compiles, only if the plan says so.
     """
 
     def __init__(
@@ -35,17 +35,18 @@ class TorchExtension(Extension):  # type: ignore[misc]  # setuptools brings no t
 def extension(
     name: str, sources: Sequence[str], cuda_sources: Iterable[str] = (), **options: Any
 ) -> TorchExtension:
-    """In place of CppExtension and CUDAExtension, with the same options.
+    """Declares an extension; replaces CppExtension and CUDAExtension and takes the same options.
 
     Args:
         name: The module's full name, such as ``pkg._C``.
         sources: C++ and CUDA sources; those that end in ``.cu`` are CUDA's.
-        cuda_sources: More of CUDA's part, whatever they end in: C++ that needs CUDA's headers.
-        options: Those of ``setuptools.Extension``. ``extra_compile_args`` may be a dictionary with
-            ``cxx`` and ``nvcc``.
+        cuda_sources: More sources of the CUDA part with any file ending, such as C++ that needs
+            CUDA's headers.
+        options: Options of ``setuptools.Extension``. ``extra_compile_args`` may be a dictionary
+            with ``cxx`` and ``nvcc``.
 
     Returns:
-        The extension, for `setup(ext_modules=...)`. Where its CUDA part is built, TORCHPORT_WITH_CUDA
+        The extension, for `setup(ext_modules=...)`. If its CUDA part is built, TORCHPORT_WITH_CUDA
         and WITH_CUDA are defined.
 
     Example:

@@ -1,4 +1,4 @@
-"""The decision of ``torchport build-plan``, asked for by build tools."""
+"""The decision of ``torchport build-plan``, for build tools."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from typing import Any
 
 
 class BuildRefused(RuntimeError):
-    """There is nothing right to build here: the message says why, and what to do."""
+    """Nothing can be built correctly here; the message says why and what to do."""
 
 
 def program() -> Path:
     """The torchport program that belongs to this package.
 
-    Raises BuildRefused where there is none. The package may lie in a folder that pip made for one
+    Raises BuildRefused if there is none. The package may lie in a folder that pip made for one
     build, and not in the environment that Python was started from.
     """
     bins = [prefix / "bin" for prefix in [*Path(__file__).parents][5:6]]
@@ -63,7 +63,7 @@ def cmake_dir() -> Path:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is built, and why. Immutable, so that threads may share it.
+    """What is built, and why. Immutable, so threads may share it.
 
     Attributes:
         text: The plan in JSON, as `torchport build-plan --json` wrote it.
@@ -97,7 +97,7 @@ class Plan:
 
     @property
     def remedy(self) -> str:
-        """What to do for another outcome; empty where CUDA is built."""
+        """What to do for a different outcome; empty if CUDA is built."""
         return str(self._data["remedy"])
 
     @property
@@ -129,20 +129,20 @@ class Plan:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What brings builds that do not know of the plan to the same end."""
+        """Environment variables that lead builds without torchport to the same result."""
         return dict(self._data["environment"])
 
     def describe(self) -> str:
         """One line for a build's log."""
         what = {
             "cuda": f"building CUDA code for {self.archs}",
-            "cpu": "building for the CPU alone",
+            "cpu": "building for the CPU only",
             "refuse": "refusing to build",
         }[self.outcome]
         return f"torchport: {what}: {self.reason} [{self.code}]"
 
     def require(self) -> Plan:
-        """The plan itself, where it is not a refusal.
+        """Returns the plan itself, unless it is a refusal.
 
         Returns:
             The plan.
@@ -163,7 +163,7 @@ class Plan:
         objects: Iterable[str],
     ) -> None:
         """Writes the C++ source with the extension's provenance and, where the CUDA part is not built, stubs
-        for it. A file that has this content already is left alone.
+        for it. A file that already has this content is not rewritten.
 
         Args:
             output: The file to write.
@@ -190,27 +190,27 @@ class Plan:
 
 
 def plan(torch: str | os.PathLike[str] | None = None) -> Plan:
-    """Decides what to build; `torchport build-plan` decides.
+    """Decides what to build by asking `torchport build-plan`.
 
     Args:
-        torch: The folder of the torch to build against; by default the one that this Python would
-            import. It is not imported.
+        torch: The folder of the torch to build against; the default is the one that this Python
+            would import. It is not imported.
 
     Returns:
-        The plan. One that is a refusal is returned, too: see ``Plan.require``.
+        The plan. A refusal is returned, too; see ``Plan.require``.
 
     Raises:
-        BuildRefused: There is no torch, or the folder has none.
+        BuildRefused: There is no torch, or the folder does not contain one.
 
     Example:
         >>> build.plan().require().describe()  # doctest: +SKIP
-        'torchport: building for the CPU alone: ... [torch-for-cpu]'
+        'torchport: building for the CPU only: ... [torch-for-cpu]'
     """
     if torch is None:
         spec = find_spec("torch")
         if spec is None or spec.origin is None:
             raise BuildRefused(
-                "torchport: there is no torch to build against. Build without isolation (pip "
+                "torchport: no torch is installed to build against. Build without isolation (pip "
                 "install --no-build-isolation), or name the target's torch in build-system.requires"
             )
         torch = Path(spec.origin).parent

@@ -1,16 +1,16 @@
-"""Whether the torch that is built against is the target's.
+"""Checks whether the torch that is built against is the target's torch.
 
-An extension goes with the one build of torch whose headers it saw. Under build isolation that is
-whatever the isolated environment got, which is often not what the package is installed beside. What
-the target has is told by, in this order:
+An extension works only with the build of torch whose headers it was compiled with. Under build
+isolation that is whatever the isolated environment got, which is often different from the torch
+that the package is installed beside. The target's torch is determined by these, in this order:
 
 1. ``TORCHPORT_TARGET_TORCH``: a version (``2.13.0+cu130``), a specifier (``>=2.12,<2.14``), or the
    path of an environment, its Python, or a torch;
 2. what the project requires of torch at run time;
-3. the environment that the build was started from, where that can be told: pip's isolation keeps
+3. the environment that the build was started from, if that can be determined: pip's isolation keeps
    ``sys.prefix``; with ``python -m build`` it is the activated environment.
 
-A torch that does not agree with one of them is refused.
+A torch that contradicts one of them is refused.
 """
 
 from __future__ import annotations
@@ -95,8 +95,8 @@ def _matches(version: str, specifier: str) -> bool:
         return bool(specifiers(text).contains(version, prereleases=True))
     except ValueError:
         raise BuildRefused(
-            f"torchport: {SETTING}={specifier} is neither a version, nor a specifier, nor a path "
-            "that has a torch"
+            f"torchport: {SETTING}={specifier} is not a version, a specifier, or a path with a "
+            "torch in it"
         ) from None
 
 
@@ -104,7 +104,7 @@ def _check_setting(root: Path, version: str, setting: str) -> None:
     if os.sep not in setting:
         if not _matches(version, setting):
             raise _refuse(
-                version, root, f"{SETTING}={setting} says another one", "bring that torch"
+                version, root, f"{SETTING}={setting} names another one", "install that torch"
             )
         return
     path = Path(setting)
@@ -114,9 +114,9 @@ def _check_setting(root: Path, version: str, setting: str) -> None:
         if (other := torch_version(candidate)) is not None:
             if other != version:
                 why = f"the target's, in {candidate}, is {other}"
-                raise _refuse(version, root, why, f"bring torch {other}")
+                raise _refuse(version, root, why, f"install torch {other}")
             return
-    raise BuildRefused(f"torchport: {SETTING}={setting} has no torch")
+    raise BuildRefused(f"torchport: there is no torch at {SETTING}={setting}")
 
 
 def _check_requirements(root: Path, version: str, requirements: Iterable[str]) -> bool:
@@ -143,14 +143,14 @@ def _check_requirements(root: Path, version: str, requirements: Iterable[str]) -
 
 
 def check_target(root: Path, requirements: Iterable[str] = ()) -> list[str]:
-    """Raises BuildRefused where the torch in `root` is known not to be the target's.
+    """Raises BuildRefused if the torch in `root` is known not to be the target's.
 
     Returns:
         Notes for the build's log.
     """
     version = torch_version(root)
     if version is None:
-        raise BuildRefused(f"torchport: {root} has no torch that tells its version")
+        raise BuildRefused(f"torchport: {root} has no torch with a readable version")
     setting = os.environ.get(SETTING, "").strip()
     if setting:
         _check_setting(root, version, setting)
@@ -167,11 +167,12 @@ def check_target(root: Path, requirements: Iterable[str] = ()) -> list[str]:
                 root,
                 f"the environment it is built for has {found}, in {other}",
                 "build with --no-build-isolation, or name that version in build-system.requires; "
-                f"{SETTING}={version} says that this one is meant",
+                f"{SETTING}={version} confirms that this one is intended",
             )
     if others or pinned:
         return []
     return [
-        f"torchport: nothing tells which torch the target has; this goes with torch {version} alone. "
+        f"torchport: cannot tell which torch the target has; this build works only with torch "
+        f"{version}. "
         f"Require torch=={version.split('+')[0]} in the project, or set {SETTING}"
     ]

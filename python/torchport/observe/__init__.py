@@ -1,1 +1,1 @@
-"""Watching a model run: where its tensors are, what mixes devices, what copies."""
+"""Watches a model run: where its tensors are, what mixes devices, what is copied."""

@@ -1,4 +1,4 @@
-"""The five questions before a deployment, each answered with what was seen."""
+"""The five questions before a deployment, each with its answer and observation."""
 
 from __future__ import annotations
 
@@ -45,7 +45,8 @@ def evaluation_mode(model: nn.Module) -> Answer:
         return Answer(
             question,
             "no",
-            f"{counted(training, 'module')} in training mode, none that computes differently for it",
+            f"{counted(training, 'module')} in training mode, none of which computes differently "
+            "in it",
             "model.eval()",
         )
     shown = ", ".join(matter[:4]) + (f" and {len(matter) - 4} more" if len(matter) > 4 else "")
@@ -61,7 +62,7 @@ def input_device(inputs: list[TensorInfo], held: list[Held]) -> Answer:
     question = "Is the input on the model's device?"
     home = home_of(held)
     if home is None or not inputs:
-        what = "parameters" if home is None else "tensors among its inputs"
+        what = "parameters" if home is None else "tensors in its inputs"
         return Answer(question, "not applicable", f"the model has no {what}")
     # A model that is spread takes its input where a part of it is.
     places = {str(h.tensor.device) for h in held if h.kind != "stray attribute"}
@@ -83,7 +84,7 @@ def gradients_off(operators: int, with_grad: int, outputs: list[TensorInfo]) -> 
     graphs = sum(o.requires_grad for o in outputs)
     if not with_grad:
         return Answer(
-            question, "yes", f"{counted(operators, 'operator')} ran, all without recording a graph"
+            question, "yes", f"{counted(operators, 'operator')} ran, none of which recorded a graph"
         )
     return Answer(
         question,
@@ -99,7 +100,7 @@ def _version(number: int) -> str:
 
 
 def driver(device: torch.device | None, virtual: bool) -> Answer:
-    question = "Does the driver fit CUDA?"
+    question = "Does the driver support torch's CUDA version?"
     built = torch.version.cuda
     if device is None or device.type != "cuda":
         return Answer(question, "not applicable", f"the model ran on {device or 'no device'}")
@@ -107,7 +108,7 @@ def driver(device: torch.device | None, virtual: bool) -> Answer:
         return Answer(
             question,
             "not applicable",
-            f"the device is a virtual one, without a driver; torch is {torch.__version__}",
+            f"the device is virtual and has no driver; torch is {torch.__version__}",
         )
     if torch.version.hip:
         return Answer(
@@ -121,7 +122,10 @@ def driver(device: torch.device | None, virtual: bool) -> Answer:
     if has // 1000 >= wanted // 1000:
         return Answer(question, "yes", seen)
     return Answer(
-        question, "no", seen, f"a driver for CUDA {built}, or a torch for {_version(has)}"
+        question,
+        "no",
+        seen,
+        f"install a driver for CUDA {built}, or a torch built for CUDA {_version(has)}",
     )
 
 
@@ -139,13 +143,13 @@ def peak_of(device: torch.device | None) -> tuple[int, int] | None:
 
 
 def memory(device: torch.device | None, held: list[Held]) -> Answer:
-    question = "Is its memory reasonable?"
+    question = "Is the memory use reasonable?"
     storages = {C.storage_number(h.tensor) or id(h.tensor): bytes_of(h.tensor) for h in held}
     model = size(sum(storages.values()))
     found = peak_of(device)
     if found is None:
         return Answer(
-            question, "not applicable", f"the model holds {model}; {device} tells no peak"
+            question, "not applicable", f"the model holds {model}; {device} does not report a peak"
         )
     peak, total = found
     where = f"on {device}" if device is not None and device.type != "cpu" else "of this process"

@@ -1,6 +1,6 @@
-"""``torchport verify``: a model from a factory, run once under watch.
+"""``torchport verify``: runs a factory's model once and watches it.
 
-Exit codes: 0 verified, 1 not verified (or the model raised), 2 wrong use, 3 an error of torchport's.
+Exit codes: 0 verified, 1 not verified (or the model raised), 2 wrong use, 3 an error in torchport.
 """
 
 from __future__ import annotations
@@ -30,52 +30,55 @@ class _WrongUse(Exception):
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="torchport verify",
-        description="Run a model once and say where its tensors are, what mixes devices, what copies.",
-        epilog="A thing is named module:name or path/to/file.py:name; a callable is called, without "
-        "arguments. Exit codes: 0 verified, 1 not verified, 2 wrong use, 3 an error of torchport's.",
+        description="Run a model once and report where its tensors are, what mixes devices, and "
+        "what is copied.",
+        epilog="Name objects as module:name or path/to/file.py:name; a callable model or input is "
+        "called without arguments. Exit codes: 0 verified, 1 not verified, 2 wrong use, "
+        "3 an error in torchport.",
     )
     add = parser.add_argument
-    add("factory", metavar="MODULE:FACTORY", help="makes the model, or is it")
+    add("factory", metavar="MODULE:FACTORY", help="the model, or a function that makes it")
     add(
         "--input",
         metavar="MODULE:MAKE",
-        help="makes the input: a tuple of arguments, a dict of keyword arguments, a DataLoader, or "
-        "the one argument",
+        help="the input, or a function that makes it: a tuple of arguments, a dict of keyword "
+        "arguments, a DataLoader, or the only argument",
     )
     add(
         "--call",
         metavar="MODULE:FUNCTION",
-        help="what to run in place of model(*inputs): function(model, *inputs), a training step",
+        help="run function(model, *inputs) instead of model(*inputs), for example a training step",
     )
     add(
         "--device",
         help="move the model and its input there: cuda, cuda:1, mps, auto (TORCHPORT_DEVICE, the "
-        "profile). A DataLoader's batch is taken as it comes. Without it all stays where it was made",
+        "profile). A DataLoader's batch is used as it is. By default everything stays where it "
+        "was made",
     )
     add(
         "--devices",
         metavar="KIND:N",
-        help="virtual devices to run on: cuda:2, xpu:1, mps. Without it there is one of --device's "
-        "kind where this machine has no NVIDIA driver",
+        help="virtual devices to run on: cuda:2, xpu:1, mps. The default is one device of the kind "
+        "in --device if this machine has no NVIDIA driver",
     )
-    add("--memory", help="of each virtual device: 8GiB")
-    add("--profile", help="what virtual devices say they are: t4, a100-80g")
+    add("--memory", help="memory of each virtual device: 8GiB")
+    add("--profile", help="model of the virtual devices: t4, a100-80g")
     add("--eval", action="store_true", help="run under model.eval() and inference_mode()")
-    add("--train", action="store_true", help="gradients and training mode are wanted")
-    add("--finite", action="store_true", help="find the first NaN and infinity; slow")
+    add("--train", action="store_true", help="do not report gradients and training mode")
+    add("--finite", action="store_true", help="find the first NaN and the first infinity; slow")
     add(
         "--every-line",
         action=argparse.BooleanOptionalAction,
         default=True,
-        help="find the line of every operator, not only of those that make, move or read",
+        help="find the line of every operator, not only of those that make, move or read tensors",
     )
-    add("--json", action="store_true", help="the report as JSON")
-    add("--html", metavar="FILE", type=Path, help="write the report there as a page, too")
+    add("--json", action="store_true", help="print the report as JSON")
+    add("--html", metavar="FILE", type=Path, help="also write the report as a page to this file")
     return parser
 
 
 def _made(name: str) -> Any:
-    """What a factory makes; a thing that is no factory is taken as it is."""
+    """What a factory makes; an object that is not a factory is returned as it is."""
     thing = _named.find(name)
     from torch import nn
 
@@ -97,13 +100,13 @@ def _set_up_devices(options: argparse.Namespace) -> None:
         devices = f"cuda:{int(index) + 1 if index.isdigit() else 1}"
     if devices is None:
         if options.memory or options.profile:
-            raise _WrongUse("--memory and --profile are for virtual devices: --devices cuda:1")
+            raise _WrongUse("--memory and --profile need virtual devices: add --devices cuda:1")
         return
     try:
         virtual.enable(devices, memory=options.memory, profile=options.profile)
     except ValueError as error:
         raise _WrongUse(str(error).removeprefix("torchport: ")) from None
-    print(f"torchport: virtual devices, {devices}", file=sys.stderr)
+    print(f"torchport: virtual devices: {devices}", file=sys.stderr)
 
 
 def _device(options: argparse.Namespace) -> Any:
@@ -133,7 +136,7 @@ def _say(text: str) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     if options.eval and options.train:
-        raise _WrongUse("--eval and --train exclude each other")
+        raise _WrongUse("--eval and --train cannot be used together")
     _set_up_devices(options)
     device = _device(options)
     from torchport.observe.verifying import verify
@@ -160,16 +163,16 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _told(error: Exception) -> int:
-    """What the program raised, without the frames of torchport below it."""
+    """What the program raised, without torchport's own frames."""
     own = str(Path(__file__).parent)
     frames = traceback.extract_tb(error.__traceback__)
     of_program = [f for f in frames if not f.filename.startswith((own, "<frozen"))]
     sys.stdout.flush()
     if not of_program and not isinstance(error, (TypeError, ValueError)):
         traceback.print_exception(error)
-        print("torchport: this is an error of torchport's; please report it", file=sys.stderr)
+        print("torchport: this is an error in torchport; please report it", file=sys.stderr)
         return _INTERNAL_ERROR
-    print("torchport: the model was not verified, since it raised", file=sys.stderr)
+    print("torchport: the model was not verified because it raised an exception", file=sys.stderr)
     lines = [*traceback.format_list(of_program), *traceback.format_exception_only(error)]
     print("".join(lines), end="", file=sys.stderr)
     return 1

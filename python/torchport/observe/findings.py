@@ -1,4 +1,4 @@
-"""What is worth telling, most important first."""
+"""The findings of a verification, most important first."""
 
 from __future__ import annotations
 
@@ -48,15 +48,15 @@ def _not_finite(result: Verification) -> Iterator[Finding]:
         yield Finding(
             "error" if found.what == "NaN" else "note",
             "not-finite",
-            f"{found.op.removeprefix('aten::')}{where} made the first {found.what} out of finite "
+            f"{found.op.removeprefix('aten::')}{where} made the first {found.what} from finite "
             f"numbers ({', '.join(found.inputs)})",
-            "look at the values that it was given there",
+            "check the values of its inputs there",
             found.line,
         )
 
 
 def _misplaced(result: Verification, held: list[Held]) -> Iterator[Finding]:
-    """Tensors of the model that are not where the rest of it is, used or not."""
+    """Tensors of the model that are on a different device than the rest, used or not."""
     home = home_of(held)
     told = result.mixed.culprit.name if result.mixed else ""
     away = [h for h in held if home is not None and h.tensor.device != home and h.name != told]
@@ -108,7 +108,7 @@ def _graphs(held: list[Held]) -> Iterator[Finding]:
             yield Finding(
                 "warning",
                 "kept-graph",
-                f"{item.kind} {item.name} keeps the graph of the run, with all that it saved "
+                f"{item.kind} {item.name} keeps the graph of the run and everything saved in it "
                 f"({_nodes(item.tensor)} nodes)",
                 f"{item.name}.detach(), or .item() for a number, before it is kept",
             )
@@ -126,7 +126,7 @@ def _nodes(tensor: torch.Tensor) -> int:
 
 
 def _transfers(transfers: list[Transfer]) -> Iterator[Finding]:
-    """One for each line, whatever how many modules share it."""
+    """One finding for each line, however many modules share it."""
     lines: dict[tuple[Any, ...], list[Transfer]] = {}
     for t in transfers:
         inside = t.module != OUTSIDE
@@ -137,7 +137,7 @@ def _transfers(transfers: list[Transfer]) -> Iterator[Finding]:
 
 
 def _who(same: list[Transfer]) -> str:
-    """ "x.cpu() in layer1 and 2 more modules", or the operator where the source is not to be had."""
+    """ "x.cpu() in layer1 and 2 more modules", or the operator if the source is not available."""
     line = same[0].line
     expression = " ".join(line.expression.split()) if line else ""
     name = same[0].op.removeprefix("aten::").partition(".")[0]
@@ -159,8 +159,12 @@ def _read(same: list[Transfer]) -> Finding:
         "note" if on_host or first.module == OUTSIDE else "warning",
         "synchronising-read",
         f"{_who(same)} reads {first.source} {_times(same)}: the host "
-        + ("would wait for the device, were it on one" if on_host else "waits for the device"),
-        "keep the decision on the device (torch.where), or read once for many",
+        + (
+            "would wait for the device if the model were on one"
+            if on_host
+            else "waits for the device"
+        ),
+        "keep the decision on the device (torch.where), or read many values at once",
         first.line,
     )
 
@@ -174,7 +178,7 @@ def _copy(same: list[Transfer]) -> Finding:
         f"{_who(same)} copies from {first.source} to {first.target} {_times(same)}"
         + (f", {size(amount)}" if amount else "")
         + (", and waits for it" if first.waits else ""),
-        "make it where it is used, or move it once, before the model is called",
+        "make it on the device where it is used, or move it once before the model is called",
         first.line,
     )
 
@@ -195,13 +199,14 @@ def _limits(result: Verification, given: Inputs) -> Iterator[Finding]:
             "note",
             "batch",
             f"the model takes {len(given.args)} of the {len(given.args) + given.left_out} parts of "
-            "the loader's batch; the rest was left out",
+            "the loader's batch and ignores the rest",
         )
     if result.unrecorded:
         yield Finding(
             "note",
             "long-run",
-            f"{result.unrecorded} of {result.operators} operators are counted only: the run is long",
+            f"{result.unrecorded} of {result.operators} operators were only counted, because the "
+            "run is long",
         )
     if result.mixed is None and result.operators == 0:
         yield Finding("warning", "nothing-ran", "no operator ran", "look at the call")

@@ -47,7 +47,7 @@ def _depth(name: str) -> int:
 
 
 def _visible(result: Verification) -> set[str]:
-    """Modules to draw: as deep as there is room for, and all where something is the matter."""
+    """Modules to draw: as deep as there is room for, and all modules with a problem."""
     ran = [m for m in result.modules if m.type and (m.calls or m.operators or m.tensors)]
     depths = Counter(_depth(m.name) for m in ran)
     deepest, total = 0, 0
@@ -174,7 +174,7 @@ class Drawing:
         return box.y + box.height / 2
 
     def _wrong(self) -> Box | None:
-        """Where the tensors of several devices met."""
+        """The place where tensors of several devices met."""
         mixed = self._result.mixed
         home = _nearest(mixed.module, self._visible) if mixed is not None else None
         return self._of.get(home) if home is not None else None
@@ -202,7 +202,7 @@ class Drawing:
         parts = [
             f'<svg id="graph" viewBox="0 0 {width:.0f} {height:.0f}" '
             f'width="{width:.0f}" height="{height:.0f}" role="img" '
-            'aria-label="Modules, and what flows and moves between devices">',
+            'aria-label="Modules and the tensors that move between devices">',
             *self._lanes(height),
             *self._flows(),
             *(self._box(box) for box in self._boxes),

@@ -1,4 +1,4 @@
-"""What a model is called with, out of what the caller gave."""
+"""The arguments of the model's call, made from the caller's inputs."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ class Inputs:
 
 def inputs_from(given: Any, model: nn.Module, call: Callable[..., Any] | None) -> Inputs:
     """A tuple is positional arguments, a mapping keyword arguments, a DataLoader (or torchport.loader's) its first batch;
-    anything else is the one argument. None is no argument.
+    anything else is the only argument. None means no argument.
 
-    Raises ValueError for a DataLoader that gives nothing.
+    Raises ValueError for a DataLoader that yields nothing.
     """
     if isinstance(given, (DataLoader, Loader)):
         batch = next(iter(given), None)
         if batch is None:
-            raise ValueError("torchport: the loader gives no batch, so there is nothing to run")
+            raise ValueError("torchport: the loader yields no batch, so there is nothing to run")
         return _of_batch(batch, model, call)
     if given is None:
         return Inputs()

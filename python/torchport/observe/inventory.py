@@ -1,4 +1,4 @@
-"""The tensors of a model, by name: parameters, buffers, and those that torch does not know of."""
+"""The tensors of a model, by name: parameters, buffers and unregistered tensors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who put which tensor on the wrong device, and what mends it."""
+"""Finds what put which tensor on the wrong device, and what fixes it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from torchport.observe.result import OUTSIDE, Line, Mixed, Pattern, Side, Step
 
 @dataclass
 class Context:
-    """What a diagnosis draws on."""
+    """The data for a diagnosis."""
 
     model: nn.Module
     held: list[Held]
@@ -184,14 +184,14 @@ def _mend_input(given: Known, other: Known, context: Context) -> _Mending:
     if given.device.type != "cpu" and other.device.type == "cpu":
         return _Mending(
             "model/input",
-            f"move the model to where its input is: model.to({str(given.device)!r}), before the "
-            "optimizer is made",
+            f"move the model to the device of its input: model.to({str(given.device)!r}), before "
+            "the optimizer is made",
         )
     device = str(other.device)
     if context.loader:
         return _Mending(
             "data loader",
-            f"the loader gives batches on {given.device}: iterate over "
+            f"the loader yields batches on {given.device}: iterate over "
             f"torchport.loader(loader, {device!r}), or move each batch in the loop with "
             f".to({device!r}, non_blocking=True) and pin_memory=True in the DataLoader",
         )
@@ -207,7 +207,7 @@ def _mend_parameter(held: Known, other: Known, context: Context) -> _Mending:
     return _Mending(
         "parameter/buffer",
         f"{kind} {held.name} was not moved with the rest: call model.to({device!r}) once the model "
-        "is complete; what is replaced or added later has to be made there",
+        "is complete; make anything that is replaced or added later on that device",
     )
 
 
@@ -217,8 +217,8 @@ def _mend_stray(stray: Known, other: Known, context: Context) -> _Mending:
     if held.unregistered:
         return _Mending(
             "parameter/buffer",
-            f"the module {held.unregistered} stands in a plain Python container, where model.to() "
-            "does not see it: put it into nn.ModuleList or nn.ModuleDict",
+            f"the module {held.unregistered} is in a plain Python container, where model.to() does "
+            "not see it: put it into nn.ModuleList or nn.ModuleDict",
         )
     module = context.model.get_submodule(held.module)
     line, expression = assignment_of(module, held.path)
@@ -251,7 +251,7 @@ def _mend_moved(moved: Known, other: Known, context: Context) -> _Mending:
     where = f" at {line}" if line else ""
     pattern: Pattern = "model/input" if moved.moved.module == OUTSIDE else "intermediate"
     return _Mending(
-        pattern, f"{what}{where}: leave that out, or bring it back with .to({reference})", at=line
+        pattern, f"{what}{where}: remove that call, or move it back with .to({reference})", at=line
     )
 
 
@@ -261,11 +261,11 @@ def _mend_elsewhere(tensor: Known, other: Known, context: Context) -> _Mending:
         return _Mending(
             "intermediate",
             f"{tensor.name} was computed from a tensor that no operator made (from_numpy, .data, an "
-            f"extension): move that one where it is made, with .to({reference})",
+            f"extension): move that tensor where it is made, with .to({reference})",
         )
     return _Mending(
         None,
-        f"{tensor.name} comes from outside of the model and of its inputs: move it to "
+        f"{tensor.name} comes from outside the model and its inputs: move it to "
         f"{str(other.device)!r}, or make it a buffer of the model",
     )
 

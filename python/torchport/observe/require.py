@@ -12,11 +12,11 @@ from torchport._on_devices import on_devices
 def _require(**tensors: torch.Tensor | None) -> None:
     """Raises unless all tensors are on one device; the error says which one is where.
 
-    Like ``assert`` it is switched off by ``python -O``, and by ``TORCHPORT_CHECKS=0`` in the
-    environment when it is first used. Off, it is a function that does nothing. Thread safe.
+    Like ``assert``, it is switched off by ``python -O``, and also by ``TORCHPORT_CHECKS=0``
+    in the environment at first use. It then does nothing. Thread safe.
 
     Args:
-        tensors: Tensors of any shape, by name. None is passed over, as are values without a device.
+        tensors: Tensors of any shape, by name. None and values without a device are ignored.
 
     Raises:
         RuntimeError: The tensors are on several devices.
@@ -31,8 +31,8 @@ def _require(**tensors: torch.Tensor | None) -> None:
     }
     if len(set(devices.values())) > 1:
         raise RuntimeError(
-            f"torchport: tensors have to be on one device, got {on_devices(devices.items())}; move "
-            "those that are on the wrong one, for example with .to(other.device)"
+            f"torchport: the tensors must be on one device; got {on_devices(devices.items())}; "
+            "move those that are on the wrong one, for example with .to(other.device)"
         )
 
 

@@ -1,4 +1,4 @@
-"""What a verification found, as values: the text, JSON and HTML reports are made of these alone."""
+"""The results of a verification as values; the text, JSON and HTML reports use only these."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Pattern = Literal["model/input", "parameter/buffer", "intermediate", "data loade
 # Grows when a key is added; a key that is there keeps its name and its meaning within a number.
 SCHEMA = 1
 # The module of what ran outside of all modules.
-OUTSIDE = "(outside of the model)"
+OUTSIDE = "(outside the model)"
 
 
 @dataclass(frozen=True)
@@ -180,9 +180,9 @@ class Finding:
 class Verification:
     """The outcome of :func:`torchport.verify`.
 
-    ``ok`` says whether nothing but notes was found. ``output`` is what the model returned, None if
-    it did not come so far. ``str()`` is the text report; :meth:`to_dict` the JSON one, :meth:`html`
-    a page that needs nothing but itself.
+    ``ok`` is true if only notes were found. ``output`` is what the model returned, or None if it
+    did not finish. ``str()`` is the text report; :meth:`to_dict` the JSON one, :meth:`html`
+    a self-contained page.
     """
 
     model: str
@@ -210,7 +210,7 @@ class Verification:
         return not any(f.severity in ("error", "warning") for f in self.findings)
 
     def to_dict(self) -> dict[str, Any]:
-        """The report as JSON has it: docs/verify.md tells the keys."""
+        """The report as a dict for JSON; docs/verify.md describes the keys."""
         keys = [f.name for f in fields(self) if f.name != "output"]
         return {"schema": SCHEMA, "ok": self.ok} | {k: _plain(getattr(self, k)) for k in keys}
 

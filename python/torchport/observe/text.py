@@ -128,7 +128,7 @@ def _mixed(mixed: Mixed) -> str:
 def _transfers(result: Verification) -> str:
     if not result.transfers:
         return ""
-    out = ["Copies between devices, and reads"]
+    out = ["Copies between devices and synchronising reads"]
     for t in result.transfers[:_TRANSFERS]:
         way = f"{t.source} -> {t.target}"
         line = short(t.line) if t.line else "(no line of the program)"
@@ -139,7 +139,9 @@ def _transfers(result: Verification) -> str:
             f"{t.module or result.model}{backward}  {line}"
         )
     if len(result.transfers) > _TRANSFERS:
-        out.append(f"  and {len(result.transfers) - _TRANSFERS} more lines: --json has them all")
+        out.append(
+            f"  and {len(result.transfers) - _TRANSFERS} more lines; --json lists all of them"
+        )
     return "\n".join(out)
 
 
@@ -164,7 +166,7 @@ def _findings(result: Verification) -> str:
         if finding.fix and finding.severity != "note":
             out.append(f"       {finding.fix}")
     if notes > _NOTES:
-        out.append(f"  and {notes - _NOTES} more notes: --json has them all")
+        out.append(f"  and {notes - _NOTES} more notes; --json lists all of them")
     return "\n".join(["Findings", *out]) if out else ""
 
 

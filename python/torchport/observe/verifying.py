@@ -1,4 +1,4 @@
-"""torchport.verify: one run of a model, watched, and what that showed."""
+"""torchport.verify: one run of a model, watched, and its results."""
 
 from __future__ import annotations
 
@@ -31,30 +31,30 @@ def verify(
     check_finite: bool = False,
     every_line: bool = True,
 ) -> Verification:
-    """Runs ``model`` once under watch and says where its tensors are, what mixes devices, what
-    copies.
+    """Runs ``model`` once and reports where its tensors are, what mixes devices, and what is
+    copied.
 
-    A mixed-device error is part of the result. Whatever else the model raises passes through
-    unchanged. The model runs for real: what it changes stays changed. Several may run at once, one
-    within another or on threads of their own, also under ``torchport run --report``.
+    A mixed-device error is part of the result. Any other exception of the model is passed on
+    unchanged. The model really runs: what it changes stays changed. Several verifications may run
+    at once, nested or on separate threads, also under ``torchport run --report``.
 
     Args:
         model: The model.
         inputs: A tuple of positional arguments, a mapping of keyword arguments, a DataLoader (its
-            first batch), or the one argument.
-        device: The model and its inputs are moved there before, as a program would by ``.to()``; a
-            DataLoader's batch is taken as it comes.
-        call: Run in place of the model: ``call(model, *args, **kwargs)``, a training step or
-            generate(). Of a DataLoader it gets the whole batch.
-        evaluate: Run under ``eval()`` and ``inference_mode()``, and put the modes back.
-        training: Gradients and training mode are wanted.
-        check_finite: Look for the first NaN and infinity, which reads every result.
-        every_line: Find the line of every operator. Without it only of what makes, moves or reads a
-            tensor: a microsecond less for each of the other operators.
+            first batch), or the only argument.
+        device: The model and its inputs are moved there first, as a program would with ``.to()``;
+            a DataLoader's batch is used as it is.
+        call: Run instead of the model: ``call(model, *args, **kwargs)``, for example a training
+            step or generate(). With a DataLoader it gets the whole batch.
+        evaluate: Run under ``eval()`` and ``inference_mode()``, and restore the modes afterwards.
+        training: Gradients and training mode are intended.
+        check_finite: Look for the first NaN and the first infinity; this reads every result.
+        every_line: Find the line of every operator. If false, only for operators that make, move
+            or read a tensor, which saves a microsecond for each other operator.
 
     Returns:
-        The report. ``ok`` says whether it is free of errors; its text, ``html()`` and ``to_dict()``
-        are for people and programs.
+        The report. ``ok`` says whether there were no errors or warnings. Its text and ``html()``
+        are for people, ``to_dict()`` is for programs.
 
     Raises:
         TypeError: ``model`` is not a module.
@@ -66,8 +66,8 @@ def verify(
     """
     if not isinstance(model, nn.Module):
         raise TypeError(
-            f"torchport: verify takes an nn.Module, not {type(model).__name__}; to verify a "
-            "function, pass the module it uses and call=function"
+            f"torchport: verify needs an nn.Module, not {type(model).__name__}; to verify "
+            "a function, pass the module that it uses and call=function"
         )
     given = inputs_from(inputs, model, call)
     if device is not None:

@@ -56,7 +56,7 @@ class Adopted:
 
 @dataclass
 class Adoption:
-    """What `adopt` did; false where there was nothing to do and nothing is left."""
+    """What `adopt` did; false if there was nothing to do and nothing is left."""
 
     adopted: list[Adopted] = field(default_factory=list)
     left: list[tuple[str, str]] = field(default_factory=list)  # name, why
@@ -125,25 +125,28 @@ class _Registry:
 
 
 def _obstacle(found: Unregistered, registry: _Registry) -> str:
-    """Why a tensor cannot be adopted; empty where it can."""
+    """Why a tensor cannot be adopted; empty if it can be."""
     value = found.value
     if found.obstacle:
         return found.obstacle
     if isinstance(value, nn.Module):
         return (
-            f"it is a module ({type(value).__name__}) outside of the registry: .to() does not move it, "
-            "optimizers do not see it; keep it in an nn.ModuleList or nn.ModuleDict"
+            f"it is a module ({type(value).__name__}) outside the registry: .to() does not move "
+            "it and optimizers do not see it; keep it in an nn.ModuleList or nn.ModuleDict"
         )
     if isinstance(value, nn.Parameter):
         return (
-            "it is a parameter outside of the registry: optimizers do not see it; keep it in an "
-            "nn.ParameterList or register_parameter() it"
+            "it is a parameter outside the registry: optimizers do not see it; keep it in an "
+            "nn.ParameterList or call register_parameter()"
         )
     if value.requires_grad:
-        return "gradients flow through it; a constant would be .detach()ed, a weight a parameter"
+        return (
+            "gradients flow through it; if it is a constant, call .detach(); if it is a weight, "
+            "make it a parameter"
+        )
     alias = registry.memory.get(_storage_of(value) or 0)
     if alias and id(value) not in registry.buffers:
-        return f"it is a view of {alias}, which a move would part from it; make it a property"
+        return f"it is a view of {alias}, which a move would separate from it; make it a property"
     return ""
 
 
@@ -166,20 +169,21 @@ def _register(found: Unregistered, registry: _Registry) -> str:
 
 
 def adopt(module: nn.Module) -> Adoption:
-    """Registers tensors that ``module`` and those under it merely hold, so that they move with it.
+    """Registers unregistered tensors of ``module`` and its submodules, so that they move with it.
 
-    Plain attributes, also such as are set on the class, and what is in lists, deques, tuples,
-    dicts, dataclasses and attrs classes, to any depth, become non-persistent buffers: state dicts
-    keep their keys, and the program goes on reading them where it did. What cannot be adopted is
-    left as it is and named with the reason: modules and parameters outside of the registry, views
-    of registered tensors, tensors that gradients flow through, what is in sets, functions and
-    objects of other classes. Nothing is moved. Idempotent. Not thread safe: it changes the module.
+    Tensors become non-persistent buffers if they are plain attributes (of the instance or the
+    class) or in lists, deques, tuples, dicts, dataclasses and attrs classes, to any depth. State
+    dicts keep their keys, and the program reads the tensors where it did before. Tensors that
+    cannot be adopted are left as they are and listed with the reason: modules and parameters
+    outside the registry, views of registered tensors, tensors that gradients flow through, tensors
+    in sets, in functions and in objects of other classes. Nothing is moved. Idempotent. Not thread
+    safe: it changes the module.
 
     Args:
         module: The root of the tree of modules.
 
     Returns:
-        What was adopted, and what was left and why. It is false where there was nothing to do.
+        What was adopted, and what was left and why. It is false if there was nothing to do.
 
     Example:
         >>> net = torch.nn.Linear(2, 2)

@@ -1,4 +1,4 @@
-"""Checkpoints: saved from any device, loaded onto any, and never run."""
+"""Checkpoints: saved from any device and loaded onto any, without running code in them."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _ARCHIVES = ("TorchScript", "torch.export")  # programs, of which only the weigh
 
 
 class CheckpointError(RuntimeError):
-    """A file that cannot be loaded, or does not fit.
+    """A file that cannot be loaded or does not fit.
 
     Attributes:
-        report: The names that do not fit; None where the file cannot be read at all.
+        report: The names that do not fit; None if the file cannot be read at all.
     """
 
     def __init__(self, message: str, report: LoadReport | None = None) -> None:
@@ -42,30 +42,31 @@ def load(
     dtype: torch.dtype | None = None,
     mmap: bool = True,
 ) -> Any:
-    """Loads a checkpoint onto ``device``, whatever device it was saved from; nothing in it is run.
+    """Loads a checkpoint onto ``device``, whatever device it was saved from. No code in it is run.
 
     Args:
         path: A file of `torch.save` or safetensors, a folder of safetensors with its index, or a
             folder of `torch.distributed.checkpoint`.
-        into: The module to load into: its tensors are replaced, and one copy is held at any time.
-            Or a function that makes a module: it is called under the meta device, so that its own
-            initial weights are never there; non-persistent buffers, which no checkpoint has, are
-            computed by it once more, on ``device``. Without it the saved object is returned.
-        device: The target, as in `device`. Without it the module's own, else the program's.
+        into: The module to load into; its tensors are replaced, and only one copy exists at any
+            time. Or a function that makes a module; it is called under the meta device, so that its
+            initial weights are never allocated, and once more on ``device`` to compute
+            non-persistent buffers, which a checkpoint does not have. By default the saved object is
+            returned.
+        device: The target, as in `device`. The default is the module's device, else the program's.
         key: Picks one state dict of several, for instance "model".
-        strict: Whether names and shapes have to match. Nothing is changed where they do not.
-            Without it what matches is loaded.
-        remap_prefixes: Whether names that do not match are also tried without what DataParallel,
-            torch.compile, FSDP or a trainer put before them.
-        dtype: Floating-point tensors are cast to it. Without it to the module's dtypes.
-        mmap: Whether tensors on the CPU lie over the file until they are written.
+        strict: Whether names and shapes must match; if they do not, nothing is changed. If
+            false, everything that matches is loaded.
+        remap_prefixes: Whether names that do not match are also tried without the prefixes that
+            DataParallel, torch.compile, FSDP or a trainer added.
+        dtype: Floating-point tensors are cast to it. The default is the module's dtypes.
+        mmap: Whether tensors on the CPU use the mapped file until they are written to.
 
     Returns:
-        The module, or the saved object without ``into``.
+        The module, or the saved object if ``into`` is not given.
 
     Raises:
-        CheckpointError: The file is damaged, asks to run code, or does not fit; ``error.report``
-            then has the names.
+        CheckpointError: The file is damaged, asks to run code, or does not fit (then
+            ``error.report`` has the names).
         TypeError: ``into`` made something that is not a module.
 
     Example:
@@ -87,7 +88,7 @@ def load(
 
 
 def load_and_report(path: str, module: torch.nn.Module, *, remap_prefixes: bool) -> LoadReport:
-    """Loads into ``module`` where it is, as `load` does, and returns what `load_report` would have told."""
+    """Loads into ``module`` in place, as `load` does, and returns what `load_report` would return."""
     target = _device_of(module)
     found: LoadReport = _fill(
         module, _tensors_of(path, target, None, True), path, True, remap_prefixes, None
@@ -103,7 +104,7 @@ def load_report(
     key: str | None = None,
     remap_prefixes: bool = False,
 ) -> LoadReport:
-    """What loading a checkpoint into a module would find; nothing is changed.
+    """Compares a checkpoint with a module without changing anything.
 
     Args:
         path: As in `load`.
@@ -114,7 +115,7 @@ def load_report(
     Returns:
         An object with ``missing`` and ``unexpected`` (names), ``shapes`` and ``dtypes``
         (mismatches, with ``name``, ``wanted`` and ``given``), ``remapped`` (what was done to
-        names), ``hint`` and ``complete``. Its text is a few lines for people.
+        names), ``hint`` and ``complete``. Its text is a short summary.
 
     Raises:
         CheckpointError: The file is damaged or asks to run code.
@@ -145,7 +146,9 @@ def _module(into: Any, device: Any) -> tuple[torch.nn.Module, bool]:
     with torch.device("meta"):
         module = into()
     if not isinstance(module, torch.nn.Module):
-        raise TypeError(f"torchport: {into!r} made a {type(module).__name__}, which is no module")
+        raise TypeError(
+            f"torchport: {into!r} made a {type(module).__name__}, which is not a module"
+        )
     return module, True
 
 
@@ -181,9 +184,10 @@ def _torch_load(path: str, device: torch.device, mmap: bool) -> Any:
     found = C.summarize(path)
     if found.refused:
         raise CheckpointError(
-            f"torchport: {path} asks for {', '.join(found.refused)}, which no file of weights needs; "
-            "nothing of it was run. `torchport inspect` shows what it holds. Where you made it "
-            "yourself, save its state_dict() instead of the object"
+            f"torchport: {path} asks for {', '.join(found.refused)}, which a file of weights "
+            "does not "
+            "need; nothing in it was run. `torchport inspect` shows what the file holds. If you "
+            "made it yourself, save the state_dict() instead of the object"
         )
     if found.fault:
         raise CheckpointError(f"torchport: {path} {found.fault}")
@@ -205,7 +209,7 @@ def _chosen(value: Any, key: str | None, path: str) -> Any:
             has = (
                 f"it has {', '.join(map(str, value))}" if isinstance(value, Mapping) else "no dict"
             )
-            raise CheckpointError(f'torchport: {path}: nothing is under "{key}": {has}')
+            raise CheckpointError(f'torchport: {path}: there is nothing under "{key}": {has}')
         value = value[part]
     return value
 
@@ -219,7 +223,7 @@ def _tensors_of(
     if isinstance(state, torch.nn.Module):
         state = state.state_dict()
     if not isinstance(state, Mapping):
-        raise CheckpointError(f"torchport: {path} holds a {type(state).__name__}, no state dict")
+        raise CheckpointError(f"torchport: {path} holds a {type(state).__name__}, not a state dict")
     tensors = [
         (str(name), value) for name, value in state.items() if isinstance(value, torch.Tensor)
     ]
@@ -234,7 +238,7 @@ def _tensors_of(
     if len(inner) == 1 and key is None:
         return _tensors_of(path, device, str(inner[0]), mmap)
     choices = f"; it has {', '.join(repr(n) for n in inner)}: choose one with key=" if inner else ""
-    raise CheckpointError(f"torchport: {path} has no tensors at its top{choices}")
+    raise CheckpointError(f"torchport: {path} has no tensors at its top level{choices}")
 
 
 # --- Filling -----------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Modules whose registry and program have parted: ties that broke, objects that were replaced."""
+"""Modules whose registry differs from what the program uses: broken ties, replaced objects."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class ModuleFinding:
 
     Attributes:
         kind: "untied", "shadowed", "replaced", "unregistered", "optimizer" or "loss-device".
-        name: The tensor, from the root of the module.
-        message: What is wrong, and what to do about it.
+        name: The tensor's name, from the root of the module.
+        message: What is wrong and what to do.
     """
 
     kind: str  # untied, shadowed, replaced, unregistered, optimizer, loss-device
@@ -48,7 +48,7 @@ def _memory(tensor: torch.Tensor) -> tuple[object, ...]:
 
 @dataclass(frozen=True)
 class SharedParameters:
-    """Which names of a module were one tensor when `shared_parameters` was called.
+    """The names of a module that were one tensor when `shared_parameters` was called.
 
     Attributes:
         groups: Names that were one tensor, in the order of the module.
@@ -57,7 +57,7 @@ class SharedParameters:
     groups: tuple[tuple[str, ...], ...]
 
     def broken(self, module: nn.Module) -> list[ModuleFinding]:
-        """The names that are no longer the tensor that the first of their group is."""
+        """The names that no longer refer to the tensor of the first name in their group."""
         now = dict(_named_tensors(module))
         found = []
         for first, *others in self.groups:
@@ -69,15 +69,16 @@ class SharedParameters:
                     ModuleFinding(
                         "untied",
                         name,
-                        f"was one tensor with {first} and is another now ({_told(two)}; {first}: "
-                        f"{_told(one)}): they train apart. Tie them again after the move: "
-                        "torchport.keep_shared_parameters(model)",
+                        f"was the same tensor as {first} and is now a different one "
+                        f"({_told(two)}; {first}: "
+                        f"{_told(one)}): they are trained separately. Tie them again after the "
+                        "move: torchport.keep_shared_parameters(model)",
                     )
                 )
         return found
 
     def restore(self, module: nn.Module) -> list[ModuleFinding]:
-        """SharedParameters what broke to the first name of its group; returns what it found."""
+        """Ties broken names to the first name of their group again; returns what was broken."""
         found = self.broken(module)
         first_of = {name: group[0] for group in self.groups for name in group[1:]}
         for finding in found:
@@ -97,13 +98,13 @@ def _told(tensor: torch.Tensor) -> str:
 
 
 def shared_parameters(module: nn.Module) -> SharedParameters:
-    """The names under which a module holds one tensor more than once, as one object or one memory.
+    """The groups of names that refer to the same tensor or the same memory.
 
     Args:
         module: The root of the tree of modules. Buffers count, too.
 
     Returns:
-        The groups of names. Its methods find those that are no longer one tensor, and share them
+        The groups of names. Its methods find names that are no longer shared, and share them
         again.
 
     Example:
@@ -121,15 +122,16 @@ def shared_parameters(module: nn.Module) -> SharedParameters:
 
 @contextmanager
 def keep_shared_parameters(module: nn.Module) -> Iterator[SharedParameters]:
-    """Shares again at its end what was one tensor at its beginning.
+    """On exit, shares again the tensors that were shared on entry.
 
-    `to_empty()`, `load_state_dict(assign=True)`, and `.to()` for buffers make one tensor into two.
+    `to_empty()`, `load_state_dict(assign=True)`, and `.to()` for buffers split a shared tensor into
+    two.
 
     Args:
         module: The root of the tree of modules.
 
     Yields:
-        What was shared at the beginning.
+        The tensors that were shared on entry.
 
     Example:
         >>> net = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 2)).to("meta")
@@ -151,8 +153,9 @@ def _shadowed(owner: str, module: nn.Module) -> Iterator[ModuleFinding]:
             yield ModuleFinding(
                 "shadowed",
                 f"{owner}{name}",
-                f"is registered, and {where} has an attribute of that name, which the program reads "
-                "instead: moves and state dicts miss it. Assign through the module, self.name = ...",
+                f"is registered, but {where} has an attribute of the same name, which the program "
+                "reads instead; moves and state dicts miss that attribute. Assign through the "
+                "module, self.name = ...",
             )
 
 
@@ -165,8 +168,8 @@ def _mirrors(owner: str, module: nn.Module) -> Iterator[ModuleFinding]:
                 yield ModuleFinding(
                     "replaced",
                     f"{owner}{place}",
-                    f"was given another tensor than the buffer {name}, which is what moves and is "
-                    "saved: assign to the buffer",
+                    f"was set to a tensor other than the buffer {name}, but only the buffer is "
+                    "moved and saved: assign to the buffer",
                 )
 
 
@@ -178,7 +181,7 @@ def _recurrent(owner: str, module: nn.Module) -> Iterator[ModuleFinding]:
             yield ModuleFinding(
                 "replaced",
                 f"{owner}{name}",
-                "the recurrent layer computes with another tensor than the registered one: assign "
+                "the recurrent layer computes with a tensor other than the registered one: assign "
                 "through setattr(module, name, parameter), not into _parameters",
             )
 
@@ -192,12 +195,12 @@ def _unregistered(module: nn.Module) -> Iterator[ModuleFinding]:
         if not isinstance(one.value, nn.Parameter) or id(one.place.module) in recurrent:
             continue
         like = shapes.get(one.value.shape)
-        hint = f"; {like} has its shape: was that replaced?" if like else ""
+        hint = f"; {like} has the same shape and may have replaced it" if like else ""
         yield ModuleFinding(
             "unregistered",
             one.name,
-            f"is a parameter that no registry has, {_told(one.value)}: it is neither moved, saved "
-            f"nor trained{hint}",
+            f"is a parameter that is in no registry, {_told(one.value)}: it is neither moved, "
+            f"saved nor trained{hint}",
         )
 
 
@@ -211,12 +214,14 @@ def _optimizer(module: nn.Module, optimizer: torch.optim.Optimizer) -> Iterator[
                 yield ModuleFinding(
                     "optimizer",
                     f"param_groups[{number}]['params'][{index}]",
-                    f"{list(parameter.shape)}, {_told(parameter)}, is no parameter of the module: it was "
-                    "replaced after the optimizer was made. Make the optimizer after the move",
+                    f"{list(parameter.shape)}, {_told(parameter)}, is not a parameter of the "
+                    "module: the "
+                    "parameter was replaced after the optimizer was made. Make the optimizer "
+                    "after the move",
                 )
     for parameter_id, name in names.items():
         if parameter_id not in seen and module.get_parameter(name).requires_grad:
-            message = "wants gradients, and the optimizer does not have it: it never changes"
+            message = "requires gradients, but the optimizer does not have it: it never changes"
             yield ModuleFinding("optimizer", name, message)
 
 
@@ -232,8 +237,10 @@ def _losses(module: nn.Module, losses: tuple[nn.Module, ...]) -> Iterator[Module
                 yield ModuleFinding(
                     "loss-device",
                     f"{kind}.{name}",
-                    f"is on {tensor.device}, the model on {device}: the loss is no part of it and was "
-                    "not moved. torchport.follow_input(criterion), or move it with the model",
+                    f"is on {tensor.device}, the model on {device}: the loss is not part of the "
+                    "model "
+                    "and was not moved. Use torchport.follow_input(criterion), or move the loss "
+                    "with the model",
                 )
 
 
@@ -243,20 +250,20 @@ def check_module(
     optimizer: torch.optim.Optimizer | None = None,
     before: SharedParameters | None = None,
 ) -> list[ModuleFinding]:
-    """What is inconsistent in a module; nothing is changed.
+    """Finds inconsistencies in a module without changing anything.
 
-    Shadowed and replaced registrations, parameters outside of the registry, tensors that are no
-    longer shared, an optimizer with parameters that the module no longer has, and losses whose
-    weights are on another device than the module.
+    It finds shadowed and replaced registrations, parameters outside the registry, tensors that
+    are no longer shared, an optimizer with parameters that the module no longer has, and losses
+    whose weights are on a different device than the module.
 
     Args:
         module: The root of the tree of modules.
         losses: Criteria, which are not part of the module.
         optimizer: The optimizer that trains it.
-        before: What was shared before the module was moved, by `shared_parameters`.
+        before: The result of `shared_parameters` from before the module was moved.
 
     Returns:
-        The findings; an empty list where there are none.
+        The findings; an empty list if there are none.
 
     Example:
         >>> net = torch.nn.Linear(2, 2)

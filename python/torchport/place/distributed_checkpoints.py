@@ -1,4 +1,4 @@
-"""Checkpoints of torch.distributed.checkpoint, without running what is in them.
+"""Loads checkpoints of torch.distributed.checkpoint without running code in them.
 
 torch's own reader takes the folder's `.metadata` by `pickle.load` and objects by
 `torch.load(weights_only=False)`. Here the metadata may name the classes of such metadata and nothing
@@ -51,24 +51,24 @@ def is_one(folder: str) -> bool:
 
 
 def read_metadata(folder: str) -> Any:
-    """The folder's metadata; RuntimeError for one that is damaged or asks for anything else."""
+    """The folder's metadata; RuntimeError if it is damaged or asks for anything else."""
     path = os.path.join(folder, METADATA)
     with open(path, "rb") as file:
         try:
             metadata = _SafeUnpickler(file).load()
         except pickle.UnpicklingError as error:
             raise RuntimeError(
-                f"torchport: {path} asks for {error}, which no metadata of a checkpoint needs; nothing "
-                "of it was run"
+                f"torchport: {path} asks for {error}, which the metadata of a checkpoint does "
+                "not need; nothing in it was run"
             ) from None
         except (EOFError, IndexError, KeyError, ValueError, TypeError, AttributeError) as error:
             raise RuntimeError(f"torchport: {path} is damaged: {error}") from None
     if not hasattr(metadata, "state_dict_metadata") or not isinstance(metadata.storage_data, dict):
-        raise RuntimeError(f"torchport: {path} is no metadata of a checkpoint")
+        raise RuntimeError(f"torchport: {path} is not the metadata of a checkpoint")
     for info in metadata.storage_data.values():
         name = PurePosixPath(str(info.relative_path))
         if name.is_absolute() or ".." in name.parts:
-            raise RuntimeError(f"torchport: {path} names {name}, which is outside of its folder")
+            raise RuntimeError(f"torchport: {path} names {name}, which is outside its folder")
     return metadata
 
 
@@ -105,7 +105,7 @@ def _planner() -> Any:
 
 
 def load(folder: str) -> dict[str, Any]:
-    """The whole state dict, in this process, on the CPU. RuntimeError for what cannot be read."""
+    """The whole state dict, in this process, on the CPU. RuntimeError if it cannot be read."""
     from torch.distributed.checkpoint.api import CheckpointException
     from torch.distributed.checkpoint.state_dict_loader import _load_state_dict
 
@@ -117,8 +117,8 @@ def load(folder: str) -> dict[str, Any]:
         cause = _innermost(error)
         if isinstance(cause, pickle.UnpicklingError):
             raise RuntimeError(
-                f"torchport: {folder}: an object in it asks for more than weights; nothing of it was "
-                f"run: {_first_sentence(cause)}"
+                f"torchport: {folder}: an object in it asks for more than weights; nothing in it "
+                f"was run: {_first_sentence(cause)}"
             ) from None
         raise RuntimeError(
             f"torchport: {folder} cannot be loaded: {_first_sentence(cause)}"

@@ -1,4 +1,4 @@
-"""Functions that need a GPU say so; functions that may do without go on on the CPU."""
+"""Guards: functions that require a GPU, and functions that can continue on the CPU."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _log = logging.getLogger("torchport")
 
 
 class GpuRequired(RuntimeError):
-    """A GPU is needed and there is none.
+    """A GPU is needed, and none can be used.
 
     Attributes:
-        refused: A line for each kind of device that was asked for: why it is not there.
+        refused: One line for each requested device kind, which says why it cannot be used.
     """
 
     def __init__(self, message: str, refused: list[str]) -> None:
@@ -37,17 +37,17 @@ class GpuRequired(RuntimeError):
 
 
 def require_gpu(kinds: str = _GPUS, *, what: str = "this program") -> torch.device:
-    """The device to use, or an error that says why there is none.
+    """The device to use, or an error that says why no device can be used.
 
     Args:
-        kinds: Kinds of devices in order of preference, as in `choose_device`.
+        kinds: Device kinds in order of preference, as in `choose_device`.
         what: Who needs it, for the error.
 
     Returns:
         The device.
 
     Raises:
-        GpuRequired: None of the kinds is there. The message says of each why.
+        GpuRequired: No device of these kinds can be used. The message gives the reason for each.
         ValueError: ``kinds`` names something that is not a device.
 
     Example:
@@ -59,8 +59,8 @@ def require_gpu(kinds: str = _GPUS, *, what: str = "this program") -> torch.devi
         return choice.device
     reasons = "\n".join(f"  {reason}" for reason in choice.refused)
     message = (
-        f"torchport: {what} needs a GPU ({kinds}), and there is none:\n{reasons}\n"
-        "Use a torch that is built for this machine's GPU, or try it without one: "
+        f"torchport: {what} needs a GPU ({kinds}), and none can be used:\n{reasons}\n"
+        "Use a torch built for this machine's GPU, or try it without a GPU: "
         "torchport run --devices cuda:1 -- python ..."
     )
     raise GpuRequired(message, list(choice.refused))
@@ -75,17 +75,17 @@ def gpu_required(target: str = _GPUS) -> Callable[[Callable[P, R]], Callable[P, 
 
 
 def gpu_required(target: Callable[P, R] | str = _GPUS) -> Any:
-    """Decorates a function that must not be called without a GPU.
+    """Decorates a function that needs a GPU.
 
-    ``@gpu_required``, or ``@gpu_required("cuda")`` for kinds of devices. The check is made at each
-    call, before the function does anything. For a check within a function there is `require_gpu`.
+    ``@gpu_required``, or ``@gpu_required("cuda")`` for certain device kinds. Each call makes the
+    check before the function runs. To check within a function, use `require_gpu`.
 
     Args:
-        target: The function, or kinds of devices in order of preference.
+        target: The function, or device kinds in order of preference.
 
     Returns:
-        The function with the check; or a decorator, where kinds are given. A call raises
-        `GpuRequired` where none of the kinds is there.
+        The function with the check, or a decorator if kinds are given. A call raises
+        `GpuRequired` if no device of these kinds can be used.
 
     Example:
         >>> @torchport.gpu_required
@@ -110,12 +110,12 @@ _MISSING = ("Could not run '", "not currently implemented for the", "has no kern
 
 
 def _reason(error: BaseException, out_of_memory: bool, missing_op: bool) -> str:
-    """Why a call may be tried on the CPU; empty where it is not such an error."""
+    """Why a call may be tried on the CPU; empty for any other error."""
     text = str(error).split("\n", 1)[0]
     if isinstance(error, torch.OutOfMemoryError) or "backend out of memory" in text:
         return f"ran out of memory ({text})" if out_of_memory else ""
     if isinstance(error, NotImplementedError) and any(part in text for part in _MISSING):
-        return f"met an operator that the device does not have ({text})" if missing_op else ""
+        return f"used an operator that the device does not have ({text})" if missing_op else ""
     return ""
 
 
@@ -195,23 +195,23 @@ def retry_on_cpu(
 def retry_on_cpu(
     function: Callable[P, R] | None = None, *, out_of_memory: bool = True, missing_op: bool = True
 ) -> Any:
-    """Decorates a function that is called again on the CPU where the device could not do it.
+    """Decorates a function that is called again on the CPU if the device failed.
 
-    The second call gets the tensors among the arguments on the CPU, and sees the modules among them
-    (``self``, too) with parameters and buffers there; results come back to the device, gradients
-    reach the parameters, changed buffers are written back. A warning on the logger "torchport"
-    says what happened. What the first call did before it failed is not undone, and random numbers
-    are other ones. TORCHPORT_RETRY_ON_CPU=0 turns all of it off. Thread safe where the function
-    is; the modules are changed during the second call.
+    The second call gets its tensor arguments on the CPU, and its module arguments (also ``self``)
+    with parameters and buffers on the CPU. Results are moved back to the device, gradients reach
+    the parameters, and changed buffers are written back. A warning on the logger "torchport" says
+    what happened. What the first call did before it failed is not undone, and random numbers
+    differ. TORCHPORT_RETRY_ON_CPU=0 turns all of it off. Thread safe if the function is; the
+    modules are changed during the second call.
 
     Args:
-        function: The function, where the decorator is used without parentheses.
-        out_of_memory: Whether to try again when the device ran out of memory.
-        missing_op: Whether to try again when the device has no kernel for an operator.
+        function: The function, if the decorator is used without parentheses.
+        out_of_memory: Whether to retry when the device runs out of memory.
+        missing_op: Whether to retry when the device has no kernel for an operator.
 
     Returns:
-        The function, with the same signature; or a decorator, where ``function`` is not given.
-        Errors of other kinds pass.
+        The function, with the same signature; or a decorator, if ``function`` is not given.
+        Other errors are passed on.
 
     Example:
         >>> @torchport.retry_on_cpu(out_of_memory=False)
@@ -235,7 +235,7 @@ def retry_on_cpu(
                 raise
             # Its frames hold what the failed call had on the device.
             failed = error.with_traceback(None)
-        _log.warning("%s() %s; it is run again on the CPU", function.__qualname__, why)
+        _log.warning("%s() %s; running it again on the CPU", function.__qualname__, why)
         try:
             return cast(R, _on_cpu(function, args, kwargs))
         except Exception as error:

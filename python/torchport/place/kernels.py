@@ -1,4 +1,4 @@
-"""`@torchport.kernel`: one function, implemented per kind of device."""
+"""`@torchport.kernel`: one function with an implementation per device kind."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def _kind(name: str) -> str:
         return torch.device(name).type
     except (RuntimeError, TypeError) as error:
         raise ValueError(
-            f"torchport: {name!r} is no kind of device; there are cuda, mps, xpu, cpu and those that "
-            "backends register"
+            f"torchport: {name!r} is not a device kind; use cuda, mps, xpu, cpu or the name of a "
+            "registered backend"
         ) from error
 
 
@@ -60,16 +60,16 @@ class Kernel(Generic[P, R]):
         functools.update_wrapper(self, function)
 
     def kernel(self, *kinds: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-        """Decorates the implementation for more kinds of devices. ValueError where there is one."""
+        """Decorates the implementation for more device kinds. ValueError if a kind already has one."""
         names = [_kind(name) for name in kinds]
         if not names:
-            raise ValueError("torchport: kernel() needs the kinds of devices that it is for")
+            raise ValueError("torchport: kernel() needs the device kinds that it is for")
 
         def add(function: Callable[P, R]) -> Callable[P, R]:
             for name in names:
                 if known := self._implementations.get(name):
                     raise ValueError(
-                        f"torchport: {self.__name__} has a kernel for {name} already, at "
+                        f"torchport: {self.__name__} already has a kernel for {name}, at "
                         f"{_where(known)}"
                     )
                 self._implementations[name] = function
@@ -78,21 +78,21 @@ class Kernel(Generic[P, R]):
         return add
 
     def fallback(self, function: Callable[P, R]) -> Callable[P, R]:
-        """Decorates the implementation for all devices that have none of their own."""
+        """Decorates the implementation for all devices without their own."""
         if self._fallback is not None:
             raise ValueError(
-                f"torchport: {self.__name__} has a fallback already, at {_where(self._fallback)}"
+                f"torchport: {self.__name__} already has a fallback, at {_where(self._fallback)}"
             )
         self._fallback = function
         return self if function is self._first else function
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """The kinds of devices that have an implementation of their own."""
+        """The device kinds that have their own implementation."""
         return tuple(self._implementations)
 
     def implementation(self, device: torch.device | str) -> Callable[P, R]:
-        """What a call with tensors on `device` runs. NotImplementedError where there is nothing."""
+        """What a call with tensors on `device` runs. NotImplementedError if there is none."""
         kind = torch.device(device).type
         if found := self._implementations.get(kind) or self._fallback:
             return found
@@ -121,13 +121,13 @@ class Kernel(Generic[P, R]):
             return next(iter(kinds))
         if kinds:
             raise RuntimeError(
-                f"torchport: {self.__name__} got tensors on several kinds of devices: "
+                f"torchport: {self.__name__} got tensors on several device kinds: "
                 f"{self._named(tensors)}; move them to one"
             )
         if asked is not None:
             return torch.device(asked).type
         raise TypeError(
-            f"torchport: {self.__name__} chooses its kernel by the device of its tensors, and got "
+            f"torchport: {self.__name__} chooses its kernel by the device of its tensors, but got "
             "neither a tensor nor device="
         )
 
@@ -160,21 +160,21 @@ class Kernel(Generic[P, R]):
 
 
 def kernel(*kinds: str) -> Callable[[Callable[P, R]], Kernel[P, R]]:
-    """Decorates the implementation of a function for tensors on ``kinds`` of devices.
+    """Decorates the implementation of a function for tensors on devices of these ``kinds``.
 
-    A call runs the implementation for the device of its tensor arguments; containers are looked
-    into, CPU scalars go with any device; without a tensor it is that of the argument ``device``.
+    A call runs the implementation for the device of its tensor arguments, also those in containers.
+    CPU scalars go with any device. Without a tensor, the argument ``device`` decides.
 
     Args:
-        kinds: Kinds of devices, such as "cuda" and "mps".
+        kinds: Device kinds, such as "cuda" and "mps".
 
     Returns:
         A decorator, which makes a `Kernel` of the function. Its ``kernel`` and ``fallback``
         decorate further implementations. A call raises NotImplementedError, which lists the
-        implementations, where none fits, and RuntimeError for tensors on several kinds of devices.
+        implementations, if none fits, and RuntimeError for tensors on several device kinds.
 
     Raises:
-        ValueError: No kinds are given, or one is not a kind of device.
+        ValueError: No kinds are given, or one is not a device kind.
         TypeError: The decorator is used without kinds: ``@torchport.kernel``.
 
     Example:
@@ -194,5 +194,5 @@ def kernel(*kinds: str) -> Callable[[Callable[P, R]], Kernel[P, R]]:
         return made
 
     if kinds and callable(kinds[0]):
-        raise TypeError('torchport: @kernel needs kinds of devices: @torchport.kernel("cuda")')
+        raise TypeError('torchport: @kernel needs device kinds: @torchport.kernel("cuda")')
     return begin

@@ -1,4 +1,4 @@
-"""`torchport.loader`: batches that are on the device before the program asks for them."""
+"""`torchport.loader`: batches that are on the device before the program needs them."""
 
 from __future__ import annotations
 
@@ -137,8 +137,8 @@ class _Threaded:
 class Loader(Generic[T]):
     """A DataLoader's batches on a device; made by `torchport.loader`.
 
-    Can be iterated again and again, also several times at once where the DataLoader can. What it
-    does not have itself (`sampler`, `dataset`, `batch_size`) is the DataLoader's.
+    It can be iterated repeatedly, also several times at once if the DataLoader can. Other
+    attributes (`sampler`, `dataset`, `batch_size`) are the DataLoader's.
     """
 
     def __init__(
@@ -184,8 +184,8 @@ def loader(
 ) -> Loader[T]:
     """The batches of ``dataloader`` on ``device``, copied ahead of their use.
 
-    Batches are pinned and copied on a stream of their own while the program computes; what the
-    current stream does with a batch waits for its copy, the host does not. Batches are moved as by
+    Batches are pinned and copied on a separate stream while the program computes. Work of the
+    current stream on a batch waits for its copy; the host does not wait. Batches are moved as by
     `to`, in order. On the CPU they are passed through. Leaving the loop ends the thread and the
     copies. Errors of the dataset come with their own traceback, after the batches before them.
 
@@ -193,16 +193,16 @@ def loader(
         dataloader: A DataLoader, or any iterable of batches.
         device: The target, as in `to`.
         depth: The number of batches that are copied ahead.
-        thread: Whether batches are fetched and pinned in a thread. Without it: where the
+        thread: Whether a thread fetches and pins the batches. The default is true if the
             DataLoader has workers. Without a thread the dataset is read in the calling thread, so
             that its random numbers are those of a plain loop.
 
     Returns:
-        An iterable of moved batches, which can be iterated again.
+        An iterable of moved batches, which can be iterated repeatedly.
 
     Raises:
         ValueError: ``depth`` is below 1, or ``device`` names something that is not a device.
-        RuntimeError: The device is not there.
+        RuntimeError: The device does not exist.
 
     Example:
         >>> for batch in torchport.loader([torch.ones(2), torch.zeros(2)], "cpu"):
@@ -211,7 +211,7 @@ def loader(
         0.0
     """
     if depth < 1:
-        raise ValueError(f"torchport: loader(depth={depth}): at least one batch is ahead")
+        raise ValueError(f"torchport: loader(depth={depth}): depth must be at least 1")
     place = device if isinstance(device, torch.device) else policy.device(device)
     if thread is None:
         workers = dataloader.num_workers if isinstance(dataloader, DataLoader) else 0

@@ -1,4 +1,4 @@
-"""Modules that know where they are, and losses that come along."""
+"""Modules that know their device, and losses that follow their input."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ _log = logging.getLogger("torchport")
 
 
 class DeviceModule(nn.Module):
-    """A module whose tensors are all registered, and which knows its device and dtype.
+    """A module that registers all its tensors and knows its device and dtype.
 
     A tensor that is assigned (``self.mask = torch.ones(3)``) becomes a non-persistent buffer: it
-    moves with the module, and state dicts keep their keys. Persistent ones are registered as ever.
-    A tensor that gradients flow through is a result, not a constant, and stays a plain attribute.
+    moves with the module, and state dicts keep their keys. Persistent buffers are registered as
+    usual. A tensor that gradients flow through is a result, not a constant, and stays a plain
+    attribute.
 
     Example:
         >>> class Head(torchport.DeviceModule):
@@ -58,7 +59,7 @@ class DeviceModule(nn.Module):
 
     @property
     def device(self) -> torch.device:
-        """Where the module was last moved to; of a module that was not, torch's default device."""
+        """The device that the module was last moved to; torch's default device if it was not moved."""
         return self._anchor.device
 
     @property
@@ -86,12 +87,12 @@ def _follow(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
 
 
 def follow_input(module: M) -> M:
-    """Makes a loss (or another small module) move to where its first tensor is.
+    """Makes a loss (or another small module) move to the device of its first tensor.
 
-    For criteria with class weights, `nn.CrossEntropyLoss(weight=...)`, which nothing moves: they
-    are not part of the model. A move is logged as a warning on the logger "torchport". Idempotent;
-    the module can be copied and pickled. Not for modules that are used from several devices at a
-    time.
+    For criteria with class weights, `nn.CrossEntropyLoss(weight=...)`, which are not moved because
+    they are not part of the model. A move is logged as a warning on the logger "torchport".
+    Idempotent; the module can be copied and pickled. Do not use it for modules that are used from
+    several devices at the same time.
 
     Args:
         module: The module.

@@ -1,4 +1,4 @@
-"""Moving: whatever holds tensors, as a whole, onto a device."""
+"""Moves whole structures of tensors to a device."""
 
 from __future__ import annotations
 
@@ -111,18 +111,19 @@ def to(
     """``obj`` with every tensor in it on ``device``.
 
     Goes through lists, deques, tuples, named tuples, dicts and other mappings, sets, dataclasses
-    and attrs classes (frozen ones too), to any depth, `PackedSequence`, and whatever has a
-    ``to(device)`` of its own. What occurs twice is moved once. Modules and optimizers (parameters,
-    gradients, state) are moved in place and returned; containers are new ones. Everything else,
-    NumPy arrays and other objects too, is returned as it is.
+    and attrs classes (frozen ones too), to any depth, `PackedSequence`, and any object with
+    its own ``to(device)``. A tensor that occurs twice is moved once. Modules and optimizers
+    (parameters, gradients, state) are moved in place and returned; containers are new. Everything
+    else, including NumPy arrays, is returned as it is.
 
     Args:
-        obj: A tensor, or whatever holds tensors.
-        device: The target: a device, or devices in order of preference as in `device`. Without it
-            the program's own device.
-        dtype: Floating-point tensors are cast to it; others keep theirs.
-        non_blocking: Whether the host goes on while tensors are copied. Without it: for pinned
-            memory on its way to an accelerator, which is then used on the current stream as ever.
+        obj: A tensor or an object that holds tensors.
+        device: The target: a device, or devices in order of preference as in `device`. The default
+            is the program's own device.
+        dtype: Floating-point tensors are cast to it; other tensors keep their dtype.
+        non_blocking: Whether the host continues while tensors are copied. By default it does
+            for copies from pinned memory to an accelerator; use the result on the current stream as
+            usual.
 
     Returns:
         An object of the same type and structure.
@@ -150,17 +151,17 @@ def on_device(
 
 
 def on_device(function: F | None = None, *, device: str | torch.device | None = None) -> Any:
-    """A decorator: the function gets its arguments on ``device``, moved as by `to`.
+    """Decorates a function that gets its arguments on ``device``, moved as by `to`.
 
-    Generators and coroutines work as they did. Modules among the arguments are not moved.
+    Generators and coroutines work as before. Modules among the arguments are not moved.
 
     Args:
-        function: The function, where the decorator is used without parentheses.
-        device: The target. Without it a method's arguments follow the first parameter of its
-            module, and a function's go to the program's own device.
+        function: The function, if the decorator is used without parentheses.
+        device: The target. By default a method's arguments follow the first parameter of its
+            module, and a function's arguments go to the program's own device.
 
     Returns:
-        The function, with the same signature; or a decorator, where ``function`` is not given.
+        The function, with the same signature; or a decorator, if ``function`` is not given.
 
     Example:
         >>> @torchport.on_device(device="cpu")
@@ -197,9 +198,9 @@ def _target(device: str | torch.device | None, args: tuple[Any, ...]) -> torch.d
 
 
 def numpy(tensor: torch.Tensor) -> Any:
-    """A NumPy array of a tensor's values, wherever the tensor is and whatever it is part of.
+    """A NumPy array of a tensor's values, on whatever device the tensor is.
 
-    The tensor is detached and copied to the CPU, where the host waits for the device; conjugate and
+    The tensor is detached and copied to the CPU; the host waits for the device. Conjugate and
     negative views are resolved. bfloat16 and 8-bit floats, which NumPy does not have, become
     float32, exactly. A CPU tensor that needs none of this shares its memory with the array.
 
@@ -218,12 +219,16 @@ def numpy(tensor: torch.Tensor) -> Any:
     """
     if tensor.layout is not torch.strided:
         raise TypeError(
-            f"torchport: a tensor of {tensor.layout} has no array; call to_dense() first"
+            f"torchport: a tensor of {tensor.layout} cannot become an array; call to_dense() first"
         )
     if tensor.is_nested:
-        raise TypeError("torchport: a nested tensor has no array; call to_padded_tensor() first")
+        raise TypeError(
+            "torchport: a nested tensor cannot become an array; call to_padded_tensor() first"
+        )
     if tensor.is_quantized:
-        raise TypeError("torchport: a quantized tensor has no array; call dequantize() first")
+        raise TypeError(
+            "torchport: a quantized tensor cannot become an array; call dequantize() first"
+        )
     plain = tensor.detach().cpu().resolve_conj().resolve_neg()
     if plain.is_floating_point() and plain.dtype not in (
         torch.float16,

@@ -1,6 +1,6 @@
-"""`torchport.parallelize`: one device, copies, shards or split layers, by what fits.
+"""`torchport.parallelize`: one device, copies, shards or split layers, depending on what fits.
 
-The ways are PyTorch's own: DistributedDataParallel, fully_shard (FSDP2), DTensor's tensor
+It uses PyTorch's own means: DistributedDataParallel, fully_shard (FSDP2), DTensor's tensor
 parallelism.
 """
 
@@ -37,9 +37,9 @@ class ParallelPlan:
         device: The device of this process.
         world: The number of processes.
         reason: Why the strategy was chosen.
-        model_bytes: Of parameters and buffers.
-        training_bytes: With gradients and the optimizer's state, unsharded.
-        device_bytes: Free on the smallest device.
+        model_bytes: Bytes of parameters and buffers.
+        training_bytes: Bytes with gradients and optimizer state, unsharded.
+        device_bytes: Free bytes on the smallest device.
         units: Modules that are sharded on their own ("fsdp").
         groups: Linear layers that are split ("tensor").
     """
@@ -98,7 +98,7 @@ def _start(device: torch.device) -> None:
     if "RANK" not in os.environ or "MASTER_ADDR" not in os.environ:
         raise RuntimeError(
             f"torchport: WORLD_SIZE is {_world()}, but RANK or MASTER_ADDR is missing; start the "
-            "program with torchrun, or call torch.distributed.init_process_group() before"
+            "program with torchrun, or call torch.distributed.init_process_group() first"
         )
     if device.type != "cpu":
         torch.accelerator.set_device_index(device.index or 0)
@@ -167,7 +167,7 @@ def plan_parallel(
         return made
     if strategy not in ("auto", *STRATEGIES):
         raise ValueError(
-            f"torchport: no strategy {strategy!r}; there are auto, {', '.join(STRATEGIES)}"
+            f"torchport: no strategy {strategy!r}; choose from auto, {', '.join(STRATEGIES)}"
         )
     place = policy.choose_device(device).device
     world = _world()
@@ -195,11 +195,15 @@ def plan_parallel(
         _refuse_impossible(strategy, world, groups)
         return plan(strategy, "it was asked for")
     budget = int(free * _SHARE)
-    told = f"training takes {size(training)}, {size(budget)} of a {place.type} device are for it"
+    told = (
+        f"training takes {size(training)}, {size(budget)} of a {place.type} device is available "
+        "for it"
+    )
     if world == 1:
         if training > budget:
             raise RuntimeError(
-                f"torchport: the model does not fit: {told}, and there is one process. Start more "
+                f"torchport: the model does not fit: {told}, and there is only one process. "
+                "Start more "
                 "with torchrun --nproc-per-node N, or lower the precision or optimizer_states"
             )
         return plan("single", "there is one process")
@@ -213,9 +217,9 @@ def plan_parallel(
     if groups and training - split <= budget:
         return plan(
             "tensor",
-            f"{told}; sharded it would be {size(sharded)}, with the blocks that are whole at a "
-            f"time; with {len(groups)} groups of linear layers split over {world} it is "
-            f"{size(training - split)}",
+            f"{told}; sharded it would be {size(sharded)}, including the blocks that are gathered "
+            f"at the same time; with {len(groups)} groups of linear layers split over {world} it "
+            f"is {size(training - split)}",
         )
     raise RuntimeError(
         f"torchport: the model does not fit on {world} processes: {told}; sharded it would be "
@@ -227,13 +231,14 @@ def plan_parallel(
 def _refuse_impossible(strategy: str, world: int, groups: list[LinearGroup]) -> None:
     if strategy != "single" and world == 1:
         raise RuntimeError(
-            f"torchport: {strategy} needs several processes, and there is one; start the program with "
+            f"torchport: {strategy} needs several processes, and there is only one; start the "
+            "program with "
             "torchrun --nproc-per-node N"
         )
     if strategy == "tensor" and not groups:
         raise RuntimeError(
-            "torchport: there are no linear layers to split: an nn.Linear has to have a multiple of "
-            f"{world} outputs, and a weight that no other layer shares"
+            "torchport: there are no linear layers to split: an nn.Linear must have a multiple of "
+            f"{world} outputs and a weight that it does not share"
         )
 
 
@@ -267,28 +272,28 @@ def parallelize(
     - "ddp": parameters, gradients and optimizer fit on each device: DistributedDataParallel.
     - "fsdp": they fit when sharded: `fully_shard` of each block and of the root. The model itself
       comes back; its parameters are DTensors.
-    - "tensor": one block alone is too large: linear layers are split. All processes have to be fed
-      the same batches.
+    - "tensor": one block alone is too large: linear layers are split. All processes must get the
+      same batches.
 
-    All processes have to call it. A process group is made where there is none, with the device's
-    backend (nccl, gloo). The choice and its reason are logged ("torchport", INFO) and kept:
-    ``plan_parallel(model)`` gives the plan. Make the optimizer afterwards. `unwrap_model` and
-    `full_state_dict` are for saving.
+    All processes must call it. If there is no process group, one is made with the device's backend
+    (nccl, gloo). The choice and its reason are logged ("torchport", INFO) and kept:
+    ``plan_parallel(model)`` gives the plan. Make the optimizer afterwards. Use `unwrap_model`
+    and `full_state_dict` for saving.
 
     Args:
         model: The model.
         strategy: One of the above, or "auto".
         device: As in `device`; each process takes the one of its local rank.
-        memory: Bytes to reckon with, in place of the free memory of a device.
-        optimizer_states: How many values the optimizer keeps of each trained one: 2 for Adam, 1 for
-            momentum, 0 for SGD.
-        options: For DistributedDataParallel or fully_shard.
+        memory: Bytes to plan with, instead of the free memory of a device.
+        optimizer_states: How many values the optimizer keeps for each trained value: 2 for Adam, 1
+            for momentum, 0 for SGD.
+        options: Options for DistributedDataParallel or fully_shard.
 
     Returns:
-        The model, or what wraps it.
+        The model or its wrapper.
 
     Raises:
-        RuntimeError: The model does not fit in any way, or there is no group to make.
+        RuntimeError: The model does not fit in any way, or no process group can be made.
         ValueError: The strategy is unknown.
 
     Example:

@@ -1,4 +1,4 @@
-"""The device policy: one answer to where a program computes, with the reason."""
+"""The device policy: chooses where a program computes, and says why."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ _log = logging.getLogger("torchport")
 def choose_device(
     wanted: str | torch.device | None = None, *, local_rank: int | None = None
 ) -> DeviceChoice:
-    """The device to compute on, with the reason. No device is initialised. Thread safe.
+    """The device to compute on, with the reason. It does not initialise a device. Thread safe.
 
     Args:
         wanted: Devices in order of preference: a kind ("cuda"), one device ("cuda:1"), the one
-            with most free memory ("cuda:free"), or "auto" for "cuda,mps,xpu,cpu". Without it: the
-            variable TORCHPORT_DEVICE, then the ``device`` of the profile (see `run_profile`), then
-            "auto".
-        local_rank: Picks one of several devices of a kind; without it the variable LOCAL_RANK does,
+            with most free memory ("cuda:free"), or "auto" for "cuda,mps,xpu,cpu". The default is
+            the variable TORCHPORT_DEVICE, then the ``device`` of the profile (see `run_profile`),
+            then "auto".
+        local_rank: Picks one of several devices of a kind. The default is the variable LOCAL_RANK,
             which torchrun sets.
 
     Returns:
         An object with ``device`` (a `torch.device`), ``source`` (who asked for it), ``reason``, and
-        ``refused``: a line for each device that was preferred and is not there.
+        ``refused``: a line for each preferred device that cannot be used.
 
     Raises:
         ValueError: ``wanted`` names something that is not a device.
-        RuntimeError: None of the devices is there. The message says of each why.
+        RuntimeError: None of the devices can be used. The message gives the reason for each.
 
     Example:
         >>> choice = torchport.choose_device("cpu")
@@ -69,7 +69,7 @@ def device(
 
     Raises:
         ValueError: ``wanted`` names something that is not a device.
-        RuntimeError: None of the devices is there. The message says of each why.
+        RuntimeError: None of the devices can be used. The message gives the reason for each.
 
     Example:
         >>> torchport.device("cpu")
@@ -81,17 +81,17 @@ def device(
 
 
 def run_profile(name: str | None = None, folder: str | None = None) -> RunProfile | None:
-    """The settings for a situation, out of the project's own file.
+    """The settings of a run profile, from the project's own file.
 
     They are read from ``[tool.torchport.profiles.NAME]`` of pyproject.toml, or ``[profiles.NAME]``
     of torchport.toml.
 
     Args:
-        name: The profile. Without it: the variable TORCHPORT_PROFILE, then "default".
-        folder: Where the search for the file begins, upwards; without it the current folder.
+        name: The profile. The default is the variable TORCHPORT_PROFILE, then "default".
+        folder: Where the upward search for the file begins; the default is the current folder.
 
     Returns:
-        The profile, or None where no name was asked for and there is no default one.
+        The profile, or None if no name was given and there is no profile "default".
 
     Raises:
         ValueError: No file has the profile, or it has an unknown key or a value that cannot be
@@ -106,7 +106,7 @@ def run_profile(name: str | None = None, folder: str | None = None) -> RunProfil
 
 
 class RunProfile:
-    """Settings for a situation; what the profile does not say is None.
+    """The settings of a run profile; a setting that the profile does not have is None.
 
     Attributes:
         name: The profile's name.

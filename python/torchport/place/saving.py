@@ -1,4 +1,4 @@
-"""Saving: files that load anywhere, written as a whole or not at all."""
+"""Saving: files that load anywhere, written completely or not at all."""
 
 from __future__ import annotations
 
@@ -26,16 +26,17 @@ def save(
     distributed: bool = False,
     metadata: Mapping[str, str] | None = None,
 ) -> None:
-    """Saves a state dict or any other object, as a whole or not at all.
+    """Saves a state dict or any other object, completely or not at all.
 
-    Of a module the state dict is saved, without what wrappers add (see `unwrap_model`); of one
-    that is sharded or split over processes all have to call this, and the first writes the whole.
-    Tensors are saved as tensors of the CPU, so that the file loads on a machine without the device.
+    For a module, the state dict is saved without the names that wrappers add (see `unwrap_model`).
+    If it is sharded or split over processes, all of them must call this, and the first writes the
+    whole. Tensors are saved as tensors of the CPU, so that the file loads on a machine without the
+    device.
 
     Args:
-        obj: A module, a state dict, or whatever `torch.save` takes.
-        path: Where to write. ``.safetensors`` chooses that format, ``shards`` and ``distributed`` a
-            folder, everything else the format of `torch.save`.
+        obj: A module, a state dict, or any object that `torch.save` accepts.
+        path: The path to write. ``.safetensors`` selects that format, ``shards`` and
+            ``distributed`` write a folder, and everything else uses the format of `torch.save`.
         shards: The largest size of a file, "5GB" or a number of bytes: several safetensors files,
             with an index as Hugging Face's libraries read it.
         distributed: Every process of the group saves its own part, by torch.distributed.checkpoint.
@@ -90,7 +91,7 @@ def _tensors(state: Any) -> list[tuple[str, torch.Tensor]]:
         if not isinstance(name, str) or not isinstance(value, torch.Tensor):
             raise ValueError(
                 f"torchport: safetensors holds tensors by name; {name!r} is a {type(value).__name__}. "
-                "Save the state dict alone, or choose another ending for torch.save's format"
+                "Save only the state dict, or choose another file ending to use torch.save's format"
             )
     return list(state.items())
 
@@ -103,7 +104,7 @@ def _torch_save(state: Any, path: str) -> None:
 def _bytes(size: str | int) -> int:
     number = parse_size(size)
     if number <= 0:
-        raise ValueError(f"torchport: shards of {size} cannot hold anything")
+        raise ValueError(f"torchport: the shard size {size} is too small to hold anything")
     return number
 
 

@@ -1,4 +1,4 @@
-"""Which linear layers of a model can be split over devices, found by structure.
+"""Finds the linear layers of a model that can be split over devices, by structure.
 
 Two Linear layers of one parent are a pair where the second takes what the first gives: the first is
 split by columns, the second by rows, and the sums of the rows are all-reduced. Between the two of an

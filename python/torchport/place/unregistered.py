@@ -1,4 +1,4 @@
-"""Tensors that a module holds outside of its registry.
+"""Tensors that a module holds outside its registry.
 
 `nn.Module` knows the parameters and buffers that are attributes of it. A tensor made by
 `object.__setattr__`, kept in a list, a dict or a dataclass, or set on the class stays behind when

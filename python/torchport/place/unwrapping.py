@@ -1,4 +1,4 @@
-"""Models as they were before they were wrapped: for attributes, and for saving."""
+"""Unwraps models, for access to attributes and for saving."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _WRAPPED = {
 
 
 def inner_of(model: nn.Module) -> nn.Module | None:
-    """What a wrapper wraps; None for what is none."""
+    """The model in a wrapper; None if it is not a wrapper."""
     for kind in type(model).__mro__:
         if attribute := _WRAPPED.get(f"{kind.__module__}.{kind.__qualname__}"):
             return cast(nn.Module, getattr(model, attribute))
@@ -38,7 +38,7 @@ def unwrap_model(model: nn.Module) -> nn.Module:
         model: The model, wrapped or not.
 
     Returns:
-        The innermost model; no copy.
+        The innermost model, not a copy.
 
     Example:
         >>> net = torch.nn.Linear(2, 2)
@@ -66,13 +66,13 @@ def _plain_key(model: nn.Module, key: str) -> str:
 def full_state_dict(model: nn.Module, *, rank0_only: bool = False) -> dict[str, object]:
     """The state dict of the unwrapped model: plain keys, whole tensors on the CPU.
 
-    Compiled and wrapped modules within the tree leave no trace in the keys. What loads the result
-    needs neither the wrappers nor as many devices. Tensors that are shared stay shared.
+    Compiled and wrapped modules inside the model do not change the keys. Loading the result needs
+    neither the wrappers nor as many devices. Shared tensors stay shared.
 
     Args:
-        model: The model. If its parameters are sharded or split, all processes have to call this,
-            since each gives its part.
-        rank0_only: Whether all processes but the first get an empty dict.
+        model: The model. If its parameters are sharded or split, all processes must call this,
+            because each provides its part.
+        rank0_only: Whether all processes except the first get an empty dict.
 
     Returns:
         Names and tensors.

@@ -19,30 +19,30 @@ _VARIABLE = "TORCHPORT_VIRTUAL"
 def enable(
     devices: str = "cuda:1", *, memory: str | int | None = None, profile: str | None = None
 ) -> None:
-    """Makes the coming ``import torch`` one with virtual devices, here and in child processes.
+    """Makes the next ``import torch`` use virtual devices, here and in child processes.
 
     Args:
         devices: A kind and a number, "cuda:4", "npu:2" or "mps" (`torchport run --help` lists the
             kinds), or "none" for no accelerator at all.
-        memory: The size of each device: "8GiB", or a number of bytes. Without it the profile's.
-        profile: What the devices say they are, such as "a100-80g".
+        memory: The size of each device: "8GiB", or a number of bytes. The default is the profile's.
+        profile: The model of the devices, such as "a100-80g".
 
     Raises:
-        RuntimeError: torch is imported already.
-        ValueError: There cannot be such devices.
+        RuntimeError: torch is already imported.
+        ValueError: The arguments do not describe virtual devices.
 
     Example:
         >>> torchport.virtual.enable("cuda:2", memory="8GiB")  # doctest: +SKIP
     """
     if "torch" in sys.modules:
         raise RuntimeError(
-            "torchport: torch is imported already, and looks for its devices only once. Call "
+            "torchport: torch is already imported, and it looks for devices only once. Call "
             "torchport.virtual.enable() before the first `import torch`, or start the program with "
             "`torchport run`."
         )
     if not _device_kinds.names_devices(devices):
         raise ValueError(
-            f"torchport: there are no virtual devices {devices!r}; ask for {_device_kinds.usage()}"
+            f"torchport: there are no virtual devices {devices!r}; use {_device_kinds.usage()}"
         )
     parts = [devices]
     if memory is not None:
@@ -59,7 +59,7 @@ def enabled() -> bool:
     """Whether this process has, or will have, virtual devices.
 
     Returns:
-        True where `enable` was called, or the process was started with virtual devices.
+        True if `enable` was called, or the process was started with virtual devices.
 
     Example:
         >>> torchport.virtual.enabled()
@@ -70,21 +70,22 @@ def enabled() -> bool:
 
 @contextmanager
 def visible(count: int) -> Iterator[None]:
-    """Within it the program, and the processes that it starts, see the first ``count`` devices
-    only.
+    """Shows only the first ``count`` devices to the program and the processes that it
+    starts.
 
-    ``torch.cuda.device_count()`` says so, and nothing new can be made on the others. For tests that
-    are to run on several numbers of devices. It holds for the whole process, not for one thread.
+    ``torch.cuda.device_count()`` returns ``count``, and nothing new can be made on the other
+    devices. For tests that run with several numbers of devices. It applies to the whole process,
+    not to one thread.
 
     Args:
-        count: The number of devices to see, from 1 up to the number that there are.
+        count: The number of visible devices, from 1 to the number that exist.
 
     Yields:
-        None; the devices are hidden from here on, and seen again at the end.
+        None. The other devices are hidden until the end of the block.
 
     Raises:
         RuntimeError: There are no virtual devices.
-        ValueError: There are not so many devices.
+        ValueError: ``count`` is below 1 or above the number of devices.
 
     Example:
         >>> with torchport.virtual.visible(1):  # doctest: +SKIP
@@ -104,7 +105,7 @@ def visible(count: int) -> Iterator[None]:
         module.init()  # from here on it heeds the variable no more, but children do
     before = native.device_count()
     if not 1 <= count <= before:
-        raise ValueError(f"torchport: {count} devices cannot be shown, there are {before}")
+        raise ValueError(f"torchport: cannot show {count} devices; there are {before}")
     kind = _device_kinds.find(name)
     variable = kind.visibility_variable if kind is not None else ""
     mask = os.environ.get(variable) if variable else None

@@ -18,7 +18,7 @@ from torchport._releases import virtual_device_versions
 
 
 class UnsupportedTorch(ImportError):
-    """This torch is not one that virtual devices were built and tested for."""
+    """Virtual devices were not built and tested for this torch."""
 
 
 @dataclass(frozen=True)

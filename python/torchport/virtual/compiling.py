@@ -16,7 +16,7 @@ from typing import Any
 
 from torchport.virtual.torch_c_shim._native import kind, refuse, refusing
 
-_GRAPHS = "torchport: virtual devices replay no CUDA graphs of compiled code"
+_GRAPHS = "torchport: virtual devices do not replay CUDA graphs of compiled code"
 
 
 def install(common: ModuleType) -> None:

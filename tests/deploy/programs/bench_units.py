@@ -38,7 +38,7 @@ assert ranks([[[2.0], [20.0], [2.0]], [[1.0], [10.0], [1.0]]]) == [2, 1]
 assert importable(model) == f"{__file__}:model"
 assert importable("a.b:c") == "a.b:c"
 assert importable(quantile) == "torchport.deploy.bench.statistics:quantile"
-raises("processes of their own", lambda: importable(lambda: None))
+raises("separate processes", lambda: importable(lambda: None))
 raises("no mode fast; there are train, eval", lambda: benchmark("a:b", "a:c", modes=["fast"]))
 raises("no mode", lambda: benchmark("a:b", "a:c", modes=[]))
 raises("at least 1", lambda: benchmark("a:b", "a:c", batches=[0]))

@@ -55,7 +55,7 @@ def moves_untie_buffers() -> None:
     model.cuda()
     (found,) = torchport.check_module(model, before=before)
     assert (found.kind, found.name) == ("untied", "inner.positions"), found
-    assert "was one tensor with positions" in str(found) and "cuda:0" in str(found)
+    assert "was the same tensor as positions" in str(found) and "cuda:0" in str(found)
     assert before.restore(model) == [found]
     assert model.inner.positions is model.positions and before.broken(model) == []
 
@@ -125,7 +125,7 @@ def what_shadows_the_registry_is_found() -> None:
     listed.tables[0] = torch.zeros(3)
     found = torchport.check_module(listed)
     assert kinds(found) == [("replaced", "tables[0]"), ("unregistered", "weights[0]")], found
-    assert "first.weight has its shape" in str(found[1])
+    assert "first.weight has the same shape" in str(found[1])
 
 
 @check

@@ -50,7 +50,7 @@ def what_is_missing_is_told_with_what_there_is() -> None:
         only_cuda(torch.ones(1))
     with raises(NotImplementedError, "no kernel for xpu"):
         only_cuda.implementation("xpu")
-    with raises(RuntimeError, "several kinds of devices: x on cuda:0 and other['m'][0] on cpu"):
+    with raises(RuntimeError, "several device kinds: x on cuda:0 and other['m'][0] on cpu"):
         contrast(torch.ones(2, device="cuda"), {"m": [torch.ones(2)]})
     with raises(TypeError, "neither a tensor nor device="):
         contrast(3)
@@ -60,13 +60,13 @@ def what_is_missing_is_told_with_what_there_is() -> None:
 def wrong_declarations_are_refused() -> None:
     with raises(ValueError, "'gpu' is no kind of device"):
         torchport.kernel("gpu")(lambda x: x)
-    with raises(ValueError, "kernel() needs the kinds"):
+    with raises(ValueError, "kernel() needs the device kinds"):
         torchport.kernel()(lambda x: x)
     with raises(TypeError, '@torchport.kernel("cuda")'):
         torchport.kernel(lambda x: x)
     with raises(ValueError, "contrast has a kernel for cuda already, at"):
         contrast.kernel("cuda")(lambda x: x)
-    with raises(ValueError, "a fallback already"):
+    with raises(ValueError, "already has a fallback"):
         contrast.fallback(lambda x: x)
 
 

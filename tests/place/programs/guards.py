@@ -84,7 +84,7 @@ def missing_operators_are_retried() -> None:
     y = run({"x": [x]}, scale=2.0)["y"]
     assert y.device == x.device and y.tolist() == [4.0] * 3
     assert (
-        len(records) == 1 and ".run() met an operator that the device does not have" in records[0]
+        len(records) == 1 and ".run() used an operator that the device does not have" in records[0]
     )
     assert "missing::twice" in records[0]
     run({"x": [x.cpu()]}, scale=2.0)

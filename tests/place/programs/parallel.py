@@ -192,7 +192,7 @@ def split_layers_where_a_block_is_too_large() -> None:
 def what_does_not_fit_is_refused() -> None:
     with raises(RuntimeError, f"does not fit on {WORLD} processes", "sharded it would be"):
         torchport.plan_parallel(model(), memory=1000)
-    with raises(ValueError, "no strategy 'dp'; there are auto, single, ddp"):
+    with raises(ValueError, "no strategy 'dp'; choose from auto, single, ddp"):
         torchport.parallelize(model(), "dp")
     with raises(RuntimeError, "there are no linear layers to split"):
         torchport.parallelize(nn.Sequential(nn.Conv2d(1, 1, 1)), "tensor")

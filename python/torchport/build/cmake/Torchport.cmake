@@ -42,8 +42,8 @@ macro(_torchport_choose_nvcc nvcc)
     set(CMAKE_CUDA_COMPILER "${nvcc}")
     set(_torchport_nvcc "${nvcc}" CACHE INTERNAL "")
   elseif(CMAKE_CUDA_COMPILER STREQUAL _torchport_nvcc AND NOT _torchport_nvcc STREQUAL "${nvcc}")
-    message(FATAL_ERROR "torchport: this build folder is of ${_torchport_nvcc}, and the plan is now "
-      "for ${nvcc}: start with an empty one")
+    message(FATAL_ERROR "torchport: this build folder was configured for ${_torchport_nvcc}, but the "
+      "plan is now for ${nvcc}; use an empty build folder")
   endif()
 endmacro()
 
@@ -84,8 +84,8 @@ function(_torchport_check_target torch)
             --project "${CMAKE_SOURCE_DIR}"
     OUTPUT_VARIABLE notes ERROR_VARIABLE error RESULT_VARIABLE result)
   if(error MATCHES "No module named '?torchport")
-    message(STATUS "torchport: ${Python3_EXECUTABLE} has no torchport: whether this torch is the "
-                   "target's is not looked at")
+    message(STATUS "torchport: ${Python3_EXECUTABLE} has no torchport, so this torch is not compared "
+                   "with the target's torch")
   elseif(NOT result EQUAL 0)
     message(FATAL_ERROR "${error}")
   elseif(notes)
@@ -220,7 +220,7 @@ function(_torchport_use_cuda name)
   file(GLOB runtime "${home}/lib64/libcudart.so" "${home}/lib/libcudart.so"
     "${home}/lib/libcudart.so.*" "${torch}/../nvidia/*/lib/libcudart.so.*")
   if(NOT runtime)
-    message(FATAL_ERROR "torchport: ${home} has no libcudart.so: set CUDA_HOME to a whole toolkit")
+    message(FATAL_ERROR "torchport: ${home} has no libcudart.so: set CUDA_HOME to a complete toolkit")
   endif()
   list(GET runtime 0 runtime)
   target_link_libraries(${name} PRIVATE "${torch}/lib/libc10_cuda.so" "${torch}/lib/libtorch_cuda.so"
@@ -249,7 +249,7 @@ function(_torchport_extension_stub name module out)
     COMMAND "${TORCHPORT_PROGRAM}" build-plan --from "${plan}" --extension-stub "${source}"
             --extension "${module}" --built-by CMake ${words}
     DEPENDS "${plan}" ${depends} COMMAND_EXPAND_LISTS VERBATIM
-    COMMENT "What stands in ${name} of its build")
+    COMMENT "Writing the build's provenance for ${name}")
   # It is there to say something once.
   set_source_files_properties("${source}" PROPERTIES COMPILE_OPTIONS "-O0;-g0")
   set(${out} "${source}" PARENT_SCOPE)
@@ -258,10 +258,11 @@ endfunction()
 function(_torchport_add_extension name)
   cmake_parse_arguments(ARG "" "MODULE" "SOURCES;CUDA_SOURCES" ${ARGN})
   if(ARG_UNPARSED_ARGUMENTS)
-    message(FATAL_ERROR "torchport_torch_extension(${name}): what is ${ARG_UNPARSED_ARGUMENTS}?")
+    message(FATAL_ERROR "torchport_torch_extension(${name}): unknown arguments "
+      "${ARG_UNPARSED_ARGUMENTS}; use MODULE, SOURCES and CUDA_SOURCES")
   endif()
   if(NOT ARG_SOURCES AND NOT ARG_CUDA_SOURCES)
-    message(FATAL_ERROR "torchport_torch_extension(${name}): it has no SOURCES")
+    message(FATAL_ERROR "torchport_torch_extension(${name}): SOURCES is missing")
   endif()
   if(NOT ARG_MODULE)
     set(ARG_MODULE ${name})

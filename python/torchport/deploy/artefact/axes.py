@@ -1,4 +1,4 @@
-"""Which axes of the inputs may vary, and batches of other sizes along them."""
+"""The dynamic axes of the inputs, and batches of other sizes along them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BATCH = re.compile(r"batch(?:\[(\d+)\.\.(\d*)\])?")
 
 @dataclass
 class Axis:
-    """An axis that varies, shared by all inputs that have it. ``maximum`` None: without bound."""
+    """A dynamic axis, shared by all inputs that have it. ``maximum`` None means no bound."""
 
     name: str
     minimum: int = 1
@@ -38,7 +38,7 @@ class Axes:
         """``wanted``: "batch" (axis 0 of every input that has one), "name:axis=label" or
         "name:axis=label[minimum..maximum]"; or {"name": {axis: "label"}}.
 
-        Raises ExportError for an input or an axis that is not there.
+        Raises ExportError for an input or an axis that does not exist.
         """
         self.axes: dict[str, Axis] = {}
         self.of: dict[str, dict[int, Axis]] = {}
@@ -58,12 +58,14 @@ class Axes:
             match = _SPEC.fullmatch(spec)
             if match is None:
                 raise ExportError(
-                    f"--dynamic {spec!r} is none of: batch, NAME:AXIS=LABEL, NAME:AXIS=LABEL[2..512]"
+                    f"--dynamic {spec!r} is not one of: batch, NAME:AXIS=LABEL, "
+                    "NAME:AXIS=LABEL[2..512]"
                 )
             name, axis, label, low, high = match.groups()
             if name not in tensors:
                 raise ExportError(
-                    f"--dynamic {spec!r}: there is no input {name!r}; there is {', '.join(tensors)}"
+                    f"--dynamic {spec!r}: no input is named {name!r}; the inputs are "
+                    f"{', '.join(tensors)}"
                 )
             rank = tensors[name].dim()
             if not -rank <= int(axis) < rank:
@@ -81,7 +83,7 @@ class Axes:
         return bool(self.axes)
 
     def dynamic_shapes(self, sample: Sample) -> Any:
-        """What torch.export takes as its dynamic_shapes, each axis one Dim."""
+        """The dynamic_shapes for torch.export, one Dim for each axis."""
         if not self.axes:
             return None
         dims = {
@@ -91,7 +93,7 @@ class Axes:
         return self.spread(sample, lambda axis: dims[axis.name])
 
     def labels(self, sample: Sample) -> Any:
-        """The same with labels for Dims, as torch.onnx takes them."""
+        """The same with labels instead of Dims, for torch.onnx."""
         return self.spread(sample, lambda axis: axis.name) if self.axes else None
 
     def spread(self, sample: Sample, value: Any) -> Any:
@@ -102,14 +104,15 @@ class Axes:
         return {**dict(zip(sample.positional, args, strict=True)), **kwargs} if kwargs else args
 
     def sizes(self, sample: Sample) -> dict[str, int]:
-        """The size of each axis in a call. Raises ExportError where inputs disagree."""
+        """The size of each axis in a call. Raises ExportError if inputs disagree."""
         sizes: dict[str, tuple[int, str]] = {}
         for name, tensor in sample.items():
             for at, axis in self.of.get(name, {}).items():
                 size, first = sizes.setdefault(axis.name, (tensor.shape[at], name))
                 if size != tensor.shape[at]:
                     raise ExportError(
-                        f"axis {axis.name} is {size} in {first} and {tensor.shape[at]} in {name}"
+                        f"axis {axis.name} has size {size} in {first} and {tensor.shape[at]} in "
+                        f"{name}"
                     )
         return {name: size for name, (size, _) in sizes.items()}
 

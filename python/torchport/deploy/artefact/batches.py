@@ -1,4 +1,4 @@
-"""Batches to compare an artefact with its model on, made out of one sample."""
+"""Makes the batches for the comparison of an artefact with its model from one sample."""
 
 from __future__ import annotations
 

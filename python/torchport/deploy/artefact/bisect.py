@@ -1,4 +1,4 @@
-"""The node of a graph at which an artefact begins to differ from its model."""
+"""Finds the first node of a graph at which an artefact differs from its model."""
 
 from __future__ import annotations
 
@@ -28,15 +28,17 @@ def first_difference(
     """Names the first node whose value differs on ``sample``, with its operator, module and line.
 
     The graph is cut after a node, and what is before it is exported and run by itself: so log2 of the
-    nodes many exports. None where no cut differs: what differs comes of what the format's own
-    compiler makes of nodes together.
+    nodes many exports. None if no cut differs; then the difference comes from the format's own
+    compiler combining nodes.
     """
     module = program.module()
     nodes = [node for node in module.graph.nodes if _is_comparable(node)]
     device = sample.tensors[0].device
 
     def differs(index: int) -> bool:
-        tell(f"looking for the node: {nodes[index].name}, {index + 1} of {len(nodes)}")
+        tell(
+            f"searching for the first wrong node: {nodes[index].name}, {index + 1} of {len(nodes)}"
+        )
         try:
             return _differs(format_, _cut(module, nodes[index]), sample, device, options, tolerance)
         except ExportError as error:

@@ -1,4 +1,4 @@
-"""torch.export of a prepared model, with its dynamic axes, and what it says put into our terms."""
+"""Runs torch.export on a prepared model with dynamic axes, and rewords its errors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TRIES = 3
 
 def capture(prepared: Prepared, axes: Axes) -> ExportedProgram:
     """The model as a graph. Bounds that the model sets to an axis (a table of 1024 positions) are
-    taken over; an axis that it fixes to one size is an error.
+    adopted; an axis that it fixes to one size is an error.
     """
     # Size 1 would be taken for a constant.
     sizes = {
@@ -61,7 +61,7 @@ def _refined(error: UserError, shapes: Any) -> Any:
 
 
 def _narrowed(program: ExportedProgram, prepared: Prepared, axes: Axes) -> ExportedProgram:
-    """Takes the bounds that the capture found over into the axes."""
+    """Copies the bounds that the capture found into the axes."""
     bounds = {
         str(symbol): (range_.lower, range_.upper)
         for symbol, range_ in program.range_constraints.items()
@@ -74,7 +74,7 @@ def _narrowed(program: ExportedProgram, prepared: Prepared, axes: Axes) -> Expor
             axis.minimum = max(axis.minimum, int(found[0]))
             upper = _finite(found[1])
             if upper is not None and upper != axis.maximum:
-                prepared.notes.append(f"axis {axis.name} is at most {upper}: the model bounds it")
+                prepared.notes.append(f"axis {axis.name} is at most {upper}: the model limits it")
                 axis.maximum = upper
     return program
 
@@ -115,14 +115,15 @@ def _told(error: Exception) -> str:
     unmet = [part.strip() for part in parts if part.strip().startswith("- Not all values of")]
     if unmet:
         return (
-            "\n  ".join(["the model does not take every size of a dynamic axis:", *unmet])
-            + "\ngive the sizes that it is for: --dynamic 'NAME:AXIS=LABEL[16..512]'"
+            "\n  ".join(["the model does not accept every size of a dynamic axis:", *unmet])
+            + "\ngive the range of sizes: --dynamic 'NAME:AXIS=LABEL[16..512]'"
         )
     advice = ""
     if "data-dependent" in text.lower() or "GuardOnDataDependent" in type(error).__name__:
         advice = (
             "\nthe model's Python branches on values of tensors: use torch.cond or torch.where there, "
-            "torch._check for what is known of them; or export with to='torchscript', script=True"
+            "or torch._check for facts about the values; or export with to='torchscript', "
+            "script=True"
         )
     return (
         f"torch.export cannot capture the model{where}:\n  {type(error).__name__}: {first}{advice}"

@@ -1,4 +1,4 @@
-"""``torchport export``: the command's face of torchport.export."""
+"""``torchport export``: the command for torchport.export."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _DTYPES = ("float64", "float32", "float16", "bfloat16")
 
 def main(words: Sequence[str] | None = None) -> int:
     """Returns the exit code: 0 written, 1 cannot be exported or does not compute the same, 2 wrong
-    use, 3 a bug of torchport's, 130 on ctrl-C.
+    use, 3 an error in torchport, 130 on ctrl-C.
     """
     options = _parser().parse_args(words)
     signal.signal(signal.SIGTERM, lambda *_: _stop())
@@ -98,27 +98,55 @@ def _run(options: argparse.Namespace) -> Exported:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="torchport export",
-        description="Write a model as onnx, pt2, aoti or torchscript, compared with the model itself. "
-        "The artefact says in itself what it takes, gives and needs.",
+        description="Write a model as onnx, pt2, aoti or torchscript, and compare the result "
+        "with the model. "
+        "The artefact contains a contract: its inputs, its outputs and what it needs of a host.",
     )
     add = parser.add_argument
-    add("model", metavar="MODULE:FACTORY", help="what makes the model: package.module or file.py")
     add(
-        "--input", required=True, metavar="MODULE:NAME", help="a sample of the inputs, or its maker"
+        "model",
+        metavar="MODULE:FACTORY",
+        help="function that makes the model; the module is package.module or file.py",
+    )
+    add(
+        "--input",
+        required=True,
+        metavar="MODULE:NAME",
+        help="sample inputs, or a function that makes them",
     )
     add("--to", required=True, choices=formats.names())
     add("--output", "-o", required=True, metavar="PATH")
-    add("--weights", metavar="FILE", help="safetensors or torch.save; no code of it is run")
+    add(
+        "--weights",
+        metavar="FILE",
+        help="weights to load: safetensors or torch.save; no code in the file is run",
+    )
     add("--dynamic", action="append", default=[], metavar="AXIS",
-        help="batch, NAME:AXIS=LABEL or NAME:AXIS=LABEL[2..512]; several times")  # fmt: skip
-    add("--device", metavar="DEVICE", help="move model and inputs there; else where the model is")
-    add("--dtype", choices=_DTYPES, help="convert all floating tensors; else what the model has")
-    add("--opset", type=int, metavar="N", help="of ONNX; else the exporter's own choice")
-    add("--script", action="store_true", help="torchscript from the source, with its control flow")
+        help="batch, NAME:AXIS=LABEL or NAME:AXIS=LABEL[2..512]; repeatable")  # fmt: skip
+    add(
+        "--device",
+        metavar="DEVICE",
+        help="move the model and its inputs there (default: where the model is)",
+    )
+    add(
+        "--dtype",
+        choices=_DTYPES,
+        help="convert all floating tensors (default: the model's own dtype)",
+    )
+    add("--opset", type=int, metavar="N", help="ONNX opset (default: the exporter's choice)")
+    add(
+        "--script",
+        action="store_true",
+        help="compile TorchScript from source, which keeps control flow",
+    )
     add("--tolerance", nargs=2, type=float, metavar=("ABS", "REL"), help="else by the dtype")
-    add("--allow-nan", action="store_true", help="the model may give NaN and Inf")
+    add("--allow-nan", action="store_true", help="allow NaN and Inf in the model's outputs")
     add("--quiet", "-q", action="store_true", help="no progress")
-    add("--traceback", action="store_true", help="torch's own words, too, where an export fails")
+    add(
+        "--traceback",
+        action="store_true",
+        help="also print torch's own message when an export fails",
+    )
     return parser
 
 

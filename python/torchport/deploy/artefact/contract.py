@@ -1,4 +1,4 @@
-"""What an artefact promises and what it asks for, kept inside it as JSON."""
+"""The contract of an artefact: its inputs, its outputs and its needs, stored in it as JSON."""
 
 from __future__ import annotations
 

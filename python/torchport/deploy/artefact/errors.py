@@ -1,16 +1,16 @@
-"""What an export says when it cannot go on."""
+"""The errors of an export."""
 
 from __future__ import annotations
 
 
 class ExportError(RuntimeError):
-    """A model, a checkpoint or an input with which there is no artefact; says what to change."""
+    """The model, the checkpoint or the input cannot be exported; the message says what to change."""
 
 
 class NotVerified(ExportError):
-    """The artefact was written and does not compute what the model computes; it was taken away.
+    """The artefact does not compute what the model computes; the written file was deleted.
 
-    ``findings`` are the differences, one line each; ``culprit`` the node that they begin at, or None.
+    ``findings`` are the differences, one line each; ``culprit`` is the first wrong node, or None.
     """
 
     def __init__(self, message: str, findings: list[str], culprit: str | None = None):

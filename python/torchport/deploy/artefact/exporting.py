@@ -1,4 +1,4 @@
-"""torchport.export: load, unwrap, unify, check, capture, write, compare, describe; or nothing at all."""
+"""torchport.export: load, unwrap, unify, check, capture, write, compare, describe."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class Exported:
 
     Attributes:
         path: The file.
-        contract: What the artefact takes, gives and needs, as it says in itself.
+        contract: The inputs, the outputs and the needs of the artefact, as stored in it.
         parity: The comparison with the model.
-        notes: What was changed on the way to it.
+        notes: The changes that the export made.
     """
 
     path: Path
@@ -49,7 +49,7 @@ class Exported:
 
 @dataclass(frozen=True)
 class Checks:
-    """How the artefact is compared: on which further inputs, by which tolerance."""
+    """How the artefact is compared: further inputs and tolerances."""
 
     inputs: Sequence[Any] = ()
     tolerance: Tolerance | None = None
@@ -73,34 +73,35 @@ def export(
     allow_nan: bool = False,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Exported:
-    """Writes ``model`` to ``path`` as onnx, pt2, aoti or torchscript, compared with the model
-    itself.
+    """Writes ``model`` to ``path`` as onnx, pt2, aoti or torchscript, and compares it with the
+    model.
 
-    Not thread safe, as torch.export is not. On an error, and on ctrl-C, what was at ``path`` is
-    untouched.
+    Not thread safe, as torch.export is not. On an error or ctrl-C, an existing file at ``path``
+    stays unchanged.
 
     Args:
-        model: A module, which stays as it is, or a function that makes one.
+        model: A module, which is not changed, or a function that makes one.
         inputs: A tensor, a tuple of positional arguments, or a mapping of named ones.
         to: The format: "onnx", "pt2", "aoti" or "torchscript".
         path: The file to write.
-        weights: A safetensors or torch.save file to fill the model from.
+        weights: A safetensors or torch.save file to load the weights from.
         dynamic: Axes whose size may change: "batch", "name:axis=label", "name:axis=label[2..512]",
             or {"name": {0: "batch"}}.
-        device: Move model and inputs there. Without it they stay where the model is.
-        dtype: Convert all floating-point tensors. Without it they keep theirs.
-        opset: Of ONNX. Without it the exporter's own choice.
-        script: TorchScript from the source, with its control flow.
+        device: Move the model and its inputs there. The default is the model's device.
+        dtype: Convert all floating-point tensors. By default they keep their dtypes.
+        opset: The ONNX opset. The default is the exporter's choice.
+        script: Compile TorchScript from source, which keeps control flow.
         check_inputs: Further inputs to compare on, beside those made from ``inputs``.
-        tolerance: (absolute, relative to the output's largest magnitude). Without it by the dtype.
-        allow_nan: The model may give NaN and infinity.
-        tell: Is told what goes on.
+        tolerance: (absolute, relative to the output's largest magnitude). The default depends on
+            the dtype.
+        allow_nan: Allow NaN and infinity in the outputs.
+        tell: A function that receives progress messages.
 
     Returns:
-        The path, the contract, the comparison, and notes on what was changed on the way.
+        The path, the contract, the comparison, and notes on the changes that were made.
 
     Raises:
-        NotVerified: The artefact computes something else. The message names the node.
+        NotVerified: The artefact computes something different. The message names the node.
         ExportError: Anything else that prevents the export.
 
     Example:
@@ -136,7 +137,7 @@ def export(
 
 
 def _device(wanted: torch.device | str) -> torch.device:
-    """The device, if it is there."""
+    """The device, if it exists."""
     from torchport._native import C
 
     try:
@@ -217,13 +218,13 @@ def _compared(
             program = subject.program or capture(prepared, Axes(parity.failing, ()))
             culprit = first_difference(format_, program, parity.failing, options, tolerance, tell)
         except ExportError as error:
-            tell(f"no node can be named: {error}")
+            tell(f"the wrong node was not found: {error}")
     lines = [f"the {format_.name} artefact does not compute what the model computes:"]
     lines += [f"  {finding}" for finding in parity.findings]
     if culprit is not None:
-        lines.append(f"it begins at {culprit}")
+        lines.append(f"the first wrong node is {culprit}")
     if format_.name == "torchscript" and not options.script:
         lines.append(
-            "tracing keeps one way through the model's Python: script=True (--script) has all"
+            "tracing keeps only the branches that ran; script=True (--script) keeps all of them"
         )
     raise NotVerified("\n".join(lines), parity.findings, culprit)

@@ -1,4 +1,4 @@
-"""One run of the model before anything is exported, so that its errors come in its own terms."""
+"""One run of the model before the export, to report its errors in the model's own terms."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _OWN = ("torchport/deploy", "torchport/observe")
 
 
 def run_once(module: nn.Module, sample: Sample) -> Any:
-    """What the model gives for the sample.
+    """The model's outputs for the sample.
 
-    Raises ExportError for what the model raises. Where an operator is given tensors on two devices,
-    it says whose they are and what to change, in the words of ``torchport verify``.
+    Raises ExportError for what the model raises. If an operator gets tensors on two devices, the
+    error says which tensors they are and what to change, in the words of ``torchport verify``.
     """
     run = WatchedRun(module, dict(sample.items()))
     try:
@@ -54,7 +54,7 @@ def _message(mixed: Mixed) -> str:
 
 
 def _line_of(error: BaseException) -> str | None:
-    """The innermost line that the error came through and that is not torch's or torchport's."""
+    """The innermost line in the error's traceback that is not in torch or torchport."""
     line, trace = None, error.__traceback__
     while trace is not None:
         file = trace.tb_frame.f_code.co_filename

@@ -41,8 +41,9 @@ class Tolerance:
 
 @dataclass
 class Difference:
-    """Of one output on one batch. ``top1`` is the share of rows with the same largest element, rows
-    whose two largest are nearer than the tolerance left out; None where there are no rows.
+    """The difference of one output on one batch. ``top1`` is the share of rows with the same
+    largest element, rows whose two largest are nearer than the tolerance left out; None where there
+    are no rows.
     """
 
     name: str
@@ -58,7 +59,7 @@ class Difference:
 
 @dataclass
 class Parity:
-    """What was seen over all batches."""
+    """The differences over all batches."""
 
     runtime: str
     tolerance: Tolerance
@@ -101,15 +102,17 @@ def measure(
     tolerance: Tolerance,
     allow_nan: bool = False,
 ) -> Parity:
-    """Runs every batch through both. Raises ExportError where the model itself gives NaN or Inf."""
+    """Runs every batch through both. Raises ExportError if the model itself gives NaN or Inf."""
     parity = Parity(runtime, tolerance)
     for sample in batches:
         names, expected = eager(module, sample)
         for name, tensor in zip(names, expected, strict=True):
             if not allow_nan and tensor.is_floating_point() and not tensor.isfinite().all():
                 raise ExportError(
-                    f"the model itself gives NaN or Inf in {name}: nothing can be compared on that. "
-                    "Look at its weights and the sample; allow_nan=True (--allow-nan) compares all else"
+                    f"the model itself gives NaN or Inf in {name}, so that nothing can be "
+                    "compared. "
+                    "Check its weights and the sample; allow_nan=True (--allow-nan) compares "
+                    "everything else"
                 )
         parity.outputs.append([list(tensor.shape) for tensor in expected])
         parity.add(sample, compare(names, expected, runner(sample), tolerance))

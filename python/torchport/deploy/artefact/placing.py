@@ -1,4 +1,4 @@
-"""All tensors of a model on one device and of one floating dtype, or an error that names them."""
+"""Puts all tensors of a model on one device and in one floating dtype."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def tensors_of(module: nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
 
 
 def adopt_unregistered(module: nn.Module, notes: list[str]) -> None:
-    """Tensors that the model merely holds become buffers, which move with it; not persistent, so the
+    """Unregistered tensors of the model become buffers, which move with it; not persistent, so the
     state dict keeps its keys.
     """
     adoption = adopt(module)
@@ -39,7 +39,7 @@ def convert(module: nn.Module, to: torch.device | torch.dtype) -> None:
 
 
 def one_device(module: nn.Module, inputs: list[tuple[str, torch.Tensor]]) -> torch.device:
-    """The device that everything is on; ExportError with the tensors' names where there are two."""
+    """The device that everything is on; ExportError with the tensors' names if there are several."""
     places: dict[torch.device, list[str]] = defaultdict(list)
     for name, tensor in tensors_of(module):
         places[tensor.device].append(name)
@@ -50,10 +50,10 @@ def one_device(module: nn.Module, inputs: list[tuple[str, torch.Tensor]]) -> tor
         for device, names in sorted(places.items(), key=lambda item: len(item[1])):
             more = f" and {len(names) - 6} more" if len(names) > 6 else ""
             lines.append(f"  {device}: {', '.join(names[:6])}{more}")
-        lines.append("say which one is meant: device=... (--device ...) moves all of them there")
+        lines.append("choose one: device=... (--device ...) moves everything there")
         raise ExportError("\n".join(lines))
     if torch.device("meta") in places:
-        raise ExportError("the model is on the meta device, it has no weights: pass weights=...")
+        raise ExportError("the model is on the meta device and has no weights: pass weights=...")
     return next(iter(places))
 
 

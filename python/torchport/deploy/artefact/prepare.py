@@ -1,4 +1,4 @@
-"""From the model that a program has to the one that can be exported: bare, placed, in evaluation mode."""
+"""Prepares a program's model for export: unwrapped, on one device, in evaluation mode."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def prepare(
     """Changes ``module``: the caller's own is copied before. ``unsupported`` maps dtypes that the
     format's runtime has no kernels for to a wider one.
 
-    Raises ExportError for what cannot be exported, in the model's own terms.
+    Raises ExportError, in the model's own terms, if it cannot be exported.
     """
     notes: list[str] = []
     if not isinstance(module, nn.Module):
@@ -92,8 +92,9 @@ def prepare(
         if not isinstance(inputs, Mapping) or sample.kwargs:
             raise
         raise ExportError(
-            f"{error}\nits inputs were given as one mapping, since {', '.join(map(str, inputs))} are "
-            f"no parameters of {type(module).__name__}.forward{inspect.signature(module.forward)}"
+            f"{error}\nthe mapping was passed as one argument, because "
+            f"{', '.join(map(str, inputs))} are "
+            f"not parameters of {type(module).__name__}.forward{inspect.signature(module.forward)}"
         ) from error.__cause__
     prepared.output_names, _ = named_outputs(result)
     return prepared
@@ -124,7 +125,7 @@ def _run_as_it_is(prepared: Prepared) -> Any:
         result = run_once(prepared.module, converted)
         prepared.sample = converted
         prepared.notes.append(
-            _plain(f"made the floating inputs {prepared.dtype}, as the weights are")
+            _plain(f"converted the floating inputs to {prepared.dtype}, the dtype of the weights")
         )
         return result
     except ExportError:
@@ -152,6 +153,6 @@ def _check_sizes(sample: Sample) -> None:
     for name, tensor in sample.items():
         if tensor.numel() == 0:
             raise ExportError(
-                f"input {name} has no elements (shape {list(tensor.shape)}): nothing can be compared "
-                "on it; give a sample of at least one row"
+                f"input {name} has no elements (shape {list(tensor.shape)}): nothing can be "
+                "compared; give a sample of at least one row"
             )

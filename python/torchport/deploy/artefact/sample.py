@@ -28,8 +28,9 @@ class Sample:
     def of(module: torch.nn.Module, inputs: Any) -> Sample:
         """``inputs``: a tensor, a tuple or list of positional arguments, or a mapping of named ones.
 
-        A mapping whose keys are no parameters of ``forward`` is its one argument. Raises ExportError
-        for arguments that ``forward`` does not take, and where there is no tensor among them.
+        A mapping whose keys are not parameters of ``forward`` is its only argument. Raises
+        ExportError for arguments that ``forward`` does not take, and where there is no tensor among
+        them.
         """
         signature = inspect.signature(module.forward)
         args: tuple[Any, ...]
@@ -96,9 +97,9 @@ def named_outputs(result: Any) -> tuple[list[str], list[torch.Tensor]]:
             continue
         if not _is_tensor(leaf):
             raise ExportError(
-                f"the model gives back a {type(leaf).__name__} at {pytree.keystr(path) or 'the top'}, "
-                "not a tensor: an artefact can give tensors only. Wrap the model in a module that "
-                "gives those that are wanted"
+                f"the model returns a {type(leaf).__name__} at {pytree.keystr(path) or 'the top'}, "
+                "not a tensor: an artefact can return only tensors. Wrap the model in a module "
+                "that returns the tensors you need"
                 + (" (here: use_cache=False)" if "Cache" in type(leaf).__name__ else "")
             )
         words = [_word(key) for key in path]
@@ -107,7 +108,7 @@ def named_outputs(result: Any) -> tuple[list[str], list[torch.Tensor]]:
         names.append("_".join(words))
         tensors.append(leaf)
     if not tensors:
-        raise ExportError("the model gives back no tensor")
+        raise ExportError("the model returns no tensor")
     return names, tensors
 
 

@@ -1,4 +1,4 @@
-"""Where an artefact is written: whole or not at all, and not before there is room for it."""
+"""Writes an artefact completely or not at all, after checking that there is room for it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from torchport.deploy.artefact.errors import ExportError
 def staged(path: Path, expected_bytes: int) -> Iterator[Path]:
     """A path to write the artefact to, which takes its place at the end (`torchport._files.staged`).
 
-    Raises ExportError where the folder is not there, cannot be written, or has too little room.
+    Raises ExportError if the folder does not exist, cannot be written to, or has too little room.
     """
     path = path.absolute()
     if path.is_dir():

@@ -1,4 +1,4 @@
-"""The model itself, out of what training wrapped around it."""
+"""Removes what training wrapped around a model."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from torchport.place.unwrapping import inner_of
 
 
 def strip_wrappers(module: nn.Module, notes: list[str]) -> nn.Module:
-    """Takes DataParallel, DistributedDataParallel, AveragedModel and torch.compile off the model and
-    its children, and the forward methods that apex and accelerate put on instances.
+    """Removes DataParallel, DistributedDataParallel, AveragedModel and torch.compile from the model
+    and its children, and the forward methods that apex and accelerate set on instances.
 
-    Raises ExportError for a model that is sharded, of which this process has a part only.
+    Raises ExportError for a sharded model, of which this process has only a part.
     """
     _refuse_sharded(module)
     while (inner := inner_of(module)) is not None:
@@ -36,8 +36,9 @@ def _refuse_sharded(module: nn.Module) -> None:
         type(parameter).__name__ == "DTensor" for parameter in module.parameters(recurse=False)
     ):
         raise ExportError(
-            f"the model is sharded ({type(module).__name__}): this process has a part of it; gather it "
-            "with torchport.full_state_dict(model), and load that into an unsharded model"
+            f"the model is sharded ({type(module).__name__}): this process has only a part of "
+            "it; gather "
+            "it with torchport.full_state_dict(model), and load that into an unsharded model"
         )
 
 
@@ -52,10 +53,10 @@ def _own_forward(module: nn.Module, notes: list[str]) -> None:
         del module.forward
         if getattr(original, "__func__", None) is not type(module).forward:
             module.forward = original
-        notes.append(f"took accelerate's forward off {type(module).__name__}")
+        notes.append(f"removed accelerate's forward from {type(module).__name__}")
     elif owner.split(".")[0] == "apex" or (code and "/apex/" in code.co_filename):
         del module.forward
-        notes.append(f"took apex's forward off {type(module).__name__}")
+        notes.append(f"removed apex's forward from {type(module).__name__}")
 
 
 def structural_copy(module: nn.Module) -> nn.Module:
@@ -71,5 +72,5 @@ def structural_copy(module: nn.Module) -> nn.Module:
     except Exception as error:
         raise ExportError(
             f"the model cannot be copied ({type(error).__name__}: {error}), and an export must not "
-            "change the one that it is given: pass a function that makes it instead of the model"
+            "change the given one: pass a function that makes the model instead"
         ) from error

@@ -1,4 +1,4 @@
-"""Weights out of a file into the model that is exported, by torchport.load; and their hash."""
+"""Loads weights from a file into the exported model with torchport.load, and hashes them."""
 
 from __future__ import annotations
 

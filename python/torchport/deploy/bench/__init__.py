@@ -1,1 +1,1 @@
-"""A model measured in every way it can be run: memory, latency, throughput."""
+"""Measures a model in each mode: memory, latency, throughput."""

@@ -1,4 +1,4 @@
-"""``torchport bench``: the command's face of torchport.benchmark."""
+"""``torchport bench``: the command for torchport.benchmark."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from torchport._files import write_text
 
 def main(words: Sequence[str] | None = None) -> int:
     """Returns the exit code: 0 measured, 1 a mode that was asked for by name failed, or all did; 2
-    wrong use, 3 a bug of torchport's, 130 on ctrl-C."""
+    wrong use, 3 an error in torchport, 130 on ctrl-C."""
     options = _parser().parse_args(words)
     try:
         return _run(options)
@@ -80,10 +80,12 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="torchport bench",
         description="Measure a model in each deployment mode: peak memory, latency, throughput.",
-        epilog="Each mode runs in a process of its own, in turns with the others. With --devices the "
-        "memory of a GPU is measured without one.",
+        epilog="Each mode runs in its own process; the modes take turns. With --devices, the "
+        "memory of a GPU is measured without a GPU.",
     )
-    parser.add_argument("model", help="MODULE:FACTORY or FILE.py:FACTORY, which makes the model")
+    parser.add_argument(
+        "model", help="MODULE:FACTORY or FILE.py:FACTORY; the factory makes the model"
+    )
     parser.add_argument(
         "--input",
         required=True,
@@ -92,19 +94,27 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--batch", metavar="N,N", help="batch sizes (default: the input's own)")
     parser.add_argument("--modes", metavar="NAMES", help="train,eval,... (default: all)")
-    parser.add_argument("--device", help="where to measure (default: the best that is there)")
+    parser.add_argument("--device", help="device to measure on (default: the best available one)")
     parser.add_argument("--devices", metavar="KIND:N", help="virtual devices: cuda:1,memory=16GiB")
     parser.add_argument("--rounds", type=int, default=7, help="(default: %(default)s)")
     parser.add_argument(
-        "--seconds", type=float, default=0.5, help="of a mode in a round (default: %(default)s)"
+        "--seconds",
+        type=float,
+        default=0.5,
+        help="how long each mode runs in a round, in seconds (default: %(default)s)",
     )
-    parser.add_argument("--threads", type=int, help="of the CPU (default: torch's own number)")
+    parser.add_argument("--threads", type=int, help="CPU threads (default: torch's own number)")
     parser.add_argument(
-        "--timeout", type=float, default=900, help="seconds to get ready (default: %(default)s)"
+        "--timeout",
+        type=float,
+        default=900,
+        help="time limit for starting a mode, in seconds (default: %(default)s)",
     )
-    parser.add_argument("--json", metavar="FILE", help="all figures; - is standard output")
-    parser.add_argument("--html", metavar="FILE", help="a page with plots")
-    parser.add_argument("--png", metavar="FILE", help="the page as a picture; needs Chromium")
+    parser.add_argument(
+        "--json", metavar="FILE", help="write all figures as JSON; - is standard output"
+    )
+    parser.add_argument("--html", metavar="FILE", help="write a page with plots")
+    parser.add_argument("--png", metavar="FILE", help="write the page as a picture; needs Chromium")
     return parser
 
 

@@ -1,4 +1,4 @@
-"""`torchport.benchmark`: workers are made ready one after another, then run in turns."""
+"""`torchport.benchmark`: starts workers one after another, then runs them in turns."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Settings:
 def importable(target: Any) -> str:
     """The name by which another process finds a function: module:name, or file.py:name.
 
-    Raises ValueError for what has none, such as a lambda.
+    Raises ValueError for a function without such a name, such as a lambda.
     """
     if isinstance(target, str):
         return target
@@ -60,8 +60,8 @@ def importable(target: Any) -> str:
     module = sys.modules.get(getattr(target, "__module__", ""))
     if not name or "<" in name or module is None:
         raise ValueError(
-            f"torchport: {target!r} is measured in processes of their own, which have to import it: "
-            "pass a function of a module, or its name as MODULE:NAME"
+            f"torchport: {target!r} is measured in separate processes, which must be able to "
+            "import it: pass a function of a module, or its name as MODULE:NAME"
         )
     if module.__name__ != "__main__":
         return f"{module.__name__}:{name}"
@@ -84,34 +84,34 @@ def benchmark(
 ) -> Report:
     """Peak memory, latency and throughput of a model in each mode, side by side.
 
-    Each mode at each batch size has a process of its own. When all are ready they run in turns, in
-    another order each round. A mode that cannot run, or fails, is a row with the reason. The
-    processes are ended also where this is interrupted.
+    Each mode at each batch size has its own process. When all are ready they run in turns, in
+    a different order each round. A mode that cannot run, or fails, is a row with the reason.
+    An interruption ends the processes, too.
 
     Args:
-        model: A function that makes the model, which other processes can import; or its name,
-            MODULE:NAME.
+        model: A function that makes the model and that other processes can import, or its name
+            as MODULE:NAME.
         inputs: A function that makes a tensor, a tuple of positional or a dict of named arguments;
-            or its name. With a parameter it is given the batch size; without one its tensors are
+            or its name. If it has a parameter, it gets the batch size; otherwise its tensors are
             repeated along their first axis.
-        modes: What to measure; all by default.
-        batches: Batch sizes. Without them ``inputs`` is used as it is.
-        device: Where to measure, as in `device`.
+        modes: The modes to measure; by default all.
+        batches: Batch sizes. By default ``inputs`` is used as it is.
+        device: The device to measure on, as in `device`.
         devices: Virtual devices to measure memory on, such as "cuda:1": one round of one step,
             without times.
         rounds: How often each mode runs.
         seconds: About how long a mode runs in a round; at least one step.
-        threads: Of the CPU. Without it torch's own number.
+        threads: CPU threads. The default is torch's own number.
         timeout: Seconds for each answer of a process, compiling included.
-        tell: Is told what goes on.
+        tell: A function that receives progress messages.
 
     Returns:
         The rows, with ``row(mode)`` and ``as_json()``; the text is a table. Times are in seconds,
         memory in bytes, throughput in samples a second.
 
     Raises:
-        ValueError: A mode is unknown, a device is not there, a function cannot be imported, or a
-            number is out of range.
+        ValueError: A mode is unknown, a device does not exist, a function cannot be imported, or
+            a number is out of range.
         RuntimeError: One of the processes imported a program that calls this at its top level.
 
     Example:
@@ -126,9 +126,13 @@ def benchmark(
         )
     unknown = [mode for mode in modes if mode not in MODES]
     if unknown or not modes:
-        raise ValueError(f"torchport: no mode {', '.join(unknown)}; there are {', '.join(MODES)}")
+        raise ValueError(
+            f"torchport: no mode {', '.join(unknown)}; the modes are {', '.join(MODES)}"
+        )
     if rounds < 1 or seconds <= 0 or any(batch < 1 for batch in batches):
-        raise ValueError("torchport: rounds and batches are at least 1, seconds more than 0")
+        raise ValueError(
+            "torchport: rounds and batches must be at least 1, seconds must be more than 0"
+        )
     chosen = _device(device, devices)
     settings = Settings(
         tuple(modes),
@@ -157,12 +161,12 @@ def benchmark(
 
 
 def _device(device: str | None, devices: str | None) -> str:
-    """Where to measure. ValueError for what is no device, or is not there."""
+    """The device to measure on. ValueError if it is not a device or does not exist."""
     if devices:  # of the workers, which have them; not of this process
         try:
             return str(torch.device(device or devices.partition(",")[0].partition(":")[0]))
         except RuntimeError:
-            raise ValueError(f"torchport: {device or devices!r} is no device") from None
+            raise ValueError(f"torchport: {device or devices!r} is not a device") from None
     try:
         return str(C.choose_device(device or "").device)
     except RuntimeError as error:
@@ -194,7 +198,7 @@ def _measure_batch(
         rows: list[Row] = []
         workers: dict[str, Worker] = {}
         for name in settings.modes:
-            tell(f"{name}: getting ready")
+            tell(f"{name}: starting")
             row = Row(name, MODES[name].title, base["batch"] or 1)
             rows.append(row)
             _make_ready(row, settings, base, folder, stack, workers)
@@ -240,8 +244,9 @@ def _give_up(row: Row, error: WorkerFailed | WorkerSkipped) -> None:
 def _run_rounds(
     rows: list[Row], workers: dict[str, Worker], settings: Settings, tell: Callable[[str], None]
 ) -> None:
-    """Round after round of all workers, each in another order, so that a drift of the machine's
-    speed favours none. The first run of each says how many steps fill the time of a round."""
+    """Round after round of all workers, each in a different order, so that a drift of the
+    machine's speed does not favour any. The first run of each says how many steps fill the time
+    of a round."""
     steps: dict[str, int] = {}
     shuffled = random.Random(0)
     for number in range(0 if settings.virtual else -1, 1 if settings.virtual else settings.rounds):

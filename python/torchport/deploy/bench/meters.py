@@ -38,13 +38,13 @@ class HostMeter:
 
     @staticmethod
     def _trim() -> None:
-        """Gives back what the heap keeps, or the peak would be that of an earlier step."""
+        """Returns the heap's free memory; otherwise the peak would be that of an earlier step."""
         gc.collect()
         ctypes.CDLL(None).malloc_trim(0)
 
 
 def _touch_libraries() -> None:
-    """Loads what any model's first steps load: it is no model's memory."""
+    """Loads what any model's first steps load, so that it does not count as a model's memory."""
     x = torch.randn(2, 4, 8, 8, requires_grad=True)
     weight = torch.randn(4, 4, 3, 3)
     torch.nn.functional.conv2d(x, weight).sum().backward()
@@ -52,7 +52,7 @@ def _touch_libraries() -> None:
 
 
 class DeviceMeter:
-    """What the device's allocator gave out, and what it took from the device for that."""
+    """The memory that the device's allocator handed out, and the memory that it reserved for that."""
 
     def __init__(self, device: torch.device) -> None:
         self._device = device

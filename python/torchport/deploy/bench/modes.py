@@ -1,4 +1,4 @@
-"""The ways to run a model, each a factor of its own: a row of the table."""
+"""The modes: each is one way to run a model and one row of the table."""
 
 from __future__ import annotations
 
@@ -57,9 +57,7 @@ class Mode:
     title: str
     prepare: Callable[[MeasuredModel], Step]
     artefact: str = ""  # the format of torchport.export that the step runs
-    missing: Callable[[torch.device, bool], str] = lambda device, virtual: (
-        ""
-    )  # why it cannot be run
+    missing: Callable[[torch.device, bool], str] = lambda device, virtual: ""  # why it cannot run
 
 
 def _loss(output: Any) -> torch.Tensor:
@@ -122,7 +120,7 @@ def _inference(
 
 def _needs_images(subject: MeasuredModel) -> None:
     if not any(t.dim() == 4 for t in [*subject.tensors(), *subject.model.parameters()]):
-        raise NotApplicable("nothing in it has the four dimensions of images")
+        raise NotApplicable("the model has no tensor with four dimensions (images)")
     _channels_last(subject)
 
 
@@ -140,7 +138,7 @@ def _no_bfloat16(device: torch.device, virtual: bool) -> str:
 
 def no_compiler(device: torch.device, virtual: bool) -> str:
     if device.type == "cpu" and not (shutil.which("g++") or shutil.which("clang++")):
-        return "torch.compile needs a C++ compiler, and there is no g++"
+        return "torch.compile needs a C++ compiler; g++ was not found"
     return ""
 
 
@@ -149,7 +147,7 @@ def _no_compile_nor_bfloat16(device: torch.device, virtual: bool) -> str:
 
 
 def _artefact_modes() -> Iterator[Mode]:
-    """A row for each export format that can be measured; formats say so themselves."""
+    """One mode for each export format that can be measured; the formats decide that."""
     for name in formats.names():
         format_ = formats.get(name)
         if format_.bench_title:

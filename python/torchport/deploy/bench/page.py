@@ -84,7 +84,7 @@ def _charts(report: Report) -> Iterator[_Chart]:
 
 
 def page(report: Report) -> str:
-    """A page that needs nothing beside itself."""
+    """A self-contained page."""
     threads = f", {report.threads} threads" if report.device == "cpu" else ""
     rounds = f", {report.rounds} interleaved rounds" if report.timed else ""
     conditions = f"{report.device} ({report.device_name}){threads}, torch {report.torch}{rounds}"
@@ -92,15 +92,15 @@ def page(report: Report) -> str:
 
 
 def write_page(report: Report, path: str | Path) -> None:
-    """Writes the page, as a whole or not at all. Raises OSError."""
+    """Writes the page, completely or not at all. Raises OSError."""
     write_text(path, page(report))
 
 
 def write_png(report: Report, path: str | Path) -> None:
-    """The page as Chromium shows it. ValueError where there is no Chromium, or it makes no picture."""
+    """The page as Chromium shows it. ValueError if Chromium is missing or fails."""
     browser = next(filter(None, map(shutil.which, _BROWSERS)), None)
     if browser is None:
-        raise ValueError("torchport: a PNG needs Chromium, and there is none; use --html")
+        raise ValueError("torchport: a PNG needs Chromium, which was not found; use --html")
     rows = sum(row.status == "measured" for row in report.rows)
     height = 280 + 140 * len(report.batches) + 62 * rows + 19 * len(report.rows)
     with tempfile.TemporaryDirectory() as folder:
@@ -126,5 +126,7 @@ def write_png(report: Report, path: str | Path) -> None:
             check=False,
         )
         if not picture.is_file():
-            raise ValueError(f"torchport: Chromium made no picture: {done.stderr.strip()[-300:]}")
+            raise ValueError(
+                f"torchport: Chromium did not write a picture: {done.stderr.strip()[-300:]}"
+            )
         shutil.move(picture, path)

@@ -1,4 +1,4 @@
-"""Worker processes, from the side of the one that starts them."""
+"""Worker processes, as seen from the process that starts them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WORKER = "TORCHPORT_BENCH_WORKER"
 
 
 class WorkerFailed(RuntimeError):
-    """A worker could not do its mode; the message is what it said last."""
+    """A worker could not run its mode; the message is its last output."""
 
 
 class WorkerSkipped(RuntimeError):
@@ -54,7 +54,7 @@ class Worker:
         self.close()
 
     def answer(self) -> dict[str, Any]:
-        """What it says next. Raises WorkerFailed where it says nothing more, or not in time."""
+        """Its next answer. Raises WorkerFailed if there is none, or not in time."""
         ready, _, _ = select.select([self._answers], [], [], self._timeout)
         line = self._answers.readline() if ready else ""
         if not line:

@@ -1,4 +1,4 @@
-"""What a benchmark found: as data, as a table, as JSON."""
+"""The results of a benchmark: as data, as a table, as JSON."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Report:
     rows: list[Row] = field(default_factory=list)
 
     def row(self, mode: str, batch: int | None = None) -> Row:
-        """The row of a mode, of the first batch size without one. KeyError where there is none."""
+        """The row of a mode, by default for the first batch size. KeyError if there is none."""
         for row in self.rows:
             if row.mode == mode and batch in (None, row.batch):
                 return row
@@ -127,20 +127,29 @@ def _text(report: Report) -> str:
     rounds = f", {report.rounds} interleaved rounds" if report.timed else ""
     lines = [
         f"{report.model} on {report.device} ({report.device_name}){threads}, torch {report.torch}"
-        f"{rounds}, a process for each row"
+        f"{rounds}, one process for each row"
     ]
     for batch in report.batches:
         lines += ["", f"batch {batch}"]
         lines += _table([row for row in report.rows if row.batch == batch], report)
     lines.append("")
     if report.device == "cpu":
-        lines.append("peak: resident memory over that of a process with torch and no model.")
-    else:
-        lines.append("peak: what the device's allocator gave out; reserved: what it took for that.")
-    if report.timed:
         lines.append(
-            "In brackets: 80 % of the rounds. Modes whose order the rounds leave open share a rank."
+            "peak: resident memory above that of a process with torch but without a model."
         )
     else:
-        lines.append("A virtual device has a real one's memory, not its speed: no times.")
+        lines.append(
+            "peak: memory that the device's allocator handed out; reserved: memory that it holds "
+            "for that."
+        )
+    if report.timed:
+        lines.append(
+            "In brackets: 80 % of the rounds. Modes share a rank if the rounds do not decide "
+            "their order."
+        )
+    else:
+        lines.append(
+            "A virtual device has the memory of a real one but not its speed, so no times are "
+            "given."
+        )
     return "\n".join(lines)

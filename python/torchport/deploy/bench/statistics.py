@@ -1,4 +1,4 @@
-"""What rounds of times say, and what they do not."""
+"""Statistics of timed rounds."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ def ratio(slower: Sequence[Sequence[float]], faster: Sequence[Sequence[float]]) 
 
 
 def ranks(rounds: Sequence[Sequence[Sequence[float]]]) -> list[int]:
-    """The rank of each mode, 1 is the fastest; modes whose order the rounds leave open share one.
+    """The rank of each mode, 1 is the fastest; modes share a rank if the rounds do not decide their
+    order.
 
     A round's times count relative to one another: a slow round is slow for all.
     """

@@ -27,7 +27,7 @@ from torchport.place.moving import to
 
 
 def _inputs(make: Any, batch: int | None) -> Any:
-    """A tensor, a tuple or a dict, with `batch` samples: made so, or repeated along the first axis."""
+    """A tensor, a tuple or a dict with `batch` samples, made so or repeated along the first axis."""
     takes_batch = callable(make) and any(
         p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
         for p in inspect.signature(make).parameters.values()
@@ -84,7 +84,7 @@ def _write(spec: dict[str, Any], device: torch.device) -> dict[str, Any]:
 
 
 class _Measured:
-    """A mode that is ready to be run."""
+    """A mode that is ready to run."""
 
     def __init__(self, spec: dict[str, Any], device: torch.device) -> None:
         self.device = device

@@ -51,7 +51,7 @@ def _closing(code: str, opening: int) -> int:
             depth -= 1
             if depth == 0:
                 return at
-    raise SyntaxError("a kernel launch does not end")
+    raise SyntaxError("a kernel launch is not closed")
 
 
 def _callee_start(code: str, end: int) -> int:
@@ -80,7 +80,8 @@ def for_host(source: str, name: str) -> str:
         line = code.count("\n", 0, found.start()) + 1
         raise KernelNotSupported(
             f"torchport: {name}:{line}: `{found[0]}` needs the threads of a warp to run together; "
-            "virtual devices cannot run this kernel. Give its callers a branch in plain PyTorch."
+            "virtual devices cannot run this kernel. Give its callers a branch that uses plain "
+            "PyTorch."
         )
     barriers = "true" if "__syncthreads" in code else "false"
     while (at := code.find("<<<")) >= 0:

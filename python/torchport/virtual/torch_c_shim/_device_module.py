@@ -45,7 +45,7 @@ def install(
     torch._register_device_module(name, module)
     torch.utils.generate_methods_for_privateuse1_backend()
     stand_in = ModuleType(package)
-    stand_in.__doc__ = f"The virtual {name} devices of torchport, in the place of {package}."
+    stand_in.__doc__ = f"The virtual {name} devices of torchport, in place of {package}."
     setattr(stand_in, name, module)
     # torch asks packages of backends to load themselves; this one is there.
     stand_in._autoload = lambda: None  # type: ignore[attr-defined]

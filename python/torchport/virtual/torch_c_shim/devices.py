@@ -103,7 +103,7 @@ def bindings(torch: ModuleType) -> dict[str, Any]:
         torch.cuda.has_magma = True
         torch.cuda.has_half = True
 
-    handles = "there is no CUDA library behind it that could take a handle"
+    handles = "there is no CUDA library that could take a handle"
     return {
         "_cuda_init": init,
         "_cuda_isInBadFork": forks.in_bad_fork,

@@ -12,7 +12,7 @@ from torchport.virtual.torch_c_shim.history import History
 
 KINDS = ("cuda",)
 
-_POOLS = "memory pools of a program's own are not modelled"
+_POOLS = "a program's own memory pools are not modelled"
 
 
 class _CUDAAllocator:

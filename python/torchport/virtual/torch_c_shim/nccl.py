@@ -56,13 +56,13 @@ def bindings(torch: ModuleType) -> dict[str, Any]:
         if chosen.nccl is None:
             cuda = "{}.{}".format(*chosen.version)
             raise RuntimeError(
-                f"torchport: which NCCL the build of torch {torch.__version__} for CUDA {cuda} has is "
-                "not known (torchport/torch_releases.json)"
+                f"torchport: it is not known which NCCL the build of torch {torch.__version__} "
+                f"for CUDA {cuda} has (torchport/torch_releases.json)"
             )
         major, minor, patch = chosen.nccl
         return major << 32 | minor << 16 | patch
 
-    ranks = "communicators across processes are torch.distributed's"
+    ranks = "torch.distributed provides communicators across processes"
     return {
         "_nccl_version": version,
         "_nccl_version_suffix": lambda: b"",

@@ -21,7 +21,7 @@ def device_type(kind: str) -> int:
     """The number of c10::DeviceType."""
     description = _device_kinds.find(kind)
     if description is None:
-        raise ValueError(f"torchport: there is no kind of device {kind!r}")
+        raise ValueError(f"torchport: there is no device kind {kind!r}")
     return description.device_type
 
 

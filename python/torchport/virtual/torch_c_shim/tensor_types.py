@@ -44,5 +44,5 @@ def _allow(tensor_type: Any, name: str) -> None:
     )
     flag = 2 * ctypes.sizeof(ctypes.c_void_p)
     if not tail.raw[flag:].startswith(b"\1\0" + name.encode() + b"\0"):
-        raise ImportError(f"torchport: {name} of this torch is laid out in an unknown way")
+        raise ImportError(f"torchport: {name} of this torch has an unknown layout")
     tail[flag] = b"\0"

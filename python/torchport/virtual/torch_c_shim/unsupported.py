@@ -1,4 +1,4 @@
-"""What virtual devices cannot do: each name says so, and why, when it is called."""
+"""What virtual devices cannot do: each name raises an error with the reason when it is called."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torchport.virtual.torch_c_shim._native import refuse, refusing
 KINDS = ("cuda",)
 
 _CODE = "there is no GPU that could run compiled CUDA code"
-_TREES = "CUDA graph trees manage the real allocator's pools; use the backend without them"
+_TREES = "CUDA graph trees manage the pools of the real allocator; use the backend without them"
 _GDS = "there is no GPUDirect Storage; read the file into host memory"
 
 # Of torch._C: the name a program knows it by, and why not.

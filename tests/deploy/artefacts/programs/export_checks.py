@@ -167,7 +167,7 @@ def results_of_their_own_number_are_exported():
 def the_node_that_differs_is_named():
     for to in ALL:
         path = fresh(f"differs-{to}")
-        with raises(NotVerified, "it begins at dropout") as caught:
+        with raises(NotVerified, "the first wrong node is dropout") as caught:
             torchport.export(models.dropping(), models.rows(), to=to, path=path)
         assert "models.py" in caught.error.culprit and caught.error.findings
         nothing_left(path.parent)
@@ -211,7 +211,7 @@ def what_cannot_be_exported_is_told_in_the_models_terms():
         (dict(model=models.failing()), ["models.py:", "shape"]),
         (dict(model=models.nan()), ["NaN or Inf", "--allow-nan"]),
         (dict(inputs=models.nothing()), ["input x has no elements", "[0, 6]"]),
-        (dict(inputs={"y": models.rows()}), ["no parameters of", "forward(x)"]),
+        (dict(inputs={"y": models.rows()}), ["not parameters of", "forward(x)"]),
         (dict(inputs=(models.rows(), models.rows())), ["forward"]),
         (dict(inputs=(3,)), ["no tensor"]),
         (dict(dynamic="x:0"), ["NAME:AXIS=LABEL"]),

@@ -1,4 +1,4 @@
-"""One file a format; a new one is a new file with a ``FORMAT``."""
+"""The export formats, one per file; to add a format, add a file with a ``FORMAT``."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def names() -> list[str]:
 
 
 def get(name: str) -> Format:
-    """Raises ValueError for a name that is no format's."""
+    """Raises ValueError for a name that is not a format."""
     if name not in names():
-        raise ValueError(f"there is no format {name!r}; there is {', '.join(names())}")
+        raise ValueError(f"there is no format {name!r}; choose from {', '.join(names())}")
     found: Format = import_module(f"{__name__}.{name}").FORMAT
     return found

@@ -28,7 +28,7 @@ def attach(path: Path, contract: str) -> None:
 
 
 def contract(path: Path) -> str | None:
-    """Raises zipfile.BadZipFile for what is no archive, or is cut off."""
+    """Raises zipfile.BadZipFile for a file that is not an archive or is truncated."""
     with zipfile.ZipFile(path) as archive:
         name = next((n for n in archive.namelist() if n.endswith(f"/{RECORD}")), None)
         return archive.read(name).decode() if name else None

@@ -1,4 +1,4 @@
-"""What a format has to know: how to write a model, how to run what was written."""
+"""What a format implements: writing a model and running the written file."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ Runner = Callable[[Sample], list[torch.Tensor]]
 
 @dataclass(frozen=True)
 class ExportedModel:
-    """What is written: the whole model, or a beginning of it. ``program`` is None for a format that
-    does without.
+    """The exported part: the whole model or its beginning. ``program`` is None for a format that
+    does not need it.
     """
 
     module: nn.Module
@@ -36,7 +36,7 @@ class ExportedModel:
 
     @property
     def graph(self) -> ExportedProgram:
-        """The program of a format that needs one."""
+        """The program, for a format that needs one."""
         assert self.program is not None
         return self.program
 
@@ -48,7 +48,7 @@ class Options:
 
 
 class Format(ABC):
-    """Has no state; all methods are thread safe as far as torch's own are."""
+    """A format has no state. Its methods are as thread safe as torch's own."""
 
     name: ClassVar[str]
     suffix: ClassVar[str]
@@ -73,21 +73,21 @@ class Format(ABC):
 
     @abstractmethod
     def attach(self, path: Path, contract: str) -> None:
-        """Puts the contract into the artefact."""
+        """Stores the contract in the artefact."""
 
     @abstractmethod
     def contract(self, path: Path) -> str | None:
-        """The contract in an artefact; None where it has none."""
+        """The contract in an artefact; None if it has none."""
 
     # The title of its row in `torchport bench`; empty where it has none.
     bench_title: ClassVar[str] = ""
 
     def why_not_bench(self, device: torch.device, virtual: bool) -> str:
-        """Why the artefact cannot be measured on this device; empty where it can."""
+        """Why the artefact cannot be measured on this device; empty if it can be."""
         return ""
 
     def bench_step(self, model: MeasuredModel) -> Callable[[], Any]:
-        """One run of the artefact `model.artefact` with the model's inputs, for the bench."""
+        """One run of the artefact `model.artefact` with the model's inputs, for `torchport bench`."""
         raise NotImplementedError(f"{self.name} artefacts are not measured")
 
     def host(self, subject: ExportedModel, path: Path) -> dict[str, Any]:

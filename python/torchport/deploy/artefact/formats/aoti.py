@@ -1,4 +1,4 @@
-"""AOTInductor: the model compiled to a library for one kind of device, run without Python."""
+"""AOTInductor: the model compiled to a library for one device kind, which runs without Python."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class CompiledPackage(Format):
         except Exception as error:
             raise ExportError(f"AOTInductor needs a C++ compiler: {error}") from error
         if shutil.which(compiler) is None:
-            raise ExportError(f"AOTInductor needs a C++ compiler, and there is no {compiler}")
+            raise ExportError(f"AOTInductor needs a C++ compiler; {compiler} was not found")
 
     def write(self, subject: ExportedModel, path: Path, options: Options) -> dict[str, Any]:
         if subject.device.type != "cpu" and virtual.enabled():
@@ -67,9 +67,9 @@ class CompiledPackage(Format):
 
     def why_not_bench(self, device: torch.device, virtual: bool) -> str:
         if virtual:
-            return "virtual devices have no AOTInductor"
+            return "AOTInductor does not run on virtual devices"
         if device.type == "cpu" and not (shutil.which("g++") or shutil.which("clang++")):
-            return "AOTInductor needs a C++ compiler, and there is no g++"
+            return "AOTInductor needs a C++ compiler; g++ was not found"
         return ""
 
     def bench_step(self, model: MeasuredModel) -> Callable[[], Any]:

@@ -1,4 +1,4 @@
-"""ONNX, by torch.onnx's exporter on top of torch.export; compared in ONNX Runtime."""
+"""ONNX, written by torch.onnx's exporter on top of torch.export and compared in ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ class OnnxModel(Format):
         opset = program.model.opset_imports[""]
         if options.opset is not None and opset != options.opset:
             raise ExportError(
-                f"the model cannot be written in opset {options.opset}: it uses what came later, and "
-                f"stays at {opset}. Take --opset {opset}"
+                f"the model cannot be written in opset {options.opset}: it uses operators of a "
+                f"later opset and stays at {opset}. Use --opset {opset}"
             )
         # One file up to 2 GB, which is all that a protobuf message can be; PATH.data beyond.
         program.save(path, external_data=None)

@@ -1,4 +1,4 @@
-"""TorchScript: traced, or compiled from the source where the model's Python branches on its data."""
+"""TorchScript: traced, or compiled from source if the model's Python branches on its data."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class ScriptArchive(Format):
                 module = torch.jit.load(path)
             except RuntimeError as error:
                 raise ExportError(
-                    f"torch.jit cannot read back what it wrote: {_first_line(error)}"
+                    f"torch.jit cannot load the file that it wrote: {_first_line(error)}"
                 ) from error
 
         def run(sample: Sample) -> list[torch.Tensor]:
@@ -98,7 +98,7 @@ def _traced(subject: ExportedModel) -> torch.jit.ScriptModule:
 def _scripted(subject: ExportedModel) -> torch.jit.ScriptModule:
     everything = [*subject.sample.args, *subject.sample.kwargs.values()]
     if not all(isinstance(value, torch.Tensor) for value in everything):
-        raise ExportError("script=True takes inputs that are tensors, not containers of tensors")
+        raise ExportError("script=True accepts only tensors as inputs, not containers of tensors")
     try:
         return torch.jit.script(subject.module)
     except Exception as error:
