@@ -58,7 +58,7 @@ TEST_CASE("any bytes give an answer") {
 }
 
 TEST_CASE("the engines that are linked are known by their formats") {
-  CHECK(engine_formats() == "aoti, onnx, torchscript");
+  CHECK(engine_formats() == "aoti, onnx or torchscript");
   for (const char* format : {"aoti", "onnx", "torchscript"}) {
     REQUIRE(find_engine(format) != nullptr);
     CHECK(find_engine(format)->name == format);

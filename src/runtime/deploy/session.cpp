@@ -94,10 +94,9 @@ std::unique_ptr<Engine> open_engine(const std::string& path, const Contract& con
                                     c10::Device device, const SessionOptions& options) {
   if (const deploy::EngineFormat* format = deploy::find_engine(contract.format))
     return format->open(path, contract, device, options);
-  throw std::runtime_error(
-      "cannot run " + path + ": it is of format " + contract.format +
-      ", which needs Python (torch.export.load); export it to one of these formats: " +
-      deploy::engine_formats());
+  throw std::runtime_error("cannot run " + path + ": it is of format " + contract.format +
+                           ", which needs Python (torch.export.load); export it with --to " +
+                           deploy::engine_formats());
 }
 
 std::string refusal(const Contract& contract, c10::Device device) {

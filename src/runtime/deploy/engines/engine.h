@@ -46,7 +46,7 @@ struct EngineRegistration {
 
 // Null where no engine runs the format. Thread-safe once the library is loaded.
 [[nodiscard]] const EngineFormat* find_engine(std::string_view format);
-// "aoti, onnx, torchscript": the formats that have an engine, in order of their names.
+// "aoti, onnx or torchscript": the formats that have an engine, in order of their names.
 [[nodiscard]] std::string engine_formats();
 
 }  // namespace deploy

@@ -25,7 +25,11 @@ const EngineFormat* find_engine(std::string_view format) {
 
 std::string engine_formats() {
   std::string names;
-  for (const auto& [name, format] : formats()) names.append(names.empty() ? "" : ", ").append(name);
+  std::size_t left = formats().size();
+  for (const auto& [name, format] : formats()) {
+    --left;
+    names.append(name).append(left > 1 ? ", " : left == 1 ? " or " : "");
+  }
   return names;
 }
 
