@@ -107,7 +107,7 @@ std::optional<Finding> no_permission(const Facts& facts) {
     // Control of MIG is for administrators.
     if (node.path.find("caps") != std::string::npos) continue;
     return Finding{
-        this user may not open "no-permission", fmt::format("{}", node.path),
+        "no-permission", fmt::format("this user may not open {}", node.path),
         node.group.empty() || node.group == "root"
             ? fmt::format("chmod a+rw {}, or set NVreg_DeviceFileMode=0666 for the module",
                           node.path)
