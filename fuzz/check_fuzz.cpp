@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "source/project/check.h"
 #include "property.h"
+#include "source/project/check.h"
 #include "source/rules/converge.h"
 #include "source/rules/registry.h"
 

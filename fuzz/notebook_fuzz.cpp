@@ -1,8 +1,8 @@
 // Any bytes as a notebook: read, put back, checked, fixed.
 #include <nlohmann/json.hpp>
 
-#include "source/project/notebook_check.h"
 #include "property.h"
+#include "source/project/notebook_check.h"
 #include "source/rules/registry.h"
 #include "source/syntax/notebook.h"
 

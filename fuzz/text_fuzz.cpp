@@ -1,9 +1,9 @@
 // Any bytes as each of the other files that are read: Dockerfile, requirements,
 // CMake, TOML settings, ignore lists.
+#include "property.h"
 #include "source/project/config.h"
 #include "source/project/discover.h"
 #include "source/project/glob.h"
-#include "property.h"
 #include "source/rules/converge.h"
 #include "source/rules/registry.h"
 

@@ -1,4 +1,5 @@
-// Traces of operators, as src/runtime/virtual/watch/trace.h writes them, and where two of them part.
+// Traces of operators, as src/runtime/virtual/watch/trace.h writes them, and where two of them
+// part.
 #pragma once
 
 #include <cstdint>

@@ -6,8 +6,8 @@
 
 #include "runtime/virtual/core/history.h"
 #include "runtime/virtual/core/host_allocator.h"
-#include "runtime/virtual/core/shutdown.h"
 #include "runtime/virtual/core/runtime.h"
+#include "runtime/virtual/core/shutdown.h"
 #include "runtime/virtual/core/streams.h"
 
 namespace torchport::vdev {

@@ -20,8 +20,8 @@
 #include <torch/custom_class.h>
 #include <torch/library.h>
 
-#include "runtime/virtual/distributed/distributed_parts.h"
 #include "runtime/virtual/core/runtime.h"
+#include "runtime/virtual/distributed/distributed_parts.h"
 
 namespace torchport::vdev {
 

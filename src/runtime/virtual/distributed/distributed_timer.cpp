@@ -3,8 +3,8 @@
 #include <torch/csrc/distributed/c10d/reducer_timer.hpp>
 
 #include "runtime/virtual/core/build_facts.h"
-#include "runtime/virtual/distributed/distributed.h"
 #include "runtime/virtual/core/runtime.h"
+#include "runtime/virtual/distributed/distributed.h"
 
 namespace torchport::vdev {
 

@@ -6,8 +6,8 @@
 
 #include <ATen/detail/MPSHooksInterface.h>
 
-#include "runtime/virtual/hooks/hooks.h"
 #include "runtime/virtual/core/storage.h"
+#include "runtime/virtual/hooks/hooks.h"
 
 namespace at {
 namespace {
