@@ -100,7 +100,13 @@ lint-python: $(torch_stamp) ## run ruff and mypy on the Python parts
 	  { echo 'Python files are not formatted: make format' >&2; exit 1; }
 
 .PHONY: asan tsan
-asan tsan: apt-build $(parser_stamp) $(preset_stamp) $(torch_stamp) ## run the unit tests under the sanitizers, including those that need torch
+asan tsan: apt-build $(parser_stamp) $(preset_stamp) ## unit tests under the sanitizers
+	@[ -f build/$@/build.ninja ] || cmake --preset $@
+	@cmake --build --preset $@ -j $(JOBS)
+	@ctest --preset $@
+
+.PHONY: asan-torch tsan-torch
+asan-torch tsan-torch: apt-build $(parser_stamp) $(preset_stamp) $(torch_stamp) ## the same with the LibTorch parts
 	@[ -f build/$@/build.ninja ] || cmake --preset $@
 	@cmake --build --preset $@ -j $(JOBS)
 	@ctest --preset $@
