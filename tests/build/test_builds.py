@@ -156,7 +156,7 @@ def test_what_tells_the_targets_torch(builds, tmp_path: Path) -> None:
         ("1.13.1", "names another one"),
         ("<2.0", "names another one"),
         ("newest", "is not a version, a specifier"),
-        (str(tmp_path / "absent"), "has no torch"),
+        (str(tmp_path / "absent"), "there is no torch at"),
         (str(python), "is 2.0.1+cu118"),
     ):
         code, text_of = said("torch", **{setting: wrong})

@@ -90,7 +90,7 @@ def test_html_in_a_browser(torchport, tmp_path) -> None:
     assert seen["files"] == len({f["path"] for f in document["findings"]})
     assert seen["notes"] == document["summary"]["findings"]
     assert seen["rules"] == len(document["summary"]["by_code"])
-    assert seen["devices"] == ["cpu", "mps", "xpu", "cuda"]
+    assert seen["devices"] == ["cpu", "mps", "xpu", "npu", "cuda"]
     assert 0 <= seen["score"] < 60
     assert seen["wide"], "the page must not scroll sideways"
     assert seen["height"] > seen["tall"], "files unfold"

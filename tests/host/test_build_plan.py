@@ -185,7 +185,11 @@ def test_shell_commands_are_quoted(torchport, tmp_path: Path) -> None:
     )
     assert shown.stdout == f"{hostile}/cuda|1" and not (tmp_path / "gone").exists()
     refused = torchport("build-plan", "--export", env=CLEAN | {"TORCHPORT_BUILD": "gpu"})
-    assert refused.returncode == 1 and refused.stdout == "" and "not known" in refused.stderr
+    assert (
+        refused.returncode == 1
+        and refused.stdout == ""
+        and "is not a known value" in refused.stderr
+    )
 
 
 @pytest.mark.parametrize(

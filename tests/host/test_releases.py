@@ -61,4 +61,4 @@ def test_doctor_and_python_read_the_same_table(torchport) -> None:
     assert verdict["install"] == [f"pip install torch=={newest}", f"uv pip install torch=={newest}"]
     run = torchport("ci", "--torch", newest)
     supported = ", ".join(_releases.virtual_device_versions())
-    assert run.returncode == 2 and f"only for {supported}" in run.stderr
+    assert run.returncode == 2 and f"only {supported}" in run.stderr

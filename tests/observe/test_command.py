@@ -21,7 +21,7 @@ def test_a_laptop_finds_what_only_a_gpu_would_show(verify) -> None:
     assert here.stdout.rstrip().endswith("verified")
     there = verify("zoo:masked", "--input", "zoo:tokens", "--eval", "--device", "cuda")
     assert there.returncode == 1, there.stderr
-    assert HAS_GPU or "virtual devices, cuda:1" in there.stderr
+    assert HAS_GPU or "virtual devices: cuda:1" in there.stderr
     text = there.stdout
     assert "Mixed devices: mul.Tensor at zoo.py:" in text
     assert "pattern: intermediate" in text
@@ -72,7 +72,7 @@ def test_ways_to_say_what_to_run(verify, words, code) -> None:
         (["zoo:fine", "--device", "cuda:3", "--devices", "cuda:2"], "cuda:3"),
         (
             ["zoo:fine", "--devices", "tpu:1"],
-            "there are no virtual devices 'tpu:1'; ask for cuda:N",
+            "there are no virtual devices 'tpu:1'; use cuda:N",
         ),
         (["zoo:fine", "--memory", "1GiB"], "--memory and --profile need virtual devices"),
         (["zoo:fine", "--eval", "--train"], "cannot be used together"),

@@ -230,7 +230,7 @@ def test_drivers_and_memory_of_real_devices(on_the_cpu) -> None:
         "cpu": "not applicable",
     }
     assert drivers["older"]["seen"] == "the driver supports CUDA 11.8, torch is built for 12.8"
-    assert "a torch for 11.8" in drivers["older"]["fix"]
+    assert "a torch built for CUDA 11.8" in drivers["older"]["fix"]
     short = on_the_cpu["memory_that_is_short"]
     assert short["status"] == "no" and "95 B of 100 B" in short["seen"] and short["fix"]
 

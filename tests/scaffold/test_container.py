@@ -135,7 +135,7 @@ def test_a_folder_that_cannot_be_written(torchport) -> None:
         ({}, ["--torch", "2.13.0\nRUN x"], "only letters, digits"),
         ({}, ["--python", "3"], "--python 3 is not a release"),
         ({}, ["--requirements", "absent.txt"], "absent.txt: is not a requirements file"),
-        ({}, ["--entry", "train.py"], "--entry train.py: there is no such file"),
+        ({}, ["--entry", "train.py"], "--entry train.py: the project does not contain this file"),
         ({}, ["--entry", "python 'x"], "a quote is not closed"),
         (
             {"setup.py": SETUP},

@@ -91,9 +91,9 @@ def test_the_contract_is_shown(artefacts, infer):
 @pytest.mark.parametrize(
     "words, told",
     [
-        (["net.onnx", "double.npy"], ["input x", "expected float32 [batch, 3, 16, 16] on cpu", "given float64 [8, 3, 16, 16] on cpu"]),
-        (["net.onnx", "small.npy"], ["input x", "given float32", "16, 8]"]),
-        (["net.pt2", "small.npy"], ["input x", "given float32", "16, 8]"]),
+        (["net.onnx", "double.npy"], ["input x", "expected float32 [batch, 3, 16, 16] on cpu", "got float64 [8, 3, 16, 16] on cpu"]),
+        (["net.onnx", "small.npy"], ["input x", "got float32", "16, 8]"]),
+        (["net.pt2", "small.npy"], ["input x", "got float32", "16, 8]"]),
         (["net.onnx", "x.npy", "--batch-size", "9"], ["batch must be 1 to 8"]),
         (["net.onnx", "empty.npy"], ["input x has no rows"]),
         (["net.onnx", "y.safetensors"], ["not have a tensor for the input x", "it has y"]),

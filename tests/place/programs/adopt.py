@@ -178,7 +178,7 @@ def what_cannot_be_adopted_is_left_and_named() -> None:
             "gradients",
             "set",
             "object of Helper",
-            "cannot be written to",
+            "read-only",
             "PackedSequence",
             "PackedSequence",
         ),

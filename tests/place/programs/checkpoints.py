@@ -289,7 +289,9 @@ def damaged_files_are_told():
     error_of(torchport.CheckpointError, torchport.load, HERE / "huge")
     index = {"weight_map": {"w": "../../etc/passwd"}}
     (HERE / "model.safetensors.index.json").write_text(json.dumps(index))
-    assert "own folder" in error_of(torchport.CheckpointError, torchport.load, HERE)
+    assert "not in the folder of the index" in error_of(
+        torchport.CheckpointError, torchport.load, HERE
+    )
     (HERE / "model.safetensors.index.json").write_text("[]")
     assert "weight_map" in error_of(torchport.CheckpointError, torchport.load, HERE)
     (HERE / "nothing").mkdir()
@@ -313,9 +315,7 @@ def saving_is_whole_or_not_at_all():
     assert torchport.load(HERE / "kept.pt")["w"].item() == 1
     assert torchport.load(HERE / "kept.safetensors")["w"].item() == 1
     assert not list(HERE.glob("*.partial")) and not (HERE / "x.safetensors").exists()
-    assert "is not a memory size" in error_of(
-        ValueError, torchport.save, {}, HERE / "s", shards="lots"
-    )
+    assert "is not a size" in error_of(ValueError, torchport.save, {}, HERE / "s", shards="lots")
 
 
 run_checks()

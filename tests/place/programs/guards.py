@@ -57,7 +57,7 @@ def a_guard_tells_what_is_missing() -> None:
     else:
         with raises(
             torchport.GpuRequired,
-            "anywhere() needs a GPU (cuda,mps,xpu)",
+            "anywhere() needs a GPU (cuda,mps,xpu,npu)",
             "cuda: this torch (",
             "run --devices",
         ):

@@ -26,7 +26,7 @@ def one_process_moves_the_model() -> None:
 def what_needs_more_processes_says_so() -> None:
     with raises(RuntimeError, "ddp needs several processes", "torchrun"):
         torchport.parallelize(nn.Linear(4, 4), "ddp")
-    with raises(RuntimeError, "the model does not fit", "there is one process"):
+    with raises(RuntimeError, "the model does not fit", "there is only one process"):
         torchport.parallelize(nn.Linear(4, 4), memory=100)
     os.environ["WORLD_SIZE"] = "2"
     try:
