@@ -152,7 +152,7 @@ def test_processes_that_end_or_hang_are_rows_too(tmp_path):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ([*IMAGES, "--modes", "fast"], "no mode fast; there are train, eval"),
+        ([*IMAGES, "--modes", "fast"], "no mode fast; the modes are train, eval"),
         (["no_such_module:f", "--input", f"{MODELS}:images"], "no module 'no_such_module'"),
         ([f"{MODELS}:nothing", "--input", f"{MODELS}:images"], "has no 'nothing'; it has"),
         ([*IMAGES, "--device", "gpu"], "gpu"),

@@ -24,7 +24,7 @@ except RuntimeError as error:
 
 def test_enable_refuses_what_is_no_device(run_virtual) -> None:
     run = run_virtual("import torchport.virtual as v; v.enable('tpu')", devices=None, check=False)
-    assert "ValueError: torchport: 'tpu' is none of cuda:N" in run.stderr
+    assert "ValueError: torchport: there are no virtual devices 'tpu'; use cuda:N" in run.stderr
 
 
 SUITE = """
@@ -61,4 +61,4 @@ def test_pytest_on_virtual_devices(tmp_path) -> None:
     assert "1 failed, 2 skipped" in run.stdout, run.stdout
     assert "pytest --torchport-devices cuda:2" in run.stdout
     run = pytest_in(tmp_path, "--torchport-devices", "gpu")
-    assert run.returncode == 4 and "'gpu' is none of cuda:N" in run.stderr
+    assert run.returncode == 4 and "there are no virtual devices 'gpu'; use cuda:N" in run.stderr

@@ -39,7 +39,7 @@ assert importable(model) == f"{__file__}:model"
 assert importable("a.b:c") == "a.b:c"
 assert importable(quantile) == "torchport.deploy.bench.statistics:quantile"
 raises("separate processes", lambda: importable(lambda: None))
-raises("no mode fast; there are train, eval", lambda: benchmark("a:b", "a:c", modes=["fast"]))
+raises("no mode fast; the modes are train, eval", lambda: benchmark("a:b", "a:c", modes=["fast"]))
 raises("no mode", lambda: benchmark("a:b", "a:c", modes=[]))
 raises("at least 1", lambda: benchmark("a:b", "a:c", batches=[0]))
 
