@@ -89,6 +89,7 @@ print("torch.toy()")
 KIND = """\
 #include <fmt/format.h>
 
+#include "base/bytes.h"
 #include "devices/device_kind.h"
 
 namespace torchport::devices {
@@ -96,7 +97,7 @@ namespace torchport::devices {
 namespace {
 
 std::string out_of_memory(const OutOfMemory& failure, int device) {
-  return fmt::format("MUSA out of memory: {} on {}", format_bytes(failure.requested), device);
+  return fmt::format("MUSA out of memory: {} on {}", base::format_bytes_as_c10(failure.requested), device);
 }
 
 std::string invalid_device(int device, int /*count*/) {
