@@ -245,6 +245,10 @@ std::optional<edit::Idiom> parse_idiom(std::string_view text) {
 
 namespace {
 
+// Nobody writes a longer one; without a bound, a line of a million of them takes a million times
+// its length.
+constexpr std::size_t kLongestRequirement = 200;
+
 // The floors of the requirements on torch in a line of any of these files: a requirement begins
 // with `torch` as a whole word, and ends with the string or the line. A comment requires nothing.
 std::vector<edit::TorchVersion> stated_in(std::string_view line) {
@@ -255,7 +259,7 @@ std::vector<edit::TorchVersion> stated_in(std::string_view line) {
     if (at > 0 &&
         (base::is_identifier_char(line[at - 1]) || line[at - 1] == '-' || line[at - 1] == '.'))
       continue;
-    const std::string_view rest = line.substr(at);
+    const std::string_view rest = line.substr(at, kLongestRequirement);
     const auto requirement = versions::parse_requirement(rest.substr(0, rest.find_first_of("\"'")));
     if (!requirement || requirement->name != "torch") continue;
     if (const auto version = torch_version(versions::lower_bound(requirement->specifier)))
