@@ -66,11 +66,11 @@ class CompiledPackage(Format):
         return {}
 
     def why_not_bench(self, device: torch.device, virtual: bool) -> str:
+        from torchport.deploy.bench.modes import no_compiler  # it imports the formats
+
         if virtual:
             return "AOTInductor does not run on virtual devices"
-        if device.type == "cpu" and not (shutil.which("g++") or shutil.which("clang++")):
-            return "AOTInductor needs a C++ compiler; g++ was not found"
-        return ""
+        return no_compiler(device, virtual)
 
     def bench_step(self, model: MeasuredModel) -> Callable[[], Any]:
         package = torch._inductor.aoti_load_package(str(model.artefact))
