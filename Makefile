@@ -80,7 +80,10 @@ distclean: ## delete everything that git does not track
 ##@ Quality
 
 .PHONY: lint
-lint: format-check lint-python compile apt-lint ## check formatting, clang-tidy and the Python parts
+lint: format-check lint-python clang-tidy ## check the formatting, the C++ and the Python parts
+
+.PHONY: clang-tidy
+clang-tidy: compile $(linters_stamp) ## run clang-tidy on the C++ files that changed since it last passed
 	@$(py) .ci/clang_tidy.py build/release -j $(JOBS)
 
 .PHONY: format-check
@@ -99,21 +102,16 @@ lint-python: $(torch_stamp) ## run ruff and mypy on the Python parts
 	@$(py) -m ruff format --check --quiet $(python_dirs) || \
 	  { echo 'Python files are not formatted: make format' >&2; exit 1; }
 
+# clang's sanitizers: one build for AddressSanitizer, UndefinedBehaviorSanitizer and the fuzzers.
 .PHONY: asan tsan
-asan tsan: apt-build $(parser_stamp) $(preset_stamp) ## unit tests under the sanitizers
-	@[ -f build/$@/build.ninja ] || cmake --preset $@
-	@cmake --build --preset $@ -j $(JOBS)
-	@ctest --preset $@
-
-.PHONY: asan-torch tsan-torch
-asan-torch tsan-torch: apt-build $(parser_stamp) $(preset_stamp) $(torch_stamp) ## the same with the LibTorch parts
+asan tsan: apt-build apt-sanitize $(parser_stamp) $(preset_stamp) $(torch_stamp) ## run the unit tests under the sanitizers
 	@[ -f build/$@/build.ninja ] || cmake --preset $@
 	@cmake --build --preset $@ -j $(JOBS)
 	@ctest --preset $@
 
 .PHONY: fuzz
-fuzz: apt-build apt-fuzz $(parser_stamp) $(preset_stamp) ## fuzz for FUZZ_SECONDS (60), or with FUZZ_RUNS inputs a target
-	@[ -f build/fuzz/build.ninja ] || cmake --preset fuzz
+fuzz: apt-build apt-sanitize $(parser_stamp) $(preset_stamp) $(torch_stamp) ## fuzz for FUZZ_SECONDS (60), or with FUZZ_RUNS inputs a target
+	@[ -f build/asan/build.ninja ] || cmake --preset asan
 	@cmake --build --preset fuzz -j $(JOBS)
 	@.ci/fuzz $(if $(FUZZ_RUNS),$(FUZZ_RUNS) runs,$(FUZZ_SECONDS))
 
@@ -172,8 +170,8 @@ ecosystem: $(venv_stamp) ## fetch the real packages of tests/ecosystem
 ecosystem-small: $(venv_stamp)
 	@$(py) tests/ecosystem/fetch.py --set small --quiet
 
-.PHONY: apt-build apt-test apt-bench apt-format apt-lint apt-fuzz
-apt-build apt-test apt-bench apt-format apt-lint apt-fuzz: apt-%:
+.PHONY: apt-build apt-test apt-bench apt-format apt-sanitize
+apt-build apt-test apt-bench apt-format apt-sanitize: apt-%:
 	@deps/install.sh apt $*
 
 # A stamp of other inputs stands for a state that is no more, so it goes.

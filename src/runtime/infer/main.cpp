@@ -157,7 +157,10 @@ int infer(const Options& options) {
     for (const Session& session : sessions) devices.push_back(session.device());
     std::optional<Monitor> monitor;
     if (!options.quiet) monitor.emplace(progress, feed.total_rows(), devices, options.watch);
-    run_all(feed, sessions, sink, progress, interrupted());
+    std::vector<Worker> workers;
+    workers.reserve(sessions.size());
+    for (Session& session : sessions) workers.push_back(worker_of(session));
+    run_all(feed, workers, sink, progress, interrupted());
   }
   if (interrupted()) return kInterrupted;
   if (progress.batches == 0) throw std::runtime_error("the inputs have no data");

@@ -1,4 +1,4 @@
-// Batches through one session a device, results in the order of the data.
+// Batches through several workers at once, results in the order of the data.
 #pragma once
 
 #include <atomic>
@@ -29,10 +29,20 @@ struct Progress {
 // Takes a batch's outputs, on the CPU; called in the order of the batches, one at a time.
 using Sink = std::function<void(std::vector<at::Tensor> outputs)>;
 
-// Runs all batches of the feed. A thread for each session takes the next batch when it is ready, so
+// Computes one call: inputs on the CPU, in the contract's order, to outputs on the CPU. One call at
+// a time, always from the same thread.
+struct Worker {
+  std::string name;  // in errors: its device
+  std::function<std::vector<at::Tensor>(const std::vector<at::Tensor>& inputs)> run;
+};
+
+// The worker that runs a session on its device. The session outlives it.
+[[nodiscard]] Worker worker_of(Session& session);
+
+// Runs all batches of the feed. A thread for each worker takes the next batch when it is ready, so
 // a slow device holds up none but itself. Throws the first error of a worker, with its batch, after
 // all have stopped; returns early, without an error, once `stop` is set.
-void run_all(Feed& feed, std::vector<Session>& sessions, const Sink& sink, Progress& progress,
+void run_all(Feed& feed, const std::vector<Worker>& workers, const Sink& sink, Progress& progress,
              const std::atomic<bool>& stop);
 
 }  // namespace torchport::infer

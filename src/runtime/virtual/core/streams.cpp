@@ -27,7 +27,6 @@ std::atomic<DeviceIndex> shown{device::kMaxDevices};
 // Streams of the pool, 32 of each priority, go round as CUDA's do.
 constexpr std::int64_t kPoolSize = 32;
 std::atomic<std::uint32_t> next_of_pool{0};
-std::atomic<std::int64_t> next_new{1};
 
 using Clock = std::chrono::steady_clock;
 
