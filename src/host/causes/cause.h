@@ -10,7 +10,7 @@
 
 namespace torchport::host {
 
-struct Finding {
+struct Diagnosis {
   std::string code;    // "driver-too-old"
   std::string what;    // in one sentence, with the versions that were seen
   std::string remedy;  // what to do about it: a command where there is one
@@ -30,7 +30,7 @@ inline constexpr int kEnvironment = 5;
 inline constexpr int kBuild = 6;
 inline constexpr int kToolkit = 7;
 
-using Examine = std::optional<Finding> (*)(const Facts& facts);
+using Examine = std::optional<Diagnosis> (*)(const Facts& facts);
 
 struct CauseRegistration {
   explicit CauseRegistration(Examine examine);
@@ -41,7 +41,7 @@ struct Verdict {
   // torch cannot; "no torch".
   std::string state;
   std::string summary;               // one line
-  std::vector<Finding> findings;     // most likely first
+  std::vector<Diagnosis> diagnoses;  // most likely first
   std::vector<std::string> install;  // commands that install the right build; empty where none is
                                      // needed, or where that cannot be told
 };

@@ -130,7 +130,7 @@ TEST_CASE("every sum of driver, card and build has a verdict, and the same one t
         const Verdict verdict = judge(facts);
         CHECK((verdict.state == "uses" || verdict.state == "cannot"));
         CHECK((verdict.state == "cannot") ==
-              (!verdict.findings.empty() && verdict.findings[0].blocks));
+              (!verdict.diagnoses.empty() && verdict.diagnoses[0].blocks));
         CHECK(judge(facts).summary == verdict.summary);
         // A line is never a guess.
         if (std::string_view(driver).empty() || std::string_view(capability).empty())

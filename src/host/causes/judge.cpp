@@ -63,15 +63,15 @@ CauseRegistration::CauseRegistration(Examine examine) {
 Verdict judge(const Facts& facts) {
   Verdict verdict;
   for (const Examine examine : causes()) {
-    if (auto finding = examine(facts)) verdict.findings.push_back(std::move(*finding));
+    if (auto diagnosis = examine(facts)) verdict.diagnoses.push_back(std::move(*diagnosis));
   }
-  std::stable_sort(verdict.findings.begin(), verdict.findings.end(),
-                   [](const Finding& a, const Finding& b) {
+  std::stable_sort(verdict.diagnoses.begin(), verdict.diagnoses.end(),
+                   [](const Diagnosis& a, const Diagnosis& b) {
                      if (a.blocks != b.blocks) return a.blocks;
                      return std::pair(a.depth, a.code) < std::pair(b.depth, b.code);
                    });
-  const bool blocked = std::any_of(verdict.findings.begin(), verdict.findings.end(),
-                                   [](const Finding& finding) { return finding.blocks; });
+  const bool blocked = std::any_of(verdict.diagnoses.begin(), verdict.diagnoses.end(),
+                                   [](const Diagnosis& diagnosis) { return diagnosis.blocks; });
   if (facts.torch() == nullptr)
     verdict.state = facts.gpus.empty() ? "none" : "no torch";
   else if (blocked)

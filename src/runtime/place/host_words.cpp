@@ -32,8 +32,8 @@ std::string host_words() {
   facts.torches = {host::read_torch(machine, torch_root(), {})};
   const host::Verdict verdict = host::judge(facts);
   if (verdict.state == "uses") return {};
-  if (verdict.state == "none" || verdict.findings.empty()) return verdict.summary;
-  const host::Finding& cause = verdict.findings.front();
+  if (verdict.state == "none" || verdict.diagnoses.empty()) return verdict.summary;
+  const host::Diagnosis& cause = verdict.diagnoses.front();
   return fmt::format("{} [{}]: {}", cause.what, cause.code, cause.remedy);
 }
 
