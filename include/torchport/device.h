@@ -36,7 +36,7 @@ struct DeviceChoice {
   std::vector<std::string> refused;
 };
 
-// Chooses the device for a request. Initialises no device, so a fork afterwards is safe. Throws
+// Chooses the device for a request. Initialises no device. Throws
 // std::invalid_argument for a text that is not a place, and std::runtime_error if no place is
 // available; both messages say why. Thread safe.
 [[nodiscard]] TORCHPORT_API DeviceChoice choose_device(const DeviceRequest& request = {});

@@ -1,4 +1,4 @@
-// Batches through one session a device, results in the order of the data.
+// Runs batches through one session per device, and delivers the results in the order of the data.
 #pragma once
 
 #include <atomic>
@@ -15,7 +15,7 @@
 
 namespace torchport::infer {
 
-// What has been done so far; read by whoever shows it while it goes on.
+// What has been done so far. Workers write it and the monitor reads it, without a lock.
 struct Progress {
   std::atomic<std::int64_t> rows{0};
   std::atomic<std::int64_t> batches{0};
@@ -26,12 +26,14 @@ struct Progress {
   }
 };
 
-// Takes a batch's outputs, on the CPU; called in the order of the batches, one at a time.
+// Receives a batch's outputs, on the CPU. It is called in the order of the batches, one at a time,
+// on any thread.
 using Sink = std::function<void(std::vector<at::Tensor> outputs)>;
 
-// Runs all batches of the feed. A thread for each session takes the next batch when it is ready, so
-// a slow device holds up none but itself. Throws the first error of a worker, with its batch, after
-// all have stopped; returns early, without an error, once `stop` is set.
+// Runs all batches of the feed. Each session has a thread, which takes the next batch when it is
+// ready, so a slow device delays only itself; a fixed division of the batches was rejected for that
+// reason. After an error of a worker all threads stop, and the first error is thrown, with its
+// batch. Returns early, without an error, once `stop` is set.
 void run_all(Feed& feed, std::vector<Session>& sessions, const Sink& sink, Progress& progress,
              const std::atomic<bool>& stop);
 
