@@ -1,4 +1,4 @@
-// What the host is, held against what an artefact needs.
+// Compares the host with what an artefact needs.
 #include <algorithm>
 #include <cctype>
 #include <cstdio>
@@ -19,7 +19,7 @@ std::string lower(std::string text) {
   return text;
 }
 
-// Major and minor of "2.13" or "2.13.0+cpu".
+// The major and minor number of "2.13" or "2.13.0+cpu".
 std::pair<int, int> version_of(const std::string& text) {
   std::pair<int, int> version{0, 0};
   std::sscanf(text.c_str(), "%d.%d", &version.first, &version.second);

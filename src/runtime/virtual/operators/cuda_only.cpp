@@ -1,4 +1,4 @@
-// Operators that only CUDA has, put together out of those that the CPU has too.
+// Implements operators that only CUDA has, with operators that the CPU has, too.
 #include <tuple>
 #include <vector>
 
@@ -98,7 +98,7 @@ Tensor& baddbmm_wide_out(const Tensor& self, const Tensor& a, const Tensor& b, a
 // --- Dropout
 // --------------------------------------------------------------------------------------
 
-// `keep`: the probability that an element stays, as this operator has it.
+// `keep` is the probability that an element stays; this operator counts in that direction.
 std::tuple<Tensor, Tensor> fused_dropout(const Tensor& self, double keep,
                                          std::optional<at::Generator> generator) {
   const Tensor mask = at::empty_like(self, self.options().dtype(at::kByte));
