@@ -2,10 +2,10 @@
 // code of a file is ever run.
 //
 // The formats are torch.save (both the ZIP and the legacy one), TorchScript and torch.export
-// archives, safetensors, and folders of safetensors with an index. torch's own unpickler was
-// rejected as the reader, because it constructs what a file names. torchport's reader takes names
-// and layouts out of the file as data and maps the tensors' bytes. It refuses a file that needs
-// anything that torch.load(weights_only=True) refuses, and names what the file asks for.
+// archives, safetensors, and folders of safetensors with an index. torch's own unpickler would
+// construct what a file names, so torchport has a reader of its own: it takes names and layouts out
+// of the file as data and maps the tensors' bytes. It refuses a file that needs anything that
+// torch.load(weights_only=True) refuses, and names what the file asks for.
 //
 // All functions report failures by C++ exceptions, as torch does. Sizes are in elements unless a
 // comment says bytes.

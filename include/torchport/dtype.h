@@ -1,6 +1,6 @@
 // Translates between dtypes and the names that torch's Python, contracts and checkpoints use for
-// them. c10::toString() was rejected, because it prints C++ names ("Float") that no file contains.
-// Both functions are thread safe.
+// them. c10::toString() does not serve for this, because it prints C++ names ("Float"). Both
+// functions are thread safe.
 #pragma once
 
 #include <optional>

@@ -3,9 +3,7 @@
 //
 // An observation sees each operator as the program wrote it (aten::linear, not aten::addmm), in the
 // forward and the backward pass. It changes nothing: errors of an operator reach the program as
-// they are. Python's TorchDispatchMode was rejected, because it sees operators only after autograd
-// has taken them apart and costs tens of times more (src/runtime/observer/observer.h has the
-// details).
+// they are. src/runtime/observer/observer.h says how it works and which alternatives were rejected.
 #pragma once
 
 #include <cstddef>

@@ -31,8 +31,8 @@ struct Progress {
 using Sink = std::function<void(std::vector<at::Tensor> outputs)>;
 
 // Runs all batches of the feed. Each session has a thread, which takes the next batch when it is
-// ready, so a slow device delays only itself; a fixed division of the batches was rejected for that
-// reason. After an error of a worker all threads stop, and the first error is thrown, with its
+// ready. So a slow device delays only itself, which a fixed division of the batches would not
+// achieve. After an error of a worker all threads stop, and the first error is thrown, with its
 // batch. Returns early, without an error, once `stop` is set.
 void run_all(Feed& feed, std::vector<Session>& sessions, const Sink& sink, Progress& progress,
              const std::atomic<bool>& stop);

@@ -1,5 +1,6 @@
-// Compares what two runs of a program print. Byte equality was rejected: figures of time and speed
-// differ on every run, and floating-point numbers differ in their last digits on another device.
+// Compares what two runs of a program print. Equality of bytes would be too strict: figures of time
+// and speed differ on every run, and floating-point numbers differ in their last digits on another
+// device.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,5 @@
-// Calls ONNX Runtime's C library, which is found and loaded while the program runs. Linking it was
-// rejected: it comes with a Python wheel that has the library but no header, and most programs do
-// not need it.
+// Calls ONNX Runtime's C library, which is found and loaded while the program runs. It is not
+// linked, because it comes with a Python wheel that has the library but no header.
 //
 // Its C API is a table of functions whose order never changes; later versions only append to it
 // (onnxruntime_c_api.cc states the rules). So a function is identified by its number in the table

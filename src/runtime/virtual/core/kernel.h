@@ -1,6 +1,5 @@
 // The kernel that most operators have on virtual devices: it calls the CPU's kernel on aliases of
-// the arguments. Torch's own CPU fallback (at::native::cpu_fallback) was rejected, because it
-// copies every tensor to the CPU and back.
+// the arguments. PyTorch's own CPU fallback would copy every tensor to the CPU and back.
 #pragma once
 
 #include <cstdint>

@@ -48,8 +48,8 @@ extern "C" [[gnu::used, gnu::visibility("default")]] void torchport_wait_for_aut
   try {
     wait_for_autograd();
   } catch (const std::exception& error) {
-    // A forked child does not have its parent's threads, and autograd refuses to start new ones if
-    // the parent had some.
+    // In a forked child this error is expected: the child does not have its parent's threads, and
+    // autograd refuses to start new ones if the parent had some.
     if (!forked)
       std::fprintf(stderr, "torchport: error at the end of the process: %s\n", error.what());
   }
