@@ -1,8 +1,8 @@
 // Models the memory of one virtual device by the rules of PyTorch's CUDACachingAllocator.
 //
 // Programs ask how much memory is allocated, reserved and at its peak, and decide by the answers;
-// they also run out of memory where the real device would. A sum of tensor sizes was rejected,
-// because it differs from the real figures by rounding, caching and fragmentation. So the model
+// they also run out of memory where the real device would. A sum of tensor sizes would not do:
+// it differs from the real figures by rounding, caching and fragmentation. So the model
 // does what the real allocator does (blocks of 512 bytes in segments of 2 MiB, 20 MiB or their own
 // size, split and merged in the same way) on an address space of its own. The bytes themselves lie
 // elsewhere in host memory.

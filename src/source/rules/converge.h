@@ -19,7 +19,7 @@ struct Converged {
   std::map<std::string_view, int> applied;  // rule code -> fixes applied
   int passes = 0;
   bool reverted = false;         // the result did not parse, so `text` is the old one
-  std::string_view reverted_by;  // the only rule of the pass that broke it, if it was only one
+  std::string_view reverted_by;  // the first rule applied in the pass that broke it
   std::optional<std::vector<Finding>>
       left;  // the findings in `text`, if the last pass computed them
 };

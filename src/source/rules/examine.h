@@ -20,8 +20,8 @@ struct Deadline {
 };
 // The parser's limits for a file of this name, reduced to the time that is left.
 [[nodiscard]] syntax::ParseLimits parse_limits(std::string_view path, const Deadline* deadline);
-// The findings in a parsed Python file, ordered by position, then code. A line with a comment `#
-// torchport: ignore` or `# torchport: ignore[CODE, ...]` has none.
+// The findings in a parsed Python file, ordered by position, then code. A line with an ignore
+// comment (`torchport: ignore`, or `torchport: ignore[CODE, ...]` for some codes) has none.
 [[nodiscard]] std::vector<Finding> examine_python(const PythonContext& context,
                                                   const Selection& selection,
                                                   Deadline* deadline = nullptr);

@@ -1,4 +1,4 @@
-// TP105: functions of torch.cuda that raise where CUDA is not.
+// TP105: functions of torch.cuda that raise without CUDA.
 #include "source/rules/rule.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ constexpr RuleInfo kInfo{
     .summary = "a function of torch.cuda that raises where CUDA is not",
 };
 
-// Every one was called on a CPU build of torch 2.13 and raised.
+// All of these raised when they were called on a CPU build of torch 2.13.
 constexpr auto kRaising = std::to_array<std::string_view>({"CUDAGraph",
                                                            "Event",
                                                            "ExternalStream",
@@ -71,7 +71,8 @@ bool raises(const SemanticModel& model, Node call) {
            (name == "set_device" && first.text() == "-1"));
 }
 
-// f"cuda:{torch.cuda.current_device()}" is the literal's finding.
+// Whether the call is a part of f"cuda:{torch.cuda.current_device()}", which the rule for literals
+// reports.
 bool is_part_of_literal(const SemanticModel& model, Node call) {
   for (Node up = call.parent(); up && !up.parent().is_any(Kind::kBlock, Kind::kModule);
        up = up.parent()) {
@@ -84,7 +85,7 @@ bool is_part_of_literal(const SemanticModel& model, Node call) {
   return false;
 }
 
-// Part of another such call, or behind a test that makes one: that one is the finding.
+// Whether another such call contains this one or is in a test before it; that one is reported then.
 bool another_raises_first(const SemanticModel& model, Node call) {
   for (Node up = call; up.parent() && !up.parent().is_any(Kind::kFunction, Kind::kModule);
        up = up.parent()) {
@@ -100,7 +101,7 @@ bool another_raises_first(const SemanticModel& model, Node call) {
   return false;
 }
 
-// get_current_cuda_device(): its caller has CUDA, and says so.
+// Whether the function says by its name that it is for CUDA: get_current_cuda_device().
 bool gives_cuda_device(Node call) {
   const Node function = syntax::function_of(call);
   return function.is(Kind::kFunction) &&
@@ -142,7 +143,7 @@ Fix guard_fix(const PythonContext& context, Node call, Node statement) {
   return fix;
 }
 
-// `value if torch.cuda.is_available() else other`, where the other is plain.
+// Writes `value if torch.cuda.is_available() else other` if there is a plain `other`.
 Fix choice_fix(const PythonContext& context, Node call) {
   const std::string_view name = cuda_function(context.model, call);
   Fix fix;
