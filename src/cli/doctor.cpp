@@ -1,4 +1,4 @@
-// torchport doctor: why torch does not use this machine's GPU.
+// Implements `torchport doctor`: why torch does not use this machine's GPU.
 #include <memory>
 
 #include <CLI/CLI.hpp>
@@ -48,7 +48,7 @@ std::string stated(const std::string& value, std::string_view library, const std
   return fmt::format("{}{}{} {}", value, value.empty() ? "" : ", ", library, state);
 }
 
-// Of the control group.
+// The limits of the control group.
 std::string limits(const host::Facts& facts) {
   std::string text;
   if (facts.memory_limit > 0)

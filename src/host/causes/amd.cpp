@@ -1,4 +1,4 @@
-// AMD: ROCm.
+// Finds the causes for AMD's GPUs (ROCm).
 #include <algorithm>
 
 #include <fmt/format.h>

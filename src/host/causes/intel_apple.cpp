@@ -1,4 +1,4 @@
-// Intel's GPUs (XPU) and Apple's (MPS).
+// Finds the causes for Intel's GPUs (XPU) and Apple's (MPS).
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -48,7 +48,7 @@ std::optional<Diagnosis> apple(const Facts& facts) {
         "rosetta",
         "this Python is built for Intel processors and runs under Rosetta: its torch has no MPS",
         "install a Python for arm64, and torch in it", kBuild};
-  // torch 2.13 asks for macOS 14 (aten/src/ATen/mps/MPSDevice.h).
+  // torch 2.13 needs macOS 14 (aten/src/ATen/mps/MPSDevice.h).
   if (silicon && !facts.os_version.empty() && versions::older(facts.os_version, "14.0"))
     return Diagnosis{"macos-too-old", fmt::format("macOS {} is too old for MPS", facts.os_version),
                      "update to macOS 14 or newer", kKernel};

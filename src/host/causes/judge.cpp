@@ -38,10 +38,10 @@ std::string summary_of(const Facts& facts, const std::string& state) {
   return fmt::format("{}, cannot use {}", which, names_of(facts.gpus));
 }
 
-// AMD's builds of torch: their devices are named "cuda" in a program.
+// The name of AMD's builds of torch, whose devices are called "cuda" in a program.
 constexpr std::string_view kRocm = "rocm";
 
-// What torch.version says under this name.
+// The value of this name in torch.version.
 std::string version_member(const Torch& torch, std::string_view member) {
   if (member == "cuda") return torch.cuda;
   return member == "xpu" ? torch.xpu : std::string();

@@ -1,4 +1,4 @@
-// NVIDIA: from the card to the driver's libraries.
+// Finds the causes for NVIDIA's GPUs, from the card to the driver's libraries.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -104,7 +104,7 @@ std::optional<Diagnosis> no_libcuda(const Facts& facts) {
 std::optional<Diagnosis> no_permission(const Facts& facts) {
   for (const DeviceNode& node : facts.nodes) {
     if (!node.path.starts_with("/dev/nvidia") || node.readable) continue;
-    // Control of MIG is for administrators.
+    // Only administrators control MIG.
     if (node.path.find("caps") != std::string::npos) continue;
     return Diagnosis{
         "no-permission", fmt::format("this user may not open {}", node.path),

@@ -1,4 +1,4 @@
-// The build of torch against what the machine has.
+// Finds the causes in torch's build, compared with what the machine has.
 #include <fmt/format.h>
 
 #include "host/causes/cause.h"
@@ -26,13 +26,13 @@ std::string vendor_of(const Torch& torch) {
 std::optional<Diagnosis> wrong_build(const Facts& facts) {
   const Torch* torch = facts.torch();
   if (torch == nullptr || facts.gpus.empty() || !torch->fault.empty()) return std::nullopt;
-  if (facts.system == "Darwin") return std::nullopt;  // its one build has MPS
+  if (facts.system == "Darwin") return std::nullopt;  // its only build has MPS
   for (const std::string& module : facts.modules)
-    if (module == "nvgpu") return std::nullopt;  // Jetsons have a cause of their own
+    if (module == "nvgpu") return std::nullopt;  // there is a separate cause for Jetsons
   const std::string vendor = vendor_of(*torch);
   const Gpu& gpu = facts.gpus.front();
   if (vendor.empty()) {
-    // A chip's own graphics unit is no reason for another build.
+    // A graphics unit within the CPU is no reason for another build.
     if (facts.of("nvidia").empty() && facts.of("amd").empty() && facts.level_zero.empty())
       return std::nullopt;
     return Diagnosis{

@@ -1,5 +1,5 @@
-// A release that is added to the table and to nothing else is what doctor, container, ci and
-// build-plan answer with.
+// Tests that doctor, container, ci and build-plan answer with a release that was only added to the
+// table.
 #include <algorithm>
 
 #include <doctest/doctest.h>
