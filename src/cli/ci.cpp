@@ -88,7 +88,8 @@ void attach(CLI::App& app) {
   sub->footer(
       "\nWrites .github/workflows/torchport.yml and, if there is none yet, "
       ".pre-commit-config.yaml.\n"
-      "Exit codes: 0 written; 2 wrong use, or the project lacks a fact that an option must give.");
+      "Exit codes: 0 written; 2 wrong use, or an option is needed because the project does not say "
+      "enough.");
   sub->callback([options] {
     const auto done = ci(*options);
     if (!done) print_error(done.error());

@@ -178,7 +178,8 @@ void attach(CLI::App& app) {
       ->type_name("COMMAND");
   sub->footer(
       "\nThe health check needs torchport in the image; --torchport none leaves both out.\n"
-      "Exit codes: 0 written; 2 wrong use, or the project lacks a fact that an option must give.");
+      "Exit codes: 0 written; 2 wrong use, or an option is needed because the project does not say "
+      "enough.");
   sub->callback([options] {
     const auto done = container(*options);
     if (!done) print_error(done.error());

@@ -215,14 +215,14 @@ base::Result<std::string> Notebook::with_program(std::string_view program) const
                                                                 : std::string_view());
     if (found == std::string_view::npos || (k > 0 && found != at)) {
       return base::fail(base::ErrorCode::kInternal,
-                        "the fixed notebook does not fall into its cells; nothing was changed");
+                        "the fixed notebook cannot be split into its cells; nothing was changed");
     }
     const std::size_t start = found + head.size();
     const std::size_t end =
         k + 1 < used.size() ? find_marker(program, marker(used[k + 1]), start) : program.size();
     if (end == std::string_view::npos)
       return base::fail(base::ErrorCode::kInternal,
-                        "the fixed notebook does not fall into its cells; nothing was changed");
+                        "the fixed notebook cannot be split into its cells; nothing was changed");
     at = end;
     for (std::string& line : lines_of(program.substr(start, end - start)))
       fresh += without_magic(std::move(line));

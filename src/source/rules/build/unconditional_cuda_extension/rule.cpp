@@ -16,7 +16,7 @@ constexpr RuleInfo kInfo{
     .name = "unconditional-cuda-extension",
     .family = "build",
     .severity = Severity::kError,
-    .summary = "a CUDAExtension is made without asking whether there is a CUDA toolkit",
+    .summary = "a CUDAExtension is created without a test for a CUDA toolkit",
 };
 
 constexpr int kMaxCallers = 3;  // functions followed from the extension to setup()

@@ -22,7 +22,7 @@ constexpr RuleInfo kInfo{
     .name = "cuda-only-package",
     .family = "kernels",
     .severity = Severity::kError,
-    .summary = "a package that only works with CUDA is imported with nothing in its place",
+    .summary = "a package that only works with CUDA is imported without an alternative",
 };
 
 constexpr std::size_t kMaxGuards = 3;  // functions that get a clear error; more is a rewrite
@@ -230,14 +230,14 @@ void report(const PythonContext& context, Node module, const Package& package,
             const std::vector<Node>& imports, Reporter& reporter) {
   const bool inside = static_cast<bool>(syntax::function_of(module));
   Finding& finding = reporter.report(
-      module, inside ? fmt::format("On a machine without CUDA `{}` is not there or does not start: "
+      module, inside ? fmt::format("On a machine without CUDA `{}` is missing or does not start: "
                                    "this raises when the function is called.",
                                    package.root)
-                     : fmt::format("On a machine without CUDA `{}` is not there or does not work: "
+                     : fmt::format("On a machine without CUDA `{}` is missing or does not work: "
                                    "the file cannot be imported.",
                                    package.root));
   Fix fix;
-  fix.title = fmt::format("import it where it is there, and use {} otherwise", package.instead);
+  fix.title = fmt::format("import it if it is installed, and use {} otherwise", package.instead);
   std::vector<Edit> edits;
   if (!inside && package.word != "nvml" &&
       guard_functions(context.model, imports, package.root, edits) &&

@@ -22,7 +22,7 @@ constexpr RuleInfo kInfo{
     .name = "kernel-without-fallback",
     .family = "kernels",
     .severity = Severity::kError,
-    .summary = "a CUDA kernel is compiled, imported or launched with nothing in its place",
+    .summary = "a CUDA kernel is compiled, imported or launched without an alternative",
 };
 
 bool is_guarded(const SemanticModel& model, Node node) {
@@ -59,7 +59,7 @@ bool knows_torch(const PythonContext& context, Node at) {
 
 void add_load_fix(const PythonContext& context, Node call, Finding& finding) {
   Fix fix;
-  fix.title = "compile it only where CUDA is, and give its callers a branch without it";
+  fix.title = "compile it only with CUDA, and give its callers a branch without it";
   const Node statement = syntax::statement_of(call);
   const Node assignment = plain_assignment(statement);
   const Node target = assignment.child(Field::kLeft);
@@ -89,7 +89,7 @@ void check_load(const PythonContext& context, Node call, Reporter& reporter) {
             "the "
             "file cannot be imported."
           : "Without a CUDA toolkit this raises \"CUDA_HOME environment variable is not set\"; "
-            "nothing takes the kernel's place.");
+            "there is no alternative.");
   add_load_fix(context, call, finding);
 }
 
@@ -143,7 +143,7 @@ void check_module(const PythonContext& context, Node import, Reporter& reporter)
     if (!is_cuda_module_name(last) || !drives_autograd_function(model, binding->target)) continue;
     Finding& finding = reporter.report(
         binding->target,
-        fmt::format("Where `{}` was not compiled this raises ImportError, and the file cannot be "
+        fmt::format("If `{}` was not compiled, this raises ImportError, and the file cannot be "
                     "imported on machines without CUDA.",
                     last));
     Fix fix;
@@ -224,9 +224,9 @@ void check_launch(const PythonContext& context, Node call, Reporter& reporter) {
   }
   Finding& finding =
       reporter.report(indexed, triton ? "Triton has no CPU target: with CPU tensors this launch "
-                                        "raises, and nothing takes its place."
+                                        "raises, and there is no alternative."
                                       : "On a machine without CUDA this launch raises "
-                                        "CudaSupportError, and nothing takes its place.");
+                                        "CudaSupportError, and there is no alternative.");
   Fix fix;
   fix.title = "branch on `x.is_cuda`, and compute the same with torch operations otherwise";
   finding.fix.push_back(std::move(fix));

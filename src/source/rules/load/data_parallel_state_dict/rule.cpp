@@ -189,7 +189,7 @@ void check(const PythonContext& context, Node call, Reporter& reporter) {
       .report(call, state == Wrapped::kYes
                         ? "The keys are saved with `module.` in front, and a model without "
                           "DataParallel does not load them."
-                        : "Where the model is in DataParallel the keys are saved with `module.` in "
+                        : "If the model is in DataParallel, the keys are saved with `module.` in "
                           "front, and a plain model does not load them.")
       .fix.push_back(make_fix(model, object, state));
 }

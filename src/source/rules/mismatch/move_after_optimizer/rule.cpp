@@ -140,7 +140,7 @@ void check(const PythonContext& context, Node assignment, Reporter& reporter) {
       reporter.report(base::Span{object_of(move).end() + 1, move.end()},
                       fmt::format("The optimizer of `{}` was made before this move. State it "
                                   "already holds (a resumed checkpoint, Adagrad) stays behind and "
-                                  "`step()` raises; on XLA it goes on with the old parameters.",
+                                  "`step()` raises; on XLA it continues with the old parameters.",
                                   trained.text()));
   if (!can_swap(model, made, moved, trained.text())) return;
   const bool in_place = syntax::unwrap(object_of(move)).text() == trained.text();

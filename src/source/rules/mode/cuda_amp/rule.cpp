@@ -168,7 +168,7 @@ bool rewrite_import(const PythonContext& context, Node callee, Fix& fix) {
 Fix switch_off(const PythonContext& context, Node call, Amp amp) {
   Fix fix;
   const std::string available = fmt::format("{}.cuda.is_available()", context.devices.torch_name());
-  fix.title = "switch it off where CUDA is not available";
+  fix.title = "switch it off if CUDA is not available";
   fix.needs.imports.emplace_back("import torch");
   const Node enabled = enabled_of(call, amp);
   if (syntax::has_splat(call)) return fix;

@@ -139,14 +139,13 @@ std::string indentation_step(Node statement) {
 
 Fix make_fix(const PythonContext& context, Node call) {
   Fix fix;
-  fix.title =
-      "wrap it only where there is more than one CUDA device, or use DistributedDataParallel";
+  fix.title = "wrap it only if there is more than one CUDA device, or use DistributedDataParallel";
   Wrapping wrapping;
   if (!take_apart(call, wrapping)) return fix;
   if (loads_into_wrapper(context.model, call, wrapping.target)) {
     fix.title =
-        "load the state dict first, without the `module.` prefix of its keys, then wrap "
-        "the model where there is more than one CUDA device";
+        "load the state dict first, without the `module.` prefix of its keys, then wrap the model "
+        "if there is more than one CUDA device";
     return fix;
   }
   std::vector<Edit> edits;

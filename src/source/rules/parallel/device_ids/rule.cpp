@@ -69,7 +69,7 @@ Node whole_of(Node call, Node value) {
 Fix condition_fix(const PythonContext& context, Node call, Node ids) {
   Fix fix;
   fix.applicability = Applicability::kSafe;
-  fix.title = "pass `None` where CUDA is not available";
+  fix.title = "pass `None` if CUDA is not available";
   fix.needs.imports.emplace_back("import torch");
   const std::string condition =
       fmt::format(" if {}.cuda.is_available() else None", context.devices.torch_name());

@@ -81,7 +81,7 @@ Fix make_fix(const PythonContext& context, Node literal, Use use) {
   fix.applicability = use == Use::kDefault ? Applicability::kUnsafe : Applicability::kSafe;
   const std::string_view text = literal.text();
   const std::string gloo = text.ends_with('\'') ? "'gloo'" : "\"gloo\"";
-  fix.title = "choose gloo where CUDA is not available";
+  fix.title = "choose gloo if CUDA is not available";
   fix.edits = {insert_after(literal, fmt::format(" if {}.cuda.is_available() else {}",
                                                  context.devices.torch_name(), gloo))};
   fix.needs.imports.emplace_back("import torch");

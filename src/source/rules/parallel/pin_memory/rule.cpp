@@ -62,14 +62,13 @@ void report_setting(const PythonContext& context, Node whole, Node value, Report
   if (semantics::is_cuda_guarded(context.model, whole)) return;
   Fix fix;
   fix.applicability = Applicability::kSafe;
-  fix.title = fmt::format("pin only where {}", availability(context));
+  fix.title = fmt::format("pin only if {}", availability(context));
   fix.edits = {replace(value, availability(context))};
   fix.needs.imports.emplace_back("import torch");
   reporter
       .report(whole,
               "Without an accelerator there is nothing to pin for: torch warns each time the "
-              "loader is walked and "
-              "ignores it.")
+              "loader is iterated and ignores it.")
       .fix.push_back(std::move(fix));
 }
 
@@ -77,7 +76,7 @@ void report_setting(const PythonContext& context, Node whole, Node value, Report
 Fix method_fix(const PythonContext& context, Node call) {
   Fix fix;
   const std::string condition = availability(context);
-  fix.title = fmt::format("pin only where {}", condition);
+  fix.title = fmt::format("pin only if {}", condition);
   const Node object = object_of(call);
   const Node parent = call.parent();
   const bool whole =

@@ -20,7 +20,7 @@ constexpr RuleInfo kInfo{
     .name = "cuda-api",
     .family = "placement",
     .severity = Severity::kError,
-    .summary = "a function of torch.cuda that raises where CUDA is not",
+    .summary = "a function of torch.cuda that raises without CUDA",
 };
 
 // All of these raised when they were called on a CPU build of torch 2.13.
@@ -123,8 +123,7 @@ Fix guard_fix(const PythonContext& context, Node call, Node statement) {
     fix.edits = guard_statements({statement}, fmt::format("{}.accelerator.is_available()", torch));
     fix.edits.push_back(
         replace(syntax::callee(call), fmt::format("{}.accelerator.synchronize", torch)));
-    fix.title = fmt::format(
-        "wait for whatever accelerator there is: `{}.accelerator.synchronize()`", torch);
+    fix.title = fmt::format("wait for any accelerator: `{}.accelerator.synchronize()`", torch);
     return fix;
   }
   // Neighbours of the same kind share one test.
@@ -155,7 +154,7 @@ Fix choice_fix(const PythonContext& context, Node call) {
     fix.needs.imports.emplace_back("import contextlib");
   }
   if (other.empty() || call.parent().is(Kind::kAttribute)) {
-    fix.title = "guard it with `if torch.cuda.is_available():`, or take the device-neutral form";
+    fix.title = "guard it with `if torch.cuda.is_available():`, or use the device-neutral form";
     return fix;
   }
   fix.needs.imports.emplace_back("import torch");
@@ -163,7 +162,7 @@ Fix choice_fix(const PythonContext& context, Node call) {
       fmt::format("{} if {} else {}", call.text(), condition_for(context), other);
   const bool bare = call.parent().is(Kind::kWithItem);
   fix.applicability = Applicability::kSafe;
-  fix.title = fmt::format("take {} without CUDA", other);
+  fix.title = fmt::format("use {} without CUDA", other);
   fix.edits = {replace(call, bare ? text : fitted(call, text))};
   return fix;
 }
@@ -178,8 +177,7 @@ void check(const PythonContext& context, Node call, Reporter& reporter) {
       name == "stream"
           ? "This context needs a CUDA stream; on a machine without CUDA there is none to give it."
           : fmt::format(
-                "On a machine without CUDA torch.cuda.{} raises; nothing here asks whether "
-                "there is CUDA.",
+                "On a machine without CUDA torch.cuda.{} raises; nothing here tests for CUDA.",
                 name);
   Finding& finding = reporter.report(call, message);
   if (name == "stream") return;

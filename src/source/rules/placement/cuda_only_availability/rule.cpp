@@ -23,7 +23,7 @@ constexpr RuleInfo kInfo{
 };
 
 constexpr std::string_view kMessage =
-    "Knows only CUDA and the CPU: a Mac's (mps) or an Intel GPU (xpu) is never used.";
+    "This knows only CUDA and the CPU: a Mac's (mps) or an Intel GPU (xpu) is never used.";
 
 // A test for CUDA. It is plain if it tests nothing else.
 struct Test {
@@ -161,7 +161,7 @@ Fix fix_conditional(const PythonContext& context, Node conditional, const Test& 
     const bool as_string = !in_device && syntax::unwrap(cuda).is(Kind::kString);
     const Node place = in_device ? list.parent() : conditional;
     const std::string text = fitted(place, context.devices.inline_expression(as_string));
-    fix.title = fmt::format("take whatever accelerator there is: `{}`", text);
+    fix.title = fmt::format("use any accelerator: `{}`", text);
     fix.edits = {replace(place, text)};
     return fix;
   }

@@ -18,7 +18,7 @@ constexpr RuleInfo kInfo{
     .name = "cuda-only-comparison",
     .family = "placement",
     .severity = Severity::kWarning,
-    .summary = "a question about the device that is never true, or leaves other devices behind",
+    .summary = "a test of the device that is never true, or leaves out other devices",
 };
 
 // Whether the node is certainly a torch.device: the result of torch.device(...), annotated as one,
@@ -116,7 +116,7 @@ void check_if(Node statement, Reporter& reporter) {
                   "raises \"Expected all tensors to be on the same device\".",
                   plain_assignment(body).child(Field::kLeft).text(), tensor.text()));
   Fix fix;
-  fix.title = fmt::format("move it to `{}.device`, whatever that is", tensor.text());
+  fix.title = fmt::format("move it to `{}.device`", tensor.text());
   // `.cuda(x.device.index)` means the same.
   const std::string_view args = arguments_text(call);
   const bool same = args.empty() || args == std::string(tensor.text()) + ".device.index" ||
@@ -146,13 +146,13 @@ void check_conditional(Node conditional, Reporter& reporter) {
                       conditional.parent().child(Field::kName).text() == "device";
   if (!moves && !device) return;
   Finding& finding = reporter.report(
-      conditional, fmt::format("With `{0}` on mps or xpu this says \"cpu\", and the next operation "
+      conditional, fmt::format("With `{0}` on mps or xpu this is \"cpu\", and the next operation "
                                "with `{0}` raises \"Expected all tensors to be on the same "
                                "device\".",
                                tensor.text()));
   Fix fix;
   fix.applicability = Applicability::kUnsafe;
-  fix.title = fmt::format("say `{}.device`, whatever that is", tensor.text());
+  fix.title = fmt::format("use `{}.device`", tensor.text());
   fix.edits = {replace(conditional, fmt::format("{}.device", tensor.text()))};
   finding.fix.push_back(std::move(fix));
 }

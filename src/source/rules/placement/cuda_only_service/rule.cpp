@@ -37,13 +37,15 @@ bool is_seed(std::string_view name) {
 
 std::string message_for(std::string_view name) {
   if (name == "device_count") {
-    return "Counts CUDA devices only: 0 on a machine without CUDA, whatever else is there.";
+    return "This counts only CUDA devices: it is 0 on a machine without CUDA, even if that has "
+           "another GPU.";
   }
-  if (name == "empty_cache") return "Frees CUDA's cache only; on mps and xpu it does nothing.";
+  if (name == "empty_cache") return "This frees only CUDA's cache; on mps and xpu it does nothing.";
   if (is_seed(name)) {
-    return "Seeds CUDA's generators only; torch.manual_seed seeds those of every device.";
+    return "This seeds only CUDA's generators; torch.manual_seed seeds those of every device.";
   }
-  return "Measures CUDA's memory only: 0 on a machine without CUDA, whatever else is used.";
+  return "This measures only CUDA's memory: it is 0 on a machine without CUDA, even if another GPU "
+         "is used.";
 }
 
 // Whether torch.manual_seed() with the same value comes before the statement in its block, with
@@ -86,7 +88,8 @@ Fix make_fix(const PythonContext& context, Node call, std::string_view name) {
   fix.title = "torch.accelerator has the device-neutral form from torch 2.6 (memory: 2.9) on";
   if (name == "device_count" && context.settings.uses_accelerator() && !drives_cuda_loop(call)) {
     fix.applicability = Applicability::kUnsafe;
-    fix.title = fmt::format("count what there is: `{}.accelerator.device_count()`", torch);
+    fix.title =
+        fmt::format("count the devices of any kind: `{}.accelerator.device_count()`", torch);
     fix.edits = {replace(syntax::callee(call), fmt::format("{}.accelerator.device_count", torch))};
     fix.needs.imports = {"import torch"};
   } else if (name.starts_with("manual_seed")) {
@@ -99,7 +102,7 @@ Fix make_fix(const PythonContext& context, Node call, std::string_view name) {
   } else if (name == "empty_cache" && statement && context.settings.uses_accelerator() &&
              context.settings.min_torch >= edit::TorchVersion{2, 9}) {
     fix.applicability = Applicability::kSafe;
-    fix.title = fmt::format("free the cache of whatever accelerator there is");
+    fix.title = fmt::format("free the cache of any accelerator");
     fix.edits = guard_statements({statement}, fmt::format("{}.accelerator.is_available()", torch));
     fix.edits.push_back(
         replace(syntax::callee(call), fmt::format("{}.accelerator.empty_cache", torch)));

@@ -160,7 +160,8 @@ void check_use(const PythonContext& context, Node use, const TensorType& type, R
   } else if (use.is(Kind::kString)) {
     return;
   } else if (syntax::callee(call).text() == "isinstance") {
-    reporter.report(use, "False for every tensor that is not on CUDA; ask for its dtype instead.");
+    reporter.report(use,
+                    "This is False for every tensor that is not on CUDA; test its dtype instead.");
   } else if (holder_of(use).is(Kind::kAssignment) &&
              holder_of(use).child(Field::kRight).holds(use)) {
     reporter.report(use,

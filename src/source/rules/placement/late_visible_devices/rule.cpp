@@ -167,8 +167,8 @@ void check(const PythonContext& context, Node node, Reporter& reporter) {
   if (!follows_own_modules(model, node)) return;
   reporter
       .report(place,
-              "Set after torch and modules of the project were imported: without effect once any "
-              "of them has started CUDA.")
+              "This is set after torch and modules of the project were imported: it has no effect "
+              "if one of them has started CUDA.")
       .fix.push_back(std::move(fix));
 }
 
