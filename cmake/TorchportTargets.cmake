@@ -5,14 +5,14 @@ target_compile_features(torchport_options INTERFACE cxx_std_20)
 target_compile_options(torchport_options INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion
   -Werror -fno-omit-frame-pointer>
-  # GCC 12 sees overlaps in std::string operator+ that are not there (GCC PR 105651).
+  # GCC 12 warns about overlaps in std::string's operator+ that do not exist (GCC PR 105651).
   $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict>)
 if(TORCHPORT_SANITIZE)
   target_compile_options(torchport_options INTERFACE -fsanitize=${TORCHPORT_SANITIZE} -fno-sanitize-recover=all)
   target_link_options(torchport_options INTERFACE -fsanitize=${TORCHPORT_SANITIZE})
 endif()
 if(TORCHPORT_FUZZ)
-  # Coverage of our own code guides the fuzzer; the parser's tables would drown it.
+  # Only coverage of our own code guides the fuzzer, because the parser's tables would dominate it.
   target_compile_options(torchport_options INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
@@ -23,9 +23,9 @@ if(TORCHPORT_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
 endif()
 
 # torchport_include_root(TARGET [SCOPE])
-# Gives TARGET, and whoever links it, the headers of the calling folder under their path from src/,
-# and no others: the root that the compiler is given holds a link to this folder alone. An include of
-# a layer that is not among a target's DEPENDS does not compile.
+#   Gives TARGET, and each target that links it, the headers of the calling folder under their path
+#   from src/, and no others: the compiler gets a root that contains a link to this folder alone. So
+#   an include of a layer that is not among a target's DEPENDS does not compile.
 function(torchport_include_root target)
   set(scope PUBLIC)
   if(ARGC GREATER 1)
@@ -33,7 +33,7 @@ function(torchport_include_root target)
   endif()
   cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY ${PROJECT_SOURCE_DIR}/src
     OUTPUT_VARIABLE folder)
-  # One root for all build folders, so that ccache sees the same paths from each of them.
+  # All build folders share one root, so that ccache sees the same paths from each of them.
   set(root ${PROJECT_SOURCE_DIR}/build/include_roots/${target})
   cmake_path(GET folder PARENT_PATH parent)
   file(MAKE_DIRECTORY ${root}/${parent})
@@ -44,9 +44,9 @@ function(torchport_include_root target)
 endfunction()
 
 # torchport_add_layer(NAME [DEPENDS target...] [TEST_DEPENDS target...])
-# One static library out of every .cpp of the calling folder, and one test out of its *_test.cpp.
-# DEPENDS names the layers beneath: a layer sees nothing else. TEST_DEPENDS is what the test alone
-# needs.
+#   Makes one static library from every .cpp of the calling folder, and one test from its
+#   *_test.cpp. DEPENDS names the layers below; a layer sees nothing else. TEST_DEPENDS is what only
+#   the test needs.
 function(torchport_add_layer name)
   cmake_parse_arguments(ARG "" "" "DEPENDS;TEST_DEPENDS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
@@ -54,14 +54,14 @@ function(torchport_add_layer name)
   add_library(torchport_${name} STATIC ${sources})
   target_link_libraries(torchport_${name} PUBLIC torchport_options ${ARG_DEPENDS})
   torchport_include_root(torchport_${name})
-  # Position independent: the libraries that Python loads are made of them, too.
+  # Position independent, because the libraries that Python loads contain it, too.
   set_target_properties(torchport_${name} PROPERTIES CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)
   torchport_add_layer_test(${name} DEPENDS torchport_${name} ${ARG_TEST_DEPENDS})
 endfunction()
 
 # torchport_add_object_layer(NAME [DEPENDS target...] [TEST_DEPENDS target...])
-# A layer whose parts register themselves: objects, since a linker drops the members of a static
-# library that nobody names. What links it has to name it.
+#   Makes a layer whose parts register themselves. It is an object library, because a linker drops
+#   unreferenced members of a static library. Each target that links it has to name it.
 function(torchport_add_object_layer name)
   cmake_parse_arguments(ARG "" "" "DEPENDS;TEST_DEPENDS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
@@ -69,16 +69,16 @@ function(torchport_add_object_layer name)
   add_library(torchport_${name} OBJECT ${sources})
   target_link_libraries(torchport_${name} PUBLIC torchport_options ${ARG_DEPENDS})
   torchport_include_root(torchport_${name})
-  # --exclude-libs hides what libraries of Python take out of archives, but not objects.
+  # For libraries of Python, --exclude-libs hides what comes from archives, but not objects.
   set_target_properties(torchport_${name} PROPERTIES CXX_EXTENSIONS OFF CXX_VISIBILITY_PRESET hidden
     POSITION_INDEPENDENT_CODE ON)
   torchport_add_layer_test(${name} DEPENDS torchport_${name} ${ARG_TEST_DEPENDS})
 endfunction()
 
 # torchport_add_torch_layer(NAME [DEPENDS target...] [TEST_DEPENDS target...])
-# The part of libtorchport that the .cpp files of the calling folder and of the folders in it are,
-# and one test out of their *_test.cpp. Nothing lists the parts: src/runtime/library takes all. What
-# include/torchport does not mark TORCHPORT_API is hidden.
+#   Makes a part of libtorchport from the .cpp files of the calling folder and its subfolders, and
+#   one test from their *_test.cpp. No list names the parts: src/runtime/library takes all of them.
+#   Everything that include/torchport does not mark TORCHPORT_API is hidden.
 function(torchport_add_torch_layer name)
   cmake_parse_arguments(ARG "" "" "DEPENDS;TEST_DEPENDS" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
@@ -93,10 +93,10 @@ function(torchport_add_torch_layer name)
 endfunction()
 
 # torchport_add_torch_layer_test(NAME DEPENDS target... [ENVIRONMENT NAME=VALUE...])
-# NAME_test out of every *_test.cpp of the calling folder and of the folders in it; nothing where
-# there is none. It links torch and what DEPENDS names: object layers each by name, since objects do
-# not come with what depends on them. ENVIRONMENT is that of its run by `ctest --preset release`:
-# TORCHPORT_VIRTUAL=cuda:2 makes virtual devices.
+#   Makes NAME_test from every *_test.cpp of the calling folder and its subfolders, and nothing if
+#   there is none. It links torch and DEPENDS. Object layers have to be named one by one, because
+#   objects are not linked through the layers that depend on them. ENVIRONMENT is that of the run by
+#   `ctest --preset release`: TORCHPORT_VIRTUAL=cuda:2 makes virtual devices.
 function(torchport_add_torch_layer_test name)
   cmake_parse_arguments(ARG "" "" "DEPENDS;ENVIRONMENT" ${ARGN})
   file(GLOB_RECURSE tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*_test.cpp)
@@ -111,7 +111,7 @@ endfunction()
 function(torchport_uses_torch target)
   target_precompile_headers(${target} PRIVATE
     <ATen/core/Tensor.h> <ATen/core/dispatch/Dispatcher.h> <torch/library.h>)
-  # torch has its own fmt among its headers, and no library of it.
+  # torch has its own fmt among its headers, but no library of it.
   target_compile_definitions(${target} PRIVATE FMT_HEADER_ONLY=1)
   # For ccache.
   target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
@@ -120,8 +120,8 @@ function(torchport_uses_torch target)
 endfunction()
 
 # torchport_add_rules(TARGET)
-# Every folder src/source/rules/FAMILY/NAME with a rule.cpp is a rule; its page.md is
-# compiled in beside it. Adding a folder is all that adding a rule takes.
+#   Each folder src/source/rules/FAMILY/NAME with a rule.cpp is a rule, and its page.md is compiled
+#   in. Adding a rule takes only a new folder.
 function(torchport_add_rules target)
   file(GLOB rule_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*/*/*.cpp)
   file(GLOB rule_pages CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*/*/page.md)
@@ -132,12 +132,12 @@ function(torchport_add_rules target)
             -P ${PROJECT_SOURCE_DIR}/cmake/EmbedPages.cmake
     DEPENDS ${rule_pages} ${PROJECT_SOURCE_DIR}/cmake/EmbedPages.cmake
     VERBATIM)
-  # An object library: a static one would drop the rules, since nothing names them.
+  # An object library: a linker would drop the rules of a static one, because nothing names them.
   add_library(${target} OBJECT ${rule_sources} ${generated})
   set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF)
 endfunction()
 
-# What the sanitizers build: the tests, and of the rest what they need.
+# The target that the sanitizers build: the tests and what they need.
 add_custom_target(torchport_tests)
 
 # torchport_add_test(NAME SOURCES... [DEPENDS target...])
@@ -152,7 +152,7 @@ function(torchport_add_test name)
 endfunction()
 
 # torchport_add_layer_test(NAME DEPENDS target...)
-# NAME_test out of every *_test.cpp of the calling folder; nothing where there is none.
+#   Makes NAME_test from every *_test.cpp of the calling folder, and nothing if there is none.
 function(torchport_add_layer_test name)
   cmake_parse_arguments(ARG "" "" "DEPENDS" ${ARGN})
   file(GLOB tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*_test.cpp)
@@ -162,8 +162,8 @@ function(torchport_add_layer_test name)
 endfunction()
 
 # torchport_embed_text(TARGET FILE NAME)
-# FILE as a string literal that TARGET includes by NAME. FILE is below 64 KiB, the longest literal of
-# some compilers.
+#   Makes FILE a string literal that TARGET includes by NAME. FILE must be smaller than 64 KiB, the
+#   longest literal of some compilers.
 function(torchport_embed_text target file name)
   set(generated ${CMAKE_CURRENT_BINARY_DIR}/include/${name})
   add_custom_command(
