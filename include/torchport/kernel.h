@@ -1,13 +1,14 @@
-// A function with one implementation per device kind. The call's tensors select the implementation.
+// Defines a function with one implementation per device kind. The device of a call's tensors
+// selects the implementation.
 //
 //   torchport::Kernel<at::Tensor(const at::Tensor&, double)> contrast("contrast");
 //   contrast.on(c10::DeviceType::CUDA, &contrast_cuda).fallback(&contrast_plain);
 //   at::Tensor sharp = contrast(image, 0.5);
 //
 // It replaces chains of `if (x.is_cuda())`, which grow with each new device and whose last branch
-// runs on a device nobody thought of. Use it for functions that are not operators. A function that
-// autograd, torch.compile or Python should see belongs into TORCH_LIBRARY, whose dispatcher does
-// this and more.
+// runs on devices that nobody tested. Use it for functions that are not operators. A function that
+// autograd, torch.compile or Python should see belongs in TORCH_LIBRARY, whose dispatcher does this
+// and more.
 #pragma once
 
 #include <functional>

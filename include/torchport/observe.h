@@ -54,7 +54,7 @@ struct TensorFacts {
   std::uintptr_t storage = 0;
   c10::Device device{c10::DeviceType::CPU};
   c10::ScalarType dtype = c10::ScalarType::Undefined;
-  // number of elements times their size; 0 for sparse, nested and subclasses
+  // Number of elements times their size; 0 for sparse, nested and subclasses.
   std::uint64_t bytes = 0;
   std::vector<std::int64_t> sizes;  // in elements; empty for those, too
 };

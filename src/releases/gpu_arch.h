@@ -49,9 +49,9 @@ class NvccArchs {
 // The content of TORCH_CUDA_ARCH_LIST. `native` and `Auto` ask for the GPU of the building machine,
 // which must not decide a build: they set `asks_for_gpu` and add no architecture.
 struct ArchList {
-  // without duplicates, ascending; for names, those that this nvcc supports
+  // Without duplicates, ascending; for names, those that this nvcc supports.
   std::vector<GpuArch> archs;
-  // for names, those that it does not support: "Blackwell: 10.3"
+  // For names, those that it does not support: "Blackwell: 10.3".
   std::vector<std::string> left_out;
   bool asks_for_gpu = false;
 };

@@ -25,7 +25,7 @@ namespace torchport::versions {
 [[nodiscard]] bool older(std::string_view a, std::string_view b);
 [[nodiscard]] bool equal(std::string_view a, std::string_view b);
 [[nodiscard]] bool same_major(std::string_view a, std::string_view b);
-// the major versions are equal, too
+// The major versions are equal, too.
 [[nodiscard]] bool same_minor(std::string_view a, std::string_view b);
 
 // The part before "+" and the part after it: "2.13.0" and "cu130" for "2.13.0+cu130".

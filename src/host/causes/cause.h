@@ -19,8 +19,8 @@ struct Diagnosis {
   std::string code;    // "driver-too-old"
   std::string what;    // in one sentence, with the versions that were seen
   std::string remedy;  // what to do about it: a command where there is one
-  // Its position between the hardware and torch. A lower one explains what stands above it, so it
-  // comes first.
+  // Its position between the hardware and torch. A lower one explains those above it, so it comes
+  // first.
   int depth = 0;
   bool blocks = true;  // false: torch works, but not as well as it could
 };

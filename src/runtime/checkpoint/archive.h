@@ -36,7 +36,7 @@ class Archive {
  private:
   std::string path_;
   std::vector<Entry> entries_;
-  // minizip's positions, one per entry
+  // minizip's positions, one per entry.
   std::vector<std::pair<std::uint64_t, std::uint64_t>> places_;
 };
 

@@ -47,7 +47,7 @@ std::vector<at::Tensor> in_order(const Contract& contract, const NamedTensors& d
 
 // Reads `bytes` bytes of standard input, or fewer at its end.
 std::string read_input(std::size_t bytes) {
-  // memory grows in steps: a damaged header may ask for any size
+  // Memory grows in steps: a damaged header may ask for any size.
   constexpr std::size_t kStep = 1 << 20;
   std::string read;
   while (read.size() < bytes) {

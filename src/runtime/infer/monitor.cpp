@@ -42,7 +42,7 @@ Monitor::Monitor(const Progress& progress, std::optional<std::int64_t> total_row
       if (std::find(seen.begin(), seen.end(), device) != seen.end()) continue;
       seen.push_back(device);
       watched_.push_back({device.str(), usage_of(device)});
-      // the first look() has no earlier one to compare with
+      // The first look() has no earlier one to compare with.
       static_cast<void>(watched_.back().source->look());
     }
   }

@@ -36,7 +36,7 @@ void Log::add_sizes(const c10::TensorImpl& tensor, Seen& seen) {
 
 std::optional<std::uint64_t> Log::add(const Call& call, c10::ArrayRef<Seen> inputs,
                                       c10::ArrayRef<Seen> outputs) {
-  // on average: calls with lists of hundreds of tensors fill the log sooner
+  // On average: calls with lists of hundreds of tensors fill the log sooner.
   constexpr std::size_t kTensorsOfACall = 8;
   if (calls.size() >= max_calls || tensors.size() >= max_calls * kTensorsOfACall) {
     ++operators;

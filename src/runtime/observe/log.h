@@ -43,7 +43,7 @@ struct Call {
   std::uint32_t first = 0;  // index into Log::tensors of its inputs, which its outputs follow
   std::uint32_t scope = 0;
   std::uint32_t place = 0;
-  // autograd's number before the call; in the backward pass, the node's
+  // Autograd's number before the call; in the backward pass, the node's.
   std::uint64_t sequence = 0;
   c10::Device from{c10::DeviceType::CPU};
 };

@@ -52,7 +52,7 @@ std::optional<c10::Device> moved_from(const OperatorSemantics& semantics, const 
   const c10::Device to = outputs.front().device;
   if (semantics.has(observer::kHostIndices)) {
     for (const Seen& seen : inputs.all) {
-      // its indices are copied to the device at each call
+      // Its indices are copied to the device at each call.
       if (seen.device != to) return seen.device;
     }
     return std::nullopt;

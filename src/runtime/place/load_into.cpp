@@ -53,7 +53,7 @@ LoadReport load_into(torch::nn::Module& module, const std::string& path,
         fmt::format("torchport: {} does not fit the module\n{}", path, plan.report.text()));
   for (const auto& [want, give] : plan.pairs) {
     at::Tensor& source = loaded.tensors[give].tensor;
-    // not strict: the model's own tensor stays
+    // Not strict: the model's own tensor stays.
     if (source.sizes() != wanted[want].tensor.sizes()) continue;
     at::Tensor target = wanted[want].tensor;
     target.set_data(source.to(options.dtype && target.is_floating_point() ? *options.dtype

@@ -1,8 +1,8 @@
 // Applies the fixes of one file to its text.
 //
-// Fixes are computed independently of each other, so several may change the same bytes. Choosing
-// here which ones go together keeps that question out of the rules; those that wait come again in
-// the next pass, because the new text is checked again (rules/converge.h). All functions are thread
+// Fixes are computed independently of each other, so several may change the same bytes. This
+// function chooses those that go together, so that rules need not know of each other. The others
+// get their turn when the new text is checked again (rules/converge.h). All functions are thread
 // safe.
 #pragma once
 

@@ -26,7 +26,7 @@ struct CheckOptions {
   unsigned threads = 1;
   std::string fingerprint;  // identifies this program; a part of every cache key
   Cache* cache = nullptr;
-  // the run stops before the next file when this is true
+  // The run stops before the next file when this is true.
   const std::atomic<bool>* cancelled = nullptr;
   std::function<void(std::size_t done)> progress;  // called from worker threads
 };

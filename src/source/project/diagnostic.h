@@ -1,5 +1,5 @@
-// A finding in the form that reports and caches need: with a path, lines and columns, and without
-// nodes. A finding itself points into a tree, which is gone when the file is done.
+// Represents a finding as reports and caches need it: with a path, lines and columns, and without
+// nodes. A finding itself points into a tree, which is destroyed when its file is done.
 //
 // Lines and columns are one-based. Columns count characters. The end is exclusive.
 #pragma once

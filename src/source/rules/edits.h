@@ -15,7 +15,7 @@ using syntax::Node;
 
 // Replaces the node's text.
 [[nodiscard]] Edit replace(Node node, std::string text);
-// Insert text before or after the node.
+// An edit that inserts text before or after the node.
 [[nodiscard]] Edit insert_before(Node node, std::string text);
 [[nodiscard]] Edit insert_after(Node node, std::string text);
 [[nodiscard]] Edit erase(base::Span span);

@@ -16,7 +16,7 @@ namespace torchport::rules {
 // may be inserted around it only then.
 [[nodiscard]] bool stands_alone(syntax::Node statement);
 
-// Insert a line before or after a statement that stands alone, with its indentation.
+// An edit that inserts a line before or after a statement that stands alone, with its indentation.
 [[nodiscard]] edit::Edit line_before(syntax::Node statement, std::string_view line);
 [[nodiscard]] edit::Edit line_after(syntax::Node statement, std::string_view line);
 

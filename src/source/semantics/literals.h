@@ -1,5 +1,6 @@
-// Gives each string that names an accelerator a role. Only placements tie the program to a device,
-// and about a fifth of all "cuda" literals are none; a search for the text reports them all.
+// Gives each string that names an accelerator a role. Only placements tie the program to a device.
+// About a fifth of all "cuda" literals are something else, and a search for the text would report
+// them all.
 #pragma once
 
 #include "source/semantics/semantic_model.h"

@@ -51,7 +51,7 @@ struct Part {
 std::vector<std::int64_t> offsets(const Tensor& sums) {
   TORCH_CHECK(sums.scalar_type() == at::kInt, "cu_seqlens must have dtype torch.int32");
   const Tensor dense = sums.contiguous();
-  // a virtual device's bytes lie in host memory
+  // A virtual device's bytes lie in host memory.
   const auto* values = dense.const_data_ptr<std::int32_t>();
   return {values, values + dense.numel()};
 }

@@ -54,7 +54,7 @@ Use use_of(const SemanticModel& model, Node literal) {
   if (parent.is(Kind::kKeywordArgument)) {
     const std::string_view keyword = parent.child(Field::kName).text();
     const Node call = parent.parent().parent();
-    // a framework for CUDA only
+    // A framework for CUDA only.
     if (model.called(call).starts_with("colossalai.")) return Use::kNone;
     if (keyword == "default" && is_backend_option(call)) return Use::kOption;
     return is_backend_name(keyword) ? Use::kArgument : Use::kNone;

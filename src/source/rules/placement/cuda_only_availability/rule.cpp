@@ -133,7 +133,7 @@ bool function_says(Node node, std::string_view word) {
 bool is_of_interest(const PythonContext& context, Node node) {
   // torch 1.12 introduced mps. A project that supports an older torch has no alternative.
   if (context.is_test() || context.settings.min_torch < edit::TorchVersion{1, 12}) return false;
-  // its name says that it returns CUDA devices
+  // Its name says that it returns CUDA devices.
   if (function_says(node, "cuda_device")) return false;
   return !is_cuda_territory(context, node) && !others_are_near(node);
 }
