@@ -21,10 +21,9 @@ namespace torchport::edit {
 
 struct DeviceRef {
   std::string text;  // the expression to write
-  bool module_device =
-      // Whether it is the module's device variable, which a fix inserts by Needs::module_device.
-      false;
-  // It is provably the accelerator if there is one, so a fix with it may be safe.
+  // Whether it is the module's device variable, which a fix inserts by Needs::module_device.
+  bool module_device = false;
+  // Whether it is provably the accelerator, if there is one, so that a fix with it may be safe.
   bool certain = false;
 };
 

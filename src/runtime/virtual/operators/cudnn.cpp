@@ -87,7 +87,7 @@ std::tuple<Tensor, Tensor, Tensor> cudnn_batch_norm_backward(
                                         inverse, true, epsilon, {true, true, true});
 }
 
-// --- Spatial transformers: bilinear, zeros outside, corners aligned
+// --- Spatial transformers: bilinear sampling, zeros outside, aligned corners
 
 constexpr std::int64_t kBilinear = 0;
 constexpr std::int64_t kZeros = 0;
