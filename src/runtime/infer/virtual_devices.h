@@ -1,6 +1,5 @@
-// Provides virtual devices to a program that is not Python's. Python programs get them from `import
-// torchport`'s hook; a C++ program has to load the library itself. docs/virtual-devices.md
-// describes them.
+// Provides virtual devices to a program that is not Python's. In Python a line of a .pth file loads
+// them (docs/virtual-devices.md); a C++ program has to load the library itself.
 #pragma once
 
 namespace torchport::infer {
