@@ -1,8 +1,8 @@
 # torchport: one entry for everything. `make help` lists it.
 #
-# Every target works from a clean clone, in any order, and is quick when nothing changed. What is
-# fetched is marked by a stamp whose name holds a hash of its inputs, and which lies inside the
-# thing it stands for: take .venv or deps/node_modules away and it is simply made again.
+# Every target works from a clean clone, in any order, and is quick if nothing changed. A fetched
+# thing is marked by a stamp inside of it, whose name holds a hash of its inputs. So after .venv or
+# deps/node_modules is deleted, it is simply fetched again.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -22,7 +22,8 @@ cpp_files = find $(wildcard src include tests fuzz bench) \( -name '*.h' -o -nam
   -not -path '*/fixtures/*' -print0
 # Precompiled headers are no reason to compile again.
 export CCACHE_SLOPPINESS ?= pch_defines,time_macros
-# What one build folder, or one clone, compiled is not compiled by another: the wheel is such a one.
+# One build folder or clone does not compile again what another one compiled; the wheel's build is
+# another one.
 export CCACHE_BASEDIR ?= $(CURDIR)
 python_dirs = $(wildcard python tests bench .ci)
 
@@ -174,7 +175,7 @@ ecosystem-small: $(venv_stamp)
 apt-build apt-test apt-bench apt-format apt-sanitize: apt-%:
 	@deps/install.sh apt $*
 
-# A stamp of other inputs stands for a state that is no more, so it goes.
+# A stamp of other inputs describes an old state, so it is deleted.
 mark = @rm -f $(basename $@).* && mkdir -p $(@D) && touch $@
 
 $(parser_stamp):
@@ -217,7 +218,7 @@ $(cuda_package_stamp): $(cuda_stamp)
 	  --config-settings=wheel.cmake=false --editable .
 	$(mark)
 
-# Changed presets do not reach an old build folder by themselves.
+# An old build folder does not pick up changed presets by itself.
 $(preset_stamp):
 	@rm -f build/*/build.ninja
 	$(mark)

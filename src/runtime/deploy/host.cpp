@@ -1,4 +1,4 @@
-// What the host is, held against what an artefact needs.
+// Compares the host with what an artefact needs.
 #include <algorithm>
 #include <cctype>
 #include <string>

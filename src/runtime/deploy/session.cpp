@@ -32,12 +32,12 @@ std::string text_of(const at::Tensor& tensor) {
   return text.str();
 }
 
-// Holds one call's tensors against their specifications; axes have one size over all of them.
+// Compares one call's tensors with their specifications. An axis has one size in all of them.
 class Check {
  public:
   explicit Check(const Contract& contract) : contract_(contract) {}
 
-  // Why `given` is not what `spec` says; empty where it is.
+  // Why `given` violates `spec`; empty if it does not.
   std::string operator()(const TensorSpec& spec, const at::Tensor& given, c10::Device device) {
     std::string both = "expected " + text_of(spec) + " on " + device.str() + ", got " +
                        (given.defined() ? text_of(given) : "nothing");
@@ -85,7 +85,7 @@ c10::Device device_for(const Contract& contract, const SessionOptions& options) 
   return c10::Device(kind.empty() || kind == "any" ? "cpu" : kind);
 }
 
-// "cuda" is cuda:0: tensors say which one they are on.
+// Turns "cuda" into cuda:0, because tensors always have an index.
 c10::Device with_index(c10::Device device) {
   return device.is_cpu() || device.has_index() ? device : c10::Device(device.type(), 0);
 }

@@ -1,4 +1,4 @@
-// torchport-infer ARTEFACT FILES... --output OUT
+// The program torchport-infer ARTEFACT FILES... --output OUT.
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -79,7 +79,7 @@ std::vector<Session> open_sessions(const Options& options) {
   return sessions;
 }
 
-// All outputs over all batches, joined at the end: their size is not known before.
+// Collects the outputs of all batches, and joins them at the end: their size is not known before.
 class Collected {
  public:
   explicit Collected(const Contract& contract)
@@ -169,8 +169,8 @@ int infer(const Options& options) {
   return 0;
 }
 
-// What of an exception is for people: c10's goes on with a stack, the library's begins with its own
-// name.
+// The part of an exception's message that is for people: c10 appends a stack trace, and the library
+// begins with its own name.
 std::string_view message_of(const std::exception& error) {
   const auto* torchs = dynamic_cast<const c10::Error*>(&error);
   std::string_view message = torchs == nullptr ? error.what() : torchs->what_without_backtrace();
@@ -208,7 +208,8 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   const int code = torchport::infer::run(argc, argv);
-  // Not by way of destructors of libraries with threads of their own, whose order nobody knows.
+  // Ends without the destructors of libraries that have threads of their own, because their order
+  // is unspecified.
   std::fflush(nullptr);
   _exit(code);
 }

@@ -14,8 +14,8 @@ namespace torchport::infer {
 
 namespace {
 
-// What the workers share. Each takes batches from the feed and hands results over under the lock;
-// results that come before their turn wait, and a worker that is too far ahead waits with them.
+// Shared by the workers. Each takes batches from the feed and delivers results under the lock.
+// Results that are ready before their turn wait, and so does a worker that is too far ahead.
 class Line {
  public:
   Line(Feed& feed, const Sink& sink, Progress& progress, const std::atomic<bool>& stop,
@@ -90,8 +90,8 @@ Worker worker_of(Session& session) {
             std::vector<at::Tensor> inputs;
             inputs.reserve(data.size());
             for (const at::Tensor& input : data) {
-              // A copy always: the data is a file's mapping, which a model that works in place
-              // would write to.
+              // Always copies: the data is a file's mapping, and a model that works in place would
+              // write to it.
               inputs.push_back(session.device().is_cpu() ? input.clone(at::MemoryFormat::Contiguous)
                                                          : input.to(session.device()));
             }
