@@ -113,8 +113,9 @@ function(_torchport_decide)
       "import importlib.util as u, pathlib as p\ns = u.find_spec('torch')\nprint(p.Path(s.origin).parent if s else '')"
     OUTPUT_VARIABLE torch OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE result)
   if(NOT torch OR NOT result EQUAL 0)
-    message(FATAL_ERROR "torchport: ${Python3_EXECUTABLE} has no torch to build against. Build "
-      "without isolation, or name the target's torch in build-system.requires")
+    message(FATAL_ERROR "torchport: torch was not found by ${Python3_EXECUTABLE}, so there is nothing "
+      "to build against. Build without isolation (pip install --no-build-isolation), or name the "
+      "target's torch in build-system.requires")
   endif()
   _torchport_find_program()
   _torchport_settings(settings)
