@@ -241,7 +241,9 @@ def what_the_model_merely_holds_is_exported_with_it():
             dtype=torch.float64,
         )
         assert done.contract["outputs"][0]["dtype"] == "float64", done.contract
-        assert {"made the attribute tables[0] a buffer tables_0"} <= set(done.notes), done.notes
+        assert {"registered the attribute tables[0] as the buffer tables_0"} <= set(done.notes), (
+            done.notes
+        )
 
 
 @check
