@@ -1,4 +1,4 @@
-"""The five questions before a deployment, each with its answer and observation."""
+"""The deployment checklist: five questions, each with its answer and the observation behind it."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from torchport.observe.result import Answer, TensorInfo
 
 _NORMS = (nn.modules.batchnorm._BatchNorm, nn.modules.batchnorm._NormBase)
 _DROPOUTS = nn.modules.dropout._DropoutNd
-# Of the memory of a device: beyond it fragmentation and other processes decide.
+# A larger share of a device's memory may fail because of fragmentation and other processes.
 _REASONABLE = 0.9
 
 
 def training_modules(model: nn.Module) -> list[str]:
-    """Modules in training mode whose results differ for it: "bn1 (BatchNorm2d)"."""
+    """Modules in training mode that compute something else there, such as "bn1 (BatchNorm2d)"."""
     found = []
     for name, module in model.named_modules():
         norm = isinstance(module, _NORMS) and getattr(module, "track_running_stats", False)
@@ -64,7 +64,7 @@ def input_device(inputs: list[TensorInfo], held: list[Held]) -> Answer:
     if home is None or not inputs:
         what = "parameters" if home is None else "tensors in its inputs"
         return Answer(question, "not applicable", f"the model has no {what}")
-    # A model that is spread takes its input where a part of it is.
+    # A model on several devices may take its input on any of them.
     places = {str(h.tensor.device) for h in held if h.kind != "stray attribute"}
     away = [i for i in inputs if i.device not in places]
     if not away:
@@ -114,8 +114,8 @@ def driver(device: torch.device | None, virtual: bool) -> Answer:
         return Answer(
             question, "not applicable", f"this torch is built for ROCm {torch.version.hip}"
         )
-    has: int = torch._C._cuda_getDriverVersion()  # type: ignore[attr-defined]  # of CUDA builds
-    assert built is not None  # of CUDA
+    has: int = torch._C._cuda_getDriverVersion()  # type: ignore[attr-defined]  # CUDA builds only
+    assert built is not None  # a build that finds a CUDA device has a CUDA version
     wanted = int(built.split(".")[0]) * 1000 + int(built.split(".")[1]) * 10
     seen = f"the driver supports CUDA {_version(has)}, torch is built for {built}"
     # Minor versions of one major version are compatible, from CUDA 11 on.
@@ -130,10 +130,10 @@ def driver(device: torch.device | None, virtual: bool) -> Answer:
 
 
 def peak_of(device: torch.device | None) -> tuple[int, int] | None:
-    """(peak of this process, all there is) in bytes, on an accelerator or on the host."""
+    """(peak of this process, total memory) in bytes, of an accelerator or the host; None if unknown."""
     if device is not None and device.type != "cpu":
         module: Any = getattr(torch, device.type, None)
-        if device.type == "mps":  # keeps what was freed, so that this is what it came to
+        if device.type == "mps":  # MPS has no peak, but its driver keeps freed memory allocated
             return module.driver_allocated_memory(), module.recommended_max_memory()
         if hasattr(module, "max_memory_allocated") and hasattr(module, "mem_get_info"):
             return module.max_memory_allocated(device), module.mem_get_info(device)[1]
