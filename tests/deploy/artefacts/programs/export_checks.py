@@ -137,7 +137,9 @@ def half_bfloat16_and_mixed_models_are_handled():
     mixed = models.plain().half()
     mixed.layers[2].float()  # as apex's O2 leaves normalisation
     done = torchport.export(mixed, models.rows(), to="pt2", path="m.pt2")
-    assert done.contract["dtype"] == "float32" and any("all made float32" in n for n in done.notes)
+    assert done.contract["dtype"] == "float32" and any(
+        "converted all to float32" in n for n in done.notes
+    )
 
 
 @check
