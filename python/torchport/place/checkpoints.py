@@ -209,11 +209,11 @@ def _chosen(value: Any, key: str | None, path: str) -> Any:
     for part in key.split(".") if key else ():
         if not isinstance(value, Mapping) or part not in value:
             has = (
-                f"the names are {', '.join(map(str, value))}"
+                f"it has {', '.join(map(str, value))}"
                 if isinstance(value, Mapping)
                 else "it is not a dict"
             )
-            raise CheckpointError(f'torchport: {path} has no "{key}": {has}')
+            raise CheckpointError(f'torchport: {path} has no "{key}"; {has}')
         value = value[part]
     return value
 

@@ -215,7 +215,7 @@ def what_cannot_be_exported_is_told_in_the_models_terms():
         (dict(inputs=models.nothing()), ["input x has no elements", "[0, 6]"]),
         (dict(inputs={"y": models.rows()}), ["not parameters of", "forward(x)"]),
         (dict(inputs=(models.rows(), models.rows())), ["forward"]),
-        (dict(inputs=(3,)), ["no tensor"]),
+        (dict(inputs=(3,)), ["no input is a tensor"]),
         (dict(dynamic="x:0"), ["NAME:AXIS=LABEL"]),
         (dict(dynamic="y:0=batch"), ["no input is named 'y'", "x"]),
         (dict(dynamic="x:7=batch"), ["2 dimensions"]),
