@@ -1,5 +1,5 @@
-"""The bindings of libtorchport (src/bindings): one section a file. A test compares each name and each
-argument with the module."""
+"""The bindings of libtorchport (src/bindings), with one section for each file. A test compares each
+name and each argument with the module."""
 
 from collections.abc import Sequence
 

@@ -210,4 +210,6 @@ def _limits(result: Verification, given: Inputs) -> Iterator[Finding]:
             "run is long",
         )
     if result.mixed is None and result.operators == 0:
-        yield Finding("warning", "nothing-ran", "no operator ran", "look at the call")
+        yield Finding(
+            "warning", "nothing-ran", "no operator ran", "check that the call runs the model"
+        )
