@@ -39,14 +39,15 @@ def evaluation_mode(model: nn.Module) -> Answer:
     training = sum(module.training for module in model.modules())
     if not training:
         return Answer(
-            question, "yes", f"{counted(sum(1 for _ in model.modules()), 'module')}, all of them"
+            question,
+            "yes",
+            f"{counted(sum(1 for _ in model.modules()), 'module')}, all in evaluation mode",
         )
     if not matter:
         return Answer(
             question,
             "no",
-            f"{counted(training, 'module')} in training mode, none of which computes differently "
-            "in it",
+            f"{counted(training, 'module')} in training mode, which compute the same in both modes",
             "model.eval()",
         )
     shown = ", ".join(matter[:4]) + (f" and {len(matter) - 4} more" if len(matter) > 4 else "")
@@ -84,7 +85,7 @@ def gradients_off(operators: int, with_grad: int, outputs: list[TensorInfo]) -> 
     graphs = sum(o.requires_grad for o in outputs)
     if not with_grad:
         return Answer(
-            question, "yes", f"{counted(operators, 'operator')} ran, none of which recorded a graph"
+            question, "yes", f"{counted(operators, 'operator')} ran, and none recorded a graph"
         )
     return Answer(
         question,

@@ -67,7 +67,7 @@ def _misplaced(result: Verification, held: list[Held]) -> Iterator[Finding]:
         yield Finding(
             "note",
             "spread-model",
-            f"most of the model is on {home}, {counted(len(registered), 'tensor')} of it on "
+            f"most of the model is on {home}, but {counted(len(registered), 'tensor')} of it on "
             f"{', '.join(places)}",
         )
         registered = []
