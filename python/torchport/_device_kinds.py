@@ -34,7 +34,7 @@ def kinds() -> tuple[DeviceKind, ...]:
 
 
 def find(name: str) -> DeviceKind | None:
-    """Returns the kind whose `torch.device.type` is ``name``; None for the CPU and unknown names."""
+    """Returns the kind whose `torch.device.type` is ``name``; None for the CPU and others."""
     return next((kind for kind in kinds() if kind.name == name), None)
 
 

@@ -17,7 +17,7 @@ class NotFound(ValueError):
 
 
 def find(spec: str) -> Any:
-    """Returns the object that ``spec`` names. The working folder is searched first, as by ``python -m``.
+    """Returns the object that ``spec`` names. Like ``python -m``, it searches this folder first.
 
     Raises NotFound if the module or the name is missing. Errors that the module raises during its
     import are passed on.

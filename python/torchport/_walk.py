@@ -82,7 +82,7 @@ class Step:
 
 @dataclass(frozen=True, eq=False)
 class _Node:
-    """A value that the walk found. The path is a chain of nodes, since most paths are never used."""
+    """A value that the walk found. The path is a chain of nodes: most are never used."""
 
     value: Any
     parent: _Node | None = None
@@ -102,7 +102,7 @@ class _Node:
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """A tensor or a module, the steps to it, and the obstacle to its replacement, if there is one."""
+    """A tensor or a module, the steps to it, and the obstacle to its replacement, if any."""
 
     value: torch.Tensor | nn.Module
     steps: tuple[Step, ...]
@@ -151,7 +151,7 @@ def fields_of(value: Any) -> list[str] | None:
 
 
 def attributes_of(value: Any) -> dict[str, Any]:
-    """The instance attributes of an object, in `__dict__` and `__slots__`. No property is called."""
+    """The instance attributes of an object, in `__dict__` and `__slots__`. It calls no property."""
     held: dict[str, Any] = {}
     with contextlib.suppress(AttributeError):  # an object with only slots has no __dict__
         held.update(object.__getattribute__(value, "__dict__"))

@@ -59,7 +59,7 @@ def _complete(extension: TorchExtension, decided: Plan, cpp_extension: ModuleTyp
 
 
 def _add_headers(extension: Any, decided: Plan) -> None:
-    """Adds CUDA headers of packages: toolkits in containers often have only those of the runtime."""
+    """Adds CUDA headers of packages: toolkits in containers often have only a few."""
     if decided.cuda_home and not (decided.cuda_home / "include" / "cusparse.h").is_file():
         extension.include_dirs = [*extension.include_dirs, *decided.headers]
 

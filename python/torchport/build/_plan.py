@@ -77,7 +77,8 @@ class Plan:
         cuda_home: The folder of the CUDA toolkit; None if CUDA code is not built.
         torch_root: The folder of the torch that is built against.
         torch_version: The version of that torch.
-        headers: Folders with CUDA headers of installed packages, for headers that the toolkit lacks.
+        headers: Folders with CUDA headers of installed packages, for headers that the toolkit
+            lacks.
         environment: Environment variables that give builds without torchport the same result.
 
     Example:
@@ -172,8 +173,8 @@ class Plan:
         cuda_sources: Iterable[str],
         objects: Iterable[str],
     ) -> None:
-        """Writes the C++ source with the extension's provenance, and with stubs for the CUDA part if
-        that is not built. A file that already has this content is not rewritten.
+        """Writes the C++ source with the extension's provenance, and with stubs for the CUDA part
+        if that is not built. A file that already has this content is not rewritten.
 
         Args:
             output: The file to write.

@@ -29,7 +29,7 @@ _HOOKS = ("_PYPROJECT_HOOKS_BUILD_BACKEND", "PEP517_BUILD_BACKEND")
 
 
 def torch_version(root: Path) -> str | None:
-    """The version and the build in the files of a torch: ``2.13.0+cpu``; None without such a file."""
+    """The version and the build in the files of a torch, such as ``2.13.0+cpu``; or None."""
     try:
         text = (root / "version.py").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -123,7 +123,7 @@ def _check_setting(root: Path, version: str, setting: str) -> None:
 
 
 def _check_requirements(root: Path, version: str, requirements: Iterable[str]) -> bool:
-    """Returns whether the requirements pin torch. Raises BuildRefused if they exclude this torch."""
+    """Returns whether the requirements pin torch. BuildRefused if they exclude this torch."""
     requirement_of, _ = _packaging()
     pinned = False
     for text in requirements:

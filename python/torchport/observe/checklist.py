@@ -131,7 +131,7 @@ def driver(device: torch.device | None, virtual: bool) -> Answer:
 
 
 def peak_of(device: torch.device | None) -> tuple[int, int] | None:
-    """(peak of this process, total memory) in bytes, of an accelerator or the host; None if unknown."""
+    """(peak of this process, total memory) in bytes, of an accelerator or the host, or None."""
     if device is not None and device.type != "cpu":
         module: Any = getattr(torch, device.type, None)
         if device.type == "mps":  # MPS has no peak, but its driver keeps freed memory allocated

@@ -30,7 +30,7 @@ _ARCS = 210
 
 @dataclass
 class Box:
-    """One box: a module, several modules that are drawn as one, or an input or output of the model."""
+    """One box: a module, several modules drawn as one, or an input or output of the model."""
 
     name: str
     title: str

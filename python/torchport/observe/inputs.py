@@ -49,8 +49,8 @@ class Inputs:
 
 
 def inputs_from(given: Any, model: nn.Module, call: Callable[..., Any] | None) -> Inputs:
-    """Makes the arguments. A tuple holds positional arguments, a mapping holds keyword arguments, and
-    a DataLoader (or a loader of torchport) gives its first batch. Anything else is the only
+    """Makes the arguments. A tuple holds positional arguments, a mapping holds keyword arguments,
+    and a DataLoader (or a loader of torchport) gives its first batch. Anything else is the only
     argument. None means no argument.
 
     Raises ValueError if a DataLoader yields no batch.

@@ -101,8 +101,8 @@ def _name_of(call: ast.Call) -> str:
 
 
 def on_device(line: Line | None, device: str) -> str:
-    """Rewrites a source line that makes a tensor, so that it makes the tensor on ``device``, which is
-    an expression. Empty if the line cannot be rewritten."""
+    """Rewrites a source line that makes a tensor, so that it makes the tensor on ``device``, which
+    is an expression. Empty if the line cannot be rewritten."""
     if line is None or not line.expression or "\n" in line.expression:
         return ""
     call = _call_in(line.expression)

@@ -52,7 +52,7 @@ class Names:
         self.frames = list(_frames(traceback))
 
     def find(self, tensor: int, storage: int) -> Named | None:
-        """Finds a tensor by its number, or the tensor that it is a view of by its storage's number."""
+        """Finds a tensor by its number, or its base tensor by the number of its storage."""
         if named := self._tensors.get(tensor):
             return named
         if storage and (named := self._storages.get(storage)):

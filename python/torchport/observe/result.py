@@ -8,8 +8,8 @@ from typing import Any, Literal
 Severity = Literal["error", "warning", "note"]
 Pattern = Literal["model/input", "parameter/buffer", "intermediate", "data loader"]
 
-# The version of the JSON report. It grows when a key is added. Within a version, keys keep their names
-# and meanings.
+# The version of the JSON report. It grows when a key is added. Within a version, keys keep their
+# names and meanings.
 SCHEMA = 1
 # The module name for calls outside of all modules.
 OUTSIDE = "(outside the model)"
@@ -55,8 +55,8 @@ class Amount:
 
 @dataclass
 class ModuleInfo:
-    """A module: the tensors that it holds, the inputs and outputs of its first call, and the tensors
-    that it computed."""
+    """A module: the tensors that it holds, the inputs and outputs of its first call, and the
+    tensors that it computed."""
 
     name: str
     type: str

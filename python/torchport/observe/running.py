@@ -50,7 +50,7 @@ class WatchedRun:
             raise self.error
 
     def summarize(self) -> tuple[Summarizer, Context]:
-        """Returns the observation, and the data for a diagnosis. Called after the call has ended."""
+        """Returns the observation and the data for a diagnosis, after the call has ended."""
         self.held = held_by(self.model)
         self._names.add_held(self.held)
         self._names.after(self.error)
@@ -71,7 +71,7 @@ class WatchedRun:
         self.error = None
 
     def _is_of_devices(self, error: BaseException | None) -> bool:
-        """Whether ``error`` is the error that the observer recorded, or was raised because of it."""
+        """Whether ``error`` is the error that the observer recorded, or follows from it."""
         if self.watch.observed.mixed is None:
             return False
         wanted = _alike(self.watch.observed.mixed.message)

@@ -47,7 +47,7 @@ class Summarizer:
         ]
 
     def modules(self, model: nn.Module, held: list[Held]) -> list[ModuleInfo]:
-        """The modules in the order of named_modules(), then modules that ran outside of the model."""
+        """The modules in the order of named_modules(), then modules outside of the model."""
         found = {}
         modules = dict(model.named_modules())
         for number, name in enumerate(self._watch.names):

@@ -42,8 +42,8 @@ def verify(
         model: The model.
         inputs: A tuple of positional arguments, a mapping of keyword arguments, a DataLoader (its
             first batch is used), or the only argument.
-        device: The device to move the model and its inputs to before the run, as ``.to()`` does. The
-            batch of a DataLoader is not moved. By default nothing is moved.
+        device: The device to move the model and its inputs to before the run, as ``.to()`` does.
+            The batch of a DataLoader is not moved. By default nothing is moved.
         call: A function to run instead of the model, as ``call(model, *args, **kwargs)``, for
             example a training step or generate(). With a DataLoader it gets the whole batch.
         evaluate: Whether to run under ``eval()`` and ``inference_mode()``. The modes are restored

@@ -17,9 +17,9 @@ _LONGEST_NAME = 80  # the limit for a buffer's name; a path through containers m
 class MirroredBuffers(dict[str, torch.Tensor | None]):
     """Replaces a module's `_buffers` and also writes a registered tensor to other places.
 
-    `Module._apply` puts the moved tensor into this dict, and the dict puts it into the list that the
-    model's `forward` reads. So the module keeps its class, its children and the keys of its state
-    dict. A deep or pickled copy of the module has its own mirrors.
+    `Module._apply` puts the moved tensor into this dict, and the dict puts it into the list that
+    the model's `forward` reads. So the module keeps its class, its children and the keys of its
+    state dict. A deep or pickled copy of the module has its own mirrors.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ def _mirror(module: nn.Module, buffer: str, place: AttributePath) -> None:
 
 
 def _storage_of(tensor: torch.Tensor) -> int | None:
-    """The identity of the tensor's storage, equal for tensors that share memory; None without one."""
+    """The identity of the tensor's storage, equal for tensors that share memory; or None."""
     if tensor.layout != torch.strided or not tensor.numel():
         return None
     try:
@@ -164,8 +164,8 @@ def _obstacle(found: Unregistered, registry: _Registry) -> str:
 
 
 def _register(found: Unregistered, registry: _Registry) -> str:
-    """Registers the tensor as a buffer and returns the buffer's full name. If it is a buffer already,
-    that buffer gets one more place to write to."""
+    """Registers the tensor as a buffer and returns the buffer's full name. If it is a buffer
+    already, that buffer gets one more place to write to."""
     place, tensor = found.place, cast(torch.Tensor, found.value)
     if known := registry.buffers.get(id(tensor)):
         _mirror(known[0], known[1], place)

@@ -90,7 +90,7 @@ def load(
 
 
 def load_and_report(path: str, module: torch.nn.Module, *, remap_prefixes: bool) -> LoadReport:
-    """Loads into ``module`` in place, as `load` does, and returns what `load_report` would return."""
+    """Loads into ``module`` in place, as `load` does, and returns the same as `load_report`."""
     target = _device_of(module)
     found: LoadReport = _fill(
         module, _tensors_of(path, target, None, True), path, True, remap_prefixes, None

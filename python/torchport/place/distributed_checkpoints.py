@@ -1,8 +1,8 @@
 """Loads checkpoints of torch.distributed.checkpoint without running code in them.
 
 torch's own reader loads the folder's `.metadata` with `pickle.load` and objects with
-`torch.load(weights_only=False)`, and both can run code. This module accepts only the classes of such
-metadata, reads objects with `weights_only=True`, and refuses files outside the folder.
+`torch.load(weights_only=False)`, and both can run code. This module accepts only the classes of
+such metadata, reads objects with `weights_only=True`, and refuses files outside the folder.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ import torch
 
 METADATA = ".metadata"
 
-# The classes that torch 2.12 and 2.13 write (torch/distributed/checkpoint/metadata.py, filesystem.py).
+# The classes that torch 2.12 and 2.13 write (torch/distributed/checkpoint/metadata.py,
+# filesystem.py).
 _METADATA = {
     "torch.distributed.checkpoint.metadata": {
         "BytesStorageMetadata",

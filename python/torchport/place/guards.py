@@ -123,11 +123,11 @@ def _reason(error: BaseException, out_of_memory: bool, missing_op: bool) -> str:
 def _swapped(
     modules: list[nn.Module], move: Callable[[torch.Tensor], torch.Tensor]
 ) -> Iterator[None]:
-    """Puts `move(tensor)` in place of each parameter and buffer within the block. At the end it puts
-    the originals back and copies the values of the buffers into them.
+    """Puts `move(tensor)` in place of each parameter and buffer within the block. At the end it
+    puts the originals back and copies the values of the buffers into them.
 
-    torch.func.functional_call was rejected: it leaves its own tensors in a module that is registered
-    under two names.
+    torch.func.functional_call was rejected: it leaves its own tensors in a module that is
+    registered under two names.
     """
     moved: dict[int, torch.Tensor] = {}
     unique = {id(m): m for root in modules for m in root.modules()}.values()

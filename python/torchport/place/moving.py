@@ -70,7 +70,7 @@ class _Mover(Remaker):
         return moved
 
     def _optimizer(self, value: torch.optim.Optimizer) -> torch.optim.Optimizer:
-        """Moves the parameters and their state. `step` counters that torch keeps on the CPU stay."""
+        """Moves the parameters and their state. `step` counters on the CPU stay there."""
         for group in value.param_groups:
             for parameter in group["params"]:
                 parameter.data = self.tensor(parameter.data)
@@ -89,8 +89,8 @@ class _Mover(Remaker):
 
 
 def _view_of(value: torch.Tensor) -> tuple[Any, ...] | None:
-    """A key that is equal for the same views of the same memory; None for tensors that must be moved
-    one by one, such as those that require gradients."""
+    """A key that is equal for the same views of the same memory; None for tensors that must be
+    moved one by one, such as those that require gradients."""
     if type(value) is not torch.Tensor or value.layout is not torch.strided:
         return None
     if value.requires_grad or value.is_meta or not value.numel() or value.is_quantized:

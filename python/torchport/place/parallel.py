@@ -1,6 +1,7 @@
 """`torchport.parallelize`: chooses one device, copies, shards or split layers by what fits.
 
-It uses PyTorch's own DistributedDataParallel, fully_shard (FSDP2) and tensor parallelism of DTensor.
+It uses PyTorch's own DistributedDataParallel, fully_shard (FSDP2) and tensor parallelism of
+DTensor.
 """
 
 from __future__ import annotations

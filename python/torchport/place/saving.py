@@ -117,7 +117,7 @@ def _save_shards(
     most: int,
     metadata: Mapping[str, str] | None,
 ) -> None:
-    """Writes the parts and then the index, so that a reader that finds the index finds all parts."""
+    """Writes the parts and then the index, so that an index always has all of its parts."""
     parts: list[list[tuple[str, torch.Tensor]]] = [[]]
     # Tensors over the same memory go to the same part, which stores the memory once.
     part_of: dict[tuple[Any, ...], int] = {}

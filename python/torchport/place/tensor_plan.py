@@ -48,8 +48,8 @@ def _linears(parent: nn.Module) -> list[tuple[str, nn.Linear]]:
 
 
 def _has_others(parent: nn.Module) -> bool:
-    """Whether the parent has other layers with tensors. A norm, for example, would compute something
-    else over a split dimension."""
+    """Whether the parent has other layers with tensors. A norm, for example, would compute
+    something else over a split dimension."""
     return any(
         next(child.parameters(), None) is not None or next(child.buffers(), None) is not None
         for child in parent.children()
@@ -160,8 +160,8 @@ class _Local:
     """Hooks that replace replicated DTensors by their local tensors while a module's forward runs.
 
     Each module replaces the parameters of all modules below it, because its forward() may read any
-    of them. An inner module skips those that an outer one has replaced. So the hooks also work for a
-    block that activation checkpointing runs again by itself. The DTensors get the gradients.
+    of them. An inner module skips those that an outer one has replaced. So the hooks also work for
+    a block that activation checkpointing runs again by itself. The DTensors get the gradients.
     """
 
     def __init__(self, places: list[tuple[nn.Module, str]]) -> None:

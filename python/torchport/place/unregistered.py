@@ -60,9 +60,9 @@ class Unregistered:
 def find_unregistered(root: nn.Module, *, open_modules: bool = False) -> Iterator[Unregistered]:
     """Yields every tensor and module that `root` and its submodules hold outside of the registry.
 
-    Registered parameters and modules that are also in a list are skipped: they move in place, so the
-    list needs no change. With `open_modules` it yields the tensors of unregistered modules instead
-    of the modules.
+    Registered parameters and modules that are also in a list are skipped: they move in place, so
+    the list needs no change. With `open_modules` it yields the tensors of unregistered modules
+    instead of the modules.
     """
     known = {id(module) for module in root.modules()}
     known |= {id(parameter) for parameter in root.parameters()}

@@ -2,8 +2,8 @@
 
 torch_releases.json lists the supported versions and their builds. A build with CUDA differs in two
 ways: it has a library with the kernels of a real device, which is loaded before the library of the
-virtual devices so that the latter replaces the kernels; and `torch._C` has names for CUDA, which the
-shim replaces. src/runtime/virtual/core/build_facts.h is the part of the C++ runtime.
+virtual devices so that the latter replaces the kernels; and `torch._C` has names for CUDA, which
+the shim replaces. src/runtime/virtual/core/build_facts.h is the part of the C++ runtime.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ class Torch:
         return [self.root / "lib" / name for name in names]
 
 
-# The names of torch._C that show that a build has CUDA. The `_has_...` flags are in every build; the
-# names that the expression matches exist only in builds with CUDA.
+# The names of torch._C that show that a build has CUDA. The `_has_...` flags are in every build;
+# the names that the expression matches exist only in builds with CUDA.
 HAS_FLAGS = ("_has_cuda", "_has_cudnn", "_has_magma", "_has_cusparselt")
 _OF_CUDA_BUILDS = re.compile(
     r"_cuda|_Cuda|_CUDA|_CU|_cudnn|_cusparselt|_nccl_|_gds_|_nvtx$|_MemPool$|_StaticCudaLauncher$|"

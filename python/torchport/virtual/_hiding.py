@@ -1,7 +1,7 @@
 """Makes any torch look like a build without CUDA.
 
-`torchport run --hide-cuda` needs this. The virtual devices need it, too: the torch._C shim then starts
-from the same names on all builds.
+`torchport run --hide-cuda` needs this. The virtual devices need it, too: the torch._C shim then
+starts from the same names on all builds.
 """
 
 from __future__ import annotations

@@ -24,13 +24,13 @@ def hidden() -> bool:
 
 
 def before_torch(module: ModuleType) -> None:
-    """Loads the library of the virtual devices, which must happen before torch asks for its hooks."""
+    """Loads the library of the virtual devices, before torch asks for its hooks."""
     torch = Torch.at(Path(module.__spec__.origin).parent)  # type: ignore[union-attr, arg-type]
     if hidden():
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
     if hidden() and not _watching.wanted():
-        # A build with CUDA needs the library's hooks to answer like a build without CUDA. If they do
-        # not support this version of torch, the variable alone hides the devices.
+        # A build with CUDA needs the library's hooks to answer like a build without CUDA. If they
+        # do not support this version of torch, the variable alone hides the devices.
         if torch.has_cuda:
             with suppress(ImportError):
                 _load(torch)

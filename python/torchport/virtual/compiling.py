@@ -87,8 +87,8 @@ def _register(common: ModuleType, device: str) -> None:
 
 
 def _answer_for(device: str) -> None:
-    """Replaces two functions of inductor: the code generator of a device, and whether the device has
-    to be made the current one."""
+    """Replaces two functions of inductor: the code generator of a device, and whether the device
+    has to be made the current one."""
     from torch._inductor import utils
     from torch._inductor.virtualized import V
 

@@ -18,7 +18,7 @@ _BATCH = re.compile(r"batch(?:\[(\d+)\.\.(\d*)\])?")
 
 @dataclass
 class Axis:
-    """A dynamic axis, shared by all inputs that have it. If ``maximum`` is None, it has no bound."""
+    """A dynamic axis, shared by all inputs that have it. ``maximum`` is None without a bound."""
 
     name: str
     minimum: int = 1
@@ -35,8 +35,8 @@ class Axes:
     """The dynamic axes of a call; ``of`` maps each input's name to its axes by dimension."""
 
     def __init__(self, sample: Sample, wanted: Sequence[str] | Mapping[str, Mapping[int, str]]):
-        """``wanted`` is a list of "batch" (axis 0 of every input that has one), "name:axis=label" and
-        "name:axis=label[minimum..maximum]", or it is a mapping {"name": {axis: "label"}}.
+        """``wanted`` is a list of "batch" (axis 0 of every input that has one), "name:axis=label"
+        and "name:axis=label[minimum..maximum]", or it is a mapping {"name": {axis: "label"}}.
 
         Raises ExportError for an input or an axis that does not exist.
         """

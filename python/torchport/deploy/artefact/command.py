@@ -22,8 +22,9 @@ _DTYPES = ("float64", "float32", "float16", "bfloat16")
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Returns the exit code: 0 if the artefact was written, 1 if the model cannot be exported or the
-    artefact does not compute the same, 2 for wrong use, 3 for an error in torchport, 130 on ctrl-C.
+    """Returns the exit code: 0 if the artefact was written, 1 if the model cannot be exported or
+    the artefact does not compute the same, 2 for wrong use, 3 for an error in torchport, 130 on
+    ctrl-C.
     """
     options = _parser().parse_args(words)
     signal.signal(signal.SIGTERM, lambda *_: _stop())

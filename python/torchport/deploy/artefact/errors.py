@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class ExportError(RuntimeError):
-    """The model, the checkpoint or the input cannot be exported; the message says what to change."""
+    """The model, the checkpoint or the input cannot be exported; the message says what to do."""
 
 
 class NotVerified(ExportError):

@@ -148,7 +148,7 @@ def _device(wanted: torch.device | str) -> torch.device:
 
 @contextmanager
 def _without_autocast() -> Iterator[None]:
-    """Turns the caller's autocast off: it is not part of the model, and ``dtype`` sets the casts."""
+    """Turns the caller's autocast off: it is not part of the model; ``dtype`` sets casts."""
     with ExitStack() as stack:
         for kind in ("cpu", *(known.name for known in _device_kinds.known_to_torch())):
             if torch.is_autocast_enabled(kind):

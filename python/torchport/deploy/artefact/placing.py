@@ -18,8 +18,8 @@ def tensors_of(module: nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
 
 
 def adopt_unregistered(module: nn.Module, notes: list[str]) -> None:
-    """Registers unregistered tensors of the model as buffers, so that they move with it. The buffers
-    are not persistent, so the state dict keeps its keys.
+    """Registers unregistered tensors of the model as buffers, so that they move with it. The
+    buffers are not persistent, so the state dict keeps its keys.
     """
     adoption = adopt(module)
     for one in adoption.adopted:
@@ -29,7 +29,7 @@ def adopt_unregistered(module: nn.Module, notes: list[str]) -> None:
 
 
 def convert(module: nn.Module, to: torch.device | torch.dtype) -> None:
-    """Like module.to(to), but assigns new tensors: the old ones may belong to the caller's model."""
+    """Like module.to(to), but assigns new tensors: the old ones may be the caller's."""
     before = torch.__future__.get_overwrite_module_params_on_conversion()
     torch.__future__.set_overwrite_module_params_on_conversion(True)
     try:

@@ -29,8 +29,8 @@ class Sample:
         """Makes a sample. ``inputs`` is a tensor, a tuple or list of positional arguments, or a
         mapping of named ones.
 
-        A mapping whose keys are not parameters of ``forward`` is passed as its only argument. Raises
-        ExportError if ``forward`` does not accept the arguments or no argument is a tensor.
+        A mapping whose keys are not parameters of ``forward`` is passed as its only argument.
+        Raises ExportError if ``forward`` does not accept the arguments or no argument is a tensor.
         """
         signature = inspect.signature(module.forward)
         args: tuple[Any, ...]

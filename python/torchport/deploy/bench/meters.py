@@ -39,7 +39,7 @@ class HostMeter:
 
     @staticmethod
     def _trim() -> None:
-        """Returns the heap's free memory to the system, so that it does not count for the next step."""
+        """Returns the heap's free memory to the system, so that the next step starts without it."""
         gc.collect()
         ctypes.CDLL(None).malloc_trim(0)
 
@@ -53,7 +53,7 @@ def _touch_libraries() -> None:
 
 
 class DeviceMeter:
-    """Measures the memory that the device's allocator handed out, and the memory that it reserved."""
+    """Measures the memory that the device's allocator handed out and reserved."""
 
     def __init__(self, device: torch.device) -> None:
         self._device = device

@@ -50,7 +50,7 @@ class Report:
     rows: list[Row] = field(default_factory=list)
 
     def row(self, mode: str, batch: int | None = None) -> Row:
-        """Returns the row of a mode, by default for the first batch size. KeyError if it is missing."""
+        """Returns the row of a mode, by default for the first batch size. May raise KeyError."""
         for row in self.rows:
             if row.mode == mode and batch in (None, row.batch):
                 return row

@@ -58,7 +58,7 @@ def _model(spec: dict[str, Any], device: torch.device) -> torch.nn.Module:
 
 
 def _subject(spec: dict[str, Any], device: torch.device) -> MeasuredModel:
-    """The model, or its artefact, with the arguments in the order of the parameters of forward()."""
+    """The model, or its artefact, with the arguments in the order of forward's."""
     artefact = spec.get("artefact")
     model = None if artefact else _model(spec, device)
     torch.manual_seed(1)

@@ -24,7 +24,7 @@ UNSUPPORTED = re.compile(
 
 
 class KernelNotSupported(NotImplementedError):
-    """A CUDA source uses a feature that cannot be compiled for the host; the message has the line."""
+    """The host cannot run a feature that a CUDA source uses; the message has the line."""
 
 
 def _code_only(source: str) -> str:

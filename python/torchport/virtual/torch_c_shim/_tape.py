@@ -68,7 +68,7 @@ class Step(NamedTuple):
 
 
 class Tape(TorchDispatchMode):
-    """Records the operators on devices that this thread, and autograd for it, calls in the block."""
+    """Records the operators on devices that this thread, and autograd for it, calls in a block."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]  # torch has not annotated it

@@ -35,7 +35,7 @@ def _options_like(options: Any, kind: type) -> Any:
 
 
 def _nccl(torch: ModuleType) -> type:
-    """Makes the class ProcessGroupNCCL. It creates native backends; isinstance() goes by the name."""
+    """Makes the class ProcessGroupNCCL. It makes native backends; isinstance() goes by name."""
 
     c10d = torch._C._distributed_c10d
 
@@ -86,7 +86,8 @@ def _nccl(torch: ModuleType) -> type:
     return ProcessGroupNCCL
 
 
-# Methods of ProcessGroupNCCL that Backend lacks. Python sees the virtual backend as a plain Backend.
+# Methods of ProcessGroupNCCL that Backend lacks. Python sees the virtual backend as a plain
+# Backend.
 _METHODS = {
     "perform_nocolor_split": lambda self, device: None,
     "comm_split_count": lambda self: 0,
@@ -120,7 +121,7 @@ def bindings(torch: ModuleType) -> dict[str, Any]:
     init = torch._C._c10d_init
 
     def c10d_init() -> bool:
-        """Fills torch._C._distributed_c10d. torch.distributed calls it before it uses the module."""
+        """Fills torch._C._distributed_c10d. torch.distributed calls it before using it."""
         done: bool = init()
         _add_nccl(torch)
         return done

@@ -1,9 +1,9 @@
 """torch.cuda.FloatTensor and similar types, which old programs call to make tensors.
 
-A CPU build has these types, but a call raises an error: each type has the flag is_cuda (PyTensorType
-in torch/csrc/tensor/python_tensor.cpp), and the build has no CUDA. Python has no access to the flag,
-so this module clears it in memory; the name of the type, which follows the flag, confirms the place.
-After that, the attribute `is_cuda` goes by the name of the type.
+A CPU build has these types, but a call raises an error: each type has the flag is_cuda
+(PyTensorType in torch/csrc/tensor/python_tensor.cpp), and the build has no CUDA. Python has no
+access to the flag, so this module clears it in memory; the name of the type, which follows the
+flag, confirms the place. After that, the attribute `is_cuda` goes by the name of the type.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ def finish(torch: ModuleType) -> None:
 
 
 def _answer_by_name(metaclass: type) -> None:
-    # Python cannot set attributes of a type that C defines, but the dict behind its proxy is writable.
+    # Python cannot set attributes of a type that C defines, but the dict behind its proxy is
+    # writable.
     (attributes,) = gc.get_referents(metaclass.__dict__)
     attributes["is_cuda"] = property(lambda kind: kind.__module__.startswith("torch.cuda"))
     ctypes.pythonapi.PyType_Modified(ctypes.py_object(metaclass))

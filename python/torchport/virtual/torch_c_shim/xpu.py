@@ -1,4 +1,4 @@
-"""torch.xpu: the functions of torch.cuda for devices, streams and memory, under the names of XPU."""
+"""torch.xpu: the functions of torch.cuda for devices, streams and memory, with XPU's names."""
 
 from __future__ import annotations
 

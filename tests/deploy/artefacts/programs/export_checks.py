@@ -316,7 +316,7 @@ def a_disk_without_room_is_told_before_any_work():
     real = shutil.disk_usage
     shutil.disk_usage = lambda path: real(path)._replace(free=10)
     try:
-        with raises(ExportError, "the disk has 10 B left"):
+        with raises(ExportError, "the disk has only 10 B left"):
             torchport.export(models.plain(), models.rows(), to="pt2", path=fresh("full"))
     finally:
         shutil.disk_usage = real

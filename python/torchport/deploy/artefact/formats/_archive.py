@@ -30,7 +30,7 @@ def attach(path: Path, contract: str) -> None:
 
 
 def contract(path: Path) -> str | None:
-    """The contract in an archive; None if it has none. Raises zipfile.BadZipFile for other files."""
+    """The contract in an archive; None without one. zipfile.BadZipFile for other files."""
     with zipfile.ZipFile(path) as archive:
         name = next((n for n in archive.namelist() if n.endswith(f"/{RECORD}")), None)
         return archive.read(name).decode() if name else None
