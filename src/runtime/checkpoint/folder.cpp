@@ -169,7 +169,7 @@ class Metadata {
       const fs::path relative(name);
       if (relative.is_absolute() || name.find("..") != std::string::npos) {
         contents_.broken.push_back(
-            fmt::format("it names the file {}, which is outside of its folder", name));
+            fmt::format("it names the file {}, which is outside its folder", name));
         continue;
       }
       std::error_code error;

@@ -127,10 +127,10 @@ void report(const Progress& progress, const std::vector<Session>& sessions,
   for (const Session& session : sessions)
     devices += (devices.empty() ? "" : ", ") + session.device().str();
   const double seconds = progress.seconds();
-  fmt::print(stderr, "{} rows in {} batches, {:.2f} s, {:.1f} rows/s: {} on {}, to {}\n",
-             progress.rows.load(), progress.batches.load(), seconds,
-             static_cast<double>(progress.rows.load()) / seconds, sessions.front().runtime(),
-             devices, output == "-" ? "standard output" : output);
+  fmt::print(stderr, "{} rows in {} batch{}, {:.2f} s, {:.1f} rows/s: {} on {}, to {}\n",
+             progress.rows.load(), progress.batches.load(), progress.batches == 1 ? "" : "es",
+             seconds, static_cast<double>(progress.rows.load()) / seconds,
+             sessions.front().runtime(), devices, output == "-" ? "standard output" : output);
 }
 
 int infer(const Options& options) {

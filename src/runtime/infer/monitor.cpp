@@ -75,8 +75,9 @@ std::string Monitor::progress_line() {
   last_seconds_ = seconds;
   std::string text =
       total_rows_ ? fmt::format("{} of {} rows", rows, *total_rows_) : fmt::format("{} rows", rows);
-  text += fmt::format(", {} batches, {:.1f} s, {:.1f} rows/s now, {:.1f} on average",
-                      progress_.batches.load(), seconds, now, mean);
+  const std::int64_t batches = progress_.batches;
+  text += fmt::format(", {} batch{}, {:.1f} s, {:.1f} rows/s now, {:.1f} on average", batches,
+                      batches == 1 ? "" : "es", seconds, now, mean);
   if (total_rows_ && mean > 0 && rows < *total_rows_)
     text += fmt::format(", {:.0f} s to go", static_cast<double>(*total_rows_ - rows) / mean);
   return text;

@@ -19,7 +19,7 @@ void choose(std::vector<NamedTensor>& tensors, const std::string& key, const std
   const std::string prefix = key + ".";
   std::erase_if(tensors, [&](const NamedTensor& named) { return !named.name.starts_with(prefix); });
   if (tensors.empty())
-    throw std::runtime_error(fmt::format("torchport: {}: it has no name under \"{}\"", path, key));
+    throw std::runtime_error(fmt::format("torchport: {} has no tensors under \"{}\"", path, key));
   for (NamedTensor& named : tensors) named.name.erase(0, prefix.size());
 }
 

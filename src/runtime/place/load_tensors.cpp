@@ -31,7 +31,8 @@ Contents contents_of(const std::string& path) {
   if (!contents->broken.empty()) refuse(path, contents->broken.front());
   if (!contents->refused.empty())
     refuse(path, fmt::format("it asks for {}, which a file of weights does not need; nothing in it "
-                             "was run. `torchport inspect` shows what it holds",
+                             "was run. `torchport inspect` shows what the file holds. If you made "
+                             "it yourself, save the state_dict() instead of the object",
                              fmt::join(contents->refused, ", ")));
   return std::move(*contents);
 }

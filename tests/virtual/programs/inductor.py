@@ -119,6 +119,6 @@ assert torch.cuda.max_memory_allocated() - held >= 16 << 20  # the sum, what is 
 program = torch.export.export(nn.Linear(3, 3).cuda(), (torch.ones(1, 3, device="cuda"),))
 raises(
     Exception,
-    "NotImplementedError: AOTInductor and cpp_wrapper: not available on virtual devices",
+    "NotImplementedError: torchport: virtual devices do not support AOTInductor and cpp_wrapper",
     lambda: torch._inductor.aoti_compile_and_package(program),
 )

@@ -98,7 +98,8 @@ struct MPSHooks final : vdev::Hooks<MPSHooksInterface, c10::DeviceType::MPS> {
  private:
   [[noreturn]] static void no_profiler() {
     TORCH_CHECK_NOT_IMPLEMENTED(
-        false, "torch.mps.profiler: not available on virtual devices: there are no OS signposts");
+        false,
+        "torchport: virtual devices do not support torch.mps.profiler: there are no OS signposts");
   }
 };
 

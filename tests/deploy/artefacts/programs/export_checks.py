@@ -137,7 +137,9 @@ def half_bfloat16_and_mixed_models_are_handled():
     mixed = models.plain().half()
     mixed.layers[2].float()  # as apex's O2 leaves normalisation
     done = torchport.export(mixed, models.rows(), to="pt2", path="m.pt2")
-    assert done.contract["dtype"] == "float32" and any("all made float32" in n for n in done.notes)
+    assert done.contract["dtype"] == "float32" and any(
+        "converted all to float32" in n for n in done.notes
+    )
 
 
 @check
@@ -213,7 +215,7 @@ def what_cannot_be_exported_is_told_in_the_models_terms():
         (dict(inputs=models.nothing()), ["input x has no elements", "[0, 6]"]),
         (dict(inputs={"y": models.rows()}), ["not parameters of", "forward(x)"]),
         (dict(inputs=(models.rows(), models.rows())), ["forward"]),
-        (dict(inputs=(3,)), ["no tensor"]),
+        (dict(inputs=(3,)), ["no input is a tensor"]),
         (dict(dynamic="x:0"), ["NAME:AXIS=LABEL"]),
         (dict(dynamic="y:0=batch"), ["no input is named 'y'", "x"]),
         (dict(dynamic="x:7=batch"), ["2 dimensions"]),
@@ -241,7 +243,9 @@ def what_the_model_merely_holds_is_exported_with_it():
             dtype=torch.float64,
         )
         assert done.contract["outputs"][0]["dtype"] == "float64", done.contract
-        assert {"made the attribute tables[0] a buffer tables_0"} <= set(done.notes), done.notes
+        assert {"registered the attribute tables[0] as the buffer tables_0"} <= set(done.notes), (
+            done.notes
+        )
 
 
 @check
@@ -312,7 +316,7 @@ def a_disk_without_room_is_told_before_any_work():
     real = shutil.disk_usage
     shutil.disk_usage = lambda path: real(path)._replace(free=10)
     try:
-        with raises(ExportError, "the disk has 10 B left"):
+        with raises(ExportError, "the disk has only 10 B left"):
             torchport.export(models.plain(), models.rows(), to="pt2", path=fresh("full"))
     finally:
         shutil.disk_usage = real
