@@ -1,15 +1,20 @@
 #!/usr/bin/env python3
 """clang-tidy over every translation unit of this project that has changed since it last passed.
 
-A unit has changed when it, a header of this project that it includes, or .clang-tidy has; the
-build's own dependency log says which headers those are. So a first run is slow, and others are not.
+A unit has changed if it, a header of this project that it includes, or .clang-tidy has; the build's
+own dependency log says which headers those are. So a first run is slow, and others are not.
+
+Units are read without the precompiled headers. This takes less time, and finds a file that does not
+include what it uses.
 """
 
 import argparse
 import hashlib
 import json
+import re
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -44,6 +49,14 @@ def fingerprint(source: Path, command: str, headers: list[Path]) -> str:
     return digest.hexdigest()
 
 
+def without_precompiled(units: list[dict[str, str]], folder: Path) -> None:
+    """Writes the commands, less what includes precompiled headers, into the folder."""
+    for unit in units:
+        unit["command"] = re.sub(r"-Winvalid-pch|-include \S*cmake_pch\.hxx", "", unit["command"])
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "compile_commands.json").write_text(json.dumps(units))
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("build", type=Path, help="a built folder with compile_commands.json")
@@ -54,17 +67,23 @@ def main() -> int:
     headers = headers_by_object(build)
     passed = ROOT / "build" / ".stamps" / "clang-tidy"
     passed.mkdir(parents=True, exist_ok=True)
+    units = json.loads((build / "compile_commands.json").read_text())
+    commands = build / "clang-tidy"
+    without_precompiled(units, commands)
     pending = []
-    for unit in json.loads((build / "compile_commands.json").read_text()):
+    for unit in units:
         if unit["file"].startswith(FOLDERS):
             source = Path(unit["file"])
             mark = passed / fingerprint(source, unit["command"], headers.get(unit["output"], []))
             if not mark.exists():
                 pending.append((source, mark))
 
+    took: dict[Path, float] = {}
+
     def check(source: Path, mark: Path) -> bool:
+        started = time.monotonic()
         done = subprocess.run(
-            [CLANG_TIDY, "--quiet", "-p", build, *EXTRA, source],
+            [CLANG_TIDY, "--quiet", "-p", commands, *EXTRA, source],
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
@@ -73,11 +92,14 @@ def main() -> int:
             mark.touch()
         else:
             print(f"{source.relative_to(ROOT)}\n{done.stdout}", flush=True)
+        took[source] = time.monotonic() - started
         return done.returncode == 0
 
     with ThreadPoolExecutor(options.jobs) as pool:
         results = list(pool.map(lambda unit: check(*unit), pending))
     print(f"clang-tidy: {len(pending)} units checked, {results.count(False)} with findings")
+    for source, seconds in sorted(took.items(), key=lambda item: -item[1])[:5]:
+        print(f"  {seconds:6.1f} s  {source.relative_to(ROOT)}")
     return int(not all(results))
 
 

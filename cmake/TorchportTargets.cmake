@@ -10,9 +10,9 @@ target_compile_features(torchport_options INTERFACE cxx_std_20)
 target_compile_options(torchport_options INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion
   -Werror -fno-omit-frame-pointer>
-  # GCC 12 warns about overlaps in std::string's operator+ that do not exist (GCC PR 105651).
+  # GCC 12 warns about errors of std::string's operator+ that do not exist (GCC PR 105651).
   $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict
-  -Wno-stringop-overflow>
+  -Wno-stringop-overflow -Wno-stringop-overread -Wno-array-bounds>
   # clang-tidy checks `override`; one function has none, for older releases of torch.
   $<$<CXX_COMPILER_ID:Clang>:-Wno-inconsistent-missing-override>)
 if(TORCHPORT_SANITIZE)

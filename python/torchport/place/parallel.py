@@ -141,7 +141,8 @@ def plan_parallel(
 ) -> ParallelPlan:
     """Plans how `parallelize` would spread a model, without changing the model.
 
-    For a model that `parallelize` returned, it returns the plan that was carried out. If there is a
+    For a model that `parallelize` returned, it returns the plan that was carried out, whatever the
+    other arguments are. If there is a
     process group, all of its processes must call this.
 
     Args:

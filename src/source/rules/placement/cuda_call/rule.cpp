@@ -137,7 +137,7 @@ void check_call(const PythonContext& context, Node call, Reporter& reporter) {
   reporter
       .report(base::Span{object.end() + 1, call.end()},
               "On a machine without CUDA this raises \"Torch not compiled with CUDA enabled\"; "
-              "mps, xpu and cpu are never used.")
+              "no other device is ever used.")
       .fix.push_back(make_fix(context, call, object));
 }
 

@@ -140,8 +140,8 @@ Node call_around(Node type) {
 }
 
 constexpr std::string_view kRaises =
-    "On a machine without CUDA this raises \"type torch.cuda.{} not available\"; mps and xpu are "
-    "never used.";
+    "On a machine without CUDA this raises \"type torch.cuda.{} not available\"; other "
+    "accelerators are never used.";
 
 void check_use(const PythonContext& context, Node use, const TensorType& type, Reporter& reporter) {
   if (is_prepared(context, use)) return;
@@ -165,8 +165,8 @@ void check_use(const PythonContext& context, Node use, const TensorType& type, R
   } else if (holder_of(use).is(Kind::kAssignment) &&
              holder_of(use).child(Field::kRight).holds(use)) {
     reporter.report(use,
-                    "Calling this type raises on a machine without CUDA; mps and xpu are "
-                    "never used.");
+                    "Calling this type raises on a machine without CUDA; other accelerators "
+                    "are never used.");
   }
 }
 

@@ -64,9 +64,9 @@ void check(const PythonContext& context, Node string, Reporter& reporter) {
       literal.whole,
       parameter
           ? "Called without a device, this raises \"Torch not compiled with CUDA enabled\" on "
-            "a machine without CUDA; mps and xpu are never used."
+            "a machine without CUDA; other accelerators are never used."
           : "Without this setting the program raises \"Torch not compiled with CUDA enabled\" "
-            "on a machine without CUDA; mps and xpu are never used.");
+            "on a machine without CUDA; other accelerators are never used.");
   const DeviceText device = replacement(context, literal, parameter);
   const std::string text =
       device.text.find(" if ") == std::string::npos ? device.text : fitted(site, device.text);

@@ -113,7 +113,7 @@ std::string message_for(const SemanticModel& model, const semantics::Literal& li
   const Node holder = holder_of(site);
   if (chooses_device(holder, site) || holder.is(Kind::kPair)) {
     return "Whatever is placed with this device raises \"Torch not compiled with CUDA enabled\" "
-           "on a machine without CUDA; mps and xpu are never used.";
+           "on a machine without CUDA; other accelerators are never used.";
   }
   return "On a machine without CUDA this raises \"Torch not compiled with CUDA enabled\"; mps and "
          "xpu are never used.";
