@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytest_plugins = ("device_modules",)  # tests/plugins
+
 TORCHPORT = Path(sys.executable).parent / "torchport"
 
 
