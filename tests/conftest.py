@@ -49,6 +49,12 @@ class Torchport:
 
 
 @pytest.fixture
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The test's own folder is the current one."""
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
 def torchport(tmp_path: Path) -> Torchport:
     folder = tmp_path / "project"
     folder.mkdir()

@@ -124,9 +124,9 @@ class DeviceTest(pytest.Item):
         self.function, self.inner = function, inner
         self.inner_id = f"{self.parent.nodeid}::{inner_name}"
         for decorator in function.decorator_list:
-            name = ast.unparse(decorator).partition("(")[0].removeprefix("pytest.mark.")
+            module, _, name = ast.unparse(decorator).partition("(")[0].rpartition(".")
             # pytest's own marks are the inner pytest's business; `-m` selects by the others.
-            if name.isidentifier() and name not in ("parametrize", "skip", "skipif", "xfail"):
+            if module == "pytest.mark" and name not in ("parametrize", "skip", "skipif", "xfail"):
                 self.add_marker(name)
 
     def reportinfo(self) -> tuple[Path, int, str]:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import logging
-import os
+import re
 
+import pytest
 import torch
 import torchport
-from checks import check, raises, run_checks
 from torch import nn
 
+pytestmark = pytest.mark.devices("cuda:2", None, memory="256MiB")
+
+
 GPU = torch.cuda.is_available()
-records: list[str] = []
-handler = logging.Handler()
-handler.emit = lambda record: records.append(record.getMessage())  # type: ignore[method-assign]
-logging.getLogger("torchport").addHandler(handler)
+on_a_gpu = pytest.mark.skipif(not GPU, reason="there is no GPU")
 
 
 def no_kernel(x: torch.Tensor) -> torch.Tensor:
@@ -46,58 +45,52 @@ def on_xpu() -> str:
     return "ran"
 
 
-@check
-def a_guard_tells_what_is_missing() -> None:
+def test_a_guard_tells_what_is_missing() -> None:
     assert anywhere.__doc__ == "Trains."
     if GPU:
         assert anywhere() == "ran" and torchport.require_gpu() == torch.device("cuda:0")
         assert torchport.require_gpu("cuda:1") == torch.device("cuda:1")
-        with raises(torchport.GpuRequired, "cuda:7: there are 2 cuda devices"):
+        with pytest.raises(torchport.GpuRequired, match="cuda:7: there are 2 cuda devices"):
             torchport.require_gpu("cuda:7")
     else:
-        with raises(
-            torchport.GpuRequired,
-            "anywhere() needs a GPU (cuda,mps,xpu,npu)",
-            "cuda: this torch (",
-            "run --devices",
-        ):
+        with pytest.raises(
+            torchport.GpuRequired, match=re.escape("anywhere() needs a GPU (cuda,mps,xpu,npu)")
+        ) as caught:
             anywhere()
-    with raises(
-        torchport.GpuRequired, "on_xpu() needs a GPU (xpu)", "xpu: this torch", "without xpu"
-    ):
+        assert "cuda: this torch (" in str(caught.value)
+        assert "run --devices" in str(caught.value)
+    with pytest.raises(
+        torchport.GpuRequired, match=re.escape("on_xpu() needs a GPU (xpu)")
+    ) as caught:
         on_xpu()
-    with raises(ValueError, '"gpu" is not a device'):
+    assert "xpu: this torch" in str(caught.value)
+    assert "without xpu" in str(caught.value)
+    with pytest.raises(ValueError, match='"gpu" is not a device'):
         torchport.require_gpu("gpu")
 
 
-@check
-def missing_operators_are_retried() -> None:
-    if not GPU:
-        return
-
+@on_a_gpu
+def test_missing_operators_are_retried(caplog: pytest.LogCaptureFixture) -> None:
     @torchport.retry_on_cpu
     def run(batch: dict[str, list[torch.Tensor]], scale: float) -> dict[str, torch.Tensor]:
         return {"y": torch.ops.missing.twice(batch["x"][0]) * scale}
 
     x = torch.ones(3, device="cuda:1")
-    records.clear()
     y = run({"x": [x]}, scale=2.0)["y"]
     assert y.device == x.device and y.tolist() == [4.0] * 3
     assert (
-        len(records) == 1 and ".run() used an operator that the device does not have" in records[0]
+        len(caplog.messages) == 1
+        and ".run() used an operator that the device does not have" in caplog.messages[0]
     )
-    assert "missing::twice" in records[0]
+    assert "missing::twice" in caplog.messages[0]
     run({"x": [x.cpu()]}, scale=2.0)
-    assert len(records) == 1
+    assert len(caplog.messages) == 1
     assert torchport.retry_on_cpu(cpu_only)(x).tolist() == [3.0] * 3
-    assert "cpu_only has no kernel for cuda" in records[1]
+    assert "cpu_only has no kernel for cuda" in caplog.messages[1]
 
 
-@check
-def a_module_out_of_memory_runs_on_the_cpu() -> None:
-    if not GPU:
-        return
-
+@on_a_gpu
+def test_a_module_out_of_memory_runs_on_the_cpu(caplog: pytest.LogCaptureFixture) -> None:
     class Net(nn.Module):
         def __init__(self) -> None:
             super().__init__()
@@ -114,10 +107,13 @@ def a_module_out_of_memory_runs_on_the_cpu() -> None:
     here, there = Net(), Net().cuda()
     there.load_state_dict(here.state_dict())
     x = torch.randn(6, 4)
-    records.clear()
     before = torch.cuda.memory_allocated()
     want, got = here(x), there(x.cuda())
-    assert got.is_cuda and len(records) == 1 and "Net.forward() ran out of memory" in records[0]
+    assert (
+        got.is_cuda
+        and len(caplog.messages) == 1
+        and "Net.forward() ran out of memory" in caplog.messages[0]
+    )
     torch.testing.assert_close(got.cpu(), want)
     assert torch.cuda.memory_allocated() - before < 4096
     want.square().sum().backward()
@@ -129,8 +125,7 @@ def a_module_out_of_memory_runs_on_the_cpu() -> None:
     assert there.norm.num_batches_tracked.item() == 1
 
 
-@check
-def other_errors_pass() -> None:
+def test_other_errors_pass() -> None:
     calls = []
 
     @torchport.retry_on_cpu
@@ -138,7 +133,7 @@ def other_errors_pass() -> None:
         calls.append(1)
         raise NotImplementedError("a subclass has to")
 
-    with raises(NotImplementedError, "a subclass has to"):
+    with pytest.raises(NotImplementedError, match="a subclass has to"):
         abstract()
     assert calls == [1]
 
@@ -147,7 +142,7 @@ def other_errors_pass() -> None:
         calls.append(2)
         raise torch.OutOfMemoryError("CUDA out of memory. Tried")
 
-    with raises(torch.OutOfMemoryError):
+    with pytest.raises(torch.OutOfMemoryError):
         full()
     assert calls == [1, 2]
 
@@ -155,16 +150,12 @@ def other_errors_pass() -> None:
     def always(x: torch.Tensor) -> None:
         raise torch.OutOfMemoryError("CUDA out of memory. Tried")
 
-    try:
+    with pytest.raises(torch.OutOfMemoryError) as caught:
         always(torch.ones(1))
-    except torch.OutOfMemoryError as error:
-        assert isinstance(error.__cause__, torch.OutOfMemoryError)
-    else:
-        raise AssertionError("no error")
+    assert isinstance(caught.value.__cause__, torch.OutOfMemoryError)
 
 
-@check
-def it_can_be_turned_off() -> None:
+def test_it_can_be_turned_off(monkeypatch: pytest.MonkeyPatch) -> None:
     calls = []
 
     @torchport.retry_on_cpu
@@ -172,10 +163,7 @@ def it_can_be_turned_off() -> None:
         calls.append(1)
         raise torch.OutOfMemoryError("CUDA out of memory. Tried")
 
-    os.environ["TORCHPORT_RETRY_ON_CPU"] = "0"
-    with raises(torch.OutOfMemoryError):
+    monkeypatch.setenv("TORCHPORT_RETRY_ON_CPU", "0")
+    with pytest.raises(torch.OutOfMemoryError):
         full()
     assert len(calls) == 1
-
-
-run_checks()

@@ -5,17 +5,17 @@ from __future__ import annotations
 import ast
 import doctest
 import inspect
-import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 import torchport
-from checks import check, run_checks
 from torchport import _quantities, build, pytest_plugin
 
-os.chdir(tempfile.mkdtemp())
+pytestmark = [pytest.mark.devices(None), pytest.mark.usefixtures("own_folder")]
+
+
 PUBLIC = {name: getattr(torchport, name) for name in torchport.__all__ if not name.startswith("_")}
 PUBLIC |= {f"virtual.{n}": getattr(torchport.virtual, n) for n in ("enable", "enabled", "visible")}
 PUBLIC |= {
@@ -26,17 +26,16 @@ PUBLIC["pytest_plugin.VirtualCuda"] = pytest_plugin.VirtualCuda
 FUNCTIONS = {name: value for name, value in PUBLIC.items() if inspect.isfunction(value)}
 
 
-def tests_of(name: str, value: Any) -> list[doctest.DocTest]:
+def doctests_of(name: str, value: Any) -> list[doctest.DocTest]:
     finder = doctest.DocTestFinder(recurse=inspect.isclass(value))
     known = {"torch": torch, "torchport": torchport, "build": build}
     return finder.find(value, name, globs=known | vars(pytest_plugin))
 
 
-@check
-def every_example_runs() -> None:
+def test_every_example_runs() -> None:
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
     for name, value in PUBLIC.items():
-        for test in tests_of(name, value):
+        for test in doctests_of(name, value):
             runner.run(test)
     for name in ("size", "parse_size", "counted"):
         function = getattr(_quantities, name)
@@ -46,8 +45,7 @@ def every_example_runs() -> None:
     assert runner.tries > 50, runner.tries
 
 
-@check
-def every_function_has_the_sections_that_it_needs() -> None:
+def test_every_function_has_the_sections_that_it_needs() -> None:
     assert len(FUNCTIONS) > 25, FUNCTIONS
     for name, function in FUNCTIONS.items():
         doc = inspect.getdoc(function) or ""
@@ -60,15 +58,13 @@ def every_function_has_the_sections_that_it_needs() -> None:
         assert doc.split("\n\n")[0].endswith("."), (name, "begins with a sentence")
 
 
-@check
-def every_class_says_what_it_is() -> None:
+def test_every_class_says_what_it_is() -> None:
     for name, value in PUBLIC.items():
         if inspect.isclass(value) and value.__module__ != "torchport._C":
             assert inspect.getdoc(value), name
 
 
-@check
-def the_three_lists_of_names_agree() -> None:
+def test_the_three_lists_of_names_agree() -> None:
     source = ast.parse(Path(torchport.__file__).read_text())
     block = next(node for node in source.body if isinstance(node, ast.If))
     imported = {
@@ -82,6 +78,3 @@ def the_three_lists_of_names_agree() -> None:
     assert homes == torchport._HOMES
     assert set(torchport.__all__) == set(imported) | {"__version__"}
     assert sorted(torchport.__all__) == dir(torchport)
-
-
-run_checks()

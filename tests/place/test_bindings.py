@@ -6,9 +6,12 @@ import ast
 import re
 from pathlib import Path
 
+import pytest
 import torchport
-from checks import check, run_checks
 from torchport._native import C
+
+pytestmark = pytest.mark.devices(None)
+
 
 STUB = ast.parse((Path(torchport.__file__).parent / "_C.pyi").read_text())
 CLASSES = {node.name: node for node in STUB.body if isinstance(node, ast.ClassDef)}
@@ -40,22 +43,19 @@ def members(kind: type) -> set[str]:
     return {name for name in vars(kind) if not name.startswith("_")}
 
 
-@check
-def the_same_names() -> None:
+def test_the_same_names() -> None:
     there = {name for name in vars(C) if not name.startswith("_")}
     assert there == set(CLASSES) | set(FUNCTIONS), there ^ (set(CLASSES) | set(FUNCTIONS))
 
 
-@check
-def functions_take_the_same_arguments() -> None:
+def test_functions_take_the_same_arguments() -> None:
     for name, node in FUNCTIONS.items():
         doc = getattr(C, name).__doc__
         assert bound(doc) == declared(node), name
         assert node.returns and returned(doc) == ast.unparse(node.returns), (name, doc)
 
 
-@check
-def classes_have_the_same_members() -> None:
+def test_classes_have_the_same_members() -> None:
     for name, node in CLASSES.items():
         kind = getattr(C, name)
         methods = {part.name: part for part in node.body if isinstance(part, ast.FunctionDef)}
@@ -79,14 +79,10 @@ def classes_have_the_same_members() -> None:
                 assert bound(has.__doc__) == declared(part), (name, method)
 
 
-@check
-def what_cannot_be_made_in_python_has_no_constructor() -> None:
+def test_what_cannot_be_made_in_python_has_no_constructor() -> None:
     for name, node in CLASSES.items():
         has = any(isinstance(p, ast.FunctionDef) and p.name == "__init__" for p in node.body)
         try:
             getattr(C, name)()
         except TypeError as error:
             assert has != ("No constructor defined" in str(error)), (name, error)
-
-
-run_checks()

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import copy
-import logging
 import pickle
 
+import pytest
 import torch
 import torch.nn.functional as F
 import torchport
-from checks import check, raises, run_checks
 from torch import nn
+
+pytestmark = pytest.mark.devices("cuda:2")
 
 
 class Language(nn.Module):
@@ -34,8 +35,7 @@ def kinds(findings: list[torchport.ModuleFinding]) -> list[tuple[str, str]]:
     return [(finding.kind, finding.name) for finding in findings]
 
 
-@check
-def a_sound_module_has_no_findings() -> None:
+def test_a_sound_module_has_no_findings() -> None:
     model = Language()
     assert torchport.shared_parameters(model).groups == TIED
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -48,8 +48,7 @@ def a_sound_module_has_no_findings() -> None:
     assert torchport.check_module(nn.LSTM(2, 2, 2).cuda()) == []
 
 
-@check
-def moves_untie_buffers() -> None:
+def test_moves_untie_buffers() -> None:
     model = Language()
     before = torchport.shared_parameters(model)
     model.cuda()
@@ -60,8 +59,7 @@ def moves_untie_buffers() -> None:
     assert model.inner.positions is model.positions and before.broken(model) == []
 
 
-@check
-def making_storage_unties_weights() -> None:
+def test_making_storage_unties_weights() -> None:
     for keep in (False, True):
         model = Language("meta")
         before = torchport.shared_parameters(model)
@@ -79,8 +77,7 @@ def making_storage_unties_weights() -> None:
             ]
 
 
-@check
-def assigning_a_state_dict_unties_weights() -> None:
+def test_assigning_a_state_dict_unties_weights() -> None:
     model = Language()
     before = torchport.shared_parameters(model)
     state = {name: tensor.clone() for name, tensor in model.state_dict().items()}
@@ -90,8 +87,7 @@ def assigning_a_state_dict_unties_weights() -> None:
     assert model.head.weight is model.embedding.weight and not before.broken(model)
 
 
-@check
-def ties_by_memory_count_too() -> None:
+def test_ties_by_memory_count_too() -> None:
     model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
     model[1].weight = nn.Parameter(model[0].weight.detach())
     before = torchport.shared_parameters(model)
@@ -100,8 +96,7 @@ def ties_by_memory_count_too() -> None:
     assert kinds(before.broken(model)) == [("untied", "1.weight")]
 
 
-@check
-def what_shadows_the_registry_is_found() -> None:
+def test_what_shadows_the_registry_is_found() -> None:
     model = nn.Linear(2, 2)
     model.__dict__["weight"] = torch.zeros(2, 2)
     assert kinds(torchport.check_module(nn.Sequential(model))) == [("shadowed", "0.weight")]
@@ -128,8 +123,7 @@ def what_shadows_the_registry_is_found() -> None:
     assert "first.weight has the same shape" in str(found[1])
 
 
-@check
-def optimizers_that_lost_their_parameters_are_found() -> None:
+def test_optimizers_that_lost_their_parameters_are_found() -> None:
     model = Language()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     model.head.weight = nn.Parameter(torch.zeros(6, 4))
@@ -142,36 +136,30 @@ def optimizers_that_lost_their_parameters_are_found() -> None:
     ], found
 
 
-@check
-def losses_with_class_weights_come_along() -> None:
+def test_losses_with_class_weights_come_along(caplog: pytest.LogCaptureFixture) -> None:
     model = nn.Linear(3, 4).cuda()
     criterion = nn.CrossEntropyLoss(weight=torch.tensor([1.0, 2.0, 3.0, 4.0]))
     found = torchport.check_module(model, criterion)
     assert kinds(found) == [("loss-device", "CrossEntropyLoss.weight")], found
     assert "is on cpu, the model on cuda:0" in str(found[0])
     x, y = torch.randn(5, 3).cuda(), torch.tensor([0, 1, 2, 3, 0]).cuda()
-    with raises(RuntimeError, "same device"):
+    with pytest.raises(RuntimeError, match="same device"):
         criterion(model(x), y)
 
-    records = []
-    handler = logging.Handler()
-    handler.emit = records.append  # type: ignore[method-assign]
-    logging.getLogger("torchport").addHandler(handler)
     assert torchport.follow_input(torchport.follow_input(criterion)) is criterion
     assert len(criterion._forward_pre_hooks) == 1
     want = F.cross_entropy(model(x), y, weight=torch.tensor([1.0, 2.0, 3.0, 4.0]).cuda())
     for loss in (criterion, copy.deepcopy(criterion), pickle.loads(pickle.dumps(criterion))):
         assert torch.equal(loss(model(x), y), want)
         assert torch.equal(loss(input=model(x), target=y), want)
-    logging.getLogger("torchport").removeHandler(handler)
-    assert [record.getMessage() for record in records] == [
-        "CrossEntropyLoss: weight (cpu) moved to cuda:0, where its input is"
-    ] * 3  # one for each of the three losses, not one for each call
+    assert (
+        caplog.messages
+        == ["CrossEntropyLoss: weight (cpu) moved to cuda:0, where its input is"] * 3
+    )  # one for each of the three losses, not one for each call
     assert torchport.check_module(model, criterion) == []
 
 
-@check
-def device_modules_know_where_they_are() -> None:
+def test_device_modules_know_where_they_are() -> None:
     class Head(torchport.DeviceModule):
         def __init__(self) -> None:
             super().__init__()
@@ -198,8 +186,5 @@ def device_modules_know_where_they_are() -> None:
     assert head.mask is None
     copied = copy.deepcopy(Head().to("cuda:1"))
     assert copied.device == torch.device("cuda:1") and not torchport.adopt(copied)
-    with raises(TypeError):
+    with pytest.raises(TypeError):
         head.kept = "no tensor"
-
-
-run_checks()

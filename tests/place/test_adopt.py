@@ -8,11 +8,14 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
 
+import pytest
 import torch
 import torchport
-from checks import check, raises, run_checks
 from torch import nn
 from torch.nn.utils.rnn import pack_sequence
+
+pytestmark = pytest.mark.devices("cuda:1", None)
+
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "meta")
 
@@ -67,8 +70,7 @@ NAMES = [
 ]
 
 
-@check
-def every_place_is_found_and_moves() -> None:
+def test_every_place_is_found_and_moves() -> None:
     net = Net()
     keys, x = list(net.state_dict()), torch.randn(2, 3)
     want = net(x)
@@ -92,16 +94,14 @@ def every_place_is_found_and_moves() -> None:
     net.load_state_dict(dict.fromkeys(keys) | dict(Net().state_dict()))
 
 
-@check
-def a_second_time_there_is_nothing() -> None:
+def test_a_second_time_there_is_nothing() -> None:
     net = Net()
     assert torchport.adopt(net)
     again = torchport.adopt(net)
     assert not again and str(again) == "no unregistered tensors", again
 
 
-@check
-def copies_have_places_of_their_own() -> None:
+def test_copies_have_places_of_their_own() -> None:
     net = Net()
     torchport.adopt(net)
     for other in (copy.deepcopy(net), pickle.loads(pickle.dumps(net))):
@@ -113,8 +113,7 @@ def copies_have_places_of_their_own() -> None:
         assert not torchport.adopt(other)
 
 
-@check
-def one_tensor_in_two_places_stays_one() -> None:
+def test_one_tensor_in_two_places_stays_one() -> None:
     class Shared(nn.Module):
         def __init__(self) -> None:
             super().__init__()
@@ -132,8 +131,7 @@ def one_tensor_in_two_places_stays_one() -> None:
     assert net.second is net.first and net.first.dtype == torch.float64
 
 
-@check
-def what_cannot_be_adopted_is_left_and_named() -> None:
+def test_what_cannot_be_adopted_is_left_and_named() -> None:
     class Helper:
         def __init__(self) -> None:
             self.mean = torch.ones(2)
@@ -189,8 +187,7 @@ def what_cannot_be_adopted_is_left_and_named() -> None:
     assert "left layers[0]: it is a module (Linear)" in str(report)
 
 
-@check
-def names_that_are_taken_get_another() -> None:
+def test_names_that_are_taken_get_another() -> None:
     class Taken(nn.Module):
         def __init__(self) -> None:
             super().__init__()
@@ -202,8 +199,7 @@ def names_that_are_taken_get_another() -> None:
     assert net.tables_0 == "taken"
 
 
-@check
-def compiling_and_exporting_go_on() -> None:
+def test_compiling_and_exporting_go_on() -> None:
     net = Net().eval()
     torchport.adopt(net)
     x = torch.randn(2, 3)
@@ -216,8 +212,7 @@ def compiling_and_exporting_go_on() -> None:
     torch.testing.assert_close(compiled(x.double()), net(x.double()))
 
 
-@check
-def a_functional_call_reaches_the_list() -> None:
+def test_a_functional_call_reaches_the_list() -> None:
     net = Block()
     torchport.adopt(net)
     x = torch.zeros(1, 3)
@@ -228,12 +223,8 @@ def a_functional_call_reaches_the_list() -> None:
     assert torch.equal(net.tables[0], torch.zeros(3))
 
 
-@check
-def scripted_modules_are_let_alone() -> None:
+def test_scripted_modules_are_let_alone() -> None:
     scripted = torch.jit.script(nn.Linear(2, 2))
     assert not torchport.adopt(nn.Sequential(scripted))
-    with raises(AttributeError):
+    with pytest.raises(AttributeError):
         torchport.adopt("no module")
-
-
-run_checks()

@@ -9,11 +9,14 @@ from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 import attrs
+import pytest
 import torch
 import torchport
-from checks import check, raises, run_checks
 from torch import nn
 from torchport.observe.inventory import held_by, within
+
+pytestmark = pytest.mark.devices("cuda:1")
+
 
 CUDA = torch.device("cuda:0")
 Pair = namedtuple("Pair", "left right")
@@ -173,13 +176,10 @@ class Holder(nn.Module):
 
 def seen_by_loader(value: Any) -> set[int]:
     recorded: set[int] = set()
-    real = torch.Tensor.record_stream
-    torch.Tensor.record_stream = lambda self, stream: recorded.add(id(self))  # type: ignore[assignment]
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(torch.Tensor, "record_stream", lambda self, stream: recorded.add(id(self)))
         for _ in torchport.loader([value], CUDA):
             pass
-    finally:
-        torch.Tensor.record_stream = real
     return recorded
 
 
@@ -187,56 +187,54 @@ def on_cuda(value: Any) -> int:
     return len({id(x) for _, x, _ in within("", value) if x.device == CUDA})
 
 
-@check
-def all_see_the_same_tensors() -> None:
-    for name, (make, seen, moved, adopted) in ODD.items():
-        model = Holder(make())
-        held = held_by(model)
-        assert len({id(h.tensor) for h in held}) == seen, (name, held)
-        report = torchport.adopt(model)
-        told = {one.name for one in report.adopted} | {name for name, _ in report.left}
-        assert told == {h.name for h in held}, (name, told)
-        assert len({one.buffer for one in report.adopted}) == adopted, (name, report)
-        assert all(why for _, why in report.left)
-        got = torchport.to(make(), CUDA)
-        assert len({id(x) for _, x, _ in within("", got)}) == seen, name
-        assert on_cuda(got) == moved, (name, on_cuda(got))
+@pytest.mark.parametrize("name", ODD)
+def test_all_see_the_same_tensors(name: str) -> None:
+    make, seen, moved, adopted = ODD[name]
+    model = Holder(make())
+    held = held_by(model)
+    assert len({id(h.tensor) for h in held}) == seen, held
+    report = torchport.adopt(model)
+    told = {one.name for one in report.adopted} | {name for name, _ in report.left}
+    assert told == {h.name for h in held}
+    assert len({one.buffer for one in report.adopted}) == adopted, report
+    assert all(why for _, why in report.left)
+    got = torchport.to(make(), CUDA)
+    assert len({id(x) for _, x, _ in within("", got)}) == seen
+    assert on_cuda(got) == moved
 
 
-@check
-def the_loader_sees_what_the_inventory_sees() -> None:
-    for name, (make, _, moved, _) in ODD.items():
-        assert len(seen_by_loader(make())) == moved, name
-        already = make()  # objects that the loader leaves as they are, with tensors of the device
-        for _, tensor, _ in within("", already):
-            tensor.data = tensor.data.to(CUDA)
-        assert len(seen_by_loader(already)) == ODD[name][1], name
+@pytest.mark.parametrize("name", ODD)
+def test_the_loader_sees_what_the_inventory_sees(name: str) -> None:
+    make, seen, moved, _ = ODD[name]
+    assert len(seen_by_loader(make())) == moved
+    already = make()  # objects that the loader leaves as they are, with tensors of the device
+    for _, tensor, _ in within("", already):
+        tensor.data = tensor.data.to(CUDA)
+    assert len(seen_by_loader(already)) == seen
 
 
-@check
-def what_is_adopted_moves_and_the_program_reads_it() -> None:
-    for name, (make, seen, _, adopted) in ODD.items():
-        model = Holder(make())
-        report = torchport.adopt(model)
-        model.to(CUDA)
-        behind = {h.name for h in held_by(model) if h.tensor.device != CUDA}
-        assert behind == {name for name, _ in report.left}, (name, behind)
-        moved = {id(x) for _, x, _ in within("", model.odd) if x.device == CUDA}
-        assert len(moved) == adopted, name
-        assert seen or not report, name
+@pytest.mark.parametrize("name", ODD)
+def test_what_is_adopted_moves_and_the_program_reads_it(name: str) -> None:
+    make, seen, _, adopted = ODD[name]
+    model = Holder(make())
+    report = torchport.adopt(model)
+    model.to(CUDA)
+    behind = {h.name for h in held_by(model) if h.tensor.device != CUDA}
+    assert behind == {name for name, _ in report.left}
+    moved = {id(x) for _, x, _ in within("", model.odd) if x.device == CUDA}
+    assert len(moved) == adopted
+    assert seen or not report
 
 
-@check
-def a_container_whose_code_raises_is_passed_over_and_not_moved_silently() -> None:
+def test_a_container_whose_code_raises_is_passed_over_and_not_moved_silently() -> None:
     held = [BrokenMapping(a=t()), t()]
     assert [path for path, _, _ in within("x", held)] == ["x[1]"]
     assert [one.name for one in torchport.adopt(Holder(held)).adopted] == ["odd[1]"]
-    with raises(RuntimeError):
+    with pytest.raises(RuntimeError):
         torchport.to(held, CUDA)
 
 
-@check
-def what_is_shared_stays_shared() -> None:
+def test_what_is_shared_stays_shared() -> None:
     got = torchport.to(shared(), CUDA)
     assert got[0] is got[1][0] and got[2] is got[3]["both"]
     model = Holder(shared())
@@ -249,8 +247,7 @@ def what_is_shared_stays_shared() -> None:
     assert torchport.to(deque([t()], maxlen=4), CUDA).maxlen == 4
 
 
-@check
-def class_attributes_count_where_they_hold_tensors() -> None:
+def test_class_attributes_count_where_they_hold_tensors() -> None:
     class Base(nn.Module):
         inherited = t()
         hidden = t()
@@ -276,8 +273,7 @@ def class_attributes_count_where_they_hold_tensors() -> None:
     assert model.table.device == CUDA and Model.table.device.type == "cpu"
 
 
-@check
-def unregistered_modules_are_one_for_adopt_and_their_tensors_for_verify() -> None:
+def test_unregistered_modules_are_one_for_adopt_and_their_tensors_for_verify() -> None:
     layer = nn.Linear(2, 2, bias=False)
     layer.table = [t()]
     model = Holder([layer])
@@ -289,8 +285,7 @@ def unregistered_modules_are_one_for_adopt_and_their_tensors_for_verify() -> Non
     assert [name for name, _ in torchport.adopt(model).left] == ["odd[0]"]
 
 
-@check
-def a_model_that_knows_its_trainer_does_not_show_the_training() -> None:
+def test_a_model_that_knows_its_trainer_does_not_show_the_training() -> None:
     model = Holder(None)
     trainer = Object([Object(Object(t()))])
     trainer.model, trainer.optimizer = model, torch.optim.SGD([nn.Parameter(t())], 0.1)
@@ -298,8 +293,7 @@ def a_model_that_knows_its_trainer_does_not_show_the_training() -> None:
     assert held_by(model) == []
 
 
-@check
-def the_retry_on_the_cpu_moves_what_to_moves() -> None:
+def test_the_retry_on_the_cpu_moves_what_to_moves() -> None:
     @torchport.retry_on_cpu
     def add(record: Record) -> Record:
         if record.value.device != torch.device("cpu"):
@@ -310,6 +304,3 @@ def the_retry_on_the_cpu_moves_what_to_moves() -> None:
 
     got = add(Record(t().to(CUDA), t().to(CUDA)))
     assert got.value.device == CUDA and got.rest[0].device == CUDA
-
-
-run_checks()
