@@ -161,7 +161,8 @@ class DeviceTest(pytest.Item):
         missing = self.missing()
         for refused in self.inner.not_collected:
             if refused.skipped:
-                pytest.skip(refused.longrepr[2].removeprefix("Skipped: "))
+                reason = refused.longrepr[2].removeprefix("Skipped: ")
+                raise pytest.skip.Exception(reason, _use_item_location=True)
             raise InnerFailure(refused.longreprtext)
         if missing:
             raise InnerFailure(

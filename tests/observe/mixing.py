@@ -1,8 +1,10 @@
-"""Models with a tensor on the wrong device, each in its own way. Two virtual CUDA devices."""
+"""Models with a tensor on the wrong device, each in its own way, and a function that verifies each.
+
+test_mixed.py looks at what is found, and applies the fixes to this file.
+"""
 
 import torch
 import torchport
-from cases import case, run_all
 from torch import nn
 
 D = "cuda"
@@ -27,7 +29,6 @@ class Masking(nn.Module):
         return x * mask  # mixed
 
 
-@case
 def mask_in_forward():
     return torchport.verify(Tokens(), torch.randint(0, 10, (2, 5)), device=D)
 
@@ -42,7 +43,6 @@ class Stray(nn.Module):
         return self.linear(x) * self.scale
 
 
-@case
 def stray_attribute():
     return torchport.verify(Stray(), torch.randn(3, 8), device=D)
 
@@ -57,7 +57,6 @@ class Deep(nn.Module):
         return x + self.cache["bias"][0]
 
 
-@case
 def stray_in_containers():
     return torchport.verify(Deep(), torch.randn(3, 8), device=D)
 
@@ -75,22 +74,18 @@ class InList(nn.Module):
         return x
 
 
-@case
 def modules_in_a_list():
     return torchport.verify(InList(), torch.randn(2, 4), device=D)
 
 
-@case
 def input_on_the_host():
     return torchport.verify(nn.Linear(4, 2).to(D), torch.randn(2, 4))
 
 
-@case
 def model_on_the_host():
     return torchport.verify(nn.Linear(4, 2), torch.randn(2, 4, device=D))
 
 
-@case
 def other_device():
     return torchport.verify(nn.Linear(4, 2).to("cuda:1"), torch.randn(2, 4, device="cuda:0"))
 
@@ -104,25 +99,22 @@ class Named(nn.Module):
         return self.linear(x) + batch["bias"]["late"]
 
 
-@case
 def input_within_a_mapping():
     batch = {"bias": {"late": torch.zeros(4)}}
     return torchport.verify(Named().to(D), (torch.randn(2, 4, device=D), batch))
 
 
-@case
 def convolution():
     return torchport.verify(nn.Conv2d(3, 4, 3).to(D), torch.randn(1, 3, 8, 8))
 
 
-def batches():
+def _batches():
     data = torch.utils.data.TensorDataset(torch.randn(8, 4), torch.zeros(8))
     return torch.utils.data.DataLoader(data, batch_size=4)
 
 
-@case
 def loader():
-    return torchport.verify(nn.Linear(4, 2), batches(), device=D)
+    return torchport.verify(nn.Linear(4, 2), _batches(), device=D)
 
 
 class Half(nn.Module):
@@ -135,7 +127,6 @@ class Half(nn.Module):
         return self.head(self.body(x))
 
 
-@case
 def half_moved():
     return torchport.verify(Half(), torch.randn(2, 4, device=D))
 
@@ -150,7 +141,6 @@ class Buffered(nn.Module):
         return self.linear(x) - self.mean
 
 
-@case
 def buffer_replaced():
     model = Buffered().to(D)
     model.mean = torch.ones(4)
@@ -170,7 +160,6 @@ class Tied(nn.Module):
         return self.head(self.embedding(tokens))
 
 
-@case
 def tie_untied():
     model = Tied().to(D)
     model.head.weight = nn.Parameter(torch.zeros(5, 4))
@@ -190,7 +179,6 @@ class There(nn.Module):
         return self.linear(y)
 
 
-@case
 def moved_in_forward():
     return torchport.verify(There(), torch.randn(2, 4), device=D)
 
@@ -206,7 +194,6 @@ class Interop(nn.Module):
         return y + z
 
 
-@case
 def through_numpy():
     return torchport.verify(Interop(), torch.randn(2, 4), device=D)
 
@@ -221,7 +208,6 @@ class State(nn.Module):
         return self.lstm(x, state)[0]
 
 
-@case
 def state_of_an_lstm():
     return torchport.verify(State(), torch.randn(3, 2, 4), device=D)
 
@@ -231,7 +217,6 @@ class Lists(nn.Module):
         return torch.cat([x, torch.zeros(1, 4)])
 
 
-@case
 def within_a_list():
     return torchport.verify(Lists(), torch.randn(2, 4), device=D)
 
@@ -242,7 +227,6 @@ class Attention(nn.Module):
         return nn.functional.scaled_dot_product_attention(x, x, x, attn_mask=causal)
 
 
-@case
 def mask_of_attention():
     return torchport.verify(Attention(), torch.randn(1, 2, 3, 4), device=D, evaluate=True)
 
@@ -255,7 +239,6 @@ class Global(nn.Module):
         return x - MEAN
 
 
-@case
 def global_tensor():
     return torchport.verify(Global(), torch.randn(2, 4), device=D)
 
@@ -285,13 +268,12 @@ class After(nn.Module):
         return Doubled.apply(x * 3)
 
 
-def step(model, *inputs):
+def _step(model, *inputs):
     model(*inputs).sum().backward()
 
 
-@case
 def in_the_backward_pass():
-    return torchport.verify(Backward(), torch.randn(2, 4), device=D, call=step, training=True)
+    return torchport.verify(Backward(), torch.randn(2, 4), device=D, call=_step, training=True)
 
 
 class Careful(nn.Module):
@@ -302,7 +284,6 @@ class Careful(nn.Module):
             return x
 
 
-@case
 def caught_by_the_program():
     return torchport.verify(Careful(), torch.randn(4), device=D)
 
@@ -315,7 +296,6 @@ class Wrapping(nn.Module):
             raise ValueError("a bad batch") from error
 
 
-@case
 def wrapped_by_the_program():
     return torchport.verify(Wrapping(), torch.randn(4), device=D)
 
@@ -335,17 +315,11 @@ class Loops(nn.Module):
         return x
 
 
-@case
 def in_a_branch():
     return torchport.verify(Loops(), torch.randn(2, 4), device=D)
 
 
-@case
 def replicas():
     model = nn.DataParallel(Stray().to(D))
     model.module.scale = torch.full((8,), 0.5)
     return torchport.verify(model, torch.randn(4, 8, device=D))
-
-
-if __name__ == "__main__":
-    run_all()
