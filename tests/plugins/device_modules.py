@@ -46,6 +46,7 @@ class InnerRun:
         config = self.module.config
         paths = shlex.join([str(Path(__file__).parent), str(self.module.path.parent)])
         words = ["-q", "--no-header", "--no-summary", "--capture=sys", "-W", "ignore"]
+        words += ["--log-disable=torch.__trace"]  # many thousand lines, whose making takes long
         words += [
             "-p",
             "no:cacheprovider",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 BATCH_NORM = """
 import torch
 torch.manual_seed(0)
@@ -92,19 +90,3 @@ def test_convolution_products_attention_dropout(run_virtual) -> None:
 
 def test_sparse_nested_quantized(run_virtual) -> None:
     run_virtual(LAYOUTS)
-
-
-def test_layouts_moved_saved_and_trained(run_virtual) -> None:
-    run_virtual(Path("layouts.py"))
-
-
-def test_recurrent_layers_have_the_cpus_bits(run_virtual) -> None:
-    assert run_virtual(Path("recurrent.py")).stdout == "done\n"
-
-
-def test_attention_over_packed_sequences(run_virtual) -> None:
-    assert run_virtual(Path("varlen.py")).stdout == "done\n"
-
-
-def test_operators_of_cudnn(run_virtual) -> None:
-    run_virtual(Path("cudnn_operators.py"))

@@ -2,11 +2,11 @@
 
 import functools
 
+import pytest
 import torch
 import torch.autograd.forward_ad as forward_ad
 import torch.nn as nn
 import torch.nn.functional as F
-from checks import raises
 from sides import SEED, same
 from torch.autograd.graph import (
     register_multi_grad_hook,
@@ -19,6 +19,9 @@ from torch.utils.checkpoint import (
     checkpoint_sequential,
     create_selective_checkpoint_contexts,
 )
+
+pytestmark = [pytest.mark.devices("cuda:2"), pytest.mark.usefixtures("seeded")]
+
 
 torch.manual_seed(0)
 x, w = torch.randn(4, 3), torch.randn(3, 5, requires_grad=True)
@@ -45,7 +48,8 @@ def hooks(x: torch.Tensor, w: torch.Tensor) -> object:
     return seen, w.grad, y.grad, layer.weight.grad
 
 
-same(hooks, x, w)
+def test_hooks() -> None:
+    same(hooks, x, w)
 
 
 def saved(x: torch.Tensor, w: torch.Tensor) -> object:
@@ -64,7 +68,8 @@ def saved(x: torch.Tensor, w: torch.Tensor) -> object:
     return w.grad
 
 
-same(saved, x, w)
+def test_saved_tensors() -> None:
+    same(saved, x, w)
 
 
 def checkpoints(x: torch.Tensor, w: torch.Tensor, reentrant: bool, mixed: bool) -> object:
@@ -84,9 +89,10 @@ def checkpoints(x: torch.Tensor, w: torch.Tensor, reentrant: bool, mixed: bool) 
     return y.detach(), z.detach(), w.grad, inputs.grad
 
 
-for reentrant in (True, False):
-    for mixed in (True, False):
-        same(checkpoints, x, w, reentrant, mixed)
+def test_checkpoints() -> None:
+    for reentrant in (True, False):
+        for mixed in (True, False):
+            same(checkpoints, x, w, reentrant, mixed)
 
 
 def selective(x: torch.Tensor, w: torch.Tensor) -> object:
@@ -100,7 +106,8 @@ def selective(x: torch.Tensor, w: torch.Tensor) -> object:
     return w.grad
 
 
-same(selective, x, w)
+def test_selective_checkpoints() -> None:
+    same(selective, x, w)
 
 
 def double_backward(x: torch.Tensor) -> object:
@@ -115,7 +122,8 @@ def double_backward(x: torch.Tensor) -> object:
     return penalty.detach(), [p.grad for p in net.parameters() if p.grad is not None]
 
 
-same(double_backward, x)
+def test_double_backward() -> None:
+    same(double_backward, x)
 
 
 class Square(torch.autograd.Function):
@@ -148,7 +156,8 @@ def functions(x: torch.Tensor, w: torch.Tensor) -> object:
     return w.grad, each, tangent
 
 
-same(functions, x, w)
+def test_functions_of_the_program() -> None:
+    same(functions, x, w)
 
 
 class Mixed(torch.autograd.Function):
@@ -164,24 +173,30 @@ class Mixed(torch.autograd.Function):
         return grad * 2
 
 
-with torch.autocast("cuda"):
-    half = torch.ones(2, 2, device="cuda", requires_grad=True)
-    Mixed.apply(half @ half).sum().backward()
-assert half.grad.tolist() == [[8, 8], [8, 8]]
-
-checked = torch.randn(3, 3, dtype=torch.double, device="cuda", requires_grad=True)
-curve = lambda a: (a @ a).sin()  # noqa: E731
-assert torch.autograd.gradcheck(curve, (checked,), check_forward_ad=True, check_batched_grad=True)
-assert torch.autograd.gradgradcheck(curve, (checked,))
+def test_functions_in_mixed_precision() -> None:
+    with torch.autocast("cuda"):
+        half = torch.ones(2, 2, device="cuda", requires_grad=True)
+        Mixed.apply(half @ half).sum().backward()
+    assert half.grad.tolist() == [[8, 8], [8, 8]]
 
 
-def of_nan() -> None:
-    zeros = torch.zeros(2, device="cuda", requires_grad=True)
-    with torch.autograd.detect_anomaly(check_nan=True):
-        (zeros.sqrt() * 0).sum().backward()
+def test_numerical_gradients() -> None:
+    checked = torch.randn(3, 3, dtype=torch.double, device="cuda", requires_grad=True)
+    curve = lambda a: (a @ a).sin()  # noqa: E731
+    assert torch.autograd.gradcheck(
+        curve, (checked,), check_forward_ad=True, check_batched_grad=True
+    )
+    assert torch.autograd.gradgradcheck(curve, (checked,))
 
 
-raises(RuntimeError, "returned nan values in its 0th output", of_nan)
+def test_nan_is_told() -> None:
+    def of_nan() -> None:
+        zeros = torch.zeros(2, device="cuda", requires_grad=True)
+        with torch.autograd.detect_anomaly(check_nan=True):
+            (zeros.sqrt() * 0).sum().backward()
+
+    with pytest.raises(RuntimeError, match="returned nan values in its 0th output"):
+        of_nan()
 
 
 def inference(x: torch.Tensor, w: torch.Tensor) -> object:
@@ -202,9 +217,12 @@ def inference(x: torch.Tensor, w: torch.Tensor) -> object:
     version = x._version
     views[0].add_(1)
     assert x._version == version + 1
-    raises(RuntimeError, "Inplace update to inference tensor", lambda: y.add_(1))
-    raises(RuntimeError, "Inference tensors cannot be saved", lambda: (w * y[0]).sum())
+    with pytest.raises(RuntimeError, match="Inplace update to inference tensor"):
+        y.add_(1)
+    with pytest.raises(RuntimeError, match="Inference tensors cannot be saved"):
+        (w * y[0]).sum()
     return y.clone(), z.clone(), w, x
 
 
-same(inference, x, w)
+def test_inference_mode() -> None:
+    same(inference, x, w)

@@ -5,12 +5,15 @@ import importlib
 import inspect
 import pkgutil
 import re
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
+import pytest
 import torch
+
+pytestmark = pytest.mark.devices("cuda:2")
+
 
 # Names of torch._C that are not there, and why.
 ABSENT = {
@@ -50,30 +53,36 @@ def without_arguments(function: object) -> bool:
     )
 
 
-warnings.simplefilter("ignore")
 public = [(m, name) for m in modules() for name in getattr(m, "__all__", ())]
-missing = [f"{m.__name__}.{name}" for m, name in public if not hasattr(m, name)]
-assert not missing, missing
-assert len(public) > 200
 
-called = 0
-for module, name in public:
-    function = getattr(module, name)
-    if without_arguments(function):
-        called += 1
-        try:
-            function()
-        except REFUSALS as refusal:
-            known = name in str(refusal) or "nvidia-ml-py" in str(refusal)
-            assert known, f"{module.__name__}.{name} does not name itself: {refusal}"
-assert called > 60, called
 
-seen = set()
-for path in Path(torch.__file__).parent.rglob("*.py"):
-    text = path.read_text(errors="replace")
-    if "_C" in text:
-        seen |= {name for name in named_bindings(text) if OF_CUDA.fullmatch(name)}
-absent = {name for name in seen if not hasattr(torch._C, name)}
-assert absent - set(ABSENT) == set(), sorted(absent - set(ABSENT))
-assert {name for name in ABSENT if hasattr(torch._C, name)} == set(), "no longer absent"
-assert len(seen) > 100, len(seen)
+def test_every_public_name_is_there() -> None:
+    missing = [f"{m.__name__}.{name}" for m, name in public if not hasattr(m, name)]
+    assert not missing, missing
+    assert len(public) > 200
+
+
+def test_every_function_answers_or_names_itself() -> None:
+    called = 0
+    for module, name in public:
+        function = getattr(module, name)
+        if without_arguments(function):
+            called += 1
+            try:
+                function()
+            except REFUSALS as refusal:
+                known = name in str(refusal) or "nvidia-ml-py" in str(refusal)
+                assert known, f"{module.__name__}.{name} does not name itself: {refusal}"
+    assert called > 60, called
+
+
+def test_every_binding_that_torch_names_is_there() -> None:
+    seen = set()
+    for path in Path(torch.__file__).parent.rglob("*.py"):
+        text = path.read_text(errors="replace")
+        if "_C" in text:
+            seen |= {name for name in named_bindings(text) if OF_CUDA.fullmatch(name)}
+    absent = {name for name in seen if not hasattr(torch._C, name)}
+    assert absent - set(ABSENT) == set(), sorted(absent - set(ABSENT))
+    assert {name for name in ABSENT if hasattr(torch._C, name)} == set(), "no longer absent"
+    assert len(seen) > 100, len(seen)

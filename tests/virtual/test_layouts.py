@@ -3,11 +3,15 @@
 import copy
 import io
 
+import pytest
 import torch
 import torch.ao.quantization as quantization
 import torch.nn as nn
 import torch.nn.functional as F
 from sides import SEED, same
+
+pytestmark = [pytest.mark.devices("cuda:2"), pytest.mark.usefixtures("seeded")]
+
 
 torch.manual_seed(0)
 x = torch.randn(3, 4)
@@ -28,28 +32,34 @@ MADE = (
         t, scales.to(t.device), zeros.to(t.device), 0, torch.qint8
     ),
 )
-for make in MADE:
-    host, device = make(x), make(x.cuda())
-    numbers = host.int_repr()
-    moved = (host.cuda(), device.to("cuda:1"), reloaded(device), reloaded(host, "cuda"))
-    for tensor in (
-        device,
-        *moved,
-        device.clone(),
-        copy.deepcopy(device),
-        reloaded(device, "cuda:1"),
-    ):
-        assert tensor.is_cuda and tensor.is_quantized and tensor.qscheme() == host.qscheme()
-        assert torch.equal(tensor.int_repr().cpu(), numbers)
-        assert torch.equal(tensor.dequantize().cpu(), host.dequantize())
-    for tensor in (device.cpu(), moved[1].cpu(), reloaded(device, "cpu")):
-        assert tensor.is_cpu and torch.equal(tensor.int_repr(), numbers)
-    assert torch.equal(device[1:].dequantize().cpu(), host[1:].dequantize())
-assert device.q_per_channel_scales().is_cuda
-assert device.q_per_channel_scales().tolist() == scales.tolist()
-device = MADE[0](x.cuda())
-assert torch.equal(device.relu().int_repr().cpu(), MADE[0](x).relu().int_repr())
-assert torch.equal(device.t().contiguous().int_repr().cpu(), MADE[0](x).t().int_repr())
+
+
+def test_quantized_tensors_are_moved_and_saved() -> None:
+    for make in MADE:
+        host, device = make(x), make(x.cuda())
+        numbers = host.int_repr()
+        moved = (host.cuda(), device.to("cuda:1"), reloaded(device), reloaded(host, "cuda"))
+        for tensor in (
+            device,
+            *moved,
+            device.clone(),
+            copy.deepcopy(device),
+            reloaded(device, "cuda:1"),
+        ):
+            assert tensor.is_cuda and tensor.is_quantized and tensor.qscheme() == host.qscheme()
+            assert torch.equal(tensor.int_repr().cpu(), numbers)
+            assert torch.equal(tensor.dequantize().cpu(), host.dequantize())
+        for tensor in (device.cpu(), moved[1].cpu(), reloaded(device, "cpu")):
+            assert tensor.is_cpu and torch.equal(tensor.int_repr(), numbers)
+        assert torch.equal(device[1:].dequantize().cpu(), host[1:].dequantize())
+    assert device.q_per_channel_scales().is_cuda
+    assert device.q_per_channel_scales().tolist() == scales.tolist()
+
+
+def test_operators_of_quantized_tensors() -> None:
+    device = MADE[0](x.cuda())
+    assert torch.equal(device.relu().int_repr().cpu(), MADE[0](x).relu().int_repr())
+    assert torch.equal(device.t().contiguous().int_repr().cpu(), MADE[0](x).t().int_repr())
 
 
 def trained_for_quantization(x: torch.Tensor) -> object:
@@ -65,7 +75,8 @@ def trained_for_quantization(x: torch.Tensor) -> object:
     return [p.detach() for p in net.parameters()]
 
 
-same(trained_for_quantization, x)
+def test_training_for_quantization() -> None:
+    same(trained_for_quantization, x)
 
 
 # Nested.
@@ -79,9 +90,10 @@ def nested(a: torch.Tensor, b: torch.Tensor, weight: torch.Tensor, layout: torch
     return padded.detach(), weight.grad, a.grad, list(rows.detach().unbind())
 
 
-rows = [torch.randn(n, 4, requires_grad=True) for n in (2, 5)]
-for layout in (torch.strided, torch.jagged):
-    same(nested, *rows, torch.randn(3, 4, requires_grad=True), layout)
+def test_nested_tensors() -> None:
+    rows = [torch.randn(n, 4, requires_grad=True) for n in (2, 5)]
+    for layout in (torch.strided, torch.jagged):
+        same(nested, *rows, torch.randn(3, 4, requires_grad=True), layout)
 
 
 def attention(a: torch.Tensor, b: torch.Tensor) -> object:
@@ -89,7 +101,8 @@ def attention(a: torch.Tensor, b: torch.Tensor) -> object:
     return F.scaled_dot_product_attention(q, q, q).transpose(1, 2).contiguous().values()
 
 
-same(attention, torch.randn(3, 2, 8), torch.randn(5, 2, 8), close=True)
+def test_attention_over_nested_tensors() -> None:
+    same(attention, torch.randn(3, 2, 8), torch.randn(5, 2, 8), close=True)
 
 
 # Sparse.
@@ -110,7 +123,8 @@ def coo(x: torch.Tensor, y: torch.Tensor) -> object:
     )
 
 
-same(coo, x, torch.randn(3, 2, requires_grad=True))
+def test_sparse_coordinates() -> None:
+    same(coo, x, torch.randn(3, 2, requires_grad=True))
 
 
 def csr(x: torch.Tensor) -> object:
@@ -122,12 +136,16 @@ def csr(x: torch.Tensor) -> object:
     )
 
 
-same(csr, x)
-for make in (torch.Tensor.to_sparse, torch.Tensor.to_sparse_csr, torch.Tensor.to_sparse_csc):
-    tensor = make(x.cuda())
-    for there in (tensor.to("cuda:1"), reloaded(tensor), reloaded(make(x), "cuda")):
-        assert there.is_cuda and torch.equal(there.to_dense().cpu(), x)
-    assert tensor.cpu().is_cpu and torch.equal(tensor.cpu().to_dense(), x)
+def test_sparse_rows_and_columns() -> None:
+    same(csr, x)
+
+
+def test_sparse_tensors_are_moved_and_saved() -> None:
+    for make in (torch.Tensor.to_sparse, torch.Tensor.to_sparse_csr, torch.Tensor.to_sparse_csc):
+        tensor = make(x.cuda())
+        for there in (tensor.to("cuda:1"), reloaded(tensor), reloaded(make(x), "cuda")):
+            assert there.is_cuda and torch.equal(there.to_dense().cpu(), x)
+        assert tensor.cpu().is_cpu and torch.equal(tensor.cpu().to_dense(), x)
 
 
 def embeddings(words: torch.Tensor) -> object:
@@ -144,4 +162,5 @@ def embeddings(words: torch.Tensor) -> object:
     return table.weight.detach()
 
 
-same(embeddings, torch.tensor([[0, 2], [2, 5]]))
+def test_sparse_gradients() -> None:
+    same(embeddings, torch.tensor([[0, 2], [2, 5]]))

@@ -1,5 +1,4 @@
-"""What programs do with operators beyond calling them: torch.func, hooks, checkpoints, scripts,
-graphs. Values and errors are the CPU's, devices of results the virtual ones."""
+"""torch.compile with inductor on kinds of devices other than CUDA."""
 
 from __future__ import annotations
 
@@ -22,26 +21,6 @@ for mine, other in zip(got, want):
     assert mine.device == x.device
     torch.testing.assert_close(mine, other)
 """
-
-
-def test_functional_transforms(run_virtual) -> None:
-    run_virtual(Path("functional.py"))
-
-
-def test_autograd(run_virtual) -> None:
-    run_virtual(Path("autograd.py"))
-
-
-def test_scripts(run_virtual) -> None:
-    run_virtual(Path("scripted.py"))
-
-
-def test_graphs(run_virtual) -> None:
-    run_virtual(Path("graphs_of_ops.py"), timeout=240)
-
-
-def test_inductor(run_virtual, tmp_path: Path) -> None:
-    run_virtual(Path("inductor.py"), timeout=400, TORCHINDUCTOR_CACHE_DIR=str(tmp_path))
 
 
 @pytest.mark.parametrize("kind", ["xpu", "mps"])

@@ -2,6 +2,7 @@
 
 import io
 
+import pytest
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
@@ -11,6 +12,8 @@ from torch.export.passes import move_to_device_pass
 from torch.fx.experimental.optimization import fuse
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.fx.passes.shape_prop import ShapeProp
+
+pytestmark = [pytest.mark.devices("cuda:2"), pytest.mark.usefixtures("seeded")]
 
 
 class Net(nn.Module):
@@ -42,7 +45,8 @@ def fx(x: torch.Tensor) -> object:
     return graph(x), fuse(net)(x)
 
 
-same(fx, image)
+def test_fx() -> None:
+    same(fx, image)
 
 
 def of_operators(x: torch.Tensor, mode: str) -> object:
@@ -54,22 +58,25 @@ def of_operators(x: torch.Tensor, mode: str) -> object:
     return graph(x), graph(x)
 
 
-for mode in ("real", "fake", "symbolic"):
-    same(of_operators, image, mode)
+def test_graphs_of_operators() -> None:
+    for mode in ("real", "fake", "symbolic"):
+        same(of_operators, image, mode)
 
-with FakeTensorMode():
-    held = torch.cuda.memory_allocated()
-    x = torch.empty(2, 1, 8, 8, device="cuda")
-    with torch.device("cuda"):
-        fake = Net()
-    for q in (torch.empty(2, 2, 8, 4, device="cuda:1", requires_grad=r) for r in (False, True)):
-        out = F.scaled_dot_product_attention(q, q, q)
-        assert out.device == torch.device("cuda:1") and out.shape == q.shape
-    out = fake(x)
-    assert {o.device for o in out} == {torch.device("cuda:0")}
-    out[0].sum().backward()
-    # Constants are real: the norm's count of batches.
-    assert torch.cuda.memory_allocated() <= held + 512
+
+def test_fake_tensors() -> None:
+    with FakeTensorMode():
+        held = torch.cuda.memory_allocated()
+        x = torch.empty(2, 1, 8, 8, device="cuda")
+        with torch.device("cuda"):
+            fake = Net()
+        for q in (torch.empty(2, 2, 8, 4, device="cuda:1", requires_grad=r) for r in (False, True)):
+            out = F.scaled_dot_product_attention(q, q, q)
+            assert out.device == torch.device("cuda:1") and out.shape == q.shape
+        out = fake(x)
+        assert {o.device for o in out} == {torch.device("cuda:0")}
+        out[0].sum().backward()
+        # Constants are real: the norm's count of batches.
+        assert torch.cuda.memory_allocated() <= held + 512
 
 
 def compiled(x: torch.Tensor, backend: str) -> object:
@@ -86,8 +93,9 @@ def compiled(x: torch.Tensor, backend: str) -> object:
     return out.detach(), seen.detach(), [p.grad for p in net.parameters()], random(x), random(x[:1])
 
 
-for backend in ("eager", "aot_eager", "aot_eager_decomp_partition"):
-    same(compiled, image, backend, close=True)  # attention is another operator on CUDA
+def test_compiled_models() -> None:
+    for backend in ("eager", "aot_eager", "aot_eager_decomp_partition"):
+        same(compiled, image, backend, close=True)  # attention is another operator on CUDA
 
 
 def steps(x: torch.Tensor) -> object:
@@ -106,7 +114,8 @@ def steps(x: torch.Tensor) -> object:
     return loss_of(x).detach(), [p.detach() for p in net.parameters()]
 
 
-same(steps, image, close=True)
+def test_compiled_steps() -> None:
+    same(steps, image, close=True)
 
 
 @torch.compile(backend="eager", fullgraph=True)
@@ -130,11 +139,14 @@ def streams(x):
         return y, torch.ones(2, device="cuda")
 
 
-ones = torch.ones(2, 2, device="cuda")
-y, there = asks(ones)
-assert y.dtype == torch.float16 and y.tolist() == [[18, 18], [18, 18]] and there.device.index == 1
-y, there = streams(ones)
-assert y.tolist() == [[2, 2], [2, 2]] and there.device.index == 1
+def test_compiled_functions_ask_and_wait() -> None:
+    ones = torch.ones(2, 2, device="cuda")
+    y, there = asks(ones)
+    assert (
+        y.dtype == torch.float16 and y.tolist() == [[18, 18], [18, 18]] and there.device.index == 1
+    )
+    y, there = streams(ones)
+    assert y.tolist() == [[2, 2], [2, 2]] and there.device.index == 1
 
 
 def exported(x: torch.Tensor) -> object:
@@ -156,12 +168,16 @@ def exported(x: torch.Tensor) -> object:
     )
 
 
-same(exported, image, close=True)
-host = Net().eval()
-moved = move_to_device_pass(torch.export.export(host, (image,)), "cuda:1")
-# Before 2.13 the graph has a view where the model says contiguous().view(): right for the strides
-# that attention gives on the CPU, and wrong on any other device.
-if torch.__version__ >= (2, 13):
-    for ours, theirs in zip(moved.module()(image.to("cuda:1")), host(image), strict=True):
-        assert ours.device == torch.device("cuda:1")
-        torch.testing.assert_close(ours.cpu(), theirs)
+def test_exported_programs() -> None:
+    same(exported, image, close=True)
+
+
+def test_exported_programs_are_moved() -> None:
+    host = Net().eval()
+    moved = move_to_device_pass(torch.export.export(host, (image,)), "cuda:1")
+    # Before 2.13 the graph has a view where the model says contiguous().view(): right for the strides
+    # that attention gives on the CPU, and wrong on any other device.
+    if torch.__version__ >= (2, 13):
+        for ours, theirs in zip(moved.module()(image.to("cuda:1")), host(image), strict=True):
+            assert ours.device == torch.device("cuda:1")
+            torch.testing.assert_close(ours.cpu(), theirs)
