@@ -1,8 +1,8 @@
 # torchport: one entry for everything. `make help` lists it.
 #
-# Every target works from a clean clone, in any order, and is quick when nothing changed. What is
-# fetched is marked by a stamp whose name holds a hash of its inputs, and which lies inside the
-# thing it stands for: take .venv or deps/node_modules away and it is simply made again.
+# Every target works from a clean clone, in any order, and is quick if nothing changed. A fetched
+# thing is marked by a stamp inside of it, whose name holds a hash of its inputs. So after .venv or
+# deps/node_modules is deleted, it is simply fetched again.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -22,7 +22,8 @@ cpp_files = find $(wildcard src include tests fuzz bench) \( -name '*.h' -o -nam
   -not -path '*/fixtures/*' -print0
 # Precompiled headers are no reason to compile again.
 export CCACHE_SLOPPINESS ?= pch_defines,time_macros
-# What one build folder, or one clone, compiled is not compiled by another: the wheel is such a one.
+# One build folder or clone does not compile again what another one compiled; the wheel's build is
+# another one.
 export CCACHE_BASEDIR ?= $(CURDIR)
 python_dirs = $(wildcard python tests bench .ci)
 
@@ -80,7 +81,10 @@ distclean: ## delete everything that git does not track
 ##@ Quality
 
 .PHONY: lint
-lint: format-check lint-python compile apt-lint ## check formatting, clang-tidy and the Python parts
+lint: format-check lint-python clang-tidy ## check the formatting, the C++ and the Python parts
+
+.PHONY: clang-tidy
+clang-tidy: compile $(linters_stamp) ## run clang-tidy on the C++ files that changed since it last passed
 	@$(py) .ci/clang_tidy.py build/release -j $(JOBS)
 
 .PHONY: format-check
@@ -99,21 +103,16 @@ lint-python: $(torch_stamp) ## run ruff and mypy on the Python parts
 	@$(py) -m ruff format --check --quiet $(python_dirs) || \
 	  { echo 'Python files are not formatted: make format' >&2; exit 1; }
 
+# clang's sanitizers: one build for AddressSanitizer, UndefinedBehaviorSanitizer and the fuzzers.
 .PHONY: asan tsan
-asan tsan: apt-build $(parser_stamp) $(preset_stamp) ## unit tests under the sanitizers
-	@[ -f build/$@/build.ninja ] || cmake --preset $@
-	@cmake --build --preset $@ -j $(JOBS)
-	@ctest --preset $@
-
-.PHONY: asan-torch tsan-torch
-asan-torch tsan-torch: apt-build $(parser_stamp) $(preset_stamp) $(torch_stamp) ## the same with the LibTorch parts
+asan tsan: apt-build apt-sanitize $(parser_stamp) $(preset_stamp) $(torch_stamp) ## run the unit tests under the sanitizers
 	@[ -f build/$@/build.ninja ] || cmake --preset $@
 	@cmake --build --preset $@ -j $(JOBS)
 	@ctest --preset $@
 
 .PHONY: fuzz
-fuzz: apt-build apt-fuzz $(parser_stamp) $(preset_stamp) ## fuzz for FUZZ_SECONDS (60), or with FUZZ_RUNS inputs a target
-	@[ -f build/fuzz/build.ninja ] || cmake --preset fuzz
+fuzz: apt-build apt-sanitize $(parser_stamp) $(preset_stamp) $(torch_stamp) ## fuzz for FUZZ_SECONDS (60), or with FUZZ_RUNS inputs a target
+	@[ -f build/asan/build.ninja ] || cmake --preset asan
 	@cmake --build --preset fuzz -j $(JOBS)
 	@.ci/fuzz $(if $(FUZZ_RUNS),$(FUZZ_RUNS) runs,$(FUZZ_SECONDS))
 
@@ -172,11 +171,11 @@ ecosystem: $(venv_stamp) ## fetch the real packages of tests/ecosystem
 ecosystem-small: $(venv_stamp)
 	@$(py) tests/ecosystem/fetch.py --set small --quiet
 
-.PHONY: apt-build apt-test apt-bench apt-format apt-lint apt-fuzz
-apt-build apt-test apt-bench apt-format apt-lint apt-fuzz: apt-%:
+.PHONY: apt-build apt-test apt-bench apt-format apt-sanitize
+apt-build apt-test apt-bench apt-format apt-sanitize: apt-%:
 	@deps/install.sh apt $*
 
-# A stamp of other inputs stands for a state that is no more, so it goes.
+# A stamp of other inputs describes an old state, so it is deleted.
 mark = @rm -f $(basename $@).* && mkdir -p $(@D) && touch $@
 
 $(parser_stamp):
@@ -219,7 +218,7 @@ $(cuda_package_stamp): $(cuda_stamp)
 	  --config-settings=wheel.cmake=false --editable .
 	$(mark)
 
-# Changed presets do not reach an old build folder by themselves.
+# An old build folder does not pick up changed presets by itself.
 $(preset_stamp):
 	@rm -f build/*/build.ninja
 	$(mark)

@@ -15,8 +15,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = tuple(f"{ROOT / name}/" for name in ("src", "tests", "bench", "fuzz"))
-CLANG_TIDY = "clang-tidy-16"
-# The commands are g++'s: its own warnings are not clang-tidy's business.
+CLANG_TIDY = ROOT / "build" / "linters" / "bin" / "clang-tidy"
+# The commands are those of g++, whose warnings clang does not all know.
 EXTRA = ("--extra-arg=-Wno-unknown-warning-option", "--extra-arg=-Wno-error")
 
 

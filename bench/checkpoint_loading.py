@@ -1,9 +1,9 @@
-"""From a checkpoint of 1 GB to a model that is ready: torchport.load beside what people write.
+"""Measures loading a checkpoint of 1 GB into a model: torchport.load against what people write.
 
-Each way runs in a process of its own, in turn, with the file in the page cache. Time begins when
-torch and the way's packages are imported and ends when every weight was read once; it holds the
-making of the model, which torchport.load and the meta device leave without values of its own. Peak
-memory is the process's, over what it had before the load, as a multiple of the model.
+Each way runs in turn in a process of its own, with the file in the page cache. The time begins when
+torch and the way's packages are imported, and ends when every weight was read once. It includes the
+construction of the model, to which torchport.load and the meta device give no values of its own.
+Peak memory is that of the process beyond what it had before the load, as a multiple of the model.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def one_way(name: str, folder: Path) -> None:
     torchport.load  # noqa: B018 - its modules are imported by now
     torch.set_num_threads(1)
     before = status("VmRSS")
-    Path("/proc/self/clear_refs").write_text("5")  # the peak starts anew
+    Path("/proc/self/clear_refs").write_text("5")  # resets the peak
     start = time.perf_counter()
     made = WAYS[name](folder)
     total = sum(parameter.detach().sum().item() for parameter in made.parameters())

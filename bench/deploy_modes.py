@@ -1,8 +1,8 @@
-"""Each way to run ResNet-50, against the bounds that torchport promises: make bench.
+"""Measures each mode of ResNet-50 against the bounds that torchport promises: make bench.
 
-Peak memory of evaluation in inference mode against that of a training step, and the throughput of the
-best deployment mode against eager evaluation, as ratios of rounds that ran side by side. With
-`--virtual` the memory of a GPU at batch 32, without the GPU.
+It compares the peak memory of evaluation in inference mode with that of a training step, and the
+throughput of the best deployment mode with eager evaluation, as ratios of rounds that ran side by
+side. With `--virtual` it measures the memory of a GPU at batch 32, without the GPU.
 """
 
 from __future__ import annotations

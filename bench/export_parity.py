@@ -1,7 +1,7 @@
-"""What `torchport export` adds to torch's own exporter: preparing, comparing with eager, the contract.
+"""Measures what `torchport export` adds to torch's exporter: preparation, parity, the contract.
 
-Per format a transformer is written in turn by torch alone, and by torchport.export, with a batch of
-any size. The comparison with eager is several runs of both models, which torch does not make.
+For each format torch alone and torchport.export write a transformer in turn, with a batch of any
+size. The comparison with eager runs both models several times, which torch does not do.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""`torchport doctor` next to PyTorch's own report of a machine, `python -m torch.utils.collect_env`.
+"""Compares `torchport doctor` with PyTorch's report, `python -m torch.utils.collect_env`.
 
-Processes in turn, medians of wall time, and the ratio of each pair's times: in the environment with
-torch, and without one. With a folder as argument the torch of that environment is asked, too, such as
-one with a build for CUDA, whose architectures are read from its library.
+Both run in turn, in the environment with torch and without one. It prints medians of wall time and
+the median of the ratios of the pairs. With a folder as argument it also measures the torch of that
+environment, such as a build for CUDA, whose architectures are read from its library.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def seconds(words: list[str | Path], environment: dict[str, str]) -> float:
     start = time.perf_counter()
     done = subprocess.run(words, env=environment, capture_output=True, check=False)
     took = time.perf_counter() - start
-    # 1: a GPU that torch cannot use, which is an answer, too.
+    # Exit code 1 means a GPU that torch cannot use, which is a valid answer.
     assert done.returncode in (0, 1), done.stderr.decode()
     return took
 
@@ -51,7 +51,7 @@ def main() -> int:
     compare("torch of this environment", Path(sys.prefix))
     for folder in sys.argv[1:]:
         compare(f"torch of {folder}", Path(folder))
-    # No environment and no compiler in sight: the machine alone.
+    # Without an environment and a compiler, only the machine is examined.
     alone = {"PATH": "/nonexistent", "VIRTUAL_ENV": "/nonexistent"}
     ours = statistics.median([seconds([TORCHPORT, "doctor"], alone) for _ in range(RUNS + 1)][1:])
     print(f"machine alone: doctor {ours * 1e3:.0f} ms  {verdict(ours, BOUND_ALONE)}")

@@ -1,9 +1,9 @@
-"""torchport.loader beside a plain loop, over the same batches and steps, on one virtual CUDA device.
+"""Compares torchport.loader with a plain loop over the same batches, on a virtual CUDA device.
 
-Per round every way trains one epoch, in turn, in one process; figures are medians of the epochs and
-of their ratios to the plain loop of the same round. A copy to a virtual device is a copy within the
-host's memory, done when it is asked for: what overlaps here is the reading of the dataset, in a
-thread or in a worker, not the copy itself.
+In each round every way trains one epoch, in turn, in one process. The figures are medians of the
+epochs and of their ratios to the plain loop of the same round. A copy to a virtual device is a copy
+within the host's memory that is complete when the call returns. So only the reading of the dataset
+overlaps with the training here, in a thread or in a worker, and not the copy.
 """
 
 from __future__ import annotations

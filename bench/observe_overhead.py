@@ -1,8 +1,8 @@
-"""What an operator costs while torchport.verify watches, beside PyTorch's own ways of watching.
+"""Measures what an operator costs while torchport.verify watches, against PyTorch's own ways.
 
-One thread, tensors of four elements, the least of many rounds, taken in turns within one run: the
-cost of the call itself. Prints microseconds a call over the plain one, and how many times
-torchport's cost the others' are. The last lines are a whole model, verified.
+One thread calls operators on tensors of four elements; the least of many rounds, taken in turns
+within one run, is the cost of the call itself. It prints the microseconds per call above the plain
+one, and the ratio of the others' cost to torchport's. The last lines verify a complete model.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ ROUNDS, COUNT = 60, 1000
 
 
 class Empty(TorchDispatchMode):
-    """Does nothing but stand between."""
+    """Does nothing but intercept the call."""
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         return func(*args, **(kwargs or {}))
@@ -58,7 +58,7 @@ def watched(every_line: bool = False):
 def least(
     ways: dict[str, Callable[[], AbstractContextManager]], statement: str, names: dict
 ) -> dict:
-    """Microseconds a call of each way, the least of rounds that take turns."""
+    """Microseconds per call for each way: the least of rounds that take turns."""
     timer = timeit.Timer(statement, globals=names)
     found = dict.fromkeys(ways, float("inf"))
     for _ in range(ROUNDS):
@@ -111,7 +111,7 @@ def measure_calls() -> list[dict[str, Any]]:
 
 
 def measure_model() -> dict[str, float]:
-    """A transformer encoder, its lines found in a stack as deep as a program's."""
+    """Measures a transformer encoder under a stack that is as deep as a program's."""
     layer = nn.TransformerEncoderLayer(64, 4, 128, batch_first=True)
     model = nn.TransformerEncoder(layer, 6, enable_nested_tensor=False).eval()
     x = torch.randn(2, 16, 64)

@@ -1,6 +1,6 @@
-// The floor under every Python checker built on tree-sitter: read each file
-// named on standard input and parse it, nothing else. Same reader, same
-// threads as torchport.
+// Measures the least time that a Python checker on tree-sitter can need: reads each file that is
+// named on standard input and parses it, and does nothing else. The reader and the threads are
+// torchport's.
 //
 //   raw_parse THREADS < list-of-files
 #include <atomic>

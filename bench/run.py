@@ -1,8 +1,8 @@
-"""`make bench`: how fast torchport checks a real tree, next to other tools on the same files.
+"""Measures how fast torchport checks a real tree, against other tools on it: `make bench`.
 
-Every figure is a ratio of two commands that ran in turn (A B A B ...) in this very run: machines
-differ and drift, ratios hold. Medians of whole-process wall time; memory is the peak of the
-largest process.
+Every figure is a ratio of two commands that ran in turn (A B A B ...) in this run, because machines
+differ and drift but ratios hold. Times are medians of the wall time of whole processes; memory is
+the peak of the largest process.
 """
 
 from __future__ import annotations

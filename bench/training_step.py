@@ -1,4 +1,4 @@
-"""training_step.py PROGRAM DEVICE: answers `step`, `peak` and `loss` on standard input.
+"""training_step.py PROGRAM DEVICE: obeys the commands `step`, `peak` and `loss` on standard input.
 
 `step`: seconds that one training step took; `peak`: the most memory of this process, in KiB;
 `loss`: the last step's loss.

@@ -1,8 +1,8 @@
-"""What a call of an operator costs on a virtual device, over the same call on the CPU.
+"""Measures what a call of an operator costs on a virtual device above the same call on the CPU.
 
-Run it in the environment that torchport is installed in. One thread, tensors of four elements, the
-least of many rounds: the cost of the call itself. Prints microseconds per call, and next to it what
-PyTorch's own ways to stand between a program and its kernels cost.
+Run it in the environment in which torchport is installed. One thread calls operators on tensors of
+four elements; the least of many rounds is the cost of the call itself. It prints microseconds per
+call, and beside them the cost of PyTorch's own ways to intercept calls.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def measure() -> None:
     for name, statement in CALLS.items():
         timers = {d: timeit.Timer(statement, globals=names[d]) for d in names}
         least = dict.fromkeys(timers, float("inf"))
-        for _ in range(ROUNDS):  # in turns, so that noise meets both
+        for _ in range(ROUNDS):  # in turns, so that noise affects both
             for device, timer in timers.items():
                 least[device] = min(least[device], timer.timeit(COUNT) / COUNT * 1e6)
         cpu, virtual = least["cpu"], least["cuda"]

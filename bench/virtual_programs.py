@@ -1,8 +1,8 @@
-"""Whole training steps on a virtual device, next to the same steps on the CPU.
+"""Compares whole training steps on a virtual device with the same steps on the CPU.
 
-Two processes per program, one with virtual devices and `device="cuda"`, one without and
-`device="cpu"`, take their steps in turn: noise and the machine's clock meet both. Prints seconds a
-step (medians), the median of the pairs' ratios, and the ratio of the processes' peak memory.
+For each program two processes, one with virtual devices and `device="cuda"`, the other with
+`device="cpu"`, take their steps in turn, so that noise affects both alike. It prints the seconds
+per step (medians), the median of the pairs' ratios, and the ratio of the processes' peak memory.
 """
 
 from __future__ import annotations

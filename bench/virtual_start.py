@@ -1,7 +1,8 @@
-"""What virtual devices add to the start of a program, next to the same start without them.
+"""Measures what virtual devices add to the start of a program.
 
-Processes in turn, medians of wall time: `import torch` with virtual devices and without, and what
-the line of the .pth file costs every Python process of the environment while the variable is unset.
+Processes run in turn; the figures are medians of wall time. It measures `import torch` with and
+without virtual devices, and what the line of the .pth file costs every Python process of the
+environment while the variable is not set.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # torchport_bundle(LIBRARY...)
-# Installs shared libraries of the distribution, given as targets or paths, beside those of
-# torchport, with their licences: another distribution has other versions of them, and the image of a
-# container has none. What links them finds them by its INSTALL_RPATH.
+#   Installs shared libraries of the distribution, given as targets or paths, beside those of
+#   torchport, with their licences. Another distribution has other versions of them, and the image
+#   of a container has none. Programs that link them find them by their INSTALL_RPATH.
 function(torchport_bundle)
   foreach(library ${ARGN})
     if(TARGET ${library})
@@ -9,7 +9,7 @@ function(torchport_bundle)
     endif()
     file(REAL_PATH ${library} file)
     cmake_path(GET file FILENAME name)
-    # libfmt.so.9.1.0 is asked for as libfmt.so.9.
+    # Programs ask for libfmt.so.9.1.0 by the name libfmt.so.9.
     if(name MATCHES "^(lib.+)\\.so\\.([0-9]+)")
       install(FILES ${file} DESTINATION lib/torchport RENAME ${CMAKE_MATCH_0}
         PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ)

@@ -1,4 +1,4 @@
-# tree-sitter's runtime and its Python grammar, as C sources from deps/node_modules.
+# Builds tree-sitter's runtime and its Python grammar from the C sources in deps/node_modules.
 set(TORCHPORT_DEPS ${PROJECT_SOURCE_DIR}/deps/node_modules)
 set(_core ${TORCHPORT_DEPS}/tree-sitter/vendor/tree-sitter/lib)
 set(_python ${TORCHPORT_DEPS}/tree-sitter-python/src)
@@ -17,7 +17,8 @@ target_compile_definitions(torchport_treesitter PRIVATE _DEFAULT_SOURCE _POSIX_C
 target_compile_options(torchport_treesitter PRIVATE -w $<$<CONFIG:Release>:-O3>)
 set_target_properties(torchport_treesitter PROPERTIES C_STANDARD 11 C_EXTENSIONS OFF)
 if(TORCHPORT_SANITIZE MATCHES "thread|address")
-  # Not UBSan: the generated scanner relies on wrap-around that is not ours to change.
+  # Without UBSan: the generated scanner relies on wrap-around, which is not ours to
+  # change.
   string(REGEX REPLACE ",?undefined" "" _parser_sanitize "${TORCHPORT_SANITIZE}")
   target_compile_options(torchport_treesitter PRIVATE -fsanitize=${_parser_sanitize})
 endif()

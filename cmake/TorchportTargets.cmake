@@ -1,18 +1,26 @@
-# Targets of this project: one interface target carries the language level, the
-# warnings and the sanitizers, so that no global flag is ever set.
+# Targets of this project: one interface target carries the language level, the warnings and the
+# sanitizers, so that no global flag is ever set. These are the defaults of properties: the libraries
+# that Python loads are made of every layer, and export what they mark.
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+
 add_library(torchport_options INTERFACE)
 target_compile_features(torchport_options INTERFACE cxx_std_20)
 target_compile_options(torchport_options INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion
   -Werror -fno-omit-frame-pointer>
-  # GCC 12 sees overlaps in std::string operator+ that are not there (GCC PR 105651).
-  $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict>)
+  # GCC 12 warns about overlaps in std::string's operator+ that do not exist (GCC PR 105651).
+  $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict
+  -Wno-stringop-overflow>
+  # clang-tidy checks `override`; one function has none, for older releases of torch.
+  $<$<CXX_COMPILER_ID:Clang>:-Wno-inconsistent-missing-override>)
 if(TORCHPORT_SANITIZE)
   target_compile_options(torchport_options INTERFACE -fsanitize=${TORCHPORT_SANITIZE} -fno-sanitize-recover=all)
   target_link_options(torchport_options INTERFACE -fsanitize=${TORCHPORT_SANITIZE})
 endif()
 if(TORCHPORT_FUZZ)
-  # Coverage of our own code guides the fuzzer; the parser's tables would drown it.
+  # Only coverage of our own code guides the fuzzer, because the parser's tables would dominate it.
   target_compile_options(torchport_options INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
@@ -23,9 +31,9 @@ if(TORCHPORT_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
 endif()
 
 # torchport_include_root(TARGET [SCOPE])
-# Gives TARGET, and whoever links it, the headers of the calling folder under their path from src/,
-# and no others: the root that the compiler is given holds a link to this folder alone. An include of
-# a layer that is not among a target's DEPENDS does not compile.
+#   Gives TARGET, and each target that links it, the headers of the calling folder under their path
+#   from src/, and no others: the compiler gets a root that contains a link to this folder alone. So
+#   an include of a layer that is not among a target's DEPENDS does not compile.
 function(torchport_include_root target)
   set(scope PUBLIC)
   if(ARGC GREATER 1)
@@ -33,7 +41,7 @@ function(torchport_include_root target)
   endif()
   cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY ${PROJECT_SOURCE_DIR}/src
     OUTPUT_VARIABLE folder)
-  # One root for all build folders, so that ccache sees the same paths from each of them.
+  # All build folders share one root, so that ccache sees the same paths from each of them.
   set(root ${PROJECT_SOURCE_DIR}/build/include_roots/${target})
   cmake_path(GET folder PARENT_PATH parent)
   file(MAKE_DIRECTORY ${root}/${parent})
@@ -43,42 +51,73 @@ function(torchport_include_root target)
   target_include_directories(${target} ${scope} ${root})
 endfunction()
 
-# torchport_add_layer(NAME [DEPENDS target...] [TEST_DEPENDS target...])
-# One static library out of every .cpp of the calling folder, and one test out of its *_test.cpp.
-# DEPENDS names the layers beneath: a layer sees nothing else. TEST_DEPENDS is what the test alone
-# needs.
-function(torchport_add_layer name)
-  cmake_parse_arguments(ARG "" "" "DEPENDS;TEST_DEPENDS" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
-  list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
-  add_library(torchport_${name} STATIC ${sources})
-  target_link_libraries(torchport_${name} PUBLIC torchport_options ${ARG_DEPENDS})
-  torchport_include_root(torchport_${name})
-  # Position independent: the libraries that Python loads are made of them, too.
-  set_target_properties(torchport_${name} PROPERTIES CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)
-  torchport_add_layer_test(${name} DEPENDS torchport_${name} ${ARG_TEST_DEPENDS})
+# torchport_precompile(TARGET HEADERS header... [DEPENDS target...] [DEFINITIONS NAME=VALUE...])
+#   Precompiles HEADERS for TARGET, once for all targets that name the same headers. Libraries and
+#   programs are compiled with the same flags, because a compiler refuses headers that were
+#   precompiled with others.
+function(torchport_precompile target)
+  cmake_parse_arguments(ARG "" "" "HEADERS;DEPENDS;DEFINITIONS" ${ARGN})
+  string(MD5 owner "${ARG_HEADERS}")
+  string(SUBSTRING ${owner} 0 8 owner)
+  set(owner torchport_headers_${owner})
+  if(NOT TARGET ${owner})
+    set(empty ${PROJECT_BINARY_DIR}/${owner}.cpp)
+    file(WRITE ${empty} "")
+    add_library(${owner} OBJECT ${empty})
+    target_link_libraries(${owner} PRIVATE torchport_options ${ARG_DEPENDS})
+    target_compile_options(${owner} PRIVATE ${TORCHPORT_PRECOMPILED_OPTIONS})
+    target_compile_definitions(${owner} PRIVATE ${ARG_DEFINITIONS})
+    target_precompile_headers(${owner} PRIVATE ${ARG_HEADERS})
+  endif()
+  target_compile_options(${target} PRIVATE ${TORCHPORT_PRECOMPILED_OPTIONS})
+  target_compile_definitions(${target} PRIVATE ${ARG_DEFINITIONS})
+  target_precompile_headers(${target} REUSE_FROM ${owner})
+endfunction()
+# The second option is for ccache.
+set(TORCHPORT_PRECOMPILED_OPTIONS -fPIC $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
+
+# What nearly every file without torch includes.
+function(torchport_uses_base target)
+  torchport_precompile(${target} HEADERS <algorithm> <filesystem> <functional> <map> <optional>
+    <string> <vector> <fmt/format.h> DEPENDS fmt::fmt)
 endfunction()
 
-# torchport_add_object_layer(NAME [DEPENDS target...] [TEST_DEPENDS target...])
-# A layer whose parts register themselves: objects, since a linker drops the members of a static
-# library that nobody names. What links it has to name it.
-function(torchport_add_object_layer name)
-  cmake_parse_arguments(ARG "" "" "DEPENDS;TEST_DEPENDS" ${ARGN})
+# What every target that includes torch's headers needs.
+function(torchport_uses_torch target)
+  # torch has its own fmt among its headers, but no library of it.
+  torchport_precompile(${target} HEADERS <ATen/core/Tensor.h> <ATen/core/dispatch/Dispatcher.h>
+    <torch/library.h> DEPENDS torchport_torch DEFINITIONS FMT_HEADER_ONLY=1)
+endfunction()
+
+# torchport_add_layer(NAME [OBJECTS] [THREADS] [DEPENDS target...] [TEST_DEPENDS target...])
+#   Makes one static library from every .cpp of the calling folder, and one test from its
+#   *_test.cpp. DEPENDS names the layers below; a layer sees nothing else. TEST_DEPENDS is what only
+#   the test needs. OBJECTS makes an object library, for a layer whose parts register themselves:
+#   a linker drops unreferenced members of a static library. Each target that links such a layer has
+#   to name it. THREADS is for a layer that starts threads or is called from several: `make tsan`
+#   runs its test.
+function(torchport_add_layer name)
+  cmake_parse_arguments(ARG "OBJECTS;THREADS" "" "DEPENDS;TEST_DEPENDS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
-  add_library(torchport_${name} OBJECT ${sources})
+  if(ARG_OBJECTS)
+    add_library(torchport_${name} OBJECT ${sources})
+  else()
+    add_library(torchport_${name} STATIC ${sources})
+  endif()
   target_link_libraries(torchport_${name} PUBLIC torchport_options ${ARG_DEPENDS})
   torchport_include_root(torchport_${name})
-  # --exclude-libs hides what libraries of Python take out of archives, but not objects.
-  set_target_properties(torchport_${name} PROPERTIES CXX_EXTENSIONS OFF CXX_VISIBILITY_PRESET hidden
-    POSITION_INDEPENDENT_CODE ON)
+  torchport_uses_base(torchport_${name})
   torchport_add_layer_test(${name} DEPENDS torchport_${name} ${ARG_TEST_DEPENDS})
+  if(ARG_THREADS)
+    torchport_test_threads(${name}_test)
+  endif()
 endfunction()
 
 # torchport_add_torch_layer(NAME [DEPENDS target...] [TEST_DEPENDS target...])
-# The part of libtorchport that the .cpp files of the calling folder and of the folders in it are,
-# and one test out of their *_test.cpp. Nothing lists the parts: src/runtime/library takes all. What
-# include/torchport does not mark TORCHPORT_API is hidden.
+#   Makes a part of libtorchport from the .cpp files of the calling folder and its subfolders, and
+#   one test from their *_test.cpp. No list names the parts: src/runtime/library takes all of them.
+#   Everything that include/torchport does not mark TORCHPORT_API is hidden.
 function(torchport_add_torch_layer name)
   cmake_parse_arguments(ARG "" "" "DEPENDS;TEST_DEPENDS" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
@@ -93,10 +132,10 @@ function(torchport_add_torch_layer name)
 endfunction()
 
 # torchport_add_torch_layer_test(NAME DEPENDS target... [ENVIRONMENT NAME=VALUE...])
-# NAME_test out of every *_test.cpp of the calling folder and of the folders in it; nothing where
-# there is none. It links torch and what DEPENDS names: object layers each by name, since objects do
-# not come with what depends on them. ENVIRONMENT is that of its run by `ctest --preset release`:
-# TORCHPORT_VIRTUAL=cuda:2 makes virtual devices.
+#   Makes NAME_test from every *_test.cpp of the calling folder and its subfolders, and nothing if
+#   there is none. It links torch and DEPENDS. Object layers have to be named one by one, because
+#   objects are not linked through the layers that depend on them. ENVIRONMENT is that of the run by
+#   `ctest --preset release`: TORCHPORT_VIRTUAL=cuda:2 makes virtual devices.
 function(torchport_add_torch_layer_test name)
   cmake_parse_arguments(ARG "" "" "DEPENDS;ENVIRONMENT" ${ARGN})
   file(GLOB_RECURSE tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*_test.cpp)
@@ -104,24 +143,13 @@ function(torchport_add_torch_layer_test name)
     torchport_add_test(${name}_test SOURCES ${tests} DEPENDS torchport_torch ${ARG_DEPENDS})
     torchport_uses_torch(${name}_test)
     set_tests_properties(${name}_test PROPERTIES ENVIRONMENT "OMP_NUM_THREADS=1;${ARG_ENVIRONMENT}")
+    torchport_test_threads(${name}_test)
   endif()
 endfunction()
 
-# What every target that includes torch's headers needs.
-function(torchport_uses_torch target)
-  target_precompile_headers(${target} PRIVATE
-    <ATen/core/Tensor.h> <ATen/core/dispatch/Dispatcher.h> <torch/library.h>)
-  # torch has its own fmt among its headers, and no library of it.
-  target_compile_definitions(${target} PRIVATE FMT_HEADER_ONLY=1)
-  # For ccache.
-  target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
-  set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF CXX_VISIBILITY_PRESET hidden
-    POSITION_INDEPENDENT_CODE ON)
-endfunction()
-
 # torchport_add_rules(TARGET)
-# Every folder src/source/rules/FAMILY/NAME with a rule.cpp is a rule; its page.md is
-# compiled in beside it. Adding a folder is all that adding a rule takes.
+#   Each folder src/source/rules/FAMILY/NAME with a rule.cpp is a rule, and its page.md is compiled
+#   in. Adding a rule takes only a new folder.
 function(torchport_add_rules target)
   file(GLOB rule_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*/*/*.cpp)
   file(GLOB rule_pages CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*/*/page.md)
@@ -132,38 +160,46 @@ function(torchport_add_rules target)
             -P ${PROJECT_SOURCE_DIR}/cmake/EmbedPages.cmake
     DEPENDS ${rule_pages} ${PROJECT_SOURCE_DIR}/cmake/EmbedPages.cmake
     VERBATIM)
-  # An object library: a static one would drop the rules, since nothing names them.
+  # An object library: a linker would drop the rules of a static one, because nothing names them.
   add_library(${target} OBJECT ${rule_sources} ${generated})
-  set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF)
+  torchport_uses_base(${target})
 endfunction()
 
-# What the sanitizers build: the tests, and of the rest what they need.
+# What AddressSanitizer builds: all tests. What ThreadSanitizer builds: the tests of layers with
+# threads.
 add_custom_target(torchport_tests)
+add_custom_target(torchport_thread_tests)
+function(torchport_test_threads test)
+  if(TARGET ${test})
+    add_dependencies(torchport_thread_tests ${test})
+    set_tests_properties(${test} PROPERTIES LABELS threads)
+  endif()
+endfunction()
 
 # torchport_add_test(NAME SOURCES... [DEPENDS target...])
 function(torchport_add_test name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES} ${PROJECT_SOURCE_DIR}/cmake/test_main.cpp)
   target_link_libraries(${name} PRIVATE torchport_options doctest::doctest ${ARG_DEPENDS})
-  set_target_properties(${name} PROPERTIES CXX_EXTENSIONS OFF
-    RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   add_test(NAME ${name} COMMAND ${name})
   add_dependencies(torchport_tests ${name})
 endfunction()
 
 # torchport_add_layer_test(NAME DEPENDS target...)
-# NAME_test out of every *_test.cpp of the calling folder; nothing where there is none.
+#   Makes NAME_test from every *_test.cpp of the calling folder, and nothing if there is none.
 function(torchport_add_layer_test name)
   cmake_parse_arguments(ARG "" "" "DEPENDS" ${ARGN})
   file(GLOB tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*_test.cpp)
   if(BUILD_TESTING AND tests)
     torchport_add_test(${name}_test SOURCES ${tests} DEPENDS ${ARG_DEPENDS})
+    torchport_uses_base(${name}_test)
   endif()
 endfunction()
 
 # torchport_embed_text(TARGET FILE NAME)
-# FILE as a string literal that TARGET includes by NAME. FILE is below 64 KiB, the longest literal of
-# some compilers.
+#   Makes FILE a string literal that TARGET includes by NAME. FILE must be smaller than 64 KiB, the
+#   longest literal of some compilers.
 function(torchport_embed_text target file name)
   set(generated ${CMAKE_CURRENT_BINARY_DIR}/include/${name})
   add_custom_command(

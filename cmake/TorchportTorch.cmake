@@ -1,5 +1,6 @@
-# torchport_torch: libtorch_cpu and libc10 of the torch that Python imports, without its own CMake
-# package (which looks for CUDA, MKL and Python) and without importing it, which takes seconds.
+# Defines torchport_torch: libtorch_cpu and libc10 of the torch that Python imports. torch's own
+# CMake package is not used, because it looks for CUDA, MKL and Python; torch is not imported,
+# because that takes seconds.
 find_package(Python3 COMPONENTS Interpreter REQUIRED)
 execute_process(
   COMMAND ${Python3_EXECUTABLE} -c
@@ -21,7 +22,7 @@ target_compile_definitions(torchport_torch INTERFACE
 target_link_libraries(torchport_torch INTERFACE
   ${TORCHPORT_TORCH_ROOT}/lib/libtorch_cpu.so ${TORCHPORT_TORCH_ROOT}/lib/libc10.so)
 
-# To the torch of an environment's Python, from its lib/torchport and from its bin.
+# The paths to the torch of an environment's Python, from its lib/torchport and from its bin.
 set(_torch_lib python${Python3_VERSION_MAJOR}.${Python3_VERSION_MINOR}/site-packages/torch/lib)
 set(TORCHPORT_TORCH_RPATH "$ORIGIN/../${_torch_lib}")
 set(TORCHPORT_TORCH_RPATH_FROM_BIN "$ORIGIN/../lib/${_torch_lib}")

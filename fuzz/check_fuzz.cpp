@@ -1,4 +1,4 @@
-// Any bytes as a Python file through every rule and every fix.
+// Feeds any bytes as a Python file to every rule and every fix.
 #include <algorithm>
 #include <cstring>
 
@@ -12,7 +12,7 @@ namespace {
 
 using fuzz::require;
 
-// The length picks them, so that every input is a plain Python file.
+// The length of the input selects the settings, so that every input is a plain Python file.
 edit::Settings settings_for(std::size_t size) {
   edit::Settings settings;
   switch (size % 4) {

@@ -1,4 +1,4 @@
-// Any bytes as a pickle of torch's and as a safetensors file: read or refused.
+// Feeds any bytes to the readers of pickles and of safetensors, which have to read or refuse them.
 #include <cstdint>
 #include <string_view>
 

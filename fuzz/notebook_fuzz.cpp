@@ -1,4 +1,4 @@
-// Any bytes as a notebook: read, put back, checked, fixed.
+// Feeds any bytes as a notebook: it is read, written back, checked and fixed.
 #include <nlohmann/json.hpp>
 
 #include "property.h"

@@ -13,7 +13,7 @@ namespace torchport::fuzz {
 
 namespace {
 
-// The lines of all code blocks of all rules' pages.
+// The lines of all code blocks in the pages of all rules.
 const std::vector<std::string>& page_lines() {
   static const std::vector<std::string> kLines = [] {
     std::vector<std::string> lines;

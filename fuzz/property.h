@@ -1,6 +1,6 @@
-// What the fuzz targets share: how a broken promise is reported, and a mutator
-// that knows Python has lines. libFuzzer's own mutator mostly breaks the syntax,
-// and a text that does not parse never reaches a fix.
+// Shared by the fuzz targets: the report of a violated property, and a mutator that works on lines
+// of Python. libFuzzer's own mutator mostly breaks the syntax, and a text that does not parse never
+// reaches a fix.
 #pragma once
 
 #include <cstddef>
@@ -14,14 +14,14 @@
 
 namespace torchport::fuzz {
 
-// Ends the process, with the words and the text that broke the promise, unless `holds`.
+// Ends the process unless `holds`, and prints the property and the text that violated it.
 void require(bool holds, std::string_view promise, std::string_view text = {});
 
-// Every finding and every edit lies inside of the text.
+// Requires that every finding and every edit lies inside of the text.
 void require_inside(const std::vector<rules::Finding>& findings, std::string_view text);
 
-// The text after one change to its lines: one taken out, doubled, moved, indented,
-// put under a new `if`, `def`, ..., or a run of lines of the rules' pages put in.
+// The text after one change to its lines: a line is removed, doubled, moved, indented or put under
+// a new `if`, `def`, ..., or some lines of the rules' pages are inserted.
 [[nodiscard]] std::string mutate_lines(std::string_view text, std::minstd_rand& random);
 
 }  // namespace torchport::fuzz

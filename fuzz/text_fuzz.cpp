@@ -1,5 +1,5 @@
-// Any bytes as each of the other files that are read: Dockerfile, requirements,
-// CMake, TOML settings, ignore lists.
+// Feeds any bytes as each of the other files that torchport reads: Dockerfile, requirements, CMake,
+// TOML settings, ignore lists.
 #include "property.h"
 #include "source/project/config.h"
 #include "source/project/discover.h"

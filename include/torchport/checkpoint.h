@@ -1,10 +1,14 @@
-// Weights from files onto a device, whatever device they were saved from, and never by running what
-// a file says.
+// Loads weights from files onto a device, whatever device they were saved from, and saves them. No
+// code of a file is ever run.
 //
-// Formats: torch.save (both), TorchScript and torch.export archives, safetensors, and folders of
-// safetensors with an index. They are read as data: the names and layouts that a file declares are
-// told by torchport's own reader, its bytes are mapped. A file that asks for anything that
-// torch.load(weights_only=True) refuses is refused with the name that it asks for.
+// The formats are torch.save (both the ZIP and the legacy one), TorchScript and torch.export
+// archives, safetensors, and folders of safetensors with an index. torch's own unpickler would
+// construct what a file names, so torchport has a reader of its own: it takes names and layouts out
+// of the file as data and maps the tensors' bytes. It refuses a file that needs anything that
+// torch.load(weights_only=True) refuses, and names what the file asks for.
+//
+// All functions report failures by C++ exceptions, as torch does. Sizes are in elements unless a
+// comment says bytes.
 #pragma once
 
 #include <optional>
@@ -27,48 +31,54 @@ struct NamedTensor {
 
 struct LoadOptions {
   c10::Device device = c10::DeviceType::CPU;
-  // On the CPU tensors lie over the mapped file: pages are read when they are used, and copied when
-  // they are written, so that the file is never changed. It must not be cut while they are in use.
-  // False: all is read at once.
+  // If true, tensors on the CPU are views of the mapped file: a page is read when it is first used,
+  // and copied when it is first written, so the file never changes. The file must not be truncated
+  // while such tensors exist. If false, the whole file is read at once.
   bool map = true;
-  // Floating-point tensors are cast to it, one at a time.
+  // If set, floating-point tensors are cast to this dtype, one at a time. Other tensors keep
+  // theirs.
   std::optional<at::ScalarType> dtype;
 };
 
 struct LoadedTensors {
-  std::string format;                // "safetensors", "torch.save", ...
-  std::vector<NamedTensor> tensors;  // in the file's order; those that shared memory share it
-  std::vector<std::string> notes;    // what to know of the file
+  std::string format;  // "safetensors", "torch.save", ...
+  // in the file's order; tensors that shared memory still share it
+  std::vector<NamedTensor> tensors;
+  std::vector<std::string> notes;  // warnings about the file, one sentence each
 };
 
-// All tensors of a checkpoint. Throws std::runtime_error, with the path and the reason, for a file
-// that cannot be read, is damaged, or asks to run code. Thread safe.
+// Loads all tensors of a checkpoint. Shapes and strides are those of the file. Throws
+// std::runtime_error, with the path and the reason, if the file cannot be read, is damaged, or asks
+// to run code. Thread safe.
 [[nodiscard]] TORCHPORT_API LoadedTensors load_tensors(const std::string& path,
                                                        const LoadOptions& options = {});
 
 struct FileSummary {
-  std::string format;                // "torch.save", "TorchScript", ...; empty for no checkpoint
-  std::string fault;                 // "is cut off: ..."; empty where nothing is wrong
-  std::vector<std::string> refused;  // what torch.load(weights_only=True) refuses in it
-  // Its tensors' bytes stand in the file as they are: not so in an archive that a ZIP tool packed
-  // again, of which torch.load(mmap=True) makes other values without a word.
+  std::string format;  // "torch.save", "TorchScript", ...; empty if this is no checkpoint
+  std::string fault;   // "is cut off: ..."; empty if nothing is wrong
+  std::vector<std::string> refused;  // names in it that torch.load(weights_only=True) refuses
+  // Whether the tensors' bytes lie in the file uncompressed, so that it can be mapped. This is
+  // false for an archive that another ZIP tool packed again. torch.load(mmap=True) reads wrong
+  // values from such an archive, without an error.
   bool mappable = true;
 };
 
-// What is to be known before a file is loaded. Nothing is run, nothing thrown. Thread safe.
+// Summarizes a file before it is loaded. Runs no code of the file and throws nothing: an unreadable
+// file has a `fault`. Thread safe.
 [[nodiscard]] TORCHPORT_API FileSummary summarize(const std::string& path);
 
-// Writes a safetensors file as a whole or not at all (temporary file, fsync, rename). Tensors of
-// any device and layout in memory are written as contiguous ones. Of tensors that are the same
-// memory, with the same shape, the first is written and the others are named in the metadata
-// ("torchport.shared": {other: first}), for the format knows no sharing; load_tensors shares them
-// again. Throws std::invalid_argument for a name twice, a sparse or quantized tensor, or a dtype
-// that the format has not; std::runtime_error where the file cannot be written.
+// Writes a safetensors file completely or not at all (temporary file, fsync, rename). Tensors may
+// be on any device and have any strides; they are written as contiguous tensors. The format cannot
+// express sharing. So if several tensors are the same memory with the same shape, only the first is
+// written, and the metadata names the others ("torchport.shared": {other: first}); load_tensors()
+// makes them share memory again. Throws std::invalid_argument for a repeated name, a sparse or
+// quantized tensor, or a dtype that the format does not have, and std::runtime_error if the file
+// cannot be written. Thread safe for different paths.
 TORCHPORT_API void save_safetensors(
     const std::string& path, const std::vector<NamedTensor>& tensors,
     const std::vector<std::pair<std::string, std::string>>& metadata = {});
 
-// One tensor's name, shape and dtype: what a model wants, or a file has.
+// The name, shape (in elements) and dtype of one tensor, in a model or in a file.
 struct TensorSlot {
   std::string name;
   std::vector<std::int64_t> shape;
@@ -81,43 +91,50 @@ struct LoadReport {
     std::string wanted;
     std::string given;
   };
-  std::vector<std::string> missing;     // the model wants them, the file has them not
-  std::vector<std::string> unexpected;  // the other way round
+  std::vector<std::string> missing;     // in the model, but not in the file
+  std::vector<std::string> unexpected;  // in the file, but not in the model
   std::vector<Mismatch> shapes;
-  std::vector<Mismatch> dtypes;       // no fault: they are cast
-  std::vector<std::string> remapped;  // "module." taken off 161 names
-  std::string hint;                   // what would make more names match; empty for nothing
+  std::vector<Mismatch> dtypes;       // not an error: the tensors are cast
+  std::vector<std::string> remapped;  // what was renamed: "module." taken off 161 names
+  std::string hint;  // an option that would make more names match; empty if there is none
 
   [[nodiscard]] bool complete() const {
     return missing.empty() && unexpected.empty() && shapes.empty();
   }
-  // A few lines for people: counts, the first names of each kind, the hint.
+  // A few lines for people: the counts, the first names of each kind, the hint.
   [[nodiscard]] TORCHPORT_API std::string text() const;
 };
 
 struct LoadPlan {
-  std::vector<std::pair<std::size_t, std::size_t>> pairs;  // (wanted, given), both indices
+  std::vector<std::pair<std::size_t, std::size_t>> pairs;  // indices into (wanted, given)
   LoadReport report;
 };
 
-// Which tensor of a file goes where. `remap_prefixes`: names that do not match are tried without
-// what DataParallel, torch.compile, FSDP, activation checkpointing and trainers put into names, and
-// with a common prefix taken off or put on; a name that fits two ways is left alone. `ties`: groups
-// of wanted names that are one tensor, of which a file need have but one.
+// Decides which tensor of a file becomes which tensor of a model. Only names, shapes and dtypes are
+// compared; nothing is loaded.
+//
+// With `remap_prefixes`, a name that does not match is also tried without the prefixes that
+// DataParallel, torch.compile, FSDP, activation checkpointing and trainers add, and with one common
+// prefix removed or added. A name that fits in two ways is not renamed.
+//
+// `ties` are groups of wanted names that are one tensor; the file needs to have only one name of
+// each group. Never throws for a mismatch: LoadPlan::report has it. Thread safe.
 [[nodiscard]] TORCHPORT_API LoadPlan
 plan_load(const std::vector<TensorSlot>& wanted, const std::vector<TensorSlot>& given,
           bool remap_prefixes, const std::vector<std::vector<std::string>>& ties = {});
 
 struct LoadIntoOptions : LoadOptions {
-  bool strict = true;           // what does not match is an error, and nothing is changed then
-  bool remap_prefixes = false;  // prefixes, see plan_load
-  std::string key;  // of a checkpoint with several state dicts, the one under this name: "model"
+  bool strict = true;           // a mismatch is an error, and then the module stays unchanged
+  bool remap_prefixes = false;  // rename as plan_load() describes
+  std::string key;  // selects one of several state dicts in a checkpoint by its name: "model"
 };
 
-// Loads a checkpoint into a module: its parameters and buffers become the file's tensors, cast to
-// the module's dtypes, on options.device; no second copy of the module is made. Tensors that are
-// registered under several names stay one; the file need have but one of the names. Throws
-// std::runtime_error, with the report, where `strict` and something does not match.
+// Loads a checkpoint into a module. The module's parameters and buffers become the file's tensors,
+// cast to the module's dtypes, on options.device; no second copy of the module is made. Tensors
+// that are registered under several names stay one tensor, and the file needs to have only one of
+// the names. Throws std::runtime_error, with the report as its text, if `strict` is set and
+// something does not match, and for a file that load_tensors() refuses. Not thread safe for one
+// module.
 TORCHPORT_API LoadReport load_into(torch::nn::Module& module, const std::string& path,
                                    const LoadIntoOptions& options = {});
 

@@ -1,4 +1,9 @@
-// Where a program computes: asked once, answered with the reason.
+// Chooses the device on which a program computes, and says why.
+//
+// Programs choose their device in many places, with tests that differ. Here one function decides,
+// by one order of sources: the argument, the environment, the profile, the default. It returns the
+// reason, so that a program can print why it does not run on the GPU. An unavailable device is an
+// error: torchport never falls back to the CPU unless the request names the CPU or is "auto".
 #pragma once
 
 #include <optional>
@@ -11,13 +16,15 @@
 namespace torchport {
 
 struct DeviceRequest {
-  // Places in order of preference: "cuda,mps,cpu". A place is a kind ("cuda"), one device
-  // ("cuda:1"), the one with most free memory ("cuda:free"), or "auto" for the default order.
-  // Empty: TORCHPORT_DEVICE, then the profile's `device`, then "auto".
+  // Places in order of preference: "cuda,mps,cpu". A place is a device kind ("cuda"), one device
+  // ("cuda:1"), the device of a kind with the most free memory ("cuda:free"), or "auto" for the
+  // default order. If empty, TORCHPORT_DEVICE decides, then the profile's `device`, then "auto".
   std::string wanted;
-  // Of several devices of a kind the one with this number; none: LOCAL_RANK, as torchrun sets it.
+  // The number of the device if its kind has several. If none, LOCAL_RANK decides, as torchrun sets
+  // it.
   std::optional<int> local_rank;
-  // Where the search for torchport.toml or pyproject.toml begins, upwards; empty: here.
+  // The folder in which the upward search for torchport.toml or pyproject.toml begins. If empty,
+  // the current folder.
   std::string folder;
 };
 
@@ -25,34 +32,38 @@ struct DeviceChoice {
   c10::Device device;
   std::string source;  // who asked: "argument", "TORCHPORT_DEVICE", "profile dev", "default"
   std::string reason;  // "cuda:1 is the one of LOCAL_RANK 1"
-  std::vector<std::string> refused;  // what came first and is not there, with why
+  // places that were preferred but are unavailable, each with the reason
+  std::vector<std::string> refused;
 };
 
-// Throws std::invalid_argument for what is no place, std::runtime_error where none of the places is
-// there; both say why. Initialises no device. Thread safe.
+// Chooses the device for a request. Initialises no device. Throws
+// std::invalid_argument for a text that is not a place, and std::runtime_error if no place is
+// available; both messages say why. Thread safe.
 [[nodiscard]] TORCHPORT_API DeviceChoice choose_device(const DeviceRequest& request = {});
 
-// Devices of a kind that can be used now; `why_not` is filled where there is none.
+// The number of devices of a kind that can be used now. If it is 0 and `why_not` is given,
+// `why_not` receives the reason. Thread safe.
 [[nodiscard]] TORCHPORT_API int device_count(c10::DeviceType kind, std::string* why_not = nullptr);
 
-// Bytes free on a device: of an accelerator as its allocator says, of the CPU what the system says
-// is available. Throws c10::Error where a backend cannot tell.
+// The free memory of a device, in bytes: what the allocator says for an accelerator, and what the
+// system says is available for the CPU. Throws c10::Error if the backend cannot tell. Thread safe.
 [[nodiscard]] TORCHPORT_API std::size_t free_memory(c10::Device device);
 
-// What a program is to use in a situation: [tool.torchport.profiles.NAME] of pyproject.toml, or
-// [profiles.NAME] of torchport.toml.
+// The settings of a program for one situation (such as "dev" or "production"), read from
+// [tool.torchport.profiles.NAME] in pyproject.toml or [profiles.NAME] in torchport.toml.
 struct RunProfile {
   std::string name;
-  std::string file;  // it was read from
+  std::string file;  // the file that it was read from
   std::optional<std::string> device;
   std::optional<std::string> dtype;  // as torch names it: "bfloat16"
   std::optional<long> batch_size;
-  std::optional<int> workers;  // of a DataLoader
+  std::optional<int> workers;  // processes of a DataLoader
 };
 
-// The profile called `name`; empty: TORCHPORT_PROFILE, then "default". None where no name was asked
-// for and there is no default. Throws std::invalid_argument for a name that no file has, an unknown
-// key or a value that cannot be.
+// Reads the profile called `name`. If `name` is empty, TORCHPORT_PROFILE decides, then "default".
+// `folder` is as in DeviceRequest. Returns none if no name was asked for and there is no default
+// profile. Throws std::invalid_argument for a name that no file has, an unknown key or an invalid
+// value. Thread safe.
 [[nodiscard]] TORCHPORT_API std::optional<RunProfile> run_profile(const std::string& name = {},
                                                                   const std::string& folder = {});
 

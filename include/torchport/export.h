@@ -1,4 +1,5 @@
-// What libtorchport.so offers to programs that link it.
+// Marks the symbols that libtorchport.so exports. Everything without TORCHPORT_API is hidden, so
+// that the library's internals can change without breaking programs that link it.
 #pragma once
 
 #define TORCHPORT_API __attribute__((visibility("default")))

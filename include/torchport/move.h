@@ -1,13 +1,15 @@
-// Moving whatever holds tensors, as a whole, onto a device.
+// Moves a whole structure of tensors to a device.
 //
 //   Batch batch = torchport::to(std::map<std::string, std::vector<at::Tensor>>{...}, device);
 //
-// Goes through optional, pair, tuple, array, the standard's sequences and maps, and c10::IValue. A
-// type of your own takes part when it has a function
+// A loop per structure that calls tensor.to() is easily incomplete: the tensor that it misses fails
+// only on the device. So the traversal is generic. It goes through optional, pair, tuple, array,
+// the standard library's sequences and maps, and c10::IValue. A type of your own takes part if it
+// has a member function that names the members to be moved:
 //
 //   template <class Visitor> auto torchport_fields(Visitor&& visit) { return visit(ids, mask); }
 //
-// which names its members that are to be moved.
+// All functions are thread safe as long as no other thread changes the same structure.
 #pragma once
 
 #include <array>
@@ -24,16 +26,18 @@
 namespace torchport {
 
 struct MoveOptions {
-  std::optional<at::ScalarType> dtype;  // of floating-point tensors
-  // Without a value: where the source is pinned memory and the target an accelerator.
+  std::optional<at::ScalarType> dtype;  // floating-point tensors are cast to it
+  // As in Tensor::to(). If none, the copy is non-blocking from pinned memory to an accelerator.
   std::optional<bool> non_blocking;
 };
 
-// One tensor. Undefined ones stay so. Throws what the copy throws. Thread safe.
+// Moves one tensor; its shape stays. An undefined tensor stays undefined. Throws what Tensor::to()
+// throws.
 [[nodiscard]] TORCHPORT_API at::Tensor to(const at::Tensor& tensor, c10::Device device,
                                           const MoveOptions& options = {});
 
-// Lists, dicts and tuples within it are copied, with their tensors moved; the rest is as it was.
+// Moves the tensors within a value. Lists, dicts and tuples are copied, so the original is
+// unchanged; values that hold no tensor are returned as they are.
 [[nodiscard]] TORCHPORT_API c10::IValue to(const c10::IValue& value, c10::Device device,
                                            const MoveOptions& options = {});
 
@@ -65,7 +69,8 @@ struct IsOptional<std::optional<T>> : std::true_type {};
 
 }  // namespace detail
 
-// Moves in place; what holds no tensor is left alone.
+// Moves in place. Parts of `value` that hold no tensor are not touched. If a copy throws, the
+// tensors before it have been moved.
 template <class T>
 void move_to(T& value, c10::Device device, const MoveOptions& options = {}) {
   if constexpr (std::is_same_v<T, at::Tensor> || std::is_same_v<T, c10::IValue>) {
@@ -85,7 +90,7 @@ void move_to(T& value, c10::Device device, const MoveOptions& options = {}) {
   }
 }
 
-// A copy of the container with its tensors on `device`; the original is as it was.
+// Returns a copy of the container with its tensors on `device`; the original is unchanged.
 template <class T>
 [[nodiscard]] T to(T value, c10::Device device, const MoveOptions& options = {}) {
   move_to(value, device, options);

@@ -1,9 +1,10 @@
-// Running what `torchport export` wrote, without Python.
+// Runs an artefact that `torchport export` wrote, without Python.
 //
-// An artefact carries a contract: what it takes and gives, and what it needs of the host. A Session
-// holds both sides to it: the host before anything is loaded, every call before anything is run.
-// Without that, a library compiled for other instructions ends in SIGILL, a wrong shape in an
-// answer that is none, and a missing GPU in a service that is thirty times slower and says nothing.
+// An artefact carries a contract: its inputs and outputs, and what it needs of the host. A Session
+// checks the host against the contract before it loads anything, and each call before it runs
+// anything. Without these checks, a library that was compiled for other instructions ends in
+// SIGILL, an input of a wrong shape gives a meaningless result, and a missing GPU makes a service
+// thirty times slower without a message.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +20,11 @@
 
 namespace torchport {
 
-// One dimension of an input or output: a number, or a name where it varies. A name of no axis is a
-// formula of such ("2*batch").
+// One dimension of an input or output: a fixed size, or the name of an axis whose size varies. A
+// name that is not an axis of the contract is a formula over axes ("2*batch").
 struct Dimension {
-  std::int64_t size = -1;  // -1: varies
-  std::string axis;        // empty for a number
+  std::int64_t size = -1;  // in elements; -1 if it varies
+  std::string axis;        // empty for a fixed size
 };
 
 struct TensorSpec {
@@ -34,73 +35,78 @@ struct TensorSpec {
 
 struct AxisBounds {
   std::int64_t minimum = 1;
-  std::optional<std::int64_t> maximum;  // none: without bound
+  std::optional<std::int64_t> maximum;  // none: unbounded
 };
 
-// What a host must have. Empty: nothing is asked.
+// What a host must have. An empty member asks for nothing.
 struct HostNeeds {
   std::string device;                     // "cpu", "cuda", "any"
   std::string system;                     // "linux"
   std::string machine;                    // "x86_64"
   std::vector<std::string> instructions;  // as cpuinfo names them: "avx512_f"
   std::string torch;                      // this version or a later one: "2.13"
-  std::string cuda;                       // that its kernels were compiled with
-  std::string capability;                 // of the GPU that they were compiled for
+  std::string cuda;                       // the CUDA that its kernels were compiled with
+  std::string capability;                 // the compute capability that they were compiled for
 };
 
 struct Contract {
   std::string format;  // "onnx", "aoti", "torchscript", "pt2"
-  std::string model;   // the class of the model
+  std::string model;   // the name of the model's class
   std::vector<TensorSpec> inputs;
   std::vector<TensorSpec> outputs;
   std::map<std::string, AxisBounds> axes;
   HostNeeds host;
-  std::string json;  // the whole of it, as it was written
+  std::string json;  // the complete contract, as it was written
 };
 
-// The contract in an artefact, of which nothing else is loaded. Throws std::runtime_error for a
-// file that cannot be read, is damaged, has no contract, or one of a later version. Thread safe.
+// Reads the contract of an artefact, and loads nothing else of it. Throws std::runtime_error if the
+// file cannot be read, is damaged, has no contract, or has one of a later version. Thread safe.
 [[nodiscard]] TORCHPORT_API Contract read_contract(const std::string& path);
 
-// What this host lacks to run it on `device`, one reason each; empty where it lacks nothing.
+// What this host lacks to run the artefact on `device`, one sentence each; empty if it lacks
+// nothing. Thread safe.
 [[nodiscard]] TORCHPORT_API std::vector<std::string> unmet_needs(const Contract& contract,
                                                                  c10::Device device);
 
 struct SessionOptions {
-  // None: the device that the artefact is for; a CPU for what runs on any. Of another kind than the
-  // artefact's it is refused: nothing falls back to the CPU by itself.
+  // The device to run on. If none, the one that the artefact was made for, or the CPU if it runs on
+  // any device. A device of another kind than the artefact's is refused: nothing falls back to the
+  // CPU by itself.
   std::optional<c10::Device> device;
-  // Refuse NaN and Inf, in inputs and in outputs. Costs a pass over each.
+  // Whether NaN and infinity are refused, in inputs and in outputs. It costs a pass over each
+  // tensor.
   bool check_finite = false;
-  // Threads of ONNX Runtime; 0: its own choice. Those of torch are at::set_num_threads().
+  // The number of ONNX Runtime's threads; 0 lets it choose. torch's threads are set by
+  // at::set_num_threads().
   int threads = 0;
-  // libonnxruntime.so; empty: TORCHPORT_ONNXRUNTIME, then the onnxruntime package of the Python
-  // environment that torch is in.
+  // The path of libonnxruntime.so. If empty, TORCHPORT_ONNXRUNTIME decides, then the onnxruntime
+  // package of the Python environment that torch is in.
   std::string onnx_runtime;
 };
 
-// How an artefact computes: one implementation a format.
+// Runs an artefact; each format has its own implementation.
 class Engine;
 
-// An artefact ready to run. Calls of run() on one Session must not overlap; several Sessions are
-// independent of each other.
+// An artefact that is loaded and ready to run. Calls of run() on one Session must not overlap;
+// different Sessions are independent of each other. It owns all that it loaded.
 class TORCHPORT_API Session {
  public:
-  // Throws std::runtime_error where the artefact cannot be read or the host lacks something (all of
-  // it is named), and c10::Error for what torch itself refuses.
+  // Loads the artefact. Throws std::runtime_error if it cannot be read or if the host lacks
+  // something (the message names everything that is missing), and c10::Error for what torch itself
+  // refuses.
   explicit Session(const std::string& path, const SessionOptions& options = {});
   ~Session();
   Session(Session&& other) noexcept;
   Session& operator=(Session&& other) noexcept;
 
-  // Inputs in the contract's order, on device(); outputs in its order, on the same device. Throws
-  // std::invalid_argument where an input is not what the contract says, with what was expected and
-  // what was given, and std::runtime_error for an output that is not.
+  // Runs the model once. Inputs are in the contract's order and on device(); outputs are in its
+  // order, on the same device. Throws std::invalid_argument if an input differs from the contract,
+  // with what was expected and what was given, and std::runtime_error if an output does.
   [[nodiscard]] std::vector<at::Tensor> run(const std::vector<at::Tensor>& inputs);
 
   [[nodiscard]] const Contract& contract() const { return contract_; }
   [[nodiscard]] c10::Device device() const { return device_; }
-  // What computes, with its version: "AOTInductor 2.13.0".
+  // The engine and its version: "AOTInductor 2.13.0".
   [[nodiscard]] std::string runtime() const;
 
  private:

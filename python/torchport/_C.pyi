@@ -1,5 +1,5 @@
-"""The bindings of libtorchport (src/bindings): one section a file. A test compares each name and each
-argument with the module."""
+"""The bindings of libtorchport (src/bindings), with one section for each file. A test compares each
+name and each argument with the module."""
 
 from collections.abc import Sequence
 
@@ -26,6 +26,7 @@ class Mismatch:
     def given(self) -> str: ...
 
 class LoadReport:
+    """The differences between a checkpoint and a module. Its text is a summary."""
     @property
     def missing(self) -> list[str]: ...
     @property
@@ -56,6 +57,7 @@ def plan_load(
 # place.cpp
 
 class DeviceChoice:
+    """A chosen device, with the reason."""
     @property
     def device(self) -> torch.device: ...
     @property

@@ -138,7 +138,7 @@ _HOMES = {
 }
 
 
-if not TYPE_CHECKING:  # a tool that sees a __getattr__ accepts every name
+if not TYPE_CHECKING:  # a type checker that sees a module's __getattr__ accepts every name
 
     def __getattr__(name: str) -> _Any:
         if name in ("build", "virtual"):

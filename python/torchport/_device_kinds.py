@@ -34,12 +34,12 @@ def kinds() -> tuple[DeviceKind, ...]:
 
 
 def find(name: str) -> DeviceKind | None:
-    """The kind of this name, as `torch.device.type` says it; None for the CPU and for others."""
+    """Returns the kind whose `torch.device.type` is ``name``; None for the CPU and others."""
     return next((kind for kind in kinds() if kind.name == name), None)
 
 
 def known_to_torch() -> tuple[DeviceKind, ...]:
-    """The kinds whose names this process's torch accepts in a device string. Imports torch."""
+    """The kinds that the torch of this process accepts in a device string. Imports torch."""
     import torch
 
     renamed = torch._C._get_privateuse1_backend_name()
@@ -47,7 +47,7 @@ def known_to_torch() -> tuple[DeviceKind, ...]:
 
 
 def usage() -> str:
-    """The devices that a user can ask for, as messages list them: "cuda:N, mps, xpu:N or none"."""
+    """The devices that a user can ask for, as text for messages: "cuda:N, mps, xpu:N or none"."""
     words = [f"{kind.name}:N" if kind.several else kind.name for kind in kinds()]
     return ", ".join(words) + " or none"
 

@@ -16,8 +16,8 @@ def staged(path: str | os.PathLike[str]) -> Iterator[Path]:
 
     At the end the files in that folder are synced to disk and moved beside ``path``. ``path``
     itself is moved last, so that a reader that finds it also finds the others. An error or ctrl-C
-    leaves everything unchanged. A folder, not a name with an ending: exporters write further files
-    beside the one they are given, and name them in it.
+    leaves everything unchanged. The name stays the same because exporters write further files
+    beside the given one and store their names in it.
 
     Raises:
         OSError: The folder of ``path`` is missing or cannot be written to, or the disk is full.

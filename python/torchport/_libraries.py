@@ -8,10 +8,10 @@ from pathlib import Path
 
 
 def find(name: str) -> Path:
-    """The file `name` of lib/torchport.
+    """Returns the path of the file `name` in lib/torchport.
 
     Raises:
-        ImportError: The environment does not have it.
+        ImportError: The environment does not have the file.
     """
     if chosen := os.environ.get("TORCHPORT_LIBRARY"):  # the folder of another build
         return Path(chosen) / name

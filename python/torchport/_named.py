@@ -17,10 +17,10 @@ class NotFound(ValueError):
 
 
 def find(spec: str) -> Any:
-    """The object that ``spec`` names. The working folder is looked in first, as by ``python -m``.
+    """Returns the object that ``spec`` names. Like ``python -m``, it searches this folder first.
 
-    Raises NotFound where the module or the name is missing; what the module itself raises while it
-    is imported goes through.
+    Raises NotFound if the module or the name is missing. Errors that the module raises during its
+    import are passed on.
     """
     place, colon, name = spec.rpartition(":")
     if not colon or not place or not name:
@@ -42,15 +42,15 @@ def _from_path(name: str) -> ModuleType:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name is None or not (name + ".").startswith(error.name + "."):
-            raise  # something that the module imports
+            raise  # the module was found, but something that it imports was not
         raise NotFound(f"no module {name!r} in this folder or on sys.path") from None
 
 
 def from_file(path: Path) -> ModuleType:
-    """The module in a file; its imports are searched in its folder. Raises NotFound."""
+    """Imports a file as a module; its own imports are searched in its folder. Raises NotFound."""
     if not path.is_file():
         raise NotFound(f"there is no file {path}")
-    sys.path.insert(0, str(path.absolute().parent))  # of what it imports
+    sys.path.insert(0, str(path.absolute().parent))  # for the imports of the file
     loader = SourceFileLoader(path.stem, str(path))
     spec = importlib.util.spec_from_loader(path.stem, loader)
     assert spec is not None  # a loader was given

@@ -37,7 +37,7 @@ def parse_size(text: str | int) -> int:
 
 
 def counted(count: int, thing: str) -> str:
-    """A number and its noun.
+    """A number with its noun in the singular or the plural.
 
     Example:
         >>> counted(1, "module"), counted(2, "module")

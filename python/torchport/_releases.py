@@ -19,9 +19,10 @@ class CUDABuild:
 
     Attributes:
         version: The CUDA version, major and minor.
-        cudnn: Major, minor, patch; None if the table does not have it.
-        nccl: Major, minor, patch; None if the table does not have it.
-        capabilities: Compute capabilities that it has kernels for, ascending: 75 for 7.5.
+        cudnn: The cuDNN version: major, minor, patch; None if the table does not have it.
+        nccl: The NCCL version: major, minor, patch; None if the table does not have it.
+        capabilities: The compute capabilities that the build has kernels for, in ascending order:
+            75 stands for 7.5.
     """
 
     version: tuple[int, int]
@@ -94,9 +95,9 @@ def cuda_builds(torch: str) -> tuple[CUDABuild, ...]:
 def cuda_build_for(torch: str, capability: tuple[int, int]) -> CUDABuild:
     """The build of this torch to install for a device of this compute capability.
 
-    The default build if it has kernels for the device or for an older device of the same major
-    version, else the first build that supports such an old device. A device that is older than all
-    builds gets the default, whose kernels do not run on it, as on a real device.
+    This is the default build if it has kernels for the device or for an older device of the same
+    major version. Otherwise it is the first build that has them. A device that is older than all
+    builds gets the default build, whose kernels do not run on it, as on a real device.
 
     Raises:
         LookupError: The table does not have this release.

@@ -15,8 +15,8 @@ from torchport._walk import PLAIN, Step, attributes_of, fields_of, is_a
 
 
 def replaced(container: Any, steps: tuple[Step, ...], tensor: torch.Tensor) -> Any:
-    """``container`` with ``tensor`` at the end of ``steps``: the container itself if it is
-    writable, or a new tuple. The place must not have an obstacle."""
+    """Puts ``tensor`` at the end of ``steps`` in ``container``. Returns the container itself if it
+    is writable, or a new tuple. The tensor that is replaced must not have an obstacle."""
     if not steps:
         return tensor
     chain = [container]
@@ -25,7 +25,7 @@ def replaced(container: Any, steps: tuple[Step, ...], tensor: torch.Tensor) -> A
     value: Any = tensor
     for holder, step in zip(reversed(chain), reversed(steps), strict=True):
         if step.attribute:
-            # Also of a frozen dataclass: it is the same value, on another device.
+            # This also changes frozen dataclasses: the value is the same, only on another device.
             object.__setattr__(holder, step.key, value)
         elif isinstance(holder, tuple):
             value = _tuple_like(holder, [*holder[: step.key], value, *holder[step.key + 1 :]])
@@ -37,30 +37,30 @@ def replaced(container: Any, steps: tuple[Step, ...], tensor: torch.Tensor) -> A
 
 
 def method_of(value: Any, name: str) -> Callable[..., Any] | None:
-    """The method by which an object moves or pins itself; None if it has none."""
+    """The bound method ``name`` of an object, such as ``to`` or ``pin_memory``; None without it."""
     try:
         method = None if is_a(value, type) else getattr(value, name, None)
-    except Exception:  # the object's own code
+    except Exception:  # __getattr__ is code of the object and may raise anything
         return None
     return method if callable(method) else None
 
 
 def _tuple_like(value: tuple[Any, ...], items: list[Any]) -> Any:
-    make = getattr(type(value), "_make", type(value))  # a named tuple may have a __new__ of its own
+    make = getattr(type(value), "_make", type(value))  # a named tuple may define its own __new__
     return make(items)
 
 
-# What a remaker of a part gives for a value: the value's parts go out, what became of them comes in.
+# A generator that rebuilds one value: it yields the parts and receives the rebuilt parts.
 _Remaking = Generator[Any, Any, Any]
 
 
 class Remaker:
     """Rebuilds containers, with ``leaf(value)`` in place of every value that is not a container.
 
-    An object that is met twice is rebuilt once, also over several calls, so that sharing and cycles
-    stay. Lists, dicts and dataclasses may hold themselves. Not thread safe. To be derived from: a
-    callback that is a method of what holds the remaker would be a cycle, and tensors wait for the
-    collector then.
+    An object that occurs twice is rebuilt once, also over several calls, so that sharing and cycles
+    stay. Lists, dicts and dataclasses may hold themselves. Not thread safe. Subclasses override
+    ``leaf``. A callback was rejected: if it is a method of the remaker's owner, it makes a
+    reference cycle, and tensors stay in memory until the garbage collector runs.
     """
 
     def leaf(self, value: Any) -> Any:
@@ -68,7 +68,7 @@ class Remaker:
         raise NotImplementedError
 
     def __init__(self) -> None:
-        self._made: dict[int, tuple[Any, Any]] = {}  # keeps the originals, whose ids these are
+        self._made: dict[int, tuple[Any, Any]] = {}  # id -> original (kept alive), rebuilt value
 
     def remember(self, value: Any, made: Any) -> Any:
         self._made[id(value)] = (value, made)
@@ -101,7 +101,7 @@ class Remaker:
         if is_a(value, (torch.Tensor, nn.Module, PackedSequence)):
             return None
         if is_a(value, (dict, UserDict)):
-            # transformers' BatchEncoding and its like move themselves
+            # Dict classes such as BatchEncoding of transformers move themselves.
             return None if method_of(value, "to") else self._dict
         if is_a(value, Mapping):
             return None if method_of(value, "to") else self._mapping
@@ -145,7 +145,7 @@ class Remaker:
         return type(value)(items)
 
     def _record(self, value: Any) -> _Remaking:
-        # __init__ may want other things than its fields.
+        # __init__ may take other arguments than the fields.
         made = self.remember(value, object.__new__(type(value)))
         for name, item in attributes_of(value).items():
             object.__setattr__(made, name, item)

@@ -43,7 +43,7 @@ class _Around(importlib.abc.Loader):
         self._loader.exec_module(module)
         self._after(module)
 
-    def __getattr__(self, name: str) -> Any:  # get_source and the like, for inspect and linecache
+    def __getattr__(self, name: str) -> Any:  # inspect and linecache call get_source and others
         return getattr(self._loader, name)
 
 
@@ -58,7 +58,7 @@ def _around(name: str, loader: importlib.abc.Loader) -> _Around:
 
 
 class _Finder(importlib.abc.MetaPathFinder):
-    """Sees the imports of torch, of torch.cuda within it, and of what builds extensions and code."""
+    """Wraps the loaders of torch, of torch.cuda, and of the modules that compile code."""
 
     def find_spec(self, name, path=None, target=None):  # type: ignore[no-untyped-def]
         if not name.startswith("torch") or name not in _WATCHED:

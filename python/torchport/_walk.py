@@ -1,34 +1,35 @@
-"""The one rule by which torchport searches objects for tensors.
+"""The rule by which torchport searches objects for tensors.
 
 `verify`, `adopt`, `check_module`, `to`, `loader`, `export` and `kernel` all use this module. When
 each had its own rule, `verify` named tensors that `adopt` did not see, and vice versa.
 
-The search looks into these, in this order of preference:
+The search looks into these values. It treats a value by the first entry that fits:
 
 - **Containers**: mappings (their values), lists, tuples, deques, `UserList`, sets, dataclasses and
-  attrs classes (their fields). To any depth, without recursion.
-- **Functions**: the arguments of a `functools.partial`, the closure of a Python function that is not
-  torch's. Defaults and globals are not looked at.
-- **Objects** of classes that are neither torch's nor the standard library's (`SimpleNamespace`,
-  `argparse.Namespace` and `torch.distributions` are looked into): their instance attributes, in
+  attrs classes (their fields). They are searched to any depth, without recursion.
+- **Functions**: the arguments of a `functools.partial`, and the closure of a Python function that
+  torch does not define. Defaults and globals are not searched.
+- **Objects** of classes that neither torch nor the standard library defines, and of
+  `SimpleNamespace`, `argparse.Namespace` and `torch.distributions`: their instance attributes, in
   `__dict__` and in `__slots__`. The search looks into an object or a function inside another one,
   but no deeper; otherwise a module that refers to its trainer would expose the whole training.
-- **Modules** are reported as modules. `open_modules=True` looks into their tables and attributes.
+- **Modules** are reported as modules. With `open_modules=True` the search looks into their tables
+  and attributes instead.
 
-The search does not look into: classes, properties (none is called), generators, weak references,
-the elements of a tensor. A *module's* class attributes count where they are tensors or containers
+The search does not look into classes, properties (it calls none), generators, weak references and
+the elements of a tensor. Class attributes of a *module* count if they are tensors or containers
 (`attributes`). A container whose own code raises an error is skipped (`to` passes the error on).
 
-Each mutable container and each object is opened once in a walk, so that cycles end; tuples are opened
-at every place, since a tuple at two places has to be replaced at both. A tensor is reported at each
-place where it is met. More than `_MOST` openings, which only tuples that share tuples reach, end the
-walk.
+A walk opens each mutable container and each object once, so that cycles end. It opens a tuple at
+every place, because a tuple at two places has to be replaced at both. A tensor is reported at each
+place where it occurs. The walk ends after `_MOST` openings; only tuples that share tuples need so
+many.
 
-`_remake.py` makes anew what is opened here as a container. `obstacle` says why the tensor at a
-place cannot be replaced; it is empty if it can be.
-`torch.utils._pytree` was rejected: it opens neither objects nor dataclasses, and it recurses. It stays
-where torch itself is the one to look: the inputs and outputs of torch.export, and hooks that
-torch.compile follows.
+`_remake.py` rebuilds the containers that are opened here. `obstacle` says why the tensor at a place
+cannot be replaced; it is empty if it can be.
+`torch.utils._pytree` was rejected: it opens neither objects nor dataclasses, and it recurses. It is
+used only where torch itself does the search: for the inputs and outputs of torch.export, and in
+hooks that torch.compile follows.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ PLAIN = frozenset(
     | {torch.dtype, torch.device, torch.Size, torch.layout, torch.memory_format}
 )
 _SEQUENCES = (list, tuple, deque, UserList)
-# Classes whose instances merely hold what they are given, although a library has defined them.
+# Library classes whose instances only hold values of the program.
 _HOLDERS = (SimpleNamespace, argparse.Namespace, torch.distributions.Distribution)
 _OF_MODULES = frozenset(vars(nn.Module())) | {"_forward_hooks_always_called", "_compiled_call_impl"}
 
@@ -72,7 +73,7 @@ class Step:
             return f".{self.key}"
         try:
             return f"[{self.key!r}]"
-        except Exception:  # the key's own code
+        except Exception:  # __repr__ is code of the key and may raise anything
             return f"[<{type(self.key).__name__}>]"
 
     def take(self, container: Any) -> Any:
@@ -81,14 +82,14 @@ class Step:
 
 @dataclass(frozen=True, eq=False)
 class _Node:
-    """Something that was met; its way is a chain of nodes, since most ways are never told."""
+    """A value that the walk found. The path is a chain of nodes: most are never used."""
 
     value: Any
     parent: _Node | None = None
     step: Step | None = None
-    objects: int = 0  # that it lies within
+    objects: int = 0  # the number of objects and functions that contain it
     obstacle: str = ""
-    module: _Node | None = None  # the innermost module that was opened on the way here
+    module: _Node | None = None  # the innermost opened module on the path
 
     def steps(self) -> tuple[Step, ...]:
         found: list[Step] = []
@@ -101,7 +102,7 @@ class _Node:
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """A tensor or a module, the steps to it, and why it cannot be replaced there, if so."""
+    """A tensor or a module, the steps to it, and the obstacle to its replacement, if any."""
 
     value: torch.Tensor | nn.Module
     steps: tuple[Step, ...]
@@ -114,7 +115,7 @@ class Found:
 
 
 def told(steps: Iterable[Step]) -> str:
-    """`[1]['deep'].mean`"""
+    """Steps as Python source, such as `[1]['deep'].mean`."""
     return "".join(map(str, steps))
 
 
@@ -128,7 +129,7 @@ class _Inside:
 
 
 def is_a(value: Any, kinds: type | tuple[type, ...]) -> bool:
-    """As isinstance(), but by the type alone: a proxy's `__class__` is code that may raise."""
+    """Like isinstance(), but uses only the type: `__class__` of a proxy is code that may raise."""
     return issubclass(type(value), kinds)
 
 
@@ -150,9 +151,9 @@ def fields_of(value: Any) -> list[str] | None:
 
 
 def attributes_of(value: Any) -> dict[str, Any]:
-    """The instance attributes of an object, in `__dict__` and in `__slots__`; calls no property."""
+    """The instance attributes of an object, in `__dict__` and `__slots__`. It calls no property."""
     held: dict[str, Any] = {}
-    with contextlib.suppress(AttributeError):  # it has slots alone
+    with contextlib.suppress(AttributeError):  # an object with only slots has no __dict__
         held.update(object.__getattribute__(value, "__dict__"))
     for kind in type(value).__mro__:
         for name, slot in vars(kind).items():
@@ -160,7 +161,7 @@ def attributes_of(value: Any) -> dict[str, Any]:
                 try:
                     held[name] = slot.__get__(value, kind)
                 except AttributeError:
-                    continue  # not set
+                    continue  # the slot is not set
     return held
 
 
@@ -170,7 +171,7 @@ def _closure(function: FunctionType) -> list[tuple[Step, Any]]:
         try:
             items.append((Step(name, True), cell.cell_contents))
         except ValueError:
-            continue  # not set yet
+            continue  # the closure's variable is not set yet
     return items
 
 
@@ -239,8 +240,8 @@ def _of_module(module: nn.Module) -> _Inside:
 
 
 def attributes(module: nn.Module) -> Iterator[tuple[str, Any]]:
-    """What a module holds besides its parameters, buffers and modules: instance attributes, and
-    tensors and containers that are set on classes of the program's own, one for all instances."""
+    """The values that a module holds besides its parameters, buffers and modules: its instance
+    attributes, and tensors and containers that are attributes of the program's own classes."""
     held = {name: v for name, v in attributes_of(module).items() if name not in _OF_MODULES}
     yield from held.items()
     seen = set(held)
@@ -263,7 +264,7 @@ def walk(value: Any, *, known: Iterable[int] = (), open_modules: bool = False) -
     """
     passed = set(known)
     opened = 0
-    keep: list[Any] = []  # what is made on the way: an id must not be given twice
+    keep: list[Any] = []  # keeps temporary objects alive, so that no id is used twice
     stack = [_Node(value)]
     while stack and opened < _MOST:
         node = stack.pop()
@@ -280,7 +281,7 @@ def walk(value: Any, *, known: Iterable[int] = (), open_modules: bool = False) -
             keep.append(item)
         try:
             inside = _of_module(item) if is_module else _inside(item)
-        except Exception:  # its own code: a lazy mapping whose file is closed, a proxy of nothing
+        except Exception:  # code of the value: a lazy mapping with a closed file, an unbound proxy
             continue
         if inside is None or (inside.code and node.objects >= _NESTED_OBJECTS):
             continue

@@ -1,8 +1,8 @@
-"""pytest on virtual devices: ``pytest --torchport-devices cuda:2``.
+"""Runs pytest on virtual devices: ``pytest --torchport-devices cuda:2``.
 
 Tests that hard-code CUDA run unchanged. Tests that use the fixture ``virtual_cuda`` are skipped if
 there are no virtual devices, or fewer than ``@pytest.mark.virtual_cuda(devices=N)`` asks for.
-With ``devices=[1, 2, 4]`` a test runs once for each count, and sees no more devices than that.
+With ``devices=[1, 2, 4]`` a test runs once with each number of devices and sees only these.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--torchport-devices",
         metavar="KIND:N",
-        help="run the tests on virtual devices: cuda:2, mps, or none to hide CUDA",
+        help="run the tests on virtual devices, such as cuda:2 or mps; none hides CUDA",
     )
     group.addoption("--torchport-memory", metavar="SIZE", help="memory of each device, e.g. 8GiB")
     group.addoption(
@@ -29,7 +29,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
-    """Before a conftest.py can import torch."""
+    """Sets up the virtual devices before a conftest.py can import torch."""
     options = early_config.known_args_namespace
     if not options.torchport_devices:
         return
@@ -70,7 +70,7 @@ class VirtualCuda:
 
     @property
     def devices(self) -> list[str]:
-        """The devices' names.
+        """The names of the devices.
 
         Returns:
             "cuda:0", "cuda:1", ...
@@ -83,7 +83,7 @@ class VirtualCuda:
 
 
 def _asked(node: pytest.Item) -> int | list[int]:
-    """What the mark of a test says: how many devices it needs, or the counts to run it on."""
+    """The argument of a test's mark: the number of devices that it needs, or a list of numbers."""
     mark = node.get_closest_marker("virtual_cuda")
     asked: int | list[int] = mark.kwargs.get("devices", 1) if mark else 1
     return asked
@@ -103,13 +103,14 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture
 def virtual_cuda(request: pytest.FixtureRequest) -> Iterator[VirtualCuda]:
-    """The virtual devices, with fresh peaks of memory; the current device is put back after the test.
+    """Gives a test the virtual devices. Memory peaks are reset before the test, and the current
+    device is cuda:0 again after it.
 
-    A test is skipped where there are no virtual devices, or fewer than it asks for by
-    ``@pytest.mark.virtual_cuda(devices=N)``.
+    A test is skipped if there are no virtual devices, or fewer than its mark
+    ``@pytest.mark.virtual_cuda(devices=N)`` asks for.
 
     Args:
-        request: pytest's own.
+        request: The fixture request of pytest.
 
     Yields:
         The devices.

@@ -1,5 +1,5 @@
-// The file system as an argument, so that every test above this layer runs in
-// memory and the writer can be tested against disks that fill up.
+// Passes the file system as an argument, so that every test above this layer runs in memory, and
+// writing can be tested against a full disk.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct FileStatus {
   FileType type = FileType::kMissing;
   std::uint64_t size = 0;    // bytes
   std::uint32_t mode = 0;    // permission bits
-  std::uint64_t device = 0;  // with inode: the identity of a directory, to cut symlink loops
+  std::uint64_t device = 0;  // with inode: identifies a directory, to stop at symlink loops
   std::uint64_t inode = 0;
   std::int64_t mtime_ns = 0;
 };
@@ -29,21 +29,21 @@ struct DirectoryEntry {
   FileType type = FileType::kOther;  // of the entry itself: links are not followed
 };
 
-// All calls may fail with kIo; none throws. Implementations are safe to call
-// from several threads as long as no two write the same path.
+// All calls may fail with kIo, and none throws. Implementations are thread safe as long as no two
+// calls write the same path.
 class FileSystem {
  public:
   virtual ~FileSystem() = default;
 
   [[nodiscard]] virtual Result<std::string> read(const std::string& path) const = 0;
-  // A missing path is not an error: its type is kMissing. Follows links when asked.
+  // A missing path is not an error: its type is kMissing. Follows links if `follow_links`.
   [[nodiscard]] virtual FileStatus status(const std::string& path, bool follow_links) const = 0;
   // Entries in byte order of their names, without "." and "..".
   [[nodiscard]] virtual Result<std::vector<DirectoryEntry>> list(const std::string& path) const = 0;
   // The path with every link resolved.
   [[nodiscard]] virtual Result<std::string> canonical(const std::string& path) const = 0;
-  // Replaces `path` as a whole or leaves it as it was: temporary file beside
-  // it, fsync, rename, fsync of the folder. `mode` is the new file's mode.
+  // Replaces `path` completely or leaves it unchanged: temporary file beside it, fsync, rename,
+  // fsync of the folder. `mode` is the new file's mode.
   [[nodiscard]] virtual Result<void> write_atomic(const std::string& path, std::string_view content,
                                                   std::uint32_t mode) = 0;
   [[nodiscard]] virtual Result<void> make_directories(const std::string& path) = 0;
@@ -57,7 +57,7 @@ FileSystem& real_file_system();
 class MemoryFileSystem final : public FileSystem {
  public:
   void add(const std::string& path, std::string content);
-  // From the n-th write on (counted from 1), writing fails as on a full disk.
+  // The n-th write (from 1) and all later ones fail as on a full disk.
   void fail_writes_from(int n) { fail_from_ = n; }
 
   [[nodiscard]] Result<std::string> read(const std::string& path) const override;
@@ -79,11 +79,11 @@ class MemoryFileSystem final : public FileSystem {
   int writes_ = 0;
 };
 
-// "a/b" + "c" -> "a/b/c"; "." disappears.
+// Joins paths: "a/b" + "c" -> "a/b/c". A "." is dropped.
 [[nodiscard]] std::string join_path(std::string_view folder, std::string_view name);
 // The part after the last slash.
 [[nodiscard]] std::string_view file_name(std::string_view path);
-// The part before the last slash, "." when there is none.
+// The part before the last slash; "." if there is none.
 [[nodiscard]] std::string_view parent_path(std::string_view path);
 
 }  // namespace torchport::base

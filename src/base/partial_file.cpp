@@ -15,8 +15,8 @@ namespace torchport::base {
 
 namespace {
 
-// No two files of one program at a time have it; what a killed program of the same number left is
-// passed over.
+// A temporary name that no other file of this process has. A file that a killed process of the same
+// number left is skipped.
 std::string partial_name(const std::string& path) {
   static std::atomic<unsigned> count{0};
   const std::string name = "." + std::string(file_name(path)) + ".torchport-" +
@@ -75,7 +75,7 @@ Result<void> PartialFile::finish(std::optional<std::uint32_t> mode) {
   const int folder =
       ::open(std::string(parent_path(path_)).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder >= 0) {
-    ::fsync(folder);  // some file systems have none for folders: the rename stands all the same
+    ::fsync(folder);  // some file systems cannot sync folders; the rename holds all the same
     ::close(folder);
   }
   return {};

@@ -1,4 +1,5 @@
-// A file that takes its name only when all of it is on disk.
+// Writes a file that gets its name only when it is completely on disk, so that no reader ever sees
+// half a file.
 #pragma once
 
 #include <cstddef>
@@ -10,11 +11,11 @@
 
 namespace torchport::base {
 
-// Written beside `path` under a name of its own; finish() gives it its name, and whatever had that
-// name before is replaced then. Destroyed unfinished, it leaves nothing. Not thread safe.
+// The file is written beside `path` under a temporary name. finish() renames it and replaces an
+// existing file. If it is destroyed before that, it leaves nothing. Not thread safe.
 class PartialFile {
  public:
-  // The umask takes bits off `mode`, as of any new file.
+  // The umask reduces `mode`, as for any new file.
   [[nodiscard]] static Result<PartialFile> create(const std::string& path,
                                                   std::uint32_t mode = 0666);
   PartialFile(PartialFile&& other) noexcept;
@@ -24,7 +25,8 @@ class PartialFile {
   ~PartialFile();
 
   [[nodiscard]] Result<void> write(const void* data, std::size_t size);
-  // fsync, rename, fsync of the folder. `mode`: exactly these permissions, whatever the umask.
+  // Calls fsync, rename and fsync of the folder. `mode` sets exactly these permissions, whatever
+  // the umask.
   [[nodiscard]] Result<void> finish(std::optional<std::uint32_t> mode = std::nullopt);
 
  private:

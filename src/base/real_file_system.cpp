@@ -59,7 +59,7 @@ class RealFileSystem final : public FileSystem {
     content.resize(static_cast<std::size_t>(info.st_size));
     std::size_t filled = 0;
     while (true) {
-      // One byte more than expected: a file that grows meanwhile is read to its end.
+      // Reads one byte more than expected, so that a file that grows meanwhile is read to its end.
       if (filled == content.size()) content.resize(filled + (filled == 0 ? 4096 : 1));
       const ssize_t got = ::read(file.get(), content.data() + filled, content.size() - filled);
       if (got < 0) {

@@ -1,4 +1,5 @@
-// Positions in text: bytes inside, one-based lines and columns outside.
+// Handles text and positions in it: byte offsets inside the program, one-based lines and columns
+// outside. Functions on text are thread safe.
 #pragma once
 
 #include <cstdint>
@@ -17,15 +18,15 @@ struct Span {
   [[nodiscard]] std::uint32_t size() const { return end - start; }
 };
 
-// One-based; the column counts code points of UTF-8 (each byte that is not a
-// continuation byte), so that editors and this tool agree.
+// One-based. The column counts UTF-8 code points (bytes that are not continuation bytes), as
+// editors do.
 struct LineColumn {
   std::uint32_t line = 1;
   std::uint32_t column = 1;
 };
 
-// Finds lines in a text that ends its lines with LF, CRLF or CR. Keeps a view:
-// the text must outlive it.
+// Finds lines in a text whose lines end with LF, CRLF or CR. It keeps a view: the text must outlive
+// it.
 class LineIndex {
  public:
   explicit LineIndex(std::string_view text);
@@ -40,13 +41,13 @@ class LineIndex {
   [[nodiscard]] std::string_view text() const { return text_; }
 
  private:
-  // Continuation bytes of UTF-8 before `offset`.
+  // The number of UTF-8 continuation bytes before `offset`.
   [[nodiscard]] std::uint32_t continuations(std::uint32_t offset) const;
 
   std::string_view text_;
   std::vector<std::uint32_t> starts_;
   std::vector<std::uint32_t>
-      continuations_;  // before each block of kBlock bytes: columns in long lines stay cheap
+      continuations_;  // before each block of kBlock bytes, so that columns in long lines are cheap
 };
 
 [[nodiscard]] std::string_view trim(std::string_view text);

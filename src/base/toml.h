@@ -1,5 +1,6 @@
-// toml++ 3.0 reaches what it calls unreachable for letters outside of ASCII (is this one a space?);
-// "no" is the right answer there, and undefined behaviour is not.
+// Includes toml++ without undefined behaviour. toml++ 3.0 reaches code that it marks unreachable
+// for letters outside of ASCII (is this one a space?). "No" is the right answer there, so the mark
+// becomes `return {}`.
 #pragma once
 
 #include <toml++/impl/preprocessor.h>

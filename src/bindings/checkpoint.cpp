@@ -53,7 +53,18 @@ void define(py::module_& module) {
       .def_readonly("name", &LoadReport::Mismatch::name)
       .def_readonly("wanted", &LoadReport::Mismatch::wanted)
       .def_readonly("given", &LoadReport::Mismatch::given);
-  py::class_<LoadReport>(module, "LoadReport")
+  py::class_<LoadReport>(
+      module, "LoadReport",
+      R"(The differences between a checkpoint and a module. Its text is a summary.
+
+Attributes:
+    missing: Names that only the module has.
+    unexpected: Names that only the checkpoint has.
+    shapes: Tensors of another shape, each with name, wanted and given.
+    dtypes: Tensors of another dtype, each with name, wanted and given.
+    remapped: The changes of names that made them match.
+    hint: The option that makes more names match; empty if there is none.
+    complete: Whether all names and shapes match.)")
       .def_readonly("missing", &LoadReport::missing)
       .def_readonly("unexpected", &LoadReport::unexpected)
       .def_readonly("shapes", &LoadReport::shapes)

@@ -104,7 +104,7 @@ void define_observed(py::module_& module) {
       .def_readonly("infinity", &Observed::infinity);
 }
 
-// An observation, and the numbers of places that it speaks of: they hold while it lives.
+// An observation with the numbering of its places, which is valid while this object lives.
 struct PyObservation {
   PyObservation(std::vector<std::string> passed_over, bool every_place, bool check_finite,
                 std::size_t max_calls)

@@ -1,4 +1,4 @@
-// One part of torchport._C; every file of this folder registers its own.
+// Registers one part of torchport._C. Each file of this folder defines one, so no list names them.
 #pragma once
 
 #include <torch/csrc/utils/pybind.h>

@@ -10,7 +10,14 @@ namespace {
 namespace py = pybind11;
 
 void define_devices(py::module_& module) {
-  py::class_<DeviceChoice>(module, "DeviceChoice")
+  py::class_<DeviceChoice>(module, "DeviceChoice",
+                           R"(A chosen device, with the reason.
+
+Attributes:
+    device: The torch.device.
+    source: The setting that named it, such as "argument" or "TORCHPORT_DEVICE".
+    reason: Why it was chosen.
+    refused: A line for each preferred device that cannot be used.)")
       .def_readonly("device", &DeviceChoice::device)
       .def_readonly("source", &DeviceChoice::source)
       .def_readonly("reason", &DeviceChoice::reason)

@@ -17,7 +17,7 @@ constexpr std::size_t kFrames = 3;
 
 struct Frame {
   PyCodeObject* code = nullptr;
-  int instruction = -1;  // its offset; a line number before Python 3.11
+  int instruction = -1;  // offset of the instruction; before Python 3.11 a line number
 
   bool operator==(const Frame&) const = default;
 };
@@ -33,11 +33,11 @@ struct Hash {
   }
 };
 
-// All under Python's lock.
+// Python's lock guards all of it.
 struct LocationTable {
   std::size_t keepers = 0;
   std::vector<std::string> passed_over;
-  std::unordered_map<PyCodeObject*, bool> of_program;  // each code object is held
+  std::unordered_map<PyCodeObject*, bool> of_program;  // holds a reference to each code object
   std::unordered_map<Frames, std::uint32_t, Hash> numbers;
   std::vector<Frames> frames;
 
@@ -47,7 +47,7 @@ struct LocationTable {
     Py_INCREF(code);
     const char* file = PyUnicode_AsUTF8(code->co_filename);
     if (file == nullptr) {
-      PyErr_Clear();  // a name that is no UTF-8 is none to show
+      PyErr_Clear();  // a name that is not UTF-8 cannot be shown
       return false;
     }
     const std::string_view name(file);
@@ -136,7 +136,7 @@ std::uint32_t location_here() noexcept {
   try {
     place = find_place();
   } catch (const std::bad_alloc&) {
-    place = 0;  // a place less is no reason to end the program
+    place = 0;  // a missing place is no reason to end the program
   }
   PyGILState_Release(lock);
   return place;

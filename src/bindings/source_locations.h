@@ -1,5 +1,5 @@
-// LocationTable in Python programs, numbered: where a line of the program's own called, and what
-// called it.
+// Numbers the places in a Python program where a line of the program called something, and what
+// called that line. A number instead of frames keeps the record of an observation small.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,10 @@
 
 namespace torchport::bindings {
 
-// Numbers of places hold as long as one of these lives; the first one after that starts anew, with
-// its own list: frames of files whose names start with one of `passed_over` are passed over. One
-// numbering for all, so that places that two observations ask for at once are found once. Made and
-// unmade under Python's lock.
+// Keeps the numbers of places valid while at least one such object lives. The first object after
+// that starts a new numbering, with its own `passed_over`: frames of files whose names start with
+// one of these are skipped. There is one numbering for all objects, so that two observations at the
+// same time look a place up once. Construct and destroy it under Python's lock.
 class KeptPlaces {
  public:
   explicit KeptPlaces(std::vector<std::string> passed_over);
@@ -20,17 +20,17 @@ class KeptPlaces {
   KeptPlaces& operator=(const KeptPlaces&) = delete;
 };
 
-// The number of the place that the calling thread is at, from 1 on; 0 where no line of the program
-// runs. Takes Python's lock, runs no line of Python. Thread-safe, never throws.
+// The number of the calling thread's place, from 1 on; 0 if it runs no line of the program. Takes
+// Python's lock and runs no Python code. Thread safe, never throws.
 [[nodiscard]] std::uint32_t location_here() noexcept;
 
-// Where a frame stands: the positions are 0 where Python does not know them.
+// The position of a frame. Numbers are 0 if Python does not know them.
 struct SourceLocation {
   std::string file, function;
   int line = 0, end_line = 0, column = 0, end_column = 0;
 };
 
-// The frames of a place, innermost first. Needs Python's lock.
+// The frames of a place, innermost first. REQUIRED: the caller holds Python's lock.
 [[nodiscard]] std::vector<SourceLocation> frames_of_location(std::uint32_t number);
 
 }  // namespace torchport::bindings

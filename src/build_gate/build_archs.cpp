@@ -1,4 +1,4 @@
-// Which architectures are built.
+// Chooses the architectures that are built.
 #include <fmt/format.h>
 
 #include "build_gate/build_obstacles.h"
@@ -8,7 +8,7 @@ namespace torchport::build_gate {
 
 namespace {
 
-// Where nobody asked for others: those that torch itself has code for, and PTX of the newest.
+// The default architectures: those that torch itself has code for, and PTX of the newest.
 Or<std::vector<releases::GpuArch>> default_archs(const BuildInputs& inputs,
                                                  const releases::NvccArchs& nvcc, BuildPlan& plan) {
   std::vector<releases::GpuArch> archs;

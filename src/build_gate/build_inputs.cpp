@@ -1,4 +1,4 @@
-// What builds of extensions are made of, looked up on a machine.
+// Finds on a machine the inputs of a build plan.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ bool is_folder(const host::Machine& machine, const std::string& path) {
   return machine.files->status(path, true).type == base::FileType::kDirectory;
 }
 
-// The first number after `words`; 0 where the text has none.
+// The first number after `words`; 0 if there is none.
 std::uint64_t number_after(std::string_view text, std::string_view words) {
   const auto at = text.find(words);
   if (at == std::string_view::npos) return 0;
@@ -31,7 +31,8 @@ std::uint64_t number_after(std::string_view text, std::string_view words) {
   return number;
 }
 
-// crt/host_config.h is what refuses a host compiler: "#if __GNUC__ > 15", "__clang_major__ >= 21".
+// Reads the newest accepted host compilers from crt/host_config.h, which refuses others: "#if
+// __GNUC__ > 15", "__clang_major__ >= 21".
 void read_bounds(const host::Machine& machine, BuildToolkit& toolkit) {
   const std::string text = read_text(machine, toolkit.path + "/include/crt/host_config.h");
   toolkit.newest_gcc = number_after(text, "__GNUC__ > ");
@@ -50,8 +51,8 @@ BuildToolkit looked_into(const host::Machine& machine, const host::Toolkit& tool
   return found;
 }
 
-// Folders of the nvidia-* packages beside torch: nvidia/cu13 from CUDA 13 on, before it one for
-// each library (nvidia/cublas, nvidia/cuda_nvcc).
+// The folders of the nvidia-* packages beside torch: nvidia/cu13 since CUDA 13, before that one per
+// library (nvidia/cublas, nvidia/cuda_nvcc).
 std::vector<std::string> package_folders(const host::Machine& machine, const host::Torch& torch) {
   const std::string root = base::join_path(base::parent_path(torch.root), "nvidia");
   std::vector<std::string> folders;
@@ -77,7 +78,8 @@ void add_packaged(const host::Machine& machine, const std::vector<std::string>& 
   }
 }
 
-// Toolkits of containers often lack the libraries' headers, which ATen/cuda/CUDAContext.h includes.
+// Adds folders of headers. Toolkits in containers often lack the libraries' headers, which
+// ATen/cuda/CUDAContext.h includes.
 void add_headers(const host::Machine& machine, const std::vector<std::string>& folders,
                  BuildInputs& inputs) {
   for (const std::string& folder : folders)
@@ -95,7 +97,7 @@ std::string in_path(const host::Machine& machine, std::string_view name) {
   return {};
 }
 
-// "g++ (Debian 12.2.0-14) 12.2.0", "Debian clang version 16.0.6".
+// Reads "g++ (Debian 12.2.0-14) 12.2.0" or "Debian clang version 16.0.6".
 void read_version(std::string_view text, HostCompiler& compiler) {
   const std::string_view line = text.substr(0, text.find('\n'));
   constexpr std::string_view kClang = "clang version ";
@@ -109,21 +111,22 @@ void read_version(std::string_view text, HostCompiler& compiler) {
   compiler.version = compiler.version.substr(0, compiler.version.find_first_of(" -\r"));
 }
 
-// What nvcc calls: its own setting, CMake's, the one that torch hands to -ccbin, else gcc.
+// The host compiler that nvcc calls: its own setting, CMake's, the one that torch passes to -ccbin,
+// else gcc.
 HostCompiler host_compiler(const host::Machine& machine) {
   HostCompiler compiler;
   std::string name = "gcc";
   for (const char* variable : {"NVCC_CCBIN", "CUDAHOSTCXX", "CC"}) {
     const auto found = machine.environment.find(variable);
     if (found == machine.environment.end() || base::trim(found->second).empty()) continue;
-    // "ccache gcc": what is compiled with is the last word.
+    // "ccache gcc": the compiler is the last word.
     const std::string_view words = base::trim(found->second);
     name = words.substr(words.rfind(' ') + 1);
     break;
   }
   compiler.path = in_path(machine, name);
   if (compiler.path.empty()) return compiler;
-  // Nothing but a version is asked: LC_ALL does not matter for the words that are looked for.
+  // Only a version is read, so the language that LC_ALL selects does not matter.
   read_version(machine.output({compiler.path, "--version"}), compiler);
   return compiler;
 }

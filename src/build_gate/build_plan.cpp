@@ -28,8 +28,8 @@ bool one_of(std::string_view word, std::initializer_list<std::string_view> words
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-// FORCE_CUDA is what torchvision and others have: "1" demands, anything else does not. A value that
-// reads as a yes must not be taken as a no.
+// FORCE_CUDA is the variable of torchvision and others: "1" demands CUDA, other values do not. A
+// value that looks like a yes must not be taken as a no, so it is refused.
 Or<bool> forced(const BuildInputs& inputs) {
   const std::string value = base::lower(variable(inputs, "FORCE_CUDA"));
   if (one_of(value, {"1", "on", "yes", "true", "y"})) return true;
@@ -99,7 +99,7 @@ void note_minor(const BuildInputs& inputs, BuildPlan& plan) {
                         nvcc, cuda));
 }
 
-// ninja's -j, as torch reads it: what is no number is not heard.
+// Reads ninja's -j as torch does, which ignores a value that is not a number.
 void note_jobs(const BuildInputs& inputs, BuildPlan& plan) {
   const std::string jobs = variable(inputs, "MAX_JOBS");
   if (jobs.empty()) return;
@@ -118,13 +118,14 @@ BuildPlan refused(const Obstacle& why, const std::string& demand = {}) {
   return plan;
 }
 
-// No CUDA code can be had: a refusal where it is demanded.
+// CUDA code cannot be built: refuses if it is demanded.
 BuildPlan no_cuda(const BuildInputs& inputs, const Demand& demand, const Obstacle& why) {
   if (demand.wish == Wish::kCuda) return refused(why, demand.said);
   BuildPlan plan = refused(why);
   plan.outcome = BuildOutcome::kCpu;
   note_jobs(inputs, plan);
-  // The rules of public projects: FORCE_CUDA (torchvision, pytorch3d), a list (xformers).
+  // Variables that public projects read: FORCE_CUDA (torchvision, pytorch3d), a list of
+  // architectures (xformers).
   plan.environment["FORCE_CUDA"] = "0";
   plan.environment["TORCH_CUDA_ARCH_LIST"] = "";
   return plan;

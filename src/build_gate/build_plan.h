@@ -1,9 +1,9 @@
-// Whether to build an extension's CUDA code: the one decision that CMake, setuptools and people
-// ask for.
+// Decides whether an extension's CUDA code is built. CMake, setuptools and people all ask for this
+// one decision.
 //
-// The decision depends on the target torch, the compiler and settings. Whether this machine has a
-// GPU is not an input, so the answer cannot depend on it: an extension is built for the machines
-// that it is installed on.
+// It depends on the target torch, the compiler and settings. Whether this machine has a GPU is not
+// an input, so the answer cannot depend on it: an extension is built for the machines on which it
+// will be installed.
 #pragma once
 
 #include <cstdint>
@@ -26,10 +26,10 @@ namespace torchport::build_gate {
 struct BuildToolkit {
   std::string path;      // "/usr/local/cuda-13.0"
   std::string from;      // "CUDA_HOME", "CUDA_PATH", "PATH", "/usr/local", "nvidia packages"
-  std::string nvcc;      // version; empty where it does not run
-  bool headers = false;  // include/cuda_runtime.h is there
+  std::string nvcc;      // nvcc's version; empty if nvcc does not run
+  bool headers = false;  // include/cuda_runtime.h exists
   std::vector<std::string> archs;  // as nvcc lists them: "sm_75"
-  // The newest major versions of host compilers that it takes; 0 where it does not say.
+  // The newest major versions of host compilers that it accepts; 0 if it does not say.
   std::uint64_t newest_gcc = 0;
   std::uint64_t newest_clang = 0;
   bool operator==(const BuildToolkit&) const = default;
@@ -38,23 +38,23 @@ struct BuildToolkit {
 // The host compiler that nvcc calls.
 struct HostCompiler {
   std::string path;
-  std::string family;   // "gcc", "clang"; empty where that cannot be told
+  std::string family;   // "gcc", "clang"; empty if unknown
   std::string version;  // "12.2.0"
   bool operator==(const HostCompiler&) const = default;
 };
 
 struct BuildInputs {
-  host::Torch torch;                   // what is built against; no root where there is none
+  host::Torch torch;  // the torch to build against; without a root if there is none
   std::vector<BuildToolkit> toolkits;  // in the order in which torch looks for them
   HostCompiler compiler;
-  // CUDA's headers that the torch's environment brings (nvidia-* packages), where toolkits have
-  // only a part of them.
+  // CUDA's headers from torch's environment (nvidia-* packages), for toolkits that have only a part
+  // of them.
   std::vector<std::string> headers;
-  std::map<std::string, std::string> environment;  // of kBuildVariables, those that are set
+  std::map<std::string, std::string> environment;  // those of build_variables() that are set
   bool operator==(const BuildInputs&) const = default;
 };
 
-// The variables that a plan looks at.
+// The environment variables that a plan depends on.
 [[nodiscard]] const std::vector<std::string>& build_variables();
 
 enum class BuildOutcome : std::uint8_t { kCuda, kCpu, kRefuse };
@@ -64,29 +64,29 @@ struct BuildPlan {
   BuildOutcome outcome = BuildOutcome::kRefuse;
   std::string code;    // "nvcc-matches", "torch-for-cpu", ...
   std::string reason;  // one sentence, with what was seen
-  std::string remedy;  // what to do for another outcome; empty where CUDA is built
+  std::string remedy;  // what to do for another outcome; empty if CUDA is built
   std::vector<std::string> notes;
-  // Of CUDA alone:
+  // Only if CUDA is built:
   BuildToolkit toolkit;
   std::vector<releases::GpuArch> archs;
-  // What makes builds that know nothing of this plan come to the same end.
+  // Variables that lead builds which do not know this plan to the same result.
   std::map<std::string, std::string> environment;
 };
 
-// Thread safe; the same inputs give the same plan.
+// Decides. The same inputs give the same plan. Thread safe.
 [[nodiscard]] BuildPlan decide(const BuildInputs& inputs);
 
-// Which torch is built against: that of the environment in use where both are empty.
+// Selects the torch to build against. If both are empty, it is that of the active environment.
 struct TorchChoice {
   std::string python;  // an interpreter, or the folder of an environment
   std::string torch;   // torch's own folder, or the one that holds it
 };
-// Looks at the machine. kUsage where the choice leads to no torch.
+// Finds the inputs on a machine. Fails with kUsage if the choice leads to no torch.
 [[nodiscard]] base::Result<BuildInputs> build_inputs(const host::Machine& machine,
                                                      const TorchChoice& choice);
 
-// {"outcome", "code", "reason", ..., "inputs"}: `build-plan --json` writes it, `--from` reads its
-// inputs.
+// Writes {"outcome", "code", "reason", ..., "inputs"} for `build-plan --json`. The second function
+// reads its inputs again for `--from`.
 [[nodiscard]] std::string to_json(const BuildInputs& inputs, const BuildPlan& plan);
 [[nodiscard]] base::Result<BuildInputs> build_inputs_from_json(std::string_view text);
 

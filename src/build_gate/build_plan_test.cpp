@@ -1,4 +1,4 @@
-// The build gate's decision: every combination of what its inputs can be.
+// Tests the build gate's decision for every combination of its inputs.
 #include "build_gate/build_plan.h"
 
 #include <set>
@@ -19,8 +19,8 @@ BuildToolkit toolkit(const std::string& path, const std::string& from, const std
   return {path, from, nvcc, headers, {}, 15, 20};
 }
 
-// What each class of an input means for the outcome is said beside it; the test derives the outcome
-// from that alone.
+// Beside each class of an input stands its effect on the outcome; the test derives the outcome only
+// from that.
 struct TorchClass {
   const char* name;
   host::Torch torch;
@@ -52,7 +52,7 @@ struct ToolkitClass {
   const char* name;
   std::vector<BuildToolkit> toolkits;
   std::string cuda_home;
-  std::set<int> for_major;  // of torch's CUDA
+  std::set<int> for_major;  // major versions of torch's CUDA that it fits
 };
 const std::vector<ToolkitClass>& toolkits() {
   static const std::vector<ToolkitClass> kClasses{
@@ -77,7 +77,7 @@ const std::vector<ToolkitClass>& toolkits() {
 }
 
 struct ListClass {
-  const char* text;  // nullptr: not set
+  const char* text;  // nullptr: the variable is not set
   bool valid13;      // with nvcc 13
   bool valid12;      // with nvcc 12.4 and 12.6
 };
@@ -136,7 +136,7 @@ BuildOutcome expected(const TorchClass& torch, const ToolkitClass& kit, const Li
   return setting.means == SettingClass::kCuda ? BuildOutcome::kRefuse : BuildOutcome::kCpu;
 }
 
-// What holds of every plan, whatever it was made from.
+// What every plan promises, whatever its inputs.
 std::string broken_promise(const BuildInputs& inputs, const BuildPlan& plan,
                            const SettingClass& setting) {
   if (plan.code.empty() || plan.reason.empty()) return "no reason";
@@ -201,7 +201,7 @@ TEST_CASE("every combination of torch, toolkit, settings, architectures and comp
   CHECK(count[BuildOutcome::kCuda] > 1000);
   CHECK(count[BuildOutcome::kCpu] > 10000);
   CHECK(count[BuildOutcome::kRefuse] > 10000);
-  // Nothing that the gate can say is left untried; no-common-arch has a case of its own below.
+  // The test has reached every code of the gate; no-common-arch has a case of its own below.
   CHECK(codes == std::set<std::string>{"arch-list", "asked-for-cpu", "compiler-too-new",
                                        "contradiction", "no-toolkit", "no-torch", "nvcc-broken",
                                        "nvcc-differs", "nvcc-matches", "toolkit-incomplete",
@@ -344,7 +344,7 @@ TEST_CASE("inputs are read from a machine's files, and from what was written of 
   CHECK(inputs->toolkits[1].from == "nvidia packages");
   CHECK(inputs->compiler == HostCompiler{"/bin/g++-13", "gcc", "13.3.0"});
   CHECK(inputs->headers == std::vector<std::string>{site + "/nvidia/cublas/include"});
-  // No word of the GPUs that this machine shows or hides.
+  // It says nothing about the GPUs that this machine shows or hides.
   CHECK(inputs->environment.size() == 1);
   const BuildPlan plan = decide(*inputs);
   CHECK(to_text(plan.archs) == "5.0;9.0+PTX");

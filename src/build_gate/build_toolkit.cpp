@@ -1,4 +1,4 @@
-// Which toolkit compiles for a torch, and what keeps the others from it.
+// Chooses the toolkit that compiles for a torch, or says why none does.
 #include <fmt/format.h>
 
 #include "build_gate/build_obstacles.h"
@@ -26,14 +26,14 @@ std::string place(const BuildToolkit& toolkit) {
 
 namespace {
 
-// The variable that names the toolkit, as torch reads them; empty where none does.
+// The variable that names the toolkit, in torch's order; empty if none does.
 std::string named_by(const BuildInputs& inputs) {
   for (const char* name : {"CUDA_HOME", "CUDA_PATH"})
     if (!variable(inputs, name).empty()) return name;
   return {};
 }
 
-// What keeps one toolkit from compiling for this torch.
+// What keeps this toolkit from compiling for this torch.
 std::optional<Obstacle> unfit(const BuildToolkit& toolkit, const host::Torch& torch) {
   const std::string remedy =
       fmt::format("install the CUDA {} toolkit, or set CUDA_HOME to one", torch.cuda);

@@ -1,5 +1,6 @@
-// What CUDA sources register kernels for, told by looking at their text. Written out by hand: GCC's
-// std::regex recurses once a character, and a source may hold a picture in one string.
+// Finds the operators for which CUDA sources register kernels, in the sources' text. It is written
+// by hand: GCC's std::regex recurses once per character, and a source may contain a picture in one
+// string.
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -19,7 +20,7 @@ bool is_word(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
 }
 
-// Reads on from a place in a text; each returns whether it found what it was asked for.
+// Reads a text from a position on. Each function returns whether it found what it looked for.
 class Cursor {
  public:
   Cursor(std::string_view text, std::size_t at) : text_(text), at_(at) {}
@@ -31,14 +32,14 @@ class Cursor {
     at_ += expected.size();
     return true;
   }
-  // With blanks before and after it.
+  // Blanks before and after it are skipped.
   bool punctuation(std::string_view expected) {
     blanks();
     const bool found = take(expected);
     blanks();
     return found;
   }
-  // Empty where there is none.
+  // Empty if there is none.
   std::string_view word() {
     const std::size_t from = at_;
     while (at_ < text_.size() && is_word(text_[at_])) ++at_;
@@ -69,7 +70,8 @@ void add_namespaces(std::string_view source, std::set<std::string>& found) {
   }
 }
 
-// "ns::name.overload" from behind its opening quote, without the namespace; empty for other text.
+// Reads "ns::name.overload" after its opening quote, and returns it without the namespace; empty
+// for other text.
 std::string_view operator_name(std::string_view source, Cursor& cursor) {
   std::size_t from = cursor.at();
   std::string_view first = cursor.word();
@@ -83,7 +85,7 @@ std::string_view operator_name(std::string_view source, Cursor& cursor) {
   return cursor.take("\"") ? source.substr(from, end - from) : std::string_view();
 }
 
-// The string literals that read as an operator's name.
+// Adds the string literals that look like an operator's name.
 void add_names(std::string_view source, std::set<std::string>& found) {
   for (std::size_t at = source.find('"'); at != std::string_view::npos;) {
     Cursor cursor(source, at + 1);

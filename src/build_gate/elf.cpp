@@ -11,7 +11,7 @@ namespace torchport::build_gate {
 
 namespace {
 
-// Outside of the bytes: none.
+// None if it lies outside of the bytes.
 template <class T>
 std::optional<T> structure_at(std::string_view bytes, std::uint64_t offset) {
   static_assert(std::is_trivially_copyable_v<T>);

@@ -1,5 +1,5 @@
-// What torchport reads from ELF files: notes, names of libraries, symbols. Only 64-bit
-// little-endian files, since all machines that torch has builds for use these.
+// Reads what torchport needs from ELF files: notes, names of libraries, symbols. Only 64-bit
+// little-endian files are read, because all machines that torch has builds for use these.
 #pragma once
 
 #include <cstdint>
@@ -30,16 +30,17 @@ struct ElfSymbol {
   bool global = false;
 };
 
-// A view: the bytes must outlive it. No offset of the file is trusted; what points outside of it
-// reads as nothing, and a table that does is an error.
+// This is a view: the bytes must outlive it. No offset of the file is trusted. An entry that points
+// outside of the file reads as empty, and a table that does is an error.
 class ElfFile {
  public:
-  // kSyntax for what is not an ELF file, of another kind, or ends before its headers do.
+  // Fails with kSyntax for a file that is not ELF, is of another kind, or ends before its headers
+  // do.
   [[nodiscard]] static base::Result<ElfFile> parse(std::string_view bytes);
 
   [[nodiscard]] const std::vector<ElfSection>& sections() const { return sections_; }
   [[nodiscard]] std::string_view section(std::string_view name) const;
-  // Of sections and, in files without section headers, of segments.
+  // The notes of sections or, in files without section headers, of segments.
   [[nodiscard]] std::vector<ElfNote> notes() const;
   [[nodiscard]] std::vector<std::string_view> needed() const;  // DT_NEEDED
   [[nodiscard]] std::vector<ElfSymbol> symbols() const;        // of .symtab

@@ -16,7 +16,8 @@ namespace torchport::build_gate {
 
 namespace {
 
-// Namespaces of libraries: what they lack is no part of the project's CUDA sources.
+// Namespaces of libraries. A function missing from them does not belong to the project's CUDA
+// sources.
 constexpr std::string_view kForeign[] = {
     "at::",       "c10::",       "torch::",      "caffe2::", "std::",
     "pybind11::", "__gnu_cxx::", "__cxxabiv1::", "fmt::"};
@@ -28,8 +29,8 @@ std::string demangled(const std::string& symbol) {
   return status == 0 ? std::string(text.get()) : std::string();
 }
 
-// "void ns::scale<float>(at::Tensor)" -> "ns::scale": no template arguments, no result, no
-// parameters. Empty for what is no function.
+// "void ns::scale<float>(at::Tensor)" -> "ns::scale": without template arguments, result and
+// parameters. Empty if it is not a function.
 std::string qualified_name(std::string_view declaration) {
   std::string name;
   int depth = 0;
@@ -47,13 +48,14 @@ std::string_view last_part(std::string_view qualified) {
   return colon == std::string_view::npos ? qualified : qualified.substr(colon + 1);
 }
 
-// Of C's or C++'s library, which this program is linked with, too; or Python's.
+// Whether a symbol belongs to the C or C++ library, with which this program is linked, too, or to
+// Python.
 bool of_the_system(const std::string& symbol) {
   return symbol.starts_with("Py") || symbol.starts_with("_Py") ||
          dlsym(RTLD_DEFAULT, symbol.c_str()) != nullptr;
 }
 
-// The qualified name of a function that is not some library's; empty for others.
+// The qualified name of a function that does not belong to a library; empty for others.
 std::string function_name(const std::string& symbol) {
   if (!symbol.starts_with("_Z")) return symbol;  // extern "C"
   const std::string name = qualified_name(demangled(symbol));

@@ -29,19 +29,19 @@ void members(Provenance& provenance, Visit&& visit) {
 
 namespace {
 
-// The headers of a "fatbin", as nvcc's fatbinary writes it into .nv_fatbin: a container, and in it
-// one entry for each architecture.
+// The headers of a "fatbin", which nvcc's fatbinary writes into .nv_fatbin: a container with one
+// entry per architecture.
 struct Container {
   std::uint32_t magic;
   std::uint16_t version;
   std::uint16_t header_size;
-  std::uint64_t size;  // of the entries
+  std::uint64_t size;  // size of the entries
 };
 struct Entry {
   std::uint16_t kind;
   std::uint16_t version;
   std::uint32_t header_size;
-  std::uint64_t size;  // of the code
+  std::uint64_t size;  // size of the code
   std::uint64_t unused[1];
   std::uint16_t minor;
   std::uint16_t major;
@@ -53,7 +53,7 @@ constexpr std::uint16_t kPtx = 1;
 std::optional<Provenance> provenance_of_note(std::string_view text) {
   json::Json source = json::Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!source.is_object()) return std::nullopt;
-  // Its name in extensions that torchport 0.1.0 built.
+  // The name of this member in extensions that torchport 0.1.0 built.
   if (const auto former = source.find("mend"); former != source.end() && !source.contains("remedy"))
     source["remedy"] = *former;
   Provenance provenance;
@@ -79,7 +79,7 @@ void read_entries(std::string_view bytes, std::vector<std::string>& archs) {
   }
 }
 
-// Containers stand one behind the other, aligned to eight bytes.
+// Containers follow each other, aligned to eight bytes.
 std::vector<std::string> archs_of(std::string_view bytes) {
   std::vector<std::string> archs;
   for (std::uint64_t at = 0; at < bytes.size();) {

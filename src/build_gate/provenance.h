@@ -1,6 +1,6 @@
-// How an extension was built, kept in the extension itself: an ELF note, which strip leaves in
-// place and `readelf -n` shows. Written by the source of the extension stub that every build with
-// torchport's gate compiles (extension_stub.h), read by `torchport build-plan --of FILE`.
+// Stores in an extension how it was built: in an ELF note, which strip keeps and `readelf -n`
+// shows. The extension stub that every build with torchport's gate compiles writes it
+// (extension_stub.h), and `torchport build-plan --of FILE` reads it.
 #pragma once
 
 #include <cstdint>
@@ -39,17 +39,18 @@ struct Provenance {
                                        std::string built_by);
 [[nodiscard]] std::string to_json(const Provenance& provenance);
 
-// What a built extension shows, whatever built it.
+// What an extension's file shows, whoever built it.
 struct ExtensionFile {
-  std::vector<Provenance> provenance;  // none, or one for each extension linked into it
-  bool kernels = false;                // there is device code in it
+  std::vector<Provenance> provenance;  // none, or one per extension that is linked into it
+  bool kernels = false;                // it contains device code
   std::vector<std::string> archs;      // of the device code: "sm_80", "compute_90"
   std::vector<std::string> needed;     // libraries
 };
-// kSyntax for what is not an ELF file, is cut off, or whose note is none of ours.
+// Reads an extension. Fails with kSyntax for a file that is not ELF, is cut off, or has a note of
+// another form.
 [[nodiscard]] base::Result<ExtensionFile> read_extension(std::string_view bytes);
 
-// Where a file belies its own note: kernels promised that are not there. Empty where it does not.
+// How a file contradicts its own note: its kernels are missing. Empty if it does not.
 [[nodiscard]] std::string contradiction(const ExtensionFile& file);
 
 }  // namespace torchport::build_gate

@@ -1,4 +1,4 @@
-// What extensions tell of their build: notes, device code, and files that are none.
+// Tests what extensions say about their build: notes, device code, and damaged files.
 #include "build_gate/provenance.h"
 
 #include <cstring>
@@ -25,7 +25,7 @@ struct Part {
   std::uint32_t link = 0;
 };
 
-// An ELF file of these sections, behind which its section headers stand.
+// An ELF file with these sections, followed by its section headers.
 std::string elf_of(std::vector<Part> parts) {
   std::string names(1, '\0');
   parts.push_back({".shstrtab", SHT_STRTAB, ""});
@@ -68,7 +68,8 @@ std::string note_of(const std::string& text) {
   return note;
 }
 
-// One container, as fatbinary writes it: kind (1: PTX, 2: machine code) and architecture of each.
+// A container as fatbinary writes it. Each entry has a kind (1: PTX, 2: machine code) and an
+// architecture.
 std::string fatbin_of(const std::vector<std::pair<int, int>>& entries) {
   std::string inside;
   for (const auto& [kind, arch] : entries) {
@@ -127,7 +128,7 @@ TEST_CASE("an extension tells how it was built, and what is in it") {
       {{".note.torchport", SHT_NOTE, note_of("") + note_of(to_json(written))},
        {".nv_fatbin", SHT_PROGBITS,
         fatbin_of({{2, 80}, {2, 90}, {1, 90}}) + std::string(24, '\0') + fatbin_of({{2, 120}})}});
-  CHECK_FALSE(read_extension(file).has_value());  // of two notes one is empty
+  CHECK_FALSE(read_extension(file).has_value());  // one of two notes is empty
   const std::string good = elf_of(
       {{".note.torchport", SHT_NOTE, note_of(to_json(written))},
        {".nv_fatbin", SHT_PROGBITS,
@@ -229,7 +230,7 @@ TEST_CASE("which operators' kernels a CUDA part has") {
   CHECK(found.namespaces == std::vector<std::string>{"a", "b"});
   CHECK(found.names == std::vector<std::string>{"add.out", "nms", "scale"});
   CHECK(cuda_operators({"", "CUDA \"name\""}).names.empty());
-  // As long as a picture that stands in a source.
+  // As long as a picture in a source.
   const std::string picture(1 << 20, 'A');
   CHECK(cuda_operators({"TORCH_LIBRARY_IMPL(a, CUDA, m) { decode(\"" + picture + "=\"); }"})
             .names.empty());
@@ -242,7 +243,7 @@ TEST_CASE("the extension stub of a build with CUDA is the note alone") {
   REQUIRE(text.has_value());
   CHECK(text->find("#include") == std::string::npos);
   CHECK(text->find(".note.torchport") != std::string::npos);
-  CHECK(text->find("\xc3") == std::string::npos);  // a literal of ASCII
+  CHECK(text->find("\xc3") == std::string::npos);  // the literal is ASCII
 }
 
 }  // namespace torchport::build_gate

@@ -7,7 +7,7 @@ namespace {
 
 void attach(CLI::App& app) {
   attach_python_command(app, "bench",
-                        "Measure a model in each deployment mode: latency, throughput, peak memory",
+                        "Measure a model in each deployment mode: peak memory, latency, throughput",
                         "torchport.deploy.bench.command");
 }
 

@@ -1,4 +1,4 @@
-// torchport build-plan: whether an extension's CUDA code is built here, and why.
+// Implements `torchport build-plan`: whether an extension's CUDA code is built here, and why.
 #include "build_gate/build_plan.h"
 
 #include <memory>
@@ -74,7 +74,7 @@ void print_plan(const build_gate::BuildPlan& plan) {
   for (const auto& [name, value] : plan.environment) fmt::print("  {}='{}'\n", name, value);
 }
 
-// For `eval`: what is in quotes is taken as it is.
+// Quotes a value for the shell's `eval`.
 std::string shell_word(std::string_view value) {
   std::string text = "'";
   for (const char c : value) text += c == '\'' ? std::string("'\\''") : std::string(1, c);

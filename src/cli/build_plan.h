@@ -1,4 +1,4 @@
-// The parts of `torchport build-plan` that read and write files of a build.
+// Declares the parts of `torchport build-plan` that read and write files of a build.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ class App;
 
 namespace torchport::cli {
 
-// What the build tools' faces ask for, once the extension's own sources are compiled.
+// What torchport's code for build tools asks for after the extension's own sources are compiled.
 struct ExtensionStubOptions {
   std::string output;
   std::string extension;
@@ -22,14 +22,14 @@ struct ExtensionStubOptions {
 };
 void add_extension_stub_options(CLI::App& command, ExtensionStubOptions& options);
 
-// Writes the source of the extension stub (build_gate/extension_stub.h); leaves a file with that
-// content alone, so that nothing is compiled again. An exit code.
+// Writes the source of the extension stub (build_gate/extension_stub.h). A file that has this
+// content already is not touched, so that nothing is compiled again. Returns an exit code.
 [[nodiscard]] int write_extension_stub(const build_gate::BuildInputs& inputs,
                                        const build_gate::BuildPlan& plan,
                                        const ExtensionStubOptions& options);
 
-// `--of FILE`: an extension, or a wheel that has some. An exit code: 1 where it does not tell, or
-// belies itself; 2 for a file of another kind.
+// Implements `--of FILE` for an extension, or a wheel that has some. Returns an exit code: 1 if the
+// file has no note or contradicts it, 2 for a file of another kind.
 [[nodiscard]] int print_provenance(const std::string& path, bool json);
 
 }  // namespace torchport::cli

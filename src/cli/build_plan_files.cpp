@@ -15,7 +15,7 @@ namespace torchport::cli {
 
 namespace {
 
-// Bytes of one library in a wheel: libtorch_cuda.so has 1.3 GiB.
+// The largest library in a wheel, in bytes; libtorch_cuda.so has 1.3 GiB.
 constexpr std::uint64_t kMostOfOne = std::uint64_t{8} << 30;
 
 constexpr std::string_view kUntold =
@@ -89,13 +89,14 @@ int print_file(const std::string& path, std::string_view bytes, bool json) {
   return file->provenance.empty() || !wrong.empty() ? kFindings : kClean;
 }
 
-// "pkg/_C.cpython-311-x86_64-linux-gnu.so", "pkg.libs/libfoo.so.2".
+// Whether a name is a library's: "pkg/_C.cpython-311-x86_64-linux-gnu.so", "pkg.libs/libfoo.so.2".
 bool is_library(std::string_view name) {
   const std::string_view last = base::file_name(name);
   return last.ends_with(".so") || last.find(".so.") != std::string_view::npos;
 }
 
-// A wheel tells where one of its libraries does: others may be of other projects.
+// A wheel says how it was built if one of its libraries does; the others may come from other
+// projects.
 int print_wheel(const std::string& path, std::string_view bytes, bool json) {
   const auto wheel = checkpoint::Archive::open(path, bytes);
   if (!wheel) return failed(wheel.error(), path);
@@ -127,7 +128,7 @@ int print_wheel(const std::string& path, std::string_view bytes, bool json) {
 }  // namespace
 
 void add_extension_stub_options(CLI::App& command, ExtensionStubOptions& options) {
-  // For build tools: no word of them in --help.
+  // These are for build tools, so --help does not list them.
   auto* output = command.add_option("--extension-stub", options.output)->group("");
   command.add_option("--extension", options.extension)->group("")->needs(output);
   command.add_option("--built-by", options.built_by)->group("")->needs(output);

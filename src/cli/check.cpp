@@ -1,4 +1,4 @@
-// torchport check
+// Implements `torchport check`.
 #include <chrono>
 #include <memory>
 

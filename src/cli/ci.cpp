@@ -1,4 +1,5 @@
-// torchport ci: a workflow that tests a project on every device, and a hook for commits.
+// Implements `torchport ci`: a workflow that tests a project on every device, and a hook for
+// commits.
 #include <algorithm>
 #include <memory>
 
@@ -56,7 +57,7 @@ base::Result<void> ci(const Options& options) {
   std::vector<scaffold::File> files{
       {base::join_path(common.project, ".github/workflows/torchport.yml"),
        github_workflow(*project, *target, workflow)}};
-  // A list of hooks that is there is the project's own.
+  // An existing list of hooks belongs to the project.
   const std::string hooks = base::join_path(common.project, ".pre-commit-config.yaml");
   const std::string config = pre_commit_config(workflow);
   const auto there = fs.read(hooks);
@@ -87,7 +88,8 @@ void attach(CLI::App& app) {
   sub->footer(
       "\nWrites .github/workflows/torchport.yml and, if there is none yet, "
       ".pre-commit-config.yaml.\n"
-      "Exit codes: 0 written; 2 wrong use, or the project lacks a fact that an option must give.");
+      "Exit codes: 0 written; 2 wrong use, or an option is needed because the project does not say "
+      "enough.");
   sub->callback([options] {
     const auto done = ci(*options);
     if (!done) print_error(done.error());

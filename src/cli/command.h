@@ -1,4 +1,5 @@
-// Subcommands of `torchport`. Each is one file and registers itself.
+// Registers the subcommands of `torchport`. Each is one file with a registration; no list names
+// them.
 #pragma once
 
 #include <atomic>
@@ -20,10 +21,10 @@ inline constexpr int kUsageError = 2;
 inline constexpr int kInternalError = 3;
 
 struct Command {
-  int order = 0;  // place in --help
+  int order = 0;  // position in --help
   void (*attach)(CLI::App& app) =
-      nullptr;                  // adds the subcommand and its options; sets its callback
-  std::string_view takes_rest;  // its name, when what follows `--` is not for torchport
+      nullptr;                  // adds the subcommand and its options, and sets its callback
+  std::string_view takes_rest;  // its name, if the words after `--` are not for torchport
 };
 
 struct CommandRegistration {
@@ -32,15 +33,15 @@ struct CommandRegistration {
 
 [[nodiscard]] std::vector<Command> all_commands();
 
-// What followed the first `--` of the command line; none where there was no `--`. Set by main for
-// commands that take it.
+// The words after the first `--` of the command line; none if there was no `--`. main() sets it for
+// commands that take them.
 [[nodiscard]] std::optional<std::vector<std::string>>& after_dashes();
 
-// What the chosen subcommand's callback leaves as exit code.
+// The exit code, which the subcommand's callback sets.
 void set_exit_code(int code);
 [[nodiscard]] int exit_code();
 
-// Set by ctrl-C: long work looks at it between files.
+// Set by Ctrl-C. Long work tests it between files.
 [[nodiscard]] std::atomic<bool>& interrupted();
 
 }  // namespace torchport::cli

@@ -1,4 +1,4 @@
-// torchport container: the files that make a container of a project.
+// Implements `torchport container`: the files that make a container of a project.
 #include "scaffold/container.h"
 
 #include <filesystem>
@@ -24,7 +24,7 @@ struct Options {
   std::string entry;
 };
 
-// The words of a command, as a shell would split them: quotes keep blanks together.
+// Splits a command into words as a shell does: quotes keep blanks together.
 base::Result<std::vector<std::string>> words_of(std::string_view command) {
   std::vector<std::string> words;
   std::string word;
@@ -54,7 +54,8 @@ base::Result<std::vector<std::string>> words_of(std::string_view command) {
   return words;
 }
 
-// "train.py --epochs 3", "-m pkg.train", a console script; where nothing is told, the only script.
+// The command that the container runs: "train.py --epochs 3", "-m pkg.train", a console script. If
+// the user names none, the only console script.
 base::Result<std::vector<std::string>> entry_of(const Options& options,
                                                 const scaffold::Project& project,
                                                 std::vector<std::string>& notes) {
@@ -78,7 +79,7 @@ base::Result<std::vector<std::string>> entry_of(const Options& options,
   return words;
 }
 
-// The project's folder as seen from that of the files, and the other way round.
+// Computes the project's folder relative to that of the files, and the other way round.
 base::Result<void> relate(const std::string& project, const std::string& output,
                           scaffold::ContainerOptions& container) {
   std::error_code error;
@@ -139,7 +140,8 @@ base::Result<void> container(Options& options) {
   container.copy_sources = script || !project->installable;
   if (auto related = relate(common.project, output, container); !related) return related;
 
-  // Beside a Dockerfile that is not the context's own, its list of what is left out has its name.
+  // Docker looks for an ignore file under the Dockerfile's own name if the Dockerfile is not in the
+  // context's folder.
   const bool own = container.context == ".";
   auto put = put_files(
       {{base::join_path(output, "Dockerfile"), dockerfile(*project, *target, container)},
@@ -176,7 +178,8 @@ void attach(CLI::App& app) {
       ->type_name("COMMAND");
   sub->footer(
       "\nThe health check needs torchport in the image; --torchport none leaves both out.\n"
-      "Exit codes: 0 written; 2 wrong use, or the project lacks a fact that an option must give.");
+      "Exit codes: 0 written; 2 wrong use, or an option is needed because the project does not say "
+      "enough.");
   sub->callback([options] {
     const auto done = container(*options);
     if (!done) print_error(done.error());

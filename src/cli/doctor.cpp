@@ -1,4 +1,4 @@
-// torchport doctor: why torch does not use this machine's GPU.
+// Implements `torchport doctor`: why torch does not use this machine's GPU.
 #include <memory>
 
 #include <CLI/CLI.hpp>
@@ -48,7 +48,7 @@ std::string stated(const std::string& value, std::string_view library, const std
   return fmt::format("{}{}{} {}", value, value.empty() ? "" : ", ", library, state);
 }
 
-// Of the control group.
+// The limits of the control group.
 std::string limits(const host::Facts& facts) {
   std::string text;
   if (facts.memory_limit > 0)
@@ -89,10 +89,10 @@ void print_facts(const host::Facts& facts) {
 void print_verdict(const host::Verdict& verdict) {
   fmt::print("\n{}\n", report::one_line(verdict.summary));
   int number = 0;
-  for (const host::Finding& finding : verdict.findings) {
+  for (const host::Diagnosis& diagnosis : verdict.diagnoses) {
     fmt::print("\n  {}. {}{} [{}]\n     {}\n", ++number,
-               finding.blocks ? "" : "note: ", report::one_line(finding.what), finding.code,
-               report::one_line(finding.remedy));
+               diagnosis.blocks ? "" : "note: ", report::one_line(diagnosis.what), diagnosis.code,
+               report::one_line(diagnosis.remedy));
   }
   if (verdict.install.empty()) return;
   fmt::print("\nthe build of torch for this machine:\n");
@@ -102,11 +102,11 @@ void print_verdict(const host::Verdict& verdict) {
 std::string to_json(const host::Facts& facts, const host::Verdict& verdict) {
   nlohmann::ordered_json whole{{"state", verdict.state}, {"summary", verdict.summary}};
   auto& findings = whole["findings"] = nlohmann::ordered_json::array();
-  for (const host::Finding& finding : verdict.findings)
-    findings.push_back({{"code", finding.code},
-                        {"what", finding.what},
-                        {"remedy", finding.remedy},
-                        {"blocks", finding.blocks}});
+  for (const host::Diagnosis& diagnosis : verdict.diagnoses)
+    findings.push_back({{"code", diagnosis.code},
+                        {"what", diagnosis.what},
+                        {"remedy", diagnosis.remedy},
+                        {"blocks", diagnosis.blocks}});
   whole["install"] = verdict.install;
   whole["facts"] = nlohmann::ordered_json::parse(host::to_json(facts));
   return whole.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";

@@ -1,4 +1,4 @@
-// torchport explain, torchport rules
+// Implements `torchport explain` and `torchport rules`.
 #include <memory>
 
 #include <CLI/CLI.hpp>

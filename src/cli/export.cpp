@@ -8,7 +8,7 @@ namespace {
 void attach(CLI::App& app) {
   attach_python_command(
       app, "export",
-      "Export a model to onnx, pt2, aoti or torchscript, and verify it before and after",
+      "Export a model to onnx, pt2, aoti or torchscript, and compare the result with the model",
       "torchport.deploy.artefact.command");
 }
 

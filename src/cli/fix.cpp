@@ -1,4 +1,4 @@
-// torchport fix
+// Implements `torchport fix`.
 #include "source/project/fix.h"
 
 #include <memory>
@@ -49,7 +49,7 @@ std::string table(const std::map<std::string, std::size_t>& counts) {
   return text;
 }
 
-// Code -> how many are left, and where the first one stands.
+// How many findings of a code are left, and the place of the first.
 struct Left {
   std::size_t count = 0;
   std::string first;
@@ -66,7 +66,7 @@ std::string table(const std::map<std::string, Left>& left) {
   return text;
 }
 
-// What is left, by reason.
+// Says what is left, by reason.
 std::string left_summary(const project::FixPlan& plan, bool unsafe_fixes) {
   std::map<std::string, Left> review;
   std::map<std::string, Left> by_hand;
@@ -109,7 +109,7 @@ void print_result(const project::FixPlan& plan, std::size_t written, bool diff, 
                "restores the files.\n");
 }
 
-// Roots that edits must stay inside of.
+// Whether all files lie inside of the roots, which edits must not leave.
 bool inside_roots(const base::FileSystem& fs, const std::vector<std::string>& roots,
                   const std::string& file) {
   const auto real = fs.canonical(file);

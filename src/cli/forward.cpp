@@ -20,7 +20,7 @@ namespace torchport::cli {
 
 namespace {
 
-// Comes back only where the program cannot be started.
+// Returns only if the program cannot be started.
 int become(std::vector<std::string> command, const std::vector<std::string>& rest) {
   command.insert(command.end(), rest.begin(), rest.end());
   if (auto& dashes = after_dashes()) {
@@ -39,7 +39,7 @@ int become(std::vector<std::string> command, const std::vector<std::string>& res
   return kUsageError;
 }
 
-// All that follows the subcommand's name is for `command`.
+// Passes all words after the subcommand's name to `command`.
 void attach_forward(CLI::App& app, const char* name, const char* summary,
                     std::function<std::vector<std::string>()> command) {
   CLI::App* sub = app.add_subcommand(name, summary);

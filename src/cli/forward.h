@@ -1,4 +1,5 @@
-// Subcommands whose work another program does: this process becomes that program.
+// Implements subcommands that another program does: this process becomes that program, so that
+// `torchport` is the one entry to all of them.
 #pragma once
 
 namespace CLI {  // NOLINT(readability-identifier-naming): the library's own name
@@ -7,12 +8,12 @@ class App;
 
 namespace torchport::cli {
 
-// Adds subcommand `name`, which hands all of its arguments, --help too, to `python -m module` of
-// this environment. The module's exit codes are those of command.h.
+// Adds the subcommand `name`, which passes all of its arguments (also --help) to `python -m module`
+// of this environment. The module's exit codes are those of command.h.
 void attach_python_command(CLI::App& app, const char* name, const char* summary,
                            const char* module);
 
-// The same for a program that is installed beside this one.
+// Does the same for a program that is installed beside this one.
 void attach_program_command(CLI::App& app, const char* name, const char* summary,
                             const char* program);
 

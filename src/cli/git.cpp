@@ -16,7 +16,7 @@ namespace torchport::cli {
 
 namespace {
 
-// Standard output of a program, empty when it fails.
+// Runs a program and returns its standard output; empty if it fails.
 std::string output_of(std::vector<std::string> words) {
   std::array<int, 2> ends{};
   if (pipe(ends.data()) != 0) return {};

@@ -1,4 +1,4 @@
-// What git says about a working tree.
+// Asks git about a working tree, so that `fix` can refuse to change files with uncommitted changes.
 #pragma once
 
 #include <string>
@@ -6,8 +6,8 @@
 
 namespace torchport::cli {
 
-// The paths under `folder` that git calls changed, and of `files` the ones it
-// does not track; empty when git is not installed or this is no repository.
+// The paths under `folder` that have changed for git, and those of `files` that it does not track.
+// Empty if git is not installed or this is not a repository.
 [[nodiscard]] std::vector<std::string> dirty_files(const std::string& folder,
                                                    const std::vector<std::string>& files);
 

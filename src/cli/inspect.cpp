@@ -1,4 +1,4 @@
-// torchport inspect
+// Implements `torchport inspect`.
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -36,7 +36,7 @@ std::string shape(const TensorEntry& tensor) {
   return tensor.shape.empty() ? "scalar" : fmt::format("{}", fmt::join(tensor.shape, " x "));
 }
 
-// Tensors that lie in another's bytes, under that one's name.
+// Tensors that share the bytes of another one, listed under its name.
 std::vector<std::string> shared_with(const Contents& contents) {
   std::map<std::size_t, const TensorEntry*> first;
   std::vector<std::string> result;

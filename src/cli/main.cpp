@@ -23,11 +23,12 @@ constexpr const char* kFooter =
     "Start with `torchport check .`; `torchport COMMAND --help` says more.";
 
 void on_interrupt(int /*signal*/) {
-  // A second ctrl-C does not wait for the file in hand.
+  // A second Ctrl-C does not wait for the current file.
   if (interrupted().exchange(true)) std::_Exit(130);
 }
 
-// Beside this program in an installation; thrown, as CLI11 ends by a flag.
+// Prints the folder of the CMake package, which is beside this program in an installation. It ends
+// by an exception, as flags of CLI11 do.
 void print_cmake_dir() {
   const std::string folder = own_prefix() + "/lib/cmake/torchport";
   std::error_code error;
@@ -87,7 +88,7 @@ int main(int argc, char** argv) {
   struct sigaction action {};
   action.sa_handler = torchport::cli::on_interrupt;
   sigaction(SIGINT, &action, nullptr);
-  // `torchport check | head` ends quietly.
+  // With this `torchport check | head` ends without an error message.
   std::signal(SIGPIPE, SIG_DFL);
   try {
     const int code = torchport::cli::run(argc, argv);

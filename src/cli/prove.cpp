@@ -1,4 +1,4 @@
-// torchport prove: the ported program is the same program.
+// Implements `torchport prove`: shows that the ported program is the same program.
 #include <array>
 #include <filesystem>
 #include <memory>
@@ -48,7 +48,7 @@ std::string place_name(const std::string& devices) {
   return "virtual " + devices;
 }
 
-// A line of the copy, as it stands in the project.
+// A source line of the copy, as a line of the project.
 std::string line_of(const ProvedRun& subject, const proof::Call& call) {
   std::string line(subject.trace->line_of(call));
   const std::string inside = subject.result.folder + "/";
@@ -135,7 +135,7 @@ class Pattern {
   Pattern(const Pattern&) = delete;
   Pattern& operator=(const Pattern&) = delete;
 
-  // What is wrong with it; empty for nothing.
+  // What is wrong with the expression; empty if nothing is.
   [[nodiscard]] std::string error() const {
     if (error_ == 0) return {};
     std::array<char, 200> words{};
@@ -151,7 +151,7 @@ class Pattern {
   int error_;
 };
 
-// The lines of the output that --lines asks for.
+// The lines of the output that --lines selects.
 std::string chosen_lines(const ProveOptions& options, const std::string& output) {
   if (options.lines.empty()) return output;
   const Pattern wanted(options.lines);
@@ -178,7 +178,7 @@ bool both_traced(const ProvedRun& a, const ProvedRun& b) {
   return false;
 }
 
-// On CUDA: every operator, bit by bit.
+// Compares the runs on CUDA: every operator, bit by bit.
 bool same_program(const ProveOptions& options, const ProvedRun& a, const ProvedRun& b) {
   bool same = same_status(a, b);
   if (both_traced(a, b)) {
@@ -196,8 +196,8 @@ bool same_program(const ProveOptions& options, const ProvedRun& a, const ProvedR
   return same_files(options, a, b) && same;
 }
 
-// Elsewhere: the same operators within the tolerance of their types, or, where a device has other
-// ones (no gradient scaling on the CPU), the same output.
+// Compares the runs on another device: the same operators within the tolerance of their types or,
+// if the device has other operators (no gradient scaling on the CPU), the same output.
 bool same_results(const ProveOptions& options, const ProvedRun& a, const ProvedRun& b) {
   if (!same_status(a, b)) return false;
   double tolerance = proof::tolerance_of("Float[");
@@ -209,7 +209,7 @@ bool same_results(const ProveOptions& options, const ProvedRun& a, const ProvedR
                      ? std::string("equal bit by bit")
                      : fmt::format("means within {:.2g} of each other", compared.deviation));
     } else {
-      // From there on, other operators or types: what is printed decides.
+      // From there on operators or types differ, so the output decides.
       tolerance = std::max(a.trace->coarsest_tolerance(), b.trace->coarsest_tolerance());
       fmt::print(
           "    the operators differ from number {} on ({}, {}), so the outputs are compared, to "
@@ -242,7 +242,8 @@ int prove(const ProveOptions& options) {
   announce("fixed", options.devices, *fixed);
   const bool same = same_program(options, *original, *fixed);
   bool everywhere = true;
-  // Several devices split batches, one does not: elsewhere is compared with one.
+  // Several devices split batches and a single one does not, so the run on another device is
+  // compared with a run on one.
   const auto spec = device::parse_spec(options.devices);
   std::optional<ProvedRun> alone;
   if (spec && spec->count > 1 && !options.elsewhere.empty()) {

@@ -1,4 +1,4 @@
-// The Python that torchport belongs to.
+// Finds the Python environment that torchport is installed in.
 #pragma once
 
 #include <filesystem>
@@ -6,14 +6,14 @@
 
 namespace torchport::cli {
 
-// Where this program lies; empty where that cannot be told.
+// The folder of this program; empty if unknown.
 [[nodiscard]] std::filesystem::path own_folder();
 
-// The interpreter beside this program, as both are in one environment's bin/; else the first
-// `python3` of the PATH.
+// The interpreter beside this program in the environment's bin/, else the first `python3` on the
+// PATH.
 [[nodiscard]] std::string python_of_this_environment();
 
-// The folder of the environment that this program is installed in; empty where that cannot be told.
+// The folder of the environment in which this program is installed; empty if unknown.
 [[nodiscard]] std::string own_prefix();
 
 }  // namespace torchport::cli

@@ -1,4 +1,5 @@
-// torchport run: a program on virtual devices. This process becomes the program.
+// Implements `torchport run`: starts a program on virtual devices. This process becomes the
+// program.
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -35,7 +36,7 @@ int usage(std::string message) {
   return kUsageError;
 }
 
-// What the options say, in the words of the environment variable.
+// Turns the options into a device spec.
 base::Result<device::Spec> spec_of(const RunOptions& options) {
   if (options.hide_cuda) return device::parse_spec("none");
   std::string text = options.devices;
@@ -52,11 +53,11 @@ std::string announcement(const device::Spec& spec) {
       base::format_bytes_as_c10(spec.memory));
 }
 
-// What is to be started: after `--` a command as it stands, else Python with a script or `-m`.
+// The command to start: the words after `--` as they are, else Python with a script or `-m`.
 base::Result<std::vector<std::string>> command_of(std::vector<std::string> rest) {
   if (auto& command = after_dashes()) {
     if (rest.empty() && !command->empty()) return *command;
-    rest.emplace_back("--");  // the script's own
+    rest.emplace_back("--");  // the script's own `--`
     rest.insert(rest.end(), command->begin(), command->end());
   }
   if (rest.empty() || rest.front() == "--")
@@ -89,7 +90,8 @@ int run(const RunOptions& options, const std::vector<std::string>& rest) {
     const std::string file =
         options.report_file.empty() ? "" : std::filesystem::absolute(options.report_file).string();
     setenv("TORCHPORT_REPORT", (options.report + ":" + file).c_str(), 1);
-    // This process becomes the program; those that it starts report beside it.
+    // This process becomes the program. Processes that it starts write reports of their own beside
+    // it.
     setenv("TORCHPORT_REPORT_PID", std::to_string(getpid()).c_str(), 1);
   }
   if (!options.quiet) fmt::print(stderr, "{}\n", announcement(*spec));

@@ -69,7 +69,7 @@ base::Result<void> check_scaffold_options(const ScaffoldOptions& options) {
   if (!target.torch.empty() &&
       (parts(target.torch) != 3 || target.torch.find('+') != std::string::npos))
     return usage(fmt::format(
-        "--torch {} is not a release; write it like 2.13.0 (the device decides which build it is)",
+        "--torch {} is not a release; write it like 2.13.0 (the device decides the build)",
         target.torch));
   if (!target.python.empty() && parts(target.python) != 2)
     return usage(fmt::format("--python {} is not a release; write it like 3.12", target.python));

@@ -1,5 +1,5 @@
-// What `container` and `ci` share: options that are written into files, and the messages about
-// them.
+// Shares between `container` and `ci` the options that are written into files, and the messages
+// about them.
 #pragma once
 
 #include <cstdio>
@@ -27,23 +27,23 @@ struct ScaffoldOptions {
   bool only_show = false;
 };
 
-// PROJECT, --torch, --python, --requirements, --torchport, --force, --stdout.
+// Adds PROJECT, --torch, --python, --requirements, --torchport, --force and --stdout.
 void add_scaffold_options(CLI::App& command, ScaffoldOptions& options);
 
 [[nodiscard]] bool is_file(const std::string& path);
-// kUsage for text that could end a line or a word where it will stand.
+// Fails with kUsage for a text that could end a line or a word where it will be inserted.
 [[nodiscard]] base::Result<void> check_plain(std::string_view option, std::string_view text);
 [[nodiscard]] base::Result<void> check_scaffold_options(const ScaffoldOptions& options);
 
-// Where the files' reader gets torchport from: as the options say, else a wheel in the project,
-// else the release of this very version, with a note. kUsage for a wheel that is not there.
+// Where the written files get torchport from: as the options say, else from a wheel in the project,
+// else the release of this version, with a note. Fails with kUsage for a wheel that does not exist.
 [[nodiscard]] base::Result<std::string> torchport_source(const ScaffoldOptions& options,
                                                          std::vector<std::string>& notes);
 
-// Shows or writes the files; `describe` prints what was chosen, behind them.
+// Prints or writes the files.
 [[nodiscard]] base::Result<void> put_files(const std::vector<scaffold::File>& files,
                                            const ScaffoldOptions& options);
-// "  torch        2.13.0+cu130", to where the files are not.
+// Prints "  torch        2.13.0+cu130" to the stream that the files are not printed to.
 void print_choice(const ScaffoldOptions& options, std::string_view name, std::string_view value);
 void print_notes(const ScaffoldOptions& options,
                  const std::vector<const std::vector<std::string>*>& notes);

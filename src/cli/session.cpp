@@ -31,7 +31,7 @@ std::vector<std::string> split_words(const std::vector<std::string>& words) {
   return result;
 }
 
-// This very program: results of another build are not ours.
+// Identifies this build of the program: cached results of another build do not count.
 std::string fingerprint() {
   const auto status = base::real_file_system().status("/proc/self/exe", true);
   return fmt::format("{}:{}:{}", TORCHPORT_VERSION, status.size, status.mtime_ns);
@@ -203,7 +203,7 @@ std::function<void(std::size_t)> progress_line(std::size_t total, std::string_vi
     const auto now =
         std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - start).count();
     std::int64_t shown = last->load();
-    // Short runs stay silent; long ones speak ten times a second.
+    // Short runs show nothing; long ones update ten times a second.
     if (now < 500 || now - shown < 100 || !last->compare_exchange_strong(shown, now)) return;
     fmt::print(stderr, "\r{} {}/{} files", verb, done, total);
   };

@@ -1,5 +1,5 @@
-// What check and fix share: the options that choose files, rules and settings,
-// and the run that these options describe.
+// Shares between check and fix the options that choose files, rules and settings, and the run that
+// these options describe.
 #pragma once
 
 #include <cstdio>
@@ -38,12 +38,12 @@ struct SelectionOptions {
 
 void add_selection_options(CLI::App& command, SelectionOptions& options);
 
-// Everything a run needs, made from options, settings file and environment.
+// Everything that a run needs, from options, settings file and environment.
 struct Session {
   project::Config config;
   project::CheckOptions check;
   std::vector<std::string> files;
-  std::vector<base::Error> problems;  // of the discovery
+  std::vector<base::Error> problems;  // problems of the discovery
   std::unique_ptr<project::Cache> cache;
   std::string first_path;
 };
@@ -53,10 +53,10 @@ struct Session {
 // Prints an error as "torchport: path:line: message" to stderr.
 void print_error(const base::Error& error);
 
-// "  torch        2.13.0+cpu"; nothing where there is no value.
+// Prints "  torch        2.13.0+cpu"; prints nothing if there is no value.
 void print_row(std::FILE* to, std::string_view name, std::string_view value);
 
-// What `parse` makes of a file's content; its error names the file.
+// Reads and parses a file. An error names the file.
 template <class T>
 base::Result<T> read_recorded(const std::string& path, base::Result<T> (*parse)(std::string_view)) {
   const auto text = base::real_file_system().read(path);
@@ -65,10 +65,10 @@ base::Result<T> read_recorded(const std::string& path, base::Result<T> (*parse)(
   return read;
 }
 
-// True when colour is wanted on this stream: a terminal, and NO_COLOR unset.
+// Whether to use colour on this stream: it is a terminal, and NO_COLOR is not set.
 [[nodiscard]] bool wants_colour(int file_descriptor);
 
-// A line on stderr that counts files on long work; only on a terminal.
+// A line on stderr that counts files during long work, only on a terminal.
 [[nodiscard]] std::function<void(std::size_t)> progress_line(std::size_t total,
                                                              std::string_view verb);
 void clear_progress_line();

@@ -8,7 +8,7 @@ namespace {
 void attach(CLI::App& app) {
   attach_python_command(
       app, "verify",
-      "Run a model once, and say where its tensors are, what mixes devices and what copies",
+      "Run a model once and report where its tensors are, what mixes devices, and what is copied",
       "torchport.observe.command");
 }
 

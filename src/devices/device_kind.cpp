@@ -9,7 +9,7 @@
 
 namespace torchport::devices {
 
-// Made by CMake from the names of the files in kinds/: TORCHPORT_KIND(cuda) for each.
+// CMake makes this from the names of the files in kinds/: TORCHPORT_KIND(cuda) for each.
 #define TORCHPORT_KIND(name) TORCHPORT_DEVICE_KIND(name);
 #include "device_kinds.inc"
 #undef TORCHPORT_KIND
@@ -48,8 +48,8 @@ std::string kind_names(std::string_view separator) {
 }
 
 bool is_device_type(std::string_view word) {
-  // c10::DeviceTypeName() of torch 2.13, less those that are kinds here, and "tpu", "ipu" and "mlu"
-  // of backends that rename PrivateUse1.
+  // The names of c10::DeviceTypeName() in torch 2.13 that are not kinds here, and "tpu", "ipu" and
+  // "mlu" of backends that rename PrivateUse1.
   static constexpr std::array<std::string_view, 10> kOthers{"cpu",    "meta", "hip", "hpu", "xla",
                                                             "vulkan", "mtia", "ipu", "mlu", "musa"};
   return find_kind(word) != nullptr ||

@@ -1,4 +1,4 @@
-// What every description of a kind has to hold, whichever kinds there are.
+// Tests what every description of a kind has to satisfy, whichever kinds there are.
 #include "devices/device_kind.h"
 
 #include <set>

@@ -1,4 +1,5 @@
-// Why an allocation on a device failed: the figures that the message of its allocator holds.
+// Holds the figures in the message of an allocator that has run out of device memory. It is apart
+// from the memory model, so that kinds can write the message without it.
 #pragma once
 
 #include <cstdint>
@@ -7,12 +8,12 @@
 namespace torchport::devices {
 
 struct OutOfMemory {
-  std::uint64_t requested = 0;  // bytes, rounded as the real message has it
+  std::uint64_t requested = 0;  // bytes, rounded as in the real message
   std::uint64_t total = 0;
   std::uint64_t free = 0;  // of the device
   std::uint64_t allocated = 0;
   std::uint64_t reserved = 0;
-  std::optional<std::uint64_t> allowed;  // where set_fraction() bounds it
+  std::optional<std::uint64_t> allowed;  // the bound of set_fraction(), if set
 };
 
 }  // namespace torchport::devices

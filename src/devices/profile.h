@@ -1,5 +1,6 @@
-// What a real accelerator says of itself. A virtual device answers with these figures: its memory
-// bounds what a program may allocate, its capability decides what programs choose.
+// Holds the figures that a real accelerator reports about itself. A virtual device answers with
+// them: its memory bounds what a program may allocate, and programs choose their kernels by its
+// capability.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,7 @@ inline constexpr std::uint64_t kGiB = 1024 * kMiB;
 
 struct Profile {
   std::string_view name;         // "a100-80g": what `--profile` takes
-  std::string_view device_name;  // what get_device_name() says
+  std::string_view device_name;  // the result of get_device_name()
   std::uint64_t memory = 0;      // bytes, as get_device_properties().total_memory
   int major = 0;                 // compute capability
   int minor = 0;

@@ -1,13 +1,14 @@
-// Structures as JSON and back, where people write the JSON: recorded machines, inputs of builds.
+// Reads and writes structures as JSON where people write the JSON: recorded machines, inputs of
+// builds.
 //
 // A structure names its members once, for both directions, in a function `members(structure,
-// visit)` that argument-dependent lookup finds. What is read has to be of exactly the type of the
-// member, and an error names the member by its path: "gpus[1].name".
+// visit)` that argument-dependent lookup finds. A value that is read must have exactly the member's
+// type, and an error names the member by its path: "gpus[1].name".
 //
-// nlohmann's NLOHMANN_DEFINE_TYPE_* macros were tried and rejected: they convert where a file is
-// wrong (true and -1 become numbers, 1.5 becomes 1), they know a path only in a build with
-// JSON_DIAGNOSTICS, which makes every value of the program larger, and in the version of Debian 12
-// they do not take ordered_json, so the members would be written in another order than declared.
+// nlohmann's NLOHMANN_DEFINE_TYPE_* macros were tried and rejected. They convert a wrong value
+// (true and -1 become numbers, 1.5 becomes 1). They know a path only with JSON_DIAGNOSTICS, which
+// makes every value of the program larger. In the version of Debian 12 they do not take
+// ordered_json, so members would be written in another order than declared.
 #pragma once
 
 #include <map>
@@ -48,8 +49,8 @@ Json written(T& value) {
   }
 }
 
-// The path of the first member that has another type; empty where all are right. Missing members
-// keep their value, unknown ones are ignored.
+// Reads a value, and returns the path of the first member that has another type; empty if all are
+// right. Missing members keep their value, unknown ones are ignored.
 template <class T>
 std::string read(const Json& source, T& value, const std::string& path) {
   if constexpr (Structure<T>) {
@@ -87,13 +88,13 @@ std::string read(const Json& source, T& value, const std::string& path) {
   }
 }
 
-// The object that is a document, or its member `inner` where it has one. kSyntax for text that is
-// not a JSON object; `what` says of what it should be one.
+// The JSON object in a document, or its member `inner` if it has one. Fails with kSyntax for text
+// that is not a JSON object; `what` names the expected content in the message.
 [[nodiscard]] base::Result<Json> object_of(std::string_view text, const char* inner,
                                            std::string_view what);
 [[nodiscard]] tl::unexpected<base::Error> wrong_type(std::string_view path);
 
-// That object as a structure. kSyntax also names the first member that has another type.
+// Reads that object as a structure. kSyntax also names the first member that has another type.
 template <class T>
 base::Result<T> read_document(std::string_view text, const char* inner, std::string_view what) {
   const auto source = object_of(text, inner, what);
@@ -104,8 +105,8 @@ base::Result<T> read_document(std::string_view text, const char* inner, std::str
   return value;
 }
 
-// As text for files: bytes that are not UTF-8 become U+FFFD. `indent`: blanks a level, -1 for one
-// line.
+// Writes JSON as text for files. Bytes that are not UTF-8 become U+FFFD. `indent` is the number of
+// blanks per level; -1 writes one line.
 [[nodiscard]] std::string text_of(const Json& value, int indent);
 
 }  // namespace torchport::json

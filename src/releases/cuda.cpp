@@ -45,7 +45,7 @@ bool runs_on(const std::vector<std::string>& archs, std::string_view capability)
   return std::any_of(archs.begin(), archs.end(), [&](const std::string& arch) {
     const auto underscore = arch.find('_');
     if (underscore == std::string::npos) return false;
-    // "sm_90a" is for 9.0 alone, features and all.
+    // "sm_90a" runs only on 9.0.
     const std::string_view number = std::string_view(arch).substr(underscore + 1);
     const int code = at(versions::parse_version(number), 0);
     if (arch.starts_with("compute_")) return code <= wanted;

@@ -16,8 +16,8 @@ namespace {
 using versions::older;
 using versions::parse_version;
 
-// Release notes of CUDA's toolkits and "PTX ISA", section "Release Notes": which one brought an
-// architecture, and which one was the last to have it (empty: still there).
+// Which CUDA introduced an architecture, and which was the last to support it (empty: it is still
+// supported). From the release notes of CUDA's toolkits and "PTX ISA", section "Release Notes".
 struct Lifetime {
   int number;
   std::string_view first;
@@ -33,7 +33,7 @@ constexpr std::array kLifetimes{
     Lifetime{101, "12.8", "12.9"}, Lifetime{103, "12.9", ""},   Lifetime{110, "13.0", ""},
     Lifetime{120, "12.8", ""},     Lifetime{121, "12.9", ""}};
 
-// The names that torch.utils.cpp_extension and FindCUDA's select_compute_arch.cmake know.
+// The names that torch.utils.cpp_extension and FindCUDA's select_compute_arch.cmake accept.
 struct Name {
   std::string_view name;  // in lower case
   std::array<int, 4> numbers;
@@ -62,7 +62,7 @@ const Lifetime* lifetime_of(int number) {
   return found == kLifetimes.end() ? nullptr : found;
 }
 
-// "8.6", "10.0a"; nothing else.
+// Reads "8.6" or "10.0a".
 bool parse_number(std::string_view text, GpuArch& arch) {
   if (text.ends_with('a') || text.ends_with('f')) {
     arch.suffix = text.back();
@@ -80,7 +80,7 @@ bool parse_number(std::string_view text, GpuArch& arch) {
   return true;
 }
 
-// "86" and "sm_86" are what others than TORCH_CUDA_ARCH_LIST want.
+// A suggestion for "86" and "sm_86", which other tools than TORCH_CUDA_ARCH_LIST use.
 std::string meant(std::string_view word) {
   for (const std::string_view prefix : {"sm_", "compute_"})
     if (word.starts_with(prefix)) word.remove_prefix(prefix.size());
@@ -110,7 +110,7 @@ base::Result<void> add_number(std::string_view word, bool ptx, const NvccArchs& 
   return {};
 }
 
-// Those of `numbers` that nvcc makes; PTX of the last one.
+// Adds those of `numbers` that nvcc supports, with PTX for the last one.
 void add_group(std::string_view name, std::vector<int> numbers, bool ptx, const NvccArchs& nvcc,
                ArchList& list) {
   std::string missing;
@@ -203,8 +203,8 @@ NvccArchs::NvccArchs(std::string_view nvcc, const std::vector<std::string>& list
 
 bool NvccArchs::makes(const GpuArch& arch) const {
   if (!std::binary_search(numbers_.begin(), numbers_.end(), arch.number)) return false;
-  // "CUDA C++ Programming Guide", feature set compiler targets: specific to an architecture from
-  // 9.0 and CUDA 12.0 on, to a family from 10.0 and CUDA 12.9 on.
+  // From the "CUDA C++ Programming Guide", feature set compiler targets: for one architecture since
+  // 9.0 and CUDA 12.0, for a family since 10.0 and CUDA 12.9.
   if (arch.suffix == "a") return arch.number >= 90 && !older(nvcc_, "12.0");
   if (arch.suffix == "f") return arch.number >= 100 && !older(nvcc_, "12.9");
   return true;

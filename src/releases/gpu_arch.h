@@ -1,5 +1,6 @@
-// Compute capabilities as builds of extensions name them: TORCH_CUDA_ARCH_LIST, nvcc's -gencode.
-// Only gpu_arch.cpp says which CUDA compiles for which of them.
+// Reads and writes compute capabilities as builds of extensions name them: TORCH_CUDA_ARCH_LIST,
+// nvcc's -gencode. Only gpu_arch.cpp knows which CUDA compiles for which of them. All functions are
+// thread safe.
 #pragma once
 
 #include <string>
@@ -12,25 +13,25 @@ namespace torchport::releases {
 
 struct GpuArch {
   int number = 0;      // 86 for compute capability 8.6
-  std::string suffix;  // "a": for this very architecture; "f": for its family; mostly empty
-  bool ptx = false;    // with PTX of it, which newer devices compile for themselves
+  std::string suffix;  // "a": for exactly this architecture; "f": for its family; usually empty
+  bool ptx = false;    // with its PTX, which the driver compiles for newer devices
   bool operator==(const GpuArch&) const = default;
 };
 
-// "8.6+PTX", as TORCH_CUDA_ARCH_LIST has it.
+// "8.6+PTX", as in TORCH_CUDA_ARCH_LIST.
 [[nodiscard]] std::string to_text(const GpuArch& arch);
-// "7.5;8.0+PTX": separated by semicolons, which is what every reader of the variable takes.
+// "7.5;8.0+PTX", with semicolons, which every reader of the variable accepts.
 [[nodiscard]] std::string to_text(const std::vector<GpuArch>& archs);
-// "-gencode=arch=compute_86,code=sm_86", and one more for PTX.
+// "-gencode=arch=compute_86,code=sm_86", and another one for PTX.
 [[nodiscard]] std::vector<std::string> gencode(const std::vector<GpuArch>& archs);
 // For CMAKE_CUDA_ARCHITECTURES: "80-real;86".
 [[nodiscard]] std::string cmake_architectures(const std::vector<GpuArch>& archs);
 
-// What an nvcc makes code for.
+// The architectures that an nvcc compiles for.
 class NvccArchs {
  public:
-  // `listed`: what it says itself ("sm_75", ...); empty for one that was not asked, or is too old
-  // to answer. Then the CUDA release's own list counts.
+  // `listed` is what the nvcc lists itself ("sm_75", ...). If it is empty, because nvcc was not
+  // asked or is too old to answer, the list of its CUDA release is used.
   NvccArchs(std::string_view nvcc, const std::vector<std::string>& listed);
 
   [[nodiscard]] bool makes(const GpuArch& arch) const;
@@ -41,23 +42,26 @@ class NvccArchs {
   std::vector<int> numbers_;  // ascending
 };
 
-// The CUDA releases that make code for this one, in words: "from CUDA 12.8 on", "up to CUDA 12.9";
-// empty for one that is not known.
+// The CUDA releases that compile for this architecture, in words: "from CUDA 12.8 on", "up to CUDA
+// 12.9"; empty for an unknown one.
 [[nodiscard]] std::string releases_for(int number);
 
-// What TORCH_CUDA_ARCH_LIST says. `native` and `Auto` ask for the GPU of the building machine,
-// which is no matter of a build: `asks_for_gpu` is set, and they bring no architecture.
+// The content of TORCH_CUDA_ARCH_LIST. `native` and `Auto` ask for the GPU of the building machine,
+// which must not decide a build: they set `asks_for_gpu` and add no architecture.
 struct ArchList {
-  std::vector<GpuArch> archs;         // each once, ascending; of names those that this nvcc makes
-  std::vector<std::string> left_out;  // of names: "Blackwell: 10.3"
+  // Without duplicates, ascending; for names, those that this nvcc supports.
+  std::vector<GpuArch> archs;
+  // For names, those that it does not support: "Blackwell: 10.3".
+  std::vector<std::string> left_out;
   bool asks_for_gpu = false;
 };
-// Separators: semicolons, commas, blanks. Names ("Ampere", "Hopper+PTX", "All", "Common") stand for
-// what this nvcc makes of them. kUsage for what is no architecture, and for one that nvcc does not
-// make: what was asked for is not left out in silence.
+// Reads a list. Separators are semicolons, commas and blanks. Names ("Ampere", "Hopper+PTX", "All",
+// "Common") stand for the architectures of theirs that this nvcc supports. Fails with kUsage for a
+// word that is not an architecture, and for one that nvcc does not support: what the user asked for
+// is not dropped silently.
 [[nodiscard]] base::Result<ArchList> parse_arch_list(std::string_view text, const NvccArchs& nvcc);
 
-// Each once, ascending; PTX where any of them has it.
+// Removes duplicates and sorts; PTX is kept if any duplicate has it.
 [[nodiscard]] std::vector<GpuArch> merged(std::vector<GpuArch> archs);
 
 }  // namespace torchport::releases

@@ -36,7 +36,7 @@ std::string index_of(std::string_view variant) {
 }
 
 std::string pip_arguments(std::string_view torch, std::string_view variant) {
-  // pytorch.org, "Installing previous versions of PyTorch".
+  // From pytorch.org, "Installing previous versions of PyTorch".
   if (versions::older(torch, "1.11"))
     return fmt::format("torch=={}+{} -f {}/torch_stable.html", torch, variant, kIndex);
   if (versions::older(torch, "2.0"))

@@ -17,7 +17,7 @@ TEST_CASE("every release says what it has to") {
   for (const TorchRelease& release : table().releases) {
     INFO(release.version);
     CHECK(std::is_sorted(release.pythons.begin(), release.pythons.end(), versions::older));
-    // What pip brings is read from the wheel's metadata, so nothing of it may be unknown.
+    // pip's default build is read from the wheel's metadata, so nothing of it may be unknown.
     CHECK_FALSE(release.cuda.front().cudnn.empty());
     CHECK_FALSE(release.cuda.front().nccl.empty());
     CHECK(std::any_of(release.sources.begin(), release.sources.end(), [](const std::string& one) {
@@ -29,7 +29,7 @@ TEST_CASE("every release says what it has to") {
       CHECK(build.by_default == (&build == &release.cuda.front()));
       CHECK_FALSE(least_driver(build.cuda).empty());
       CHECK(cuda_of_variant(variant_of_cuda(build.cuda)) == build.cuda);
-      // The toolkit has to make code for each of its GPUs.
+      // The toolkit has to compile for each of the build's GPUs.
       const NvccArchs nvcc(build.cuda, {});
       for (const int arch : build.archs) CHECK_MESSAGE(nvcc.makes({arch, {}, false}), arch);
     }

@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// "null" is an unknown value.
+// Reads a value that may be "null", which means unknown.
 template <class T>
 T known(const Json& object, const char* name) {
   const Json& value = object.at(name);
@@ -50,7 +50,7 @@ bool newest_first(const std::vector<T>& list) {
          }) == list.end();
 }
 
-// What is wrong with a release; empty where nothing is.
+// What is wrong with a release; empty if nothing is.
 std::string fault_of(const TorchRelease& release) {
   if (versions::parse_version(release.version).size() != 3) return "version";
   if (release.pythons.empty()) return "python";

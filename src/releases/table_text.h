@@ -1,5 +1,5 @@
-// The text of python/torchport/torch_releases.json that the program was built with. It is in its
-// own source file, so that a test can link with the text of another table.
+// Declares the text of python/torchport/torch_releases.json that the program was built with. The
+// text has a source file of its own, so that a test can link another table.
 #pragma once
 
 #include <string_view>

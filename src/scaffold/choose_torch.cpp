@@ -18,7 +18,7 @@ std::string place_of(const Requirement& requirement) {
   return fmt::format("{}:{}", requirement.at.file, requirement.at.line);
 }
 
-// The version of the release that the target would get; empty where it may not get this release.
+// The version of this release for the target; empty if it does not fit the target.
 std::string version_of(const TorchRelease& release, const TargetOptions& options) {
   if (!options.virtual_devices) return release.version;
   return release.virtual_devices.empty() ? std::string() : release.virtual_devices.back();
@@ -29,7 +29,7 @@ bool has_build(const TorchRelease& release, const Project& project, const Target
   if (options.device == Device::kXpu) return release.xpu.value_or(false);
   if (options.device == Device::kRocm) {
     if (!release.rocm) return false;
-    // Native code needs the architectures.
+    // Native code needs the list of architectures.
     if (project.cuda && options.arch_list.empty() && release.rocm->archs.empty()) return false;
     return options.variant.empty() || options.variant == "rocm" + release.rocm->version;
   }
@@ -45,7 +45,7 @@ bool has_python(const TorchRelease& release, const Project& project, const Targe
   });
 }
 
-// The newest version that serves and that the specifier allows; empty for none.
+// The newest version that fits the target and that the specifier allows; empty if there is none.
 std::string newest_for(const Project& project, const TargetOptions& options,
                        std::string_view specifier) {
   for (const TorchRelease& release : releases::table().releases) {
@@ -57,8 +57,7 @@ std::string newest_for(const Project& project, const TargetOptions& options,
   return {};
 }
 
-// No release serves with all that is asked for; the error is then about what is asked for, and says
-// so of the newest release that the specifier allows.
+// The newest release that the specifier allows, for the error if no release fits all requests.
 std::string newest_allowed(const TargetOptions& options, std::string_view specifier) {
   for (const TorchRelease& release : releases::table().releases) {
     const std::string version = version_of(release, options);
@@ -82,7 +81,7 @@ base::Result<std::string> from_table(const Project& project, const TargetOptions
                                 newest_allowed(options, {})));
 }
 
-// Why it is not the newest torch, and what the release brings that its users have to know.
+// Adds why it is not the newest torch, and what users of the release have to know.
 void add_reasons(const Project& project, const TargetOptions& options, const Requirement* stated,
                  const std::string& version, Target& target) {
   const TorchRelease& newest = releases::table().releases.front();

@@ -1,6 +1,6 @@
-// Which version of torch a target gets: what a person says, else the project's pin, else the newest
-// release of the table that serves the target. The newest release alone would not do: it may have
-// no build for the device, no wheels for the project's Python, or no virtual devices.
+// Chooses the version of torch for a target: the one that the user names, else the project's pin,
+// else the newest release of the table that fits the target. The newest release alone would not do:
+// it may have no build for the device, no wheels for the project's Python, or no virtual devices.
 #pragma once
 
 #include <string>
@@ -10,15 +10,15 @@
 
 namespace torchport::scaffold {
 
-// Adds to the target's notes why it is this version. kUsage where no release of the table serves,
-// with the option that names one.
+// Chooses the version, and adds the reason to the target's notes. Fails with kUsage if no release
+// of the table fits; the message names the option that selects one.
 [[nodiscard]] base::Result<std::string> choose_torch(const Project& project,
                                                      const TargetOptions& options, Target& target);
 
-// Whether the Python ("3.12") is one that the project allows.
+// Whether the project allows this Python ("3.12").
 [[nodiscard]] bool allows_python(const Project& project, const std::string& python);
 
-// Whether a build of this name can be one for the device: "cu130" for CUDA.
+// Whether a variant can be one for the device: "cu130" for CUDA.
 [[nodiscard]] bool fits(Device device, std::string_view variant);
 
 }  // namespace torchport::scaffold

@@ -17,7 +17,8 @@ constexpr std::string_view kNvidia = R"(    deploy:
               capabilities: [gpu]
 )";
 
-// The group that owns the nodes has another number on every host, and no name in the image.
+// The group that owns the device nodes has a different number on every host, and no name in the
+// image.
 constexpr std::string_view kGroups = R"(    group_add:
       - "${VIDEO_GID:-44}"
       # The host's: getent group render | cut -d: -f3
@@ -50,7 +51,7 @@ std::string compose_file(const Project& project, const Target& target,
   text +=
       fmt::format("    build:\n      context: {}\n      dockerfile: {}\n      target: runtime\n",
                   json_string(options.context), json_string(options.dockerfile));
-  // The wheels for GPUs are looked up for x86_64.
+  // The table has the wheels for GPUs only for x86_64.
   if (target.device != Device::kCpu) text += "    platform: linux/amd64\n";
   text +=
       "    init: true\n"

@@ -11,11 +11,12 @@ namespace {
 
 constexpr std::string_view kCache =
     "RUN --mount=type=cache,target=/root/.cache/pip,sharing=locked \\\n";
-// Debian's and Ubuntu's archives keep no old version for long: a pinned one is soon not there.
+// Debian's and Ubuntu's archives do not keep old versions for long, so a pinned version soon
+// disappears.
 constexpr std::string_view kUnpinnedPackages = "# hadolint ignore=DL3008\n";
 constexpr std::string_view kUser = "10001";
 
-// What the stages of one project are made of.
+// Writes the stages of one project's Dockerfile.
 class Stages {
  public:
   Stages(const Project& project, const Target& target, const ContainerOptions& options)
@@ -69,7 +70,7 @@ class Stages {
     line("RUN {}", build_check(target_));
   }
 
-  // First, since it is the largest layer and the one that changes least.
+  // It comes first, because it is the largest layer and changes least.
   void torch() {
     line("# The build of torch for {}, from the index of these builds.", to_text(target_.device));
     if (leaves_versions_open(target_))
@@ -77,7 +78,7 @@ class Stages {
     run({torch_command(target_)});
   }
 
-  // What the project's files say of torch is answered by the line above.
+  // The line above replaces what the project's files say about torch.
   void requirements() {
     const auto commands = requirement_commands(project_, options_.requirement_files);
     if (commands.empty()) return;
@@ -85,7 +86,7 @@ class Stages {
     run(commands);
   }
 
-  // With pip's cache.
+  // Runs commands with pip's cache.
   void run(const std::vector<std::string>& commands) {
     text_ += kCache;
     line("    {}", fmt::join(commands, " \\\n && "));
@@ -97,13 +98,13 @@ class Stages {
       run({"pip install ."});
       return;
     }
-    // The extension is built against the torch that is installed, so without build isolation.
+    // The extension is built against the installed torch, so without build isolation.
     compilers();
     line("COPY . .");
     run({"pip install --no-build-isolation ."});
   }
 
-  // The variables that decide what is compiled, where there is no GPU to look at.
+  // The variables that decide what is compiled, because the build has no GPU to look at.
   void compilers() {
     const bool gpu = !target_.arch_list.empty();
     if (!target_.images.toolkit.empty())
@@ -121,7 +122,8 @@ class Stages {
     }
   }
 
-  // torchport, for the health check and for projects that are built with it; what building takes.
+  // Installs torchport, for the health check and for projects that are built with it, and the build
+  // tools.
   void tools() {
     const std::string& from = options_.torchport;
     const bool wheel = from.ends_with(".whl");

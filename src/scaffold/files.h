@@ -1,4 +1,5 @@
-// Writes files for users: each one completely, and never over an existing file unless asked.
+// Writes files for users: each one completely, and never over an existing file unless `force` is
+// set.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +21,8 @@ enum class Written : std::uint8_t { kNew, kReplaced, kSame };
 // "wrote", "replaced", "unchanged".
 [[nodiscard]] std::string_view to_text(Written written);
 
-// All or none: where one of them is there with another content and `force` is not set, nothing is
-// written, and the error (kUsage) names every such file. Makes the folders.
+// Writes all files or none. If one exists with another content and `force` is not set, nothing is
+// written, and the error (kUsage) names each such file. Creates the folders.
 [[nodiscard]] base::Result<std::vector<Written>> write_files(base::FileSystem& fs,
                                                              const std::vector<File>& files,
                                                              bool force);

@@ -9,11 +9,12 @@ namespace torchport::scaffold {
 
 namespace {
 
-// Debian 12 has GCC 12, which every nvcc from 12.0 on takes; Debian 13 has the Level Zero driver.
+// Debian 12 has GCC 12, which every nvcc since 12.0 accepts. Debian 13 has the Level Zero driver.
 constexpr std::string_view kDebian = "bookworm";
 constexpr std::string_view kDebianOfIntel = "trixie";
 
-// Of the toolkit's image the toolkit's folder alone is taken: it is the same on every distribution.
+// Only the toolkit's folder is copied from the toolkit's image; it is the same on every
+// distribution.
 base::Result<void> add_toolkit(const Target& target, Images& images) {
   const std::string cuda = releases::cuda_of_variant(target.variant);
   images.toolkit = releases::toolkit_image(cuda);
@@ -27,8 +28,8 @@ base::Result<void> add_toolkit(const Target& target, Images& images) {
   return {};
 }
 
-// HIP's compiler is made for AMD's own image. Both stages stand on its distribution, so that what
-// is compiled in one runs in the other.
+// HIP's compiler is built for AMD's own image. Both stages use its distribution, so that what one
+// compiles runs in the other.
 base::Result<Images> for_hip(const Target& target) {
   if (target.python != "3.12" || target.variant != "rocm7.2")
     return base::fail(
@@ -53,7 +54,7 @@ base::Result<Images> choose_images(const Project& project, const Target& target)
   Images images;
   const auto debian = target.device == Device::kXpu ? kDebianOfIntel : kDebian;
   images.runtime = fmt::format("python:{}-slim-{}", target.python, debian);
-  // The whole image has the compilers; what is pure Python needs none.
+  // Only the complete image has the compilers; a pure Python project needs none.
   images.build =
       project.extension ? fmt::format("python:{}-{}", target.python, debian) : images.runtime;
   if (target.device == Device::kXpu) images.runtime_packages = {"libze1", "libze-intel-gpu1"};

@@ -1,4 +1,4 @@
-// The base images, each pinned to a release of its contents.
+// Chooses the base images, each pinned to a release of its contents.
 #pragma once
 
 #include "base/result.h"
@@ -6,8 +6,8 @@
 
 namespace torchport::scaffold {
 
-// kUsage where no pair of images fits the target: a Python that a distribution has not, a toolkit
-// whose image is not known.
+// Fails with kUsage if no pair of images fits the target: the distribution does not have the
+// Python, or no image with the toolkit is known.
 [[nodiscard]] base::Result<Images> choose_images(const Project& project, const Target& target);
 
 }  // namespace torchport::scaffold

@@ -20,7 +20,7 @@ bool holds(const std::vector<std::string>& list, const std::string& item) {
 std::string torch_command(const Target& target) {
   const std::string arguments = releases::pip_arguments(target.torch, target.variant);
   const auto rest = arguments.find(' ');
-  // The first of the family is torch itself, as this version wants to be asked for.
+  // The first of the family is torch itself, which has its own form for this version.
   const std::vector<std::string> others(target.family.begin() + 1, target.family.end());
   return fmt::format("pip install {}{}{}{}", arguments.substr(0, rest), others.empty() ? "" : " ",
                      shell_words(others), arguments.substr(rest));

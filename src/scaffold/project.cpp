@@ -14,7 +14,7 @@ namespace {
 
 using base::FileType;
 
-constexpr std::size_t kMostFiles = 32;  // that include one another
+constexpr std::size_t kMostFiles = 32;  // the most files that include each other
 
 std::optional<std::string> read(const base::FileSystem& fs, const std::string& root,
                                 const std::string& name, Project& project) {
@@ -28,7 +28,7 @@ std::optional<std::string> read(const base::FileSystem& fs, const std::string& r
   return std::nullopt;
 }
 
-// "-r other.txt", "--requirement=other.txt", "-c constraints.txt".
+// The file that a line includes: "-r other.txt", "--requirement=other.txt", "-c constraints.txt".
 std::optional<std::string> included(std::string_view line) {
   for (const std::string_view option : {"-r", "--requirement", "-c", "--constraint"}) {
     if (!line.starts_with(option)) continue;
@@ -41,7 +41,7 @@ std::optional<std::string> included(std::string_view line) {
   return std::nullopt;
 }
 
-// Names that can stand in a Dockerfile as they are, and lie within the project.
+// Whether a name needs no quotes in a Dockerfile, and lies within the project.
 bool is_plain(std::string_view name) {
   return !name.empty() && name.front() != '/' && name.front() != '-' &&
          name.find("..") == std::string_view::npos &&
@@ -102,7 +102,7 @@ const Requirement* Project::of(std::string_view wanted) const {
   const Requirement* found = nullptr;
   for (const Requirement& requirement : requirements) {
     if (requirement.name != wanted) continue;
-    // A pin says more than a bound.
+    // A pin is more precise than a bound.
     if (found == nullptr || (versions::pinned(found->specifier).empty() &&
                              !versions::pinned(requirement.specifier).empty()))
       found = &requirement;

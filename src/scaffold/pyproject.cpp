@@ -28,7 +28,7 @@ void read_dependencies(const toml::table& whole, Project& project) {
           inner == nullptr ? node.value<std::string>() : (*inner)["version"].value<std::string>();
       if (!text) continue;
       if (key.str() == "python" && project.python.empty()) project.python = *text;
-      // A bare version is an exact one.
+      // A version without an operator is an exact one.
       const std::string sign = !text->empty() && text->front() >= '0' && text->front() <= '9'
                                    ? "=="
                                    : (*text == "*" ? "" : std::string());
@@ -61,7 +61,7 @@ base::Result<void> read_pyproject(std::string_view text, Project& project) {
     project.python = table["project"]["requires-python"].value_or(std::string());
   if (table["build-system"].is_table() || table["project"].is_table()) project.installable = true;
   project.build_requires = strings(table["build-system"]["requires"]);
-  // What needs torch to be built is built against it.
+  // A project that needs torch to be built has native code that uses it.
   for (const std::string& tool : project.build_requires)
     if (const auto requirement = versions::parse_requirement(tool);
         requirement && requirement->name == "torch" && !project.extension)

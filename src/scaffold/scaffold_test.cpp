@@ -66,9 +66,9 @@ TEST_CASE("a project in memory, for every device") {
     CHECK(target->family ==
           std::vector<std::string>{std::string("torch==") + torch, "torchvision"});
     const std::string text = dockerfile(*project, *target, {});
-    CHECK(text.find("HEALTHCHECK") == std::string::npos);  // without torchport
+    CHECK(text.find("HEALTHCHECK") == std::string::npos);  // the image does not have torchport
     CHECK(text.find("pip install --no-build-isolation .") != std::string::npos);
-    // The torch of [build-system] is the one that is there.
+    // The torch that [build-system] asks for is already installed.
     CHECK(text.find("pip install ninja scikit-build-core\n") != std::string::npos);
   }
 }

@@ -1,4 +1,4 @@
-// setup.py and setup.cfg, by looking: nothing of them is run.
+// Reads setup.py and setup.cfg without running them.
 #include <fmt/format.h>
 
 #include "base/text.h"
@@ -17,7 +17,8 @@ std::string dotless(std::string_view name) {
   return std::string(dot == std::string_view::npos ? name : name.substr(dot + 1));
 }
 
-// setup(name="x", version="1", python_requires=">=3.8", entry_points={"console_scripts": ["a=b"]}).
+// Reads setup(name="x", version="1", python_requires=">=3.8", entry_points={"console_scripts":
+// ["a=b"]}).
 void read_call(const semantics::SemanticModel& model, Node call, Project& project) {
   const auto take = [&](const char* keyword, std::string& value) {
     const Node given = syntax::keyword(call, keyword);
@@ -40,7 +41,7 @@ void read_call(const semantics::SemanticModel& model, Node call, Project& projec
   }
 }
 
-// Extensions by the class that makes them, under whatever name it was imported.
+// Finds extensions by their class, under any name that it was imported by.
 void read_extensions(const semantics::SemanticModel& model, Project& project) {
   for (const Node call : model.nodes(Kind::kCall)) {
     const std::string& called = model.called(call);
@@ -91,7 +92,7 @@ void read_setup_py(const std::string& text, Project& project) {
     std::string value;
     if (!syntax::string_value(string, value)) continue;
     const auto requirement = versions::parse_requirement(value);
-    // A word alone may be anything: a package's folder, a message.
+    // A single word may be anything: a package's folder, a message.
     if (requirement && !requirement->specifier.empty())
       add_requirement(project, value, {"setup.py", model.tree().lines().at(string.start()).line});
   }
@@ -110,7 +111,7 @@ void read_setup_cfg(std::string_view text, Project& project) {
       continue;
     }
     std::string_view value = bare;
-    // A line that is indented goes on with the value of the line above.
+    // An indented line continues the value of the line above.
     if (line.front() != ' ' && line.front() != '\t') {
       const auto equals = bare.find_first_of("=:");
       if (equals == std::string_view::npos) continue;
@@ -118,7 +119,7 @@ void read_setup_cfg(std::string_view text, Project& project) {
       value = base::trim(bare.substr(equals + 1));
     }
     const std::string place = fmt::format("{}.{}", section, key);
-    // "attr: pkg.__version__" and "file: VERSION" are found out by running.
+    // "attr: pkg.__version__" and "file: VERSION" would have to be run.
     const bool literal = !value.starts_with("attr:") && !value.starts_with("file:");
     if (place == "metadata.name" && project.name.empty()) project.name = std::string(value);
     if (place == "metadata.version" && project.version.empty() && literal)

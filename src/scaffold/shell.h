@@ -1,4 +1,5 @@
-// Quotes text that others wrote, for shells and for JSON.
+// Quotes text from other people's files for shells and for JSON, so that it cannot become a
+// command.
 #pragma once
 
 #include <string>
@@ -7,12 +8,12 @@
 
 namespace torchport::scaffold {
 
-// As one word of sh, whatever is in it but control characters, which become blanks.
+// Quotes any text as one word of sh. Control characters become blanks.
 [[nodiscard]] std::string shell_word(std::string_view text);
 [[nodiscard]] std::string shell_words(const std::vector<std::string>& words);
-// ["python", "train.py"]: the exec form of Dockerfiles. Also a flow sequence of YAML.
+// ["python", "train.py"]: the exec form of Dockerfiles, which is also a flow sequence of YAML.
 [[nodiscard]] std::string json_list(const std::vector<std::string>& words);
-// "text" in double quotes, for JSON, YAML and labels of Dockerfiles.
+// Text in double quotes, for JSON, YAML and labels of Dockerfiles.
 [[nodiscard]] std::string json_string(std::string_view text);
 
 }  // namespace torchport::scaffold

@@ -70,7 +70,7 @@ base::Result<std::string> choose_python(const Project& project, const TargetOpti
         "the Python releases that torch {} has wheels for are not known: name one with --python, "
         "e.g. --python 3.11, or name a newer torch, e.g. --torch {}",
         torch, releases::newest_torch());
-  // The middle of the range is what other packages have wheels for, too.
+  // Starts in the middle of the range, for which other packages have wheels, too.
   std::vector<std::string> order{"3.12", "3.11", "3.13"};
   order.insert(order.end(), known.rbegin(), known.rend());
   for (const std::string& python : order)
@@ -83,7 +83,7 @@ base::Result<std::string> choose_python(const Project& project, const TargetOpti
       project.python, torch, fmt::join(known, ", "));
 }
 
-// What a person says, in the form that every reader of the variable takes.
+// The user's architectures, in the form that every reader of the variable accepts.
 base::Result<std::string> stated_archs(const TargetOptions& options, const Target& target) {
   if (options.device == Device::kCuda) {
     const std::string cuda = releases::cuda_of_variant(target.variant);
@@ -117,7 +117,8 @@ base::Result<std::string> choose_archs(const Project& project, const TargetOptio
         "rocm" + release->rocm->version == target.variant)
       return fmt::format("{}", fmt::join(release->rocm->archs, ";"));
   }
-  // Those of torch itself: the extension runs where torch does. PTX of the newest, for what comes.
+  // The architectures of torch itself, so that the extension runs where torch does. PTX of the
+  // newest one serves later GPUs.
   for (const releases::CudaBuild& build : releases::builds_of(target.torch)) {
     if (releases::variant_of_cuda(build.cuda) != target.variant) continue;
     std::vector<std::string> archs;
@@ -132,8 +133,8 @@ base::Result<std::string> choose_archs(const Project& project, const TargetOptio
       options.device == Device::kCuda ? "\"8.0;9.0+PTX\"" : "\"gfx90a;gfx942\"");
 }
 
-// What a project pins of torch's family, without the build's part: the index says which build it
-// is.
+// The packages of torch's family that a project pins, without the local version: the index
+// determines the build.
 std::vector<std::string> family_of(const Project& project, const Target& target) {
   std::vector<std::string> family{fmt::format("torch=={}", target.torch)};
   for (const char* name : {"torchvision", "torchaudio"}) {
@@ -141,7 +142,8 @@ std::vector<std::string> family_of(const Project& project, const Target& target)
     if (stated == nullptr) continue;
     const Requirement* torch = project.of("torch");
     const std::string pin = versions::without_local(versions::pinned(stated->specifier));
-    // A pin goes with the torch that is pinned beside it; with another torch pip finds the match.
+    // A pin only fits the torch that is pinned beside it. For another torch, pip finds the matching
+    // version.
     const bool same = torch != nullptr &&
                       versions::without_local(versions::pinned(torch->specifier)) == target.torch;
     family.push_back(same && !pin.empty() ? fmt::format("{}=={}", name, pin) : std::string(name));

@@ -1,5 +1,5 @@
-// What an image is made for: the device, the build of torch for it, the Python, the images that it
-// stands on. Decided for the target, never by the machine that writes the files.
+// Decides what an image is made for: the device, the build of torch for it, the Python, and the
+// base images. The decision depends on the target and never on the machine that writes the files.
 #pragma once
 
 #include <cstdint>
@@ -18,23 +18,23 @@ enum class Device : std::uint8_t { kCpu, kCuda, kRocm, kXpu };
 [[nodiscard]] std::string_view to_text(Device device);
 [[nodiscard]] std::optional<Device> parse_device(std::string_view text);
 
-// What a person says; empty where the project's files decide.
+// What the user chooses. If a member is empty, the project's files decide.
 struct TargetOptions {
   Device device = Device::kCpu;
   std::string torch;      // "2.13.0"
-  std::string variant;    // "cu126": the name of the index
+  std::string variant;    // "cu126"
   std::string python;     // "3.12"
-  std::string arch_list;  // "8.0;9.0+PTX"; of ROCm "gfx90a;gfx942"
-  // Only versions of torch that the virtual devices are tested for.
+  std::string arch_list;  // "8.0;9.0+PTX"; for ROCm "gfx90a;gfx942"
+  // Whether only versions of torch count that the virtual devices are tested for.
   bool virtual_devices = false;
 };
 
-// Native code against torch is compiled in an image with the compilers, and runs in one without.
+// The base images. Native code is compiled in an image with compilers, and runs in one without.
 struct Images {
   std::string build;
   std::string runtime;
   std::string python = "python";  // its name in both
-  // Where CUDA's toolkit comes from, and the folder in it; empty where none is needed.
+  // The image with CUDA's toolkit, and the toolkit's folder in it; empty if none is needed.
   std::string toolkit;
   std::string toolkit_folder;
   std::vector<std::string> build_packages;  // of the distribution
@@ -46,13 +46,14 @@ struct Target {
   std::string torch;                // "2.13.0"
   std::string variant;              // "cu130"
   std::string python;               // "3.12"
-  std::string arch_list;            // empty where nothing is compiled for GPUs
-  std::vector<std::string> family;  // "torch==2.13.0", "torchvision": what comes from the index
+  std::string arch_list;            // empty if nothing is compiled for GPUs
+  std::vector<std::string> family;  // "torch==2.13.0", "torchvision": the packages from the index
   Images images;
-  std::vector<std::string> notes;  // what was chosen and why, what has to be looked at
+  std::vector<std::string> notes;  // what was chosen and why, and what the user should check
 };
 
-// kUsage where something cannot be told from the project, with the option that says it.
+// Decides. Fails with kUsage if the project does not say something; the message names the option
+// that does.
 [[nodiscard]] base::Result<Target> choose_target(const Project& project,
                                                  const TargetOptions& options);
 

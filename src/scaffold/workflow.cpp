@@ -12,7 +12,7 @@ namespace torchport::scaffold {
 
 namespace {
 
-// Of each job.
+// The first steps of each job.
 constexpr std::string_view kSetUp = R"(    steps:
       - uses: actions/checkout@v6
         with:
@@ -22,7 +22,7 @@ constexpr std::string_view kSetUp = R"(    steps:
           python-version: "{}"
 )";
 
-// Findings go to code scanning, which takes nothing from pull requests of forks.
+// Findings are uploaded to code scanning, which accepts nothing from pull requests of forks.
 constexpr std::string_view kCheck = R"(jobs:
   check:
     runs-on: ubuntu-24.04
@@ -93,7 +93,7 @@ std::string github_workflow(const Project& project, const Target& target,
   text += fmt::format(kCheck, fmt::arg("set_up", set_up), fmt::arg("torchport", torchport));
   text += fmt::format(kTests, fmt::arg("set_up", set_up));
   if (project.requirement_files.empty()) {
-    // Without such a file there is nothing to tell caches apart by.
+    // Without such a file a cache has no key.
     const auto cache = text.find("          cache: pip\n");
     text.resize(cache);
   }
@@ -115,7 +115,7 @@ std::string github_workflow(const Project& project, const Target& target,
 }
 
 std::string pre_commit_config(const WorkflowOptions& options) {
-  // A wheel's path means nothing where pre-commit makes its environments.
+  // A wheel's path does not exist where pre-commit makes its environments.
   const bool wheel = options.torchport.ends_with(".whl");
   const std::string language =
       wheel ? "        language: system  # torchport of the active environment\n"

@@ -52,7 +52,7 @@ bool holds(const Clause& clause, std::string_view version) {
   if (sign == ">") return older(wanted, version);
   if (sign == "<") return !at_least;
   if (sign == "~=") return at_least && same_start(version, numbers, numbers.size() - 1);
-  // Poetry: "^2.1" up to the next major version, "~2.1" up to the next minor one.
+  // In Poetry "^2.1" means up to the next major version, "~2.1" up to the next minor one.
   return at_least && same_start(version, numbers, sign == "^" ? 1 : 2);
 }
 
@@ -84,9 +84,9 @@ std::optional<Requirement> parse_requirement(std::string_view text) {
     rest = base::trim(rest.substr(close + 1));
   }
   if (rest.starts_with('(') && rest.ends_with(')')) rest = rest.substr(1, rest.size() - 2);
-  // Options of one requirement: " --hash=sha256:...".
+  // Removes options of one requirement: " --hash=sha256:...".
   rest = base::trim(rest.substr(0, rest.find(" --")));
-  if (rest.starts_with('@')) return requirement;  // an address: its version cannot be told
+  if (rest.starts_with('@')) return requirement;  // a URL: its version is unknown
   for (const std::string_view part : base::split(rest, ','))
     if (!base::trim(part).empty() && !parse_clause(base::trim(part))) return std::nullopt;
   for (const char c : rest)

@@ -213,7 +213,7 @@ def test_folders_of_distributed_checkpoints(torchport, inspect) -> None:
     metadata = folder / ".metadata"
     real = metadata.read_bytes()
     metadata.write_bytes(real.replace(b"__0_0.distcp", b"../../../abc"))
-    assert "outside of its folder" in inspect("dcp_training", 1)["broken"][0]
+    assert "outside its folder" in inspect("dcp_training", 1)["broken"][0]
     for size in range(0, len(real), 37):
         metadata.write_bytes(real[:size])
         assert torchport("inspect", "dcp_training").returncode == 1

@@ -134,7 +134,7 @@ def test_processes_that_end_or_hang_are_rows_too(tmp_path):
         timeout=120,
         check=False,
     )
-    assert 'call it under if __name__ == "__main__":' in done.stdout, done.stdout + done.stderr
+    assert 'call it under `if __name__ == "__main__":`' in done.stdout, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize(

@@ -54,14 +54,14 @@ def test_what_is_missing_is_told_with_what_there_is() -> None:
         RuntimeError, match=re.escape("several device kinds: x on cuda:0 and other['m'][0] on cpu")
     ):
         contrast(torch.ones(2, device="cuda"), {"m": [torch.ones(2)]})
-    with pytest.raises(TypeError, match="neither a tensor nor device="):
+    with pytest.raises(TypeError, match="neither a tensor nor a device"):
         contrast(3)
 
 
 def test_wrong_declarations_are_refused() -> None:
     with pytest.raises(ValueError, match="'gpu' is not a device kind"):
         torchport.kernel("gpu")(lambda x: x)
-    with pytest.raises(ValueError, match=re.escape("kernel() needs the device kinds")):
+    with pytest.raises(ValueError, match=re.escape("kernel() needs device kinds")):
         torchport.kernel()(lambda x: x)
     with pytest.raises(TypeError, match=re.escape('@torchport.kernel("cuda")')):
         torchport.kernel(lambda x: x)

@@ -25,7 +25,7 @@ def test_another_torch_is_refused_before_anything_is_changed(
 ) -> None:
     path = torch_at(tmp_path, version)
     run = run_virtual("import torch", check=False, PYTHONPATH=str(path))
-    said = "UnsupportedTorch: torchport: virtual devices support torch 2.12.1 and 2.13.0; this is "
+    said = "UnsupportedTorch: torchport: virtual devices support torch 2.12.1 and 2.13.0; this is torch "
     assert said + version in run.stderr
     assert "imported" not in run.stdout
 

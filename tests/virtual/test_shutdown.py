@@ -89,7 +89,7 @@ Loud().__enter__()
 
 def test_ctrl_c_ends_a_program_as_ever_and_the_report_is_written(tmp_path):
     (tmp_path / "endless.py").write_text(
-        "import torch\nx = torch.ones(3, device='cuda')\nprint('on its way', flush=True)\n"
+        "import torch\nx = torch.ones(3, device='cuda')\nx.sum()\nprint('on its way', flush=True)\n"
         "while True: x.sum().item()\n"
     )
     command = [Path(sys.executable).with_name("torchport"), "run", "--report", "json"]

@@ -1,9 +1,10 @@
 """HTML pages: one frame, one palette, light and dark, without scripts or network requests.
 
-`frame.html` is the asset of both languages: Jinja fills it here, and CMake embeds it for the reports
-that are written in C++ (src/source/report/formats). It knows three names, `title`, `style` and `body`,
-and its policy forbids scripts and requests. A page of Python's is a template beside it, which sets
-`title` and `style` for itself. What a page is given is escaped, but for `markupsafe.Markup`.
+Python and C++ share `frame.html`: Jinja fills it here, and CMake embeds it into the program for the
+reports that C++ writes (src/source/report/formats). It has three placeholders, `title`, `style` and
+`body`, and its content security policy forbids scripts and requests. Each page of Python is a
+template in this folder and sets its own `title` and `style`. Values are escaped unless they are
+`markupsafe.Markup`.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def _environment() -> Environment:
 
 
 def render(template: str, **values: object) -> str:
-    """The page that ``template`` makes of ``values``, in the frame."""
+    """Fills ``template`` with ``values`` and returns the page with its frame."""
     from markupsafe import Markup
 
     environment = _environment()

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from torchport.build._plan import BuildRefused, Plan, cmake_dir, plan
 
 if TYPE_CHECKING:
-    # The base of ours, which is made when torch is at hand.
+    # Type checkers see the base class, because ours is made only when torch is available.
     from torch.utils.cpp_extension import BuildExtension
 
     from torchport.build._extension import TorchExtension, extension
@@ -40,7 +40,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    # setuptools is there in builds only, and BuildExtension needs torch besides.
+    # setuptools is only available in builds, and BuildExtension also needs torch.
     if name in ("TorchExtension", "extension"):
         from torchport.build import _extension
 

@@ -1,4 +1,4 @@
-"""A ``build_ext`` that follows the plan: torch's own, told what to build."""
+"""A ``build_ext`` that follows the plan, based on the ``BuildExtension`` of torch."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MACROS = [("TORCHPORT_WITH_CUDA", "1"), ("WITH_CUDA", None)]
 
 
 class NoTorch(build_ext):  # type: ignore[misc]  # setuptools brings no types
-    """Used without torch: a source distribution can be made, an extension cannot."""
+    """Replaces BuildExtension without torch: it can make a source distribution but no extension."""
 
     @classmethod
     def with_options(cls, **options: Any) -> type[NoTorch]:
@@ -35,8 +35,8 @@ class NoTorch(build_ext):  # type: ignore[misc]  # setuptools brings no types
 
 
 def _follow(decided: Plan, cpp_extension: ModuleType) -> None:
-    """Brings torch's own code to the plan's end: no IndexError where there is neither a list of
-    architectures nor a GPU, no list that it cannot split, no other toolkit."""
+    """Makes torch's own build code follow the plan. Otherwise it chooses its own toolkit, and fails
+    if there is neither a list of architectures nor a GPU, or if it cannot split the list."""
     if decided.cuda_home is not None:
         vars(cpp_extension)["CUDA_HOME"] = str(decided.cuda_home)
     os.environ.update(decided.environment)
@@ -59,13 +59,14 @@ def _complete(extension: TorchExtension, decided: Plan, cpp_extension: ModuleTyp
 
 
 def _add_headers(extension: Any, decided: Plan) -> None:
-    """Toolkits of containers often have the compiler and the runtime alone."""
+    """Adds CUDA headers of packages: toolkits in containers often have only a few."""
     if decided.cuda_home and not (decided.cuda_home / "include" / "cusparse.h").is_file():
         extension.include_dirs = [*extension.include_dirs, *decided.headers]
 
 
 def _find_runtime(extension: Any, decided: Plan) -> None:
-    """The nvidia packages have libcudart.so.13 and no libcudart.so, which -lcudart looks for."""
+    """Links libcudart by its path: nvidia's packages have libcudart.so.13, but -lcudart looks for
+    libcudart.so."""
     home = decided.cuda_home
     if home is None or any((home / lib / "libcudart.so").exists() for lib in ("lib64", "lib")):
         return
@@ -78,17 +79,18 @@ def _find_runtime(extension: Any, decided: Plan) -> None:
 
 @functools.cache
 def build_extension_class() -> type[build_ext]:
-    """BuildExtension. Torch is imported here, and not before."""
+    """Makes the class BuildExtension. This imports torch, which the module itself does not."""
     if find_spec("torch") is None:
         return NoTorch
     from torch.utils import cpp_extension
 
     class BuildExtension(cpp_extension.BuildExtension):
-        """``build_ext`` for what ``torchport.build.extension`` made; torch's own extensions are
-        built as usual, with the plan's toolkit and architectures.
+        """Builds the extensions that ``torchport.build.extension`` declares. Extensions that torch
+        declares are built as usual, with the plan's toolkit and architectures.
 
-        Raises setuptools' SetupError with the reason if the plan is a refusal or this torch is
-        not the target's.
+        Raises:
+            SetupError: The plan is a refusal, or this torch is not the target's torch. The message
+                gives the reason.
         """
 
         def build_extensions(self) -> None:
@@ -110,7 +112,7 @@ def build_extension_class() -> type[build_ext]:
             if not isinstance(ext, TorchExtension):
                 super().build_extension(ext)
                 return
-            # What stands in for the CUDA part depends on what the objects call.
+            # The stubs for the CUDA part depend on the symbols that the compiled objects call.
             link = self.compiler.link_shared_object
 
             def link_with_extension_stub(objects: list[str], *rest: Any, **options: Any) -> None:
@@ -135,7 +137,7 @@ def build_extension_class() -> type[build_ext]:
                 [os.path.relpath(source)],
                 output_dir=str(folder),
                 include_dirs=list(ext.include_dirs),
-                extra_postargs=["-O0", "-g0"],  # it is there to say something once
+                extra_postargs=["-O0", "-g0"],  # stubs only raise an error: speed does not matter
             )
             return compiled
 

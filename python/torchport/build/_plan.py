@@ -21,10 +21,10 @@ class BuildRefused(RuntimeError):
 
 
 def program() -> Path:
-    """The torchport program that belongs to this package.
+    """Returns the torchport program that belongs to this package; raises BuildRefused without it.
 
-    Raises BuildRefused if there is none. The package may lie in a folder that pip made for one
-    build, and not in the environment that Python was started from.
+    The package may lie in a folder that pip made for one build, and not in the environment that
+    Python was started from.
     """
     bins = [prefix / "bin" for prefix in [*Path(__file__).parents][5:6]]
     bins.append(Path(sysconfig.get_path("scripts")))
@@ -34,7 +34,8 @@ def program() -> Path:
     if found := shutil.which("torchport"):
         return Path(found)
     raise BuildRefused(
-        f"torchport: its program is missing in {' and '.join(map(str, bins))}: install it again"
+        f"torchport: the torchport program was not found in {' or '.join(map(str, bins))}; install "
+        "torchport again"
     )
 
 
@@ -49,7 +50,7 @@ def _run(words: Iterable[object]) -> subprocess.CompletedProcess[str]:
 
 
 def cmake_dir() -> Path:
-    """The folder of Torchport.cmake, for CMAKE_MODULE_PATH.
+    """Returns the folder of Torchport.cmake, for CMAKE_MODULE_PATH.
 
     Returns:
         The folder.
@@ -63,10 +64,22 @@ def cmake_dir() -> Path:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is built, and why. Immutable, so threads may share it.
+    """A decision on what is built, with the reason. Immutable, so threads may share it.
 
     Attributes:
         text: The plan in JSON, as `torchport build-plan --json` wrote it.
+        outcome: "cuda", "cpu" or "refuse".
+        code: The reason in one word, such as "torch-for-cpu".
+        reason: The reason in one sentence.
+        remedy: What to do for a different outcome; empty if CUDA code is built.
+        notes: Further remarks for the build's log.
+        archs: The architectures, as in TORCH_CUDA_ARCH_LIST: "8.0;9.0+PTX".
+        cuda_home: The folder of the CUDA toolkit; None if CUDA code is not built.
+        torch_root: The folder of the torch that is built against.
+        torch_version: The version of that torch.
+        headers: Folders with CUDA headers of installed packages, for headers that the toolkit
+            lacks.
+        environment: Environment variables that give builds without torchport the same result.
 
     Example:
         >>> decided = build.plan()  # doctest: +SKIP
@@ -74,7 +87,7 @@ class Plan:
         ('cpu', 'torch-for-cpu')
     """
 
-    text: str  # as `torchport build-plan --json` wrote it
+    text: str
 
     @cached_property
     def _data(self) -> dict[str, Any]:
@@ -83,12 +96,10 @@ class Plan:
 
     @property
     def outcome(self) -> str:
-        """``cuda``, ``cpu`` or ``refuse``."""
         return str(self._data["outcome"])
 
     @property
     def code(self) -> str:
-        """The reason in a word, such as ``torch-for-cpu``."""
         return str(self._data["code"])
 
     @property
@@ -97,7 +108,6 @@ class Plan:
 
     @property
     def remedy(self) -> str:
-        """What to do for a different outcome; empty if CUDA is built."""
         return str(self._data["remedy"])
 
     @property
@@ -106,7 +116,6 @@ class Plan:
 
     @property
     def archs(self) -> str:
-        """As TORCH_CUDA_ARCH_LIST has them: ``8.0;9.0+PTX``."""
         return str(self._data.get("archs", ""))
 
     @property
@@ -124,16 +133,18 @@ class Plan:
 
     @property
     def headers(self) -> list[str]:
-        """Folders of CUDA headers that the torch's environment has, for those the toolkit lacks."""
         return list(self._data["inputs"]["headers"])
 
     @property
     def environment(self) -> dict[str, str]:
-        """Environment variables that lead builds without torchport to the same result."""
         return dict(self._data["environment"])
 
     def describe(self) -> str:
-        """One line for a build's log."""
+        """Describes the plan in one line, for a build's log.
+
+        Returns:
+            The line, such as "torchport: building for the CPU only: ... [torch-for-cpu]".
+        """
         what = {
             "cuda": f"building CUDA code for {self.archs}",
             "cpu": "building for the CPU only",
@@ -148,7 +159,7 @@ class Plan:
             The plan.
 
         Raises:
-            BuildRefused: The plan is a refusal. The message says why, and what to do.
+            BuildRefused: The plan is a refusal. The message says why and what to do.
         """
         if self.outcome == "refuse":
             raise BuildRefused(f"{self.describe()}\n  {self.remedy}")
@@ -162,15 +173,15 @@ class Plan:
         cuda_sources: Iterable[str],
         objects: Iterable[str],
     ) -> None:
-        """Writes the C++ source with the extension's provenance and, where the CUDA part is not built, stubs
-        for it. A file that already has this content is not rewritten.
+        """Writes the C++ source with the extension's provenance, and with stubs for the CUDA part
+        if that is not built. A file that already has this content is not rewritten.
 
         Args:
             output: The file to write.
             extension: The module's full name.
             built_by: The build tool, for the provenance.
-            cuda_sources: CUDA's part of the extension, where it is not built.
-            objects: The compiled objects, whose undefined symbols the stubs define.
+            cuda_sources: The sources of the CUDA part, if it is not built.
+            objects: The compiled objects; the stubs define their undefined symbols.
 
         Raises:
             BuildRefused: An object cannot be read.
@@ -197,10 +208,10 @@ def plan(torch: str | os.PathLike[str] | None = None) -> Plan:
             would import. It is not imported.
 
     Returns:
-        The plan. A refusal is returned, too; see ``Plan.require``.
+        The plan. A refusal is also returned; see ``Plan.require``.
 
     Raises:
-        BuildRefused: There is no torch, or the folder does not contain one.
+        BuildRefused: torch was not found, or the folder does not contain it.
 
     Example:
         >>> build.plan().require().describe()  # doctest: +SKIP
@@ -210,11 +221,16 @@ def plan(torch: str | os.PathLike[str] | None = None) -> Plan:
         spec = find_spec("torch")
         if spec is None or spec.origin is None:
             raise BuildRefused(
-                "torchport: no torch is installed to build against. Build without isolation (pip "
-                "install --no-build-isolation), or name the target's torch in build-system.requires"
+                "torchport: torch was not found, so there is nothing to build against. Build without "
+                "isolation (pip install --no-build-isolation), or name the target's torch in "
+                "build-system.requires"
             )
         torch = Path(spec.origin).parent
     done = _run(["build-plan", "--json", "--torch", os.fspath(torch)])
     if not done.stdout:
-        raise BuildRefused(done.stderr.strip() or f"torchport: ended with {done.returncode}")
+        raise BuildRefused(
+            done.stderr.strip()
+            or f"torchport: `torchport build-plan` ended with exit code {done.returncode} and "
+            "without a message; run it to see the plan"
+        )
     return Plan(done.stdout)

@@ -1,13 +1,13 @@
-"""Checks whether the torch that is built against is the target's torch.
+"""Checks whether the build uses the torch that the target has.
 
-An extension works only with the build of torch whose headers it was compiled with. Under build
-isolation that is whatever the isolated environment got, which is often different from the torch
-that the package is installed beside. The target's torch is determined by these, in this order:
+An extension works only with the build of torch whose headers it was compiled with. With build
+isolation this is the torch of the isolated environment, which often differs from the torch that the
+package will run with. These sources determine the target's torch, in this order:
 
 1. ``TORCHPORT_TARGET_TORCH``: a version (``2.13.0+cu130``), a specifier (``>=2.12,<2.14``), or the
-   path of an environment, its Python, or a torch;
-2. what the project requires of torch at run time;
-3. the environment that the build was started from, if that can be determined: pip's isolation keeps
+   path of an environment, of its Python, or of a torch;
+2. the project's run-time requirement of torch;
+3. the environment that the build was started from, if it can be determined: pip's isolation keeps
    ``sys.prefix``; with ``python -m build`` it is the activated environment.
 
 A torch that contradicts one of them is refused.
@@ -29,7 +29,7 @@ _HOOKS = ("_PYPROJECT_HOOKS_BUILD_BACKEND", "PEP517_BUILD_BACKEND")
 
 
 def torch_version(root: Path) -> str | None:
-    """The version in a torch's own files, with its build: ``2.13.0+cpu``."""
+    """The version and the build in the files of a torch, such as ``2.13.0+cpu``; or None."""
     try:
         text = (root / "version.py").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -39,7 +39,7 @@ def torch_version(root: Path) -> str | None:
 
 
 def _packaging() -> tuple[type, type]:
-    """Requirement and SpecifierSet: of packaging, or of the copy that setuptools carries."""
+    """The classes Requirement and SpecifierSet, from packaging or from the copy in setuptools."""
     try:
         from packaging.requirements import Requirement
         from packaging.specifiers import SpecifierSet
@@ -51,7 +51,7 @@ def _packaging() -> tuple[type, type]:
 
 
 def project_requirements(folder: Path) -> list[str]:
-    """``project.dependencies`` of pyproject.toml; empty where there are none, or they are dynamic."""
+    """``project.dependencies`` of pyproject.toml; empty if they are missing or dynamic."""
     if sys.version_info >= (3, 11):
         import tomllib
     else:
@@ -71,7 +71,7 @@ def _sites(prefix: Path) -> list[Path]:
 
 
 def environment_torches() -> list[Path]:
-    """Torches of the environment that the build was started from, as far as that can be told."""
+    """The torches of the environment that the build was started from, if it can be determined."""
     paths = sysconfig.get_paths()
     sites = [Path(paths["purelib"]), Path(paths["platlib"])]
     if any(name in os.environ for name in _HOOKS):
@@ -95,8 +95,8 @@ def _matches(version: str, specifier: str) -> bool:
         return bool(specifiers(text).contains(version, prereleases=True))
     except ValueError:
         raise BuildRefused(
-            f"torchport: {SETTING}={specifier} is not a version, a specifier, or a path with a "
-            "torch in it"
+            f"torchport: {SETTING}={specifier} is neither a version, nor a specifier such as "
+            ">=2.12, nor a path with a torch in it"
         ) from None
 
 
@@ -104,7 +104,7 @@ def _check_setting(root: Path, version: str, setting: str) -> None:
     if os.sep not in setting:
         if not _matches(version, setting):
             raise _refuse(
-                version, root, f"{SETTING}={setting} names another one", "install that torch"
+                version, root, f"{SETTING}={setting} names another torch", "install that torch"
             )
         return
     path = Path(setting)
@@ -113,21 +113,24 @@ def _check_setting(root: Path, version: str, setting: str) -> None:
     for candidate in candidates:
         if (other := torch_version(candidate)) is not None:
             if other != version:
-                why = f"the target's, in {candidate}, is {other}"
+                why = f"the target has torch {other}, in {candidate}"
                 raise _refuse(version, root, why, f"install torch {other}")
             return
-    raise BuildRefused(f"torchport: there is no torch at {SETTING}={setting}")
+    raise BuildRefused(
+        f"torchport: torch was not found at {SETTING}={setting}; set it to a version, or to the path "
+        "of an environment that has torch"
+    )
 
 
 def _check_requirements(root: Path, version: str, requirements: Iterable[str]) -> bool:
-    """Whether they pin torch."""
+    """Returns whether the requirements pin torch. BuildRefused if they exclude this torch."""
     requirement_of, _ = _packaging()
     pinned = False
     for text in requirements:
         try:
             one = requirement_of(text)
         except ValueError:
-            continue  # the build tool says so itself
+            continue  # the build tool reports an invalid requirement itself
         if one.name.lower() != "torch" or (one.marker and not one.marker.evaluate()):
             continue
         if not one.specifier.contains(version, prereleases=True):
@@ -150,7 +153,9 @@ def check_target(root: Path, requirements: Iterable[str] = ()) -> list[str]:
     """
     version = torch_version(root)
     if version is None:
-        raise BuildRefused(f"torchport: {root} has no torch with a readable version")
+        raise BuildRefused(
+            f"torchport: {root} has no torch with a readable version; install torch again"
+        )
     setting = os.environ.get(SETTING, "").strip()
     if setting:
         _check_setting(root, version, setting)
@@ -165,14 +170,13 @@ def check_target(root: Path, requirements: Iterable[str] = ()) -> list[str]:
             raise _refuse(
                 version,
                 root,
-                f"the environment it is built for has {found}, in {other}",
+                f"the environment that the build was started from has torch {found}, in {other}",
                 "build with --no-build-isolation, or name that version in build-system.requires; "
-                f"{SETTING}={version} confirms that this one is intended",
+                f"set {SETTING}={version} if this torch is intended",
             )
     if others or pinned:
         return []
     return [
-        f"torchport: cannot tell which torch the target has; this build works only with torch "
-        f"{version}. "
-        f"Require torch=={version.split('+')[0]} in the project, or set {SETTING}"
+        "torchport: the target's torch is unknown, and this build works only with torch "
+        f"{version}. Require torch=={version.split('+')[0]} in the project, or set {SETTING}"
     ]

@@ -1,1 +1,1 @@
-"""From a model to an artefact that is verified, measured and run."""
+"""Turns a model into an artefact that is verified, and measures the ways to run a model."""

@@ -1,1 +1,1 @@
-"""Watches a model run: where its tensors are, what mixes devices, what is copied."""
+"""Watches a run of a model: where its tensors are, what mixes devices, and what is copied."""

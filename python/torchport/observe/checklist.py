@@ -1,4 +1,4 @@
-"""The five questions before a deployment, each with its answer and observation."""
+"""The deployment checklist: five questions, each with its answer and the observation behind it."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from torchport.observe.result import Answer, TensorInfo
 
 _NORMS = (nn.modules.batchnorm._BatchNorm, nn.modules.batchnorm._NormBase)
 _DROPOUTS = nn.modules.dropout._DropoutNd
-# Of the memory of a device: beyond it fragmentation and other processes decide.
+# A larger share of a device's memory may fail because of fragmentation and other processes.
 _REASONABLE = 0.9
 
 
 def training_modules(model: nn.Module) -> list[str]:
-    """Modules in training mode whose results differ for it: "bn1 (BatchNorm2d)"."""
+    """Modules in training mode that compute something else there, such as "bn1 (BatchNorm2d)"."""
     found = []
     for name, module in model.named_modules():
         norm = isinstance(module, _NORMS) and getattr(module, "track_running_stats", False)
@@ -39,14 +39,15 @@ def evaluation_mode(model: nn.Module) -> Answer:
     training = sum(module.training for module in model.modules())
     if not training:
         return Answer(
-            question, "yes", f"{counted(sum(1 for _ in model.modules()), 'module')}, all of them"
+            question,
+            "yes",
+            f"{counted(sum(1 for _ in model.modules()), 'module')}, all in evaluation mode",
         )
     if not matter:
         return Answer(
             question,
             "no",
-            f"{counted(training, 'module')} in training mode, none of which computes differently "
-            "in it",
+            f"{counted(training, 'module')} in training mode, which compute the same in both modes",
             "model.eval()",
         )
     shown = ", ".join(matter[:4]) + (f" and {len(matter) - 4} more" if len(matter) > 4 else "")
@@ -64,7 +65,7 @@ def input_device(inputs: list[TensorInfo], held: list[Held]) -> Answer:
     if home is None or not inputs:
         what = "parameters" if home is None else "tensors in its inputs"
         return Answer(question, "not applicable", f"the model has no {what}")
-    # A model that is spread takes its input where a part of it is.
+    # A model on several devices may take its input on any of them.
     places = {str(h.tensor.device) for h in held if h.kind != "stray attribute"}
     away = [i for i in inputs if i.device not in places]
     if not away:
@@ -84,7 +85,7 @@ def gradients_off(operators: int, with_grad: int, outputs: list[TensorInfo]) -> 
     graphs = sum(o.requires_grad for o in outputs)
     if not with_grad:
         return Answer(
-            question, "yes", f"{counted(operators, 'operator')} ran, none of which recorded a graph"
+            question, "yes", f"{counted(operators, 'operator')} ran, and none recorded a graph"
         )
     return Answer(
         question,
@@ -114,8 +115,8 @@ def driver(device: torch.device | None, virtual: bool) -> Answer:
         return Answer(
             question, "not applicable", f"this torch is built for ROCm {torch.version.hip}"
         )
-    has: int = torch._C._cuda_getDriverVersion()  # type: ignore[attr-defined]  # of CUDA builds
-    assert built is not None  # of CUDA
+    has: int = torch._C._cuda_getDriverVersion()  # type: ignore[attr-defined]  # CUDA builds only
+    assert built is not None  # a build that finds a CUDA device has a CUDA version
     wanted = int(built.split(".")[0]) * 1000 + int(built.split(".")[1]) * 10
     seen = f"the driver supports CUDA {_version(has)}, torch is built for {built}"
     # Minor versions of one major version are compatible, from CUDA 11 on.
@@ -130,10 +131,10 @@ def driver(device: torch.device | None, virtual: bool) -> Answer:
 
 
 def peak_of(device: torch.device | None) -> tuple[int, int] | None:
-    """(peak of this process, all there is) in bytes, on an accelerator or on the host."""
+    """(peak of this process, total memory) in bytes, of an accelerator or the host, or None."""
     if device is not None and device.type != "cpu":
         module: Any = getattr(torch, device.type, None)
-        if device.type == "mps":  # keeps what was freed, so that this is what it came to
+        if device.type == "mps":  # MPS has no peak, but its driver keeps freed memory allocated
             return module.driver_allocated_memory(), module.recommended_max_memory()
         if hasattr(module, "max_memory_allocated") and hasattr(module, "mem_get_info"):
             return module.max_memory_allocated(device), module.mem_get_info(device)[1]

@@ -78,7 +78,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _made(name: str) -> Any:
-    """What a factory makes; an object that is not a factory is returned as it is."""
+    """Calls a factory and returns what it makes. Any other object is returned as it is."""
     thing = _named.find(name)
     from torch import nn
 
@@ -87,7 +87,7 @@ def _made(name: str) -> Any:
 
 
 def _has_driver() -> bool:
-    """Whether this machine may have a GPU that CUDA finds: Linux's and WSL's device files."""
+    """Whether this machine may have a GPU for CUDA, judged by the device files of Linux and WSL."""
     return any(Path(file).exists() for file in ("/dev/nvidiactl", "/dev/dxg", "/dev/kfd"))
 
 
@@ -130,7 +130,7 @@ def _write(path: Path, text: str) -> None:
 def _say(text: str) -> None:
     try:
         print(text, flush=True)
-    except BrokenPipeError:  # the reader has seen enough
+    except BrokenPipeError:  # the reader closed the pipe, such as `head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -142,7 +142,7 @@ def _run(options: argparse.Namespace) -> int:
     from torchport.observe.verifying import verify
 
     call: Callable[..., Any] | None = _named.find(options.call) if options.call else None
-    # What the program prints is not the report.
+    # Output of the program goes to standard error, so that standard output has only the report.
     with contextlib.redirect_stdout(sys.stderr):
         model = _made(options.factory)
         inputs = _made(options.input) if options.input else None
@@ -163,7 +163,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _told(error: Exception) -> int:
-    """What the program raised, without torchport's own frames."""
+    """Prints the exception that the program raised, without torchport's own frames."""
     own = str(Path(__file__).parent)
     frames = traceback.extract_tb(error.__traceback__)
     of_program = [f for f in frames if not f.filename.startswith((own, "<frozen"))]

@@ -1,4 +1,4 @@
-"""The findings of a verification, most important first."""
+"""Makes the findings of a verification, the most important ones first."""
 
 from __future__ import annotations
 
@@ -56,18 +56,18 @@ def _not_finite(result: Verification) -> Iterator[Finding]:
 
 
 def _misplaced(result: Verification, held: list[Held]) -> Iterator[Finding]:
-    """Tensors of the model that are on a different device than the rest, used or not."""
+    """Reports tensors of the model that are on another device than the rest, also unused ones."""
     home = home_of(held)
     told = result.mixed.culprit.name if result.mixed else ""
     away = [h for h in held if home is not None and h.tensor.device != home and h.name != told]
     registered = [h for h in away if h.kind != "stray attribute"]
     if registered and result.mixed is None:
-        # It ran: that is how it is meant, by device_map or by hand.
+        # The model ran, so somebody spread it over devices on purpose, by device_map or by hand.
         places = sorted({str(h.tensor.device) for h in registered})
         yield Finding(
             "note",
             "spread-model",
-            f"most of the model is on {home}, {counted(len(registered), 'tensor')} of it on "
+            f"most of the model is on {home}, but {counted(len(registered), 'tensor')} of it on "
             f"{', '.join(places)}",
         )
         registered = []
@@ -78,7 +78,7 @@ def _misplaced(result: Verification, held: list[Held]) -> Iterator[Finding]:
 def _misplaced_tensor(item: Held, home: str) -> Iterator[Finding]:
     stray = item.kind == "stray attribute"
     if stray and item.tensor.device.type == "cpu" and item.tensor.dim() == 0:
-        return  # a number
+        return  # a CPU scalar goes with any device
     fix = (
         f'self.register_buffer("{item.path}", ..., persistent=False) in its module'
         if stray
@@ -126,7 +126,7 @@ def _nodes(tensor: torch.Tensor) -> int:
 
 
 def _transfers(transfers: list[Transfer]) -> Iterator[Finding]:
-    """One finding for each line, however many modules share it."""
+    """Makes one finding for each line, also if several modules run it."""
     lines: dict[tuple[Any, ...], list[Transfer]] = {}
     for t in transfers:
         inside = t.module != OUTSIDE
@@ -137,7 +137,8 @@ def _transfers(transfers: list[Transfer]) -> Iterator[Finding]:
 
 
 def _who(same: list[Transfer]) -> str:
-    """ "x.cpu() in layer1 and 2 more modules", or the operator if the source is not available."""
+    """The expression and its modules, such as "x.cpu() in layer1 and 2 more modules". Without the
+    source it names the operator instead."""
     line = same[0].line
     expression = " ".join(line.expression.split()) if line else ""
     name = same[0].op.removeprefix("aten::").partition(".")[0]
@@ -209,4 +210,6 @@ def _limits(result: Verification, given: Inputs) -> Iterator[Finding]:
             "run is long",
         )
     if result.mixed is None and result.operators == 0:
-        yield Finding("warning", "nothing-ran", "no operator ran", "look at the call")
+        yield Finding(
+            "warning", "nothing-ran", "no operator ran", "check that the call runs the model"
+        )

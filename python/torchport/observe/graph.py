@@ -1,9 +1,9 @@
-"""The device flow graph: modules as boxes, what flows between them and what moves as coloured edges.
+"""Draws the device flow graph as an SVG without a script.
 
-Drawn as an SVG without a script. Modules stand below each other in the order in which the model has
-them, nested ones within their parents'. To the left each device has a line of its own: a move or a
-read goes from one to the module that did it, or back. To the right are the tensors that one module
-made and another used, in the colour of their device.
+Each module is a box. The boxes stand below each other in the model's order, and nested modules are
+indented. On the left, each device has a vertical line: the arrow of a move or a read connects the
+line of a device with the module that did it. On the right, arrows connect the module that made
+tensors with the module that used them, in the colour of the tensors' device.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from torchport.observe.result import ModuleInfo, Transfer, Verification
 
 _MOST_BOXES = 48
 _GAP = 10
-_HEIGHT = 30  # of a box that moves nothing
+_HEIGHT = 30  # height of a box without moves
 _MOVE = 14
 _INDENT = 16
 _LANE = 26
@@ -30,7 +30,7 @@ _ARCS = 210
 
 @dataclass
 class Box:
-    """A module, or several that are drawn as one, or the inputs and outputs of the model."""
+    """One box: a module, several modules drawn as one, or an input or output of the model."""
 
     name: str
     title: str
@@ -47,7 +47,7 @@ def _depth(name: str) -> int:
 
 
 def _visible(result: Verification) -> set[str]:
-    """Modules to draw: as deep as there is room for, and all modules with a problem."""
+    """The modules to draw: all levels that fit, and all modules with a problem."""
     ran = [m for m in result.modules if m.type and (m.calls or m.operators or m.tensors)]
     depths = Counter(_depth(m.name) for m in ran)
     deepest, total = 0, 0
@@ -128,7 +128,7 @@ def _boxes(result: Verification, visible: set[str]) -> list[Box]:
 
 
 def _title(name: str, type_name: str, drawn: set[str]) -> str:
-    """Its name within the module that it is drawn in, and its type."""
+    """The name of a module, relative to the drawn module around it, and its type."""
     parent = name.rpartition(".")[0]
     while parent and parent not in drawn:
         parent = parent.rpartition(".")[0]
@@ -159,7 +159,7 @@ class Drawing:
         self._left = 24 + _LANE * len(self._devices) + 70
 
     def color(self, device: str) -> str:
-        """The class of a device's colour."""
+        """The CSS class for the colour of a device."""
         if device not in self._devices:
             return "d-none"
         return "d-cpu" if device == "cpu" else f"d{self._number(device) % 5}"
@@ -174,13 +174,13 @@ class Drawing:
         return box.y + box.height / 2
 
     def _wrong(self) -> Box | None:
-        """The place where tensors of several devices met."""
+        """The box of the module that got tensors on several devices."""
         mixed = self._result.mixed
         home = _nearest(mixed.module, self._visible) if mixed is not None else None
         return self._of.get(home) if home is not None else None
 
     def _grouped_moves(self) -> dict[str, dict[tuple[str, str, str], list[Transfer]]]:
-        """By the box that did them, and by way."""
+        """The transfers by the box that did them, and by kind, source and target."""
         grouped: dict[str, dict[tuple[str, str, str], list[Transfer]]] = {}
         for t in self._result.transfers:
             home = _nearest(t.module, self._visible)

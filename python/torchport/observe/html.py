@@ -1,4 +1,4 @@
-"""The report of `verify` as one page."""
+"""The report of `verify` as a self-contained HTML page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The arguments of the model's call, made from the caller's inputs."""
+"""Makes the arguments of the model's call from the caller's inputs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from torchport.place.loader import Loader
 
 @dataclass
 class Inputs:
-    """Arguments of the call. ``left_out`` are parts of a batch that the model does not take."""
+    """The arguments of the call. ``left_out`` is the number of parts of a batch that the model does
+    not take."""
 
     args: tuple[Any, ...] = ()
     kwargs: dict[str, Any] = field(default_factory=dict)
@@ -32,10 +33,10 @@ class Inputs:
         return Inputs(args, kwargs, self.loader, self.left_out)
 
     def named(self, function: Callable[..., Any]) -> dict[str, torch.Tensor]:
-        """The tensors among them by the names that ``function`` has for its parameters."""
+        """The tensors among the arguments, by the parameter names of ``function``."""
         try:
             parameters = list(inspect.signature(function).parameters.values())
-        except (TypeError, ValueError):  # of a compiled module there is none
+        except (TypeError, ValueError):  # a compiled module has no signature
             parameters = []
         names = []
         for index in range(len(self.args)):
@@ -48,10 +49,11 @@ class Inputs:
 
 
 def inputs_from(given: Any, model: nn.Module, call: Callable[..., Any] | None) -> Inputs:
-    """A tuple is positional arguments, a mapping keyword arguments, a DataLoader (or torchport.loader's) its first batch;
-    anything else is the only argument. None means no argument.
+    """Makes the arguments. A tuple holds positional arguments, a mapping holds keyword arguments,
+    and a DataLoader (or a loader of torchport) gives its first batch. Anything else is the only
+    argument. None means no argument.
 
-    Raises ValueError for a DataLoader that yields nothing.
+    Raises ValueError if a DataLoader yields no batch.
     """
     if isinstance(given, (DataLoader, Loader)):
         batch = next(iter(given), None)
@@ -74,7 +76,7 @@ def _of_batch(batch: Any, model: nn.Module, call: Callable[..., Any] | None) -> 
         return Inputs(kwargs={str(key): value for key, value in batch.items()}, loader=True)
     if not isinstance(batch, (tuple, list)):
         return Inputs((batch,), loader=True)
-    # (images, labels): the model takes the first of them.
+    # Of a batch such as (images, labels), the model takes the first parts.
     args = tuple(batch)
     try:
         signature = inspect.signature(model.forward)

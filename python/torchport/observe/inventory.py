@@ -1,4 +1,4 @@
-"""The tensors of a model, by name: parameters, buffers and unregistered tensors."""
+"""Lists the tensors of a model by name: parameters, buffers and unregistered tensors."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class Held:
     """A tensor that a module holds."""
 
     module: str
-    path: str  # within the module: "weight", "cache['k']", "layers[0].weight"
+    path: str  # the path within the module: "weight", "cache['k']", "layers[0].weight"
     kind: Literal["parameter", "buffer", "stray attribute"]
     tensor: torch.Tensor
-    unregistered: str = ""  # the module, in a plain attribute of this one, that registers it
+    unregistered: str = ""  # the unregistered module that holds the tensor, if there is one
 
     @property
     def name(self) -> str:
@@ -30,12 +30,12 @@ class Held:
 
 
 def is_lazy(tensor: torch.Tensor) -> bool:
-    """Whether its shape is not known before the first call, as of nn.LazyLinear's weight."""
+    """Whether the shape is unknown before the first call, as for the weight of nn.LazyLinear."""
     return isinstance(tensor, (nn.UninitializedParameter, nn.UninitializedBuffer))
 
 
 def bytes_of(tensor: torch.Tensor) -> int:
-    """Elements times their size; of a sparse tensor those of its values and indices."""
+    """The bytes of the elements. For a sparse tensor these are its values and its indices."""
     if is_lazy(tensor) or tensor.is_nested:
         return 0
     if tensor.layout == torch.sparse_coo:
@@ -57,7 +57,7 @@ def info_of(name: str, kind: str, tensor: torch.Tensor) -> TensorInfo:
 
 
 def held_by(model: nn.Module) -> list[Held]:
-    """All tensors of ``model``, those of modules that hold the same one more than once, too."""
+    """All tensors of ``model``. A tensor that several modules hold is listed for each of them."""
     held: list[Held] = []
     registered: set[int] = set()
     modules = list(model.named_modules(remove_duplicate=False))
@@ -71,13 +71,13 @@ def held_by(model: nn.Module) -> list[Held]:
         tensor = cast(torch.Tensor, item.value)
         if (
             id(tensor) not in registered
-        ):  # nn.LSTM and the like keep their weights in a list as well
+        ):  # nn.LSTM and similar modules also keep their registered weights in a list
             held.append(Held(item.owner, str(item.place), "stray attribute", tensor, item.within))
     return held
 
 
 def within(path: str, value: Any) -> Iterator[tuple[str, torch.Tensor, str]]:
-    """(path, tensor, path of the module that holds it) of the tensors in ``value``."""
+    """Yields (path, tensor, path of the module that holds it) for each tensor in ``value``."""
     for found in walk(value, open_modules=True):
         owner = "" if found.module is None else path + told(found.module)
         yield path + found.path, cast(torch.Tensor, found.value), owner

@@ -1,4 +1,4 @@
-"""Lines of the program: read, shown, and rewritten where a fix is known."""
+"""Finds source lines of the program, and rewrites a line if a fix is known."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from torch import nn
 from torchport._native import C
 from torchport.observe.result import Line
 
-# Factories that take `device=`. Others are followed by `.to(...)`.
+# Factories that take `device=`. For others the fix appends `.to(...)`.
 _TAKES_DEVICE = frozenset(
     [
         "arange",
@@ -57,7 +57,7 @@ _TAKES_DEVICE = frozenset(
 
 
 def line_of(place: int) -> Line | None:
-    """The innermost line of the program at a place that the observer numbered."""
+    """The program's innermost line for a place, which is a number that the observer assigned."""
     frames = C.frames_of_location(place)
     if not frames:
         return None
@@ -101,8 +101,8 @@ def _name_of(call: ast.Call) -> str:
 
 
 def on_device(line: Line | None, device: str) -> str:
-    """The source line with what makes a tensor there rewritten to make it on ``device``, an
-    expression; empty where it cannot be told."""
+    """Rewrites a source line that makes a tensor, so that it makes the tensor on ``device``, which
+    is an expression. Empty if the line cannot be rewritten."""
     if line is None or not line.expression or "\n" in line.expression:
         return ""
     call = _call_in(line.expression)
@@ -123,7 +123,8 @@ def on_device(line: Line | None, device: str) -> str:
 
 
 def assignment_of(module: nn.Module, attribute: str) -> tuple[Line | None, str]:
-    """Where the class of ``module`` assigns ``self.attribute``, and the assigned expression."""
+    """The line where the class of ``module`` assigns ``self.attribute``, and the assigned
+    expression."""
     for cls in type(module).__mro__:
         if cls.__module__.startswith("torch."):
             break

@@ -1,4 +1,4 @@
-"""Finds what put which tensor on the wrong device, and what fixes it."""
+"""Finds the tensor on the wrong device, the code that put it there, and the fix."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from torchport.observe.result import OUTSIDE, Line, Mixed, Pattern, Side, Step
 
 @dataclass
 class Context:
-    """The data for a diagnosis."""
+    """The data that a diagnosis needs."""
 
     model: nn.Module
     held: list[Held]
     names: Names
     module_of_scope: Callable[[int], str]
-    loader: bool  # the inputs are a DataLoader's
+    loader: bool  # whether a DataLoader made the inputs
 
 
 def home_of(held: list[Held]) -> torch.device | None:
@@ -50,11 +50,11 @@ def step_of(call: Any, context: Context) -> Step:
 
 @dataclass
 class Known:
-    """A tensor that an operator was given, with what is known of it."""
+    """A tensor that an operator got, with all that is known about it."""
 
     participant: Any
     named: Named | None
-    root: Named | None  # where its story begins, if that is not a factory
+    root: Named | None  # the named tensor that it was computed from; None if a factory made it
     made: Step | None
     moved: Step | None
 
@@ -65,7 +65,7 @@ class Known:
 
     @property
     def origin(self) -> str:
-        """The kind of what it comes from, which decides the pattern."""
+        """Where the tensor comes from; this decides the pattern and the fix."""
         if self.moved and self.moved.target == str(self.device):
             return "moved"
         for named in (self.named, self.root):
@@ -92,7 +92,7 @@ class Known:
 
 
 def look_at(participant: Any, context: Context) -> Known:
-    """Names and story of a tensor that the observer kept."""
+    """Finds the names and the history of a tensor that the observer recorded."""
     steps = [step_of(call, context) for call in participant.story]
     root = participant.root
     return Known(
@@ -121,7 +121,7 @@ def _side(tensor: Known, context: Context) -> Side:
 
 
 def _choose(tensors: list[Known], home: torch.device | None) -> tuple[Known, Known]:
-    """(the one in the wrong place, one of those that it does not fit)."""
+    """Returns the tensor on the wrong device, and one of the tensors on the right device."""
     counted = [t for t in tensors if not (t.device.type == "cpu" and not t.participant.facts.sizes)]
     at_home = [t for t in counted if t.device == home]
     away = [t for t in counted if t.device != home]
@@ -132,16 +132,17 @@ def _choose(tensors: list[Known], home: torch.device | None) -> tuple[Known, Kno
 
 
 def sentence(mixed: Mixed) -> str:
-    """ "mul.Tensor got scale on cpu and x on cuda:0": how every message begins that tells of it."""
+    """The first words of each message about mixed devices: "mul.Tensor got scale on cpu and x on
+    cuda:0"."""
     sides = (mixed.culprit, mixed.other)
     return f"{mixed.op.removeprefix('aten::')} got {on_devices((side.name, side.device) for side in sides)}"
 
 
 def diagnose(mixed: Any, context: Context, error: BaseException | None) -> Mixed:
-    """The observer's first mixed call, explained."""
+    """Explains the first call with mixed devices that the observer recorded."""
     tensors = [look_at(p, context) for p in mixed.participants]
     culprit, other = _choose(tensors, home_of(context.held))
-    mending = _mend(culprit, other, context)
+    fix = _fix_for(culprit, other, context)
     return Mixed(
         op=mixed.call.op,
         module=context.module_of_scope(mixed.call.scope),
@@ -150,92 +151,92 @@ def diagnose(mixed: Any, context: Context, error: BaseException | None) -> Mixed
         forward=step_of(mixed.forward, context) if mixed.forward is not None else None,
         culprit=_side(culprit, context),
         other=_side(other, context),
-        pattern=mending.pattern,
-        fix=mending.fix,
-        fixed_line=mending.line,
-        fix_at=mending.at,
+        pattern=fix.pattern,
+        fix=fix.text,
+        fixed_line=fix.line,
+        fix_at=fix.at,
         message=mixed.message.strip().partition("\n")[0].removeprefix("RuntimeError: "),
         caught=error is None,
     )
 
 
 @dataclass
-class _Mending:
+class _Fix:
     pattern: Pattern | None
-    fix: str
+    text: str
     line: str = ""
     at: Line | None = None
 
 
-def _mend(culprit: Known, other: Known, context: Context) -> _Mending:
-    by_origin: dict[str, Callable[[Known, Known, Context], _Mending]] = {
-        "input": _mend_input,
-        "parameter": _mend_parameter,
-        "buffer": _mend_parameter,
-        "stray attribute": _mend_stray,
-        "made": _mend_made,
-        "moved": _mend_moved,
+def _fix_for(culprit: Known, other: Known, context: Context) -> _Fix:
+    by_origin: dict[str, Callable[[Known, Known, Context], _Fix]] = {
+        "input": _fix_input,
+        "parameter": _fix_parameter,
+        "buffer": _fix_parameter,
+        "stray attribute": _fix_stray,
+        "made": _fix_made,
+        "moved": _fix_moved,
     }
-    mend = by_origin.get(culprit.origin, _mend_elsewhere)
-    return mend(culprit, other, context)
+    find = by_origin.get(culprit.origin, _fix_elsewhere)
+    return find(culprit, other, context)
 
 
-def _mend_input(given: Known, other: Known, context: Context) -> _Mending:
+def _fix_input(given: Known, other: Known, context: Context) -> _Fix:
     if given.device.type != "cpu" and other.device.type == "cpu":
-        return _Mending(
+        return _Fix(
             "model/input",
             f"move the model to the device of its input: model.to({str(given.device)!r}), before "
             "the optimizer is made",
         )
     device = str(other.device)
     if context.loader:
-        return _Mending(
+        return _Fix(
             "data loader",
             f"the loader yields batches on {given.device}: iterate over "
             f"torchport.loader(loader, {device!r}), or move each batch in the loop with "
             f".to({device!r}, non_blocking=True) and pin_memory=True in the DataLoader",
         )
     name = given.root.name if given.root and given.root.kind == "input" else given.name
-    return _Mending(
+    return _Fix(
         "model/input", f"move it before the model is called: {name} = {name}.to({device!r})"
     )
 
 
-def _mend_parameter(held: Known, other: Known, context: Context) -> _Mending:
+def _fix_parameter(held: Known, other: Known, context: Context) -> _Fix:
     device = str(other.device)
     kind = held.held.kind if held.held else "parameter"
-    return _Mending(
+    return _Fix(
         "parameter/buffer",
         f"{kind} {held.name} was not moved with the rest: call model.to({device!r}) once the model "
         "is complete; make anything that is replaced or added later on that device",
     )
 
 
-def _mend_stray(stray: Known, other: Known, context: Context) -> _Mending:
+def _fix_stray(stray: Known, other: Known, context: Context) -> _Fix:
     held = stray.held
     assert held is not None
     if held.unregistered:
-        return _Mending(
+        return _Fix(
             "parameter/buffer",
             f"the module {held.unregistered} is in a plain Python container, where model.to() does "
             "not see it: put it into nn.ModuleList or nn.ModuleDict",
         )
     module = context.model.get_submodule(held.module)
     line, expression = assignment_of(module, held.path)
-    fix = (
+    text = (
         f"{held.path} is a plain attribute of {type(module).__name__}, which model.to() does not "
         "move: register it as a buffer, or let torchport.adopt(model) do so"
     )
     if not expression:
-        return _Mending("parameter/buffer", fix, at=line)
+        return _Fix("parameter/buffer", text, at=line)
     fixed = f'self.register_buffer("{held.path}", {expression}, persistent=False)'
-    return _Mending("parameter/buffer", fix, fixed, line)
+    return _Fix("parameter/buffer", text, fixed, line)
 
 
-def _mend_made(made: Known, other: Known, context: Context) -> _Mending:
+def _fix_made(made: Known, other: Known, context: Context) -> _Fix:
     line = made.made.line if made.made else None
     reference = _reference(line, other, context)
-    return _Mending(
+    return _Fix(
         "intermediate",
         f"make it where {reference.removesuffix('.device')} is: device={reference}",
         on_device(line, reference),
@@ -243,27 +244,27 @@ def _mend_made(made: Known, other: Known, context: Context) -> _Mending:
     )
 
 
-def _mend_moved(moved: Known, other: Known, context: Context) -> _Mending:
+def _fix_moved(moved: Known, other: Known, context: Context) -> _Fix:
     assert moved.moved is not None
     line = moved.moved.line
     reference = _reference(line, other, context)
     what = f"{moved.moved.op.removeprefix('aten::')} moved it to {moved.moved.target}"
     where = f" at {line}" if line else ""
     pattern: Pattern = "model/input" if moved.moved.module == OUTSIDE else "intermediate"
-    return _Mending(
+    return _Fix(
         pattern, f"{what}{where}: remove that call, or move it back with .to({reference})", at=line
     )
 
 
-def _mend_elsewhere(tensor: Known, other: Known, context: Context) -> _Mending:
+def _fix_elsewhere(tensor: Known, other: Known, context: Context) -> _Fix:
     if tensor.participant.story:
         reference = _reference(None, other, context)
-        return _Mending(
+        return _Fix(
             "intermediate",
             f"{tensor.name} was computed from a tensor that no operator made (from_numpy, .data, an "
             f"extension): move that tensor where it is made, with .to({reference})",
         )
-    return _Mending(
+    return _Fix(
         None,
         f"{tensor.name} comes from outside the model and its inputs: move it to "
         f"{str(other.device)!r}, or make it a buffer of the model",
@@ -271,7 +272,7 @@ def _mend_elsewhere(tensor: Known, other: Known, context: Context) -> _Mending:
 
 
 def _reference(line: Line | None, other: Known, context: Context) -> str:
-    """An expression for the right device, that can stand in the function of ``line``."""
+    """An expression for the right device that is valid in the function of ``line``."""
     function = line.function if line else ""
     if name := context.names.on(other.device, function):
         return f"{name}.device"

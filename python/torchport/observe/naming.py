@@ -1,4 +1,4 @@
-"""Names for tensors: what the program calls them."""
+"""Finds the names that the program has for tensors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _OWN = ("/torchport/observe/", "/torchport/deploy/artefact/")
 
 @dataclass(frozen=True)
 class Named:
-    """A tensor by name. ``held`` says which tensor of the model it is, if it is one."""
+    """The name of a tensor. ``held`` is set if it is a tensor of the model."""
 
     name: str
     kind: str  # "parameter", "buffer", "stray attribute", "input", "local", "global", ""
@@ -25,12 +25,12 @@ class Named:
 
 
 class Names:
-    """The tensors that are known by name, found again by number."""
+    """The named tensors. They are found by the number that the observer gives to each tensor."""
 
     def __init__(self, held: Iterable[Held], inputs: dict[str, torch.Tensor]):
         self._tensors: dict[int, Named] = {}
         self._storages: dict[int, Named] = {}
-        self._keep: list[torch.Tensor] = []  # numbers are unique among tensors that live
+        self._keep: list[torch.Tensor] = []  # numbers are unique only among living tensors
         self.frames: list[FrameType] = []
         for name, tensor in inputs.items():
             self._add(tensor, Named(name, "input"))
@@ -47,12 +47,12 @@ class Names:
             self._storages.setdefault(storage, named)
 
     def after(self, error: BaseException | None) -> None:
-        """Local and global names of the frames that ``error`` came through count from now on."""
+        """Adds the local and global variables of the frames in the traceback of ``error``."""
         traceback = error.__traceback__ if error is not None else None
         self.frames = list(_frames(traceback))
 
     def find(self, tensor: int, storage: int) -> Named | None:
-        """By its numbers: itself, or what it is a view of."""
+        """Finds a tensor by its number, or its base tensor by the number of its storage."""
         if named := self._tensors.get(tensor):
             return named
         if storage and (named := self._storages.get(storage)):
@@ -60,7 +60,7 @@ class Names:
         return None
 
     def local(self, tensor: torch.Tensor) -> Named | None:
-        """The variable, innermost frame first, that is this tensor or holds it."""
+        """The variable that is this tensor or holds it; inner frames are searched first."""
         for kind in ("local", "global"):
             for frame in reversed(self.frames):
                 variables = frame.f_locals if kind == "local" else frame.f_globals
@@ -79,8 +79,8 @@ class Names:
         return self.find(C.tensor_number(tensor), C.storage_number(tensor)) or self.local(tensor)
 
     def on(self, device: torch.device, function: str) -> str:
-        """A tensor variable of the frame of ``function`` that is on ``device``; or empty. Its
-        parameters come first: they are there in each of its lines."""
+        """The name of a tensor on ``device`` in the frame of ``function``; empty if there is none.
+        Parameters come first, because they are valid in each line of the function."""
         for frame in reversed(self.frames):
             if frame.f_code.co_name != function:
                 continue
@@ -102,7 +102,7 @@ def _frames(traceback: TracebackType | None) -> Iterator[FrameType]:
 
 
 def named_tensors(names: list[str], values: list[Any]) -> dict[str, torch.Tensor]:
-    """The tensors in some values, each by its path."""
+    """The tensors in ``values`` by path; each path begins with the name of its value."""
     return {
         path: tensor
         for name, value in zip(names, values, strict=True)

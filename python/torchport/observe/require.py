@@ -10,10 +10,10 @@ from torchport._on_devices import on_devices
 
 
 def _require(**tensors: torch.Tensor | None) -> None:
-    """Raises unless all tensors are on one device; the error says which one is where.
+    """Raises an error unless all tensors are on one device. The message has the device of each.
 
-    Like ``assert``, it is switched off by ``python -O``, and also by ``TORCHPORT_CHECKS=0``
-    in the environment at first use. It then does nothing. Thread safe.
+    Like ``assert``, the check is switched off by ``python -O``; the environment variable
+    ``TORCHPORT_CHECKS=0``, read at first use, also switches it off. Thread safe.
 
     Args:
         tensors: Tensors of any shape, by name. None and values without a device are ignored.
@@ -37,7 +37,7 @@ def _require(**tensors: torch.Tensor | None) -> None:
 
 
 def _nothing(**tensors: torch.Tensor | None) -> None:
-    """The check while it is switched off."""
+    """Replaces the check when it is switched off."""
 
 
 on = __debug__ and os.environ.get("TORCHPORT_CHECKS", "1") != "0"

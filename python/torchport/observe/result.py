@@ -8,22 +8,23 @@ from typing import Any, Literal
 Severity = Literal["error", "warning", "note"]
 Pattern = Literal["model/input", "parameter/buffer", "intermediate", "data loader"]
 
-# Grows when a key is added; a key that is there keeps its name and its meaning within a number.
+# The version of the JSON report. It grows when a key is added. Within a version, keys keep their
+# names and meanings.
 SCHEMA = 1
-# The module of what ran outside of all modules.
+# The module name for calls outside of all modules.
 OUTSIDE = "(outside the model)"
 
 
 @dataclass(frozen=True)
 class Line:
-    """A place in the program. ``text`` is the source line; ``expression`` what of it ran."""
+    """A place in the program. ``text`` is the source line; ``expression`` is the part that ran."""
 
     file: str
     line: int
     function: str
     text: str = ""
     expression: str = ""
-    column: int = 0  # of the expression within the text
+    column: int = 0  # the position of the expression in the text
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}"
@@ -31,7 +32,7 @@ class Line:
 
 @dataclass(frozen=True)
 class TensorInfo:
-    """A tensor that the model holds, was given or gave."""
+    """A tensor that the model holds, gets or returns."""
 
     name: str
     kind: Literal["parameter", "buffer", "stray attribute", "input", "output", "intermediate"]
@@ -44,7 +45,7 @@ class TensorInfo:
 
 @dataclass(frozen=True)
 class Amount:
-    """Tensors made within a module, of one device and type."""
+    """The number and bytes of the tensors that a module made on one device with one dtype."""
 
     device: str
     dtype: str
@@ -54,12 +55,13 @@ class Amount:
 
 @dataclass
 class ModuleInfo:
-    """A module: what it holds, what it was given and gave in its first call, what it computed."""
+    """A module: the tensors that it holds, the inputs and outputs of its first call, and the
+    tensors that it computed."""
 
     name: str
     type: str
     training: bool
-    called_at: Line | None = None  # first
+    called_at: Line | None = None  # the line of the first call
     calls: int = 0
     operators: int = 0
     tensors: list[TensorInfo] = field(default_factory=list)
@@ -72,7 +74,7 @@ class ModuleInfo:
 
 @dataclass(frozen=True)
 class Step:
-    """One call in the story of a tensor."""
+    """One call in the history of a tensor."""
 
     op: str
     kind: Literal["computed", "made", "moved", "read"]
@@ -84,7 +86,8 @@ class Step:
 
 @dataclass(frozen=True)
 class Side:
-    """One of two tensors that met on different devices. ``origin`` is what its story begins with."""
+    """One of two tensors of an operator that are on different devices. ``origin`` says where it
+    comes from."""
 
     argument: str
     name: str
@@ -100,7 +103,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Mixed:
-    """The first operator whose tensors were on several devices, and that raised an error for it."""
+    """The first operator that raised an error because its tensors were on several devices."""
 
     op: str
     module: str
@@ -119,7 +122,7 @@ class Mixed:
 
 @dataclass(frozen=True)
 class Transfer:
-    """Copies between devices, or reads that the host waits for, at one line."""
+    """The copies between devices, or the reads that the host waits for, of one kind at one line."""
 
     kind: Literal["to device", "to host", "between devices", "read"]
     op: str
@@ -135,7 +138,7 @@ class Transfer:
 
 @dataclass(frozen=True)
 class NotFinite:
-    """The first operator that made a NaN, or an infinity, out of finite numbers."""
+    """The first operator that computed a NaN, or an infinity, from finite numbers."""
 
     what: Literal["NaN", "infinity"]
     op: str
@@ -167,7 +170,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Finding:
-    """Something to change or to know. Errors and warnings make a model not verified."""
+    """A problem or a remark. A model with an error or a warning is not verified."""
 
     severity: Severity
     code: str
@@ -178,11 +181,29 @@ class Finding:
 
 @dataclass
 class Verification:
-    """The outcome of :func:`torchport.verify`.
+    """The outcome of :func:`torchport.verify`. Its text (``str()``) is the report for a terminal.
 
-    ``ok`` is true if only notes were found. ``output`` is what the model returned, or None if it
-    did not finish. ``str()`` is the text report; :meth:`to_dict` the JSON one, :meth:`html`
-    a self-contained page.
+    Attributes:
+        model: The type of the model.
+        device: The device that most of the model is on, or "none".
+        purpose: "inference" or "training".
+        torch: The version of torch.
+        devices: All devices that a tensor was on.
+        autocast: The devices for which autocast was on, with its dtype: "cuda: float16".
+        operators: The number of operators that ran.
+        unrecorded: The number of operators that were only counted, because the run was long.
+        modules: The modules with their tensors and their first calls.
+        inputs: The tensors that the model got.
+        outputs: The tensors that it returned.
+        intermediates: The numbers and bytes of the tensors that each module made.
+        flows: The tensors that one module made and another used.
+        transfers: The copies between devices and the reads that the host waited for, by line.
+        mixed: The first error because of tensors on several devices; None if there was none.
+        not_finite: The first operators that made a NaN or an infinity.
+        checklist: The answers to the deployment checklist.
+        findings: The problems and remarks, most important first.
+        output: The value that the model returned; None if it did not finish.
+        ok: Whether there is no error and no warning.
     """
 
     model: str
@@ -210,12 +231,20 @@ class Verification:
         return not any(f.severity in ("error", "warning") for f in self.findings)
 
     def to_dict(self) -> dict[str, Any]:
-        """The report as a dict for JSON; docs/verify.md describes the keys."""
+        """Makes the report as a dict for JSON; docs/verify.md describes the keys.
+
+        Returns:
+            The dict, which holds only values that JSON has.
+        """
         keys = [f.name for f in fields(self) if f.name != "output"]
         return {"schema": SCHEMA, "ok": self.ok} | {k: _plain(getattr(self, k)) for k in keys}
 
     def html(self) -> str:
-        """The report as one self-contained page, with the flow between devices drawn."""
+        """Makes the report as one self-contained HTML page with the device flow graph.
+
+        Returns:
+            The page.
+        """
         from torchport.observe.html import page
 
         return page(self)

@@ -1,4 +1,4 @@
-"""One call of a model under the observer, for ``verify`` and for the first run of ``export``."""
+"""Runs one call of a model under the observer, for ``verify`` and the first run of ``export``."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from torchport.observe.watching import Watch, watching
 
 
 class WatchedRun:
-    """Runs a call, keeps what it gave or raised, and explains an error of mixed devices.
+    """Runs a call, keeps its result or its error, and explains an error because of mixed devices.
 
-    ``named_inputs`` are the tensors that the call is given, by their names; ``loader`` says that a
+    ``named_inputs`` are the tensors among the arguments by name. ``loader`` says whether a
     DataLoader made them.
     """
 
@@ -40,7 +40,7 @@ class WatchedRun:
     def go(
         self, call: Callable[[], Any], *, every_line: bool = True, check_finite: bool = False
     ) -> None:
-        """Raises what ``call`` raises, unless that is an error of mixed devices."""
+        """Runs ``call``. Passes its errors on, except an error because of mixed devices."""
         with watching(self.watch, every_line=every_line, check_finite=check_finite):
             try:
                 self.output = call()
@@ -50,7 +50,7 @@ class WatchedRun:
             raise self.error
 
     def summarize(self) -> tuple[Summarizer, Context]:
-        """What was seen, and what a diagnosis of it draws on, once the call is over."""
+        """Returns the observation and the data for a diagnosis, after the call has ended."""
         self.held = held_by(self.model)
         self._names.add_held(self.held)
         self._names.after(self.error)
@@ -61,26 +61,26 @@ class WatchedRun:
         return summarizer, context
 
     def mixed(self, context: Context) -> Mixed | None:
-        """The first operator that was given tensors on several devices, and raised for it."""
+        """The first operator that raised an error because its tensors were on several devices."""
         seen = self.watch.observed.mixed
         return None if seen is None else diagnose(seen, context, self.error)
 
     def let_go(self) -> None:
-        """Of the program's frames: they hold its tensors, and this object in a circle."""
+        """Drops the program's frames: they keep its tensors alive, and this object in a cycle."""
         self._names.frames = []
         self.error = None
 
     def _is_of_devices(self, error: BaseException | None) -> bool:
-        """Whether it is the observer's error, or one that the program made of it."""
+        """Whether ``error`` is the error that the observer recorded, or follows from it."""
         if self.watch.observed.mixed is None:
             return False
         wanted = _alike(self.watch.observed.mixed.message)
         while error is not None:
             text = str(error)
-            # Where Python raised it below an operator, C++ has "RuntimeError: " before it.
+            # If Python raised the error below an operator, C++ puts "RuntimeError: " before it.
             if wanted in _alike(text, whole=True) or (text and wanted.endswith(_alike(text))):
                 return True
-            # Python puts its own names of types into the message of a convolution.
+            # In the message of a convolution, Python replaces the names of the types.
             if wanted.startswith("Input type (") and text.startswith("Input type ("):
                 return True
             error = error.__cause__ or error.__context__
@@ -88,7 +88,8 @@ class WatchedRun:
 
 
 def _alike(message: str, whole: bool = False) -> str:
-    """Its first line, without which device it was: replicas fail in any order, each on its own."""
+    """The first line of a message with DEVICE for each device. Replicas fail in any order, and each
+    names its own device."""
     text = message if whole else message.strip().partition("\n")[0]
     kinds = "|".join(("cpu", "meta", *(kind.name for kind in _device_kinds.kinds())))
     return re.sub(rf"\b({kinds})(:\d+)?\b", "DEVICE", text)

@@ -1,4 +1,4 @@
-"""What the observer counted, by module and by line."""
+"""Summarizes an observation by module and by line."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _dtype(dtype: torch.dtype) -> str:
 
 
 class Summarizer:
-    """Translates one observation."""
+    """Turns one observation of C++ into the values of the report."""
 
     def __init__(self, watch: Watch, observed: Any):
         self._watch = watch
@@ -33,12 +33,12 @@ class Summarizer:
         return self._name(self._scopes[scope])
 
     def devices(self, held: list[Held], inputs: list[TensorInfo]) -> list[str]:
-        """All that anything was on."""
+        """All devices that a tensor was on."""
         found = {str(item.tensor.device) for item in held} | {item.device for item in inputs}
         return sorted(found | {str(result.device) for result in self._observed.results})
 
     def autocast(self) -> list[str]:
-        """How autocast stands now, for the devices that it is on for: "cuda: float16"."""
+        """The devices for which autocast is on now, with its dtype: "cuda: float16"."""
         types = {result.device.type for result in self._observed.results}
         return [
             f"{kind}: {_dtype(torch.get_autocast_dtype(kind))}"
@@ -47,7 +47,7 @@ class Summarizer:
         ]
 
     def modules(self, model: nn.Module, held: list[Held]) -> list[ModuleInfo]:
-        """In the order of named_modules(), those that only ran after them."""
+        """The modules in the order of named_modules(), then modules outside of the model."""
         found = {}
         modules = dict(model.named_modules())
         for number, name in enumerate(self._watch.names):
@@ -100,7 +100,7 @@ class Summarizer:
         ]
 
     def transfers(self) -> list[Transfer]:
-        """Those that move or read most first."""
+        """The transfers, sorted by their bytes and then by their number, the largest first."""
         found = [
             Transfer(
                 kind=_kind_of(t),

@@ -1,4 +1,4 @@
-"""The report for a terminal."""
+"""The report of `verify` as text for a terminal."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ _NOTES = 20
 
 
 def report(result: Verification) -> str:
-    """Everything, the verdict last."""
+    """Returns the whole report. It ends with the verdict."""
     parts = [_head(result), _tree(result)]
     if result.mixed is not None:
         parts.append(_mixed(result.mixed))
     parts += [_transfers(result), _checklist(result), _findings(result), _verdict(result)]
-    # Names and source lines are the program's: nothing in them may steer the terminal.
+    # Names and source lines come from the program. Control characters in them are replaced.
     return _STEERING.sub("?", "\n\n".join(part for part in parts if part)) + "\n"
 
 
 def short(line: Line) -> str:
-    """file:line, relative where that is shorter."""
+    """The place as file:line, with the relative path if that is shorter."""
     relative = os.path.relpath(line.file) if os.path.isabs(line.file) else line.file
     return f"{relative if len(relative) < len(line.file) else line.file}:{line.line}"
 
@@ -39,7 +39,7 @@ def _head(result: Verification) -> str:
 
 
 def autocast(result: Verification) -> str:
-    """Where it was on: around the call, and within it."""
+    """Says whether autocast was on around the call, and for how many operators within it."""
     within = sum(module.with_autocast for module in result.modules)
     around = ", ".join(result.autocast) or "off"
     return f"autocast {around}" + (f", on for {counted(within, 'op')}" if within else "")

@@ -1,4 +1,4 @@
-"""torchport.verify: one run of a model, watched, and its results."""
+"""torchport.verify: watches one run of a model and reports the results."""
 
 from __future__ import annotations
 
@@ -34,26 +34,28 @@ def verify(
     """Runs ``model`` once and reports where its tensors are, what mixes devices, and what is
     copied.
 
-    A mixed-device error is part of the result. Any other exception of the model is passed on
-    unchanged. The model really runs: what it changes stays changed. Several verifications may run
+    An error because of mixed devices is part of the result. Any other exception of the model is
+    passed on unchanged. The model really runs, so its changes remain. Several verifications may run
     at once, nested or on separate threads, also under ``torchport run --report``.
 
     Args:
         model: The model.
         inputs: A tuple of positional arguments, a mapping of keyword arguments, a DataLoader (its
-            first batch), or the only argument.
-        device: The model and its inputs are moved there first, as a program would with ``.to()``;
-            a DataLoader's batch is used as it is.
-        call: Run instead of the model: ``call(model, *args, **kwargs)``, for example a training
-            step or generate(). With a DataLoader it gets the whole batch.
-        evaluate: Run under ``eval()`` and ``inference_mode()``, and restore the modes afterwards.
-        training: Gradients and training mode are intended.
-        check_finite: Look for the first NaN and the first infinity; this reads every result.
-        every_line: Find the line of every operator. If false, only for operators that make, move
-            or read a tensor, which saves a microsecond for each other operator.
+            first batch is used), or the only argument.
+        device: The device to move the model and its inputs to before the run, as ``.to()`` does.
+            The batch of a DataLoader is not moved. By default nothing is moved.
+        call: A function to run instead of the model, as ``call(model, *args, **kwargs)``, for
+            example a training step or generate(). With a DataLoader it gets the whole batch.
+        evaluate: Whether to run under ``eval()`` and ``inference_mode()``. The modes are restored
+            afterwards.
+        training: Whether gradients and training mode are intended and not reported.
+        check_finite: Whether to look for the first NaN and the first infinity. This reads every
+            result, which is slow.
+        every_line: Whether to find the line of every operator. If false, only operators that make,
+            move or read a tensor have a line, which saves about a microsecond for each other one.
 
     Returns:
-        The report. ``ok`` says whether there were no errors or warnings. Its text and ``html()``
+        The report. ``ok`` says whether there is no error and no warning. Its text and ``html()``
         are for people, ``to_dict()`` is for programs.
 
     Raises:
@@ -83,7 +85,7 @@ def verify(
 
 
 class _Verification:
-    """The run of one ``verify``, and the report that is made of it."""
+    """The run of one ``verify``, and its report."""
 
     def __init__(
         self, model: nn.Module, given: Inputs, call: Callable[..., Any] | None, evaluate: bool
@@ -158,7 +160,7 @@ class _Verification:
 
 
 def _without_first(call: Callable[..., Any]) -> Callable[..., Any]:
-    """``call`` as its signature looks once the model is given."""
+    """``call`` with the model bound, so that its signature has only the other parameters."""
     from functools import partial
 
     return partial(call, None)

@@ -1,4 +1,4 @@
-"""One run of a model under the observer: hooks say which module runs, threads join in."""
+"""Watches one run of a model: hooks tell the observer which module runs, also on new threads."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from torchport._native import C
 from torchport.observe.inventory import info_of, within
 from torchport.observe.result import OUTSIDE, TensorInfo
 
-# Frames of these are not the program's own.
+# Frames of these modules do not count as lines of the program.
 _PASSED_OVER = [
     str(Path(torch.__file__).parent) + "/",
     str(Path(__file__).parents[1]) + "/",
@@ -28,17 +28,17 @@ _PASSED_OVER = [
 
 
 class Watch:
-    """Modules by number, and what each was given and gave in its first call."""
+    """The modules by number, with the inputs and outputs of their first calls."""
 
     def __init__(self, model: nn.Module):
         self.names: list[str] = [OUTSIDE]
         self.calls: list[int] = [0]
         self.inputs: dict[int, list[TensorInfo]] = {}
         self.outputs: dict[int, list[TensorInfo]] = {}
-        self.observation: Any = None  # kept after its end: the numbers of places are valid with it
+        self.observation: Any = None  # kept after its end, because places are valid only with it
         self.observed: Any = None
         self._numbers: dict[int, int] = {}
-        self._alive: list[nn.Module] = []  # so that no id is used again
+        self._alive: list[nn.Module] = []  # keeps modules alive, so that no id is used twice
         for name, module in model.named_modules():
             self._add(module, name)
 
@@ -51,11 +51,12 @@ class Watch:
         return number
 
     def number_of(self, module: nn.Module) -> int:
-        """Modules that are none of the model's, such as losses, are named after their type."""
+        """The number of a module. A module outside of the model, such as a loss, is added now and
+        named after its type."""
         return self._numbers.get(id(module)) or self._add(module, f"({type(module).__name__})")
 
     def before(self, module: nn.Module, args: tuple[Any, ...]) -> None:
-        # Hooks are the process's: another thread may run a model of its own.
+        # The hooks apply to the whole process, and another thread may run another model.
         if self.observation.watches_this_thread():
             number = self.number_of(module)
             self.calls[number] += 1
@@ -64,10 +65,10 @@ class Watch:
     def after(self, module: nn.Module, args: tuple[Any, ...], *rest: Any) -> None:
         if not self.observation.leave():
             return
-        # (kwargs, output); torch leaves out kwargs where the module raised.
+        # rest is (kwargs, output); torch omits kwargs if the module raised an error.
         *kwargs, output = rest
         number = self.number_of(module)
-        if self.calls[number] == 1:  # also where it raised, without an output
+        if self.calls[number] == 1:  # also if the module raised an error and has no output
             self.inputs[number] = _tensors(
                 "input", [*args, *(v for given in kwargs for v in given.values())]
             )
@@ -80,11 +81,11 @@ def _tensors(kind: str, values: list[Any]) -> list[TensorInfo]:
 
 
 class _WhileAnyWatches:
-    """What holds for the process as long as anybody watches a model in it.
+    """Changes that apply to the whole process while at least one model is watched.
 
-    A thread that a watched one starts is watched by the same (autograd's own need no help), and
-    compiled modules run as they were written. Counted, since watches on several threads may end in
-    another order than they began in.
+    A watch also covers the threads that a watched thread starts (the observer itself covers those
+    of autograd), and compiled modules run in eager mode. The watches are counted, because on
+    several threads they may end in another order than they began.
     """
 
     def __init__(self) -> None:
@@ -115,14 +116,13 @@ def _threads_join_in() -> Iterator[None]:
         run, starter = self.run, C.ObservedThread.current()
 
         def watched() -> None:
-            del self.run  # it would hold the thread in a circle
+            del self.run  # it would keep the thread alive in a cycle
             starter.join()
             run()
 
         self.run = watched  # type: ignore[method-assign]
         begin(self)
 
-    # Replacing them is the point.
     threading.Thread.start = start  # type: ignore[method-assign]
     try:
         yield
@@ -135,10 +135,9 @@ _while_any_watches = _WhileAnyWatches()
 
 @contextmanager
 def watching(watch: Watch, *, every_line: bool, check_finite: bool) -> Iterator[None]:
-    """Within it the calling thread is watched; afterwards ``watch.observed`` says what was seen.
+    """Watches the calling thread within the block; afterwards ``watch.observed`` has the results.
 
-    Compiled modules run as they were written: what they compute is the same, and what they do has
-    lines.
+    Compiled modules run in eager mode: they compute the same, and their operators have lines.
     """
     watch.observation = C.Observation(_PASSED_OVER, every_line, check_finite)
 
@@ -146,7 +145,7 @@ def watching(watch: Watch, *, every_line: bool, check_finite: bool) -> Iterator[
         watch.observed = watch.observation.finish()
 
     with ExitStack() as stack:
-        stack.callback(end)  # whatever is raised: it must not go on
+        stack.callback(end)  # the observation must end, also after an error
         stack.enter_context(_while_any_watches)
         for handle in (
             nn_module.register_module_forward_pre_hook(watch.before),

@@ -1,1 +1,1 @@
-"""Placement: one device policy, moving, modules, checkpoints."""
+"""Placement: chooses the device, moves tensors and modules to it, loads and saves checkpoints."""

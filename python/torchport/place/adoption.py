@@ -1,4 +1,4 @@
-"""`torchport.adopt`: unregistered tensors of a module become non-persistent buffers."""
+"""`torchport.adopt`: registers unregistered tensors of a module as non-persistent buffers."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from torch import nn
 
 from torchport.place.unregistered import AttributePath, Unregistered, find_unregistered
 
-_LONGEST_NAME = 80  # of a buffer; the place itself may be any number of containers deep
+_LONGEST_NAME = 80  # the limit for a buffer's name; a path through containers may be longer
 
 
 class MirroredBuffers(dict[str, torch.Tensor | None]):
-    """A module's `_buffers` that writes what is registered to other places, too.
+    """Replaces a module's `_buffers` and also writes a registered tensor to other places.
 
-    `Module._apply` puts the moved tensor into this dict; a list that the model's `forward` reads
-    gets it from here. So the module keeps its class, its children and its state dict's keys, and
-    copies of it, deep or pickled, have mirrors of their own.
+    `Module._apply` puts the moved tensor into this dict, and the dict puts it into the list that
+    the model's `forward` reads. So the module keeps its class, its children and the keys of its
+    state dict. A deep or pickled copy of the module has its own mirrors.
     """
 
     def __init__(
@@ -39,16 +39,24 @@ class MirroredBuffers(dict[str, torch.Tensor | None]):
         self.mirrors.pop(name, None)
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[Any, ...]:
-        # Not item by item: the places are of a module that is not put together yet.
+        # Items must not be set one by one: the module of the places is not complete yet.
         return MirroredBuffers, (dict(self), self.mirrors)
 
 
 @dataclass(frozen=True)
 class Adopted:
-    """One tensor that is a buffer now."""
+    """One tensor that `adopt` registered as a buffer.
 
-    name: str  # where the program reads it: "blocks.0.tables[1]"
-    buffer: str  # its name among named_buffers()
+    Attributes:
+        name: Where the program reads it: "blocks.0.tables[1]".
+        buffer: Its name in named_buffers().
+        device: Its device.
+        dtype: Its dtype.
+        shape: Its shape.
+    """
+
+    name: str
+    buffer: str
     device: torch.device
     dtype: torch.dtype
     shape: tuple[int, ...]
@@ -56,10 +64,15 @@ class Adopted:
 
 @dataclass
 class Adoption:
-    """What `adopt` did; false if there was nothing to do and nothing is left."""
+    """The result of `adopt`. It is false if no tensor was unregistered.
+
+    Attributes:
+        adopted: The tensors that are buffers now.
+        left: The name of each tensor that was left as it is, and the reason.
+    """
 
     adopted: list[Adopted] = field(default_factory=list)
-    left: list[tuple[str, str]] = field(default_factory=list)  # name, why
+    left: list[tuple[str, str]] = field(default_factory=list)
 
     def __bool__(self) -> bool:
         return bool(self.adopted or self.left)
@@ -75,7 +88,7 @@ class Adoption:
 
 
 def _free_name(place: AttributePath) -> str:
-    """A name for a buffer that the module does not have yet: tables[0] is tables_0."""
+    """A name for the new buffer that the module does not use yet: tables[0] becomes tables_0."""
     name = re.sub(r"\W+", "_", str(place)).strip("_")[:_LONGEST_NAME] or "tensor"
     while hasattr(place.module, name):
         name += "_"
@@ -91,20 +104,20 @@ def _mirror(module: nn.Module, buffer: str, place: AttributePath) -> None:
 
 
 def _storage_of(tensor: torch.Tensor) -> int | None:
-    """What is the same for tensors that share memory; None for those without."""
+    """The identity of the tensor's storage, equal for tensors that share memory; or None."""
     if tensor.layout != torch.strided or not tensor.numel():
         return None
     try:
         return int(tensor.untyped_storage()._cdata)
-    except (NotImplementedError, RuntimeError):  # wrappers without a storage of their own
+    except (NotImplementedError, RuntimeError):  # wrapper subclasses have no storage
         return None
 
 
 class _Registry:
-    """What is registered in a tree of modules, by identity and by memory."""
+    """The registered tensors in a tree of modules, by identity and by storage."""
 
     def __init__(self, root: nn.Module) -> None:
-        self.buffers: dict[int, tuple[nn.Module, str, str]] = {}  # module, name there, whole name
+        self.buffers: dict[int, tuple[nn.Module, str, str]] = {}  # module, name in it, full name
         self.memory: dict[int, str] = {}
         for owner, module in root.named_modules():
             prefix = f"{owner}." if owner else ""
@@ -151,7 +164,8 @@ def _obstacle(found: Unregistered, registry: _Registry) -> str:
 
 
 def _register(found: Unregistered, registry: _Registry) -> str:
-    """Makes the tensor a buffer, or a second place of the one that it is; that one's whole name."""
+    """Registers the tensor as a buffer and returns the buffer's full name. If it is a buffer
+    already, that buffer gets one more place to write to."""
     place, tensor = found.place, cast(torch.Tensor, found.value)
     if known := registry.buffers.get(id(tensor)):
         _mirror(known[0], known[1], place)
@@ -163,7 +177,7 @@ def _register(found: Unregistered, registry: _Registry) -> str:
     name = place.attribute if plain and "." not in place.attribute else _free_name(place)
     module.register_buffer(name, tensor, persistent=False)
     if not plain:
-        place.put(tensor)  # an instance's own, where it was the class's
+        place.put(tensor)  # a tensor of the class becomes an attribute of the instance
         _mirror(module, name, place)
     return registry.add(found.owner, module, name, tensor)
 
@@ -176,14 +190,15 @@ def adopt(module: nn.Module) -> Adoption:
     dicts keep their keys, and the program reads the tensors where it did before. Tensors that
     cannot be adopted are left as they are and listed with the reason: modules and parameters
     outside the registry, views of registered tensors, tensors that gradients flow through, tensors
-    in sets, in functions and in objects of other classes. Nothing is moved. Idempotent. Not thread
-    safe: it changes the module.
+    in sets, in functions and in objects of other classes. No tensor is moved. A second call changes
+    nothing. Not thread safe, because it changes the module.
 
     Args:
         module: The root of the tree of modules.
 
     Returns:
-        What was adopted, and what was left and why. It is false if there was nothing to do.
+        The adopted tensors, and the tensors that were left with the reasons. The result is false if
+        no tensor was unregistered.
 
     Example:
         >>> net = torch.nn.Linear(2, 2)

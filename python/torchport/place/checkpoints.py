@@ -16,11 +16,11 @@ from torchport.place.moving import to
 LoadReport = C.LoadReport
 
 _INDEX = ".index.json"
-_ARCHIVES = ("TorchScript", "torch.export")  # programs, of which only the weights are taken
+_ARCHIVES = ("TorchScript", "torch.export")  # programs; only their weights are loaded
 
 
 class CheckpointError(RuntimeError):
-    """A file that cannot be loaded or does not fit.
+    """A checkpoint cannot be loaded or does not fit the module.
 
     Attributes:
         report: The names that do not fit; None if the file cannot be read at all.
@@ -42,23 +42,25 @@ def load(
     dtype: torch.dtype | None = None,
     mmap: bool = True,
 ) -> Any:
-    """Loads a checkpoint onto ``device``, whatever device it was saved from. No code in it is run.
+    """Loads a checkpoint onto ``device``, whatever device it was saved from. It runs no code in it.
 
     Args:
         path: A file of `torch.save` or safetensors, a folder of safetensors with its index, or a
             folder of `torch.distributed.checkpoint`.
-        into: The module to load into; its tensors are replaced, and only one copy exists at any
-            time. Or a function that makes a module; it is called under the meta device, so that its
-            initial weights are never allocated, and once more on ``device`` to compute
-            non-persistent buffers, which a checkpoint does not have. By default the saved object is
-            returned.
-        device: The target, as in `device`. The default is the module's device, else the program's.
-        key: Picks one state dict of several, for instance "model".
+        into: The module to load into, or a function that makes one. The tensors of a module are
+            replaced, so that only one copy exists at any time. A function is called under the meta
+            device, so that its initial weights are never allocated, and once more on ``device`` if
+            it has non-persistent buffers, which a checkpoint does not contain. By default the saved
+            object is returned.
+        device: The target, as in `device`. The default is the device of the module, or the
+            program's own device without a module.
+        key: The name of one state dict, such as "model", if the file has several.
         strict: Whether names and shapes must match; if they do not, nothing is changed. If
             false, everything that matches is loaded.
         remap_prefixes: Whether names that do not match are also tried without the prefixes that
             DataParallel, torch.compile, FSDP or a trainer added.
-        dtype: Floating-point tensors are cast to it. The default is the module's dtypes.
+        dtype: The dtype to cast floating-point tensors to. By default they get the dtypes of the
+            module.
         mmap: Whether tensors on the CPU use the mapped file until they are written to.
 
     Returns:
@@ -88,7 +90,7 @@ def load(
 
 
 def load_and_report(path: str, module: torch.nn.Module, *, remap_prefixes: bool) -> LoadReport:
-    """Loads into ``module`` in place, as `load` does, and returns what `load_report` would return."""
+    """Loads into ``module`` in place, as `load` does, and returns the same as `load_report`."""
     target = _device_of(module)
     found: LoadReport = _fill(
         module, _tensors_of(path, target, None, True), path, True, remap_prefixes, None
@@ -109,13 +111,14 @@ def load_report(
     Args:
         path: As in `load`.
         module: The module to compare with.
-        key: Picks one state dict of several.
+        key: As in `load`.
         remap_prefixes: As in `load`.
 
     Returns:
         An object with ``missing`` and ``unexpected`` (names), ``shapes`` and ``dtypes``
-        (mismatches, with ``name``, ``wanted`` and ``given``), ``remapped`` (what was done to
-        names), ``hint`` and ``complete``. Its text is a short summary.
+        (mismatches, with ``name``, ``wanted`` and ``given``), ``remapped`` (changes of names),
+        ``hint`` (the option that makes more names match) and ``complete``. Its text is a short
+        summary.
 
     Raises:
         CheckpointError: The file is damaged or asks to run code.
@@ -184,9 +187,8 @@ def _torch_load(path: str, device: torch.device, mmap: bool) -> Any:
     found = C.summarize(path)
     if found.refused:
         raise CheckpointError(
-            f"torchport: {path} asks for {', '.join(found.refused)}, which a file of weights "
-            "does not "
-            "need; nothing in it was run. `torchport inspect` shows what the file holds. If you "
+            f"torchport: {path} asks for {', '.join(found.refused)}, which a file of weights does "
+            "not need; nothing in it was run. `torchport inspect` shows what the file holds. If you "
             "made it yourself, save the state_dict() instead of the object"
         )
     if found.fault:
@@ -207,9 +209,11 @@ def _chosen(value: Any, key: str | None, path: str) -> Any:
     for part in key.split(".") if key else ():
         if not isinstance(value, Mapping) or part not in value:
             has = (
-                f"it has {', '.join(map(str, value))}" if isinstance(value, Mapping) else "no dict"
+                f"it has {', '.join(map(str, value))}"
+                if isinstance(value, Mapping)
+                else "it is not a dict"
             )
-            raise CheckpointError(f'torchport: {path}: there is nothing under "{key}": {has}')
+            raise CheckpointError(f'torchport: {path} has no "{key}"; {has}')
         value = value[part]
     return value
 
@@ -218,7 +222,7 @@ def _tensors_of(
     path: str, device: torch.device, key: str | None, mmap: bool
 ) -> list[tuple[str, torch.Tensor]]:
     """The tensors of a state dict, by name."""
-    # First as torch itself reads it: a state dict may hold extra state, which is no tensor.
+    # The object is read as torch reads it: a state dict may also hold extra state.
     state = _chosen(_load_object(path, device, mmap), key, path)
     if isinstance(state, torch.nn.Module):
         state = state.state_dict()
@@ -276,14 +280,14 @@ def _fill(
         floating = slot.is_floating_point()
         state[name] = value.to(dtype if dtype is not None and floating else slot.dtype)
         tensors[give] = (tensors[give][0], value[:0] if value.ndim else value)
-    # Tied weights stay tied: load_state_dict(assign=True) unties what has two names.
+    # load_state_dict(assign=True) breaks ties, so they are restored afterwards.
     module.load_state_dict(state, strict=False, assign=True)
     _tie(module, ties, state)
     return found
 
 
 def _ties(module: torch.nn.Module) -> list[list[str]]:
-    """Groups of names that are one parameter: a file need have but one of each."""
+    """Groups of names of one parameter. A file needs only one name of each group."""
     names: dict[int, list[str]] = {}
     for name, parameter in module.named_parameters(remove_duplicate=False):
         names.setdefault(id(parameter), []).append(name)
@@ -302,12 +306,12 @@ def _tie(module: torch.nn.Module, ties: list[list[str]], state: Mapping[str, Any
 def _compute_what_no_file_has(
     module: torch.nn.Module, make: Callable[[], torch.nn.Module], device: torch.device
 ) -> None:
-    """Non-persistent buffers of a module that was made without data: position numbers, masks."""
+    """Fills non-persistent buffers (position numbers, masks) of a module that has no data yet."""
     empty = [name for name, buffer in module.named_buffers() if buffer.is_meta]
     left = [name for name, parameter in module.named_parameters() if parameter.is_meta]
     if not empty and not left:
         return
-    # Only a real module knows their values.
+    # Only a module that is made on a real device computes their values.
     with torch.device(device):
         real = make()
     for name in [*empty, *left]:

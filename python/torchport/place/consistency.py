@@ -1,4 +1,4 @@
-"""Modules whose registry differs from what the program uses: broken ties, replaced objects."""
+"""Finds modules whose registry differs from the tensors in use: broken ties, replaced objects."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from torchport.place.unregistered import find_unregistered
 
 @dataclass(frozen=True)
 class ModuleFinding:
-    """Something wrong with a module's tensors.
+    """An inconsistency of a module's tensors.
 
     Attributes:
         kind: "untied", "shadowed", "replaced", "unregistered", "optimizer" or "loss-device".
@@ -23,7 +23,7 @@ class ModuleFinding:
         message: What is wrong and what to do.
     """
 
-    kind: str  # untied, shadowed, replaced, unregistered, optimizer, loss-device
+    kind: str
     name: str
     message: str
 
@@ -32,32 +32,39 @@ class ModuleFinding:
 
 
 def _named_tensors(module: nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
-    """Parameters and buffers under each of their names."""
+    """Yields parameters and buffers; a tensor with several names is yielded for each name."""
     yield from module.named_parameters(remove_duplicate=False)
     yield from module.named_buffers(remove_duplicate=False)
 
 
 def _memory(tensor: torch.Tensor) -> tuple[object, ...]:
-    """Equal for tensors that are the same view of the same memory."""
+    """A key that is equal for tensors that are the same view of the same memory."""
     try:
         storage = tensor.untyped_storage()._cdata
-    except (NotImplementedError, RuntimeError):  # no storage of its own: sparse, wrappers
+    except (NotImplementedError, RuntimeError):  # sparse tensors and wrappers have no storage
         return (id(tensor),)
     return (storage, tensor.storage_offset(), tensor.shape, tensor.stride())
 
 
 @dataclass(frozen=True)
 class SharedParameters:
-    """The names of a module that were one tensor when `shared_parameters` was called.
+    """The names in a module that referred to one tensor when `shared_parameters` was called.
 
     Attributes:
-        groups: Names that were one tensor, in the order of the module.
+        groups: The groups of names, in the order of the module.
     """
 
     groups: tuple[tuple[str, ...], ...]
 
     def broken(self, module: nn.Module) -> list[ModuleFinding]:
-        """The names that no longer refer to the tensor of the first name in their group."""
+        """Finds the names that no longer refer to the tensor of the first name in their group.
+
+        Args:
+            module: The module that `shared_parameters` was called with.
+
+        Returns:
+            A finding for each such name.
+        """
         now = dict(_named_tensors(module))
         found = []
         for first, *others in self.groups:
@@ -70,15 +77,21 @@ class SharedParameters:
                         "untied",
                         name,
                         f"was the same tensor as {first} and is now a different one "
-                        f"({_told(two)}; {first}: "
-                        f"{_told(one)}): they are trained separately. Tie them again after the "
-                        "move: torchport.keep_shared_parameters(model)",
+                        f"({_told(two)}; {first}: {_told(one)}): they are trained separately. Keep "
+                        "the tie during the move: with torchport.keep_shared_parameters(model)",
                     )
                 )
         return found
 
     def restore(self, module: nn.Module) -> list[ModuleFinding]:
-        """Ties broken names to the first name of their group again; returns what was broken."""
+        """Ties broken names to the first name of their group again.
+
+        Args:
+            module: The module that `shared_parameters` was called with. It is changed.
+
+        Returns:
+            A finding for each name that was tied again.
+        """
         found = self.broken(module)
         first_of = {name: group[0] for group in self.groups for name in group[1:]}
         for finding in found:
@@ -98,10 +111,10 @@ def _told(tensor: torch.Tensor) -> str:
 
 
 def shared_parameters(module: nn.Module) -> SharedParameters:
-    """The groups of names that refer to the same tensor or the same memory.
+    """Finds the groups of names that refer to the same tensor or the same memory.
 
     Args:
-        module: The root of the tree of modules. Buffers count, too.
+        module: The root of the tree of modules. Parameters and buffers count.
 
     Returns:
         The groups of names. Its methods find names that are no longer shared, and share them
@@ -115,14 +128,14 @@ def shared_parameters(module: nn.Module) -> SharedParameters:
     """
     groups: dict[tuple[object, ...], list[str]] = {}
     for name, tensor in _named_tensors(module):
-        if tensor.numel():  # empty ones have no memory to share
+        if tensor.numel():  # empty tensors have no memory to share
             groups.setdefault(_memory(tensor), []).append(name)
     return SharedParameters(tuple(tuple(names) for names in groups.values() if len(names) > 1))
 
 
 @contextmanager
 def keep_shared_parameters(module: nn.Module) -> Iterator[SharedParameters]:
-    """On exit, shares again the tensors that were shared on entry.
+    """Shares tensors again at the end of the block that were shared at its beginning.
 
     `to_empty()`, `load_state_dict(assign=True)`, and `.to()` for buffers split a shared tensor into
     two.
@@ -131,7 +144,7 @@ def keep_shared_parameters(module: nn.Module) -> Iterator[SharedParameters]:
         module: The root of the tree of modules.
 
     Yields:
-        The tensors that were shared on entry.
+        The groups of names that share a tensor.
 
     Example:
         >>> net = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 2)).to("meta")
@@ -154,8 +167,8 @@ def _shadowed(owner: str, module: nn.Module) -> Iterator[ModuleFinding]:
                 "shadowed",
                 f"{owner}{name}",
                 f"is registered, but {where} has an attribute of the same name, which the program "
-                "reads instead; moves and state dicts miss that attribute. Assign through the "
-                "module, self.name = ...",
+                "reads instead; moves and state dicts do not include that attribute. Assign it "
+                "through the module: self.name = ...",
             )
 
 
@@ -199,8 +212,8 @@ def _unregistered(module: nn.Module) -> Iterator[ModuleFinding]:
         yield ModuleFinding(
             "unregistered",
             one.name,
-            f"is a parameter that is in no registry, {_told(one.value)}: it is neither moved, "
-            f"saved nor trained{hint}",
+            f"is a parameter that is in no registry, {_told(one.value)}: it is not moved, saved or "
+            f"trained{hint}",
         )
 
 
@@ -215,9 +228,8 @@ def _optimizer(module: nn.Module, optimizer: torch.optim.Optimizer) -> Iterator[
                     "optimizer",
                     f"param_groups[{number}]['params'][{index}]",
                     f"{list(parameter.shape)}, {_told(parameter)}, is not a parameter of the "
-                    "module: the "
-                    "parameter was replaced after the optimizer was made. Make the optimizer "
-                    "after the move",
+                    "module: the parameter was replaced after the optimizer was made. Make the "
+                    "optimizer after the move",
                 )
     for parameter_id, name in names.items():
         if parameter_id not in seen and module.get_parameter(name).requires_grad:
@@ -238,9 +250,8 @@ def _losses(module: nn.Module, losses: tuple[nn.Module, ...]) -> Iterator[Module
                     "loss-device",
                     f"{kind}.{name}",
                     f"is on {tensor.device}, the model on {device}: the loss is not part of the "
-                    "model "
-                    "and was not moved. Use torchport.follow_input(criterion), or move the loss "
-                    "with the model",
+                    "model and was not moved. Use torchport.follow_input(criterion), or move the "
+                    "loss with the model",
                 )
 
 
@@ -258,12 +269,12 @@ def check_module(
 
     Args:
         module: The root of the tree of modules.
-        losses: Criteria, which are not part of the module.
+        losses: The losses, which are not part of the module.
         optimizer: The optimizer that trains it.
         before: The result of `shared_parameters` from before the module was moved.
 
     Returns:
-        The findings; an empty list if there are none.
+        The findings. The list is empty if the module is consistent.
 
     Example:
         >>> net = torch.nn.Linear(2, 2)

@@ -1,8 +1,8 @@
 """Loads checkpoints of torch.distributed.checkpoint without running code in them.
 
-torch's own reader takes the folder's `.metadata` by `pickle.load` and objects by
-`torch.load(weights_only=False)`. Here the metadata may name the classes of such metadata and nothing
-else, objects are read with `weights_only=True`, and files lie within the folder.
+torch's own reader loads the folder's `.metadata` with `pickle.load` and objects with
+`torch.load(weights_only=False)`, and both can run code. This module accepts only the classes of
+such metadata, reads objects with `weights_only=True`, and refuses files outside the folder.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ import torch
 
 METADATA = ".metadata"
 
-# What torch 2.12 and 2.13 write (torch/distributed/checkpoint/metadata.py, filesystem.py).
+# The classes that torch 2.12 and 2.13 write (torch/distributed/checkpoint/metadata.py,
+# filesystem.py).
 _METADATA = {
     "torch.distributed.checkpoint.metadata": {
         "BytesStorageMetadata",
@@ -51,7 +52,7 @@ def is_one(folder: str) -> bool:
 
 
 def read_metadata(folder: str) -> Any:
-    """The folder's metadata; RuntimeError if it is damaged or asks for anything else."""
+    """Reads the folder's metadata. RuntimeError if it is damaged or asks for another class."""
     path = os.path.join(folder, METADATA)
     with open(path, "rb") as file:
         try:
@@ -59,16 +60,18 @@ def read_metadata(folder: str) -> Any:
         except pickle.UnpicklingError as error:
             raise RuntimeError(
                 f"torchport: {path} asks for {error}, which the metadata of a checkpoint does "
-                "not need; nothing in it was run"
+                "not need; nothing in it was run. `torchport inspect` shows what the folder holds"
             ) from None
         except (EOFError, IndexError, KeyError, ValueError, TypeError, AttributeError) as error:
             raise RuntimeError(f"torchport: {path} is damaged: {error}") from None
     if not hasattr(metadata, "state_dict_metadata") or not isinstance(metadata.storage_data, dict):
-        raise RuntimeError(f"torchport: {path} is not the metadata of a checkpoint")
+        raise RuntimeError(f"torchport: {path} is not metadata of torch.distributed.checkpoint")
     for info in metadata.storage_data.values():
         name = PurePosixPath(str(info.relative_path))
         if name.is_absolute() or ".." in name.parts:
-            raise RuntimeError(f"torchport: {path} names {name}, which is outside its folder")
+            raise RuntimeError(
+                f"torchport: {path} names the file {name}, which is outside its folder"
+            )
     return metadata
 
 
@@ -105,20 +108,20 @@ def _planner() -> Any:
 
 
 def load(folder: str) -> dict[str, Any]:
-    """The whole state dict, in this process, on the CPU. RuntimeError if it cannot be read."""
+    """Loads the whole state dict in this process on the CPU. RuntimeError if it cannot be read."""
     from torch.distributed.checkpoint.api import CheckpointException
     from torch.distributed.checkpoint.state_dict_loader import _load_state_dict
 
-    read_metadata(folder)  # its faults in our words, before torch tries other places for it
+    read_metadata(folder)  # reports a damaged file clearly; torch would look for other files first
     state: dict[str, Any] = {}
     try:
         _load_state_dict(state, storage_reader=_reader(folder), planner=_planner(), no_dist=True)
-    except CheckpointException as error:  # a BaseException, with those of the processes in it
+    except CheckpointException as error:  # a BaseException that holds the error of each process
         cause = _innermost(error)
         if isinstance(cause, pickle.UnpicklingError):
             raise RuntimeError(
-                f"torchport: {folder}: an object in it asks for more than weights; nothing in it "
-                f"was run: {_first_sentence(cause)}"
+                f"torchport: an object in {folder} asks for more than weights; nothing in it was "
+                f"run: {_first_sentence(cause)}"
             ) from None
         raise RuntimeError(
             f"torchport: {folder} cannot be loaded: {_first_sentence(cause)}"
@@ -127,7 +130,8 @@ def load(folder: str) -> dict[str, Any]:
 
 
 def _first_sentence(error: BaseException) -> str:
-    """torch's word on a refused global is a page; the global stands in one line of it."""
+    """The important line of an error: torch's message about a refused global has many lines, and
+    one of them names the global."""
     lines = str(error).splitlines() or [type(error).__name__]
     return next((line.strip() for line in lines if "GLOBAL" in line), lines[0])
 
@@ -141,7 +145,7 @@ def _innermost(error: BaseException) -> BaseException:
 
 
 def save(state: dict[str, Any], folder: str) -> None:
-    """Every process of the group writes its own part; without a group, this one writes all."""
+    """Each process of the group writes its own part. Without a group, this process writes all."""
     import torch.distributed as dist
     from torch.distributed.checkpoint.filesystem import FileSystemWriter
     from torch.distributed.checkpoint.state_dict_saver import save as save_all

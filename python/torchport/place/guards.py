@@ -37,11 +37,11 @@ class GpuRequired(RuntimeError):
 
 
 def require_gpu(kinds: str = _GPUS, *, what: str = "this program") -> torch.device:
-    """The device to use, or an error that says why no device can be used.
+    """Returns the device to use, or raises an error that says why no device can be used.
 
     Args:
         kinds: Device kinds in order of preference, as in `choose_device`.
-        what: Who needs it, for the error.
+        what: The part of the program that needs the device, for the message.
 
     Returns:
         The device.
@@ -77,8 +77,8 @@ def gpu_required(target: str = _GPUS) -> Callable[[Callable[P, R]], Callable[P, 
 def gpu_required(target: Callable[P, R] | str = _GPUS) -> Any:
     """Decorates a function that needs a GPU.
 
-    ``@gpu_required``, or ``@gpu_required("cuda")`` for certain device kinds. Each call makes the
-    check before the function runs. To check within a function, use `require_gpu`.
+    Use ``@gpu_required``, or ``@gpu_required("cuda")`` for certain device kinds. Each call makes
+    the check before the function runs. To check within a function, use `require_gpu`.
 
     Args:
         target: The function, or device kinds in order of preference.
@@ -105,12 +105,12 @@ def _guarded(function: Callable[P, R], kinds: str) -> Callable[P, R]:
     return call
 
 
-# How torch says that a device has no kernel for an operator: the dispatcher, MPS, and ours.
+# Parts of messages about a missing kernel: of torch's dispatcher, of MPS, and of virtual devices.
 _MISSING = ("Could not run '", "not currently implemented for the", "has no kernel for")
 
 
 def _reason(error: BaseException, out_of_memory: bool, missing_op: bool) -> str:
-    """Why a call may be tried on the CPU; empty for any other error."""
+    """The reason to repeat a call on the CPU; empty for other errors."""
     text = str(error).split("\n", 1)[0]
     if isinstance(error, torch.OutOfMemoryError) or "backend out of memory" in text:
         return f"ran out of memory ({text})" if out_of_memory else ""
@@ -123,10 +123,11 @@ def _reason(error: BaseException, out_of_memory: bool, missing_op: bool) -> str:
 def _swapped(
     modules: list[nn.Module], move: Callable[[torch.Tensor], torch.Tensor]
 ) -> Iterator[None]:
-    """Modules with `move(tensor)` for each parameter and buffer; changed buffers are written back.
+    """Puts `move(tensor)` in place of each parameter and buffer within the block. At the end it
+    puts the originals back and copies the values of the buffers into them.
 
-    torch.func.functional_call does not do for a module that is registered under two names: it puts
-    back the second time what it had put in the first.
+    torch.func.functional_call was rejected: it leaves its own tensors in a module that is
+    registered under two names.
     """
     moved: dict[int, torch.Tensor] = {}
     unique = {id(m): m for root in modules for m in root.modules()}.values()
@@ -140,14 +141,14 @@ def _swapped(
                     registry[name] = moved[id(tensor)]  # type: ignore[assignment]
         yield
         with torch.no_grad():
-            # Whether they changed cannot be asked: batch norm's kernels raise no version counter.
+            # All are copied: kernels of batch norm do not raise the version counter of buffers.
             for buffer in [b for _, tensors in saved[1::2] for b in tensors.values()]:
                 if buffer is not None and moved[id(buffer)] is not buffer:
                     buffer.copy_(moved[id(buffer)])
     finally:
         for registry, tensors in saved:
             for name, tensor in tensors.items():
-                registry[name] = tensor  # type: ignore[assignment]  # one of them
+                registry[name] = tensor  # type: ignore[assignment]  # parameter or buffer
 
 
 def _device_of(tensors: list[torch.Tensor]) -> torch.device | None:
@@ -155,13 +156,13 @@ def _device_of(tensors: list[torch.Tensor]) -> torch.device | None:
 
 
 def _on_cpu(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The call with its tensors, and its modules' parameters and buffers, on the CPU."""
+    """Runs the call with its tensors, and the parameters and buffers of its modules, on the CPU."""
     leaves = [found.value for found in walk((args, kwargs))]
     modules = [leaf for leaf in leaves if isinstance(leaf, nn.Module)]
     held = [t for m in modules for t in (*m.parameters(), *m.buffers())]
     device = _device_of([leaf for leaf in leaves if isinstance(leaf, torch.Tensor)] + held)
     here = _TensorsTo(torch.device("cpu"))((args, kwargs))
-    # .cpu() is differentiable: gradients arrive at the parameters on their device.
+    # .cpu() is differentiable, so the parameters get their gradients on their own device.
     with _swapped(modules, torch.Tensor.cpu):
         result = function(*here[0], **here[1])
     if device is None:
@@ -170,7 +171,7 @@ def _on_cpu(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[st
 
 
 class _TensorsTo(Remaker):
-    """As `torchport.to`, but modules and objects that move themselves stay as they are."""
+    """Moves tensors like `torchport.to`, but not modules and objects that move themselves."""
 
     def __init__(self, device: torch.device) -> None:
         super().__init__()
@@ -195,14 +196,14 @@ def retry_on_cpu(
 def retry_on_cpu(
     function: Callable[P, R] | None = None, *, out_of_memory: bool = True, missing_op: bool = True
 ) -> Any:
-    """Decorates a function that is called again on the CPU if the device failed.
+    """Decorates a function that is called again on the CPU if the device fails.
 
     The second call gets its tensor arguments on the CPU, and its module arguments (also ``self``)
     with parameters and buffers on the CPU. Results are moved back to the device, gradients reach
     the parameters, and changed buffers are written back. A warning on the logger "torchport" says
-    what happened. What the first call did before it failed is not undone, and random numbers
-    differ. TORCHPORT_RETRY_ON_CPU=0 turns all of it off. Thread safe if the function is; the
-    modules are changed during the second call.
+    what happened. Other effects of the first call are not undone, and random numbers differ. The
+    environment variable TORCHPORT_RETRY_ON_CPU=0 turns the second call off. Thread safe if the
+    function is; the modules are changed during the second call.
 
     Args:
         function: The function, if the decorator is used without parentheses.
@@ -233,7 +234,7 @@ def retry_on_cpu(
             why = _reason(error, out_of_memory, missing_op)
             if not why:
                 raise
-            # Its frames hold what the failed call had on the device.
+            # The frames of the traceback hold tensors on the device, so they are dropped.
             failed = error.with_traceback(None)
         _log.warning("%s() %s; running it again on the CPU", function.__qualname__, why)
         try:

@@ -32,10 +32,10 @@ def _where(function: Callable[..., Any]) -> str:
 
 
 def _tensors(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[tuple[str, torch.Tensor]]:
-    """The tensors among the arguments, also in containers, by where they stand."""
+    """The tensors among the arguments, also in containers, with their places."""
     found: list[tuple[str, torch.Tensor]] = []
     for place, argument in [*enumerate(args), *kwargs.items()]:
-        if isinstance(argument, torch.Tensor):  # at once: torch.compile follows no walk
+        if isinstance(argument, torch.Tensor):  # no walk, which torch.compile cannot trace
             found.append((str(place), argument))
         elif not isinstance(argument, (str, int, float, torch.nn.Module, type(None))):
             for one in walk(argument):
@@ -47,7 +47,10 @@ def _tensors(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[tuple[str, t
 class Kernel(Generic[P, R]):
     """A function that runs the implementation for the device of its tensors.
 
-    Made by `torchport.kernel`. Calls are thread safe; implementations are added at import time.
+    `torchport.kernel` makes it. Calls are thread safe; implementations are added at import time.
+
+    Attributes:
+        kinds: The device kinds that have their own implementation.
     """
 
     __name__: str
@@ -60,10 +63,20 @@ class Kernel(Generic[P, R]):
         functools.update_wrapper(self, function)
 
     def kernel(self, *kinds: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-        """Decorates the implementation for more device kinds. ValueError if a kind already has one."""
+        """Decorates an implementation for further device kinds.
+
+        Args:
+            kinds: Device kinds, such as "mps".
+
+        Returns:
+            A decorator for the implementation.
+
+        Raises:
+            ValueError: No kinds are given, one is not a device kind, or one has an implementation.
+        """
         names = [_kind(name) for name in kinds]
         if not names:
-            raise ValueError("torchport: kernel() needs the device kinds that it is for")
+            raise ValueError('torchport: kernel() needs device kinds, such as kernel("mps")')
 
         def add(function: Callable[P, R]) -> Callable[P, R]:
             for name in names:
@@ -78,7 +91,17 @@ class Kernel(Generic[P, R]):
         return add
 
     def fallback(self, function: Callable[P, R]) -> Callable[P, R]:
-        """Decorates the implementation for all devices without their own."""
+        """Decorates the implementation for all devices without their own.
+
+        Args:
+            function: The implementation.
+
+        Returns:
+            The function.
+
+        Raises:
+            ValueError: There already is a fallback.
+        """
         if self._fallback is not None:
             raise ValueError(
                 f"torchport: {self.__name__} already has a fallback, at {_where(self._fallback)}"
@@ -88,11 +111,20 @@ class Kernel(Generic[P, R]):
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """The device kinds that have their own implementation."""
         return tuple(self._implementations)
 
     def implementation(self, device: torch.device | str) -> Callable[P, R]:
-        """What a call with tensors on `device` runs. NotImplementedError if there is none."""
+        """Returns the implementation that a call with tensors on ``device`` runs.
+
+        Args:
+            device: A device or a device kind.
+
+        Returns:
+            The implementation.
+
+        Raises:
+            NotImplementedError: No implementation fits. The message lists all of them.
+        """
         kind = torch.device(device).type
         if found := self._implementations.get(kind) or self._fallback:
             return found
@@ -113,7 +145,7 @@ class Kernel(Generic[P, R]):
         return f"<torchport.kernel {self.__qualname__}: {self._offered()}>"
 
     def _kind_of(self, tensors: list[tuple[str, torch.Tensor]], asked: Any) -> str:
-        # A CPU scalar goes with any device, as it does in torch's own operators.
+        # CPU scalars are accepted on any device, as by torch's own operators.
         kinds = {tensor.device.type for _, tensor in tensors}
         if len(kinds) > 1:
             kinds = {t.device.type for _, t in tensors if t.dim() or t.device.type != "cpu"}
@@ -122,13 +154,13 @@ class Kernel(Generic[P, R]):
         if kinds:
             raise RuntimeError(
                 f"torchport: {self.__name__} got tensors on several device kinds: "
-                f"{self._named(tensors)}; move them to one"
+                f"{self._named(tensors)}; move them to one device"
             )
         if asked is not None:
             return torch.device(asked).type
         raise TypeError(
             f"torchport: {self.__name__} chooses its kernel by the device of its tensors, but got "
-            "neither a tensor nor device="
+            "neither a tensor nor a device; pass one of them"
         )
 
     def _named(self, tensors: list[tuple[str, torch.Tensor]]) -> str:
@@ -163,13 +195,13 @@ def kernel(*kinds: str) -> Callable[[Callable[P, R]], Kernel[P, R]]:
     """Decorates the implementation of a function for tensors on devices of these ``kinds``.
 
     A call runs the implementation for the device of its tensor arguments, also those in containers.
-    CPU scalars go with any device. Without a tensor, the argument ``device`` decides.
+    CPU scalars are accepted on any device. Without a tensor, the argument ``device`` decides.
 
     Args:
         kinds: Device kinds, such as "cuda" and "mps".
 
     Returns:
-        A decorator, which makes a `Kernel` of the function. Its ``kernel`` and ``fallback``
+        A decorator, which makes a `Kernel` of the function. Its methods ``kernel`` and ``fallback``
         decorate further implementations. A call raises NotImplementedError, which lists the
         implementations, if none fits, and RuntimeError for tensors on several device kinds.
 

@@ -1,4 +1,4 @@
-"""`torchport.loader`: batches that are on the device before the program needs them."""
+"""`torchport.loader`: copies batches to the device before the program needs them."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ T = TypeVar("T")
 
 
 class _Sent(NamedTuple):
-    """A batch on its way to the device; `arrived` is an event on the stream of the copies."""
+    """A batch whose copy has begun; `arrived` is an event on the stream of the copies."""
 
     batch: Any
     arrived: torch.Event | None
 
 
 class _Ended(NamedTuple):
-    """What the batches ended with: an error of the dataset, or nothing."""
+    """The end of the batches. ``error`` is an error of the dataset, or None."""
 
     error: Exception | None
 
 
 class _Pinned(Remaker):
-    """A batch with its CPU tensors in pinned memory. torch's own function has another rule for what
-    it looks into, recurses, and refuses tensors that are on a device already."""
+    """Rebuilds a batch with its CPU tensors in pinned memory. torch's own function was rejected: it
+    looks into other objects, it recurses, and it refuses tensors that are on a device already."""
 
     def leaf(self, value: Any) -> Any:
         if is_a(value, torch.Tensor):
@@ -46,7 +46,7 @@ class _Pinned(Remaker):
 
 
 class _Copies:
-    """Copies to one device on a stream of their own; one for each time that a loader is iterated."""
+    """Copies batches to one device on a separate stream. Each iteration of a loader makes one."""
 
     def __init__(self, device: torch.device) -> None:
         self.device = device
@@ -56,27 +56,28 @@ class _Copies:
     def send(self, batch: Any) -> _Sent:
         if self.stream is None:
             return _Sent(to(batch, self.device), None)
-        # Pinned memory is kept by its allocator until the copy out of it is done.
+        # The allocator of pinned memory keeps it until the copy from it is done.
         pinned = _Pinned()(batch)
         with self.stream:
             moved = to(pinned, self.device)
             return _Sent(moved, self.stream.record_event())
 
     def receive(self, sent: _Sent) -> Any:
-        """The batch, to be used on the current stream: that waits for the copy, the host does not."""
+        """Returns the batch for use on the current stream. The stream waits for the copy; the host
+        does not."""
         if sent.arrived is not None:
             current = torch.accelerator.current_stream(self.device)
             current.wait_event(sent.arrived)
             for tensor in tensors_in(sent.batch):
                 if tensor.device.type == self.device.type and tensor.layout == torch.strided:
-                    # Its memory is the copies' stream's own: once the program drops it, it must not be
-                    # written by the next copy before the kernels of the current stream are done.
+                    # The memory belongs to the stream of the copies. After the program drops the
+                    # tensor, the next copy must wait for the kernels of the current stream.
                     tensor.record_stream(current)
         return sent.batch
 
 
 class _Ahead:
-    """Batches fetched in the calling thread, `depth` of them ahead of the one in use."""
+    """Fetches batches in the calling thread, `depth` batches before they are needed."""
 
     def __init__(self, batches: Iterator[Any], copies: _Copies, depth: int) -> None:
         self._batches, self._copies, self._depth = batches, copies, depth
@@ -89,7 +90,7 @@ class _Ahead:
                 self._sent.append(self._copies.send(next(self._batches)))
             except StopIteration:
                 self._ended = _Ended(None)
-            except Exception as error:  # raised when it is its turn
+            except Exception as error:  # raised after the batches before it
                 self._ended = _Ended(error)
         return self._sent.popleft() if self._sent else self._ended or _Ended(None)
 
@@ -98,7 +99,7 @@ class _Ahead:
 
 
 class _Threaded:
-    """Batches fetched and copied by a thread, which is `depth` of them ahead at most."""
+    """Fetches and copies batches in a thread, at most `depth` batches before they are needed."""
 
     def __init__(self, batches: Iterator[Any], copies: _Copies, depth: int) -> None:
         self._ready: queue.Queue[_Sent | _Ended] = queue.Queue(depth)
@@ -113,7 +114,7 @@ class _Threaded:
 
     def close(self) -> None:
         self._stop.set()
-        self._thread.join(timeout=10)  # for the batch that it fetches now
+        self._thread.join(timeout=10)  # the thread may still fetch a batch
 
     def _work(self, batches: Iterator[Any], copies: _Copies) -> None:
         try:
@@ -135,10 +136,10 @@ class _Threaded:
 
 
 class Loader(Generic[T]):
-    """A DataLoader's batches on a device; made by `torchport.loader`.
+    """An iterable of a DataLoader's batches on a device; `torchport.loader` makes it.
 
-    It can be iterated repeatedly, also several times at once if the DataLoader can. Other
-    attributes (`sampler`, `dataset`, `batch_size`) are the DataLoader's.
+    It can be iterated repeatedly, also several times at once if the DataLoader can. It has the
+    attributes of the DataLoader (`sampler`, `dataset`, `batch_size`).
     """
 
     def __init__(
@@ -147,7 +148,7 @@ class Loader(Generic[T]):
         self.batches, self.device, self.depth, self.thread = batches, device, depth, thread
 
     def __iter__(self) -> Iterator[T]:
-        # Here, not in the thread: workers are forked, and seeds drawn, where the program iterates.
+        # This must not run in the thread: it forks workers and draws seeds as a plain loop does.
         batches = iter(self.batches)
         copies = _Copies(self.device)
         if copies.stream is None and not self.thread:
@@ -161,7 +162,7 @@ class Loader(Generic[T]):
                 yield copies.receive(taken)
             if taken.error is not None:
                 raise taken.error
-        finally:  # also of a loop that was left: a generator that is dropped is closed
+        finally:  # runs also when the program leaves the loop, because the generator is closed then
             source.close()
 
     def __len__(self) -> int:
@@ -182,12 +183,13 @@ def loader(
     *,
     thread: bool | None = None,
 ) -> Loader[T]:
-    """The batches of ``dataloader`` on ``device``, copied ahead of their use.
+    """Copies the batches of ``dataloader`` to ``device`` before they are used.
 
     Batches are pinned and copied on a separate stream while the program computes. Work of the
     current stream on a batch waits for its copy; the host does not wait. Batches are moved as by
-    `to`, in order. On the CPU they are passed through. Leaving the loop ends the thread and the
-    copies. Errors of the dataset come with their own traceback, after the batches before them.
+    `to`, in order. If ``device`` is the CPU, they are passed through. Leaving the loop ends the
+    thread and the copies. Errors of the dataset are raised with their own traceback, after the
+    batches before them.
 
     Args:
         dataloader: A DataLoader, or any iterable of batches.
@@ -211,7 +213,7 @@ def loader(
         0.0
     """
     if depth < 1:
-        raise ValueError(f"torchport: loader(depth={depth}): depth must be at least 1")
+        raise ValueError(f"torchport: loader() got depth={depth}; depth must be at least 1")
     place = device if isinstance(device, torch.device) else policy.device(device)
     if thread is None:
         workers = dataloader.num_workers if isinstance(dataloader, DataLoader) else 0

@@ -22,6 +22,11 @@ class DeviceModule(nn.Module):
     usual. A tensor that gradients flow through is a result, not a constant, and stays a plain
     attribute.
 
+    Attributes:
+        device: The device that the module was last moved to, or torch's default device at first.
+        dtype: The floating-point dtype that the module was last cast to.
+        here: A dict of ``device`` and ``dtype``, for factories.
+
     Example:
         >>> class Head(torchport.DeviceModule):
         ...     def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -33,12 +38,12 @@ class DeviceModule(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        # Says where the module is also when it has no parameters, as moves leave it.
+        # This buffer moves with the module, so a module without parameters also knows its device.
         self.register_buffer("_anchor", torch.empty(0), persistent=False)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if self._is_constant(name, value):
-            self.__dict__.pop(name, None)  # it may have been None until now
+            self.__dict__.pop(name, None)  # the attribute may have been None before
             self.register_buffer(name, value, persistent=False)
         else:
             super().__setattr__(name, value)
@@ -52,29 +57,26 @@ class DeviceModule(nn.Module):
             and registered is not None
             and name not in registered
             and name not in self._parameters
-            and not hasattr(type(self), name)  # a property has a setter
+            and not hasattr(type(self), name)  # the setter of a property must run
         )
 
     _anchor: torch.Tensor
 
     @property
     def device(self) -> torch.device:
-        """The device that the module was last moved to; torch's default device if it was not moved."""
         return self._anchor.device
 
     @property
     def dtype(self) -> torch.dtype:
-        """The floating-point type the module was last cast to."""
         return self._anchor.dtype
 
     @property
     def here(self) -> dict[str, Any]:
-        """`device` and `dtype`, for factories: torch.zeros(3, **self.here)."""
         return {"device": self.device, "dtype": self.dtype}
 
 
 def _follow(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    # By pytree, which torch.compile follows: this runs in forward().
+    # This runs in forward(), so it uses pytree, which torch.compile can trace.
     device = next(
         (t.device for t in pytree.tree_leaves((args, kwargs)) if isinstance(t, torch.Tensor)), None
     )
@@ -89,10 +91,10 @@ def _follow(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
 def follow_input(module: M) -> M:
     """Makes a loss (or another small module) move to the device of its first tensor.
 
-    For criteria with class weights, `nn.CrossEntropyLoss(weight=...)`, which are not moved because
-    they are not part of the model. A move is logged as a warning on the logger "torchport".
-    Idempotent; the module can be copied and pickled. Do not use it for modules that are used from
-    several devices at the same time.
+    This is for losses with class weights, such as `nn.CrossEntropyLoss(weight=...)`: they are not
+    part of the model, so moving the model does not move them. A move is logged as a warning on the
+    logger "torchport". A second call changes nothing; the module can be copied and pickled. Do not
+    use it for modules that get inputs from several devices at the same time.
 
     Args:
         module: The module.

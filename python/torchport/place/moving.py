@@ -19,7 +19,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class _Mover(Remaker):
-    """One move of one structure: what is met twice is moved once, so that sharing stays."""
+    """Moves one structure. An object that occurs twice is moved once, so that sharing stays."""
 
     def __init__(self, device: torch.device, dtype: torch.dtype | None, non_blocking: bool | None):
         super().__init__()
@@ -29,18 +29,19 @@ class _Mover(Remaker):
         self._views: dict[tuple[Any, ...], torch.Tensor] = {}
 
     def tensor(self, value: torch.Tensor) -> torch.Tensor:
-        """Two objects over the same memory, as state dicts have of tied weights, stay such."""
+        """Moves a tensor. Two tensors over the same memory, such as tied weights in a state dict,
+        also share memory afterwards."""
         view = _view_of(value)
         if view is None:
             return self._copy(value)
         if view not in self._views:
-            # Remembered, so that the original lives: its address is not given to another.
+            # remember() keeps the original alive, so that no other tensor gets its address.
             self._views[view] = self.remember(value, self._copy(value))
         return self._views[view]
 
     def _copy(self, value: torch.Tensor) -> torch.Tensor:
         dtype = self.dtype if self.dtype and value.is_floating_point() else None
-        # Only from pinned memory is such a copy one that nobody has to wait for.
+        # Only a copy from pinned memory is safe without waiting.
         no_wait = self.non_blocking
         if no_wait is None:
             no_wait = value.device.type == "cpu" and self.device.type != "cpu" and _is_pinned(value)
@@ -48,7 +49,7 @@ class _Mover(Remaker):
 
     def leaf(self, value: Any) -> Any:
         if is_a(value, torch.nn.Module):
-            return value.to(device=self.device, dtype=self.dtype)  # in place, as ever
+            return value.to(device=self.device, dtype=self.dtype)  # modules move in place
         if is_a(value, torch.Tensor):
             return self.tensor(value)
         if is_a(value, torch.optim.Optimizer):
@@ -61,15 +62,15 @@ class _Mover(Remaker):
         return value
 
     def _packed(self, value: PackedSequence) -> PackedSequence:
-        # Its lengths stay on the CPU, which PackedSequence.to knows.
+        # PackedSequence.to leaves the lengths on the CPU.
         no_wait = bool(self.non_blocking)
         dtype = self.dtype if self.dtype and value.data.is_floating_point() else value.data.dtype
-        # Annotated in torch with one of its three forms alone.
+        # torch annotates only one of the three signatures of this method.
         moved: PackedSequence = cast(Any, value).to(self.device, dtype, no_wait)
         return moved
 
     def _optimizer(self, value: torch.optim.Optimizer) -> torch.optim.Optimizer:
-        """State beside its parameters; `step` counters that torch keeps on the CPU stay there."""
+        """Moves the parameters and their state. `step` counters on the CPU stay there."""
         for group in value.param_groups:
             for parameter in group["params"]:
                 parameter.data = self.tensor(parameter.data)
@@ -88,7 +89,8 @@ class _Mover(Remaker):
 
 
 def _view_of(value: torch.Tensor) -> tuple[Any, ...] | None:
-    """Equal for tensors that are the same view of the same memory; None for what autograd follows."""
+    """A key that is equal for the same views of the same memory; None for tensors that must be
+    moved one by one, such as those that require gradients."""
     if type(value) is not torch.Tensor or value.layout is not torch.strided:
         return None
     if value.requires_grad or value.is_meta or not value.numel() or value.is_quantized:
@@ -108,11 +110,11 @@ def to(
     dtype: torch.dtype | None = None,
     non_blocking: bool | None = None,
 ) -> T:
-    """``obj`` with every tensor in it on ``device``.
+    """Returns ``obj`` with every tensor in it on ``device``.
 
-    Goes through lists, deques, tuples, named tuples, dicts and other mappings, sets, dataclasses
-    and attrs classes (frozen ones too), to any depth, `PackedSequence`, and any object with
-    its own ``to(device)``. A tensor that occurs twice is moved once. Modules and optimizers
+    It looks into lists, deques, tuples, named tuples, dicts and other mappings, sets, dataclasses
+    and attrs classes (also frozen ones), to any depth, and moves `PackedSequence` and objects with
+    their own ``to(device)``. A tensor that occurs twice is moved once. Modules and optimizers
     (parameters, gradients, state) are moved in place and returned; containers are new. Everything
     else, including NumPy arrays, is returned as it is.
 
@@ -120,7 +122,7 @@ def to(
         obj: A tensor or an object that holds tensors.
         device: The target: a device, or devices in order of preference as in `device`. The default
             is the program's own device.
-        dtype: Floating-point tensors are cast to it; other tensors keep their dtype.
+        dtype: The dtype to cast floating-point tensors to. Other tensors keep their dtype.
         non_blocking: Whether the host continues while tensors are copied. By default it does
             for copies from pinned memory to an accelerator; use the result on the current stream as
             usual.
@@ -198,11 +200,11 @@ def _target(device: str | torch.device | None, args: tuple[Any, ...]) -> torch.d
 
 
 def numpy(tensor: torch.Tensor) -> Any:
-    """A NumPy array of a tensor's values, on whatever device the tensor is.
+    """Makes a NumPy array of a tensor on any device.
 
     The tensor is detached and copied to the CPU; the host waits for the device. Conjugate and
-    negative views are resolved. bfloat16 and 8-bit floats, which NumPy does not have, become
-    float32, exactly. A CPU tensor that needs none of this shares its memory with the array.
+    negative views are resolved. NumPy has no bfloat16 and no 8-bit floats; these become float32,
+    which is exact. A CPU tensor that needs none of this shares its memory with the array.
 
     Args:
         tensor: A dense tensor of any shape and device.

@@ -1,7 +1,7 @@
-"""`torchport.parallelize`: one device, copies, shards or split layers, depending on what fits.
+"""`torchport.parallelize`: chooses one device, copies, shards or split layers by what fits.
 
-It uses PyTorch's own means: DistributedDataParallel, fully_shard (FSDP2), DTensor's tensor
-parallelism.
+It uses PyTorch's own DistributedDataParallel, fully_shard (FSDP2) and tensor parallelism of
+DTensor.
 """
 
 from __future__ import annotations
@@ -22,37 +22,37 @@ from torchport.place import policy, tensor_plan
 from torchport.place.tensor_plan import LinearGroup
 
 STRATEGIES = ("single", "ddp", "fsdp", "tensor")
-# Of a device's free memory, what parameters, gradients and the optimizer may take; the rest is for
-# activations, the allocator's fragments and buckets of communication.
+# The share of a device's free memory for parameters, gradients and the optimizer. The rest is for
+# activations, fragmentation and communication buffers.
 _SHARE = 0.8
 _log = logging.getLogger("torchport")
 
 
 @dataclass(frozen=True)
 class ParallelPlan:
-    """How a model is spread over processes, and why.
+    """The way in which a model is spread over processes, with the reason.
 
     Attributes:
         strategy: "single", "ddp", "fsdp" or "tensor"; see `parallelize`.
         device: The device of this process.
         world: The number of processes.
         reason: Why the strategy was chosen.
-        model_bytes: Bytes of parameters and buffers.
-        training_bytes: Bytes with gradients and optimizer state, unsharded.
-        device_bytes: Free bytes on the smallest device.
-        units: Modules that are sharded on their own ("fsdp").
-        groups: Linear layers that are split ("tensor").
+        model_bytes: The bytes of parameters and buffers.
+        training_bytes: The bytes with gradients and optimizer state, unsharded.
+        device_bytes: The free bytes on the device with the least free memory.
+        units: The names of modules that are sharded on their own; only for "fsdp".
+        groups: The groups of linear layers that are split; only for "tensor".
     """
 
     strategy: str
     device: torch.device
     world: int
     reason: str
-    model_bytes: int  # parameters and buffers
-    training_bytes: int  # with gradients and the optimizer's state, unsharded
-    device_bytes: int  # free on the smallest device
-    units: tuple[str, ...] = ()  # fsdp: modules that are sharded on their own
-    groups: tuple[LinearGroup, ...] = field(default=())  # tensor: layers that are split
+    model_bytes: int
+    training_bytes: int
+    device_bytes: int
+    units: tuple[str, ...] = ()
+    groups: tuple[LinearGroup, ...] = field(default=())
 
     def __str__(self) -> str:
         return f"{self.strategy} on {self.world} x {self.device.type}: {self.reason}"
@@ -77,13 +77,13 @@ def _world() -> int:
 
 def _memory_of_a_process(device: torch.device) -> int:
     free = C.free_memory(device)
-    if device.type == "cpu":  # its processes share it
+    if device.type == "cpu":  # all processes of the host share its memory
         free //= max(1, int(os.environ.get("LOCAL_WORLD_SIZE") or _world()))
     return free
 
 
 def _smallest(value: int, device: torch.device) -> int:
-    """The smallest over all processes, so that all decide alike."""
+    """The smallest value of all processes, so that all make the same decision."""
     if not dist.is_initialized() or dist.get_world_size() == 1:
         return value
     held = torch.tensor(value, dtype=torch.int64, device=device)
@@ -92,7 +92,7 @@ def _smallest(value: int, device: torch.device) -> int:
 
 
 def _start(device: torch.device) -> None:
-    """The process group of torchrun, where the program has not made one."""
+    """Makes the process group for torchrun, unless the program has made one."""
     if dist.is_initialized() or _world() == 1:
         return
     if "RANK" not in os.environ or "MASTER_ADDR" not in os.environ:
@@ -106,10 +106,10 @@ def _start(device: torch.device) -> None:
 
 
 def _units(model: nn.Module) -> list[str]:
-    """Modules to shard on their own: the elements of lists of blocks, outermost first.
+    """The modules to shard on their own: the elements of lists of blocks, outer lists first.
 
-    A block whose parameters are also used outside of it stays with the root, which gathers it as
-    long as anything of it is needed.
+    A block that shares parameters with other modules is sharded with the root, which keeps it
+    gathered as long as it is needed.
     """
     owners: dict[int, set[str]] = {}
     for name, parameter in model.named_parameters(remove_duplicate=False):
@@ -139,12 +139,13 @@ def plan_parallel(
     memory: int | None = None,
     optimizer_states: float = 2,
 ) -> ParallelPlan:
-    """What `parallelize` would do, without doing it; of a model that it has made, what it did.
+    """Plans how `parallelize` would spread a model, without changing the model.
 
-    Asks all processes of the group, if there is one.
+    For a model that `parallelize` returned, it returns the plan that was carried out. If there is a
+    process group, all of its processes must call this.
 
     Args:
-        model: The model, or what `parallelize` returned.
+        model: The model, or a result of `parallelize`.
         strategy: As in `parallelize`.
         device: As in `parallelize`.
         memory: As in `parallelize`, in bytes.
@@ -167,7 +168,7 @@ def plan_parallel(
         return made
     if strategy not in ("auto", *STRATEGIES):
         raise ValueError(
-            f"torchport: no strategy {strategy!r}; choose from auto, {', '.join(STRATEGIES)}"
+            f"torchport: there is no strategy {strategy!r}; choose from auto, {', '.join(STRATEGIES)}"
         )
     place = policy.choose_device(device).device
     world = _world()
@@ -193,18 +194,18 @@ def plan_parallel(
 
     if strategy != "auto":
         _refuse_impossible(strategy, world, groups)
-        return plan(strategy, "it was asked for")
+        return plan(strategy, "the strategy was given")
     budget = int(free * _SHARE)
     told = (
-        f"training takes {size(training)}, {size(budget)} of a {place.type} device is available "
-        "for it"
+        f"training takes {size(training)}, and {size(budget)} of a {place.type} device is "
+        "available for it"
     )
     if world == 1:
         if training > budget:
             raise RuntimeError(
-                f"torchport: the model does not fit: {told}, and there is only one process. "
-                "Start more "
-                "with torchrun --nproc-per-node N, or lower the precision or optimizer_states"
+                f"torchport: the model does not fit: {told}, and there is only one process. Start "
+                "more processes with torchrun --nproc-per-node N, or lower the precision or "
+                "optimizer_states"
             )
         return plan("single", "there is one process")
     if training <= budget:
@@ -232,18 +233,18 @@ def _refuse_impossible(strategy: str, world: int, groups: list[LinearGroup]) -> 
     if strategy != "single" and world == 1:
         raise RuntimeError(
             f"torchport: {strategy} needs several processes, and there is only one; start the "
-            "program with "
-            "torchrun --nproc-per-node N"
+            "program with torchrun --nproc-per-node N"
         )
     if strategy == "tensor" and not groups:
         raise RuntimeError(
-            "torchport: there are no linear layers to split: an nn.Linear must have a multiple of "
-            f"{world} outputs and a weight that it does not share"
+            "torchport: there are no linear layers to split: the number of outputs of an nn.Linear "
+            f"must be a multiple of {world}, and it must not share its weight. Use another strategy "
+            "or another number of processes"
         )
 
 
 def _gathered(model: nn.Module, units: list[str]) -> int:
-    """Bytes of the largest unit that is whole on a device at a time."""
+    """The bytes of the largest unit, which a device holds as a whole while it computes it."""
     modules = [model.get_submodule(name) for name in units]
     within = {id(p) for module in modules for p in module.parameters()}
     rest = _size([p for p in model.parameters() if id(p) not in within])
@@ -251,7 +252,7 @@ def _gathered(model: nn.Module, units: list[str]) -> int:
 
 
 def _split_bytes(model: nn.Module, groups: list[LinearGroup], world: int, states: float) -> int:
-    """Bytes that splitting the groups takes off each device."""
+    """The bytes that each device saves if the groups are split."""
     names = [name for group in groups for name in group.names()]
     parameters = [p for name in names for p in model.get_submodule(name).parameters()]
     return (_size(parameters) + _trained(parameters, states)) * (world - 1) // world
@@ -268,25 +269,26 @@ def parallelize(
 ) -> nn.Module:
     """Spreads a model over the processes that torchrun started, in the simplest way that fits.
 
-    - "single": there is one process; the model is moved.
-    - "ddp": parameters, gradients and optimizer fit on each device: DistributedDataParallel.
-    - "fsdp": they fit when sharded: `fully_shard` of each block and of the root. The model itself
-      comes back; its parameters are DTensors.
-    - "tensor": one block alone is too large: linear layers are split. All processes must get the
+    - "single": There is one process. The model is moved to its device.
+    - "ddp": Parameters, gradients and optimizer state fit on each device. The model is wrapped in
+      DistributedDataParallel.
+    - "fsdp": They fit if they are sharded. `fully_shard` is applied to each block and to the root.
+      The same model is returned; its parameters are DTensors.
+    - "tensor": A single block is too large. Linear layers are split. All processes must get the
       same batches.
 
-    All processes must call it. If there is no process group, one is made with the device's backend
-    (nccl, gloo). The choice and its reason are logged ("torchport", INFO) and kept:
-    ``plan_parallel(model)`` gives the plan. Make the optimizer afterwards. Use `unwrap_model`
+    All processes must call this function. If there is no process group, one is made with the
+    device's backend (nccl, gloo). The choice and its reason are logged ("torchport", INFO);
+    ``plan_parallel(model)`` returns the plan. Make the optimizer afterwards. Use `unwrap_model`
     and `full_state_dict` for saving.
 
     Args:
         model: The model.
         strategy: One of the above, or "auto".
         device: As in `device`; each process takes the one of its local rank.
-        memory: Bytes to plan with, instead of the free memory of a device.
-        optimizer_states: How many values the optimizer keeps for each trained value: 2 for Adam, 1
-            for momentum, 0 for SGD.
+        memory: The bytes to plan with, instead of the free memory of a device.
+        optimizer_states: The number of values that the optimizer keeps for each trained value: 2
+            for Adam, 1 for momentum, 0 for SGD.
         options: Options for DistributedDataParallel or fully_shard.
 
     Returns:
@@ -325,12 +327,12 @@ def _apply(model: nn.Module, plan: ParallelPlan, options: dict[str, Any]) -> nn.
     if plan.strategy == "ddp":
         trained = any(p.requires_grad for p in model.parameters())
         if not trained:
-            return model  # DistributedDataParallel refuses it: there is nothing to reduce
+            return model  # DistributedDataParallel refuses a model without trained parameters
         devices = None if plan.device.type == "cpu" else [plan.device]
         return DistributedDataParallel(model, device_ids=devices, **options)
     mesh = init_device_mesh(plan.device.type, (plan.world,))
     if plan.strategy == "fsdp":
-        # From the inside to the outside; each unit is moved as it is sharded, never the whole.
+        # Inner units first. Each unit is moved when it is sharded, so the whole model never is.
         for name in reversed(plan.units):
             fully_shard(model.get_submodule(name), mesh=mesh, **options)
         return cast(nn.Module, fully_shard(model, mesh=mesh, **options))

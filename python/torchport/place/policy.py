@@ -17,19 +17,19 @@ _log = logging.getLogger("torchport")
 def choose_device(
     wanted: str | torch.device | None = None, *, local_rank: int | None = None
 ) -> DeviceChoice:
-    """The device to compute on, with the reason. It does not initialise a device. Thread safe.
+    """Chooses the device to compute on, and says why. It does not initialise a device. Thread safe.
 
     Args:
         wanted: Devices in order of preference: a kind ("cuda"), one device ("cuda:1"), the one
-            with most free memory ("cuda:free"), or "auto" for "cuda,mps,xpu,npu,cpu". The default is
-            the variable TORCHPORT_DEVICE, then the ``device`` of the profile (see `run_profile`),
-            then "auto".
-        local_rank: Picks one of several devices of a kind. The default is the variable LOCAL_RANK,
-            which torchrun sets.
+            with most free memory ("cuda:free"), or "auto" for "cuda,mps,xpu,npu,cpu". The default
+            is the variable TORCHPORT_DEVICE, then the ``device`` of the profile (see
+            `run_profile`), then "auto".
+        local_rank: The index of the device among several of its kind. The default is the variable
+            LOCAL_RANK, which torchrun sets.
 
     Returns:
-        An object with ``device`` (a `torch.device`), ``source`` (who asked for it), ``reason``, and
-        ``refused``: a line for each preferred device that cannot be used.
+        An object with ``device`` (a `torch.device`), ``source`` (the setting that named it),
+        ``reason``, and ``refused`` (a line for each preferred device that cannot be used).
 
     Raises:
         ValueError: ``wanted`` names something that is not a device.
@@ -55,10 +55,10 @@ def _of_the_program() -> torch.device:
 def device(
     wanted: str | torch.device | None = None, *, local_rank: int | None = None
 ) -> torch.device:
-    """The device to compute on; without arguments the program's own, which is chosen once.
+    """Returns the device to compute on. Without arguments, this is the program's own device.
 
-    The result is a `torch.device`, so ``with torchport.device("cuda,cpu"):`` makes factories
-    follow it. The program's own device is logged, with the reason, to "torchport" at INFO.
+    The program's own device is chosen once, and logged with the reason ("torchport", INFO). The
+    result is a `torch.device`, so factories use it within ``with torchport.device("cuda,cpu"):``.
 
     Args:
         wanted: As in `choose_device`.
@@ -81,21 +81,21 @@ def device(
 
 
 def run_profile(name: str | None = None, folder: str | None = None) -> RunProfile | None:
-    """The settings of a run profile, from the project's own file.
+    """Reads the settings of a run profile from the project's file.
 
-    They are read from ``[tool.torchport.profiles.NAME]`` of pyproject.toml, or ``[profiles.NAME]``
-    of torchport.toml.
+    They are in ``[tool.torchport.profiles.NAME]`` of pyproject.toml, or in ``[profiles.NAME]`` of
+    torchport.toml.
 
     Args:
         name: The profile. The default is the variable TORCHPORT_PROFILE, then "default".
-        folder: Where the upward search for the file begins; the default is the current folder.
+        folder: The folder in which the upward search for the file begins. The default is the
+            current folder.
 
     Returns:
         The profile, or None if no name was given and there is no profile "default".
 
     Raises:
-        ValueError: No file has the profile, or it has an unknown key or a value that cannot be
-            used.
+        ValueError: No file has the profile, or the profile has an unknown key or an invalid value.
 
     Example:
         >>> profile = torchport.run_profile()

@@ -1,4 +1,4 @@
-"""Saving: files that load anywhere, written completely or not at all."""
+"""Saves checkpoints that load on any device, completely or not at all."""
 
 from __future__ import annotations
 
@@ -29,18 +29,19 @@ def save(
     """Saves a state dict or any other object, completely or not at all.
 
     For a module, the state dict is saved without the names that wrappers add (see `unwrap_model`).
-    If it is sharded or split over processes, all of them must call this, and the first writes the
-    whole. Tensors are saved as tensors of the CPU, so that the file loads on a machine without the
-    device.
+    If the module is sharded or split over processes, all of them must call this, and the first one
+    writes the whole state dict. Tensors are saved as CPU tensors, so that the file loads on a
+    machine without the device.
 
     Args:
         obj: A module, a state dict, or any object that `torch.save` accepts.
         path: The path to write. ``.safetensors`` selects that format, ``shards`` and
             ``distributed`` write a folder, and everything else uses the format of `torch.save`.
-        shards: The largest size of a file, "5GB" or a number of bytes: several safetensors files,
-            with an index as Hugging Face's libraries read it.
-        distributed: Every process of the group saves its own part, by torch.distributed.checkpoint.
-        metadata: Strings to store in safetensors.
+        shards: The largest size of a file, "5GB" or a number of bytes. This writes several
+            safetensors files and an index that Hugging Face's libraries can read.
+        distributed: Whether each process of the group saves its own part with
+            torch.distributed.checkpoint.
+        metadata: Strings to store in safetensors files.
 
     Raises:
         ValueError: The format cannot hold the object, or ``shards`` is not a size.
@@ -69,7 +70,7 @@ def save(
 
 
 def _state_of(module: torch.nn.Module, distributed: bool) -> dict[str, Any] | None:
-    """The module's state dict; None for a process that only gave its part to the one that writes."""
+    """The module's state dict; None in a process that does not write, because another one does."""
     import torch.distributed as dist
     from torch.distributed.tensor import DTensor
 
@@ -85,13 +86,15 @@ def _state_of(module: torch.nn.Module, distributed: bool) -> dict[str, Any] | No
 def _tensors(state: Any) -> list[tuple[str, torch.Tensor]]:
     if not isinstance(state, Mapping):
         raise ValueError(
-            f"torchport: safetensors holds a dict of tensors, not a {type(state).__name__}"
+            f"torchport: a safetensors file holds a dict of tensors, not a {type(state).__name__}. "
+            "Save a state dict, or choose another file ending to use torch.save's format"
         )
     for name, value in state.items():
         if not isinstance(name, str) or not isinstance(value, torch.Tensor):
             raise ValueError(
-                f"torchport: safetensors holds tensors by name; {name!r} is a {type(value).__name__}. "
-                "Save only the state dict, or choose another file ending to use torch.save's format"
+                f"torchport: a safetensors file holds tensors by name; {name!r} is a "
+                f"{type(value).__name__}. Save only the state dict, or choose another file ending to "
+                "use torch.save's format"
             )
     return list(state.items())
 
@@ -114,9 +117,9 @@ def _save_shards(
     most: int,
     metadata: Mapping[str, str] | None,
 ) -> None:
-    """Parts first, then the index: a reader that finds the index finds all."""
+    """Writes the parts and then the index, so that an index always has all of its parts."""
     parts: list[list[tuple[str, torch.Tensor]]] = [[]]
-    # What is the same memory stays in one part, where it is written once.
+    # Tensors over the same memory go to the same part, which stores the memory once.
     part_of: dict[tuple[Any, ...], int] = {}
     sizes = [0]
     for name, tensor in tensors:

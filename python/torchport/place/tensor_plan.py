@@ -1,12 +1,15 @@
-"""Finds the linear layers of a model that can be split over devices, by structure.
+"""Finds the linear layers of a model that can be split over devices, by the model's structure.
 
-Two Linear layers of one parent are a pair where the second takes what the first gives: the first is
-split by columns, the second by rows, and the sums of the rows are all-reduced. Between the two of an
-MLP the activations are DTensors, whose operators know how they are split: whatever forward does
-there, softmax too, is right. Attention reshapes by heads in ways that not every version of DTensor
-follows, so its activations are gathered: its weights are split, its arithmetic between them is not.
-So are those of linear layers that stand alone (fused query-key-value, BERT's halves of an MLP), which
-are split by columns: right whatever the code around them does, and their memory is split as well.
+Two Linear layers of one parent form a pair if the sizes show that the second takes the outputs of
+the first. The first is split by columns, the second by rows, and the sums of the rows are
+all-reduced.
+
+- In an MLP, the activations between the two are DTensors. Their operators know how the tensors are
+  split, so any code of forward between the layers is correct, softmax included.
+- In attention, the activations are gathered, because it reshapes by heads in ways that not every
+  version of DTensor supports. The weights are split, but not the computation between the layers.
+- A single linear layer (fused query-key-value, half of an MLP in BERT) is split by columns, and its
+  outputs are gathered. This is correct for any code around the layer, and splits its memory.
 """
 
 from __future__ import annotations
@@ -23,12 +26,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LinearGroup:
-    """Layers of one parent that are split together."""
+    """Linear layers of one parent that are split together."""
 
     parent: str
-    columns: tuple[str, ...]  # split by columns, each fed the same input
-    row: str  # takes what they give; "" where nothing known does
-    gathered: bool  # whether forward sees whole activations after the columns
+    columns: tuple[str, ...]  # layers that are split by columns; each gets the same input
+    row: str  # the layer that takes their outputs and is split by rows; "" if there is none
+    gathered: bool  # whether forward gets whole activations after the columns
 
     @property
     def members(self) -> tuple[str, ...]:
@@ -40,13 +43,13 @@ class LinearGroup:
 
 
 def _linears(parent: nn.Module) -> list[tuple[str, nn.Linear]]:
-    # Subclasses (quantized, LoRA) have a forward of their own.
+    # Subclasses (quantized, LoRA) may define their own forward.
     return [(name, child) for name, child in parent.named_children() if type(child) is nn.Linear]
 
 
 def _has_others(parent: nn.Module) -> bool:
-    """Whether other layers with tensors stand among the linear ones: a norm over a split dimension
-    would be another one."""
+    """Whether the parent has other layers with tensors. A norm, for example, would compute
+    something else over a split dimension."""
     return any(
         next(child.parameters(), None) is not None or next(child.buffers(), None) is not None
         for child in parent.children()
@@ -73,10 +76,11 @@ def _group(name: str, parent: nn.Module, world: int) -> LinearGroup | None:
 
 
 def find_groups(model: nn.Module, world: int) -> list[LinearGroup]:
-    """The linear layers that can be split in `world` parts, in groups, in the model's order.
+    """Finds the linear layers that can be split in `world` parts, as groups in the model's order.
 
-    MLPs (one or two layers up, one down, nothing else with tensors among them), attention (query,
-    key and value, then the output), and single layers. Layers that share a weight are left whole.
+    A group is an MLP (one or two layers up, one layer down, and no other layer with tensors),
+    attention (query, key and value, then the output), or a single layer. Layers that share a weight
+    are not split.
     """
     uses: dict[int, int] = {}
     for _, parameter in model.named_parameters(remove_duplicate=False):
@@ -101,9 +105,10 @@ def find_groups(model: nn.Module, world: int) -> list[LinearGroup]:
 
 
 def split(model: nn.Module, groups: list[LinearGroup], mesh: DeviceMesh) -> None:
-    """Makes DTensors of all parameters: the groups' are split over the mesh, the others replicated.
+    """Splits the parameters of the groups over the mesh, and replicates all others, as DTensors.
 
-    Optimizers' fused loops and gradient clipping refuse DTensors beside plain tensors.
+    All parameters must be DTensors, because fused optimizers and gradient clipping refuse a mixture
+    of DTensors and plain tensors.
     """
     from torch.distributed.tensor import Replicate, Shard
     from torch.distributed.tensor.parallel import (
@@ -127,7 +132,7 @@ def split(model: nn.Module, groups: list[LinearGroup], mesh: DeviceMesh) -> None
 def _replicate_rest(model: nn.Module, mesh: DeviceMesh) -> None:
     from torch.distributed.tensor import DTensor, Replicate, distribute_tensor
 
-    made: dict[int, nn.Parameter] = {}  # one for each, however many names it has
+    made: dict[int, nn.Parameter] = {}  # one DTensor for each parameter, also if it has two names
     plain: set[tuple[int, str]] = set()
     for module in model.modules():
         for name, parameter in module._parameters.items():
@@ -152,11 +157,11 @@ def _replicate_rest(model: nn.Module, mesh: DeviceMesh) -> None:
 
 
 class _Local:
-    """Shows a module's forward plain tensors where it has replicated DTensors.
+    """Hooks that replace replicated DTensors by their local tensors while a module's forward runs.
 
-    Each module does it for all under it, whatever of them its forward() reads; what an outer one has
-    shown an inner one leaves. So it also holds for a block that activation checkpointing runs again
-    on its own. Gradients arrive at the DTensors.
+    Each module replaces the parameters of all modules below it, because its forward() may read any
+    of them. An inner module skips those that an outer one has replaced. So the hooks also work for
+    a block that activation checkpointing runs again by itself. The DTensors get the gradients.
     """
 
     def __init__(self, places: list[tuple[nn.Module, str]]) -> None:

@@ -1,9 +1,9 @@
-"""Tensors that a module holds outside its registry.
+"""Finds unregistered tensors: tensors that a module holds outside of its registry.
 
-`nn.Module` knows the parameters and buffers that are attributes of it. A tensor made by
-`object.__setattr__`, kept in a list, a dict or a dataclass, or set on the class stays behind when
-the module moves. This file finds such tensors and says where they are kept, by the rule of
-`torchport._walk`; `adoption.py` registers them.
+`nn.Module` knows only the parameters and buffers that are attributes of it. A tensor that is set by
+`object.__setattr__`, that is in a list, a dict or a dataclass, or that is an attribute of the class
+stays behind when the module moves. The search follows the rule of `torchport._walk`; `adoption.py`
+registers the tensors.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from torchport._walk import Step, attributes, told, walk
 
 @dataclass(frozen=True, eq=False)
 class AttributePath:
-    """An attribute of a module, or what lies within it, where a tensor is kept."""
+    """The place of a tensor: an attribute of a module and the steps from there to the tensor."""
 
     module: nn.Module
     attribute: str
@@ -37,20 +37,20 @@ class AttributePath:
         return value
 
     def put(self, tensor: torch.Tensor) -> None:
-        # Past nn.Module.__setattr__, which would register or refuse.
+        # This bypasses nn.Module.__setattr__, which would register the tensor or raise an error.
         held = self.module.__dict__
         held[self.attribute] = replaced(held.get(self.attribute), self.steps, tensor)
 
 
 @dataclass(frozen=True, eq=False)
 class Unregistered:
-    """A tensor, or a module, that is in no registry; `obstacle` says why it cannot be registered."""
+    """An unregistered tensor or module; `obstacle` says why it cannot be registered."""
 
     owner: str  # the module's name in the tree, "" for the root
     place: AttributePath
     value: torch.Tensor | nn.Module
     obstacle: str = ""
-    within: str = ""  # the unregistered module, named from the owner, whose tensor it is
+    within: str = ""  # the path from the owner to the unregistered module that holds the tensor
 
     @property
     def name(self) -> str:
@@ -58,17 +58,17 @@ class Unregistered:
 
 
 def find_unregistered(root: nn.Module, *, open_modules: bool = False) -> Iterator[Unregistered]:
-    """Every tensor and module that `root` and the modules under it hold outside of the registry.
+    """Yields every tensor and module that `root` and its submodules hold outside of the registry.
 
-    Parameters that are registered as well are not among them: a list of them, as recurrent layers
-    have, sees their moves, which are in place. Registered modules that are held twice are not either.
-    With `open_modules` the tensors of unregistered modules are given instead of the modules.
+    Registered parameters and modules that are also in a list are skipped: they move in place, so
+    the list needs no change. With `open_modules` it yields the tensors of unregistered modules
+    instead of the modules.
     """
     known = {id(module) for module in root.modules()}
     known |= {id(parameter) for parameter in root.parameters()}
     for owner, module in root.named_modules():
         if isinstance(module, torch.jit.ScriptModule):
-            continue  # its attributes move with it
+            continue  # all attributes of a ScriptModule move with it
         for attribute, held in attributes(module):
             shared = not _is_of_instance(module, attribute)
             for found in walk(held, known=known, open_modules=open_modules):

@@ -1,4 +1,4 @@
-"""Unwraps models, for access to attributes and for saving."""
+"""Unwraps models, for access to their attributes and for saving."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from torch import nn
 
 from torchport.place.moving import to
 
-# Where wrappers keep what they wrap.
+# The attribute in which each wrapper keeps the wrapped model.
 _WRAPPED = {
     "torch._dynamo.eval_frame.OptimizedModule": "_orig_mod",
     "torch.nn.parallel.data_parallel.DataParallel": "module",
@@ -20,7 +20,7 @@ _WRAPPED = {
 
 
 def inner_of(model: nn.Module) -> nn.Module | None:
-    """The model in a wrapper; None if it is not a wrapper."""
+    """The model in a wrapper; None if ``model`` is not a wrapper."""
     for kind in type(model).__mro__:
         if attribute := _WRAPPED.get(f"{kind.__module__}.{kind.__qualname__}"):
             return cast(nn.Module, getattr(model, attribute))
@@ -28,17 +28,17 @@ def inner_of(model: nn.Module) -> nn.Module | None:
 
 
 def unwrap_model(model: nn.Module) -> nn.Module:
-    """The model within torch.compile, DataParallel, DistributedDataParallel, FSDP and
+    """Returns the model within torch.compile, DataParallel, DistributedDataParallel, FSDP and
     AveragedModel.
 
-    However they are nested. fully_shard and tensor parallelism wrap nothing: the model itself comes
-    back, and its parameters stay DTensors; `full_state_dict` makes plain tensors of them.
+    The wrappers may be nested. fully_shard and tensor parallelism do not wrap the model: the same
+    model is returned, and its parameters stay DTensors. `full_state_dict` makes plain tensors.
 
     Args:
         model: The model, wrapped or not.
 
     Returns:
-        The innermost model, not a copy.
+        The innermost model. It is not copied.
 
     Example:
         >>> net = torch.nn.Linear(2, 2)
@@ -51,7 +51,7 @@ def unwrap_model(model: nn.Module) -> nn.Module:
 
 
 def _plain_key(model: nn.Module, key: str) -> str:
-    """A key without the names that wrappers in the middle of the tree add."""
+    """Removes the names of wrappers inside the model from a key."""
     parts: list[str] = []
     module: nn.Module | None = model
     for part in key.split("."):
@@ -64,10 +64,10 @@ def _plain_key(model: nn.Module, key: str) -> str:
 
 
 def full_state_dict(model: nn.Module, *, rank0_only: bool = False) -> dict[str, object]:
-    """The state dict of the unwrapped model: plain keys, whole tensors on the CPU.
+    """Makes the state dict of the unwrapped model, with plain keys and whole tensors on the CPU.
 
-    Compiled and wrapped modules inside the model do not change the keys. Loading the result needs
-    neither the wrappers nor as many devices. Shared tensors stay shared.
+    Compiled and wrapped modules inside the model do not change the keys. The result loads without
+    the wrappers and on any number of devices. Shared tensors stay shared.
 
     Args:
         model: The model. If its parameters are sharded or split, all processes must call this,
@@ -75,7 +75,7 @@ def full_state_dict(model: nn.Module, *, rank0_only: bool = False) -> dict[str, 
         rank0_only: Whether all processes except the first get an empty dict.
 
     Returns:
-        Names and tensors.
+        The tensors by name.
 
     Example:
         >>> list(torchport.full_state_dict(torch.nn.DataParallel(torch.nn.Linear(2, 2))))
@@ -89,7 +89,7 @@ def full_state_dict(model: nn.Module, *, rank0_only: bool = False) -> dict[str, 
     keep = not rank0_only or not dist.is_initialized() or dist.get_rank() == 0
     for key, value in inner.state_dict().items():
         if isinstance(value, DTensor):
-            value = value.full_tensor().cpu()  # one at a time: a device never holds the whole
+            value = value.full_tensor().cpu()  # one by one, so that no device holds all of them
         if keep:
             whole[_plain_key(inner, key)] = value
-    return to(whole, torch.device("cpu"))  # what is tied stays tied
+    return to(whole, torch.device("cpu"))  # to() keeps ties

@@ -1,7 +1,7 @@
-"""Virtual devices: CUDA programs on a machine without CUDA.
+"""Virtual devices run CUDA programs on a machine without CUDA.
 
-``torchport run`` sets them up for a whole program. ``enable()`` does so from within one, before
-torch is imported; the pytest plugin (``pytest --torchport-devices cuda:2``) does so for tests.
+``torchport run`` sets them up for a whole program. A program can also call ``enable()`` before it
+imports torch. The pytest plugin (``pytest --torchport-devices cuda:2``) sets them up for tests.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def enable(
         devices: A kind and a number, "cuda:4", "npu:2" or "mps" (`torchport run --help` lists the
             kinds), or "none" for no accelerator at all.
         memory: The size of each device: "8GiB", or a number of bytes. The default is the profile's.
-        profile: The model of the devices, such as "a100-80g".
+        profile: The real device model that they report, such as "a100-80g".
 
     Raises:
         RuntimeError: torch is already imported.
@@ -56,7 +56,7 @@ def enable(
 
 
 def enabled() -> bool:
-    """Whether this process has, or will have, virtual devices.
+    """Says whether this process has virtual devices, or will have them once it imports torch.
 
     Returns:
         True if `enable` was called, or the process was started with virtual devices.
@@ -70,12 +70,11 @@ def enabled() -> bool:
 
 @contextmanager
 def visible(count: int) -> Iterator[None]:
-    """Shows only the first ``count`` devices to the program and the processes that it
-    starts.
+    """Shows only the first ``count`` devices to the program and the processes that it starts.
 
-    ``torch.cuda.device_count()`` returns ``count``, and nothing new can be made on the other
-    devices. For tests that run with several numbers of devices. It applies to the whole process,
-    not to one thread.
+    Within the block, ``torch.cuda.device_count()`` returns ``count``, and no tensor can be made on
+    the other devices. This is for tests that run with several numbers of devices. It applies to the
+    whole process, not to one thread.
 
     Args:
         count: The number of visible devices, from 1 to the number that exist.
@@ -102,7 +101,7 @@ def visible(count: int) -> Iterator[None]:
     name = os.environ[_VARIABLE].partition(",")[0].partition(":")[0]
     module = getattr(torch, name)
     if hasattr(module, "init"):
-        module.init()  # from here on it heeds the variable no more, but children do
+        module.init()  # after this, the variable applies only to child processes
     before = native.device_count()
     if not 1 <= count <= before:
         raise ValueError(f"torchport: cannot show {count} devices; there are {before}")

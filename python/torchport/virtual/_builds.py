@@ -1,10 +1,9 @@
-"""The torch that virtual devices stand on, before it is imported.
+"""Examines the installed torch before it is imported.
 
-Which versions there are and what their builds are made of stands in torch_releases.json. Builds with
-CUDA and without differ in this: one with CUDA brings a library with the kernels of a real device,
-which is loaded before ours so that ours are put over them, and names of `torch._C` for it, which the
-shim replaces where a build without lacks them. The C++ runtime's part is
-src/runtime/virtual/core/build_facts.h.
+torch_releases.json lists the supported versions and their builds. A build with CUDA differs in two
+ways: it has a library with the kernels of a real device, which is loaded before the library of the
+virtual devices so that the latter replaces the kernels; and `torch._C` has names for CUDA, which
+the shim replaces. src/runtime/virtual/core/build_facts.h is the part of the C++ runtime.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from torchport._releases import virtual_device_versions
 
 
 class UnsupportedTorch(ImportError):
-    """Virtual devices were not built and tested for this torch."""
+    """Virtual devices do not support this torch; the message lists the supported versions."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +25,7 @@ class Torch:
     """A torch that is not imported yet."""
 
     root: Path
-    version: str  # with the build: "2.12.1+cu130"
+    version: str  # the version with its build: "2.12.1+cu130"
     has_cuda: bool
 
     @classmethod
@@ -40,31 +39,31 @@ class Torch:
         supported = virtual_device_versions()
         if self.version.split("+")[0] not in supported:
             raise UnsupportedTorch(
-                f"torchport: virtual devices support torch {' and '.join(supported)}; this is "
+                f"torchport: virtual devices support torch {' and '.join(supported)}; this is torch "
                 f"{self.version}. Run without `torchport run`, or install a supported torch."
             )
 
     def check_library(self, library: Path) -> None:
-        """A library that was built against another torch would crash, or worse."""
+        """Raises UnsupportedTorch if the library was built for another torch: it would crash."""
         built_for = _built_for(library)
         if built_for != self.version:
             raise UnsupportedTorch(
                 f"torchport: {library} was built for torch {built_for or 'of an unknown version'}; "
-                f"this is {self.version}. "
-                "Install torchport again in this environment: pip install --no-build-isolation"
+                f"this is torch {self.version}. Install torchport again in this environment: pip "
+                "install --no-build-isolation"
             )
 
     @property
     def libraries(self) -> list[Path]:
-        """What has to be loaded before ours, in this order."""
+        """The libraries to load before the library of the virtual devices, in this order."""
         names = ["libtorch_global_deps.so", "libc10.so", "libtorch_cpu.so"]
         if self.has_cuda:
             names += ["libc10_cuda.so", "libtorch_cuda.so"]
         return [self.root / "lib" / name for name in names]
 
 
-# Names of torch._C by which torch and programs see that a build is one with CUDA. `_has_...` say so,
-# the others are there or not.
+# The names of torch._C that show that a build has CUDA. The `_has_...` flags are in every build;
+# the names that the expression matches exist only in builds with CUDA.
 HAS_FLAGS = ("_has_cuda", "_has_cudnn", "_has_magma", "_has_cusparselt")
 _OF_CUDA_BUILDS = re.compile(
     r"_cuda|_Cuda|_CUDA|_CU|_cudnn|_cusparselt|_nccl_|_gds_|_nvtx$|_MemPool$|_StaticCudaLauncher$|"

@@ -1,5 +1,8 @@
-"""A torch that looks as a build without CUDA does, whatever it is: for `torchport run --hide-cuda`,
-and below the torch._C shim of the virtual devices, which then is the same on all builds."""
+"""Makes any torch look like a build without CUDA.
+
+`torchport run --hide-cuda` needs this. The virtual devices need it, too: the torch._C shim then
+starts from the same names on all builds.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +13,13 @@ from torchport.virtual._builds import HAS_FLAGS, of_cuda_builds
 
 
 def hide_cuda(torch: ModuleType) -> None:
-    """Before torch.cuda is imported: it and others look for these names to see what they are."""
+    """Hides the names of CUDA. Called before torch.cuda is imported, which looks for them."""
     bindings = torch._C
     for name in [name for name in vars(bindings) if of_cuda_builds(name)]:
         delattr(bindings, name)
         sys.modules.pop(
             f"torch._C.{name}", None
-        )  # `from torch._C import _nvtx` would find it there
+        )  # `from torch._C import _nvtx` would find the module in sys.modules
     for name in HAS_FLAGS:
         if hasattr(bindings, name):
             setattr(bindings, name, False)

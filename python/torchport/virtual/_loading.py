@@ -1,4 +1,4 @@
-"""The moments of `import torch` at which virtual devices are put in place."""
+"""Sets up virtual devices at certain moments of `import torch`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from torchport.virtual._builds import Torch
 
 
 def _library() -> Path:
-    if chosen := os.environ.get("TORCHPORT_VIRTUAL_LIBRARY"):  # of another build
+    if chosen := os.environ.get("TORCHPORT_VIRTUAL_LIBRARY"):  # the library of another build
         return Path(chosen)
     return _libraries.find("libtorchport_virtual.so")
 
@@ -24,13 +24,13 @@ def hidden() -> bool:
 
 
 def before_torch(module: ModuleType) -> None:
-    """The library has to be there before torch asks for its hooks."""
+    """Loads the library of the virtual devices, before torch asks for its hooks."""
     torch = Torch.at(Path(module.__spec__.origin).parent)  # type: ignore[union-attr, arg-type]
     if hidden():
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
     if hidden() and not _watching.wanted():
-        # A build with CUDA needs other hooks to answer all as one without does. Of a version that
-        # they are not for, the variable hides the devices, too.
+        # A build with CUDA needs the library's hooks to answer like a build without CUDA. If they
+        # do not support this version of torch, the variable alone hides the devices.
         if torch.has_cuda:
             with suppress(ImportError):
                 _load(torch)
@@ -42,13 +42,13 @@ def _load(torch: Torch) -> None:
     torch.check()
     library = _library()
     torch.check_library(library)
-    # By their full names, so that ours finds those of this torch and of no other.
+    # Full paths, so that the library is linked to this torch and to no other.
     for path in (*torch.libraries, library):
         ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
 
 
 def before_cuda(torch: ModuleType) -> None:
-    """torch.cuda takes what it finds in torch._C when it is first imported."""
+    """Adds the names to torch._C; torch.cuda copies them when it is first imported."""
     _hiding.hide_cuda(torch)
     if not hidden():
         from torchport.virtual import torch_c_shim
@@ -57,7 +57,7 @@ def before_cuda(torch: ModuleType) -> None:
 
 
 def after_torch(torch: ModuleType) -> None:
-    torch.version.cuda = None  # the shim says what a virtual one is
+    torch.version.cuda = None  # the shim sets the version of virtual CUDA devices
     if not hidden():
         from torchport.virtual import torch_c_shim
 

@@ -1,7 +1,7 @@
-"""What a program did on its devices: the report at exit, and the lines of a trace.
+"""Reports what a program did on its devices, and writes the source lines of a trace.
 
-The operators are watched in C++ (src/runtime/virtual/watch/watch.h); here is how they are asked for, and what a
-person reads at the end.
+C++ watches the operators (src/runtime/virtual/watch/watch.h). This module starts it, and makes the
+report when the program ends.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ NOWHERE = "(no Python line: the backward pass, or a library's own thread)"
 
 
 class _OneByOne(threading.Thread):
-    """A thread that has ended when start() returns."""
+    """A thread whose start() returns only when the thread has ended."""
 
     def start(self) -> None:
         super().start()
@@ -42,15 +42,16 @@ class _OneByOne(threading.Thread):
 
 
 def one_thread_at_a_time(torch: ModuleType) -> Any:
-    """Replicas of DataParallel and the devices of a backward pass take turns, in their order: a
-    trace is to be the same from run to run."""
+    """Makes the replicas of DataParallel and the devices of a backward pass run one after another,
+    so that the trace is the same in each run."""
     replicas = importlib.import_module("torch.nn.parallel.parallel_apply")
     vars(replicas)["threading"] = SimpleNamespace(Thread=_OneByOne, Lock=threading.Lock)
     return torch.autograd.set_multithreading_enabled(False)
 
 
 def start(torch: ModuleType) -> None:
-    """Once torch is there: lines are told, new threads are watched, the end is reported."""
+    """Starts to record source lines, watches new threads, and makes the report at the end. Called
+    after torch is imported."""
     native = torch._ops.ops.torchport
     own = str(Path(__file__).parents[1])
     native.tell_source_lines([str(Path(str(torch.__file__)).parent), own, "<frozen", "<string>"])
@@ -64,9 +65,9 @@ def start(torch: ModuleType) -> None:
     threading.Thread.run = run  # type: ignore[method-assign]
 
     if seed := os.environ.get(SEED):
-        # Two runs are to draw the same numbers where the program does not say which.
+        # Two runs must draw the same random numbers, also if the program sets no seed.
         if torch.cuda.is_available():
-            torch.cuda.init()  # else it would be seeded again when it is first used
+            torch.cuda.init()  # otherwise the first use would seed it again
         random.seed(int(seed))
         torch.manual_seed(int(seed))
         if "numpy" in sys.modules:
@@ -75,7 +76,7 @@ def start(torch: ModuleType) -> None:
     keep = one_thread_at_a_time(torch) if TRACE in os.environ else None
 
     def end(_keep: Any = keep) -> None:
-        native.tell_no_source_lines()  # nothing may ask an interpreter that ends
+        native.tell_no_source_lines()  # C++ must not use an interpreter that is shutting down
         lines = [NOWHERE, *native.source_lines()]
         if path := os.environ.get(TRACE):
             native.flush_trace()
@@ -87,7 +88,7 @@ def start(torch: ModuleType) -> None:
 
 
 def collect(native: Any, lines: list[str]) -> dict[str, Any]:
-    """Devices with their peaks, operators by count, transfers by source line."""
+    """The devices with their peaks, the operators by count, and the transfers by source line."""
     about = json.loads(native.describe())
     counted = json.loads(native.watched())
     devices = []
@@ -116,7 +117,7 @@ def report(native: Any, lines: list[str], setting: str) -> None:
     if not path:
         sys.stderr.write(text)
         return
-    # Each process has a report of its own; the first one has the name that was asked for.
+    # Each process writes its own report. The first one gets the given name.
     target = Path(path)
     if target.exists() and os.environ.get("TORCHPORT_REPORT_PID") != str(os.getpid()):
         target = target.with_name(f"{target.stem}.{os.getpid()}{target.suffix}")

@@ -1,9 +1,9 @@
-"""torch.compile with inductor: graphs of a virtual device become C++ of the host.
+"""torch.compile with inductor on virtual devices: it generates C++ code for the host.
 
-Inductor writes C++ for graphs of the CPU and Triton for those of a GPU. The bytes of a virtual
-device are host memory, so the C++ is right for it: the device is taken off inductor's list of GPUs,
-and gets the CPU's code generator. Buffers, and operators that inductor does not write itself, stay
-on the device.
+Inductor generates C++ for graphs on the CPU and Triton for graphs on a GPU. The bytes of a virtual
+device are host memory, so the C++ code works on it. Therefore the device is removed from inductor's
+list of GPUs and gets the CPU's code generator. Buffers, and operators that inductor does not
+generate, stay on the device.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _GRAPHS = "torchport: virtual devices do not replay CUDA graphs of compiled code
 
 
 def install(common: ModuleType) -> None:
-    """`common`: torch._inductor.codegen.common, just imported."""
+    """Called with the module torch._inductor.codegen.common after it is imported."""
     device = kind()
     if device == "none":
         return
@@ -30,7 +30,7 @@ def install(common: ModuleType) -> None:
 
     if device in utils.GPU_TYPES:
         utils.GPU_TYPES.remove(device)
-    # A build with CUDA brings Triton along, and inductor would ask it for its driver.
+    # A build with CUDA includes Triton, and inductor would ask it for the driver.
     config.triton_disable_device_detection = True
     _triton.has_triton.cache_clear()
     setattr(torch._C._dynamo.guards, f"_empty_strided_{device}", _empty_strided(torch, device))
@@ -45,7 +45,8 @@ def _empty_strided(torch: ModuleType, device: str) -> Any:
 
 
 def _register_with_others(common: ModuleType, device: str) -> None:
-    """The moment at which inductor registers its own: what code is written by can be imported."""
+    """Registers the device when inductor registers its own devices: the code generators can be
+    imported only then."""
     base = common.init_backend_registration
 
     def init_backend_registration() -> None:
@@ -77,7 +78,7 @@ def _register(common: ModuleType, device: str) -> None:
     def is_cpu(self: BaseSchedulerNode) -> bool:
         return getattr(self.get_device(), "type", None) in ("cpu", device)
 
-    BaseSchedulerNode.is_cpu = is_cpu  # type: ignore[method-assign]  # replacing it is the point
+    BaseSchedulerNode.is_cpu = is_cpu  # type: ignore[method-assign]
     _call_without_stream(PythonWrapperCodegen)
     vars(cudagraph_utils)["check_lowering_disable_cudagraph"] = lambda _: _GRAPHS
     common.register_backend_for_device(
@@ -86,8 +87,8 @@ def _register(common: ModuleType, device: str) -> None:
 
 
 def _answer_for(device: str) -> None:
-    """Inductor's own questions about a device: what writes its code, and whether it has to be made
-    the current one."""
+    """Replaces two functions of inductor: the code generator of a device, and whether the device
+    has to be made the current one."""
     from torch._inductor import utils
     from torch._inductor.virtualized import V
 
@@ -111,8 +112,8 @@ def _answer_for(device: str) -> None:
 
 
 def _mark() -> Any:
-    """Part of the keys of inductor's caches on disk: code for a real device is no code for this
-    one, nor is code that another version of this file had written."""
+    """A part of the keys of inductor's caches on disk. So code for a real device, or from another
+    version of this file, is not used for a virtual device."""
     from torch._inductor.custom_graph_pass import CustomGraphModulePass
 
     class Mark(CustomGraphModulePass):
@@ -125,7 +126,7 @@ def _mark() -> Any:
 
 
 def _call_without_stream(wrapper: Any) -> None:
-    """A kernel of the CPU's takes its buffers, and no stream."""
+    """Generates calls of the device's kernels without a stream: CPU kernels get only buffers."""
     base = wrapper._generate_kernel_call_helper
 
     def call(self: Any, name: str, arguments: Any, *, device: Any = None, **rest: Any) -> None:

@@ -1,4 +1,4 @@
-// NVIDIA's GPUs. AMD's, too, call themselves "cuda" in torch; the figures here are NVIDIA's.
+// Describes NVIDIA's GPUs. AMD's are also called "cuda" in torch; the figures here are NVIDIA's.
 #include <fmt/format.h>
 
 #include "base/bytes.h"
@@ -8,7 +8,7 @@ namespace torchport::devices {
 
 namespace {
 
-// c10/cuda/CUDACachingAllocator.cpp
+// The message of c10/cuda/CUDACachingAllocator.cpp.
 std::string out_of_memory(const OutOfMemory& failure, int device) {
   const std::string allowed =
       failure.allowed ? base::format_bytes_as_c10(*failure.allowed) + " allowed; " : std::string();
@@ -29,7 +29,7 @@ std::string out_of_memory(const OutOfMemory& failure, int device) {
       base::format_bytes_as_c10(failure.reserved - failure.allocated));
 }
 
-// c10/cuda/CUDAException.cpp, with the words of cudaErrorInvalidDevice (101).
+// The message of c10/cuda/CUDAException.cpp with the text of cudaErrorInvalidDevice (101).
 std::string invalid_device(int /*device*/, int /*count*/) {
   return "CUDA error: invalid device ordinal\nGPU device may be out of range, do you have enough "
          "GPUs?\nSearch for `cudaErrorInvalidDevice' in "
@@ -42,9 +42,9 @@ std::string invalid_device(int /*device*/, int /*count*/) {
 
 }  // namespace
 
-// Sources of the profiles: NVIDIA's data sheets and, for the figures that only the driver tells
-// (total_memory below the nominal size, shared memory), what get_device_properties() prints on such
-// devices.
+// The profiles come from NVIDIA's data sheets and, for figures that only the driver tells
+// (total_memory below the nominal size, shared memory), from what get_device_properties() prints on
+// such devices.
 TORCHPORT_DEVICE_KIND(cuda) {
   return {
       .name = "cuda",

@@ -1,4 +1,4 @@
-// Apple's GPUs, by Metal Performance Shaders.
+// Describes Apple's GPUs, which torch uses through Metal Performance Shaders.
 #include <fmt/format.h>
 
 #include "base/bytes.h"
@@ -8,7 +8,7 @@ namespace torchport::devices {
 
 namespace {
 
-// aten/src/ATen/mps/MPSAllocator.mm
+// The message of aten/src/ATen/mps/MPSAllocator.mm.
 std::string out_of_memory(const OutOfMemory& failure, int /*device*/) {
   return fmt::format(
       "MPS backend out of memory (MPS allocated: {}, other allocations: {}, max allowed: {}). "
@@ -27,7 +27,7 @@ std::string invalid_device(int device, int count) {
 
 }  // namespace
 
-// Texts of refused types: aten/src/ATen/mps/EmptyTensor.cpp and
+// The texts of refused types come from aten/src/ATen/mps/EmptyTensor.cpp and
 // aten/src/ATen/native/mps/OperationUtils.mm.
 TORCHPORT_DEVICE_KIND(mps) {
   return {
@@ -36,7 +36,7 @@ TORCHPORT_DEVICE_KIND(mps) {
       .device_type = 13,
       .preference = 20,
       .several = false,
-      // MPS has one stream: its copies are in order with its kernels.
+      // MPS has one stream, so its copies and kernels run in order.
       .has_streams = false,
       .checked_as = "MPS",
       .profiles = {{"apple-m2", "Apple M2", 16 * kGiB, 0, 0, 10, 0, 1024, 0, 32 * kKiB, 32 * kKiB,

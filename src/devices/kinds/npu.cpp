@@ -1,4 +1,5 @@
-// Huawei's Ascend cards. torch has no backend for them: the package torch_npu renames PrivateUse1.
+// Describes Huawei's Ascend cards. torch has no backend for them: the package torch_npu renames
+// PrivateUse1.
 #include <fmt/format.h>
 
 #include "base/bytes.h"
@@ -8,7 +9,7 @@ namespace torchport::devices {
 
 namespace {
 
-// torch_npu/csrc/core/npu/NPUCachingAllocator.cpp
+// The message of torch_npu/csrc/core/npu/NPUCachingAllocator.cpp.
 std::string out_of_memory(const OutOfMemory& failure, int device) {
   const std::string allowed =
       failure.allowed ? base::format_bytes_as_c10(*failure.allowed) + " allowed; " : std::string();
@@ -23,7 +24,7 @@ std::string out_of_memory(const OutOfMemory& failure, int device) {
       allowed, base::format_bytes_as_c10(failure.reserved));
 }
 
-// What aclrtSetDevice's error is reported as; 107001 is ACL_ERROR_RT_INVALID_DEVICEID.
+// The message for an error of aclrtSetDevice; 107001 is ACL_ERROR_RT_INVALID_DEVICEID.
 std::string invalid_device(int /*device*/, int /*count*/) {
   return "NPU function error: aclrtSetDevice(device), error code is 107001\n[Error]: Invalid "
          "device "
@@ -39,11 +40,11 @@ TORCHPORT_DEVICE_KIND(npu) {
       .device_type = 20,
       .preference = 40,
       .visibility_variable = "ASCEND_RT_VISIBLE_DEVICES",
-      // The checks of its kernels are its own; they refuse what CUDA's refuse.
+      // Its kernels have checks of their own, which refuse what CUDA's refuse.
       .checked_as = "CUDA",
       .out_of_tree = true,
-      // Name and memory as torch.npu.get_device_properties() prints them on an Atlas 800 A2; 24
-      // cube cores and 192 MiB of L2 by Huawei's documentation of that series.
+      // Name and memory are what torch.npu.get_device_properties() prints on an Atlas 800 A2; 24
+      // cube cores and 192 MiB of L2 come from Huawei's documentation of that series.
       .profiles = {{"ascend-910b2c", "Ascend910B2C", 62'432 * kMiB, 0, 0, 24, 192 * kMiB, 0, 0, 0,
                     0, 0, 1'800'000, 1'600'000, 4096}},
       .out_of_memory = &out_of_memory,

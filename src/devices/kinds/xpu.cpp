@@ -1,4 +1,4 @@
-// Intel's GPUs.
+// Describes Intel's GPUs.
 #include <fmt/format.h>
 
 #include "base/bytes.h"
@@ -8,7 +8,7 @@ namespace torchport::devices {
 
 namespace {
 
-// c10/xpu/XPUCachingAllocator.cpp
+// The message of c10/xpu/XPUCachingAllocator.cpp.
 std::string out_of_memory(const OutOfMemory& failure, int device) {
   return fmt::format(
       "XPU out of memory. Tried to allocate {}. GPU {} has a total capacity of {}. Of the "
@@ -20,7 +20,7 @@ std::string out_of_memory(const OutOfMemory& failure, int device) {
       base::format_bytes_as_c10(failure.reserved - failure.allocated));
 }
 
-// c10/xpu/XPUFunctions.h: check_device_index
+// The message of check_device_index in c10/xpu/XPUFunctions.h.
 std::string invalid_device(int device, int count) {
   return fmt::format("The device index is out of range. It must be in [0, {}), but got {}.", count,
                      device);
@@ -34,9 +34,9 @@ TORCHPORT_DEVICE_KIND(xpu) {
       .backend = "XPU",
       .device_type = 12,
       .preference = 30,
-      // Its kernels are not in native_functions.yaml; they are CUDA's, ported.
+      // Its kernels are not in native_functions.yaml; they are ports of CUDA's.
       .checked_as = "CUDA",
-      // Intel's data sheet; memory as get_device_properties() prints it.
+      // From Intel's data sheet; the memory is what get_device_properties() prints.
       .profiles = {{"max-1550", "Intel(R) Data Center GPU Max 1550", 65'536 * kMiB, 12, 60, 448,
                     204 * kMiB, 1024, 0, 128 * kKiB, 128 * kKiB, 128 * kKiB, 1'600'000, 3'200'000,
                     8192}},

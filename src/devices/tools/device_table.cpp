@@ -1,4 +1,4 @@
-// Writes the table of device kinds to the file that it is given, for the Python package.
+// Writes the table of device kinds for the Python package, to the file that its argument names.
 #include <cstdio>
 
 #include "devices/device_kind.h"

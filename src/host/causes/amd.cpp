@@ -1,4 +1,4 @@
-// AMD: ROCm.
+// Finds the causes for AMD's GPUs (ROCm).
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -23,44 +23,44 @@ bool uses_rocm(const Facts& facts) {
   return !facts.of("amd").empty() && facts.torch() != nullptr && !facts.torch()->hip.empty();
 }
 
-std::optional<Finding> no_driver(const Facts& facts) {
+std::optional<Diagnosis> no_driver(const Facts& facts) {
   if (!uses_rocm(facts) || facts.wsl) return std::nullopt;
   const DeviceNode* kfd = node(facts, "/dev/kfd");
   if (kfd == nullptr && !facts.container.empty())
-    return Finding{
+    return Diagnosis{
         "container-without-gpu",
         fmt::format("this {} container was started without /dev/kfd", facts.container),
         "start it with --device /dev/kfd --device /dev/dri --group-add video --group-add render",
         kContainer};
   if (kfd == nullptr && !has_module(facts, "amdgpu"))
-    return Finding{"no-driver", "the kernel module amdgpu is not loaded",
-                   "run modprobe amdgpu to see why; amdgpu-install --usecase=rocm installs it",
-                   kKernel};
+    return Diagnosis{"no-driver", "the kernel module amdgpu is not loaded",
+                     "run modprobe amdgpu to see why; amdgpu-install --usecase=rocm installs it",
+                     kKernel};
   if (kfd == nullptr)
-    return Finding{"no-device-nodes",
-                   "amdgpu is loaded, but /dev/kfd does not exist: ROCm does not support this "
-                   "card, or the module is too old for it",
-                   "install ROCm's own module: amdgpu-install --usecase=rocm", kKernel};
+    return Diagnosis{"no-device-nodes",
+                     "amdgpu is loaded, but /dev/kfd does not exist: ROCm does not support this "
+                     "card, or the module is too old for it",
+                     "install ROCm's own module: amdgpu-install --usecase=rocm", kKernel};
   if (!kfd->readable)
-    return Finding{"no-permission", "this user may not open /dev/kfd",
-                   fmt::format("usermod -aG {},video $USER, and log in again",
-                               kfd->group.empty() ? "render" : kfd->group),
-                   kPermission};
+    return Diagnosis{"no-permission", "this user may not open /dev/kfd",
+                     fmt::format("usermod -aG {},video $USER, and log in again",
+                                 kfd->group.empty() ? "render" : kfd->group),
+                     kPermission};
   return std::nullopt;
 }
 
-std::optional<Finding> hidden(const Facts& facts) {
+std::optional<Diagnosis> hidden(const Facts& facts) {
   if (!uses_rocm(facts)) return std::nullopt;
   for (const char* name : {"HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"}) {
     const auto value = facts.variable(name);
     if (value && (value->empty() || value->starts_with('-')))
-      return Finding{"hidden", fmt::format("{}=\"{}\" hides every GPU", name, *value),
-                     fmt::format("unset {}", name), kEnvironment};
+      return Diagnosis{"hidden", fmt::format("{}=\"{}\" hides every GPU", name, *value),
+                       fmt::format("unset {}", name), kEnvironment};
   }
   return std::nullopt;
 }
 
-std::optional<Finding> arch_missing(const Facts& facts) {
+std::optional<Diagnosis> arch_missing(const Facts& facts) {
   if (!uses_rocm(facts) || facts.torch()->archs.empty()) return std::nullopt;
   const auto& archs = facts.torch()->archs;
   for (const Gpu* gpu : facts.of("amd")) {
@@ -68,12 +68,12 @@ std::optional<Finding> arch_missing(const Facts& facts) {
         std::find(archs.begin(), archs.end(), gpu->capability) != archs.end())
       continue;
     if (facts.variable("HSA_OVERRIDE_GFX_VERSION")) continue;
-    return Finding{"arch-not-built",
-                   fmt::format("torch {} has no kernels for {} ({})", facts.torch()->version,
-                               gpu->name, gpu->capability),
-                   "HSA_OVERRIDE_GFX_VERSION (10.3.0, 11.0.0) makes it run the kernels of a card "
-                   "of the same generation; AMD does not support this",
-                   kBuild};
+    return Diagnosis{"arch-not-built",
+                     fmt::format("torch {} has no kernels for {} ({})", facts.torch()->version,
+                                 gpu->name, gpu->capability),
+                     "HSA_OVERRIDE_GFX_VERSION (10.3.0, 11.0.0) makes it run the kernels of a card "
+                     "of the same generation; AMD does not support this",
+                     kBuild};
   }
   return std::nullopt;
 }

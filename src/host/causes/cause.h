@@ -1,4 +1,8 @@
-// Why torch does not use this machine's GPU: one cause for each registration, with its remedy.
+// Defines a cause: one reason why torch does not use this machine's GPU. Each is a file with a
+// registration.
+//
+// A cause uses only the facts, so that a recorded machine gives the same verdict on any other, and
+// a test can replay it.
 #pragma once
 
 #include <optional>
@@ -10,17 +14,18 @@
 
 namespace torchport::host {
 
-struct Finding {
+// What a cause says about one machine.
+struct Diagnosis {
   std::string code;    // "driver-too-old"
   std::string what;    // in one sentence, with the versions that were seen
   std::string remedy;  // what to do about it: a command where there is one
-  // How far down the way from silicon to torch it stands. What stands lower explains what stands
-  // above, so it comes first.
+  // Its position between the hardware and torch. A lower one explains those above it, so it comes
+  // first.
   int depth = 0;
-  bool blocks = true;  // false: torch works, but worse than it could
+  bool blocks = true;  // false: torch works, but not as well as it could
 };
 
-// The way from silicon to torch.
+// The positions, from the hardware up to torch.
 inline constexpr int kHardware = 0;
 inline constexpr int kKernel = 1;
 inline constexpr int kContainer = 2;
@@ -30,32 +35,32 @@ inline constexpr int kEnvironment = 5;
 inline constexpr int kBuild = 6;
 inline constexpr int kToolkit = 7;
 
-using Examine = std::optional<Finding> (*)(const Facts& facts);
+using Examine = std::optional<Diagnosis> (*)(const Facts& facts);
 
 struct CauseRegistration {
   explicit CauseRegistration(Examine examine);
 };
 
 struct Verdict {
-  // "uses": torch can use what is there; "none": there is nothing to use; "cannot": there is, and
-  // torch cannot; "no torch".
+  // "uses": torch can use the GPU; "none": there is no GPU; "cannot": there is one, and torch
+  // cannot use it; "no torch".
   std::string state;
   std::string summary;               // one line
-  std::vector<Finding> findings;     // most likely first
-  std::vector<std::string> install;  // commands that install the right build; empty where none is
-                                     // needed, or where that cannot be told
+  std::vector<Diagnosis> diagnoses;  // most likely first
+  // commands that install the right build; empty if none is needed or known
+  std::vector<std::string> install;
 };
 
-// "CUDA 13.0", "the CPU".
+// What a torch was built for: "CUDA 13.0", "the CPU".
 [[nodiscard]] std::string built_for(const Torch& torch);
 
-// Thread safe; the same facts give the same verdict.
+// Runs all causes. The same facts give the same verdict. Thread safe.
 [[nodiscard]] Verdict judge(const Facts& facts);
 
-// What `doctor --require` takes: "cpu", "rocm" and the kinds of devices that doctor can tell of.
+// The values of `doctor --require`: "cpu", "rocm" and the device kinds that doctor knows.
 [[nodiscard]] std::vector<std::string> requirable_devices();
-// Whether torch can compute on a device of this kind: "cuda", "rocm", "xpu", "mps"; "cpu" needs a
-// torch that can be read, whatever GPU there is beside it.
+// Whether torch can compute on a device of this kind: "cuda", "rocm", "xpu", "mps". "cpu" needs
+// only a torch that can be read.
 [[nodiscard]] bool computes_on(const Facts& facts, const Verdict& verdict, std::string_view kind);
 
 }  // namespace torchport::host

@@ -10,7 +10,7 @@ namespace torchport::host {
 
 namespace {
 
-// A machine in memory, which runs and loads nothing.
+// A machine in memory that runs no program and loads no library.
 Machine machine_with(const base::MemoryFileSystem& files) {
   Machine machine;
   machine.files = &files;
@@ -33,7 +33,7 @@ void add_card(base::MemoryFileSystem& files, const std::string& bus, const std::
 TEST_CASE("cards of the bus, their drivers, and what is none") {
   base::MemoryFileSystem files;
   add_card(files, "0000:17:00.0", "030200", "10de", "20b2");
-  add_card(files, "0000:03:00.0", "030000", "1a03", "2000");  // a server's management
+  add_card(files, "0000:03:00.0", "030000", "1a03", "2000");  // a server's management controller
   add_card(files, "0000:00:1f.3", "040300", "8086", "a348");  // sound
   files.add("/proc/driver/nvidia/version",
             "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  Release Build\n"
@@ -91,7 +91,7 @@ TEST_CASE("garbage in /proc and /sys is none of ours") {
     const Facts facts = probe(machine);
     const Verdict verdict = judge(facts);
     CHECK_FALSE(verdict.summary.empty());
-    // What is told of it can be read back.
+    // Its facts can be read back.
     const auto again = from_json(to_json(facts));
     REQUIRE(again.has_value());
   }
@@ -130,9 +130,9 @@ TEST_CASE("every sum of driver, card and build has a verdict, and the same one t
         const Verdict verdict = judge(facts);
         CHECK((verdict.state == "uses" || verdict.state == "cannot"));
         CHECK((verdict.state == "cannot") ==
-              (!verdict.findings.empty() && verdict.findings[0].blocks));
+              (!verdict.diagnoses.empty() && verdict.diagnoses[0].blocks));
         CHECK(judge(facts).summary == verdict.summary);
-        // A line is never a guess.
+        // An install command is never a guess.
         if (std::string_view(driver).empty() || std::string_view(capability).empty())
           CHECK(verdict.install.empty());
       }

@@ -19,12 +19,12 @@ using releases::TorchRelease;
 
 struct Choice {
   const TorchRelease* release;
-  std::string version;  // the one in use, or the release's newest
-  bool in_use;          // it is the version that this environment has
+  std::string version;  // the installed one, or the release's newest
+  bool in_use;          // the environment has this version
 };
 
-// What may be installed, best first: the version in use, then the releases from the newest on that
-// have wheels for the environment's Python.
+// The versions that may be installed, best first: the installed one, then the releases from the
+// newest on that have wheels for the environment's Python.
 std::vector<Choice> choices(const Facts& facts) {
   std::vector<Choice> list;
   const Torch* torch = facts.torch();
@@ -55,7 +55,7 @@ bool works(const Torch* torch) {
 }
 
 bool fits(const CudaBuild& build, const Facts& facts, const std::string& driver_cuda) {
-  // Within one major version of CUDA, a driver runs what a newer minor one made.
+  // Within one major version of CUDA, a driver also runs programs of a newer minor version.
   if (!versions::same_major(build.cuda, driver_cuda) && versions::older(driver_cuda, build.cuda))
     return false;
   std::vector<std::string> archs;
@@ -65,7 +65,7 @@ bool fits(const CudaBuild& build, const Facts& facts, const std::string& driver_
                      [&](const Gpu* gpu) { return releases::runs_on(archs, gpu->capability); });
 }
 
-// The default where it fits, else that of the newest CUDA; null for none.
+// The default build if it fits, else the one for the newest CUDA; null if none fits.
 const CudaBuild* best_build(const TorchRelease& release, const Facts& facts,
                             const std::string& driver_cuda) {
   const CudaBuild* best = nullptr;
@@ -85,7 +85,7 @@ std::vector<std::string> nvidia_lines(const Facts& facts) {
   const auto gpus = facts.of("nvidia");
   const bool told = std::all_of(gpus.begin(), gpus.end(),
                                 [](const Gpu* gpu) { return !gpu->capability.empty(); });
-  // aarch64 servers have other builds, Jetsons NVIDIA's own.
+  // aarch64 servers have other builds, and Jetsons have NVIDIA's own.
   if (cuda.empty() || !told || facts.machine != "x86_64" || facts.system != "Linux") return {};
   const Torch* torch = facts.torch();
   for (const Choice& choice : choices(facts)) {
@@ -98,7 +98,7 @@ std::vector<std::string> nvidia_lines(const Facts& facts) {
   return {};
 }
 
-// Of ROCm there is one build for each version of torch; it runs on the cards that it has code for.
+// Each version of torch has one build for ROCm, which runs on the cards that it has code for.
 std::vector<std::string> amd_lines(const Facts& facts) {
   const Torch* torch = facts.torch();
   if (facts.machine != "x86_64" || facts.system != "Linux") return {};
@@ -127,7 +127,7 @@ std::vector<std::string> intel_lines(const Facts& facts) {
   return {};
 }
 
-// Where there is no GPU, or Apple's, whose one build has MPS.
+// For machines without a GPU, and for Apple's, whose only build has MPS.
 std::vector<std::string> other_lines(const Facts& facts) {
   if (works(facts.torch())) return {};
   for (const Choice& choice : choices(facts)) {

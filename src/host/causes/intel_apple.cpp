@@ -1,4 +1,4 @@
-// Intel's GPUs (XPU) and Apple's (MPS).
+// Finds the causes for Intel's GPUs (XPU) and Apple's (MPS).
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -10,47 +10,48 @@ namespace torchport::host {
 
 namespace {
 
-std::optional<Finding> intel(const Facts& facts) {
+std::optional<Diagnosis> intel(const Facts& facts) {
   const Torch* torch = facts.torch();
   if (facts.of("intel").empty() || torch == nullptr || torch->xpu.empty()) return std::nullopt;
   const bool module =
       std::any_of(facts.modules.begin(), facts.modules.end(),
                   [](const std::string& name) { return name == "xe" || name == "i915"; });
   if (!module && !facts.wsl && facts.container.empty())
-    return Finding{"no-driver", "neither of Intel's kernel modules (xe, i915) is loaded",
-                   "use a kernel that supports the card (6.8 or newer for Arc B), and install "
-                   "intel-opencl-icd",
-                   kKernel};
+    return Diagnosis{"no-driver", "neither of Intel's kernel modules (xe, i915) is loaded",
+                     "use a kernel that supports the card (6.8 or newer for Arc B), and install "
+                     "intel-opencl-icd",
+                     kKernel};
   for (const DeviceNode& node : facts.nodes)
     if (node.path.starts_with("/dev/dri/render") && !node.readable)
-      return Finding{"no-permission", fmt::format("this user may not open {}", node.path),
-                     fmt::format("usermod -aG {} $USER, and log in again",
-                                 node.group.empty() ? "render" : node.group),
-                     kPermission};
+      return Diagnosis{"no-permission", fmt::format("this user may not open {}", node.path),
+                       fmt::format("usermod -aG {} $USER, and log in again",
+                                   node.group.empty() ? "render" : node.group),
+                       kPermission};
   if (facts.level_zero.empty())
-    return Finding{"no-level-zero", "Intel's Level Zero loader (libze_loader.so.1) was not found",
-                   "install it: apt install libze1 libze-intel-gpu1", kUserDriver};
+    return Diagnosis{"no-level-zero", "Intel's Level Zero loader (libze_loader.so.1) was not found",
+                     "install it: apt install libze1 libze-intel-gpu1", kUserDriver};
   if (!facts.level_zero_state.empty() && facts.level_zero_state != "ok")
-    return Finding{"level-zero-fails",
-                   fmt::format("Intel's Level Zero loader {} finds no driver: {}", facts.level_zero,
-                               facts.level_zero_state),
-                   "install the driver of the same release as libze1: apt install libze-intel-gpu1",
-                   kUserDriver};
+    return Diagnosis{
+        "level-zero-fails",
+        fmt::format("Intel's Level Zero loader {} finds no driver: {}", facts.level_zero,
+                    facts.level_zero_state),
+        "install the driver of the same release as libze1: apt install libze-intel-gpu1",
+        kUserDriver};
   return std::nullopt;
 }
 
-std::optional<Finding> apple(const Facts& facts) {
+std::optional<Diagnosis> apple(const Facts& facts) {
   if (facts.system != "Darwin" || facts.torch() == nullptr) return std::nullopt;
   const bool silicon = !facts.of("apple").empty();
   if (silicon && facts.machine == "x86_64")
-    return Finding{
+    return Diagnosis{
         "rosetta",
         "this Python is built for Intel processors and runs under Rosetta: its torch has no MPS",
         "install a Python for arm64, and torch in it", kBuild};
-  // torch 2.13 asks for macOS 14 (aten/src/ATen/mps/MPSDevice.h).
+  // torch 2.13 needs macOS 14 (aten/src/ATen/mps/MPSDevice.h).
   if (silicon && !facts.os_version.empty() && versions::older(facts.os_version, "14.0"))
-    return Finding{"macos-too-old", fmt::format("macOS {} is too old for MPS", facts.os_version),
-                   "update to macOS 14 or newer", kKernel};
+    return Diagnosis{"macos-too-old", fmt::format("macOS {} is too old for MPS", facts.os_version),
+                     "update to macOS 14 or newer", kKernel};
   return std::nullopt;
 }
 

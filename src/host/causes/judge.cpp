@@ -38,10 +38,10 @@ std::string summary_of(const Facts& facts, const std::string& state) {
   return fmt::format("{}, cannot use {}", which, names_of(facts.gpus));
 }
 
-// AMD's builds of torch: their devices are named "cuda" in a program.
+// The name of AMD's builds of torch, whose devices are called "cuda" in a program.
 constexpr std::string_view kRocm = "rocm";
 
-// What torch.version says under this name.
+// The value of this name in torch.version.
 std::string version_member(const Torch& torch, std::string_view member) {
   if (member == "cuda") return torch.cuda;
   return member == "xpu" ? torch.xpu : std::string();
@@ -63,15 +63,15 @@ CauseRegistration::CauseRegistration(Examine examine) {
 Verdict judge(const Facts& facts) {
   Verdict verdict;
   for (const Examine examine : causes()) {
-    if (auto finding = examine(facts)) verdict.findings.push_back(std::move(*finding));
+    if (auto diagnosis = examine(facts)) verdict.diagnoses.push_back(std::move(*diagnosis));
   }
-  std::stable_sort(verdict.findings.begin(), verdict.findings.end(),
-                   [](const Finding& a, const Finding& b) {
+  std::stable_sort(verdict.diagnoses.begin(), verdict.diagnoses.end(),
+                   [](const Diagnosis& a, const Diagnosis& b) {
                      if (a.blocks != b.blocks) return a.blocks;
                      return std::pair(a.depth, a.code) < std::pair(b.depth, b.code);
                    });
-  const bool blocked = std::any_of(verdict.findings.begin(), verdict.findings.end(),
-                                   [](const Finding& finding) { return finding.blocks; });
+  const bool blocked = std::any_of(verdict.diagnoses.begin(), verdict.diagnoses.end(),
+                                   [](const Diagnosis& diagnosis) { return diagnosis.blocks; });
   if (facts.torch() == nullptr)
     verdict.state = facts.gpus.empty() ? "none" : "no torch";
   else if (blocked)

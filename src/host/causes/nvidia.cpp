@@ -1,4 +1,4 @@
-// NVIDIA: from the card to the driver's libraries.
+// Finds the causes for NVIDIA's GPUs, from the card to the driver's libraries.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -24,43 +24,43 @@ bool in_container(const Facts& facts) {
   return !facts.container.empty();
 }
 
-std::optional<Finding> other_driver_bound(const Facts& facts) {
+std::optional<Diagnosis> other_driver_bound(const Facts& facts) {
   for (const Gpu* gpu : facts.of("nvidia")) {
     if (gpu->driver == "nouveau")
-      return Finding{
+      return Diagnosis{
           "nouveau",
           fmt::format("the card at {} uses the driver nouveau, which does not support CUDA",
                       gpu->bus),
           "install NVIDIA's driver (Debian, Ubuntu: apt install nvidia-driver) and reboot",
           kKernel};
     if (gpu->driver.starts_with("vfio"))
-      return Finding{"passed-through",
-                     fmt::format("the card at {} is reserved for a virtual machine ({})", gpu->bus,
-                                 gpu->driver),
-                     "use it in the virtual machine, or bind it to the driver nvidia again",
-                     kKernel};
+      return Diagnosis{"passed-through",
+                       fmt::format("the card at {} is reserved for a virtual machine ({})",
+                                   gpu->bus, gpu->driver),
+                       "use it in the virtual machine, or bind it to the driver nvidia again",
+                       kKernel};
   }
   return std::nullopt;
 }
 
-std::optional<Finding> no_driver(const Facts& facts) {
+std::optional<Diagnosis> no_driver(const Facts& facts) {
   if (!has_nvidia(facts) || facts.wsl || in_container(facts)) return std::nullopt;
   if (!facts.nvidia.module.empty() || other_driver_bound(facts)) return std::nullopt;
   if (facts.nvidia.library.empty())
-    return Finding{"no-driver", "NVIDIA's driver is not installed",
-                   "install it (Debian, Ubuntu: apt install nvidia-driver) and reboot", kKernel};
-  return Finding{"module-not-loaded",
-                 fmt::format("the driver {} is installed, but its kernel module is not loaded",
-                             facts.nvidia.library),
-                 "run modprobe nvidia to see why; after a kernel update the module must be built "
-                 "again (dkms autoinstall), and with Secure Boot it must be signed",
-                 kKernel};
+    return Diagnosis{"no-driver", "NVIDIA's driver is not installed",
+                     "install it (Debian, Ubuntu: apt install nvidia-driver) and reboot", kKernel};
+  return Diagnosis{"module-not-loaded",
+                   fmt::format("the driver {} is installed, but its kernel module is not loaded",
+                               facts.nvidia.library),
+                   "run modprobe nvidia to see why; after a kernel update the module must be built "
+                   "again (dkms autoinstall), and with Secure Boot it must be signed",
+                   kKernel};
 }
 
-std::optional<Finding> mismatch(const Facts& facts) {
+std::optional<Diagnosis> mismatch(const Facts& facts) {
   const auto& [module, library, nvml, cuda] = facts.nvidia;
   if (module.empty() || library.empty() || module == library) return std::nullopt;
-  return Finding{
+  return Diagnosis{
       "driver-mismatch",
       fmt::format("the loaded kernel module is {}, the driver's libraries are {}", module, library),
       in_container(facts)
@@ -70,7 +70,7 @@ std::optional<Finding> mismatch(const Facts& facts) {
       kUserDriver};
 }
 
-std::optional<Finding> container_without_runtime(const Facts& facts) {
+std::optional<Diagnosis> container_without_runtime(const Facts& facts) {
   if (!in_container(facts) || facts.nvidia.module.empty()) return std::nullopt;
   if (!facts.nvidia.library.empty() && has_node(facts, "/dev/nvidia")) return std::nullopt;
   const std::string remedy =
@@ -80,7 +80,7 @@ std::optional<Finding> container_without_runtime(const Facts& facts) {
           : fmt::format("start it with {}; the host needs nvidia-container-toolkit",
                         facts.container == "podman" ? "podman run --device nvidia.com/gpu=all"
                                                     : "docker run --gpus all");
-  return Finding{
+  return Diagnosis{
       "container-without-gpu",
       fmt::format(
           "the host has NVIDIA's driver {}, but this {} container was started without the GPU",
@@ -88,10 +88,10 @@ std::optional<Finding> container_without_runtime(const Facts& facts) {
       remedy, kContainer};
 }
 
-std::optional<Finding> no_libcuda(const Facts& facts) {
+std::optional<Diagnosis> no_libcuda(const Facts& facts) {
   if (!has_nvidia(facts) || in_container(facts) || facts.wsl) return std::nullopt;
   if (facts.nvidia.module.empty() || !facts.nvidia.library.empty()) return std::nullopt;
-  return Finding{
+  return Diagnosis{
       "no-libcuda",
       fmt::format("the kernel module {} is loaded, but libcuda.so.1 was not found",
                   facts.nvidia.module),
@@ -101,12 +101,12 @@ std::optional<Finding> no_libcuda(const Facts& facts) {
       kUserDriver};
 }
 
-std::optional<Finding> no_permission(const Facts& facts) {
+std::optional<Diagnosis> no_permission(const Facts& facts) {
   for (const DeviceNode& node : facts.nodes) {
     if (!node.path.starts_with("/dev/nvidia") || node.readable) continue;
-    // Control of MIG is for administrators.
+    // Only administrators control MIG.
     if (node.path.find("caps") != std::string::npos) continue;
-    return Finding{
+    return Diagnosis{
         "no-permission", fmt::format("this user may not open {}", node.path),
         node.group.empty() || node.group == "root"
             ? fmt::format("chmod a+rw {}, or set NVreg_DeviceFileMode=0666 for the module",
@@ -117,49 +117,51 @@ std::optional<Finding> no_permission(const Facts& facts) {
   return std::nullopt;
 }
 
-std::optional<Finding> no_nodes(const Facts& facts) {
+std::optional<Diagnosis> no_nodes(const Facts& facts) {
   if (facts.nvidia.module.empty() || facts.wsl || in_container(facts)) return std::nullopt;
   if (has_node(facts, "/dev/nvidia")) return std::nullopt;
-  return Finding{"no-device-nodes", "the kernel module is loaded, but /dev/nvidia0 does not exist",
-                 "nvidia-modprobe -u -c=0 creates the device nodes; nvidia-persistenced keeps them",
-                 kPermission};
+  return Diagnosis{
+      "no-device-nodes", "the kernel module is loaded, but /dev/nvidia0 does not exist",
+      "nvidia-modprobe -u -c=0 creates the device nodes; nvidia-persistenced keeps them",
+      kPermission};
 }
 
-std::optional<Finding> wsl(const Facts& facts) {
+std::optional<Diagnosis> wsl(const Facts& facts) {
   if (!facts.wsl || !facts.nvidia.library.empty()) return std::nullopt;
   if (!has_node(facts, "/dev/dxg"))
-    return Finding{
+    return Diagnosis{
         "wsl-1",
         "this WSL has no /dev/dxg: it is WSL 1, or this Windows does not support GPUs in WSL",
         "run wsl --set-version DISTRIBUTION 2, then wsl --update", kKernel};
-  return Finding{
+  return Diagnosis{
       "wsl-no-driver", "/usr/lib/wsl/lib has no libcuda; NVIDIA's driver for Windows puts it there",
       "install NVIDIA's driver in Windows (not in WSL), then run wsl --shutdown", kUserDriver};
 }
 
-std::optional<Finding> stub(const Facts& facts) {
+std::optional<Diagnosis> stub(const Facts& facts) {
   const auto path = facts.variable("LD_LIBRARY_PATH");
   if (!has_nvidia(facts) || !path || path->find("/stubs") == std::string::npos) return std::nullopt;
-  return Finding{"stub-library",
-                 "LD_LIBRARY_PATH contains a folder of stubs: its libcuda.so.1 is only for linking "
-                 "and finds no device",
-                 "remove the folder with /stubs from LD_LIBRARY_PATH", kEnvironment};
+  return Diagnosis{
+      "stub-library",
+      "LD_LIBRARY_PATH contains a folder of stubs: its libcuda.so.1 is only for linking "
+      "and finds no device",
+      "remove the folder with /stubs from LD_LIBRARY_PATH", kEnvironment};
 }
 
-std::optional<Finding> hidden(const Facts& facts) {
+std::optional<Diagnosis> hidden(const Facts& facts) {
   if (!has_nvidia(facts)) return std::nullopt;
   const auto visible = facts.variable("CUDA_VISIBLE_DEVICES");
   if (visible) {
     const bool none = visible->empty() || visible->starts_with('-') ||
                       (!visible->empty() && visible->find_first_of("0123456789GM") != 0);
     if (none)
-      return Finding{"hidden", fmt::format("CUDA_VISIBLE_DEVICES=\"{}\" hides every GPU", *visible),
-                     "unset CUDA_VISIBLE_DEVICES, or name the devices: CUDA_VISIBLE_DEVICES=0",
-                     kEnvironment};
+      return Diagnosis{
+          "hidden", fmt::format("CUDA_VISIBLE_DEVICES=\"{}\" hides every GPU", *visible),
+          "unset CUDA_VISIBLE_DEVICES, or name the devices: CUDA_VISIBLE_DEVICES=0", kEnvironment};
     const auto numbers = versions::parse_version(*visible);
     if (!numbers.empty() && visible->front() >= '0' && visible->front() <= '9' &&
         numbers.front() >= static_cast<int>(facts.of("nvidia").size()))
-      return Finding{
+      return Diagnosis{
           "hidden",
           fmt::format("CUDA_VISIBLE_DEVICES={} names GPU {} first, but there {} only {}", *visible,
                       numbers.front(), facts.of("nvidia").size() == 1 ? "is" : "are",
@@ -169,7 +171,7 @@ std::optional<Finding> hidden(const Facts& facts) {
   }
   const auto given = facts.variable("NVIDIA_VISIBLE_DEVICES");
   if (given && in_container(facts) && (given->empty() || *given == "void" || *given == "none"))
-    return Finding{
+    return Diagnosis{
         "hidden-from-container",
         fmt::format(
             "NVIDIA_VISIBLE_DEVICES=\"{}\": the container runtime gave this container no GPU",
@@ -178,14 +180,14 @@ std::optional<Finding> hidden(const Facts& facts) {
   return std::nullopt;
 }
 
-std::optional<Finding> too_old(const Facts& facts) {
+std::optional<Diagnosis> too_old(const Facts& facts) {
   const Torch* torch = facts.torch();
   if (torch == nullptr || torch->cuda.empty() || facts.nvidia.module.empty()) return std::nullopt;
   const std::string least = releases::least_driver(torch->cuda);
   if (least.empty() || !versions::older(facts.nvidia.module, least)) return std::nullopt;
   const std::string runs =
       facts.nvidia.cuda.empty() ? releases::cuda_of_driver(facts.nvidia.module) : facts.nvidia.cuda;
-  return Finding{
+  return Diagnosis{
       "driver-too-old",
       fmt::format("the driver {} runs CUDA up to {}, but torch {} is built with CUDA {}",
                   facts.nvidia.module, runs.empty() ? "10" : runs, torch->version, torch->cuda),
@@ -193,7 +195,7 @@ std::optional<Finding> too_old(const Facts& facts) {
       kBuild};
 }
 
-std::optional<Finding> arch_missing(const Facts& facts) {
+std::optional<Diagnosis> arch_missing(const Facts& facts) {
   const Torch* torch = facts.torch();
   if (torch == nullptr || torch->cuda.empty() || torch->archs.empty()) return std::nullopt;
   std::vector<const Gpu*> without;
@@ -202,26 +204,27 @@ std::optional<Finding> arch_missing(const Facts& facts) {
     if (!gpu->capability.empty() && !releases::runs_on(torch->archs, gpu->capability))
       without.push_back(gpu);
   if (without.empty()) return std::nullopt;
-  Finding finding{"arch-not-built",
-                  fmt::format("torch {} has no kernels for {} (compute capability {}), only for {}",
-                              torch->version, without.front()->name, without.front()->capability,
-                              fmt::join(torch->archs, " ")),
-                  "install a torch that is built for this GPU", kBuild};
+  Diagnosis diagnosis{
+      "arch-not-built",
+      fmt::format("torch {} has no kernels for {} (compute capability {}), only for {}",
+                  torch->version, without.front()->name, without.front()->capability,
+                  fmt::join(torch->archs, " ")),
+      "install a torch that is built for this GPU", kBuild};
   if (without.size() < gpus.size()) {
-    finding.blocks = false;
-    finding.remedy =
+    diagnosis.blocks = false;
+    diagnosis.remedy =
         "leave this GPU out with CUDA_VISIBLE_DEVICES, or install a torch that is built for all "
         "GPUs";
   }
-  return finding;
+  return diagnosis;
 }
 
-std::optional<Finding> jetson(const Facts& facts) {
+std::optional<Diagnosis> jetson(const Facts& facts) {
   const Torch* torch = facts.torch();
   const bool tegra =
       std::find(facts.modules.begin(), facts.modules.end(), "nvgpu") != facts.modules.end();
   if (!tegra || torch == nullptr || !torch->cuda.empty()) return std::nullopt;
-  return Finding{
+  return Diagnosis{
       "jetson-build",
       fmt::format("this is a Jetson, and torch {} from PyPI is a build for the CPU",
                   torch->version),
@@ -229,14 +232,14 @@ std::optional<Finding> jetson(const Facts& facts) {
       kBuild};
 }
 
-std::optional<Finding> mig(const Facts& facts) {
+std::optional<Diagnosis> mig(const Facts& facts) {
   const auto gpus = facts.of("nvidia");
   const bool split = std::any_of(gpus.begin(), gpus.end(), [](const Gpu* gpu) { return gpu->mig; });
   if (!split) return std::nullopt;
-  return Finding{"mig",
-                 "the GPU is split into instances (MIG), and a process sees only one of them",
-                 "name the instance: CUDA_VISIBLE_DEVICES=MIG-...; nvidia-smi -L lists them",
-                 kHardware, false};
+  return Diagnosis{"mig",
+                   "the GPU is split into instances (MIG), and a process sees only one of them",
+                   "name the instance: CUDA_VISIBLE_DEVICES=MIG-...; nvidia-smi -L lists them",
+                   kHardware, false};
 }
 
 const CauseRegistration kBound(&other_driver_bound);

@@ -1,4 +1,4 @@
-// The build of torch against what the machine has.
+// Finds the causes in torch's build, compared with what the machine has.
 #include <fmt/format.h>
 
 #include "host/causes/cause.h"
@@ -8,11 +8,11 @@ namespace torchport::host {
 
 namespace {
 
-std::optional<Finding> broken(const Facts& facts) {
+std::optional<Diagnosis> broken(const Facts& facts) {
   const Torch* torch = facts.torch();
   if (torch == nullptr || torch->fault.empty()) return std::nullopt;
-  return Finding{"torch-damaged", fmt::format("torch in {}: {}", torch->root, torch->fault),
-                 "install it again", kBuild};
+  return Diagnosis{"torch-damaged", fmt::format("torch in {}: {}", torch->root, torch->fault),
+                   "install it again", kBuild};
 }
 
 // The vendor whose GPUs this build computes on; empty for a build for the CPU only.
@@ -23,37 +23,37 @@ std::string vendor_of(const Torch& torch) {
   return {};
 }
 
-std::optional<Finding> wrong_build(const Facts& facts) {
+std::optional<Diagnosis> wrong_build(const Facts& facts) {
   const Torch* torch = facts.torch();
   if (torch == nullptr || facts.gpus.empty() || !torch->fault.empty()) return std::nullopt;
-  if (facts.system == "Darwin") return std::nullopt;  // its one build has MPS
+  if (facts.system == "Darwin") return std::nullopt;  // its only build has MPS
   for (const std::string& module : facts.modules)
-    if (module == "nvgpu") return std::nullopt;  // Jetsons have a cause of their own
+    if (module == "nvgpu") return std::nullopt;  // there is a separate cause for Jetsons
   const std::string vendor = vendor_of(*torch);
   const Gpu& gpu = facts.gpus.front();
   if (vendor.empty()) {
-    // A chip's own graphics unit is no reason for another build.
+    // A graphics unit within the CPU is no reason for another build.
     if (facts.of("nvidia").empty() && facts.of("amd").empty() && facts.level_zero.empty())
       return std::nullopt;
-    return Finding{
+    return Diagnosis{
         "cpu-build",
         fmt::format("torch {} is a build for the CPU, so it does not use any GPU", torch->version),
         "install the build for this machine's GPU", kBuild};
   }
   if (!facts.of(vendor).empty()) return std::nullopt;
-  return Finding{"other-vendors-build",
-                 fmt::format("torch {} is built for GPUs of {}, but this machine's GPU is of {}",
-                             torch->version, vendor, gpu.vendor),
-                 "install the build for this machine's GPU", kBuild};
+  return Diagnosis{"other-vendors-build",
+                   fmt::format("torch {} is built for GPUs of {}, but this machine's GPU is of {}",
+                               torch->version, vendor, gpu.vendor),
+                   "install the build for this machine's GPU", kBuild};
 }
 
-std::optional<Finding> toolkit_differs(const Facts& facts) {
+std::optional<Diagnosis> toolkit_differs(const Facts& facts) {
   const Torch* torch = facts.torch();
   if (torch == nullptr || torch->cuda.empty() || facts.toolkits.empty()) return std::nullopt;
   const Toolkit& toolkit = facts.toolkits.front();
   const std::string& version = toolkit.nvcc.empty() ? toolkit.version : toolkit.nvcc;
   if (version.empty() || versions::same_major(version, torch->cuda)) return std::nullopt;
-  return Finding{
+  return Diagnosis{
       "toolkit-differs",
       fmt::format("the toolkit in {} ({}) is CUDA {}, but torch is built with {}: extensions will "
                   "not build",
@@ -63,7 +63,7 @@ std::optional<Finding> toolkit_differs(const Facts& facts) {
       kToolkit, false};
 }
 
-std::optional<Finding> compiler_too_new(const Facts& facts) {
+std::optional<Diagnosis> compiler_too_new(const Facts& facts) {
   const Torch* torch = facts.torch();
   if (torch == nullptr || torch->cuda.empty() || facts.toolkits.empty()) return std::nullopt;
   const Toolkit& toolkit = facts.toolkits.front();
@@ -71,7 +71,7 @@ std::optional<Finding> compiler_too_new(const Facts& facts) {
   if (toolkit.newest_gcc == 0 || gcc.empty() ||
       static_cast<std::uint64_t>(gcc.front()) <= toolkit.newest_gcc)
     return std::nullopt;
-  return Finding{
+  return Diagnosis{
       "compiler-too-new",
       fmt::format(
           "the nvcc in {} accepts gcc up to {}, but gcc here is {}: extensions will not build",
@@ -81,19 +81,19 @@ std::optional<Finding> compiler_too_new(const Facts& facts) {
       kToolkit, false};
 }
 
-std::optional<Finding> shadowed(const Facts& facts) {
+std::optional<Diagnosis> shadowed(const Facts& facts) {
   const Torch* torch = facts.torch();
   if (torch == nullptr || torch->cuda.empty() || facts.shadowing.empty()) return std::nullopt;
-  return Finding{"shadowed-libraries",
-                 fmt::format("LD_LIBRARY_PATH leads to {}, which may be loaded instead of the "
-                             "libraries that come with torch {}",
-                             fmt::join(facts.shadowing, ", "), torch->version),
-                 "remove the folder from LD_LIBRARY_PATH where torch runs", kEnvironment, false};
+  return Diagnosis{"shadowed-libraries",
+                   fmt::format("LD_LIBRARY_PATH leads to {}, which may be loaded instead of the "
+                               "libraries that come with torch {}",
+                               fmt::join(facts.shadowing, ", "), torch->version),
+                   "remove the folder from LD_LIBRARY_PATH where torch runs", kEnvironment, false};
 }
 
-std::optional<Finding> several(const Facts& facts) {
+std::optional<Diagnosis> several(const Facts& facts) {
   if (facts.torches.size() < 2) return std::nullopt;
-  return Finding{
+  return Diagnosis{
       "several-torches",
       fmt::format("torch is installed twice: {} in {} and {} in {}; Python imports the first",
                   facts.torches[0].version, facts.torches[0].root, facts.torches[1].version,

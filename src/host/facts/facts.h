@@ -1,4 +1,6 @@
-// What a machine has for torch to compute on, as plain data: probed, or read from a snapshot.
+// Holds what a machine has for torch to compute on, as plain data. Facts come from a probe of the
+// machine or from a snapshot in a file; causes cannot tell the difference, which makes them
+// testable.
 #pragma once
 
 #include <cstdint>
@@ -11,37 +13,38 @@ namespace torchport::host {
 
 struct Gpu {
   std::string vendor;        // "nvidia", "amd", "intel", "apple"
-  std::string name;          // "NVIDIA A100-SXM4-80GB"; empty where nothing says it
+  std::string name;          // "NVIDIA A100-SXM4-80GB"; empty if unknown
   std::string bus;           // "0000:17:00.0"
   std::string id;            // PCI vendor and device: "10de:20b2"
   std::string capability;    // CUDA: "8.0"; AMD: "gfx90a"
-  std::uint64_t memory = 0;  // bytes; 0 where nothing says it
-  bool mig = false;          // split into instances
-  std::string driver;        // the kernel's driver bound to it: "nvidia", "nouveau", "vfio-pci"
+  std::uint64_t memory = 0;  // bytes; 0 if unknown
+  bool mig = false;          // it is split into MIG instances
+  std::string driver;  // the kernel driver that is bound to it: "nvidia", "nouveau", "vfio-pci"
   bool operator==(const Gpu&) const = default;
 };
 
 struct DeviceNode {
   std::string path;       // "/dev/nvidia0"
-  bool readable = false;  // and writable, for this user
-  std::string group;      // that owns it: "render"
+  bool readable = false;  // readable and writable for this user
+  std::string group;      // the group that owns it: "render"
   bool operator==(const DeviceNode&) const = default;
 };
 
 struct NvidiaDriver {
   std::string module;   // version of the loaded kernel module; empty for none
-  std::string library;  // version of libcuda.so.1's user part; empty where there is none
-  std::string nvml;     // "ok", "not found", or NVML's own word on why not
-  std::string cuda;     // newest CUDA that it runs: "13.0"
+  std::string library;  // version of libcuda.so.1; empty if there is none
+  std::string nvml;     // "ok", "not found", or NVML's own error
+  std::string cuda;     // the newest CUDA that it supports: "13.0"
   bool operator==(const NvidiaDriver&) const = default;
 };
 
 struct Toolkit {
-  std::string path;              // "/usr/local/cuda-13.0"
-  std::string version;           // "13.0"
-  std::string nvcc;              // its version, as nvcc says; empty where it does not run
-  std::string from;              // "CUDA_HOME", "PATH", "/usr/local"
-  std::uint64_t newest_gcc = 0;  // that nvcc takes as host compiler, major version; 0: unknown
+  std::string path;     // "/usr/local/cuda-13.0"
+  std::string version;  // "13.0"
+  std::string nvcc;     // the version that nvcc prints; empty if it does not run
+  std::string from;     // "CUDA_HOME", "PATH", "/usr/local"
+  // the newest major version that nvcc accepts as host compiler; 0: unknown
+  std::uint64_t newest_gcc = 0;
   bool operator==(const Toolkit&) const = default;
 };
 
@@ -49,12 +52,12 @@ struct Torch {
   std::string root;     // its folder
   std::string python;   // "3.11"
   std::string version;  // "2.13.0+cu130"
-  std::string cuda;     // of its build; empty for none
+  std::string cuda;     // the CUDA of its build; empty for none
   std::string hip;
   std::string xpu;
   std::vector<std::string> archs;  // "sm_80", "gfx90a"
   bool cxx11_abi = true;
-  std::string fault;  // why it cannot be read; empty
+  std::string fault;  // why it cannot be read; else empty
   bool operator==(const Torch&) const = default;
 };
 
@@ -65,23 +68,23 @@ struct Facts {
   std::string machine;  // "x86_64", "aarch64"
   bool wsl = false;
   std::string container;           // "docker", "podman", "kubernetes", "lxc"; empty for none
-  std::uint64_t memory_limit = 0;  // of the control group, bytes; 0 for none
-  std::uint64_t cpu_limit = 0;     // of the control group, thousandths of a CPU; 0 for none
+  std::uint64_t memory_limit = 0;  // of the control group, in bytes; 0 for none
+  std::uint64_t cpu_limit = 0;     // of the control group, in thousandths of a CPU; 0 for none
   std::map<std::string, std::string> environment;  // the variables that matter here
-  std::vector<std::string> modules;  // of the kernel, those of GPUs: "nvidia", "amdgpu"
+  std::vector<std::string> modules;  // the kernel's modules for GPUs: "nvidia", "amdgpu"
   std::vector<Gpu> gpus;
   std::vector<DeviceNode> nodes;
   NvidiaDriver nvidia;
-  std::string rocm;        // version of the ROCm runtime; empty
-  std::string rocm_smi;    // what its library says: "ok", "not found", why not; empty: not asked
-  std::string level_zero;  // path of Intel's loader; empty
-  std::string level_zero_state;  // what the loader says, as of rocm_smi
-  std::string host_gcc;          // version of the gcc that nvcc would call; empty
-  // Libraries of CUDA in folders of LD_LIBRARY_PATH, which go before those that torch brings.
+  std::string rocm;        // version of the ROCm runtime; empty for none
+  std::string rocm_smi;    // its library's answer: "ok", "not found", an error; empty: not asked
+  std::string level_zero;  // path of Intel's loader; empty for none
+  std::string level_zero_state;  // the loader's answer, as for rocm_smi
+  std::string host_gcc;          // version of the gcc that nvcc would call; empty for none
+  // CUDA libraries in folders of LD_LIBRARY_PATH. They are loaded before those that torch brings.
   std::vector<std::string> shadowing;
   std::string os_version;  // of macOS
   std::vector<Toolkit> toolkits;
-  std::vector<Torch> torches;  // the first is that of the environment in use
+  std::vector<Torch> torches;  // the first is that of the active environment
   bool operator==(const Facts&) const = default;
 
   [[nodiscard]] std::vector<const Gpu*> of(std::string_view vendor) const {
@@ -91,7 +94,7 @@ struct Facts {
     return found;
   }
   [[nodiscard]] const Torch* torch() const { return torches.empty() ? nullptr : &torches.front(); }
-  // The variable's value; none where it is not set.
+  // The variable's value; none if it is not set.
   [[nodiscard]] std::optional<std::string> variable(const std::string& name) const {
     const auto found = environment.find(name);
     return found == environment.end() ? std::nullopt : std::optional(found->second);

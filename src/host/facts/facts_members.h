@@ -1,4 +1,4 @@
-// The members of a machine's facts, by the names that they have in JSON: see json/members.h.
+// Names the members of facts in JSON: see json/members.h.
 #pragma once
 
 #include "host/facts/facts.h"

@@ -11,7 +11,7 @@ std::string to_json(const Facts& facts) {
 }
 
 base::Result<Facts> from_json(std::string_view text) {
-  // What `doctor --json` writes has the facts beside its verdict.
+  // The output of `doctor --json` has the facts beside the verdict.
   return json::read_document<Facts>(text, "facts", "a host");
 }
 

@@ -1,4 +1,5 @@
-// Facts as JSON: what `torchport doctor --json` writes and `--from` reads.
+// Writes facts as JSON and reads them again: `torchport doctor --json` writes them, and `--from`
+// reads them.
 #pragma once
 
 #include <string>
@@ -10,8 +11,8 @@
 namespace torchport::host {
 
 [[nodiscard]] std::string to_json(const Facts& facts);
-// Missing members are empty ones; unknown members are left out. kSyntax for what is no JSON object
-// or has a member of another type, with its name.
+// A missing member stays empty, and an unknown one is ignored. Fails with kSyntax for text that is
+// not a JSON object, and for a member of another type, which the message names.
 [[nodiscard]] base::Result<Facts> from_json(std::string_view text);
 
 }  // namespace torchport::host

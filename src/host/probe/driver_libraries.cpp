@@ -1,5 +1,5 @@
-// The interfaces are those of rocm_smi.h (ROCm SMI 5 to 7) and ze_api.h (Level Zero 1.x): the few
-// calls and structures that are needed are declared here.
+// Asks ROCm SMI and Level Zero. The interfaces are those of rocm_smi.h (ROCm SMI 5 to 7) and
+// ze_api.h (Level Zero 1.x); the few calls and structures that are needed are declared here.
 #include "host/probe/driver_libraries.h"
 
 #include <algorithm>
@@ -142,7 +142,7 @@ void merge(std::vector<Gpu>& known, const std::vector<Gpu>& told) {
   std::vector<bool> taken(known.size());
   for (const Gpu& gpu : told) {
     std::size_t same = 0;
-    // Level Zero 1.x tells no address: cards of one kind are told apart by their order.
+    // Level Zero 1.x does not tell addresses, so cards of one kind are told apart by their order.
     while (same < taken.size() &&
            (taken[same] || known[same].vendor != gpu.vendor ||
             (gpu.bus.empty() ? known[same].id != gpu.id : known[same].bus != gpu.bus)))

@@ -1,4 +1,6 @@
-// ROCm SMI and Level Zero: AMD's and Intel's driver libraries, loaded if the machine has them.
+// Asks AMD's and Intel's driver libraries (ROCm SMI and Level Zero) about GPUs, if the machine has
+// them. They are asked in a child process, because a broken driver may hang or end the process that
+// asks.
 #pragma once
 
 #include <string>
@@ -11,15 +13,15 @@ namespace torchport::host {
 struct DriverAnswer {
   // "ok", "not found", "no answer" (it hung, or ended the process), or the code that it gave.
   std::string state;
-  std::vector<Gpu> gpus;  // with vendor, name, bus and memory, as far as they are told
+  std::vector<Gpu> gpus;  // with vendor, name, bus and memory, as far as known
 };
 
-// Each asks once, in a child process, for two seconds at most.
+// Each asks once and waits at most two seconds.
 [[nodiscard]] DriverAnswer ask_rocm_smi();
 [[nodiscard]] DriverAnswer ask_level_zero();
 
-// What a library knows of cards that the bus told of: names and memory. Cards that it alone knows
-// come behind.
+// Adds what a library knows (names and memory) to the cards that were found on the bus. Cards that
+// only the library knows are appended.
 void merge(std::vector<Gpu>& known, const std::vector<Gpu>& told);
 
 }  // namespace torchport::host

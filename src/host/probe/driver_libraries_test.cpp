@@ -1,4 +1,4 @@
-// What libraries of drivers are asked, with stand-ins of them in LD_LIBRARY_PATH.
+// Tests the questions to drivers' libraries, with stand-ins for the libraries in LD_LIBRARY_PATH.
 #include "host/probe/driver_libraries.h"
 
 #include <chrono>

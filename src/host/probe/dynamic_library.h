@@ -1,4 +1,5 @@
-// A driver's library, loaded if the machine has it; its functions are called by name.
+// Loads a driver's library if the machine has it, and calls its functions by name. Linking it would
+// make the program need a driver.
 #pragma once
 
 #include <initializer_list>
@@ -7,10 +8,11 @@
 
 namespace torchport::host {
 
-// Not closed: what a driver's library has started may outlive whoever asked it.
+// A loaded library. It is never closed: a driver's library may have started threads that outlive
+// this object.
 class DynamicLibrary {
  public:
-  // The first of the names that there is.
+  // Loads the first of these names that exists.
   explicit DynamicLibrary(std::initializer_list<const char*> names) {
     for (const char* name : names)
       if (handle_ == nullptr) handle_ = dlopen(name, RTLD_LAZY | RTLD_LOCAL);
@@ -18,13 +20,13 @@ class DynamicLibrary {
 
   [[nodiscard]] bool there() const { return handle_ != nullptr; }
 
-  // Null where the library has it not. Thread safe.
+  // The function of this name; null if the library does not have it. Thread safe.
   template <class Signature>
   [[nodiscard]] Signature* function(const char* name) const {
     return reinterpret_cast<Signature*>(dlsym(handle_, name));
   }
 
-  // What the function returns; `missing` where the library has it not.
+  // Calls the function and returns its result, or `missing` if the library does not have it.
   template <class... Arguments>
   int call_or(int missing, const char* name, Arguments... arguments) const {
     auto* const found = function<int(Arguments...)>(name);

@@ -64,7 +64,7 @@ bool finish(int child, int milliseconds) {
     nanosleep(&pause, nullptr);
   }
   kill(-child, SIGKILL);
-  // One that waits in the kernel for a driver is not ended by this, and not waited for.
+  // A child that waits in the kernel for a driver survives this, and is not waited for.
   for (int i = 0; i < 100 && waitpid(child, &status, WNOHANG) == 0; ++i) {
     const timespec pause{0, 1'000'000};
     nanosleep(&pause, nullptr);
@@ -79,7 +79,7 @@ std::optional<std::string> in_child(const std::function<std::string()>& ask, int
   if (child == 0) {
     setpgid(0, 0);
     close(ends[0]);
-    // What a library prints is not ours to show.
+    // Output of the library is not shown.
     const int silent = open("/dev/null", O_RDWR | O_CLOEXEC);
     for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) dup2(silent, stream);
     write_all(ends[1], ask());
@@ -90,7 +90,7 @@ std::optional<std::string> in_child(const std::function<std::string()>& ask, int
     close(ends[0]);
     return std::nullopt;
   }
-  setpgid(child, child);  // whichever of the two comes first
+  setpgid(child, child);  // both processes call it, because either may run first
   auto text = read_pipe(ends[0], milliseconds, kMostAnswer);
   close(ends[0]);
   const bool well = finish(child, text ? milliseconds : 0);

@@ -1,4 +1,4 @@
-// NVIDIA's management library, loaded if the machine has it.
+// Asks NVIDIA's management library (NVML) about GPUs, if the machine has it.
 #pragma once
 
 #include <string>
@@ -9,13 +9,13 @@
 namespace torchport::host {
 
 struct NvmlAnswer {
-  std::string state;   // "ok", "not found", or NVML's own words
+  std::string state;   // "ok", "not found", or NVML's own error
   std::string driver;  // version
   std::string cuda;    // "13.0"
   std::vector<Gpu> gpus;
 };
 
-// Asks it once and lets it go. Thread safe.
+// Asks once and shuts NVML down again. Thread safe.
 [[nodiscard]] NvmlAnswer ask_nvml();
 
 }  // namespace torchport::host

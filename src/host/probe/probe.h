@@ -1,4 +1,5 @@
-// Looks at a machine: its files, its environment, its driver's library.
+// Finds the facts of a machine in its files, its environment and its driver's libraries. A probe
+// decides nothing; causes do.
 #pragma once
 
 #include <functional>
@@ -11,33 +12,34 @@
 
 namespace torchport::host {
 
-// What a machine is asked. Each is replaced in tests.
+// The ways in which a machine is asked. Tests replace each of them.
 struct Machine {
   const base::FileSystem* files = nullptr;
   std::map<std::string, std::string> environment;
-  // Folders of Python environments, the one in use first; those of the environment's variables are
+  // Folders of Python environments, the active one first. Those that environment variables name are
   // added.
   std::vector<std::string> prefixes;
-  std::function<DeviceNode(const std::string& path)> node;  // who may open it
-  // What a program writes to its standard output within two seconds; empty where it fails.
+  std::function<DeviceNode(const std::string& path)> node;  // tells who may open a device node
+  // Runs a program and returns its standard output; empty if it fails or takes more than two
+  // seconds.
   std::function<std::string(const std::vector<std::string>& command)> output;
   bool load_libraries = true;  // NVML, ROCm SMI, Level Zero
 };
 
-// This machine. `prefix`: the environment that the program is installed in.
+// This machine. `prefix` is the environment in which the program is installed.
 [[nodiscard]] Machine this_machine(const std::string& prefix);
 
-// Everything that can be told without Python and torch. What cannot be read is left empty.
+// Finds everything that can be found without Python and torch. What cannot be read stays empty.
 [[nodiscard]] Facts probe(const Machine& machine);
 
-// The parts of it, each for its own members of Facts.
+// The parts of probe(); each fills its own members of Facts.
 void probe_system(const Machine& machine, Facts& facts);
 void probe_devices(const Machine& machine, Facts& facts);
 void probe_nvidia(const Machine& machine, Facts& facts);
 void probe_toolkits(const Machine& machine, Facts& facts);
 void probe_torch(const Machine& machine, Facts& facts);
 
-// The torch of this folder, read from its files; `fault` says why where it cannot be read.
+// Reads the torch in this folder from its files. If it cannot be read, `fault` says why.
 [[nodiscard]] Torch read_torch(const Machine& machine, const std::string& root,
                                const std::string& python);
 // The folders in which the dynamic linker looks for libraries of drivers.

@@ -1,4 +1,4 @@
-// Graphics cards on the PCI bus, their device nodes, AMD's and Intel's runtimes.
+// Finds graphics cards on the PCI bus, their device nodes, and AMD's and Intel's runtimes.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -43,7 +43,7 @@ void probe_pci(const Machine& machine, Facts& facts) {
     Gpu gpu;
     const std::string vendor = word_of(machine, folder + "/vendor");
     gpu.vendor = vendor_named(vendor);
-    if (gpu.vendor.empty()) continue;  // of servers' management, of virtual machines
+    if (gpu.vendor.empty()) continue;  // cards of management controllers and of virtual machines
     gpu.bus = bus;
     gpu.id = vendor + ":" + word_of(machine, folder + "/device");
     if (const auto driver = machine.files->canonical(folder + "/driver"))
@@ -65,7 +65,8 @@ void probe_nodes(const Machine& machine, Facts& facts) {
   }
 }
 
-// "gfx_target_version 90010" is gfx90a: two digits for the minor version, two for the stepping.
+// The architecture in "gfx_target_version 90010", which is gfx90a: two digits for the minor
+// version, two for the stepping.
 std::string gfx_of(std::string_view number) {
   const auto parsed = versions::parse_version(number);
   if (parsed.empty() || parsed.front() == 0) return {};
@@ -102,7 +103,7 @@ void probe_devices(const Machine& machine, Facts& facts) {
     }
   }
   if (!machine.load_libraries) return;
-  // Only where there is such a card: an answer takes time, and most machines have none.
+  // Asks only if there is such a card, because an answer takes time and most machines have none.
   if (!facts.of("amd").empty()) {
     const DriverAnswer answer = ask_rocm_smi();
     facts.rocm_smi = answer.state;

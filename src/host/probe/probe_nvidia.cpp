@@ -12,7 +12,7 @@ namespace torchport::host {
 
 namespace {
 
-// "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.65.06  Sun Jul 27 ...".
+// The version in "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.65.06  Sun Jul 27 ...".
 std::string version_in(const std::string& text) {
   for (const std::string_view word :
        base::split(std::string_view(text).substr(0, text.find('\n')), ' ')) {
@@ -22,7 +22,7 @@ std::string version_in(const std::string& text) {
   return {};
 }
 
-// libcuda.so.1 leads to libcuda.so.VERSION beside it.
+// The version of libcuda.so.1, which is a link to libcuda.so.VERSION beside it.
 std::string library_version(const Machine& machine, const Facts& facts) {
   for (const std::string& folder : library_folders(machine, facts)) {
     const std::string link = base::join_path(folder, "libcuda.so.1");
@@ -31,13 +31,13 @@ std::string library_version(const Machine& machine, const Facts& facts) {
     const std::string_view name = target ? base::file_name(*target) : std::string_view();
     const std::string version(name.starts_with("libcuda.so.") ? name.substr(11)
                                                               : std::string_view());
-    // WSL's, and some containers', has no version in its name.
+    // In WSL and in some containers its name has no version.
     return versions::parse_version(version).size() >= 2 ? version : std::string("unknown");
   }
   return {};
 }
 
-// "Model: \t\t NVIDIA A100" of /proc/driver/nvidia/gpus/BUS/information.
+// Reads names from "Model: \t\t NVIDIA A100" in /proc/driver/nvidia/gpus/BUS/information.
 void name_by_proc(const Machine& machine, Facts& facts) {
   for (Gpu& gpu : facts.gpus) {
     if (gpu.vendor != "nvidia" || !gpu.name.empty()) continue;
@@ -48,7 +48,7 @@ void name_by_proc(const Machine& machine, Facts& facts) {
   }
 }
 
-// What NVML knows of a card replaces what the bus told of it.
+// What NVML knows about a card replaces what the bus tells.
 void take(Facts& facts, Gpu gpu) {
   const auto same = std::find_if(facts.gpus.begin(), facts.gpus.end(),
                                  [&](const Gpu& known) { return known.bus == gpu.bus; });
@@ -70,7 +70,7 @@ void probe_nvidia(const Machine& machine, Facts& facts) {
     NvmlAnswer answer = ask_nvml();
     facts.nvidia.nvml = answer.state;
     facts.nvidia.cuda = answer.cuda;
-    // In WSL there is no module of Linux's; the driver's version is Windows'.
+    // WSL has no kernel module of Linux; the driver's version is that of Windows.
     if (facts.nvidia.module.empty()) facts.nvidia.module = answer.driver;
     for (Gpu& gpu : answer.gpus) take(facts, std::move(gpu));
   }

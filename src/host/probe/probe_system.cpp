@@ -13,7 +13,8 @@ namespace {
 
 constexpr std::array<std::string_view, 6> kModules{"nvidia", "nouveau", "amdgpu",
                                                    "i915",   "xe",      "nvgpu"};
-// Those that decide what torch sees or how it is built; nothing else of the environment is told.
+// The variables that decide what torch sees or how it is built. No other part of the environment is
+// recorded, because it may contain secrets.
 constexpr std::array<const char*, 22> kVariables{"CUDA_VISIBLE_DEVICES",
                                                  "NVIDIA_VISIBLE_DEVICES",
                                                  "NVIDIA_DRIVER_CAPABILITIES",
@@ -57,10 +58,10 @@ std::string container_of(const Machine& machine, const Facts& facts) {
   if (facts.variable("KUBERNETES_SERVICE_HOST")) return "kubernetes";
   if (there("/run/.containerenv")) return "podman";
   if (there("/.dockerenv")) return "docker";
-  // What systemd in the container was told: "lxc", "systemd-nspawn", "docker".
+  // The name that systemd in the container was given: "lxc", "systemd-nspawn", "docker".
   const std::string manager(base::trim(read_text(machine, "/run/systemd/container")));
   if (!manager.empty() && manager.size() < 32) return manager;
-  // Control groups of version 1 show the path that the manager chose.
+  // With control groups of version 1 the path shows which manager made the container.
   const std::string groups = read_text(machine, "/proc/1/cgroup");
   if (groups.find("kubepods") != std::string::npos) return "kubernetes";
   for (const char* name : {"docker", "libpod", "lxc"})
@@ -69,7 +70,7 @@ std::string container_of(const Machine& machine, const Facts& facts) {
   return {};
 }
 
-// A number of a file, where it is one: "max" and -1 are none, and so is more than any machine has.
+// Reads a number from a file. "max", -1 and numbers beyond any machine's size mean no limit.
 std::uint64_t number_in(const Machine& machine, const std::string& path) {
   const std::string text = read_text(machine, path);
   const std::string_view word = base::trim(std::string_view(text).substr(0, text.find(' ')));
@@ -79,12 +80,12 @@ std::uint64_t number_in(const Machine& machine, const std::string& path) {
   return std::stoull(std::string(word));
 }
 
-// Version 2 of control groups, then version 1.
+// Reads limits from version 2 of control groups, then from version 1.
 void probe_limits(const Machine& machine, Facts& facts) {
   facts.memory_limit = number_in(machine, "/sys/fs/cgroup/memory.max");
   if (facts.memory_limit == 0)
     facts.memory_limit = number_in(machine, "/sys/fs/cgroup/memory/memory.limit_in_bytes");
-  // "150000 100000": microseconds of each period.
+  // "150000 100000": the microseconds of CPU time in each period.
   const std::string text = read_text(machine, "/sys/fs/cgroup/cpu.max");
   const auto words = base::split(base::trim(text), ' ');
   std::uint64_t quota = number_in(machine, "/sys/fs/cgroup/cpu.max");
@@ -98,7 +99,8 @@ void probe_limits(const Machine& machine, Facts& facts) {
   if (quota > 0 && period > 0 && quota < 1'000'000'000'000) facts.cpu_limit = quota * 1000 / period;
 }
 
-// torch's wheels bring CUDA's libraries; a folder of LD_LIBRARY_PATH goes before theirs.
+// Finds CUDA libraries in folders of LD_LIBRARY_PATH, which are loaded before those of torch's
+// wheels.
 void probe_shadowing(const Machine& machine, Facts& facts) {
   const auto path = facts.variable("LD_LIBRARY_PATH");
   if (!path) return;
@@ -109,7 +111,7 @@ void probe_shadowing(const Machine& machine, Facts& facts) {
     if (folder.empty() || !entries) continue;
     for (const base::DirectoryEntry& entry : *entries)
       for (const std::string_view library : kLibraries)
-        // libcudnn.so.9, and not libcudnn.so.9.1.0 beside it.
+        // Counts libcudnn.so.9, and not libcudnn.so.9.1.0 beside it.
         if (entry.name.starts_with(library) &&
             entry.name.find('.', library.size()) == std::string::npos &&
             facts.shadowing.size() < 32)

@@ -1,4 +1,4 @@
-// CUDA toolkits, in the order in which builds of extensions find them.
+// Finds CUDA toolkits, in the order in which builds of extensions look for them.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -24,7 +24,7 @@ std::string version_of(const Machine& machine, const std::string& path) {
                                                         : std::string();
 }
 
-// "Cuda compilation tools, release 13.0, V13.0.88".
+// The version in "Cuda compilation tools, release 13.0, V13.0.88".
 std::string nvcc_version(const Machine& machine, const std::string& nvcc) {
   const std::string text = machine.output({nvcc, "--version"});
   const auto at = text.find("release ");
@@ -36,7 +36,7 @@ std::string nvcc_version(const Machine& machine, const std::string& nvcc) {
   return told ? version : std::string();
 }
 
-// crt/host_config.h is what refuses a host compiler: "#if __GNUC__ > 15".
+// The newest accepted gcc in crt/host_config.h, which refuses others: "#if __GNUC__ > 15".
 std::uint64_t newest_gcc(const Machine& machine, const std::string& path) {
   const std::string text = read_text(machine, path + "/include/crt/host_config.h");
   constexpr std::string_view kBound = "__GNUC__ > ";
@@ -47,7 +47,7 @@ std::uint64_t newest_gcc(const Machine& machine, const std::string& path) {
   return numbers.empty() || numbers.front() < 0 ? 0 : static_cast<std::uint64_t>(numbers.front());
 }
 
-// "gcc (Debian 12.2.0-14) 12.2.0".
+// The version in "gcc (Debian 12.2.0-14) 12.2.0".
 std::string gcc_version(const Machine& machine) {
   const auto path = machine.environment.find("PATH");
   if (path == machine.environment.end()) return {};

@@ -1,4 +1,4 @@
-// The torch of the environment in use, read from its files.
+// Reads the torch of the active environment from its files.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -11,12 +11,13 @@ namespace torchport::host {
 
 namespace {
 
-// Past these sizes it is no file of torch's: version.py has some hundred bytes, the library of the
-// largest build 40 MB.
+// Larger files are not torch's: version.py has some hundred bytes, and the library of the largest
+// build 40 MB.
 constexpr std::uint64_t kMostVersion = 1U << 20U;
 constexpr std::uint64_t kMostLibrary = 1U << 30U;
 
-// "cuda: Optional[str] = '13.0'" of version.py; empty for None and where there is no such line.
+// The value in "cuda: Optional[str] = '13.0'" of version.py; empty for None and if there is no such
+// line.
 std::string assigned(std::string_view text, std::string_view name) {
   for (const std::string_view line : base::split(text, '\n')) {
     if (!line.starts_with(name)) continue;
@@ -32,7 +33,7 @@ std::string assigned(std::string_view text, std::string_view name) {
   return {};
 }
 
-// The architectures at the start of a text: "sm_75 sm_80". `read` is how much of it they are.
+// The architectures at the start of a text: "sm_75 sm_80". `read` receives their length.
 std::vector<std::string> archs_at(std::string_view text, std::size_t& read) {
   std::vector<std::string> archs;
   for (read = 0; read < text.size();) {
@@ -47,7 +48,8 @@ std::vector<std::string> archs_at(std::string_view text, std::size_t& read) {
   return archs;
 }
 
-// torch/csrc/cuda/Module.cpp keeps the list of architectures as one string: "sm_75 sm_80 ...".
+// Finds the list of architectures that torch/csrc/cuda/Module.cpp keeps as one string: "sm_75 sm_80
+// ...".
 std::vector<std::string> archs_in(std::string_view library, std::string_view first) {
   constexpr std::size_t kMostText = 400;
   std::vector<std::string> best;
@@ -62,7 +64,7 @@ std::vector<std::string> archs_in(std::string_view library, std::string_view fir
   return best;
 }
 
-// Before 2.7 wheels came with either ABI: torch's CMake package says which.
+// Wheels before 2.7 have either ABI; torch's CMake package says which.
 bool has_cxx11_abi(const Machine& machine, const Torch& torch) {
   const std::string text = read_text(machine, torch.root + "/share/cmake/Torch/TorchConfig.cmake");
   const auto at = text.find("_GLIBCXX_USE_CXX11_ABI=");
@@ -111,7 +113,7 @@ namespace {
 
 void add(const Machine& machine, Facts& facts, const std::string& site, const std::string& python) {
   const std::string root = base::join_path(site, "torch");
-  // What is there but is no file is a torch that is broken.
+  // Something of this name that is not a file belongs to a damaged torch.
   if (machine.files->status(root + "/version.py", true).type == base::FileType::kMissing) return;
   const auto canonical = machine.files->canonical(root);
   const std::string path = canonical ? *canonical : root;
@@ -140,7 +142,7 @@ void probe_torch(const Machine& machine, Facts& facts) {
   for (const char* name : {"VIRTUAL_ENV", "CONDA_PREFIX"})
     if (const auto prefix = facts.variable(name); prefix && !prefix->empty())
       add_prefix(machine, facts, *prefix);
-  // An environment in use has no others beside it.
+  // If there is an active environment, the others do not matter.
   if (!facts.torches.empty()) return;
   for (const std::string& prefix : machine.prefixes) {
     add_prefix(machine, facts, prefix);

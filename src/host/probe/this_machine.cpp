@@ -37,7 +37,8 @@ std::string output_of(const std::vector<std::string>& command) {
   posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
   posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  // A group of its own, so that what it starts ends with it.
+  // The child leads a process group of its own, so that the processes that it starts are killed
+  // with it.
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
@@ -53,7 +54,7 @@ std::string output_of(const std::vector<std::string>& command) {
   auto text = error == 0 ? read_pipe(ends[0], kMostMilliseconds, kMostOutput) : std::nullopt;
   close(ends[0]);
   if (error != 0) return {};
-  // Output that has ended is no end of the program.
+  // The program may still run after its output has ended.
   const bool well = finish(child, text ? kMostMilliseconds : 0);
   return well && text ? *text : std::string();
 }

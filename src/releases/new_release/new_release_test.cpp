@@ -1,5 +1,5 @@
-// A release that is added to the table and to nothing else is what doctor, container, ci and
-// build-plan answer with.
+// Tests that doctor, container, ci and build-plan answer with a release that was only added to the
+// table.
 #include <algorithm>
 
 #include <doctest/doctest.h>
@@ -63,10 +63,10 @@ TEST_CASE("doctor names the driver that the new CUDA needs") {
   facts.nvidia = {"580.65.06", "580.65.06", "ok", "13.0"};
   facts.torches = {{"/t", "3.12", "2.99.0+cu140", "14.0", "", "", {"sm_90"}, true, ""}};
   const auto verdict = host::judge(facts);
-  const auto too_old =
-      std::find_if(verdict.findings.begin(), verdict.findings.end(),
-                   [](const host::Finding& finding) { return finding.code == "driver-too-old"; });
-  REQUIRE(too_old != verdict.findings.end());
+  const auto too_old = std::find_if(
+      verdict.diagnoses.begin(), verdict.diagnoses.end(),
+      [](const host::Diagnosis& diagnosis) { return diagnosis.code == "driver-too-old"; });
+  REQUIRE(too_old != verdict.diagnoses.end());
   CHECK(too_old->remedy.find("700.10") != std::string::npos);
 }
 

@@ -12,8 +12,8 @@ namespace {
 constexpr std::size_t kMostEntries = 4'000'000;
 constexpr std::size_t kLongestName = 4096;
 
-// Whether the archive has its end record, and nothing after it. minizip makes do without where the
-// ZIP64 one is there; torch does not.
+// Whether the archive ends with its end record. minizip accepts an archive that has only the ZIP64
+// one; torch does not.
 bool has_end(std::string_view bytes) {
   constexpr std::size_t kRecord = 22;
   constexpr std::size_t kLongestComment = 0xffff;
@@ -55,7 +55,7 @@ base::Result<Archive> Archive::open(const std::string& path, std::string_view by
     entry.name = name.substr(0, std::min<std::size_t>(info.size_filename, name.size()));
     entry.bytes = info.uncompressed_size;
     entry.stored = info.compression_method == 0;
-    // Opening reads the entry's own header, which tells where its bytes begin.
+    // Opening an entry reads its own header, which tells where its bytes begin.
     if (unzOpenCurrentFile(zip.get()) == UNZ_OK) {
       entry.offset = unzGetCurrentFileZStreamPos64(zip.get());
       unzCloseCurrentFile(zip.get());

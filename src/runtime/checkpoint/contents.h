@@ -1,4 +1,10 @@
-// What a checkpoint holds, without loading any of it.
+// Describes what a checkpoint holds, without loading any of it.
+//
+// All formats are read into one structure, so that `torchport inspect`, loading and the check of an
+// artefact do not depend on the format. Offsets and sizes are in bytes unless a comment says
+// elements. The file is hostile until proven otherwise: it is never executed, and what is wrong
+// with it is data (Contents::broken), because a damaged file is when people most need to see the
+// rest.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +19,13 @@
 namespace torchport::checkpoint {
 
 struct Storage {
-  std::string key;     // its name within the file
-  std::string dtype;   // as it was saved; "uint8" for untyped bytes
-  std::string device;  // where it was when it was saved: "cpu", "cuda:0"
+  std::string key;     // its name in the file
+  std::string dtype;   // the dtype it was saved with; "uint8" for untyped bytes
+  std::string device;  // the device it was saved from: "cpu", "cuda:0"
   std::uint64_t bytes = 0;
-  std::optional<std::uint64_t> stored;  // bytes that the file has of it; none where it has none
-  std::optional<std::uint64_t> offset;  // of its bytes within the file
-  std::string file;                     // of a checkpoint in several files; empty for the one
+  std::optional<std::uint64_t> stored;  // how many of its bytes the file has; none if it has none
+  std::optional<std::uint64_t> offset;  // where its bytes begin in the file
+  std::string file;                     // the file of a checkpoint in several files; else empty
 };
 
 struct TensorEntry {
@@ -34,7 +40,7 @@ struct TensorEntry {
   bool requires_grad = false;
 };
 
-// A number, a string, a class: what is no tensor and no container.
+// A value that is neither a tensor nor a container: a number, a string, a class.
 struct ValueEntry {
   std::string path;
   std::string text;
@@ -45,36 +51,40 @@ struct Contents {
   std::vector<Storage> storages;
   std::vector<TensorEntry> tensors;
   std::vector<ValueEntry> values;
-  std::vector<std::string> globals;  // all names that its pickles ask for
-  std::vector<std::string> refused;  // those that torch.load(weights_only=True) refuses
+  std::vector<std::string> globals;  // all names that its pickles refer to
+  std::vector<std::string> refused;  // those of them that torch.load(weights_only=True) refuses
   std::vector<std::string> notes;    // what to know before loading it
   std::vector<std::string> broken;   // what is wrong with the file
-  // A format without sharing: (name, the tensor that it is the same as).
+  // For a format that cannot express sharing: (name, the tensor that it equals).
   std::vector<std::pair<std::string, std::string>> shared;
 
   [[nodiscard]] std::uint64_t bytes() const;  // of all storages
   [[nodiscard]] std::vector<std::string> devices() const;
 };
 
-// Reads a checkpoint: torch.save's zip and legacy formats, TorchScript and torch.export archives,
-// safetensors, folders of safetensors with an index and of torch.distributed.checkpoint. Nothing in
-// it is run. kIo, kEncoding (no known format), kSyntax (damaged), kBudget; what can still be told
-// of a damaged file is told in Contents::broken.
+// Reads a checkpoint: torch.save's ZIP and legacy formats, TorchScript and torch.export archives,
+// safetensors, folders of safetensors with an index and folders of torch.distributed.checkpoint.
+// Runs nothing of it. Fails with kIo, kEncoding (unknown format), kSyntax (damaged) or kBudget (too
+// large); if a damaged file still tells something, this succeeds and Contents::broken says what is
+// wrong. Thread safe.
 [[nodiscard]] base::Result<Contents> inspect(const std::string& path);
 
-// Bytes an element takes; 0 for what is no dtype of torch.
+// The bytes of one element; 0 for a name that is not a dtype of torch.
 [[nodiscard]] unsigned element_size(std::string_view dtype);
 
-// "float32" for "torch.FloatStorage", "torch.float32", "F32" (safetensors); empty for others.
+// The dtype's name: "float32" for "torch.FloatStorage", "torch.float32" and safetensors' "F32".
+// Empty for other texts.
 [[nodiscard]] std::string dtype_named(std::string_view name);
 
-// "F32" for "float32"; empty where safetensors has none.
+// The name that safetensors has for a dtype: "F32" for "float32". Empty if it has none.
 [[nodiscard]] std::string safetensors_name(std::string_view dtype);
 
-// Whether torch.load(weights_only=True) of torch 2.13 takes this global without being told to.
+// Whether torch.load(weights_only=True) of torch 2.13 accepts this global without
+// add_safe_globals().
 [[nodiscard]] bool is_accepted(std::string_view global);
 
-// Whether a global is one that no checkpoint needs and every attack does: os.system, builtins.eval.
+// Whether this global has no use in a checkpoint except to run code when it is loaded: os.system,
+// builtins.eval.
 [[nodiscard]] bool is_dangerous(std::string_view global);
 
 }  // namespace torchport::checkpoint

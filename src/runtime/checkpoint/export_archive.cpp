@@ -1,5 +1,5 @@
-// torch.export.save's archives since torch 2.8 (torch/export/pt2_archive/constants.py and
-// torch/_export/serde/schema.py): raw weights, and JSON that tells what they are.
+// Reads the archives of torch.export.save since torch 2.8 (torch/export/pt2_archive/constants.py
+// and torch/_export/serde/schema.py): raw weights, and JSON that describes them.
 #include <array>
 
 #include <fmt/format.h>
@@ -15,7 +15,7 @@ using nlohmann::json;
 
 constexpr std::uint64_t kMostJson = std::uint64_t{256} << 20U;
 
-// ScalarType of the schema.
+// The dtype with this number in the schema's ScalarType.
 std::string dtype_numbered(std::int64_t number) {
   static constexpr std::array<std::string_view, 14> kLow{
       "",        "uint8",   "int8",      "int16",     "int32",      "int64", "float16",

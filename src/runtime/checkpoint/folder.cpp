@@ -1,4 +1,5 @@
-// Checkpoints that are folders: shards with an index, and those of torch.distributed.checkpoint.
+// Reads checkpoints that are folders: shards with an index, and those of
+// torch.distributed.checkpoint.
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -60,7 +61,7 @@ base::Result<Contents> inspect_shards(const ShardIndex& index) {
   return whole;
 }
 
-// The metadata of torch.distributed.checkpoint (metadata.py and filesystem.py there), as data.
+// Reads the metadata of torch.distributed.checkpoint (metadata.py and filesystem.py there) as data.
 class Metadata {
  public:
   Metadata(const Pickle& pickle, fs::path folder) : pickle_(pickle), folder_(std::move(folder)) {}
@@ -89,7 +90,7 @@ class Metadata {
   }
 
  private:
-  // "TensorStorageMetadata" of an object of that class.
+  // The name of an object's class without its module: "TensorStorageMetadata".
   std::string class_of(const Object& object) const {
     if (object.type != Type::kCall || object.items.empty()) return {};
     const std::string name = pickle_.name_of(object.items.front());
@@ -102,7 +103,7 @@ class Metadata {
     return found == kNoRef ? nullptr : &pickle_.at(found);
   }
 
-  // Of a torch.Size.
+  // The numbers of a torch.Size.
   std::vector<std::int64_t> numbers(const Object* size) const {
     std::vector<std::int64_t> result;
     if (size == nullptr || size->type != Type::kCall || size->items.size() < 2) return result;
@@ -151,7 +152,7 @@ class Metadata {
     contents_.tensors.push_back(std::move(tensor));
   }
 
-  // Every file that the metadata names is there, and as long as what lies in it.
+  // Reports files that the metadata names and that are missing or too short.
   void check_files(const Object& places) {
     std::map<std::string, std::int64_t> ends;
     for (const auto& [index, place] : places.entries) {
@@ -168,7 +169,7 @@ class Metadata {
       const fs::path relative(name);
       if (relative.is_absolute() || name.find("..") != std::string::npos) {
         contents_.broken.push_back(
-            fmt::format("it names the file {}, which is outside of its folder", name));
+            fmt::format("it names the file {}, which is outside its folder", name));
         continue;
       }
       std::error_code error;

@@ -1,4 +1,7 @@
-// One function a format; each fills what it can tell and says what is broken.
+// Declares the readers of the checkpoint formats, one function per format.
+//
+// inspect() finds out the format and calls one of them. Each fills in what it can tell, and adds
+// what is damaged to Contents::broken instead of failing, so that half a file is still described.
 #pragma once
 
 #include <string>
@@ -9,7 +12,8 @@
 
 namespace torchport::checkpoint {
 
-// A file's bytes, mapped and not read; empty for an empty file.
+// Maps a file instead of reading it: checkpoints are larger than memory, and only headers are
+// looked at. bytes() is empty for an empty file, and valid as long as this object lives.
 class MappedFile {
  public:
   [[nodiscard]] static base::Result<MappedFile> open(const std::string& path);
@@ -26,14 +30,14 @@ class MappedFile {
   std::string_view bytes_;
 };
 
-// torch.save since 1.6, torch.jit.save, torch.export.save.
+// Archives of torch.save since 1.6, torch.jit.save and torch.export.save.
 [[nodiscard]] base::Result<Contents> inspect_archive(const std::string& path,
                                                      std::string_view bytes);
 [[nodiscard]] base::Result<Contents> inspect_export(const Archive& archive,
                                                     const std::string& root);
-// torch.save before 1.6, or with _use_new_zipfile_serialization=False; a bare pickle.
+// Files of torch.save before 1.6 or with _use_new_zipfile_serialization=False, and bare pickles.
 [[nodiscard]] base::Result<Contents> inspect_legacy(std::string_view bytes);
-// A folder of shards, or its index; a folder of torch.distributed.checkpoint.
+// A folder of safetensors shards or its index, and a folder of torch.distributed.checkpoint.
 [[nodiscard]] base::Result<Contents> inspect_folder(const std::string& path);
 [[nodiscard]] bool is_safetensors(std::string_view bytes);
 [[nodiscard]] base::Result<Contents> inspect_safetensors(std::string_view bytes);

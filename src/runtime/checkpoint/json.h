@@ -1,3 +1,4 @@
+// Writes the contents of a checkpoint as JSON, for `torchport inspect --json`.
 #pragma once
 
 #include <string>
@@ -6,7 +7,8 @@
 
 namespace torchport::checkpoint {
 
-// The whole contents as one JSON object; text that is no UTF-8 has its bytes replaced.
+// The contents as one JSON object. Names in a checkpoint can be any bytes, so bytes that are not
+// UTF-8 are replaced; this never fails.
 [[nodiscard]] std::string to_json(const std::string& path, const Contents& contents);
 
 }  // namespace torchport::checkpoint

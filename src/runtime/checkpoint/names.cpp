@@ -1,6 +1,6 @@
-// The names that torch gives element types, and those that its safe unpickler takes. The tables are
+// Maps names of dtypes, and lists the names that torch's safe unpickler accepts. The tables are
 // those of torch 2.13.0: torch/storage.py (_dtype_to_storage_type_map, _new_dtypes) and
-// torch/_weights_only_unpickler.py (_get_allowed_globals); a test compares them.
+// torch/_weights_only_unpickler.py (_get_allowed_globals). A test compares them with torch.
 #include <algorithm>
 #include <array>
 
@@ -12,8 +12,8 @@ namespace {
 
 struct Dtype {
   std::string_view name;
-  std::string_view storage;      // of torch.<storage>Storage
-  std::string_view safetensors;  // in its headers
+  std::string_view storage;      // the word in torch.<storage>Storage
+  std::string_view safetensors;  // the name in headers of safetensors
   unsigned bytes;
 };
 
@@ -94,7 +94,7 @@ constexpr std::array<std::string_view, 5> kQuantizers{"per_tensor_affine", "per_
                                                       "per_channel_affine", "per_channel_symmetric",
                                                       "per_channel_affine_float_qparams"};
 
-// Modules whose every function reaches the system, and functions that run or reach anything.
+// Modules all of whose functions reach the system, and functions that can run or reach anything.
 constexpr std::array<std::string_view, 21> kDangerousModules{
     "os",     "posix",     "nt",   "subprocess",      "sys",
     "shutil", "socket",    "pty",  "runpy",           "commands",
@@ -113,7 +113,8 @@ bool holds(const Table& table, std::string_view name) {
   return !name.empty() && std::find(table.begin(), table.end(), name) != table.end();
 }
 
-// "torch.FloatTensor", "torch.cuda.sparse.HalfTensor": none of complex or quantized numbers.
+// Whether this is a tensor class such as "torch.FloatTensor" or "torch.cuda.sparse.HalfTensor".
+// There are none for complex and quantized numbers.
 bool is_tensor_class(std::string_view global) {
   static constexpr std::array<std::string_view, 10> kClasses{
       "Double", "Float", "Half", "BFloat16", "Long", "Int", "Short", "Char", "Byte", "Bool"};

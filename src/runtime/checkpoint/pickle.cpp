@@ -9,7 +9,7 @@ std::string Pickle::name_of(Ref ref) const {
   if (ref >= objects_.size() || objects_[ref].type != Type::kGlobal) return {};
   std::string name = objects_[ref].text;
   std::replace(name.begin(), name.end(), ' ', '.');
-  // Protocol 2 writes Python 2's names, which unpicklers translate.
+  // Protocol 2 writes the module names of Python 2, which unpicklers translate.
   for (const auto& [old, now] :
        {std::pair<std::string_view, std::string_view>{"__builtin__.", "builtins."},
         {"copy_reg.", "copyreg."}})

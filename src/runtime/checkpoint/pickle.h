@@ -1,8 +1,9 @@
-// A pickle as data: what it would build, without building any of it.
+// Reads a pickle as data: a description of the objects that it would build, without building them.
 //
-// torch's own unpicklers call what a file names. This one calls nothing: globals stay names, calls
-// stay calls, persistent ids stay what they hold. Protocols 0 to 5 (Lib/pickletools.py documents
-// the opcodes). Time and memory grow with the file's size and are bounded by Limits.
+// A pickle is a program, and torch's own unpicklers call what the program names. This reader calls
+// nothing: a global stays a name, a call stays a call with its arguments, a persistent id stays a
+// value. Protocols 0 to 5 are read (Lib/pickletools.py documents the opcodes). Time and memory grow
+// linearly with the file's size and are bounded by PickleLimits.
 #pragma once
 
 #include <cstdint>
@@ -15,23 +16,24 @@
 
 namespace torchport::checkpoint {
 
-// The number of an object within its Pickle. Objects may hold one another in circles.
+// The index of an object in its Pickle. Pointers would not do, because objects may contain each
+// other in cycles.
 using Ref = std::uint32_t;
 inline constexpr Ref kNoRef = 0xffff'ffff;
 
 enum class Type : std::uint8_t {
   kNone,
-  kBool,    // integer
-  kInt,     // integer; text has the bytes, little-endian, where it has more than 64 bits
-  kFloat,   // real
-  kString,  // text, UTF-8 (surrogates passed through)
-  kBytes,   // text
-  kTuple,   // items
-  kList,    // items
-  kSet,     // items
-  kDict,    // entries
-  kGlobal,  // text: "module name", as in the file
-  kCall,    // items: what is called, its arguments (a tuple or, for NEWOBJ_EX, a second: a dict)
+  kBool,        // integer
+  kInt,         // integer; if it has more than 64 bits, text has its bytes, little-endian
+  kFloat,       // real
+  kString,      // text, UTF-8 (surrogates passed through)
+  kBytes,       // text
+  kTuple,       // items
+  kList,        // items
+  kSet,         // items
+  kDict,        // entries
+  kGlobal,      // text: "module name", as in the file
+  kCall,        // items: the callee and its arguments (a tuple; for NEWOBJ_EX also a dict)
   kPersistent,  // items: the id
 };
 
@@ -41,8 +43,8 @@ struct Object {
   double real = 0;
   std::string text;
   std::vector<Ref> items;
-  std::vector<std::pair<Ref, Ref>> entries;  // of a dict, or set on what a call made
-  Ref state = kNoRef;                        // what BUILD gives a call's result
+  std::vector<std::pair<Ref, Ref>> entries;  // of a dict, or set on the result of a call
+  Ref state = kNoRef;                        // the state that BUILD gives to the result of a call
 };
 
 class Pickle {
@@ -51,14 +53,14 @@ class Pickle {
   [[nodiscard]] const Object& root() const { return objects_[root_]; }
   [[nodiscard]] Ref root_ref() const { return root_; }
   [[nodiscard]] std::size_t size() const { return objects_.size(); }
-  // How many bytes the pickle took; more may follow it.
+  // The number of bytes that the pickle takes; more data may follow it.
   [[nodiscard]] std::size_t length() const { return length_; }
   // All globals, in the order of their first appearance, as "module.name".
   [[nodiscard]] std::vector<std::string> globals() const;
 
-  // The entry of a dict under a string; kNoRef where there is none, and for other objects.
+  // The value of a dict for a string key; kNoRef if there is none or if this is not a dict.
   [[nodiscard]] Ref find(const Object& dict, std::string_view key) const;
-  // "module.name" of a global, else empty.
+  // "module.name" of a global; empty for other objects.
   [[nodiscard]] std::string name_of(Ref ref) const;
 
  private:
@@ -73,8 +75,8 @@ struct PickleLimits {
   std::size_t max_bytes = std::size_t{512} << 20U;
 };
 
-// Reads the pickle at the start of `bytes`. kSyntax where it is none or is cut off, with the offset
-// and the opcode in words; kBudget past the limits. Thread-safe.
+// Reads the pickle at the start of `bytes`. Fails with kSyntax, which names the offset and the
+// opcode, if it is not a pickle or is cut off, and with kBudget beyond the limits. Thread safe.
 [[nodiscard]] base::Result<Pickle> read_pickle(std::string_view bytes,
                                                const PickleLimits& limits = {});
 

@@ -1,4 +1,7 @@
-// The stack machine that a pickle is a program for.
+// Executes a pickle's opcodes, on a stack of descriptions instead of a stack of objects.
+//
+// It is a class of its own so that the result (Pickle) does not carry the state of the reading. One
+// object reads one pickle; it is not thread safe.
 #pragma once
 
 #include <optional>
@@ -19,7 +22,7 @@ class PickleMachine {
   [[nodiscard]] base::Result<Pickle> run();
 
  private:
-  // Each returns false, with what is wrong in error_, where the program is broken.
+  // Each handles a group of opcodes. It returns false, and sets error_, if the pickle is damaged.
   bool step(std::uint8_t opcode);
   bool number(std::uint8_t opcode);
   bool text(std::uint8_t opcode);

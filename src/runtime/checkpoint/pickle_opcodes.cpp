@@ -1,4 +1,4 @@
-// The opcodes that make numbers, texts, collections and objects.
+// Implements the opcodes that make numbers, texts, collections and objects.
 #include <bit>
 #include <charconv>
 #include <cstdlib>
@@ -16,7 +16,8 @@ std::int64_t signed_of(std::uint64_t value, unsigned width) {
   return static_cast<std::int64_t>(value << unused) >> unused;
 }
 
-// Protocol 0's quoted strings; escapes other than of quotes and backslashes stay as they are.
+// Reads a quoted string of protocol 0. Escapes other than those of quotes and backslashes are kept
+// as they are.
 bool unquoted(std::string_view quoted, std::string& out) {
   if (quoted.size() < 2 || quoted.front() != quoted.back() ||
       (quoted.front() != '\'' && quoted.front() != '"'))
@@ -87,7 +88,7 @@ bool PickleMachine::number(std::uint8_t opcode) {
     default:
       break;
   }
-  // Decimal: 'I' (where 00 and 01 are booleans) and 'L' (with an L at its end).
+  // Decimal digits: 'I' (whose 00 and 01 are booleans) and 'L' (which ends with an L).
   if (!line(digits)) return false;
   if (opcode == 'I' && (digits == "00" || digits == "01"))
     return push_int(digits == "01" ? 1 : 0, Type::kBool);
@@ -181,7 +182,7 @@ bool PickleMachine::collection(std::uint8_t opcode) {
     default:
       break;
   }
-  // 'a', 'e', ADDITEMS: to what lies below.
+  // 'a', 'e' and ADDITEMS append to the object below.
   items.resize(1);
   Ref target = kNoRef;
   if (!(opcode == 'a' ? pop(items[0]) : pop_mark(items)) || !top(target)) return false;

@@ -10,7 +10,7 @@ namespace torchport::checkpoint {
 
 namespace {
 
-constexpr std::size_t kLongest = 60;  // characters of a value that are shown
+constexpr std::size_t kLongest = 60;  // the most characters of a value that are shown
 
 std::string joined(std::string_view path, std::string_view name) {
   return path.empty() ? std::string(name) : fmt::format("{}.{}", path, name);
@@ -56,7 +56,7 @@ class Walk {
     }
   }
 
-  // Contents of a container; a second way to the same one is told as such.
+  // Adds the contents of a container. A container that was added already is only named.
   void enter(Ref ref, const std::string& path) {
     const auto [known, fresh] = seen_.emplace(ref, path);
     if (!fresh) {
@@ -83,8 +83,8 @@ class Walk {
     return fmt::format("{}[{}]", path, text_of(name));
   }
 
-  // An object of a class: its own entries, and its state. A module's tables of parameters, buffers
-  // and modules lend their entries no name of theirs, as in its state dict.
+  // Adds an object of a class: its own entries and its state. The names of a module's tables of
+  // parameters, buffers and modules are left out of paths, as in its state dict.
   void enter_call(Ref ref, const std::string& path) {
     const Object& object = pickle_.at(ref);
     const std::string name = pickle_.name_of(object.items.front());
@@ -107,7 +107,7 @@ class Walk {
     todo_.insert(todo_.end(), inside.rbegin(), inside.rend());
   }
 
-  // "torch.device('cuda', 1)"; "a pkg.Config" where its arguments are not all plain.
+  // The text of a call: "torch.device('cuda', 1)", or "a pkg.Config" if some argument is not plain.
   std::string call_text(const Object& call, const std::string& name) const {
     if (name.empty()) return "the result of a call";
     if (call.items.size() != 2 || call.state != kNoRef) return fmt::format("a {}", name);
@@ -133,7 +133,7 @@ class Walk {
       const Object& name = pickle_.at(key);
       const bool table = module && (name.text == "_parameters" || name.text == "_buffers" ||
                                     name.text == "_modules");
-      // What else a module holds is its settings and hooks.
+      // The rest of what a module holds are its settings and hooks.
       const bool setting = module && name.text.starts_with('_') && !table;
       if (!setting) inside.push_back({value, table ? path : key_path(path, key)});
     }
@@ -216,7 +216,7 @@ class Walk {
     return true;
   }
 
-  // Sparse and nested tensors are made of others, which have no names of their own.
+  // Sparse and nested tensors consist of other tensors, which have no names of their own.
   bool parts(const Object& call, TensorEntry& tensor) {
     std::vector<Ref> todo{call.items[1]};
     std::size_t looked = 0;
@@ -232,7 +232,7 @@ class Walk {
         const Object* sizes = argument(object, 0);
         numbers(sizes, tensor.shape);
       } else if (describe_part(object, name, part)) {
-        tensor.dtype = part.dtype;  // the values come last
+        tensor.dtype = part.dtype;  // the values are the last part
         tensor.device = part.device;
       }
     }
@@ -253,13 +253,13 @@ class Walk {
 
   void numbers(const Object* tuple, std::vector<std::int64_t>& out) const {
     if (tuple == nullptr) return;
-    // torch.Size((2, 3)) where protocol 2 calls the class.
+    // Protocol 2 writes a call: torch.Size((2, 3)).
     if (tuple->type == Type::kCall && tuple->items.size() == 2) tuple = argument(*tuple, 0);
     if (tuple == nullptr) return;
     for (const Ref item : tuple->items) out.push_back(pickle_.at(item).integer);
   }
 
-  // ("storage", class, key, device, elements[, view]) of a persistent id.
+  // Reads the persistent id ("storage", class, key, device, elements[, view]).
   std::optional<std::size_t> storage_of(const Object& persistent) {
     if (persistent.type != Type::kPersistent) return std::nullopt;
     const Object& id = pickle_.at(persistent.items.front());
@@ -296,7 +296,7 @@ class Walk {
     return type < Type::kTuple || type == Type::kGlobal;
   }
 
-  // A sequence of numbers and strings alone is one value.
+  // Whether a sequence holds only numbers and strings, so that it is shown as one value.
   bool only_plain(const Object& object) const {
     return object.entries.empty() && std::all_of(object.items.begin(), object.items.end(),
                                                  [&](Ref ref) { return is_plain(ref); });

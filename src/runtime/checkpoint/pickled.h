@@ -1,4 +1,6 @@
-// What torch's own conventions make of a pickle: tensors, storages, names.
+// Interprets a pickle by torch's conventions: which calls rebuild tensors, which persistent ids
+// name storages, and what a path in a state dict is called. The pickle reader itself knows nothing
+// of torch, so that it can be tested and fuzzed alone.
 #pragma once
 
 #include <functional>
@@ -8,12 +10,12 @@
 
 namespace torchport::checkpoint {
 
-// Adds what the pickle's root holds to `contents`: every tensor under the path that a state dict
-// would have for it, other values beside them, globals, and notes on both. Storages get their key,
-// dtype, device and declared size; where their bytes are is for the caller to add.
+// Adds everything under the pickle's root to `contents`: each tensor under the path that it would
+// have in a state dict, other values beside them, the globals, and notes on both. Storages get
+// their key, dtype, device and declared size; the caller adds where their bytes lie.
 void add_pickled(const Pickle& pickle, Contents& contents);
 
-// What torch's safe unpickler refuses, once all globals are in.
+// Fills in Contents::refused and its notes. Call it after the globals of all pickles were added.
 void judge_globals(Contents& contents);
 
 }  // namespace torchport::checkpoint

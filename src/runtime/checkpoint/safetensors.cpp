@@ -1,4 +1,5 @@
-// https://github.com/huggingface/safetensors#format: eight bytes of size, that many of JSON, data.
+// Reads safetensors files: eight bytes of header size, the header as JSON, then the data.
+// https://github.com/huggingface/safetensors#format
 #include <algorithm>
 #include <cstring>
 
@@ -11,9 +12,9 @@ namespace torchport::checkpoint {
 
 namespace {
 
-using json = nlohmann::ordered_json;  // tensors stay in the file's order
+using json = nlohmann::ordered_json;  // keeps the tensors in the file's order
 
-constexpr std::uint64_t kMostHeader = 100'000'000;  // the format's own bound
+constexpr std::uint64_t kMostHeader = 100'000'000;  // the format's own limit
 
 std::uint64_t header_size(std::string_view bytes) {
   std::uint64_t size = 0;
@@ -22,7 +23,7 @@ std::uint64_t header_size(std::string_view bytes) {
   return size;
 }
 
-// Row-major, as all data of this format is.
+// Sets row-major strides, which all data of this format has.
 void set_contiguous(TensorEntry& tensor) {
   tensor.stride.resize(tensor.shape.size());
   std::uint64_t step = 1;
@@ -38,7 +39,7 @@ struct Range {
   std::string name;
 };
 
-// False, and said in `broken`, where the entry is not as the format has it.
+// Adds a tensor. Returns false, with a note in `broken`, if the entry violates the format.
 bool add_entry(const std::string& name, const json& entry, std::uint64_t data, Contents& contents,
                std::vector<Range>& ranges) {
   TensorEntry tensor;
@@ -96,7 +97,7 @@ bool add_entry(const std::string& name, const json& entry, std::uint64_t data, C
   return true;
 }
 
-// What torchport.save wrote once, under the first of its names.
+// Reads which tensors torchport.save wrote only once, under the first of their names.
 void read_shared(const json& metadata, Contents& contents) {
   const auto found = metadata.is_object() ? metadata.find("torchport.shared") : metadata.end();
   if (!metadata.is_object() || found == metadata.end() || !found->is_string()) return;

@@ -57,7 +57,7 @@ base::Result<std::optional<ShardIndex>> shard_index_of(const std::string& path) 
   for (const auto& [name, file] : map->items()) {
     if (!file.is_string()) return refuse(fmt::format("the file of {} is not a string", name));
     const fs::path shard = file.get<std::string>();
-    // A name with folders could be any file of this machine.
+    // A name with a folder could lead to any file of this machine.
     if (shard.filename() != shard || shard.empty())
       return refuse(fmt::format("{} is listed in \"{}\", which is not in the folder of the index",
                                 name, shard.string()));

@@ -1,4 +1,5 @@
-// The two formats of torch.save (torch/serialization.py) and what is built on the newer of them.
+// Reads the two formats of torch.save (torch/serialization.py) and the formats that build on the
+// newer one.
 #include <algorithm>
 #include <unordered_map>
 
@@ -14,8 +15,8 @@ namespace {
 
 constexpr std::uint64_t kMostPickle = std::uint64_t{512} << 20U;
 
-// The first tensor element that lies outside of its storage makes a tensor broken; torch finds that
-// out when it loads the file, or not at all.
+// Reports each tensor that reaches beyond its storage. torch notices that only when it loads the
+// file, or never.
 void check_bounds(Contents& contents) {
   for (const TensorEntry& tensor : contents.tensors) {
     if (!tensor.storage) continue;
@@ -85,7 +86,7 @@ void finish(Contents& contents) {
   note_prefix(contents);
 }
 
-// "archive/" of "archive/data.pkl".
+// The folder that the archive's names begin with: "archive/" of "archive/data.pkl".
 std::string root_of(const Archive& archive, std::string_view name) {
   for (const Archive::Entry& entry : archive.entries()) {
     const auto slash = entry.name.find('/');
@@ -120,7 +121,7 @@ void place_storages(const Archive& archive, const std::string& folder, std::size
         "map them");
 }
 
-// Adds one pickle of an archive; false where the archive has none of that name.
+// Adds one pickle of an archive. Returns false if the archive has none of that name.
 base::Result<bool> add_entry(const Archive& archive, const std::string& pickle,
                              const std::string& folder, Contents& contents) {
   const Archive::Entry* entry = archive.find(pickle);
@@ -155,7 +156,8 @@ bool is_magic(const Pickle& pickle) {
   return pickle.root().type == Type::kInt && pickle.root().text == kMagic;
 }
 
-// Behind the last pickle: for each storage its count of elements, then these.
+// After the last pickle the file has, for each storage, its count of elements and then the
+// elements.
 void place_legacy(const Pickle& keys, Legacy& file, Contents& contents) {
   for (const Ref ref : keys.root().items) {
     const std::string& key = keys.at(ref).text;

@@ -15,7 +15,7 @@ using Json = nlohmann::json;
 
 constexpr int kVersion = 1;
 
-// A value that may be missing or null.
+// Reads a value that may be missing or null.
 template <class T>
 T value_or(const Json& object, const char* key, T fallback) {
   const auto found = object.find(key);

@@ -11,7 +11,7 @@ namespace {
 
 using base::ErrorCode;
 
-// Made at the first registration, whichever file's that is.
+// Created at the first registration: the order in which files are initialised is unspecified.
 std::vector<Container>& containers() {
   static std::vector<Container> all;
   return all;
@@ -20,7 +20,7 @@ std::vector<Container>& containers() {
 }  // namespace
 
 ContainerRegistration::ContainerRegistration(Container container) {
-  // The one that recognises nothing comes last.
+  // The container that takes any file comes last.
   auto& all = containers();
   all.insert(container.recognises == nullptr ? all.end() : all.begin(), container);
 }

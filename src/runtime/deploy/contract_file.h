@@ -1,4 +1,5 @@
-// Where in a file its contract lies.
+// Reads the contract out of any artefact. This is what Session and read_contract() call; they do
+// not know the containers.
 #pragma once
 
 #include <string>
@@ -8,9 +9,9 @@
 
 namespace torchport::deploy {
 
-// The contract's text out of an artefact's bytes: a record of a ZIP archive that torch wrote, an
-// entry of an ONNX model's metadata. kSyntax for a damaged file, kConfig for one without a
-// contract.
+// The contract's text in an artefact's bytes: a record of a ZIP archive that torch wrote, or an
+// entry of an ONNX model's metadata. Fails with kSyntax for a damaged file and with kConfig for one
+// without a contract. Thread safe.
 [[nodiscard]] base::Result<std::string> find_contract(const std::string& path,
                                                       std::string_view bytes);
 

@@ -1,4 +1,4 @@
-// Where contracts lie, in files that are whole, cut off and hostile.
+// Finds contracts in complete, truncated and hostile files.
 #include "runtime/deploy/contract_file.h"
 
 #include <random>
@@ -12,7 +12,7 @@ namespace torchport::deploy {
 
 namespace {
 
-// A protobuf field that has a length. https://protobuf.dev/programming-guides/encoding
+// A length-delimited protobuf field. https://protobuf.dev/programming-guides/encoding
 std::string field(unsigned number, const std::string& value) {
   std::string text;
   const auto varint = [&](std::uint64_t rest) {

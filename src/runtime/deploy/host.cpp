@@ -1,13 +1,15 @@
-// What the host is, held against what an artefact needs.
+// Compares the host with what an artefact needs.
 #include <algorithm>
 #include <cctype>
-#include <cstdio>
-#include <utility>
+#include <string>
+#include <vector>
 
 #include <ATen/cpu/Utils.h>
 #include <sys/utsname.h>
 #include <torchport/device.h>
 #include <torchport/session.h>
+
+#include "versions/version.h"
 
 namespace torchport {
 
@@ -17,13 +19,6 @@ std::string lower(std::string text) {
   std::transform(text.begin(), text.end(), text.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return text;
-}
-
-// Major and minor of "2.13" or "2.13.0+cpu".
-std::pair<int, int> version_of(const std::string& text) {
-  std::pair<int, int> version{0, 0};
-  std::sscanf(text.c_str(), "%d.%d", &version.first, &version.second);
-  return version;
 }
 
 std::string missing_instructions(const std::vector<std::string>& needed) {
@@ -72,7 +67,7 @@ std::vector<std::string> unmet_needs(const Contract& contract, c10::Device devic
     unmet.push_back("it is compiled with instructions that this CPU lacks: " + missing +
                     "; export it again here");
   }
-  if (!needs.torch.empty() && version_of(TORCHPORT_TORCH_VERSION) < version_of(needs.torch)) {
+  if (!needs.torch.empty() && versions::older(TORCHPORT_TORCH_VERSION, needs.torch)) {
     unmet.push_back("it needs torch " + needs.torch + " or newer, but this is torch " +
                     TORCHPORT_TORCH_VERSION);
   }

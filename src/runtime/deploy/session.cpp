@@ -32,12 +32,12 @@ std::string text_of(const at::Tensor& tensor) {
   return text.str();
 }
 
-// Holds one call's tensors against their specifications; axes have one size over all of them.
+// Compares one call's tensors with their specifications. An axis has one size in all of them.
 class Check {
  public:
   explicit Check(const Contract& contract) : contract_(contract) {}
 
-  // Why `given` is not what `spec` says; empty where it is.
+  // Why `given` violates `spec`; empty if it does not.
   std::string operator()(const TensorSpec& spec, const at::Tensor& given, c10::Device device) {
     std::string both = "expected " + text_of(spec) + " on " + device.str() + ", got " +
                        (given.defined() ? text_of(given) : "nothing");
@@ -85,23 +85,17 @@ c10::Device device_for(const Contract& contract, const SessionOptions& options) 
   return c10::Device(kind.empty() || kind == "any" ? "cpu" : kind);
 }
 
-// "cuda" is cuda:0: tensors say which one they are on.
+// Turns "cuda" into cuda:0, because tensors always have an index.
 c10::Device with_index(c10::Device device) {
   return device.is_cpu() || device.has_index() ? device : c10::Device(device.type(), 0);
 }
 
-std::unique_ptr<Engine> open_engine(const std::string& path, const Contract& contract,
-                                    c10::Device device, const SessionOptions& options) {
-  if (const deploy::EngineFormat* format = deploy::find_engine(contract.format))
-    return format->open(path, contract, device, options);
+// What runs artefacts of this format. Throws std::runtime_error where nothing here does.
+const deploy::EngineFormat& engine_of(const std::string& path, const Contract& contract) {
+  if (const deploy::EngineFormat* format = deploy::find_engine(contract.format)) return *format;
   throw std::runtime_error("cannot run " + path + ": it is of format " + contract.format +
                            ", which needs Python (torch.export.load); export it with --to " +
                            deploy::engine_formats());
-}
-
-std::string refusal(const Contract& contract, c10::Device device) {
-  const deploy::EngineFormat* format = deploy::find_engine(contract.format);
-  return format == nullptr || format->refuses == nullptr ? std::string() : format->refuses(device);
 }
 
 }  // namespace
@@ -110,15 +104,17 @@ Session::Session(const std::string& path, const SessionOptions& options)
     : contract_(read_contract(path)),
       options_(options),
       device_(with_index(device_for(contract_, options))) {
+  const deploy::EngineFormat& format = engine_of(path, contract_);
   auto unmet = unmet_needs(contract_, device_);
-  if (std::string refused = refusal(contract_, device_); !refused.empty())
+  if (std::string refused = format.refuses == nullptr ? std::string() : format.refuses(device_);
+      !refused.empty())
     unmet.push_back(std::move(refused));
   if (!unmet.empty()) {
     std::string message = "cannot run " + path + " here:";
     for (const std::string& reason : unmet) message += "\n  " + reason;
     throw std::runtime_error(message);
   }
-  engine_ = open_engine(path, contract_, device_, options_);
+  engine_ = format.open(path, contract_, device_, options_);
 }
 
 Session::~Session() = default;

@@ -1,10 +1,12 @@
-// Where the bytes of large tensors live in the host's memory.
+// Allocates the host memory for large tensors.
 //
 // malloc serves a training step's tensors (tens of megabytes, freed in another order and on other
-// threads than they were made) out of a heap that fragments: a ResNet-50 step takes a fifth more
-// than it uses. A pool gives every large block a mapping of its own, keeps freed ones for the next
-// that fits, and returns what does not fit before it asks for more. What it holds, used and kept
-// together, never exceeds the most that was in use at one time.
+// threads than they were allocated) from a heap that fragments: a ResNet-50 step takes a fifth more
+// than it uses. This pool maps every large block by itself, keeps freed blocks for the next request
+// that fits, and unmaps kept blocks that do not fit before it asks the system for more. So used and
+// kept blocks together never exceed the peak of the used ones.
+//
+// All functions are thread safe.
 #pragma once
 
 #include <cstddef>
@@ -25,26 +27,28 @@ class HostPool {
   };
 
   HostPool() = default;
-  // Blocks that are still in use stay mapped.
+  // Unmaps kept blocks only: tensors may outlive the pool, so blocks in use stay mapped.
   ~HostPool() { release(); }
   HostPool(const HostPool&) = delete;
   HostPool& operator=(const HostPool&) = delete;
 
-  // At least `bytes` (more than none), at a page's start, with any content; null where the system
-  // has no more. Thread-safe, as are the others.
+  // Returns at least `bytes` (> 0) bytes at a page boundary, with unspecified content; null if the
+  // system has no more memory.
   [[nodiscard]] void* allocate(std::size_t bytes);
-  // Takes back what allocate() gave; false where this pool did not give it.
+  // Takes back a block of allocate(). Returns false, and does nothing, for an address of another
+  // allocator.
   bool free(void* address);
   // Returns all kept blocks to the system.
   void release();
   [[nodiscard]] Stats stats() const;
 
-  // Around fork(): the child gets a pool that no other thread was in.
+  // To be called before and after fork(), so that no other thread is changing the pool when the
+  // child gets its copy.
   void lock() { mutex_.lock(); }
   void unlock() { mutex_.unlock(); }
 
  private:
-  // Kept blocks by size, the longest kept first; and their sizes by the time they are kept.
+  // Kept blocks by size and then by age; and their sizes by age.
   using BySize = std::map<std::pair<std::size_t, std::uint64_t>, void*>;
   using ByAge = std::map<std::uint64_t, std::size_t>;
 

@@ -48,7 +48,7 @@ struct MemoryModel::Block {
   std::int64_t stream = 0;
   bool small = false;
   bool allocated = false;
-  Block* previous = nullptr;  // of the same segment
+  Block* previous = nullptr;  // in the same segment
   Block* next = nullptr;
 
   [[nodiscard]] bool is_split() const { return previous != nullptr || next != nullptr; }
@@ -170,13 +170,14 @@ OutOfMemory MemoryModel::out_of_memory(std::uint64_t size, std::int64_t stream) 
   return failure;
 }
 
-// Leaves the block with so many bytes, and makes a free one of the rest if it is worth it.
+// Shrinks the block to `size` bytes, and makes a free block of the rest if the rest is large
+// enough.
 void MemoryModel::split_off(Block* block, std::uint64_t size) {
   const bool small = block->small;
   const std::uint64_t remaining = block->size - size;
   const bool split = small ? remaining >= kMinBlock : remaining > kSmallSize;
   if (block->is_split()) {
-    // A free part of a segment shrinks, or is taken whole.
+    // A free part of a segment shrinks, or is taken completely.
     if (!split) stats_.inactive_split.subtract(small, 1);
     stats_.inactive_split_bytes.subtract(small, signed_of(split ? size : block->size));
   } else if (split) {
@@ -199,7 +200,7 @@ void MemoryModel::split_off(Block* block, std::uint64_t size) {
   blocks_.emplace(address, std::move(rest));
 }
 
-// Takes a free neighbour into the block; whether there was one.
+// Merges a free neighbour into the block. Returns whether there was one.
 bool MemoryModel::merge(Block* block, Block* other, Pool& pool) {
   if (other == nullptr || other->allocated) return false;
   pool.erase(other);
@@ -243,7 +244,7 @@ void MemoryModel::free(std::uint64_t address) {
   const bool after = merge(block, block->next, pool);
   const int merged = (before ? 1 : 0) + (after ? 1 : 0);
   pool.insert(block);
-  // The net change is what is counted, as the real allocator does.
+  // Only the net change is counted, as in the real allocator.
   const std::uint64_t taken = block->size - own;
   stats_.inactive_split.change(block->small, (block->is_split() ? 1 : 0) - merged);
   stats_.inactive_split_bytes.change(

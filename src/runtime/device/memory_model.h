@@ -1,12 +1,14 @@
-// The memory of one virtual device, by the rules of PyTorch's CUDACachingAllocator.
+// Models the memory of one virtual device by the rules of PyTorch's CUDACachingAllocator.
 //
-// Programs ask how much is allocated, reserved and at its peak, and decide by it; they run out of
-// memory where the real device would. So the model keeps what the real allocator keeps (blocks of
-// 512 bytes in segments of 2 MiB, 20 MiB or their own size, split and merged alike) over an address
-// space of its own. The bytes themselves live elsewhere, in host memory.
+// Programs ask how much memory is allocated, reserved and at its peak, and decide by the answers;
+// they also run out of memory where the real device would. A sum of tensor sizes would not do:
+// it differs from the real figures by rounding, caching and fragmentation. So the model
+// does what the real allocator does (blocks of 512 bytes in segments of 2 MiB, 20 MiB or their own
+// size, split and merged in the same way) on an address space of its own. The bytes themselves lie
+// elsewhere in host memory.
 //
-// Source of the rules and constants: c10/cuda/CUDACachingAllocator.cpp and
-// c10/core/AllocatorConfig.h of PyTorch 2.13.
+// The rules and constants are those of c10/cuda/CUDACachingAllocator.cpp and
+// c10/core/AllocatorConfig.h of PyTorch 2.13. All sizes are in bytes.
 #pragma once
 
 #include <array>
@@ -25,25 +27,25 @@
 
 namespace torchport::device {
 
-// A figure that goes up and down, as torch.cuda.memory_stats() reports it.
+// A figure that rises and falls, as torch.cuda.memory_stats() reports it.
 struct Stat {
   std::int64_t current = 0;
   std::int64_t peak = 0;
-  std::int64_t allocated = 0;  // all that was ever added
-  std::int64_t freed = 0;      // all that was ever taken away
+  std::int64_t allocated = 0;  // the sum of all that was added
+  std::int64_t freed = 0;      // the sum of all that was subtracted
 
   void add(std::int64_t amount);
   void subtract(std::int64_t amount);
 };
 
-// The same figure over all blocks, and for those of the small and the large pool.
+// The same figure for all blocks, for those of the small pool and for those of the large one.
 struct PoolStat {
   enum : std::uint8_t { kAll, kSmall, kLarge };
   std::array<Stat, 3> of;
 
   void add(bool small, std::int64_t amount);
   void subtract(bool small, std::int64_t amount);
-  // Adds, or takes away what is negative.
+  // Adds `amount`, or subtracts it if it is negative.
   void change(bool small, std::int64_t amount);
 };
 
@@ -91,36 +93,37 @@ enum class MemoryAction : std::uint8_t {
 struct MemoryEvent {
   MemoryAction action = MemoryAction::kAlloc;
   std::uint64_t address = 0;  // 0 for kOutOfMemory
-  std::uint64_t size = 0;     // as requested; of segments, theirs
+  std::uint64_t size = 0;     // the requested size; for segments, the segment's size
   std::int64_t stream = 0;
   std::uint64_t device_free = 0;
 };
-// Called while the model is locked: it must not ask the model, nor wait for anything that may.
+// Is called while the model is locked: it must not call the model, nor wait for a thread that may.
 using MemoryObserver = std::function<void(const MemoryEvent&)>;
 
-// Thread-safe.
+// All functions are thread safe: one lock guards the model.
 class MemoryModel {
  public:
-  // `base`: where its addresses start; `total`: bytes of the device.
+  // `base` is its first address, `total` the device's size in bytes.
   MemoryModel(std::uint64_t base, std::uint64_t total);
   ~MemoryModel();
   MemoryModel(const MemoryModel&) = delete;
   MemoryModel& operator=(const MemoryModel&) = delete;
 
-  // The address of a block for so many bytes on a stream, 0 for none; nothing when there is no
-  // room, even after all cached segments were given back: then `failure` says why.
+  // Allocates a block for `bytes` on a stream, and returns its address (0 if bytes is 0). Returns
+  // none, with the reason in `failure`, if there is no room even after all cached segments were
+  // given back.
   [[nodiscard]] std::optional<std::uint64_t> allocate(std::uint64_t bytes, std::int64_t stream,
                                                       OutOfMemory& failure);
   void free(std::uint64_t address);
 
   void empty_cache();
-  // At most this part of the device is used by this process; in (0, 1].
+  // Limits this process to a part of the device, in (0, 1].
   void set_fraction(double fraction);
   [[nodiscard]] double fraction() const;
   void reset_peak();
   void reset_accumulated();
 
-  // An empty function ends it.
+  // Sets the observer; an empty function removes it.
   void observe(MemoryObserver observer);
 
   [[nodiscard]] MemoryStats stats() const;
@@ -128,7 +131,7 @@ class MemoryModel {
   [[nodiscard]] std::uint64_t device_free() const;
   [[nodiscard]] std::vector<SegmentView> snapshot() const;
 
-  // Bytes that a request takes in a block.
+  // The size of the block that a request of `bytes` takes.
   [[nodiscard]] static std::uint64_t round_size(std::uint64_t bytes);
 
  private:

@@ -1,5 +1,6 @@
-// Which virtual devices there are to be: what `torchport run` writes into the environment, and what
-// every process that inherits it reads.
+// Describes which virtual devices a process has. `torchport run` writes the description into the
+// environment, and each process that inherits the environment reads it, so that child processes
+// have the same devices without a change to the program.
 //
 //   cuda:4
 //   cuda:2,memory=16GiB,profile=a100-80g
@@ -22,24 +23,24 @@ constexpr const char* kVariable = "TORCHPORT_VIRTUAL";
 constexpr int kMaxDevices = 64;
 
 struct Spec {
-  std::string kind = "cuda";                         // of devices::kinds(), or "none"
+  std::string kind = "cuda";                         // a name of devices::kinds(), or "none"
   int count = 1;                                     // 0 for "none"
-  std::uint64_t memory = 0;                          // bytes of each device
+  std::uint64_t memory = 0;                          // of each device, in bytes
   const devices::DeviceKind* description = nullptr;  // null for "none"
   const devices::Profile* profile = nullptr;         // null for "none"
 
-  // The text that parse() reads.
+  // The text from which parse_spec() reads the same spec.
   [[nodiscard]] std::string text() const;
 };
 
-// Fails with kUsage, in words that say what would be right.
+// Reads a device spec. Fails with kUsage; the message says what would be right.
 [[nodiscard]] base::Result<Spec> parse_spec(std::string_view text);
-// What a variable such as CUDA_VISIBLE_DEVICES leaves of so many devices, in its order, by the
-// rules of the CUDA driver: the first entry that is no device ends the list, and a device named
-// twice leaves none. Null is all. Devices are named by number; other names (GPU-..., MIG-...) are
-// of real ones.
+// The devices that a variable such as CUDA_VISIBLE_DEVICES leaves of `count`, in its order, by the
+// rules of the CUDA driver: the first entry that is not a device ends the list, and a repeated
+// device leaves none. Null leaves all. Only numbers name virtual devices; other names (GPU-...,
+// MIG-...) are those of real ones.
 [[nodiscard]] std::vector<int> visible_devices(const char* text, int count);
-// "16GiB", "512MiB", "8g", "1024": bytes. Fails with kUsage.
+// Reads a size in bytes: "16GiB", "512MiB", "8g", "1024". Fails with kUsage.
 [[nodiscard]] base::Result<std::uint64_t> parse_size(std::string_view text);
 
 }  // namespace torchport::device

@@ -20,7 +20,8 @@ std::string names_of(const NamedTensors& tensors) {
   return text;
 }
 
-// The data's tensors in the contract's order, by name; one without a name is the one input.
+// The data's tensors in the contract's order, matched by name. A tensor without a name is the only
+// input.
 std::vector<at::Tensor> in_order(const Contract& contract, const NamedTensors& data,
                                  const std::string& file) {
   std::vector<at::Tensor> ordered;
@@ -34,7 +35,7 @@ std::vector<at::Tensor> in_order(const Contract& contract, const NamedTensors& d
       missing += (missing.empty() ? "" : ", ") + spec.name;
   }
   if (missing.empty()) return ordered;
-  // A .npy array, or a tensor that was saved by itself.
+  // A .npy array, or a tensor that was saved alone.
   const bool nameless = data.size() == 1 && data.front().name.empty();
   if (!nameless || contract.inputs.size() != 1) {
     throw std::runtime_error(
@@ -44,9 +45,10 @@ std::vector<at::Tensor> in_order(const Contract& contract, const NamedTensors& d
   return {data.front().tensor};
 }
 
-// Up to `bytes` of standard input; fewer only at its end.
+// Reads `bytes` bytes of standard input, or fewer at its end.
 std::string read_input(std::size_t bytes) {
-  constexpr std::size_t kStep = 1 << 20;  // a damaged header may ask for anything
+  // Memory grows in steps: a damaged header may ask for any size.
+  constexpr std::size_t kStep = 1 << 20;
   std::string read;
   while (read.size() < bytes) {
     const std::size_t before = read.size();
@@ -112,7 +114,7 @@ Feed::Feed(const Contract& contract, FeedOptions options)
   total_rows_ = total;
 }
 
-// The next file, or the next arrays of standard input.
+// Loads the next file, or the next arrays of standard input.
 bool Feed::load() {
   while (file_ < options_.files.size()) {
     name_ = options_.files[file_];

@@ -1,4 +1,4 @@
-// torchport-infer ARTEFACT FILES... --output OUT
+// The program torchport-infer ARTEFACT FILES... --output OUT.
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -79,7 +79,7 @@ std::vector<Session> open_sessions(const Options& options) {
   return sessions;
 }
 
-// All outputs over all batches, joined at the end: their size is not known before.
+// Collects the outputs of all batches, and joins them at the end: their size is not known before.
 class Collected {
  public:
   explicit Collected(const Contract& contract)
@@ -127,10 +127,10 @@ void report(const Progress& progress, const std::vector<Session>& sessions,
   for (const Session& session : sessions)
     devices += (devices.empty() ? "" : ", ") + session.device().str();
   const double seconds = progress.seconds();
-  fmt::print(stderr, "{} rows in {} batches, {:.2f} s, {:.1f} rows/s: {} on {}, to {}\n",
-             progress.rows.load(), progress.batches.load(), seconds,
-             static_cast<double>(progress.rows.load()) / seconds, sessions.front().runtime(),
-             devices, output == "-" ? "standard output" : output);
+  fmt::print(stderr, "{} rows in {} batch{}, {:.2f} s, {:.1f} rows/s: {} on {}, to {}\n",
+             progress.rows.load(), progress.batches.load(), progress.batches == 1 ? "" : "es",
+             seconds, static_cast<double>(progress.rows.load()) / seconds,
+             sessions.front().runtime(), devices, output == "-" ? "standard output" : output);
 }
 
 int infer(const Options& options) {
@@ -157,7 +157,10 @@ int infer(const Options& options) {
     for (const Session& session : sessions) devices.push_back(session.device());
     std::optional<Monitor> monitor;
     if (!options.quiet) monitor.emplace(progress, feed.total_rows(), devices, options.watch);
-    run_all(feed, sessions, sink, progress, interrupted());
+    std::vector<Worker> workers;
+    workers.reserve(sessions.size());
+    for (Session& session : sessions) workers.push_back(worker_of(session));
+    run_all(feed, workers, sink, progress, interrupted());
   }
   if (interrupted()) return kInterrupted;
   if (progress.batches == 0) throw std::runtime_error("the inputs have no data");
@@ -166,8 +169,8 @@ int infer(const Options& options) {
   return 0;
 }
 
-// What of an exception is for people: c10's goes on with a stack, the library's begins with its own
-// name.
+// The part of an exception's message that is for people: c10 appends a stack trace, and the library
+// begins with its own name.
 std::string_view message_of(const std::exception& error) {
   const auto* torchs = dynamic_cast<const c10::Error*>(&error);
   std::string_view message = torchs == nullptr ? error.what() : torchs->what_without_backtrace();
@@ -205,7 +208,8 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   const int code = torchport::infer::run(argc, argv);
-  // Not by way of destructors of libraries with threads of their own, whose order nobody knows.
+  // Ends without the destructors of libraries that have threads of their own, because their order
+  // is unspecified.
   std::fflush(nullptr);
   _exit(code);
 }

@@ -37,12 +37,13 @@ Monitor::Monitor(const Progress& progress, std::optional<std::int64_t> total_row
                  const std::vector<c10::Device>& devices, bool watch)
     : progress_(progress), total_rows_(total_rows), terminal_(isatty(STDERR_FILENO) == 1) {
   if (watch) {
-    std::vector<c10::Device> seen;  // two workers may share one
+    std::vector<c10::Device> seen;  // two workers may share a device
     for (const c10::Device device : devices) {
       if (std::find(seen.begin(), seen.end(), device) != seen.end()) continue;
       seen.push_back(device);
       watched_.push_back({device.str(), usage_of(device)});
-      static_cast<void>(watched_.back().source->look());  // the first look has nothing before it
+      // The first look() has no earlier one to compare with.
+      static_cast<void>(watched_.back().source->look());
     }
   }
   thread_ = std::thread([this] { show(); });
@@ -74,8 +75,9 @@ std::string Monitor::progress_line() {
   last_seconds_ = seconds;
   std::string text =
       total_rows_ ? fmt::format("{} of {} rows", rows, *total_rows_) : fmt::format("{} rows", rows);
-  text += fmt::format(", {} batches, {:.1f} s, {:.1f} rows/s now, {:.1f} on average",
-                      progress_.batches.load(), seconds, now, mean);
+  const std::int64_t batches = progress_.batches;
+  text += fmt::format(", {} batch{}, {:.1f} s, {:.1f} rows/s now, {:.1f} on average", batches,
+                      batches == 1 ? "" : "es", seconds, now, mean);
   if (total_rows_ && mean > 0 && rows < *total_rows_)
     text += fmt::format(", {:.0f} s to go", static_cast<double>(*total_rows_ - rows) / mean);
   return text;

@@ -1,4 +1,6 @@
-// What goes on, on standard error: a line of progress, and with `watch` a line for each device.
+// Shows on standard error what a running inference does: a line of progress and, with `watch`, a
+// line per device. It has a thread of its own, so that a slow batch does not stop the display and
+// the display does not slow down a batch.
 #pragma once
 
 #include <condition_variable>
@@ -16,8 +18,8 @@ namespace torchport::infer {
 
 class Monitor {
  public:
-  // Shows until it is destroyed: on a terminal four times a second in place, else every two seconds
-  // a line. `progress` outlives it.
+  // Shows until it is destroyed: four times a second in place on a terminal, otherwise one line
+  // every two seconds. `progress` must outlive it.
   Monitor(const Progress& progress, std::optional<std::int64_t> total_rows,
           const std::vector<c10::Device>& devices, bool watch);
   ~Monitor();
@@ -38,7 +40,7 @@ class Monitor {
   std::optional<std::int64_t> total_rows_;
   std::vector<Watched> watched_;
   const bool terminal_;
-  std::size_t drawn_ = 0;  // lines of the last drawing
+  std::size_t drawn_ = 0;  // number of lines of the last drawing
   std::int64_t last_rows_ = 0;
   double last_seconds_ = 0;
   bool done_ = false;

@@ -31,7 +31,7 @@ constexpr std::array<std::pair<std::string_view, c10::ScalarType>, 13> kTypes{{
     {"c8", c10::ScalarType::ComplexFloat},
 }};
 
-// What follows `key` in the header, which is a Python dict as repr() writes it.
+// The text after `key` in the header, which is a Python dict as repr() writes it.
 std::string_view value_of(std::string_view header, std::string_view key) {
   const auto at = header.find(key);
   if (at == std::string_view::npos)

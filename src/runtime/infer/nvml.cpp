@@ -12,7 +12,8 @@ namespace {
 
 using host::kNvmlSuccess;
 
-// What CUDA's number stands for: CUDA_VISIBLE_DEVICES hides and reorders, NVML does not.
+// The device that a number of CUDA stands for: CUDA_VISIBLE_DEVICES hides and reorders devices for
+// CUDA, but not for NVML.
 std::string visible_device(c10::DeviceIndex index) {
   const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
   if (visible == nullptr) return std::to_string(index);
@@ -24,7 +25,7 @@ std::string visible_device(c10::DeviceIndex index) {
   return {};
 }
 
-// By NVML's number or by UUID. Null where it knows none.
+// Finds a device by NVML's number or by UUID. Null if there is none.
 host::NvmlDevice device_named(const host::NvmlLibrary& nvml, const std::string& name) {
   host::NvmlDevice device = nullptr;
   const bool number = name.find_first_not_of("0123456789") == std::string::npos;

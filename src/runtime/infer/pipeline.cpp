@@ -14,8 +14,8 @@ namespace torchport::infer {
 
 namespace {
 
-// What the workers share. Each takes batches from the feed and hands results over under the lock;
-// results that come before their turn wait, and a worker that is too far ahead waits with them.
+// Shared by the workers. Each takes batches from the feed and delivers results under the lock.
+// Results that are ready before their turn wait, and so does a worker that is too far ahead.
 class Line {
  public:
   Line(Feed& feed, const Sink& sink, Progress& progress, const std::atomic<bool>& stop,
@@ -66,32 +66,17 @@ class Line {
   std::exception_ptr error_;
 };
 
-std::vector<at::Tensor> run_one(Session& session, const Batch& batch) {
+void work(const Worker& worker, Line& line) {
   const c10::InferenceMode no_gradients;
-  std::vector<at::Tensor> inputs;
-  inputs.reserve(batch.inputs.size());
-  for (const at::Tensor& input : batch.inputs) {
-    // A copy always: the data is a file's mapping, which a model that works in place would write
-    // to.
-    inputs.push_back(session.device().is_cpu() ? input.clone(at::MemoryFormat::Contiguous)
-                                               : input.to(session.device()));
-  }
-  std::vector<at::Tensor> outputs = session.run(inputs);
-  for (at::Tensor& output : outputs) output = output.cpu().contiguous();
-  return outputs;
-}
-
-void work(Session& session, Line& line) {
   while (true) {
     std::optional<Batch> batch;
     try {
       batch = line.take();
       if (!batch) return;
-      line.give(*batch, run_one(session, *batch));
+      line.give(*batch, worker.run(batch->inputs));
     } catch (const std::exception& error) {
       const std::string where =
-          batch ? "batch " + std::to_string(batch->index) + " on " + session.device().str() + ": "
-                : "";
+          batch ? "batch " + std::to_string(batch->index) + " on " + worker.name + ": " : "";
       line.fail(std::make_exception_ptr(std::runtime_error(where + error.what())));
       return;
     }
@@ -100,14 +85,30 @@ void work(Session& session, Line& line) {
 
 }  // namespace
 
-void run_all(Feed& feed, std::vector<Session>& sessions, const Sink& sink, Progress& progress,
+Worker worker_of(Session& session) {
+  return {session.device().str(), [&session](const std::vector<at::Tensor>& data) {
+            std::vector<at::Tensor> inputs;
+            inputs.reserve(data.size());
+            for (const at::Tensor& input : data) {
+              // Always copies: the data is a file's mapping, and a model that works in place would
+              // write to it.
+              inputs.push_back(session.device().is_cpu() ? input.clone(at::MemoryFormat::Contiguous)
+                                                         : input.to(session.device()));
+            }
+            std::vector<at::Tensor> outputs = session.run(inputs);
+            for (at::Tensor& output : outputs) output = output.cpu().contiguous();
+            return outputs;
+          }};
+}
+
+void run_all(Feed& feed, const std::vector<Worker>& workers, const Sink& sink, Progress& progress,
              const std::atomic<bool>& stop) {
-  Line line(feed, sink, progress, stop, sessions.size());
-  std::vector<std::thread> workers;
-  workers.reserve(sessions.size());
-  for (Session& session : sessions)
-    workers.emplace_back([&session, &line] { work(session, line); });
-  for (std::thread& worker : workers) worker.join();
+  Line line(feed, sink, progress, stop, workers.size());
+  std::vector<std::thread> threads;
+  threads.reserve(workers.size());
+  for (const Worker& worker : workers)
+    threads.emplace_back([&worker, &line] { work(worker, line); });
+  for (std::thread& thread : threads) thread.join();
   line.rethrow();
 }
 

@@ -1,4 +1,4 @@
-// Batches through one session a device, results in the order of the data.
+// Runs batches through one worker per device, and delivers the results in the order of the data.
 #pragma once
 
 #include <atomic>
@@ -15,7 +15,7 @@
 
 namespace torchport::infer {
 
-// What has been done so far; read by whoever shows it while it goes on.
+// What has been done so far. Workers write it and the monitor reads it, without a lock.
 struct Progress {
   std::atomic<std::int64_t> rows{0};
   std::atomic<std::int64_t> batches{0};
@@ -26,13 +26,25 @@ struct Progress {
   }
 };
 
-// Takes a batch's outputs, on the CPU; called in the order of the batches, one at a time.
+// Receives a batch's outputs, on the CPU. It is called in the order of the batches, one at a time,
+// on any thread.
 using Sink = std::function<void(std::vector<at::Tensor> outputs)>;
 
-// Runs all batches of the feed. A thread for each session takes the next batch when it is ready, so
-// a slow device holds up none but itself. Throws the first error of a worker, with its batch, after
-// all have stopped; returns early, without an error, once `stop` is set.
-void run_all(Feed& feed, std::vector<Session>& sessions, const Sink& sink, Progress& progress,
+// Computes one call, from inputs on the CPU, in the contract's order, to outputs on the CPU. A worker
+// has one call at a time, always on the same thread.
+struct Worker {
+  std::string name;  // its device, for errors
+  std::function<std::vector<at::Tensor>(const std::vector<at::Tensor>& inputs)> run;
+};
+
+// The worker that runs a session on its device. The session outlives it.
+[[nodiscard]] Worker worker_of(Session& session);
+
+// Runs all batches of the feed. Each worker has a thread, which takes the next batch when it is
+// ready. So a slow device delays only itself, which a fixed division of the batches would not
+// achieve. After an error of a worker all threads stop, and the first error is thrown, with its
+// batch. Returns early, without an error, once `stop` is set.
+void run_all(Feed& feed, const std::vector<Worker>& workers, const Sink& sink, Progress& progress,
              const std::atomic<bool>& stop);
 
 }  // namespace torchport::infer

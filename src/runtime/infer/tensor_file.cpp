@@ -39,7 +39,7 @@ NamedTensors read_npz(const checkpoint::Archive& archive) {
   return tensors;
 }
 
-// .npy and .npz; none for another kind of file.
+// Reads .npy and .npz; returns nothing for another kind of file.
 NamedTensors read_numpy(const std::string& path, const Mapping& file) {
   const std::string_view bytes = file->bytes();
   if (is_npy(bytes)) return {{"", read_npy(bytes, file)}};

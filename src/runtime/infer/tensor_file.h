@@ -1,4 +1,4 @@
-// Tensors out of files of any kind that people keep them in. No code of a file is run.
+// Reads and writes tensors in the file formats that people keep data in. No code of a file is run.
 #pragma once
 
 #include <cstddef>
@@ -9,19 +9,21 @@
 
 namespace torchport::infer {
 
-// In the file's order. A .npy array has no name.
+// Tensors in the file's order. The tensor of a .npy file has no name.
 using NamedTensors = std::vector<NamedTensor>;
 
-// The tensors of a safetensors, .npy, .npz or torch.save file, known by its content. They lie in
-// the file's mapping, which they keep alive: read, never write, them. Throws std::runtime_error for
-// a file that cannot be read, is damaged, holds no tensors, or asks to run code.
+// Reads the tensors of a safetensors, .npy, .npz or torch.save file; its content tells the format.
+// The tensors lie in the file's mapping, which they keep alive: read them, but never write to them.
+// Throws std::runtime_error for a file that cannot be read, is damaged, holds no tensors, or asks
+// to run code.
 [[nodiscard]] NamedTensors read_tensors(const std::string& path);
 
-// Writes them as .safetensors or .npy, by the path's suffix (.npy: one tensor), whole or not at
-// all. Contiguous tensors on the CPU. Throws std::runtime_error.
+// Writes tensors as .safetensors or .npy (one tensor), by the path's suffix, completely or not at
+// all. They must be contiguous and on the CPU. Throws std::runtime_error.
 void write_tensors(const std::string& path, const NamedTensors& tensors);
 
-// Throws std::runtime_error where write_tensors() could not write so many tensors there.
+// Throws std::runtime_error if write_tensors() could not write so many tensors to this path. Called
+// before a long run, whose result would otherwise be lost.
 void check_writable(const std::string& path, std::size_t tensors);
 
 }  // namespace torchport::infer

@@ -21,7 +21,7 @@ void write_npy(const std::string& path, const at::Tensor& tensor) {
   if (!written) throw std::runtime_error("cannot write " + path + ": " + written.error().message);
 }
 
-// Outputs that are one tensor, each as a tensor of its own: other readers of safetensors know no
+// Copies outputs that share memory, because other readers of safetensors do not know our note on
 // sharing.
 NamedTensors unshared(NamedTensors tensors) {
   std::set<const void*> seen;

@@ -11,7 +11,8 @@ namespace torchport::infer {
 
 namespace {
 
-// proc(5): ticks of all cores since the start, and pages of this process.
+// Reads /proc (see proc(5)): the ticks of all cores since the system's start, and the pages of this
+// process.
 class HostUsage final : public UsageSource {
  public:
   Usage look() override {

@@ -1,5 +1,6 @@
-// How busy a device is and how full: from NVML where there is one, from torch's own account of an
-// accelerator (of virtual devices, too), or from the host.
+// Measures how busy a device is and how much of its memory is used. The source is NVML if there is
+// one, otherwise torch's own account of an accelerator (also for virtual devices), or the host's
+// figures for the CPU.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +14,8 @@
 namespace torchport::infer {
 
 struct Usage {
-  std::optional<double> busy;  // since the last look, 0 to 1; none where nothing can tell
-  std::uint64_t used = 0;      // bytes; of the CPU, this program's
+  std::optional<double> busy;  // 0 to 1, since the last look(); none if nothing can tell
+  std::uint64_t used = 0;      // in bytes; for the CPU, those of this program
   std::uint64_t total = 0;
 };
 
@@ -24,10 +25,10 @@ class UsageSource {
   [[nodiscard]] virtual Usage look() = 0;
 };
 
-// The best source there is for a device.
+// The best available source for a device.
 [[nodiscard]] std::unique_ptr<UsageSource> usage_of(c10::Device device);
 
-// NVML's; nothing where there is no NVML, or it does not know the device.
+// NVML as the source; null if there is no NVML or it does not know the device.
 [[nodiscard]] std::unique_ptr<UsageSource> nvml_usage(c10::DeviceIndex index);
 
 }  // namespace torchport::infer

@@ -40,7 +40,8 @@ void load_accelerators() {
   const auto folder = std::filesystem::canonical(place.dli_fname, error).parent_path();
   for (const char* name : {"libtorch_cuda.so", "libtorch_xpu.so", "libtorch_hip.so"}) {
     const auto path = folder / name;
-    if (!std::filesystem::exists(path, error)) continue;  // a torch for the CPU
+    // A build of torch for the CPU does not have it.
+    if (!std::filesystem::exists(path, error)) continue;
     if (dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL) == nullptr)
       throw std::runtime_error(std::string("this torch has ") + name +
                                ", but it cannot be loaded: " + dlerror());

@@ -1,4 +1,5 @@
-// The torch that the library was built against, to be found in the file without loading it.
+// Names the torch that the library was built against, so that it can be found in the file without
+// loading it.
 #include <torchport/export.h>
 
 extern "C" TORCHPORT_API const char torchport_built_for[];

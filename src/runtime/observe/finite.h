@@ -1,4 +1,5 @@
-// NaN and infinity in tensors, for those who ask for it.
+// Looks for NaN and infinity in tensors. It is separate from the log because it reads values, which
+// costs a pass and a synchronisation per tensor; only ObserveOptions::check_finite turns it on.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -13,7 +14,7 @@ struct Finite {
   bool infinite = false;
 };
 
-// Waits for the tensor's device. Types without either, meta and sparse tensors have neither.
+// Waits for the tensor's device. Returns neither for integers, meta and sparse tensors.
 [[nodiscard]] Finite look_for_not_finite(const at::Tensor& tensor);
 [[nodiscard]] bool all_finite(c10::ArrayRef<KeptArgument> arguments);
 

@@ -4,7 +4,7 @@ namespace torchport::observe {
 
 namespace {
 
-// Whose sizes cannot be asked for without running the subclass's own code, or do not exist.
+// Whether asking for the tensor's sizes would run the subclass's own code, or it has no sizes.
 bool is_opaque(const c10::TensorImpl& tensor) {
   return tensor.is_python_dispatch() || tensor.has_symbolic_sizes_strides() ||
          tensor.key_set().has(c10::DispatchKey::NestedTensor);
@@ -36,7 +36,8 @@ void Log::add_sizes(const c10::TensorImpl& tensor, Seen& seen) {
 
 std::optional<std::uint64_t> Log::add(const Call& call, c10::ArrayRef<Seen> inputs,
                                       c10::ArrayRef<Seen> outputs) {
-  constexpr std::size_t kTensorsOfACall = 8;  // on average: lists of hundreds are not kept for ever
+  // On average: calls with lists of hundreds of tensors fill the log sooner.
+  constexpr std::size_t kTensorsOfACall = 8;
   if (calls.size() >= max_calls || tensors.size() >= max_calls * kTensorsOfACall) {
     ++operators;
     ++unrecorded;

@@ -1,7 +1,8 @@
-// What is kept of each call, flat: at hundreds of nanoseconds a call there is no room for a tree.
+// Stores what is kept of each call, in flat arrays: recording a call takes hundreds of nanoseconds,
+// which leaves no room for a tree of objects.
 //
-// Stories of tensors are not kept but found out afterwards, from the addresses that the calls took
-// and gave: those who ask are few, those who call are many.
+// Stories of tensors are not stored. They are reconstructed afterwards from the addresses that the
+// calls took and returned, because few tensors are asked about and many calls are recorded.
 #pragma once
 
 #include <array>
@@ -24,7 +25,7 @@ struct Seen {
   c10::Device device{c10::DeviceType::CPU};
   c10::ScalarType dtype = c10::ScalarType::Undefined;
   std::uint8_t dimensions = 0;
-  std::uint32_t first_size = 0;  // in the log's list of sizes
+  std::uint32_t first_size = 0;  // index into Log::sizes
   std::uint64_t bytes = 0;
 };
 
@@ -39,10 +40,11 @@ struct Call {
   bool waits = false;
   std::uint32_t inputs = 0;
   std::uint32_t outputs = 0;
-  std::uint32_t first = 0;  // of its inputs, then its outputs, in the log's list of tensors
+  std::uint32_t first = 0;  // index into Log::tensors of its inputs, which its outputs follow
   std::uint32_t scope = 0;
   std::uint32_t place = 0;
-  std::uint64_t sequence = 0;  // autograd's, before the call; of the node in the backward pass
+  // Autograd's number before the call; in the backward pass, the node's.
+  std::uint64_t sequence = 0;
   c10::Device from{c10::DeviceType::CPU};
 };
 
@@ -51,10 +53,10 @@ struct KeptArgument {
   at::Tensor tensor;
 };
 
-// A call whose story is wanted; its tensors live until then.
+// A call whose story will be told; its tensors are kept alive until then.
 struct KeptCall {
   std::uint64_t call = 0;
-  std::vector<KeptArgument> arguments;  // as many, and in the order of, the call's inputs
+  std::vector<KeptArgument> arguments;  // as many as the call's inputs, in their order
   std::string message;
 };
 
@@ -70,10 +72,11 @@ struct Log {
   std::optional<KeptCall> mixed, nan, infinity;
   std::uint64_t mixed_count = 0;
 
-  // Returns the number of the call, or none where there is no more room. Not thread-safe, as all.
+  // Adds a call. Returns its number, or none if max_calls was reached. Like all functions here it
+  // is not thread safe; Session locks.
   std::optional<std::uint64_t> add(const Call& call, c10::ArrayRef<Seen> inputs,
                                    c10::ArrayRef<Seen> outputs);
-  // The same, room or not.
+  // Adds a call even beyond max_calls.
   std::uint64_t keep(const Call& call, c10::ArrayRef<Seen> inputs, c10::ArrayRef<Seen> outputs);
   void add_sizes(const c10::TensorImpl& tensor, Seen& seen);
 
@@ -85,10 +88,10 @@ struct Log {
   }
 };
 
-// Everything but its sizes.
+// Everything but the sizes.
 [[nodiscard]] Seen look_at(const at::Tensor& tensor);
 
-// Sums and stories out of the log.
+// Computes the sums and stories from the log.
 [[nodiscard]] Observed summarize(const Log& log);
 
 }  // namespace torchport::observe

@@ -1,4 +1,4 @@
-// Observation: a session of the observer, begun and ended by its owner.
+// Implements Observation: a session of the observer that its owner begins and ends.
 #include <c10/util/Exception.h>
 #include <torchport/observe.h>
 

@@ -17,7 +17,7 @@ struct Entered {
   std::uint64_t session = 0;
   std::uint32_t scope = 0;
 };
-// Of all sessions, in the order that this thread entered them in.
+// The modules that this thread has entered, of all sessions, in the order of entering.
 thread_local std::vector<Entered> entered;
 
 auto innermost_of(std::uint64_t session) {

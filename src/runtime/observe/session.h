@@ -1,8 +1,8 @@
-// One observation: the listener that fills its log.
+// Implements one observation: the listener that fills its log.
 //
-// The log is filled under a lock of the session's own, by whichever threads it hears, and taken out
-// once. Threads may be within a call when that happens: they find the session stopped, and add
-// nothing more.
+// Any thread that joined the session may add to the log, under the session's own lock, and the log
+// is taken out once. At that moment threads may still be within a call: they find that the session
+// has stopped, and add nothing.
 #pragma once
 
 #include <cstdint>
@@ -22,18 +22,19 @@ class Session final : public observer::Listener {
 
   void observe(observer::Call& call) override;
 
-  // What the calling thread does from now on is done by `module`, until leave(). False where this
+  // Attributes what the calling thread does to `module`, until leave(). Returns false if this
   // session does not hear the thread.
   bool enter(std::uint32_t module);
-  // False where there is nothing to leave: the module was not entered, or on another thread.
+  // Returns false if there is nothing to leave: no module was entered on this thread.
   bool leave();
 
   [[nodiscard]] const ObserveOptions& options() const { return options_; }
-  // The program's place, as the caller numbers it. Not under the lock: it may wait for Python's.
+  // The program's place, as the caller numbers it. Do not call it under the lock: it may wait for
+  // Python's global interpreter lock.
   [[nodiscard]] std::uint32_t place() const { return options_.place ? options_.place() : 0; }
 
-  // Calls `use(log)` under the lock; once the session has stopped it does not, and gives
-  // `otherwise`.
+  // Calls `use(log)` under the lock. After the session has stopped it does not, and the second form
+  // returns `otherwise`.
   template <typename Use>
   void with_log(const Use& use) {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -44,7 +45,7 @@ class Session final : public observer::Listener {
     const std::lock_guard<std::mutex> lock(mutex_);
     return active() ? use(log_) : otherwise;
   }
-  // Ends the session and takes its log.
+  // Ends the session and takes its log. Call it once.
   [[nodiscard]] Log take_log();
 
  private:

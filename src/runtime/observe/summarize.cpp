@@ -1,4 +1,4 @@
-// Sums and stories out of the log.
+// Computes the sums and stories from the log.
 #include <algorithm>
 #include <map>
 #include <tuple>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint32_t kNone = UINT32_MAX;
 
-// For each tensor that a call took: the call that had given it, or kNone.
+// For each tensor that a call took, finds the call that returned it, or kNone.
 class Producers {
  public:
   explicit Producers(const Log& log) : of_(log.tensors.size(), kNone) {
@@ -29,14 +29,15 @@ class Producers {
     }
   }
 
-  // `at`: number in the log's list of tensors.
+  // `at` is an index into Log::tensors.
   [[nodiscard]] std::uint32_t of(std::uint32_t at) const { return of_[at]; }
 
  private:
   using Last = std::unordered_map<const void*, std::uint32_t>;
 
-  // Addresses are used again, and not every tensor comes from a call (x.data, saved variables): a
-  // call counts where tensor and storage are those it gave, or else the storage, of the same kind.
+  // Addresses are reused, and not every tensor comes from a call (x.data, saved variables). So a
+  // call counts as the producer if it returned this tensor with this storage or, failing that, this
+  // storage with the same device and dtype.
   static std::uint32_t find(const Log& log, const Seen& seen, const Last& tensors,
                             const Last& storages) {
     const auto same = tensors.find(seen.tensor);
@@ -140,7 +141,7 @@ class Summarizer {
     }
   }
 
-  // A tensor of no elements is on the other device at once: torch.tensor([], device=...).
+  // A tensor without elements moves without a transfer: torch.tensor([], device=...).
   [[nodiscard]] bool is_empty(const Call& call) const {
     const Seen& first = log_.outputs_of(call).front();
     const auto* sizes = log_.sizes.data() + first.first_size;
@@ -159,7 +160,7 @@ class Summarizer {
     sum.bytes += call.kind == CallKind::kMoved ? bytes : 0;
   }
 
-  // What made the tensor at `at` of the log's list, back to where its story begins.
+  // Follows the calls that made the tensor at index `at` of the log back to where its story begins.
   void trace_story(std::uint32_t at, Participant& participant) const {
     constexpr std::size_t kLongest = 256;
     while (participant.story.size() < kLongest) {
@@ -175,7 +176,7 @@ class Summarizer {
     }
   }
 
-  // Which of its tensors a call's result has its device from.
+  // The input from which a call's result has its device.
   [[nodiscard]] std::uint32_t next_input(const Call& call) const {
     const auto inputs = log_.inputs_of(call);
     const auto outputs = log_.outputs_of(call);
@@ -216,8 +217,8 @@ class Summarizer {
             participants_of(kept)};
   }
 
-  // Autograd numbers its nodes as they are made, thread by thread: the node belongs to the last
-  // call that began at or before its number.
+  // Autograd numbers its nodes per thread as it creates them, so a node belongs to the last call
+  // that began at or before the node's number.
   [[nodiscard]] std::optional<CallFacts> forward_of(const Call& backward) const {
     std::optional<CallFacts> found;
     std::uint64_t best = 0;

@@ -24,7 +24,7 @@ void each_result(const observer::Call& call, const Visit& visit) {
   for (const IValue& result : call.results()) each_tensor(result, visit);
 }
 
-// Numbers among the program's operands become tensors that nothing made and nobody keeps.
+// A number among the program's operands becomes a tensor that no call made and nobody keeps.
 bool is_number(const at::Tensor& tensor) {
   return tensor.unsafeGetTensorImpl()->is_wrapped_number();
 }
@@ -44,15 +44,16 @@ std::vector<KeptArgument> keep_arguments(const observer::Call& call) {
   return kept;
 }
 
-// Where a transfer begins, if the call is one: results on another device than what they are made
-// of.
+// The device where a transfer begins, if the call is a transfer: its results are on another device
+// than its inputs.
 std::optional<c10::Device> moved_from(const OperatorSemantics& semantics, const Inputs& inputs,
                                       c10::ArrayRef<Seen> outputs) {
   if (inputs.all.empty() || outputs.empty() || semantics.has(observer::kMakes)) return std::nullopt;
   const c10::Device to = outputs.front().device;
   if (semantics.has(observer::kHostIndices)) {
     for (const Seen& seen : inputs.all) {
-      if (seen.device != to) return seen.device;  // its indices go to the device, each time
+      // Its indices are copied to the device at each call.
+      if (seen.device != to) return seen.device;
     }
     return std::nullopt;
   }
@@ -64,7 +65,8 @@ std::optional<c10::Device> moved_from(const OperatorSemantics& semantics, const 
   return std::nullopt;
 }
 
-// A number on the host among tensors of a device is no trouble.
+// Whether the inputs are on several devices, not counting numbers on the host, which are allowed
+// among tensors of a device.
 bool mixes_more_than_numbers(const Inputs& inputs) {
   std::optional<c10::Device> common;
   for (const Seen& seen : inputs.all) {
@@ -75,9 +77,9 @@ bool mixes_more_than_numbers(const Inputs& inputs) {
   return false;
 }
 
-// Whether an error is about devices: ours to explain, where tensors are on several. Convolutions
-// speak of types: "Input type (CPUFloatType) and weight type (CUDAFloatType) should be the same".
-// An error that Python raised may have no text here; then the program's own decides.
+// Whether an error is about devices, given that the tensors are on several. Convolutions talk of
+// types: "Input type (CPUFloatType) and weight type (CUDAFloatType) should be the same". An error
+// that Python raised may have no text here; it then counts as one.
 bool is_about_devices(std::string_view message) {
   return message.find("device") != std::string_view::npos ||
          message.find(" type (") != std::string_view::npos || message.empty();
@@ -147,7 +149,7 @@ void WatchedCall::classify(c10::ArrayRef<Seen> outputs) {
   }
 }
 
-// What costs more, and is asked for where it will be told.
+// Collects what is expensive and only needed for a call that will be reported.
 void WatchedCall::look_closer() {
   call_.place = session_.place();
   if (const auto node = torch::autograd::get_current_node()) {
@@ -156,7 +158,8 @@ void WatchedCall::look_closer() {
   }
 }
 
-// Of the inputs of a call that will be told whole. They live: `arguments_` holds them.
+// Keeps the sizes of the inputs of a call that will be reported in full. The inputs are alive,
+// because `arguments_` holds them.
 void WatchedCall::keep_sizes(Log& log, std::uint64_t number) const {
   for (std::size_t i = 0; i < inputs_.all.size(); ++i) {
     Seen& seen = log.tensors[log.calls[number].first + i];

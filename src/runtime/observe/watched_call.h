@@ -1,4 +1,5 @@
-// One call of an operator, from before it to after it: what an observation does beside the call.
+// Records one call of an operator for an observation, from before the call until after it. It lives
+// on the calling thread's stack; the log is locked only at its end.
 #pragma once
 
 #include <vector>
@@ -19,10 +20,10 @@ struct Inputs {
 
 class WatchedCall {
  public:
-  // Before the call. `scope`: the calling thread's.
+  // Looks at the inputs, before the call. `scope` is the calling thread's.
   WatchedCall(Session& session, const observer::Call& call, std::uint32_t scope);
 
-  // After it: either of them.
+  // Call one of these after the call.
   void done(const observer::Call& call);
   void failed(const char* message);
 

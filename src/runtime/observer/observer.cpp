@@ -22,8 +22,9 @@ using torch::jit::Stack;
 
 constexpr DispatchKey kMode = DispatchKey::TESTING_ONLY_GenericMode;
 
-// Which listeners each thread joined, by the numbers that autograd's nodes remember of the threads
-// that made them. Of threads that ended, too: a backward pass may come later. All under the lock.
+// Which listeners each thread joined. The key is the thread number that autograd stores in its
+// nodes. Threads that have ended stay in it, because a backward pass may come later. Everything in
+// it is guarded by the lock.
 struct Registry {
   std::unordered_map<std::uint64_t, SharedListeners> of_thread;
   Listeners started;
@@ -34,8 +35,8 @@ Registry& registry() {
   return *registry;
 }
 
-// What a thread joined. The pointer outlives the thread's destructors, the owner does not:
-// operators that run after it are not shown.
+// The listeners that a thread joined. This pointer outlives the thread's destructors, its owner
+// does not: operators that run after the owner's destruction are not shown.
 thread_local SharedListeners* joined = nullptr;
 
 struct Owner {
@@ -60,7 +61,7 @@ bool contains(const Listeners& listeners, const Listener& wanted) {
 void set_joined(Listeners listeners) {
   thread_local Owner owner;
   const bool any = !listeners.empty();
-  // The last owner of a listener may be gone with it: never under the lock.
+  // This may destroy a listener, whose destructor must not run under the lock.
   const SharedListeners before = owner.listeners;
   owner.listeners = any ? std::make_shared<const Listeners>(std::move(listeners)) : nullptr;
   {
@@ -74,7 +75,7 @@ void set_joined(Listeners listeners) {
   c10::impl::tls_set_dispatch_key_included(kMode, any);
 }
 
-// Of a thread of autograd.
+// The listeners for a thread of autograd: those of the forward pass of its current node.
 SharedListeners of_forward_pass() {
   const auto node = torch::autograd::get_current_node();
   const std::lock_guard<std::mutex> lock(fork_lock());
@@ -89,7 +90,7 @@ SharedListeners of_this_call() {
   return joined != nullptr && *joined != nullptr ? *joined : of_forward_pass();
 }
 
-// Threads that live on after the last listener pay nothing more.
+// Leaves listeners that have stopped, so that a thread without active listeners has no more cost.
 void leave_those_that_stopped() {
   if (joined == nullptr || *joined == nullptr) return;
   Listeners left;
@@ -106,7 +107,7 @@ void show(const c10::OperatorHandle& op, DispatchKeySet keys, Stack* stack) {
   Call(op, keys, *stack, *listeners).proceed();
 }
 
-// Registered when it is first wanted, and then for good: a thread may be within it at any time.
+// Registered at the first use and never removed: a thread may be inside it at any time.
 void take_the_key() {
   static const bool kTaken = [] {
     if (c10::Dispatcher::singleton().hasBackendFallbackForDispatchKey(kMode))
@@ -145,7 +146,7 @@ void Call::proceed() {
 
 void start(std::shared_ptr<Listener> listener) {
   take_the_key();
-  // Those that stopped are let go of here, but after the lock.
+  // Releases listeners that have stopped, after the lock is released.
   std::vector<SharedListeners> old;
   {
     const std::lock_guard<std::mutex> lock(fork_lock());

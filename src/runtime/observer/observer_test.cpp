@@ -19,7 +19,7 @@ namespace torchport::observer {
 
 namespace {
 
-// Counts calls by name, and does as `beside` says in each.
+// Counts calls by name, and calls `beside` in each.
 class Counter : public Listener {
  public:
   explicit Counter(void (*beside)() = nullptr) : beside_(beside) {}
@@ -42,7 +42,7 @@ class Counter : public Listener {
   std::map<std::string, int> counts_;
 };
 
-// Listens while it lives.
+// Starts a listener and stops it at the end of the scope.
 struct Started {
   explicit Started(void (*beside)() = nullptr) : counter(std::make_shared<Counter>(beside)) {
     start(counter);
@@ -60,7 +60,7 @@ bool key_is_on() {
   return c10::impl::tls_is_dispatch_key_included(c10::DispatchKey::TESTING_ONLY_GenericMode);
 }
 
-// What `body` says in a child process: its exit status.
+// Runs `body` in a child process and returns its exit status.
 template <typename Body>
 int in_child(const Body& body) {
   const pid_t child = fork();
@@ -135,7 +135,7 @@ TEST_CASE("a thread is heard when it has joined") {
   CHECK(listening.counter->counts().empty());
   std::thread([&] {
     join_this_thread(*own);
-    join_this_thread(*own);  // once is enough
+    join_this_thread(*own);  // joining twice counts once
     CHECK(hears_this_thread(*listening.counter));
     at::ones({1});
     leave_this_thread(*listening.counter);

@@ -105,7 +105,8 @@ OperatorSemantics::OperatorSemantics(const c10::OperatorHandle& op)
   copies_into_first = row.waits == Waits::kCopy;
   draws = op.hasTag(at::Tag::nondeterministic_seeded);
   own = schema.name().starts_with("torchport::") || schema.name().starts_with("profiler::");
-  // What gives a number of a tensor reads it, unless the table says that it only asks.
+  // An operator that returns a number and takes a tensor reads the tensor, unless the table says
+  // that it only asks.
   if (row.waits == Waits::kNever && returns_number && !tensor_inputs.empty() && !own &&
       !has(kAsksOnly))
     row.waits = Waits::kAlways;
@@ -140,7 +141,7 @@ bool OperatorSemantics::is_blocking(const IValue* arguments_of_call) const {
 
 namespace {
 
-// Whether what is known under an entry's address is still of the operator that is there.
+// Whether the semantics stored for an entry's address still belong to the operator at that address.
 bool is_of(const OperatorSemantics& known, const c10::OperatorHandle& op) {
   const c10::OperatorName& name = op.operator_name();
   const std::size_t length = name.name.size();
@@ -153,8 +154,8 @@ bool is_of(const OperatorSemantics& known, const c10::OperatorHandle& op) {
 }  // namespace
 
 const OperatorSemantics& semantics_of(const c10::OperatorHandle& op) {
-  // An operator's name stands in its entry, which the dispatcher does not move while the operator
-  // is registered, and may use again afterwards.
+  // The key is the address of the name in the dispatcher's entry. The dispatcher does not move an
+  // entry while its operator is registered, but may reuse it afterwards.
   using Key = const c10::OperatorName*;
   thread_local std::unordered_map<Key, const OperatorSemantics*> known_here;
   const Key key = &op.operator_name();
@@ -163,7 +164,7 @@ const OperatorSemantics& semantics_of(const c10::OperatorHandle& op) {
   static auto* known = new std::unordered_map<Key, const OperatorSemantics*>();
   const std::lock_guard<std::mutex> lock(fork_lock());
   const OperatorSemantics*& found = (*known)[key];
-  // Never unmade: another thread may use what is replaced here.
+  // Never destroyed: another thread may still use the replaced one.
   if (found == nullptr || !is_of(*found, op)) found = new OperatorSemantics(op);
   known_here[key] = found;
   return *found;

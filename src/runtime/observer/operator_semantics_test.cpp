@@ -1,5 +1,5 @@
-// The table against all operators of the dispatcher: what it says has to agree with their schemas
-// and tags, and with itself.
+// Checks the table against all operators of the dispatcher: it has to agree with their schemas and
+// tags, and with itself.
 #include "runtime/observer/operator_semantics.h"
 
 #include <algorithm>
@@ -211,7 +211,7 @@ TEST_CASE("an operator that is registered anew is looked at anew") {
   library = define("changing(Tensor x, Tensor y) -> Tensor");
   CHECK(semantics_named(name).arguments == 2);
   CHECK(semantics_named(name).row.waits == Waits::kNever);
-  CHECK(first.arguments == 1);  // stays valid
+  CHECK(first.arguments == 1);  // the reference stays valid
 }
 
 }  // namespace torchport::observer

@@ -1,4 +1,5 @@
-// The tensors in an operator's argument or result.
+// Enumerates the tensors in an operator's argument or result. Every part that looks at a call uses
+// this one function, so that they agree about what is searched.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -6,8 +7,8 @@
 
 namespace torchport::observer {
 
-// Calls `visit(const at::Tensor&)` for each defined tensor of a value, in its order: a tensor, an
-// optional one, a list of them, a list of lists. Other values have none.
+// Calls `visit(const at::Tensor&)` for each defined tensor of a value, in order. The value may be a
+// tensor, an optional one, a list of tensors or a list of lists; other values have none.
 template <typename Visit>
 void each_tensor(const c10::IValue& value, const Visit& visit) {
   if (value.isTensor()) {

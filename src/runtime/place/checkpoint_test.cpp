@@ -1,4 +1,4 @@
-// Weights written and read back: shared, cast, mapped, cut off.
+// Writes weights and reads them back: shared, cast, mapped, truncated.
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -14,7 +14,7 @@ namespace torchport {
 
 namespace {
 
-// A folder of the test's own, gone with it.
+// A temporary folder, deleted at the end of the test.
 class Folder {
  public:
   Folder()
@@ -53,7 +53,7 @@ TEST_CASE("what is written is read, shared memory shared, over the mapped file o
     CHECK(named("t").equal(weight.t()));
     CHECK((named("half").scalar_type() == at::kHalf));
     CHECK(named("tied").data_ptr() == named("a").data_ptr());
-    named("a").fill_(9);  // the program's copy of the pages, not the file's
+    named("a").fill_(9);  // changes the process's copy of the pages, not the file
     CHECK(load_tensors(path).tensors.front().tensor.equal(weight));
   }
 }

@@ -16,7 +16,7 @@ namespace torchport {
 
 namespace {
 
-// Every kind in order of preference, and the CPU.
+// Every device kind in the order of preference, then the CPU.
 const std::string& default_order() {
   static const std::string kOrder = devices::kind_names(",") + ",cpu";
   return kOrder;
@@ -24,7 +24,7 @@ const std::string& default_order() {
 
 struct DeviceSpec {
   c10::DeviceType kind = c10::DeviceType::CPU;
-  bool registered = true;  // false: of a backend that this process has not loaded
+  bool registered = true;  // false: the kind's backend is not loaded in this process
   bool several = true;
   std::optional<int> index;
   bool most_free = false;
@@ -115,7 +115,7 @@ DeviceChoice most_free(c10::DeviceType kind, int count) {
           {}};
 }
 
-// The choice, or in `why_not` the reason that there is none.
+// Returns the choice, or none with the reason in `why_not`.
 std::optional<DeviceChoice> try_place(const DeviceSpec& place, std::optional<int> rank,
                                       std::string& why_not) {
   if (!place.registered) {

@@ -1,4 +1,4 @@
-// What there is to compute on, asked of torch's own hooks.
+// Finds the available devices by asking torch's own hooks.
 #include <cstdlib>
 #include <fstream>
 
@@ -14,7 +14,7 @@ std::string name_of(c10::DeviceType kind) {
   return c10::DeviceTypeName(kind, /*lower_case=*/true);
 }
 
-// Why a kind that torch was built for shows no device.
+// Why there is no device of a kind that torch was built for.
 std::string why_none_shown(c10::DeviceType kind) {
   if (kind == c10::DeviceType::CUDA || kind == c10::DeviceType::HIP) {
     for (const char* variable : {"CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"}) {

@@ -1,4 +1,4 @@
-// A file's bytes under tensors.
+// Maps a file so that tensors can lie over its bytes.
 #pragma once
 
 #include <memory>
@@ -9,10 +9,11 @@
 
 namespace torchport {
 
-// Mapped privately: what is written into the tensors over it stays in this process.
+// The mapping is private: what is written to a tensor over it stays in this process, and the file
+// is never changed. Tensors share ownership, so a mapping lives as long as any tensor over it.
 class FileBytes {
  public:
-  // Throws std::runtime_error where the file cannot be mapped.
+  // Throws std::runtime_error if the file cannot be mapped.
   explicit FileBytes(const std::string& path);
   FileBytes(const FileBytes&) = delete;
   FileBytes& operator=(const FileBytes&) = delete;
@@ -20,10 +21,12 @@ class FileBytes {
 
   [[nodiscard]] std::string_view bytes() const { return {data_, size_}; }
 
-  // A 1-dimensional uint8 tensor over [offset, offset + size), which keeps the mapping alive.
+  // A 1-dimensional uint8 tensor over the bytes [offset, offset + size). It keeps the mapping
+  // alive.
   [[nodiscard]] static at::Tensor tensor(const std::shared_ptr<FileBytes>& file, std::size_t offset,
                                          std::size_t size);
-  // Pages of [offset, offset + size) that were only read need not stay in this process.
+  // Tells the system that this process no longer needs the pages of [offset, offset + size). Pages
+  // that were written to must not be in the range.
   void release(std::size_t offset, std::size_t size) const;
 
  private:

@@ -13,7 +13,7 @@ namespace torchport {
 
 namespace {
 
-// The folder of the torch that runs, by where its libtorch_cpu.so was loaded from.
+// The folder of the running torch: where its libtorch_cpu.so was loaded from.
 std::string torch_root() {
   Dl_info info{};
   if (dladdr(reinterpret_cast<const void*>(&at::globalContext), &info) == 0) return {};
@@ -26,14 +26,14 @@ std::string torch_root() {
 
 std::string host_words() {
   host::Machine machine = host::this_machine({});
-  machine.output = [](const auto&) { return std::string(); };  // nvcc has no part in it
+  machine.output = [](const auto&) { return std::string(); };  // nvcc does not matter here
   host::Facts facts = host::probe(machine);
-  // The torch that runs is meant, not that of an environment which happens to be active.
+  // Reads the running torch, and not that of an environment that happens to be active.
   facts.torches = {host::read_torch(machine, torch_root(), {})};
   const host::Verdict verdict = host::judge(facts);
   if (verdict.state == "uses") return {};
-  if (verdict.state == "none" || verdict.findings.empty()) return verdict.summary;
-  const host::Finding& cause = verdict.findings.front();
+  if (verdict.state == "none" || verdict.diagnoses.empty()) return verdict.summary;
+  const host::Diagnosis& cause = verdict.diagnoses.front();
   return fmt::format("{} [{}]: {}", cause.what, cause.code, cause.remedy);
 }
 

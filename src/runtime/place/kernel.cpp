@@ -41,7 +41,7 @@ c10::DeviceType kind_of(const std::string& name, const KernelArguments& argument
   if (arguments.asked) return arguments.asked->type();
   throw std::invalid_argument(
       fmt::format("torchport: {} chooses its kernel by the device of its tensors, but got neither "
-                  "a tensor nor a device",
+                  "a tensor nor a device; pass one of them",
                   name));
 }
 

@@ -13,13 +13,13 @@ TensorSlot slot_of(const std::string& name, const at::Tensor& tensor) {
   return {name, tensor.sizes().vec(), tensor.scalar_type()};
 }
 
-// Tensors under "key." alone, without it.
+// Keeps only the tensors under "key.", and removes that prefix.
 void choose(std::vector<NamedTensor>& tensors, const std::string& key, const std::string& path) {
   if (key.empty()) return;
   const std::string prefix = key + ".";
   std::erase_if(tensors, [&](const NamedTensor& named) { return !named.name.starts_with(prefix); });
   if (tensors.empty())
-    throw std::runtime_error(fmt::format("torchport: {}: it has no name under \"{}\"", path, key));
+    throw std::runtime_error(fmt::format("torchport: {} has no tensors under \"{}\"", path, key));
   for (NamedTensor& named : tensors) named.name.erase(0, prefix.size());
 }
 
@@ -53,11 +53,12 @@ LoadReport load_into(torch::nn::Module& module, const std::string& path,
         fmt::format("torchport: {} does not fit the module\n{}", path, plan.report.text()));
   for (const auto& [want, give] : plan.pairs) {
     at::Tensor& source = loaded.tensors[give].tensor;
-    if (source.sizes() != wanted[want].tensor.sizes()) continue;  // not strict: it keeps its own
+    // Not strict: the model's own tensor stays.
+    if (source.sizes() != wanted[want].tensor.sizes()) continue;
     at::Tensor target = wanted[want].tensor;
     target.set_data(source.to(options.dtype && target.is_floating_point() ? *options.dtype
                                                                           : target.scalar_type()));
-    source.reset();  // a cast one is not held twice
+    source.reset();  // frees the source of a cast, so that it is not held twice
   }
   module.to(options.device);
   return std::move(plan.report);

@@ -1,4 +1,4 @@
-// Which tensor of a file goes into which of a model.
+// Decides which tensor of a file goes into which tensor of a model.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -14,12 +14,12 @@ namespace torchport {
 
 namespace {
 
-// What wrappers put into the names of what they wrap: DataParallel and DistributedDataParallel,
+// What wrappers add to the names of what they wrap: DataParallel and DistributedDataParallel,
 // torch.compile, FSDP, activation checkpointing.
 constexpr std::array<std::string_view, 4> kWrappers{
     "module.", "_orig_mod.", "_fsdp_wrapped_module.", "_checkpoint_wrapped_module."};
 
-// The name without any wrapper's part, wherever it stands.
+// The name without the parts that wrappers added, at any position.
 std::string without_wrapper_names(std::string_view name) {
   std::string result;
   while (!name.empty()) {
@@ -48,7 +48,8 @@ class Matcher {
     for (std::size_t i = 0; i < given.size(); ++i) give_left_.push_back(i);
   }
 
-  // Pairs what is left by the names that the functions make of them; what two would share is left.
+  // Pairs the remaining tensors by the names that the two functions make of them. Names that two
+  // tensors would share are not paired.
   template <class OfWanted, class OfGiven>
   std::size_t pair_by(OfWanted of_wanted, OfGiven of_given) {
     std::unordered_map<std::string, Indices> places;
@@ -71,7 +72,7 @@ class Matcher {
     return filled.size();
   }
 
-  // Takes what is one tensor with something that is paired from what is left.
+  // Removes from the remaining names those that are one tensor with a paired name.
   void cover(const std::vector<std::vector<std::string>>& ties) {
     if (ties.empty()) return;
     std::unordered_set<std::string_view> paired;
@@ -106,7 +107,7 @@ class Matcher {
   std::vector<std::pair<std::size_t, std::size_t>> take_pairs() { return std::move(pairs_); }
 
  private:
-  // Every prefix that turns a name of one side into one of the other, with how often it does.
+  // Counts each prefix that turns a name of one side into a name of the other.
   [[nodiscard]] std::map<std::string, std::size_t> prefixes(bool on_given) const {
     const auto& longer_side = on_given ? given_ : wanted_;
     const auto& shorter_side = on_given ? wanted_ : given_;
@@ -119,7 +120,7 @@ class Matcher {
       for (std::size_t dot = name.find('.'); dot != std::string_view::npos;
            dot = name.find('.', dot + 1)) {
         const auto found = shorter.find(name.substr(dot + 1));
-        // Every second module has a "weight": the shape has to be right, too.
+        // Many modules have a "weight", so the shape has to match, too.
         if (found != shorter.end() && found->second->shape == longer_side[i].shape)
           ++counts[std::string(name.substr(0, dot + 1))];
       }
@@ -158,7 +159,7 @@ void remap_prefixes(Matcher& matcher, LoadReport& report) {
                                           count == 1 ? "" : "s"));
 }
 
-// What remapping would do, told and not done.
+// Describes what remapping would do, without doing it.
 std::string hint_for(Matcher matcher) {
   LoadReport trial;
   remap_prefixes(matcher, trial);

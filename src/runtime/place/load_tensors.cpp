@@ -1,4 +1,4 @@
-// Tensors over the bytes of a checkpoint, by the layout that src/checkpoint tells.
+// Makes tensors over the bytes of a checkpoint, by the layout that runtime/checkpoint reads.
 #include <algorithm>
 #include <filesystem>
 #include <stdexcept>
@@ -31,7 +31,8 @@ Contents contents_of(const std::string& path) {
   if (!contents->broken.empty()) refuse(path, contents->broken.front());
   if (!contents->refused.empty())
     refuse(path, fmt::format("it asks for {}, which a file of weights does not need; nothing in it "
-                             "was run. `torchport inspect` shows what it holds",
+                             "was run. `torchport inspect` shows what the file holds. If you made "
+                             "it yourself, save the state_dict() instead of the object",
                              fmt::join(contents->refused, ", ")));
   return std::move(*contents);
 }
@@ -59,7 +60,7 @@ class Loader {
   }
 
  private:
-  // The bytes of a storage, on the device that they are to be on.
+  // The bytes of a storage, on the target device.
   const at::Tensor& bytes_of(std::size_t index, unsigned element) {
     at::Tensor& bytes = bytes_[index];
     if (bytes.defined()) return bytes;
@@ -70,7 +71,7 @@ class Loader {
                          "again",
                          storage.key));
     at::Tensor mapped = FileBytes::tensor(file_, *storage.offset, storage.bytes);
-    // The format lets data begin anywhere, processors do not.
+    // The format allows data at any offset, but processors need alignment.
     const bool aligned = reinterpret_cast<std::uintptr_t>(mapped.const_data_ptr()) % element == 0;
     if (options_.device.is_cpu() && options_.map && aligned) return bytes = std::move(mapped);
     bytes = at::empty({static_cast<std::int64_t>(storage.bytes)},
@@ -94,11 +95,11 @@ class Loader {
     result.set_(bytes.storage(), entry.offset, entry.shape, entry.stride);
     if (!options_.dtype || *options_.dtype == dtype->second || !at::isFloatingType(dtype->second))
       return result;
-    // Several of one storage become several: what is cast shares nothing.
+    // Tensors that shared a storage no longer share it after a cast.
     return result.to(*options_.dtype);
   }
 
-  // safetensors of ours name what was the same memory.
+  // A safetensors file of ours names the tensors that were the same memory.
   void share_again(LoadedTensors& loaded) const {
     if (contents_.shared.empty()) return;
     std::unordered_map<std::string_view, std::size_t> at;

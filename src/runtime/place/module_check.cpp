@@ -10,8 +10,8 @@ namespace {
 
 using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
 
-// Parameters and buffers under each of their names: Module::named_parameters() does not repeat a
-// module, but does repeat a tensor that two modules have.
+// Lists parameters and buffers under each of their names. Module::named_parameters() visits a
+// module once, but lists a tensor that two modules hold twice.
 NamedTensors tensors_of(const torch::nn::Module& module) {
   NamedTensors all;
   for (const auto& item : module.named_parameters()) all.emplace_back(item.key(), item.value());

@@ -1,4 +1,4 @@
-// Profiles of programs, out of the project's own settings.
+// Reads profiles of programs from the project's settings.
 #include <cstdlib>
 #include <filesystem>
 #include <stdexcept>
@@ -62,12 +62,12 @@ RunProfile read_profile(const toml::table& table, const std::string& name,
 }
 
 struct Profiles {
-  toml::table table;  // of the file, which `inner` points into
+  toml::table table;  // the file's table; `inner` points into it
   const toml::table* inner = nullptr;
   std::string file;
 };
 
-// The first file upwards that has profiles.
+// The nearest file, in this folder or above it, that has profiles.
 std::optional<Profiles> find_profiles(const std::string& folder) {
   const base::FileSystem& files = base::real_file_system();
   for (std::filesystem::path at = std::filesystem::absolute(folder.empty() ? "." : folder);;

@@ -1,4 +1,5 @@
-// https://github.com/huggingface/safetensors#format: eight bytes of size, that many of JSON, data.
+// Writes safetensors files: eight bytes of header size, the header as JSON, then the data.
+// https://github.com/huggingface/safetensors#format
 #include <algorithm>
 #include <array>
 #include <map>
@@ -28,7 +29,7 @@ T checked(base::Result<T> result) {
   if constexpr (!std::is_void_v<T>) return std::move(*result);
 }
 
-// What makes two tensors the same memory in the same shape.
+// Tensors with the same identity are the same memory with the same shape.
 using Identity = std::tuple<const void*, std::vector<std::int64_t>, std::vector<std::int64_t>,
                             at::ScalarType, std::string>;
 
@@ -63,7 +64,7 @@ Layout lay_out(const std::vector<NamedTensor>& tensors,
   json own{{"format", "pt"}};
   for (const auto& [key, value] : metadata) own[key] = value;
   json shared = json::object();
-  layout.header["__metadata__"] = nullptr;  // comes first
+  layout.header["__metadata__"] = nullptr;  // inserted first, so that it is written first
   std::map<Identity, std::string> first;
   std::set<std::string> names;
   std::uint64_t at = 0;
@@ -97,7 +98,7 @@ Layout lay_out(const std::vector<NamedTensor>& tensors,
 
 void save_safetensors(const std::string& path, const std::vector<NamedTensor>& tensors,
                       const std::vector<std::pair<std::string, std::string>>& metadata) {
-  // Wider elements first, as the format's own library does: all data is aligned then.
+  // Writes wider elements first, as the format's own library does, so that all data is aligned.
   std::vector<NamedTensor> ordered = tensors;
   std::stable_sort(ordered.begin(), ordered.end(), [](const NamedTensor& a, const NamedTensor& b) {
     const auto width = [](const at::Tensor& t) { return t.defined() ? t.element_size() : 0; };

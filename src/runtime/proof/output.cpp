@@ -49,7 +49,7 @@ std::vector<Token> tokens_of(std::string_view line) {
   return tokens;
 }
 
-// The word before or after a number that makes it a figure of time or speed.
+// Whether the word before or after a number makes it a figure of time or speed.
 bool is_time(const std::vector<Token>& tokens, std::size_t number) {
   static constexpr std::array<std::string_view, 12> kUnits{
       "s", "ms", "us", "sec", "secs", "second", "seconds", "min", "it", "img", "samples", "h"};
@@ -87,7 +87,8 @@ bool same_line(std::string_view first, std::string_view second, double tolerance
   return true;
 }
 
-// "[1/3] c++ ...": the builds of extensions tell of the first run only.
+// Whether a line reports the build of an extension ("[1/3] c++ ..."), which only the first run
+// prints.
 bool is_of_a_build(std::string_view line) {
   if (line.starts_with("ninja: ")) return true;
   const auto slash = line.find('/');

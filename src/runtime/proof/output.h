@@ -1,4 +1,6 @@
-// What programs print, compared: text is text, numbers are numbers, and times are nobody's.
+// Compares what two runs of a program print. Equality of bytes would be too strict: figures of time
+// and speed differ on every run, and floating-point numbers differ in their last digits on another
+// device.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +16,9 @@ struct OutputDifference {
   std::string second;
 };
 
-// The first line where two outputs differ. Numbers may differ by `tolerance`, relatively; figures
-// of time and speed ("3.2 s", "12 it/s", "0:01:07") are not compared.
+// The first line at which two outputs differ; none if they are equal. Numbers may differ by the
+// relative `tolerance`. Figures of time and speed ("3.2 s", "12 it/s", "0:01:07") are not compared.
+// Thread safe.
 [[nodiscard]] std::optional<OutputDifference> compare_output(std::string_view first,
                                                              std::string_view second,
                                                              double tolerance);

@@ -84,7 +84,7 @@ std::vector<char*> pointers(std::vector<std::string>& words) {
   return result;
 }
 
-// Runs a command in a folder with its output in two files; its status.
+// Runs a command in a folder, with its output in two files, and returns its exit status.
 base::Result<int> wait_for(std::vector<std::string> words, std::vector<std::string> environment,
                            const std::string& folder, const std::string& output,
                            const std::string& errors) {

@@ -1,4 +1,5 @@
-// One run of a Python program for a proof: in a copy of its folder, on chosen devices, traced.
+// Runs a Python program for a proof: in a copy of its folder, on chosen devices, with a trace. The
+// copy keeps the two runs of a proof from seeing each other's files, such as checkpoints.
 #pragma once
 
 #include <string>
@@ -12,21 +13,21 @@ struct ProgramRun {
   std::string python;  // the interpreter
   std::string script;
   std::vector<std::string> arguments;
-  std::string devices;  // device/spec.h; "none" hides CUDA
+  std::string devices;  // a device spec (device/spec.h); "none" hides CUDA
   std::string seed;
-  bool in_place = false;  // not in a copy of the script's folder
+  bool in_place = false;  // run in the script's folder instead of a copy
 };
 
 struct ProgramResult {
-  int status = 0;  // exit code; 128 + N where signal N ended it
+  int status = 0;  // exit code; 128 + N if signal N ended it
   double seconds = 0;
   std::string output;  // standard output
   std::string errors;  // standard error
-  std::string trace;   // path of the trace; there may be none where torch was never imported
+  std::string trace;   // path of the trace, which does not exist if torch was never imported
   std::string folder;  // where it ran
 };
 
-// A folder for runs, which goes with everything in it.
+// A temporary folder for runs. Its destructor deletes it with everything in it.
 class Workplace {
  public:
   [[nodiscard]] static base::Result<Workplace> make();
@@ -36,8 +37,8 @@ class Workplace {
   Workplace& operator=(const Workplace&) = delete;
   ~Workplace();
 
-  // Runs it to its end; `name` tells runs apart. Fails with kUsage when the folder is too large to
-  // be copied, and with kIo.
+  // Runs a program until it ends. `name` tells runs apart. Fails with kUsage if the folder is too
+  // large to be copied, and with kIo.
   [[nodiscard]] base::Result<ProgramResult> run(const ProgramRun& program, const std::string& name);
 
  private:
@@ -46,7 +47,7 @@ class Workplace {
   std::string root_;
 };
 
-// The largest folder that is copied, in bytes.
+// The size in bytes of the largest folder that is copied.
 constexpr std::uint64_t kLargestCopy = std::uint64_t{512} << 20U;
 
 }  // namespace torchport::proof

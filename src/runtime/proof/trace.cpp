@@ -33,7 +33,7 @@ bool same_bits(const Value& a, const Value& b) {
   return a.shape == b.shape && a.checksum == b.checksum;
 }
 
-// Of the means, relative to how large the numbers are.
+// The deviation of the means, relative to the size of the numbers.
 double deviation(const Value& a, const Value& b) {
   if (a.checksum == b.checksum) return 0;
   const double scale = std::max({std::abs(a.mean_abs), std::abs(b.mean_abs), 1e-12});

@@ -1,5 +1,5 @@
-// Traces of operators, as src/runtime/virtual/watch/trace.h writes them, and where two of them
-// part.
+// Reads traces of operators, which src/runtime/virtual/watch/trace.h writes, and finds where two of
+// them differ. It does not need torch, so that `torchport prove` is a part of the program.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,9 @@
 
 namespace torchport::proof {
 
-// What one operator gave back: "Float[2,3]:CHECKSUM:MEAN:MEAN_ABS".
+// One result of an operator: "Float[2,3]:CHECKSUM:MEAN:MEAN_ABS".
 struct Value {
-  std::string_view shape;  // with the type
+  std::string_view shape;  // the type and the shape
   std::string_view checksum;
   double mean = 0;
   double mean_abs = 0;
@@ -23,11 +23,11 @@ struct Value {
 
 struct Call {
   std::string_view name;
-  std::uint32_t line = 0;  // into Trace::lines
+  std::uint32_t line = 0;  // index into the trace's lines
   std::vector<Value> values;
 };
 
-// The views are into `text`: a trace stays where it is.
+// A trace in memory. Its views point into its texts, so it is moved but never copied.
 class Trace {
  public:
   Trace() = default;
@@ -37,37 +37,38 @@ class Trace {
   Trace& operator=(Trace&&) = default;
   ~Trace() = default;
 
-  // Reads PATH and PATH.lines. Fails with kIo, and with kSyntax for what is no trace.
+  // Reads PATH and PATH.lines. Fails with kIo, and with kSyntax for a file that is not a trace.
   [[nodiscard]] static base::Result<Trace> read(const base::FileSystem& files,
                                                 const std::string& path);
 
   [[nodiscard]] const std::vector<Call>& calls() const { return calls_; }
-  // The largest tolerance_of() among its values' types; that of float where there are none.
+  // The largest tolerance_of() among the types of its values; that of float if there are none.
   [[nodiscard]] double coarsest_tolerance() const;
-  // "train.py:12", or a word on why there is none.
+  // "train.py:12", or a few words on why there is no line.
   [[nodiscard]] std::string_view line_of(const Call& call) const;
 
  private:
-  std::vector<std::string> texts_;  // kept by address: strings of a moved vector do not move
+  std::vector<std::string> texts_;  // views stay valid: moving a vector does not move its strings
   std::vector<std::string_view> lines_;
   std::vector<Call> calls_;
 };
 
 // How two traces compare.
 struct Comparison {
-  std::size_t calls = 0;                 // that were compared
-  std::optional<std::size_t> differing;  // the first place where they part; none: they do not
-  double deviation = 0;                  // the largest relative one, of means, among equal shapes
+  std::size_t calls = 0;                 // the number of calls that were compared
+  std::optional<std::size_t> differing;  // the first call that differs; none if they are the same
+  double deviation = 0;  // the largest relative deviation of means, among equal shapes
   bool equal_bits = true;
 };
 
-// By bits. A trace that ends early parts at its end.
+// Compares bit by bit. If one trace is shorter, they differ at its end.
 [[nodiscard]] Comparison compare(const Trace& a, const Trace& b);
-// By shape and type, and by means within the tolerance of each type (see tolerance_of()).
+// Compares shapes and types, and means within the tolerance of each type (see tolerance_of()).
 [[nodiscard]] Comparison compare_within_tolerance(const Trace& a, const Trace& b);
 
-// The relative tolerance of a type: the square root of its machine epsilon, which is what
-// accumulates over a program, not over one operator. 0 for types that are exact.
+// The relative tolerance of a type: the square root of its machine epsilon. Errors accumulate over
+// a whole program, so the tolerance of a single operator would be too small. It is 0 for exact
+// types.
 [[nodiscard]] double tolerance_of(std::string_view shape);
 
 }  // namespace torchport::proof

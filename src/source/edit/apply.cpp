@@ -24,14 +24,15 @@ Chosen choose(const std::vector<const Fix*>& fixes) {
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return first_offset(a) < first_offset(b); });
   Chosen chosen;
-  // Accepted edits by start: only neighbours can overlap, since accepted ones do not.
+  // Accepted edits by their start. Accepted edits do not overlap each other, so a new edit can only
+  // overlap its neighbours.
   std::multimap<std::uint32_t, const Edit*> accepted;
   const auto clashes = [&](const Edit& edit) {
     auto next = accepted.lower_bound(edit.span.start);
     for (auto it = next; it != accepted.end() && it->first <= edit.span.end; ++it) {
       if (overlap(edit, *it->second)) return true;
     }
-    // A longer edit may reach over from the left, behind insertions at its end.
+    // A longer edit further left may reach this place, with insertions between its start and here.
     for (int back = 0; back < 4 && next != accepted.begin(); ++back) {
       if (overlap(edit, *(--next)->second)) return true;
     }
@@ -67,7 +68,7 @@ Applied apply_fixes(std::string_view text, const std::vector<const Fix*>& fixes,
         std::any_of(chosen.edits.begin(), chosen.edits.end(), [&](const Edit& other) {
           return edit.span.start > other.span.start && edit.span.start < other.span.end;
         });
-    // An import that would land inside a replaced range: nothing is applied rather than half of it.
+    // An import would be inserted inside a replaced range: apply nothing instead of a part.
     if (clashes) return {std::string(text), {}};
     chosen.edits.insert(chosen.edits.begin(), std::move(edit));
   }

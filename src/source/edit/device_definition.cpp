@@ -1,4 +1,5 @@
-// The text that a device source puts into a module: the expression, the variable, the imports.
+// Writes the text that a device source inserts into a module: the expression, the variable, the
+// imports.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -14,8 +15,8 @@ using syntax::Node;
 
 namespace {
 
-// The kinds that people ask for one after the other where torch.accelerator is not there yet, as
-// far as this torch has the question.
+// The kinds that classic code asks for one after the other, where torch.accelerator does not exist
+// yet, as far as this torch has the question.
 std::vector<const devices::DeviceKind*> classic_chain(TorchVersion min_torch) {
   std::vector<const devices::DeviceKind*> chain;
   for (const devices::DeviceKind& kind : devices::kinds()) {
@@ -98,7 +99,7 @@ std::vector<Edit> DeviceSource::edits_for(const Needs& needs) const {
   const std::uint32_t offset = end_of_imports(model_.tree());
   if (needs.module_device && !variable_defined_) {
     added += "\n" + definition();
-    // Code right after the imports keeps its distance.
+    // Keeps the blank lines between the imports and the code after them.
     const std::string_view rest = text.substr(offset);
     if (!rest.empty() && rest.front() != '\n' && rest.front() != '\r') added += "\n";
   }

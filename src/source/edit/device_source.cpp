@@ -28,7 +28,7 @@ bool may_be_device(const semantics::Value& value) {
   return value.is(Type::kUnknown) || value.is(Type::kDevice) || value.is(Type::kString);
 }
 
-// A device that was chosen by looking for an accelerator.
+// Whether a value is a device that was chosen by looking for an accelerator.
 bool follows_accelerator(const semantics::SemanticModel& model, Node value) {
   if (!value) return false;
   const std::string_view text = value.text();
@@ -85,8 +85,8 @@ DeviceRef DeviceSource::local(Node node) const {
         if (binding->kind != BindingKind::kAssign && binding->kind != BindingKind::kParameter &&
             binding->kind != BindingKind::kImport)
           continue;
-        // At module level a function may use what is defined further down; elsewhere the definition
-        // comes first.
+        // A function may use a module-level name that is defined further down; otherwise the
+        // definition has to come first.
         const bool before = binding->target.end() <= syntax::statement_of(node).start() &&
                             syntax::statement_of(binding->target).parent().holds(node);
         const bool parameter = binding->kind == BindingKind::kParameter;
@@ -94,7 +94,7 @@ DeviceRef DeviceSource::local(Node node) const {
                                  syntax::statement_of(binding->target).parent() == scope;
         if (!parameter && !before && !module_name) continue;
         if (parameter && binding->value.is_any(Kind::kNone, Kind::kInteger)) continue;
-        // The name seen from here must be this binding, not a nearer one.
+        // The name must refer to this binding here, and not to a nearer one.
         const auto seen = scopes.reaching(binding->name, node);
         if (std::find(seen.begin(), seen.end(), binding) == seen.end()) continue;
         const semantics::Value value = binding->kind == BindingKind::kAssign
@@ -143,8 +143,8 @@ DeviceRef DeviceSource::of_self(Node node) const {
 
 namespace {
 
-// Whether a call moves a parameter of the function itself: `x.float().cuda()`.
-// Its own device, or that of the parameter beside it, is what is to be changed.
+// Whether a call moves a parameter of its own function: `x.float().cuda()`. The fix changes the
+// device of that parameter, so it cannot take its device from it or from its neighbour.
 bool moves_parameter(const semantics::SemanticModel& model, Node node) {
   Node root = node;
   while (root.is_any(Kind::kCall, Kind::kAttribute, Kind::kSubscript)) {
@@ -207,8 +207,8 @@ DeviceRef DeviceSource::of_tensor_parameter(Node node) const {
     const auto seen = model_.scopes().reaching(binding->name, node);
     if (seen.size() != 1 || seen.front() != binding) continue;
     if (!typed_tensor) {
-      // The input of a forward() is a tensor when it is used as one; operators and
-      // calls alone tell only of the first parameter.
+      // The input of a forward() is a tensor if it is used like one. Operators and calls alone are
+      // evidence only for the first parameter.
       const Usage usage = usage_of(model_, function, *binding);
       if (usage.other || !(usage.attribute || (leading && usage.operand))) continue;
     }
@@ -228,7 +228,7 @@ DeviceRef DeviceSource::of_arguments(Node node) const {
     const std::string wanted = fmt::format("{}.device", holder);
     const bool accelerator =
         holder == "accelerator" && model_.called(bindings.front()->value).ends_with("Accelerator");
-    // Inside a function the order of things at module level is unknown: any use will do.
+    // A function may run after anything at module level, so any use will do.
     const auto use = device_attributes_.find(wanted);
     const bool used = accelerator || (use != device_attributes_.end() &&
                                       (use->second < node.start() || syntax::function_of(node)));

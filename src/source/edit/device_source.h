@@ -1,9 +1,12 @@
-// Where a rewritten line gets its device from.
+// Answers where a rewritten line gets its device from.
 //
-// Maintainers accept what is already in scope before anything invented: a
-// local or module-level `device`, `self.device`, `args.device`,
-// `accelerator.device`, the device of a tensor argument, the file's own helper.
-// Only where nothing is in scope, the module gets one source of truth.
+// Maintainers accept a device that is already in scope: a local or module-level `device`,
+// `self.device`, `args.device`, `accelerator.device`, the device of a tensor argument, the file's
+// own helper. They reject a new definition in each function. So only if nothing is in scope, the
+// module gets one variable, and all fixes use it. Every rule asks this one class, so that the fixes
+// of one file agree.
+//
+// A DeviceSource belongs to one thread, like the model that it reads.
 #pragma once
 
 #include <string>
@@ -18,9 +21,10 @@ namespace torchport::edit {
 
 struct DeviceRef {
   std::string text;  // the expression to write
-  bool module_device =
-      false;  // it is the module's device variable, to be put in: set Needs::module_device
-  bool certain = false;  // provably the accelerator where there is one: a fix with it may be safe
+  // Whether it is the module's device variable, which a fix inserts by Needs::module_device.
+  bool module_device = false;
+  // Whether it is provably the accelerator, if there is one, so that a fix with it may be safe.
+  bool certain = false;
 };
 
 class DeviceSource {
@@ -29,19 +33,19 @@ class DeviceSource {
 
   // The device for code at this node.
   [[nodiscard]] DeviceRef at(syntax::Node node) const;
-  // Only what is in scope; empty text when nothing is.
+  // The device that is in scope at this node; its text is empty if there is none.
   [[nodiscard]] DeviceRef in_scope(syntax::Node node) const;
 
-  // An expression that chooses the device, on one line. As a string it yields
-  // "cuda" and the like, else a torch.device.
+  // An expression in one line that chooses the device. With `as_string` its value is "cuda" or the
+  // like, otherwise a torch.device.
   [[nodiscard]] std::string inline_expression(bool as_string) const;
   // The name under which the file knows torch ("torch", "th").
   [[nodiscard]] const std::string& torch_name() const { return torch_; }
   // The name of the module's device variable ("DEVICE", or another when that is taken).
   [[nodiscard]] const std::string& variable() const { return variable_; }
 
-  // The edits that fulfil `needs`: imports at the end of the import block, then
-  // the device variable. Nothing that is already there is added.
+  // The edits that fulfil `needs`: imports at the end of the import block, then the device
+  // variable. What the file already has is not added again.
   [[nodiscard]] std::vector<Edit> edits_for(const Needs& needs) const;
 
  private:
@@ -64,7 +68,7 @@ class DeviceSource {
   mutable std::unordered_map<std::uint32_t, std::vector<const semantics::Binding*>>
       device_bindings_;  // by scope
   std::unordered_map<std::string_view, std::uint32_t>
-      device_attributes_;  // "args.device" -> first offset
+      device_attributes_;  // "args.device" -> offset of its first use
 };
 
 }  // namespace torchport::edit

@@ -1,5 +1,7 @@
-// Changes to a file as values: what to replace, how sure we are, and what the
-// new text needs elsewhere in the file (an import, the module's device).
+// Describes changes to a file as values: which bytes to replace, how much the change can be
+// trusted, and what the new text needs elsewhere in the file (an import, the module's device).
+// Because changes are values, a rule never writes, and the same fix can be shown, applied, refused
+// or tested.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +13,10 @@
 
 namespace torchport::edit {
 
-// How far a fix may be trusted.
+// How much a fix can be trusted.
 enum class Applicability : std::uint8_t {
-  kSafe,     // same behaviour where CUDA is; applied by `fix`
-  kUnsafe,   // right in most programs, worth a review; applied with --unsafe-fixes
+  kSafe,     // same behaviour with CUDA; applied by `fix`
+  kUnsafe,   // right in most programs, to be reviewed; applied with --unsafe-fixes
   kDisplay,  // described, never applied
 };
 
@@ -28,8 +30,7 @@ struct Edit {
   [[nodiscard]] bool operator==(const Edit&) const = default;
 };
 
-// What the edits of a fix rely on. Each is put into the file once, however
-// many fixes ask for it.
+// What the edits of a fix rely on. Each is inserted into the file once, however many fixes need it.
 struct Needs {
   std::vector<std::string> imports;  // whole statements: "import torch", "import torch.nn as nn"
   bool module_device = false;        // the module's one device variable
@@ -37,16 +38,16 @@ struct Needs {
 
 struct Fix {
   Applicability applicability = Applicability::kDisplay;
-  std::string title;  // what it does, as an order: "replace `.cuda()` with `.to(device)`"
+  std::string title;  // what it does, in the imperative
   std::vector<Edit> edits;
   Needs needs;
 };
 
-// The text with all edits applied. They must be sorted and must not overlap;
-// two insertions at one offset are applied in their order.
+// Applies all edits to the text. REQUIRED: they are sorted and do not overlap. Two insertions at
+// one offset are applied in their order.
 [[nodiscard]] std::string apply_edits(std::string_view text, const std::vector<Edit>& edits);
 
-// Sorts by position, stable. Insertions come before a replacement that starts there.
+// Sorts by position, stably. Insertions come before a replacement that starts at the same offset.
 void sort_edits(std::vector<Edit>& edits);
 
 // Whether two edits touch the same bytes (or insert at the same place).

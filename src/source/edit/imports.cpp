@@ -7,7 +7,8 @@ namespace {
 using syntax::Kind;
 using syntax::Node;
 
-// `try: import a` and `if TYPE_CHECKING: import b`, with nothing else in them but assignments.
+// Whether a statement such as `try: import a` or `if TYPE_CHECKING: import b` holds only imports
+// and assignments.
 bool holds_imports_only(const syntax::Tree& tree, Node statement) {
   if (!statement.is_any(Kind::kTry, Kind::kIf)) return false;
   for (std::uint32_t i = statement.index(); i < statement.subtree_end(); ++i) {
@@ -43,7 +44,7 @@ Node last_of_imports(const syntax::Tree& tree) {
       last = statement;
       continue;
     }
-    // One statement between imports (sys.path.append, matplotlib.use) does not end the block.
+    // One other statement between imports (sys.path.append, matplotlib.use) does not end the block.
     if (!statement.is(Kind::kExpressionStatement) || !import_follows(statement)) break;
   }
   return last;
@@ -60,7 +61,7 @@ std::uint32_t end_of_imports(const syntax::Tree& tree) {
     if (!statement) return static_cast<std::uint32_t>(text.size());
     return tree.lines().line_start(tree.lines().at(statement.start()).line);
   }
-  // To the end of that line, over a trailing comment or semicolon-free rest.
+  // Continues to the end of that line, past a trailing comment.
   std::size_t offset = last.end();
   while (offset < text.size() && text[offset] != '\n' && text[offset] != '\r') ++offset;
   if (offset < text.size())

@@ -1,4 +1,5 @@
-// Where a module's imports end, and how its lines do.
+// Finds where new top-level lines go in a module, and which line ends they need. Fixes insert
+// imports and the device variable there.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +9,12 @@
 
 namespace torchport::edit {
 
-// The offset after the last import of the block at the top of the file (after
-// the docstring and `__future__`, 0 in an empty file) where new top-level
-// lines go. Imports inside `try`/`if` at the top count as part of the block.
+// The offset after the last import of the block at the top of the file, which comes after the
+// docstring and `__future__`; 0 in an empty file. Imports inside `try`/`if` at the top belong to
+// the block.
 [[nodiscard]] std::uint32_t end_of_imports(const syntax::Tree& tree);
 
-// The line end the file uses ("\n", "\r\n" or "\r").
+// The line end that the file uses ("\n", "\r\n" or "\r").
 [[nodiscard]] std::string_view newline_of(std::string_view text);
 
 }  // namespace torchport::edit

@@ -1,4 +1,4 @@
-// Tables of small programs: what the semantics layer knows about a marked place.
+// Tables of small programs, with what the semantics layer knows at a marked place.
 #include <string>
 
 #include <doctest/doctest.h>

@@ -1,4 +1,5 @@
-// The settings that decide what inserted code may look like.
+// Holds the settings that decide what inserted code may look like. They are read by
+// project/config.h and only used below it, so they are a plain struct of this layer.
 #pragma once
 
 #include <compare>
@@ -7,7 +8,7 @@
 
 namespace torchport::edit {
 
-// A torch release; only major and minor matter for what inserted code may use.
+// A torch release. Only major and minor decide what inserted code may use.
 struct TorchVersion {
   std::uint16_t major = 1;
   std::uint16_t minor = 12;
@@ -16,9 +17,9 @@ struct TorchVersion {
 };
 
 enum class Idiom : std::uint8_t {
-  kAuto,         // accelerator from torch 2.6 on, classic below
+  kAuto,         // accelerator for torch 2.6 and later, otherwise classic
   kAccelerator,  // torch.accelerator.current_accelerator()
-  kClassic,      // cuda, mps, cpu by availability
+  kClassic,      // cuda, mps or cpu, by availability
   kHelper,       // call Settings::helper
 };
 

@@ -1,4 +1,5 @@
-// A ratchet: findings that were there yesterday do not count, new ones do.
+// Stores the findings of an old code base, so that only new ones are reported. The file can only
+// shrink: a finding that was fixed and comes back is reported.
 #pragma once
 
 #include <string>
@@ -9,15 +10,14 @@
 namespace torchport::project {
 
 struct BaselineResult {
-  std::size_t known = 0;  // findings taken out of the report, or written
-  bool written = false;   // the file was not there and has been made
+  std::size_t known = 0;  // number of findings that were removed from the report, or written
+  bool written = false;   // the file did not exist and was written
 };
 
-// With no file at `path`, writes the report's findings there and empties the
-// report. Otherwise takes the known ones out of the report, and drops from the
-// file what is no longer found, so that it can only shrink. A finding is known
-// by path, code and the text of its line, not by its number: code may move.
-// Fails with kConfig when the file is no baseline.
+// If there is no file at `path`, writes the report's findings to it and empties the report.
+// Otherwise removes the known findings from the report, and removes from the file what is no longer
+// found. A finding is identified by path, code and the text of its line. Its line number would not
+// do, because code moves. Fails with kConfig if the file is not a baseline.
 [[nodiscard]] base::Result<BaselineResult> apply_baseline(base::FileSystem& fs,
                                                           const std::string& path,
                                                           const std::string& root, Report& report);

@@ -29,7 +29,8 @@ TEST_CASE("the first run writes what is there, later ones count what is new") {
   CHECK(written->known == 2);
   CHECK(first.diagnostics.empty());
 
-  // Moved and indented is not new; a third of its kind, another code and another file are.
+  // A moved or indented line is not new. A third finding of the same kind, another code and another
+  // file are new.
   Report second =
       report_of({finding("p/a.py", "TP101", "    x.cuda()"), finding("p/a.py", "TP101", "x.cuda()"),
                  finding("p/a.py", "TP101", "x.cuda()"), finding("p/a.py", "TP102", "x.cuda()"),

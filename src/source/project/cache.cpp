@@ -9,7 +9,7 @@ namespace torchport::project {
 
 namespace {
 
-constexpr std::size_t kMaxUnused = 50'000;  // entries of earlier contents kept around
+constexpr std::size_t kMaxUnused = 50'000;  // entries of earlier contents that are kept
 
 struct DatabaseCloser {
   void operator()(sqlite3* database) const { sqlite3_close(database); }

@@ -1,5 +1,6 @@
-// Results of earlier runs, by content: a file whose bytes, path and settings
-// are what they were is not looked at again.
+// Keeps results of earlier runs by content: a file whose bytes, path and settings have not changed
+// is not examined again. Modification times would not do as the key, because a checkout changes
+// them.
 #pragma once
 
 #include <cstdint>
@@ -21,24 +22,25 @@ struct CacheKey {
   [[nodiscard]] bool operator==(const CacheKey&) const = default;
 };
 
-// XXH3-128 over all parts, with their lengths.
+// XXH3-128 over all parts and their lengths, so that moving a byte from one part to the next
+// changes the key.
 [[nodiscard]] CacheKey cache_key(std::initializer_list<std::string_view> parts);
 
-// One database a project. Read whole at the start, written once at the end;
-// get() and put() are safe from any thread. A cache that cannot be read or
-// written is an empty one: it never fails a run.
+// The cache of one project, in one SQLite file. It is read completely at the start and written once
+// at the end. get() and put() are thread safe. A cache that cannot be read or written behaves like
+// an empty one and never fails a run.
 class Cache {
  public:
-  // An empty path gives a cache that keeps nothing.
+  // With an empty path the cache stores nothing.
   explicit Cache(std::string path);
   Cache(const Cache&) = delete;
   Cache& operator=(const Cache&) = delete;
   ~Cache();
 
-  // Null when unknown. The text stays valid as long as the cache.
+  // The value for a key; null if there is none. The text stays valid as long as the cache.
   [[nodiscard]] const std::string* get(const CacheKey& key);
   void put(const CacheKey& key, std::string value);
-  // Writes what is new and drops what no run has used for a while.
+  // Writes new entries, and deletes entries that no run has used for a while.
   void store();
 
  private:

@@ -11,7 +11,7 @@
 namespace torchport::project {
 namespace {
 
-// A database of its own, removed at the end.
+// A temporary database, deleted at the end.
 struct Scratch {
   std::string path = "/tmp/torchport-cache-test-" + std::to_string(getpid()) + ".sqlite";
   Scratch() { std::remove(path.c_str()); }

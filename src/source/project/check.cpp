@@ -76,7 +76,7 @@ FileFindings check_text(const std::string& path, rules::FileKind kind, const std
   return result;
 }
 
-// What decides the findings of a file besides its bytes.
+// Everything besides its bytes that decides a file's findings.
 std::string settings_key(const CheckOptions& options) {
   std::string key = options.fingerprint;
   for (const rules::Rule* rule : options.selection) key += rule->info.code;
@@ -117,7 +117,8 @@ FileResult check_one(const base::FileSystem& fs, const std::string& path,
   }
   result.parsed = true;
   result.findings = check_source(path, std::move(*source), options);
-  // A file that changes while it is read is read again by the next run: its content is the key.
+  // The content is the key, so a file that changes while it is read is checked again by the next
+  // run.
   if (options.cache != nullptr && result.findings.problems.empty())
     options.cache->put(key, pack(result.findings.diagnostics));
   drop_ignored(path, options, result.findings.diagnostics);

@@ -1,4 +1,7 @@
-// A project through the rules: many files, several threads, one report.
+// Runs the rules over a project: many files, several threads, one report.
+//
+// A file that fails is a problem in the report, never an error of the run, because one damaged file
+// must not hide the findings of the others.
 #pragma once
 
 #include <atomic>
@@ -18,12 +21,13 @@ namespace torchport::project {
 struct CheckOptions {
   rules::Selection selection;  // exactly these rules
   edit::Settings settings;
-  std::string root = ".";  // what per-file patterns are relative to
+  std::string root = ".";  // per-file patterns are relative to it
   std::vector<std::pair<GlobList, rules::Selection>> per_file_ignores;
   unsigned threads = 1;
-  std::string fingerprint;  // of this program: part of every cache key
+  std::string fingerprint;  // identifies this program; a part of every cache key
   Cache* cache = nullptr;
-  const std::atomic<bool>* cancelled = nullptr;    // stops between files when true
+  // The run stops before the next file when this is true.
+  const std::atomic<bool>* cancelled = nullptr;
   std::function<void(std::size_t done)> progress;  // called from worker threads
 };
 
@@ -32,21 +36,22 @@ struct Report {
   std::vector<base::Error> problems;    // files that could not be read or understood
   std::size_t files = 0;
   std::uint64_t bytes = 0;
-  std::size_t relevant = 0;  // files that mention torch or CUDA at all
+  std::size_t relevant = 0;  // files that mention torch or CUDA
   std::size_t parsed = 0;    // files that had to be parsed (neither irrelevant nor cached)
   bool cancelled = false;
 };
 
-// The result does not depend on the number of threads.
+// Checks files. The result does not depend on the number of threads.
 [[nodiscard]] Report check_files(const base::FileSystem& fs, const std::vector<std::string>& files,
                                  const CheckOptions& options);
 
-// Findings of one file's bytes; the problem is set when it could not be understood.
+// The findings in one file, and what kept it from being understood.
 struct FileFindings {
   std::vector<Diagnostic> diagnostics;
   std::vector<base::Error> problems;
 };
-// Ends at the deadline, or after the budget of one file.
+// Checks one file's bytes. Ends at the deadline or, without one, after the budget of one file.
+// Thread safe.
 [[nodiscard]] FileFindings check_source(const std::string& path, std::string source,
                                         const CheckOptions& options,
                                         rules::Deadline* deadline = nullptr);
@@ -54,7 +59,8 @@ struct FileFindings {
 // The rules that per-file patterns silence in a file.
 [[nodiscard]] rules::Selection silenced_rules(const std::string& path, const CheckOptions& options);
 
-// What one file may take, reading it apart.
+// The time for parsing one file and running the rules on it. It bounds the damage of a hostile
+// file; ordinary ones take milliseconds.
 constexpr std::chrono::milliseconds kFileBudget{1800};
 [[nodiscard]] rules::Deadline file_deadline();
 

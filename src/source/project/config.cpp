@@ -120,7 +120,7 @@ base::Result<Config> from_table(const toml::table& table, const std::string& pat
   config.source = path;
   for (const auto& [key, node] : table) {
     if (key.str() == "profiles")
-      continue;  // of programs that run (src/runtime/place/run_profile.cpp)
+      continue;  // settings for running programs: src/runtime/place/run_profile.cpp
     if (std::find(kKeys.begin(), kKeys.end(), key.str()) == kKeys.end()) {
       return bad<Config>(path, node,
                          fmt::format("unknown key \"{}\"; did you mean \"{}\"?", key.str(),
@@ -136,7 +136,7 @@ base::Result<Config> from_table(const toml::table& table, const std::string& pat
   return config;
 }
 
-// Nothing when the file has no table for us.
+// Returns none if the file has no table for torchport.
 base::Result<std::optional<Config>> try_file(const base::FileSystem& fs, const std::string& path,
                                              bool is_pyproject) {
   auto text = fs.read(path);
@@ -162,8 +162,8 @@ base::Result<std::optional<Config>> try_file(const base::FileSystem& fs, const s
   }
 }
 
-// Without a setting the project's own requirement on torch counts: that of the
-// project around the files, or of the folder that the settings lie in.
+// Without a setting, the project's own requirement on torch decides: the project around the files,
+// or the folder of the settings.
 void complete(const base::FileSystem& fs, Config& config, const std::string& project) {
   for (const std::string& folder : {project, config.root}) {
     if (config.settings.min_torch_stated) return;
@@ -245,12 +245,13 @@ std::optional<edit::Idiom> parse_idiom(std::string_view text) {
 
 namespace {
 
-// Nobody writes a longer one; without a bound, a line of a million of them takes a million times
-// its length.
+// Real requirements are shorter. Without a bound, a line of a million requirements takes time
+// proportional to the square of its length.
 constexpr std::size_t kLongestRequirement = 200;
 
-// The floors of the requirements on torch in a line of any of these files: a requirement begins
-// with `torch` as a whole word, and ends with the string or the line. A comment requires nothing.
+// The lower bounds of the requirements on torch in one line of any of these files. A requirement
+// begins with the whole word `torch` and ends with the string or the line. A comment requires
+// nothing.
 std::vector<edit::TorchVersion> stated_in(std::string_view line) {
   std::vector<edit::TorchVersion> found;
   line = line.substr(0, line.find('#'));

@@ -1,4 +1,6 @@
-// Settings of a project: [tool.torchport] in pyproject.toml, or torchport.toml.
+// Reads the settings of a project from [tool.torchport] in pyproject.toml or from torchport.toml.
+//
+// A mistyped key is an error, because a setting that is silently ignored is worse than none.
 #pragma once
 
 #include <optional>
@@ -25,21 +27,20 @@ struct Config {
   bool unsafe_fixes = false;
 };
 
-// Looks in `start` and the folders above it for torchport.toml, then for a
-// pyproject.toml with a [tool.torchport] table; no file gives the defaults.
-// When min-torch is not stated, the project's own torch requirement counts. With
-// no settings file the root is the nearest folder upwards that looks like a
-// project (pyproject.toml, setup.py, setup.cfg, requirements.txt, .git).
-// Fails with kConfig on broken TOML, unknown keys (naming the nearest valid
-// one) and unusable values.
+// Looks in `start` and the folders above it for torchport.toml, then for a pyproject.toml with a
+// [tool.torchport] table. Without either it returns the defaults. If min-torch is not set, the
+// project's own requirement on torch decides. Without a settings file the root is the nearest
+// folder upwards that looks like a project (pyproject.toml, setup.py, setup.cfg, requirements.txt,
+// .git). Fails with kConfig for broken TOML, unknown keys (the message names the nearest valid one)
+// and invalid values.
 [[nodiscard]] base::Result<Config> load_config(const base::FileSystem& fs,
                                                const std::string& start);
-// The settings of one named file.
+// Reads the settings of one file.
 [[nodiscard]] base::Result<Config> load_config_file(const base::FileSystem& fs,
                                                     const std::string& path);
 
-// Rules named by `select` minus `ignore`. Words may be a code (TP101), a
-// prefix (TP1), a rule's name or a family. kConfig on a word that names nothing.
+// The rules that `select` names, without those that `ignore` names. A word is a code (TP101), a
+// prefix (TP1), a rule's name or a family. Fails with kConfig for a word that names no rule.
 [[nodiscard]] base::Result<rules::Selection> select_rules(const std::vector<std::string>& select,
                                                           const std::vector<std::string>& ignore);
 
@@ -47,8 +48,8 @@ struct Config {
 [[nodiscard]] std::optional<edit::TorchVersion> torch_version(std::string_view text);
 [[nodiscard]] std::optional<edit::Idiom> parse_idiom(std::string_view text);
 
-// The oldest torch that the project's own files ask for (requirements*.txt,
-// pyproject.toml, setup.py, setup.cfg in `root`); nothing when none says.
+// The oldest torch that the project's own files allow (requirements*.txt, pyproject.toml, setup.py,
+// setup.cfg in `root`); none if no file says.
 [[nodiscard]] std::optional<edit::TorchVersion> stated_torch(const base::FileSystem& fs,
                                                              const std::string& root);
 

@@ -1,4 +1,7 @@
-// A finding as reports and caches see it: paths, lines and columns, no nodes.
+// Represents a finding as reports and caches need it: with a path, lines and columns, and without
+// nodes. A finding itself points into a tree, which is destroyed when its file is done.
+//
+// Lines and columns are one-based. Columns count characters. The end is exclusive.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +26,7 @@ struct Diagnostic {
   std::uint32_t end_line = 1;
   std::uint32_t end_column = 1;
   std::string message;
-  std::string source_line;  // the line it starts on, at most 400 bytes of it
+  std::string source_line;  // the line on which it starts, cut at 400 bytes
   bool has_fix = false;
   edit::Applicability applicability = edit::Applicability::kDisplay;
   std::string fix_title;
@@ -34,9 +37,9 @@ struct Diagnostic {
 
 [[nodiscard]] std::string_view severity_name(rules::Severity severity);
 
-// For the cache: a compact text of the diagnostics of one file, without the path.
+// Writes the diagnostics of one file, without the path, as a compact text for the cache.
 [[nodiscard]] std::string pack(const std::vector<Diagnostic>& diagnostics);
-// False when the text is not what pack() writes.
+// Reads a text of pack(). Returns false for any other text.
 [[nodiscard]] bool unpack(std::string_view packed, std::string_view path,
                           std::vector<Diagnostic>& diagnostics);
 

@@ -59,7 +59,7 @@ class Walk {
   }
 
  private:
-  // The .gitignore of one folder on the way down.
+  // The .gitignore of one folder on the path down.
   struct Level {
     std::string folder;
     GlobList globs;
@@ -75,13 +75,13 @@ class Walk {
     std::string folder = *top;
     while (fs_.status(base::join_path(folder, ".git"), true).type == FileType::kMissing) {
       const std::string up(base::parent_path(folder));
-      if (up == folder || up == ".") return levels;  // not a repository: nothing above counts
+      if (up == folder || up == ".") return levels;  // not a repository, so nothing above matters
       chain.push_back(up);
       folder = up;
     }
     std::reverse(chain.begin(), chain.end());
     for (const std::string& above : chain) add_level(above, levels, {});
-    // Paths below are compared by their canonical names.
+    // Paths below are compared by canonical name.
     canonical_start_ = *top;
     start_ = start;
     return levels;
@@ -121,7 +121,7 @@ class Walk {
   }
 
   void folder(const std::string& top, std::vector<Level>& inherited) {
-    // An explicit stack: depth of folders is the user's business.
+    // An explicit stack, because users may nest folders as deep as they like.
     struct Pending {
       std::string path;
       std::size_t levels;
@@ -153,13 +153,13 @@ class Walk {
     const std::string path = base::join_path(parent, entry.name);
     if (entry.type == FileType::kDirectory) {
       if (always_skipped(entry.name) || ignored(path, true, levels)) return;
-      // A virtual environment under any name.
+      // This is a virtual environment, whatever its name.
       if (fs_.status(base::join_path(path, "pyvenv.cfg"), true).type == FileType::kRegular) return;
       push(path);
       return;
     }
-    // A link to a file is read where it points, if that is inside what is walked anyway; so it is
-    // passed over here.
+    // The target of a link to a file is read anyway if it is within the walked folders, so the link
+    // is skipped.
     if (entry.type != FileType::kRegular) return;
     if (rules::kind_of_path(path) == rules::FileKind::kOther || ignored(path, false, levels))
       return;

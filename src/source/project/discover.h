@@ -1,4 +1,4 @@
-// Which files a run reads.
+// Decides which files a run reads.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace torchport::project {
 
 struct Discovery {
   std::vector<std::string> files;     // in byte order, each once
-  std::vector<base::Error> problems;  // paths that are not there, folders that cannot be read
+  std::vector<base::Error> problems;  // paths that do not exist, folders that cannot be read
 };
 
 struct DiscoveryOptions {
@@ -20,21 +20,20 @@ struct DiscoveryOptions {
   bool respect_gitignore = true;
 };
 
-// Walks the given files and folders. A file named outright is read whatever
-// the ignore lists say. Folders are walked without following links out of
-// them or in circles; version-control folders, virtual environments and
-// build output (.git, .venv, node_modules, __pycache__, ...) are passed over.
+// Walks the given files and folders. A file that is named explicitly is read even if an ignore list
+// excludes it. Links are not followed out of a folder or in circles. Version-control folders,
+// virtual environments and build output (.git, .venv, node_modules, __pycache__, ...) are skipped.
 [[nodiscard]] Discovery discover(const base::FileSystem& fs, const std::vector<std::string>& paths,
                                  const DiscoveryOptions& options);
 
-// The folder of an installed third-party package, found as Python would on the
-// given import path entries; fails with kUsage when it is in none.
+// The folder of an installed package, found on the given import path as Python would find it. Fails
+// with kUsage if it is not installed there.
 [[nodiscard]] base::Result<std::string> find_package(const base::FileSystem& fs,
                                                      const std::string& name,
                                                      const std::vector<std::string>& search);
 
-// Folders in which installed packages lie: of $VIRTUAL_ENV, of .venv here, of
-// the python3 on PATH, found without starting Python.
+// The folders that contain installed packages: those of $VIRTUAL_ENV, of .venv here, and of the
+// python3 on PATH. Python is not started for it.
 [[nodiscard]] std::vector<std::string> site_packages(const base::FileSystem& fs,
                                                      const std::string& virtual_env,
                                                      const std::string& path_variable);

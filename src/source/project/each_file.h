@@ -1,7 +1,7 @@
-// The worker loop of check and fix: each file once, on several threads.
+// Runs the worker loop of check and fix: each file once, on several threads.
 //
-// A template over the result, so that a thread writes into its own slot and nothing is locked; a
-// queue of tasks was not worth its locks, since files are known beforehand and are many.
+// It is a template over the result, so that a thread writes into its own slot and nothing is
+// locked. A queue of tasks was rejected: all files are known beforehand, so a counter is enough.
 #pragma once
 
 #include <algorithm>
@@ -18,9 +18,10 @@
 
 namespace torchport::project {
 
-// What `work(path)` gives for each file, in their order; nothing for those that were not reached
-// because options.cancelled was set. Where it throws, `failed(error)` gives the result: running out
-// of memory in one file must not cost the others. Both are called by several threads at once.
+// Returns the result of `work(path)` for each file, in the order of the files; none for files that
+// were not reached because options.cancelled was set. If `work` throws, `failed(error)` makes the
+// result, because running out of memory in one file must not cost the others. REQUIRED: both
+// functions are thread safe.
 template <class Result, class Work, class Failed>
 std::vector<std::optional<Result>> each_file(const std::vector<std::string>& files,
                                              const CheckOptions& options, const Work& work,

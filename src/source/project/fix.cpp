@@ -16,12 +16,12 @@ namespace {
 using base::ErrorCode;
 
 struct FileFix {
-  std::vector<Change> change;  // none or one
+  std::vector<Change> change;  // at most one
   std::map<std::string_view, int> applied;
   FileFindings left;
 };
 
-// The selection without what per-file patterns silence.
+// The options without the rules that per-file patterns silence.
 CheckOptions options_for(const std::string& path, const CheckOptions& options) {
   CheckOptions own = options;
   const auto silenced = silenced_rules(path, options);

@@ -14,12 +14,12 @@ bool match_part(const std::string& pattern, const std::string& name) {
   return fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
 }
 
-// A "**" takes as few parts as it can; only the last one met ever takes more,
-// so that many of them cost no more than one.
+// A "**" takes as few parts as possible, and only the last "**" that was reached ever takes more.
+// So many of them cost no more than one.
 bool match_parts(const std::vector<std::string>& pattern, const std::vector<std::string>& path) {
   std::size_t p = 0;
-  std::size_t after_stars = pattern.size() + 1;  // where to go on behind the last "**"; none yet
-  std::size_t taken = 0;                         // parts of the path up to the end of what it takes
+  std::size_t after_stars = pattern.size() + 1;  // where to continue after the last "**"; none yet
+  std::size_t taken = 0;  // number of path parts up to the end of what "**" takes
   for (std::size_t i = 0; i < path.size();) {
     if (p < pattern.size() && pattern[p] == "**") {
       if (p + 1 == pattern.size()) return true;
@@ -35,12 +35,12 @@ bool match_parts(const std::vector<std::string>& pattern, const std::vector<std:
       return false;
     }
   }
-  // A "**" in the middle may stand for nothing, one at the end may not.
+  // A "**" in the middle may match nothing, one at the end may not.
   while (p + 1 < pattern.size() && pattern[p] == "**") ++p;
   return p == pattern.size();
 }
 
-// Whether every "[" of a part is closed: git lets the others match nothing.
+// Whether every "[" of a part is closed. In git a pattern with an open one matches nothing.
 bool is_well_formed(std::string_view part) {
   for (std::size_t i = 0; i < part.size(); ++i) {
     if (part[i] == '\\') {

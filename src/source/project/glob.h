@@ -1,4 +1,5 @@
-// Patterns as .gitignore writes them (gitignore(5)).
+// Matches paths against patterns as .gitignore writes them (gitignore(5)). libgit2 was rejected: it
+// needs a repository, and loading it costs more than the check of a small project.
 #pragma once
 
 #include <string>
@@ -10,14 +11,13 @@ namespace torchport::project {
 // One line of a .gitignore, or one entry of `exclude`.
 class Glob {
  public:
-  // `line` without its line end; comments and blank lines give a pattern that
-  // matches nothing.
+  // `line` has no line end. A comment or a blank line gives a pattern that matches nothing.
   explicit Glob(std::string_view line);
 
   [[nodiscard]] bool empty() const { return parts_.empty(); }
   [[nodiscard]] bool negated() const { return negated_; }
-  // `path` is relative to the folder of the file the pattern stands in, with
-  // '/' between its parts.
+  // `path` is relative to the folder of the file that contains the pattern, with '/' between its
+  // parts.
   [[nodiscard]] bool matches(std::string_view path, bool is_directory) const;
 
  private:
@@ -27,13 +27,13 @@ class Glob {
   bool anchored_ = false;
 };
 
-// A list of patterns where the last match wins.
+// A list of patterns. The last one that matches decides.
 class GlobList {
  public:
   void add(std::string_view line);
   void add_lines(std::string_view text);
   [[nodiscard]] bool empty() const { return globs_.empty(); }
-  // 1 ignored, 0 no pattern speaks of it, -1 taken back by a "!" pattern.
+  // 1 if the path is ignored, 0 if no pattern matches, -1 if a "!" pattern includes it again.
   [[nodiscard]] int decide(std::string_view path, bool is_directory) const;
 
  private:

@@ -15,8 +15,8 @@ struct Case {
   bool matches;
 };
 
-// gitignore(5), line by line. The verdicts are those of `git check-ignore` on the path itself (the
-// walk, not the pattern, sees to what lies below an ignored folder).
+// gitignore(5), line by line. The expected results are those of `git check-ignore` for the path
+// itself; the walk, and not the pattern, handles what lies below an ignored folder.
 constexpr Case kCases[] = {
     {"a.py", "a.py", false, true},
     {"a.py", "sub/a.py", false, true},

@@ -57,7 +57,7 @@ base::Result<rules::Converged> converge_notebook(const std::string& path, const 
   auto fixed = rules::converge_python(path, notebook->program(), options.selection,
                                       options.settings, tier, deadline);
   if (!fixed) return at_path(fixed.error(), path);
-  fixed->left.reset();  // of the program, not of the file
+  fixed->left.reset();  // these are findings of the program, not of the file
   if (fixed->text == notebook->program()) {
     fixed->text = source;
     return fixed;

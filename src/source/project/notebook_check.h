@@ -1,4 +1,4 @@
-// Notebooks through the Python rules.
+// Runs the Python rules on notebooks.
 #pragma once
 
 #include <string>
@@ -8,13 +8,13 @@
 
 namespace torchport::project {
 
-// Findings of the code cells, all taken as one program. Lines and columns are
-// those of the .ipynb file itself.
+// The findings in the code cells, which are checked as one program. Lines and columns are those of
+// the .ipynb file itself.
 [[nodiscard]] FileFindings check_notebook(const std::string& path, const std::string& source,
                                           const CheckOptions& options,
                                           rules::Deadline* deadline = nullptr);
 
-// The fixed notebook: the JSON outside of the changed source lines keeps its bytes.
+// The fixed notebook. The JSON outside of the changed source lines keeps its bytes.
 [[nodiscard]] base::Result<rules::Converged> converge_notebook(const std::string& path,
                                                                const std::string& source,
                                                                const CheckOptions& options,

@@ -1,4 +1,4 @@
-// The project layer on a file system in memory.
+// Tests the project layer on a file system in memory.
 #include <doctest/doctest.h>
 
 #include "source/project/baseline.h"

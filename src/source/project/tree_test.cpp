@@ -8,7 +8,7 @@
 namespace torchport::syntax {
 namespace {
 
-// Small enough to be a case, wide enough for the parser to give up on the whole text.
+// Small enough for a test, and broken enough that the parser gives up on the whole text.
 constexpr const char* kHopeless = R"py(class Trainer:
     def __init__(self, model, device):
     def __init__(self, model, device):; import torch.nn as nn
@@ -37,7 +37,7 @@ TEST_CASE("nesting beyond what Python reads is refused in words") {
     return "x = " + std::string(static_cast<std::size_t>(levels), '[') +
            std::string(static_cast<std::size_t>(levels), ']') + "\n";
   };
-  ParseLimits unhurried;  // the depth is the point, also under a sanitizer
+  ParseLimits unhurried;  // this tests the depth, so the time is unlimited, also under a sanitizer
   unhurried.max_milliseconds = 60'000;
   CHECK(Tree::parse(nested(1000), unhurried).has_value());
   const auto deep = Tree::parse(nested(100'000), unhurried);
@@ -63,8 +63,8 @@ std::string nested_f_strings(int levels) {
   return "x = " + open + "1" + close + "\n";
 }
 
-// As deep as CPython goes is fine; beyond what the grammar's scanner can save, it ends all the
-// same.
+// Nesting as deep as CPython's limit works. Deeper than the grammar's scanner can save, the parse
+// still ends.
 TEST_CASE("nested blocks and f-strings end in a tree or in a syntax error") {
   for (const int levels : {1, 99}) {
     CHECK(!Tree::parse(nested_blocks(levels)).value()->has_syntax_error());

@@ -40,7 +40,7 @@ base::Result<Written> write_changes(base::FileSystem& fs, const std::string& sta
   }
   if (auto made = fs.make_directories(state); !made)
     return tl::unexpected<base::Error>(made.error());
-  // The folder is nobody's source: version control must not see it.
+  // The folder is not source code, so version control must not see it.
   const std::string ignore = base::join_path(state, ".gitignore");
   if (fs.status(ignore, true).type == base::FileType::kMissing) {
     if (auto done = fs.write_atomic(ignore, "*\n", 0644); !done)
@@ -90,7 +90,7 @@ base::Result<Undone> undo(base::FileSystem& fs, const std::string& state) {
       if (!now) {
         undone.problems.push_back(now.error());
       } else if (*now == before) {
-        continue;  // the run was stopped before it came to this file
+        continue;  // the run was stopped before this file
       } else if (digest(*now) != entry.at("after").get<std::string>()) {
         undone.problems.push_back(
             {ErrorCode::kChanged, "edited since the fix, so it was not restored", file, 0});

@@ -1,5 +1,5 @@
-// The journal of a fix: enough to bring back what was there, also after the
-// run was killed half way.
+// Writes the changes of a fix, with a journal that can restore the old files even if the run was
+// killed half way.
 #pragma once
 
 #include <cstdint>
@@ -20,23 +20,22 @@ struct Change {
 
 struct Written {
   std::vector<std::string> files;
-  std::vector<base::Error> problems;  // files that were left as they were
+  std::vector<base::Error> problems;  // files that were not changed
 };
 
-// Writes all changes. The journal with every old content is on disk before the
-// first file is touched. A file that is no longer what was read (`before`) is
-// left alone and reported, and so is one that cannot be written; the others
-// are written all the same. `state` is the folder of the journal.
+// Writes all changes. A journal with all old contents is on disk before the first file changes. A
+// file that no longer has the content `before` is left alone and reported, and so is one that
+// cannot be written; the others are written all the same. `state` is the folder of the journal.
 [[nodiscard]] base::Result<Written> write_changes(base::FileSystem& fs, const std::string& state,
                                                   const std::vector<Change>& changes);
 
 struct Undone {
   std::vector<std::string> restored;
-  std::vector<base::Error> problems;  // changed since the fix: left as they are
+  std::vector<base::Error> problems;  // files that were edited since the fix and stay as they are
 };
 
-// Brings back the last run's files and forgets the journal (it is kept while a
-// file could not be brought back). kUsage when there is nothing to undo.
+// Restores the files of the last run and deletes the journal, or keeps it if a file could not be
+// restored. Fails with kUsage if there is nothing to undo.
 [[nodiscard]] base::Result<Undone> undo(base::FileSystem& fs, const std::string& state);
 
 }  // namespace torchport::project

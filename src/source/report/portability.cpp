@@ -11,7 +11,7 @@ namespace torchport::report {
 
 namespace {
 
-// The kind of device that the programs which torchport reads are written for.
+// The device kind for which the programs that torchport reads were written.
 constexpr std::string_view kAtHome = "cuda";
 
 std::vector<Group> sorted(std::map<std::string, Group> groups) {

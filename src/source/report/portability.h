@@ -1,4 +1,4 @@
-// How portable a project is, in figures that can be argued with.
+// Computes figures on how portable a project is, for the HTML report.
 #pragma once
 
 #include <cstddef>
@@ -10,21 +10,21 @@
 
 namespace torchport::report {
 
-// The share of files that mention torch or CUDA and run as they are on any
-// device, 0 to 100: a file with an error counts nothing, one with warnings
-// only counts half. 100 when no file mentions either.
+// The share, 0 to 100, of the files that mention torch or CUDA and run unchanged on any device. A
+// file with an error counts as 0, a file with only warnings as a half. It is 100 if no file
+// mentions either.
 [[nodiscard]] int portability_score(const project::Report& report);
 
 struct DeviceBlocks {
-  std::string_view device;   // "cpu" or a kind of devices
-  std::size_t findings = 0;  // errors that stop the program there
+  std::string_view device;   // "cpu" or a device kind
+  std::size_t findings = 0;  // errors that stop the program on this device
   std::size_t files = 0;
 };
 
-// Which device is blocked by how much. Errors of placement, load, parallel,
-// build and kernels stop every host without CUDA; errors of mismatch and
-// export stop every host where model and data are not both on the CPU.
-// The CPU first, CUDA last, between them the other kinds in order of preference.
+// How much blocks each device. Errors of placement, load, parallel, build and kernels stop each
+// host without CUDA. Errors of mismatch and export stop each host on which model and data are not
+// both on the CPU. The CPU comes first, CUDA last, the other kinds between them in order of
+// preference.
 [[nodiscard]] std::vector<DeviceBlocks> blocked_devices(const project::Report& report);
 
 struct Group {
@@ -33,7 +33,7 @@ struct Group {
   std::size_t warnings = 0;
 };
 
-// By the file's folder and by rule code, most first.
+// Counts by the file's folder and by the rule's code, the largest first.
 [[nodiscard]] std::vector<Group> by_folder(const project::Report& report);
 [[nodiscard]] std::vector<Group> by_rule(const project::Report& report);
 

@@ -1,5 +1,5 @@
-// Reports. A format is one file under formats/ that registers itself; no list
-// names them.
+// Defines reports. A format is one file under formats/ that registers itself; no list names the
+// formats.
 #pragma once
 
 #include <string>
@@ -12,17 +12,17 @@ namespace torchport::report {
 
 struct Input {
   const project::Report& report;
-  const base::FileSystem& fs;  // for formats that show whole files
+  const base::FileSystem& fs;  // for formats that show complete files
   const project::CheckOptions& options;
   std::string_view version;
   bool colour = false;
-  bool statistics = false;  // text: a table by rule in place of the findings
-  std::size_t known = 0;    // findings that a baseline took out
-  double seconds = 0;       // the check's wall time; only text may show it
+  bool statistics = false;  // in text, a table by rule instead of the findings
+  std::size_t known = 0;    // findings that a baseline removed
+  double seconds = 0;       // the check's wall time; only the text format may show it
 };
 
-// The whole report, ending in a newline. Must not depend on anything but the
-// input: the same input gives the same bytes.
+// Returns the complete report, which ends with a newline. REQUIRED to depend only on the input, so
+// that the same input gives the same bytes.
 using Render = std::string (*)(const Input& input);
 
 struct Format {
@@ -35,11 +35,11 @@ struct FormatRegistration {
   explicit FormatRegistration(Format format);
 };
 
-// By name.
+// All formats, sorted by name.
 [[nodiscard]] const std::vector<Format>& all_formats();
 [[nodiscard]] const Format* find_format(std::string_view name);
 
-// Code -> number of findings, by code.
+// (code, number of its findings), sorted by code.
 [[nodiscard]] std::vector<std::pair<std::string_view, std::size_t>> count_by_code(
     const project::Report& report);
 
@@ -47,10 +47,10 @@ struct FormatRegistration {
 [[nodiscard]] std::string counted(std::size_t n, std::string_view singular,
                                   std::string_view plural = {});
 
-// Bytes that are not UTF-8 become U+FFFD.
+// Replaces bytes that are not UTF-8 by U+FFFD.
 [[nodiscard]] std::string printable(std::string_view text);
-// printable(), and control characters too: the name of a file draws nothing on a terminal and ends
-// no line.
+// Does the same and also replaces control characters, so that a file's name cannot control a
+// terminal or end a line.
 [[nodiscard]] std::string one_line(std::string_view text);
 
 }  // namespace torchport::report

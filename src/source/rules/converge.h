@@ -1,4 +1,5 @@
-// Fixing one file until nothing is left to fix.
+// Fixes one file until nothing is left to fix. One pass is not enough: fixes that overlap wait, and
+// one fix can make another one possible.
 #pragma once
 
 #include <map>
@@ -14,24 +15,23 @@
 namespace torchport::rules {
 
 struct Converged {
-  std::string text;                         // the new text; the old one when nothing was applied
+  std::string text;                         // the new text, or the old one if nothing was applied
   std::map<std::string_view, int> applied;  // rule code -> fixes applied
   int passes = 0;
-  bool reverted = false;         // the result did not parse: text is the old one
-  std::string_view reverted_by;  // the rule applied in the pass that broke it, when there was one
+  bool reverted = false;         // the result did not parse, so `text` is the old one
+  std::string_view reverted_by;  // the first rule applied in the pass that broke it
   std::optional<std::vector<Finding>>
-      left;  // what the rules say of `text`, where the last pass found out
+      left;  // the findings in `text`, if the last pass computed them
 };
 
-// Applies fixes up to and including `tier` and checks again, until a pass has
-// nothing to apply or ten passes are over. A text that does not parse comes
-// back untouched; so does one that a fix broke (reverted is set). Fails with
-// kBudget when the deadline passes, and what the parser fails with.
+// Applies fixes up to and including `tier` and checks again, until a pass applies nothing or after
+// ten passes. A text that does not parse is returned unchanged, and so is one that a fix broke
+// (`reverted` is set). Fails with kBudget when the deadline passes, and with the parser's errors.
 [[nodiscard]] base::Result<Converged> converge_python(
     std::string_view path, const std::string& source, const Selection& selection,
     const edit::Settings& settings, Applicability tier, Deadline* deadline = nullptr);
 
-// The same for a file of another kind.
+// Does the same for a file that is not Python.
 [[nodiscard]] Converged converge_text(std::string_view path, FileKind kind,
                                       const std::string& source, const Selection& selection,
                                       const edit::Settings& settings, Applicability tier);

@@ -38,7 +38,7 @@ bool is_device_object(const PythonContext& context, Node node, std::string_view 
     }
     return true;
   }
-  // x.device of a parameter that is a tensor.
+  // `x.device` of a tensor parameter.
   for (const semantics::Binding* binding : model.scopes().reaching(object, node)) {
     if (binding->kind != semantics::BindingKind::kParameter) return false;
     const bool forward =
@@ -50,7 +50,8 @@ bool is_device_object(const PythonContext& context, Node node, std::string_view 
   return false;
 }
 
-// A name in a decorator or a default must be there already when the file is read.
+// Whether a name is defined before the node. A decorator or a default is evaluated when its
+// function is defined.
 bool is_defined_before(const SemanticModel& model, Node node, std::string_view name) {
   for (const semantics::Binding* binding : model.scopes().module_level(name)) {
     if (binding->target.end() <= node.start()) return true;

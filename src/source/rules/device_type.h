@@ -1,5 +1,5 @@
-// The device type ("cuda", "mps", "cpu") as an expression, for autocast and
-// gradient scalers: they take a string and refuse a torch.device.
+// Writes the device type ("cuda", "mps", "cpu") as an expression. autocast and gradient scalers
+// take a string and refuse a torch.device, so the device in scope does not fit as it is.
 #pragma once
 
 #include <string>
@@ -12,13 +12,14 @@ namespace torchport::rules {
 struct DeviceTypeRef {
   std::string text;  // `device.type`, `torch.device(args.device).type`
   edit::Needs needs;
-  bool certain = false;  // the accelerator, where there is one
-  bool usable = true;    // false: nothing could be written here
+  bool certain = false;  // it is the accelerator if there is one
+  bool usable = true;    // false: no expression can be written here
 };
 
 [[nodiscard]] DeviceTypeRef device_type_at(const PythonContext& context, Node node);
 
-// Inside of a decorator: evaluated where the function is defined, not when it is called.
+// Whether the node is in a decorator, which is evaluated where the function is defined and not when
+// it is called.
 [[nodiscard]] bool in_decorator(Node node);
 
 }  // namespace torchport::rules

@@ -22,13 +22,13 @@ Edit add_argument(Node call, std::string_view argument) {
   const auto args = syntax::arguments(call);
   if (args.empty()) return {{list.end() - 1, list.end() - 1}, std::string(argument)};
   const Node last = args.back().whole;
-  // A trailing comma stays the trailing comma.
+  // Keeps a trailing comma at the end.
   const std::string_view rest =
       std::string_view(call.tree()->source()).substr(last.end(), list.end() - 1 - last.end());
   std::string separator = ", ";
   if (const auto newline = rest.find('\n');
       newline != std::string_view::npos && rest.find(',') < newline) {
-    // One argument a line: the new one gets its own.
+    // If each argument has a line of its own, the new one gets one, too.
     const std::string_view indent = indentation_of(last);
     const auto line = call.tree()->lines().at(last.start()).line;
     if (base::trim(call.tree()->lines().line(line))
@@ -45,7 +45,7 @@ Edit remove_argument(Node call, Node whole) {
     if (args[i].whole != whole) continue;
     if (i > 0) return erase({args[i - 1].whole.end(), whole.end()});
     if (args.size() > 1) return erase({whole.start(), args[1].whole.start()});
-    // The only one: its trailing comma goes too.
+    // It is the only argument, so its trailing comma goes, too.
     const std::string& source = call.tree()->source();
     std::uint32_t end = whole.end();
     while (end < source.size() && (source[end] == ' ' || source[end] == ',')) ++end;

@@ -1,5 +1,5 @@
-// Small builders of edits that rules share: arguments of calls, whole calls,
-// statements. All of them keep what they do not mean to change, byte for byte.
+// Builds the edits that rules share: for arguments of calls, whole calls, statements. Each edit
+// keeps the bytes that it is not meant to change, so that a fix keeps the file's format.
 #pragma once
 
 #include <string>
@@ -15,25 +15,24 @@ using syntax::Node;
 
 // Replaces the node's text.
 [[nodiscard]] Edit replace(Node node, std::string text);
-// Inserts before or after the node.
+// An edit that inserts text before or after the node.
 [[nodiscard]] Edit insert_before(Node node, std::string text);
 [[nodiscard]] Edit insert_after(Node node, std::string text);
 [[nodiscard]] Edit erase(base::Span span);
 
-// Adds `name=value` as the last argument of a call, minding a trailing comma,
-// existing arguments and line breaks.
+// Adds `name=value` as the last argument of a call. Handles a trailing comma, existing arguments
+// and line breaks.
 [[nodiscard]] Edit add_argument(Node call, std::string_view argument);
-// Removes one argument of a call (the keyword_argument or the value) with its comma.
+// Removes one argument of a call (`whole` is the keyword_argument or the value) with its comma.
 [[nodiscard]] Edit remove_argument(Node call, Node whole);
 
-// The text of the call's arguments from the n-th on, separators included: what
-// stands between the parentheses after the first n arguments; "" when none.
+// The text between the parentheses of the call; "" if there are no arguments.
 [[nodiscard]] std::string_view arguments_text(Node call);
 
-// The indentation (spaces and tabs) of the line that the node's statement starts on; "" for none.
+// The indentation (spaces and tabs) of the line on which the node's statement starts; "" if none.
 [[nodiscard]] std::string_view indentation_of(Node node);
 
-// The whole line(s) of a statement that stands alone on them, line end included.
+// The complete lines, with the line end, of a statement that shares them with no other.
 [[nodiscard]] base::Span whole_lines(Node statement);
 
 // The last part of a callee: "cuda" in `a.b.cuda(...)`, "f" in `f(...)`.

@@ -12,7 +12,7 @@ namespace torchport::rules {
 
 namespace {
 
-// The codes that a comment silences: empty when it is no such comment, "*" for all.
+// The codes that a comment silences: empty for any other comment, "*" for all codes.
 std::vector<std::string_view> silenced_codes(std::string_view comment) {
   auto at = comment.find("torchport:");
   if (at == std::string_view::npos) return {};
@@ -152,11 +152,11 @@ FileKind kind_of_path(std::string_view path) {
 bool may_matter(std::string_view path, std::string_view source) {
   const FileKind kind = kind_of_path(path);
   if (kind != FileKind::kPython && kind != FileKind::kNotebook) return true;
-  // UTF-16 hides every word; it is reported, not passed over.
+  // A file in UTF-16 contains none of the words below, but it is reported and not skipped.
   if (source.starts_with("\xFF\xFE") || source.starts_with("\xFE\xFF") ||
       source.substr(0, 64).find('\0') != std::string_view::npos)
     return true;
-  // Every rule needs one of these words in the file. memmem is the fastest search there is here.
+  // Every rule needs one of these words in the file. memmem was the fastest search here.
   for (const std::string_view word :
        {std::string_view("torch"), std::string_view("cuda"), std::string_view("CUDA"),
         std::string_view("nccl"), std::string_view("pin_memory")}) {

@@ -23,15 +23,15 @@ bool turns_gradients_off(Node node) {
          text.find("torch_grad") != std::string_view::npos;
 }
 
-// torch.set_grad_enabled(False), torch.autograd.set_grad_enabled as a statement: for the rest of
-// the program.
+// torch.set_grad_enabled(False) and torch.autograd.set_grad_enabled(False) as statements: they hold
+// for the rest of the program.
 struct OffForGood {
   explicit OffForGood(const SemanticModel& model)
       : value(model.tree().source().find("set_grad_enabled(False)") != std::string::npos) {}
   bool value;
 };
 
-// Whether the file makes an optimizer of torch's at all.
+// Whether the file creates an optimizer of torch.
 struct Optimizers {
   explicit Optimizers(const SemanticModel& model) {
     for (const Node call : model.nodes(Kind::kCall)) {

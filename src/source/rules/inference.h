@@ -1,5 +1,5 @@
-// Questions about inference code: is this a call of a model, does this code
-// train, are gradients recorded here.
+// Answers questions about inference code: is this a call of a model, does this code train, are
+// gradients recorded here?
 #pragma once
 
 #include <string_view>
@@ -12,26 +12,27 @@ namespace torchport::rules {
 // Whether code below the node uses gradients: backward(), zero_grad(), autograd.grad,
 // requires_grad, x.grad.
 [[nodiscard]] bool uses_gradients(const semantics::SemanticModel& model, syntax::Node range);
-// Whether it trains: uses gradients, makes an optimizer, or says model.train().
+// Whether code below the node trains: it uses gradients, creates an optimizer or calls
+// model.train().
 [[nodiscard]] bool trains(const semantics::SemanticModel& model, syntax::Node range);
 
-// Whether autograd is switched off at the node: by `with torch.no_grad()`, a
-// decorator, inference_mode, or because every caller in the file did.
+// Whether autograd is off at the node: because of `with torch.no_grad()`, a decorator or
+// inference_mode, or because every caller in the file switched it off.
 [[nodiscard]] bool gradients_off(const semantics::SemanticModel& model, syntax::Node node);
 
-// Whether the call runs a network: its callee is known to be a module, or is a
-// name or attribute of self that people give to networks.
+// Whether the call runs a network: its callee is known to be a module, or has a name that people
+// give to networks.
 [[nodiscard]] bool is_model_call(const semantics::SemanticModel& model, syntax::Node call);
 
-// Calls of networks that belong to a function (or to the module, outside of
-// functions), in order.
+// The calls of networks that belong directly to a function (or to the module), in order.
 [[nodiscard]] std::vector<syntax::Node> model_calls(const semantics::SemanticModel& model,
                                                     syntax::Node scope);
 
-// Whether some `x.eval()` or `x.train(False)` stands below the node.
+// Whether `x.eval()` or `x.train(False)` is called below the node.
 [[nodiscard]] bool calls_eval(const semantics::SemanticModel& model, syntax::Node range);
 
-// predict, infer, evaluate, validate, test_step and the like.
+// Whether a function's name says that it infers: predict, infer, evaluate, validate, test_step and
+// the like.
 [[nodiscard]] bool is_inference_name(std::string_view function);
 
 }  // namespace torchport::rules

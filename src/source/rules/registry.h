@@ -1,4 +1,5 @@
-// All rules, found by their registrations, ordered by code.
+// Lists all rules. They are found by their registrations and ordered by code, so that no file has
+// to name them.
 #pragma once
 
 #include <string>
@@ -9,7 +10,7 @@
 
 namespace torchport::rules {
 
-// A page as compiled in: the folder under src/rules and its text.
+// A rule's page as it is compiled in: its folder under src/source/rules and its text.
 struct EmbeddedPage {
   std::string_view folder;
   std::string_view text;
@@ -17,15 +18,15 @@ struct EmbeddedPage {
 
 [[nodiscard]] const std::vector<EmbeddedPage>& embedded_pages();
 
-// Sorted by code. Registration happens before main; afterwards this is
-// read-only and safe from any thread.
+// All rules, sorted by code. They register before main() runs; from then on this is constant and
+// thread safe.
 [[nodiscard]] const std::vector<Rule>& all_rules();
-// By code ("TP101") or name ("cuda-call"); null when there is none.
+// The rule with this code ("TP101") or name ("cuda-call"); null if there is none.
 [[nodiscard]] const Rule* find_rule(std::string_view code_or_name);
-// The page of a rule: the embedded page whose folder ends in the rule's name
-// with '_' for '-'. Empty when it has none.
+// The page of a rule, which is the one whose folder ends in the rule's name with '_' for '-'. Empty
+// if it has none.
 [[nodiscard]] std::string_view page_of(const RuleInfo& rule);
-// The code or name closest to what was written, for "did you mean".
+// The code or name that is closest to what a user wrote, for "did you mean".
 [[nodiscard]] std::string_view nearest_rule(std::string_view written);
 
 }  // namespace torchport::rules

@@ -1,8 +1,8 @@
-// What a rule is: metadata, what it looks at, and one matcher.
+// Defines a rule: metadata, the node kinds that it looks at, and one matcher.
 //
-// A rule lives in a folder of its own, src/source/rules/FAMILY/NAME/: rule.cpp holds
-// the matcher and registers itself, page.md is what `torchport explain` prints;
-// the code blocks of the page are the rule's tests. No list names the rules.
+// A rule has a folder of its own, src/source/rules/FAMILY/NAME/. rule.cpp holds the matcher and
+// registers the rule. page.md is what `torchport explain` prints, and its code blocks are the
+// rule's tests. A central table of rules was rejected, because each new rule would edit it.
 #pragma once
 
 #include <string>
@@ -27,8 +27,8 @@ using syntax::Kind;
 using syntax::Node;
 
 enum class Severity : std::uint8_t {
-  kError,    // raises on a machine without CUDA, or computes something wrong
-  kWarning,  // ties the program down, or wastes what the machine has
+  kError,    // it raises without CUDA, or computes a wrong result
+  kWarning,  // it ties the program to CUDA, or wastes the machine
 };
 
 struct RuleInfo {
@@ -43,11 +43,10 @@ struct Finding {
   const RuleInfo* rule = nullptr;
   base::Span span;
   std::string message;   // what breaks and where, one or two sentences
-  std::vector<Fix> fix;  // none or one
+  std::vector<Fix> fix;  // at most one
 };
 
-// More findings than this in one file are of no use to anybody, and would cost memory without
-// bound.
+// The most findings in one file. More are of no use, and would take memory without a bound.
 constexpr std::size_t kMaxFindings = 20'000;
 
 // Collects the findings of one matcher.
@@ -67,11 +66,11 @@ class Reporter {
  private:
   const RuleInfo& rule_;
   std::vector<Finding>& sink_;
-  Finding surplus_;  // where findings go that are too many
+  Finding surplus_;  // receives the findings beyond kMaxFindings
 };
 
-// What kind of file a matcher gets. Python files are parsed; the others come
-// as text.
+// The kind of file that a matcher gets. Python files and notebooks are parsed; the others come as
+// text.
 enum class FileKind : std::uint8_t {
   kPython,
   kNotebook,
@@ -107,13 +106,13 @@ using TextMatcher = void (*)(const TextContext& context, Reporter& reporter);
 
 struct Rule {
   RuleInfo info;
-  std::vector<Kind> kinds;  // the node kinds that `python` wants to see; kModule: once a file
+  std::vector<Kind> kinds;  // the node kinds that `python` is called for; kModule: once per file
   PythonMatcher python = nullptr;
-  std::vector<FileKind> file_kinds;  // the files that `text` wants to see
+  std::vector<FileKind> file_kinds;  // the kinds of file that `text` is called for
   TextMatcher text = nullptr;
 };
 
-// Put one at namespace scope in rule.cpp:
+// Registers a rule. Put one at namespace scope in rule.cpp:
 //   const Registration kRegistered{{.info = {...}, .kinds = {Kind::kCall}, .python = &check}};
 struct Registration {
   explicit Registration(Rule rule);

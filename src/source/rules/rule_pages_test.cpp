@@ -161,7 +161,7 @@ void check_rule(const Rule& rule) {
 }
 
 TEST_CASE("every rule keeps the promises of its page") {
-  const char* only = std::getenv("TORCHPORT_RULE");  // for work on one rule: TORCHPORT_RULE=TP101
+  const char* only = std::getenv("TORCHPORT_RULE");  // runs only one rule: TORCHPORT_RULE=TP101
   for (const Rule& rule : all_rules()) {
     if (only != nullptr && rule.info.code != only) continue;
     check_rule(rule);

@@ -124,7 +124,7 @@ bool runs_under(Node node, std::initializer_list<std::string_view> words) {
       const Node condition = parent.child(Field::kCondition);
       if (!condition.is(Kind::kNotOperator) && speaks_of(condition, words)) return true;
     }
-    // The other branch of a choice between ways to be parallel.
+    // This is the other branch of a choice between strategies of parallelism.
     if (parent.is(Kind::kIf) && from.is(Kind::kElse) &&
         speaks_of(parent.child(Field::kCondition), {"parallel", "dataparallel", "dp"})) {
       return true;

@@ -1,4 +1,5 @@
-// Edits of whole statements: lines put before and after, and what makes that safe.
+// Builds edits of whole statements: lines inserted before and after them, and the conditions under
+// which that is safe.
 #pragma once
 
 #include <string>
@@ -11,37 +12,37 @@
 
 namespace torchport::rules {
 
-// Whether the statement begins its line and nothing but a comment follows it
-// on its last line. Only then may lines be put around it.
+// Whether the statement begins its line and is followed only by a comment on its last line. Lines
+// may be inserted around it only then.
 [[nodiscard]] bool stands_alone(syntax::Node statement);
 
-// A new line before or after a statement that stands alone, in its indentation.
+// An edit that inserts a line before or after a statement that stands alone, with its indentation.
 [[nodiscard]] edit::Edit line_before(syntax::Node statement, std::string_view line);
 [[nodiscard]] edit::Edit line_after(syntax::Node statement, std::string_view line);
 
-// The statement of the function before which a guard stands for all these nodes, and for nothing
-// that gets by without them: one of the innermost block that holds them all. No node where none
+// The statement of the function before which one guard covers all these nodes, and as little else
+// as possible: it is in the innermost block that contains them all. Invalid if no such statement
 // stands alone.
 [[nodiscard]] syntax::Node innermost_statement(syntax::Node function,
                                                const std::vector<syntax::Node>& nodes);
-// Where the lines of a statement start, with the comment lines right above it.
+// The offset at which a statement's lines start, including comment lines directly above it.
 [[nodiscard]] std::uint32_t start_with_comments(syntax::Node statement);
 
-// The line end of the file that the node belongs to.
+// The line end that the node's file uses.
 [[nodiscard]] std::string_view newline_of(syntax::Node node);
 
-// The one assignment `target = value` that a statement consists of; invalid
-// for everything else (several targets, annotations, tuples).
+// The assignment `target = value` if the statement is exactly that; invalid for several targets,
+// annotations and tuples.
 [[nodiscard]] syntax::Node plain_assignment(syntax::Node statement);
 
-// Whether the text, put in place of another expression, stays one expression:
-// names, attributes, calls, subscripts, literals in brackets.
+// Whether the expression can replace any other without parentheses: names, attributes, calls,
+// subscripts, literals in brackets.
 [[nodiscard]] bool is_primary(syntax::Node expression);
-// The text of an expression, in parentheses where it needs them.
+// The text of an expression, in parentheses if it needs them.
 [[nodiscard]] std::string primary_text(syntax::Node expression);
 
-// Whether a condition that speaks of one of these words (in a name, as a part
-// split at underscores) has to be true for the node to run.
+// Whether the node runs only if a condition is true that contains one of these words (in a name, as
+// a part between underscores).
 [[nodiscard]] bool runs_under(syntax::Node node, std::initializer_list<std::string_view> words);
 
 // The last part of a dotted expression: "c" in `a.b.c`.

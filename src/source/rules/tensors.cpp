@@ -22,7 +22,7 @@ std::string_view method_of(Node call) {
                                        : std::string_view{};
 }
 
-// The call whose callee is `expression.method`, or an invalid node.
+// The call whose callee is `expression.method`; invalid if there is none.
 Node method_call_on(Node expression) {
   const Node attribute = expression.parent();
   if (!attribute.is(Kind::kAttribute) || expression.field() != Field::kObject) return {};
@@ -60,8 +60,8 @@ std::vector<Node> reads_of(const SemanticModel& model, Node target) {
   std::vector<Node> result;
   const std::string_view name = target.text();
   const Node scope = model.scopes().scope_node(target);
-  // What the name's owner binds, looked up once an owner: a name may be bound as often as it is
-  // read.
+  // The bindings of the name's owner scope, looked up once per owner, because a name may be bound
+  // as often as it is read.
   struct Bound {
     bool here = false;
     std::unordered_set<std::uint32_t> targets;
@@ -83,7 +83,7 @@ std::vector<Node> reads_of(const SemanticModel& model, Node target) {
     const Node parent = node.parent();
     if (node.field() == Field::kAttributeName && parent.is(Kind::kAttribute)) continue;
     if (parent.is(Kind::kKeywordArgument) && node.field() == Field::kName) continue;
-    if (parent.is(Kind::kDottedName)) continue;  // of an import
+    if (parent.is(Kind::kDottedName)) continue;  // part of an import
     const Bound* owner = bound_by(node);
     if (owner == nullptr || !owner->here) continue;
     if (!owner->targets.contains(node.index()) || parent.is(Kind::kAugmentedAssignment))

@@ -1,5 +1,5 @@
-// Questions about tensors, their moves and the names that hold them, which the
-// rules of several families ask.
+// Answers questions about tensors, their moves and the names that hold them. Rules of several
+// families ask these questions.
 #pragma once
 
 #include <string>
@@ -10,34 +10,35 @@
 
 namespace torchport::rules {
 
-// `x.to(device)`, `x.to(other)`, `x.cuda()`, `x.cpu()`, `x.type_as(y)`; not `x.to(torch.float16)`.
+// Whether a call moves a tensor: `x.to(device)`, `x.to(other)`, `x.cuda()`, `x.cpu()`,
+// `x.type_as(y)`; but not `x.to(torch.float16)`.
 [[nodiscard]] bool is_move(const semantics::SemanticModel& model, syntax::Node call);
 
-// Whether the expression is moved inside the expression it stands in:
-// `(torch.arange(n) + 1).view(1, -1).to(x.device)`.
+// Whether the expression is moved within the larger expression around it: `(torch.arange(n) +
+// 1).view(1, -1).to(x.device)`.
 [[nodiscard]] bool is_moved_above(const semantics::SemanticModel& model, syntax::Node expression);
 
-// The places that read the name bound at `target` (an identifier), in the
-// scope that binds it and further in, in source order.
+// The places that read the name bound at `target` (an identifier), in the scope that binds it and
+// in those inside it, in source order.
 [[nodiscard]] std::vector<syntax::Node> reads_of(const semantics::SemanticModel& model,
                                                  syntax::Node target);
 
-// The whole `self.NAME` reads of an attribute in the methods of the class.
+// The reads `self.NAME` of an attribute in the methods of the class.
 [[nodiscard]] std::vector<syntax::Node> reads_of_attribute(const semantics::SemanticModel& model,
                                                            const semantics::ClassFacts& facts,
                                                            std::string_view name);
 
-// The variables an assignment statement binds when the expression, or what is
-// made of it, is its value; empty when it is used otherwise.
+// The variables that an assignment binds to the expression or to a value made from it; empty if the
+// expression is used in another way.
 [[nodiscard]] std::vector<syntax::Node> names_made_of(syntax::Node expression);
 
-// DataParallel and DistributedDataParallel, whichever way they are imported.
+// Whether a name is that of DataParallel or DistributedDataParallel, however it was imported.
 [[nodiscard]] bool is_parallel_wrapper(std::string_view qualified);
 
-// The outermost method call chain around an expression: `a.b().c()` for `a`.
+// The outermost expression of the method call chain around an expression: `a.b().c()` for `a`.
 [[nodiscard]] syntax::Node chain_top(syntax::Node expression);
 
-// Whether the program puts anything on a device at all.
+// Whether the program puts anything on a device.
 [[nodiscard]] bool moves_things(const semantics::SemanticModel& model);
 
 // A string literal in the quotes that the file prefers.

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kMaxSteps = 64;
 
-// Methods that hand the same model or tensor on.
+// Whether a method returns the same model or tensor.
 bool hands_on(std::string_view method) {
   for (const std::string_view name : {"cuda", "cpu", "to", "eval", "train", "half", "float",
                                       "double", "requires_grad_", "apply", "bfloat16"}) {
@@ -134,7 +134,7 @@ class Tracer {
   std::vector<Node> work_;
 };
 
-// The part of the tree in which a name that was met at `node` means the same thing.
+// The part of the tree in which a name at `node` has the same meaning.
 Node home_of(const SemanticModel& model, Node node) {
   if (node.is(Kind::kAttribute)) {
     const Node object = node.child(Field::kObject);
@@ -166,7 +166,7 @@ std::vector<Node> calls_on(const SemanticModel& model, const ValueHistory& trace
   std::vector<Node> found;
   const syntax::Tree& tree = model.tree();
   for (const Node step : trace.steps) {
-    // x = make().eval(): a link of the chain itself.
+    // x = make().eval(): the call is a part of the chain itself.
     if (step.is(Kind::kCall) && object_of(step) && method_name(step) == method)
       found.push_back(step);
     if (!step.is_any(Kind::kIdentifier, Kind::kAttribute)) continue;

@@ -16,7 +16,7 @@ CudaKnowledge known(bool present, Node condition) {
   return result;
 }
 
-// Names of flags that people use for "CUDA is on", as words split at underscores.
+// Whether a name is a usual flag for "CUDA is on". The name is split into words at underscores.
 bool is_cuda_flag(std::string_view name) {
   const std::string text = base::lower(name);
   static constexpr std::array<std::string_view, 10> kSubjects{
@@ -67,14 +67,14 @@ bool is_word(Node node, std::string_view word) {
   return syntax::string_value(node, text) && text == word;
 }
 
-// "torch.cuda.HalfTensor", which `x.type()` says.
+// Whether the node is a name such as "torch.cuda.HalfTensor", which `x.type()` returns.
 bool is_cuda_type_name(Node node) {
   std::string text;
   return syntax::string_value(node, text) && text.starts_with("torch.cuda.");
 }
 
-// device.type == "cuda", device != "cpu", "cuda" in str(device), torch.version.cuda is not None,
-// ngpu > 0.
+// What a comparison implies: device.type == "cuda", device != "cpu", "cuda" in str(device),
+// torch.version.cuda is not None, ngpu > 0.
 CudaKnowledge comparison_knowledge(const SemanticModel& model, Node comparison, bool truth,
                                    int depth) {
   const auto parts = comparison.children();
@@ -85,7 +85,7 @@ CudaKnowledge comparison_knowledge(const SemanticModel& model, Node comparison, 
   const bool equal = op == "==" || op == "is" || op == "in";
   const bool unequal = op == "!=" || op == "is not" || op == "not in";
   for (const Node side : {left, right}) {
-    // NCCL is CUDA's own.
+    // NCCL exists only for CUDA.
     if ((is_word(side, "cuda") || is_word(side, "nccl")) && (equal || unequal))
       return known(equal == truth, comparison);
     if (is_word(side, "cpu") && (equal || unequal)) return known(unequal == truth, comparison);
@@ -137,7 +137,7 @@ CudaKnowledge implied(const SemanticModel& model, Node condition, bool truth, in
       const bool is_and = condition.child(Field::kOperator).text() == "and";
       const CudaKnowledge a = implied(model, left, truth, depth + 1);
       const CudaKnowledge b = implied(model, right, truth, depth + 1);
-      // One part decides when all parts are known to be `truth`; else both must agree.
+      // If all parts have the value `truth`, any one of them decides; otherwise all must agree.
       if (is_and == truth) return a ? a : b;
       if (a.present && b.present) return a;
       if (a.absent && b.absent) return a;
@@ -184,7 +184,7 @@ CudaKnowledge implied(const SemanticModel& model, Node condition, bool truth, in
   }
 }
 
-// What an enclosing node says to its child `from`.
+// What an enclosing node implies for its child `from`.
 CudaKnowledge from_parent(const SemanticModel& model, Node parent, Node from) {
   switch (parent.kind()) {
     case Kind::kIf:
@@ -236,10 +236,11 @@ CudaKnowledge from_parent(const SemanticModel& model, Node parent, Node from) {
   }
 }
 
-// What earlier statements of the same block imply by leaving it otherwise.
+// What earlier statements of the same block imply, because they leave it otherwise.
 CudaKnowledge from_earlier(const SemanticModel& model, Node statement) {
-  // `assert torch.cuda.is_available()` at the top of a module ties the whole file to CUDA: what
-  // follows is to be changed with it. A script that says so and leaves, or skips, is another thing.
+  // `assert torch.cuda.is_available()` at the top of a module ties the whole file to CUDA, and the
+  // code after it has to be changed with it. A script that explains this and exits, or skips, is
+  // different.
   const bool module = statement.parent().is(Kind::kModule);
   for (const Node earlier : model.early_exits(statement.parent())) {
     if (earlier.start() >= statement.start()) break;
@@ -289,8 +290,8 @@ CudaKnowledge knowledge_at(const SemanticModel& model, Node at) {
     const Node parent = node.parent();
     if (!parent) break;
     if (auto word = from_parent(model, parent, node)) return word;
-    // A function called later is not bound by what held where it was defined,
-    // except at module level, where the whole file stopped.
+    // A function that is called later is not guarded by the code around its definition, except at
+    // module level, where the whole file stopped.
     if (parent.is_any(Kind::kBlock, Kind::kModule)) {
       if (auto word = from_earlier(model, node)) return word;
     }

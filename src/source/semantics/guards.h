@@ -1,34 +1,35 @@
-// What the code around a place already knows about CUDA: `if
-// torch.cuda.is_available():`, early returns, assertions, skip decorators.
+// Finds out what the code around a place already knows about CUDA: `if torch.cuda.is_available():`,
+// early returns, assertions, skip decorators. Code behind such a guard runs only with CUDA, so
+// reporting it would be wrong.
 #pragma once
 
 #include "source/semantics/semantic_model.h"
 
 namespace torchport::semantics {
 
-// What holds at a place, or when a condition is true (or false).
+// What is known at a place, or if a condition is true (or false).
 struct CudaKnowledge {
-  bool present = false;  // CUDA is there: a hard-coded CUDA call cannot fail for lack of it
-  bool absent = false;   // CUDA is not there
+  bool present = false;  // CUDA is available, so a hard-coded CUDA call cannot fail for lack of it
+  bool absent = false;   // CUDA is not available
   Node condition;        // the test that says so
 
   [[nodiscard]] explicit operator bool() const { return present || absent; }
 };
 
-// What the enclosing branches, earlier exits of the same blocks and decorators
-// imply at `at`. The innermost word counts.
+// What the enclosing branches, earlier exits of the same blocks and decorators imply at `at`. The
+// innermost one decides.
 [[nodiscard]] CudaKnowledge knowledge_at(const SemanticModel& model, Node at);
 
-// What follows when `condition` turned out to be `truth`. Follows names to
-// their definition: `use_cuda = args.cuda and torch.cuda.is_available()`.
+// What follows if `condition` has the value `truth`. Follows names to their definitions: `use_cuda
+// = args.cuda and torch.cuda.is_available()`.
 [[nodiscard]] CudaKnowledge implied_by(const SemanticModel& model, Node condition, bool truth);
 
-// Shorthand: code that runs only where CUDA is.
+// Whether code runs only if CUDA is available.
 [[nodiscard]] inline bool is_cuda_guarded(const SemanticModel& model, Node at) {
   return knowledge_at(model, at).present;
 }
 
-// Whether a block leaves for good at its end: return, raise, continue, break, exit().
+// Whether a block always leaves at its end: return, raise, continue, break, exit().
 [[nodiscard]] bool always_leaves(const SemanticModel& model, Node block);
 
 }  // namespace torchport::semantics

@@ -1,11 +1,12 @@
-// Inference of types and device states. Every step is local and bounded: a chain of names is
-// followed at most kMaxDepth deep.
+// Infers types and device states. Every step is local and bounded: a chain of names is followed at
+// most kMaxDepth deep.
 //
-// The answer for a node at a depth is a function of the two alone, so that no rule's question
-// changes what another rule is told. Cycles (x = f(x)) end at the bound, too: a mark on nodes that
-// are being asked about would make answers depend on where the cycle was entered. An answer that no
-// bound cut off is kept with its height, the depth below its node that it took, and serves at each
-// depth where there is room for that height; one that was cut off is kept for its own depth only.
+// The answer for a node at a depth depends only on these two, so that one rule's question cannot
+// change the answer that another rule gets. Cycles (x = f(x)) end at the bound, too. Marking the
+// nodes of the current question would make an answer depend on where a cycle was entered. An answer
+// that no bound cut off is cached with its height (the depth below its node that it needed), and
+// serves at each depth that leaves room for this height. An answer that was cut off is cached for
+// its own depth only.
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -19,7 +20,7 @@ namespace {
 
 constexpr int kMaxDepth = 12;
 
-// What is true on every path: types must agree, places that differ are unknown.
+// What is true on every path: types must agree, and device states that differ become unknown.
 Value join(const Value& a, const Value& b) {
   Value result = a;
   if (a.type != b.type)
@@ -132,7 +133,7 @@ Value SemanticModel::infer_anew(Node expression, int depth) const {
         const Value yes = infer(parts[0], depth + 1);
         const Value no = infer(parts[2], depth + 1);
         result = join(yes, no);
-        // "cuda" if ... else "cpu": a string that follows the machine.
+        // "cuda" if ... else "cpu": a string that depends on the machine.
         if (yes.is(Type::kString) && no.is(Type::kString) && yes.text != no.text)
           result.device_state = DeviceState::kFollows;
       }

@@ -1,4 +1,4 @@
-// What a call gives: of torch's functions and classes, of the file's own, of methods.
+// Infers what a call returns: of torch's functions and classes, of the file's own, of methods.
 #include <algorithm>
 #include <array>
 
@@ -119,7 +119,7 @@ Value SemanticModel::infer_method(Node call, const Value& object, std::string_vi
     if (value.is(Type::kUnknown)) value.type = Type::kTensor;
     return value;
   }
-  if (method == "type_as") {  // the other's type, and its device
+  if (method == "type_as") {  // the type and the device of the other tensor
     Value value = object;
     set_device_state(value, syntax::argument(call, 0, "other"), depth);
     return value;

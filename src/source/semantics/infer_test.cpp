@@ -1,4 +1,4 @@
-// That inference answers the same whatever was asked before.
+// Tests that inference gives the same answers in any order of questions.
 #include <algorithm>
 #include <numeric>
 #include <random>
@@ -47,7 +47,7 @@ std::string told(const Value& value) {
          std::to_string(static_cast<int>(value.device_state)) + "/" + value.text;
 }
 
-// The answers for all nodes, asked in an order, told in the order of the nodes.
+// The answers for all nodes, asked in the given order and listed in the order of the nodes.
 std::vector<std::string> answers(const std::string& text, const std::vector<std::uint32_t>& order) {
   const SemanticModel model = model_of(text);
   std::vector<std::string> all(order.size());

@@ -1,4 +1,4 @@
-// What the parts of inference make their answers with.
+// Builds the values that the parts of the inference return. It is private to this layer.
 #pragma once
 
 #include <string>

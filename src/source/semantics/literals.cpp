@@ -15,7 +15,7 @@ bool names_device(std::string_view name) {
          text.ends_with("_dev");
 }
 
-// "cuda:%d" % i, "cuda:{}".format(i), "cuda:" + str(i): the expression that completes the string.
+// The expression that completes a string: "cuda:%d" % i, "cuda:{}".format(i), "cuda:" + str(i).
 Node completed(Node string, std::string_view text) {
   const Node parent = string.parent();
   if (text.starts_with("cuda:%") && text.size() == 7 && parent.is(Kind::kBinaryOperator) &&
@@ -33,7 +33,8 @@ Node completed(Node string, std::string_view text) {
   return {};
 }
 
-// "cuda", "cuda:0" as a literal; f"cuda:{i}" and the older forms as formatted ones.
+// Whether a string names a CUDA device: "cuda" or "cuda:0" as a literal, f"cuda:{i}" and its older
+// forms as formatted ones.
 bool spells_cuda(Node string, Literal& literal) {
   std::string text;
   literal.whole = string;
@@ -70,7 +71,7 @@ bool is_one_of(std::string_view word, std::initializer_list<std::string_view> wo
 
 LiteralRole raw_role(const SemanticModel& model, Node string);
 
-// torch.device("cuda") is what its own place makes of it.
+// The role of torch.device("cuda"), which is the role of the call's own place.
 LiteralRole role_of_device_call(const SemanticModel& model, Node call) {
   const LiteralRole outer = raw_role(model, call);
   const Node list = call.parent();
@@ -83,7 +84,8 @@ LiteralRole role_of_device_call(const SemanticModel& model, Node call) {
   return keeps ? outer : LiteralRole::kPlacement;
 }
 
-// The default of an option or field that is named like a device; kNone when the call declares none.
+// The role of a default of an option or field that is named like a device; kNone if the call
+// declares none.
 LiteralRole role_in_declaration(Node call, std::string_view last, std::string_view keyword,
                                 Node value) {
   const bool option = is_one_of(last, {"add_argument", "option", "Option", "Argument"});
@@ -163,7 +165,7 @@ LiteralRole role_in_call(const SemanticModel& model, Node call, std::string_view
   }
   if (name == "torch.load" || name == "torch.jit.load") return LiteralRole::kPlacement;
   if (name == "torch.Generator") return LiteralRole::kPlacement;
-  // A function of this file: the parameter's name tells.
+  // A function of this file: the parameter's name decides.
   if (const Node definition =
           function.is(Kind::kIdentifier) ? model.function_named(function.text(), call) : Node{}) {
     const auto args = syntax::arguments(call);

@@ -1,5 +1,6 @@
-// Every string that names an accelerator has a role. Only placements tie the
-// program to a device; about a fifth of all "cuda" literals do not.
+// Gives each string that names an accelerator a role. Only placements tie the program to a device.
+// About a fifth of all "cuda" literals are something else, and a search for the text would report
+// them all.
 #pragma once
 
 #include "source/semantics/semantic_model.h"
@@ -11,11 +12,11 @@ enum class LiteralRole : std::uint8_t {
   kPlacement,   // decides where a tensor or module goes
   kDefault,     // the default of a parameter, option or field that decides it
   kComparison,  // == "cuda", in ("cuda", "cpu"), .startswith("cuda")
-  kGuarded,     // a placement in a branch that runs only where CUDA is
+  kGuarded,     // a placement in a branch that runs only with CUDA
   kDispatch,    // names a kernel, a dispatch key, a choice among devices, a key
   kMode,        // the device type of autocast or a gradient scaler
   kMessage,     // text for people
-  kOther,       // nothing that could be told
+  kOther,       // unknown
 };
 
 struct Literal {
@@ -24,10 +25,10 @@ struct Literal {
   bool indexed = false;  // "cuda:1", f"cuda:{i}"
   bool formatted =
       false;   // the index is an expression: f"cuda:{i}", "cuda:%d" % i, torch.device("cuda", i)
-  Node whole;  // the expression that yields the string: `"cuda:%d" % i`, else the string
+  Node whole;  // the expression whose value is the string: `"cuda:%d" % i`, or the literal
   Node device_call;  // the torch.device(...) around it, if any
 
-  // What yields the device: the torch.device call, or the string.
+  // The expression whose value is the device: the torch.device call, or the string.
   [[nodiscard]] Node site() const { return device_call ? device_call : whole; }
 };
 

@@ -1,5 +1,5 @@
-// Where the nodes of a kind, and the identifiers of a name, stand in a tree: what rules ask for
-// again and again, answered without a walk.
+// Indexes the nodes of a tree by kind, and its identifiers by name. Rules ask for both again and
+// again; without the index each question would walk the tree.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ using syntax::Kind;
 using syntax::Node;
 using syntax::Tree;
 
-// Some nodes of one tree, in source order. Valid as long as the index and the tree are.
+// Some nodes of one tree, in source order. It is valid as long as the index and the tree are.
 class Nodes {
  public:
   class Iterator {
@@ -40,7 +40,7 @@ class Nodes {
   [[nodiscard]] Iterator begin() const { return {tree_, first_}; }
   [[nodiscard]] Iterator end() const { return {tree_, last_}; }
   [[nodiscard]] bool empty() const { return first_ == last_; }
-  // Those at or below `range`; none for no node.
+  // The nodes at or below `range`; none if `range` is invalid.
   [[nodiscard]] Nodes within(Node range) const;
 
  private:
@@ -49,7 +49,7 @@ class Nodes {
   const std::uint32_t* last_ = nullptr;
 };
 
-// Belongs to one thread: it is filled at the first question.
+// Belongs to one thread, because it is filled at the first question.
 class NodeIndex {
  public:
   explicit NodeIndex(const Tree& tree) : tree_(&tree) {}
@@ -62,7 +62,7 @@ class NodeIndex {
  private:
   const Tree* tree_;
   mutable std::vector<std::uint32_t> order_;   // node indexes, by kind
-  mutable std::vector<std::uint32_t> starts_;  // where each kind starts in order_
+  mutable std::vector<std::uint32_t> starts_;  // the start of each kind in order_
   mutable std::unordered_map<std::string_view, std::vector<std::uint32_t>> names_;
 };
 

@@ -12,7 +12,7 @@ bool makes_scope(Node node) {
                      Kind::kDictionaryComprehension, Kind::kGenerator);
 }
 
-// "a . b" as written may hold spaces or comments; names do not.
+// The text "a . b" may contain spaces or comments, which a dotted name does not.
 std::string dotted(Node name) {
   std::string result;
   for (Node part = name.first_child(); part; part = part.next_sibling()) {
@@ -46,7 +46,7 @@ Node Scopes::scope_node(Node at) const {
     const Node up = node.parent();
     if (!up) return node;
     if (!makes_scope(up)) continue;
-    // A function's or class's own name, decorators and bases belong outside.
+    // The name, decorators and bases of a function or class belong to the scope outside.
     if (up.is_any(Kind::kFunction, Kind::kClass) && node.field() != Field::kBody &&
         node.field() != Field::kParametersPart) {
       return scope_node(up);
@@ -78,7 +78,7 @@ void Scopes::bind_target(Node target, Node value, BindingKind kind, bool unpacke
       const auto values = right.is_any(Kind::kExpressionList, Kind::kTuple, Kind::kList)
                               ? right.children()
                               : std::vector<Node>{};
-      // a, b = 1, 2 pairs up; a, b = f() does not.
+      // In a, b = 1, 2 each target has its own value; in a, b = f() it does not.
       const bool pairs = kind == BindingKind::kAssign && values.size() == parts.size();
       if (!pairs) many = true;
       for (std::size_t i = 0; i < parts.size(); ++i)
@@ -161,7 +161,7 @@ void Scopes::visit(Node node) {
       bind_import_from(node);
       break;
     case Kind::kAssignment: {
-      // In a = b = 1 the right side of the outer is the inner assignment.
+      // In a = b = 1 the right side of the outer assignment is the inner assignment.
       Node value = node.child(Field::kRight);
       while (value.is(Kind::kAssignment)) value = value.child(Field::kRight);
       const Node left = node.child(Field::kLeft);
@@ -252,8 +252,8 @@ std::vector<const Binding*> Scopes::all(std::string_view name, Node at) const {
 
 namespace {
 
-// What is bound oftener than this was written by a program; all of it, asked for at every read,
-// would take quadratic time.
+// Only generated code binds a name more often. Returning all bindings at every read would take
+// quadratic time.
 constexpr std::size_t kMostReaching = 256;
 
 std::vector<const Binding*> first_of(const std::vector<const Binding*>& all) {
@@ -269,7 +269,8 @@ std::vector<const Binding*> Scopes::reaching(std::string_view name, Node at) con
   if (list == nullptr) return {};
   if (list->size() < 2 || scope_node(at) != scope) return first_of(*list);
   List result;
-  // From the last one before `at` backwards: in a long file most bindings are never looked at.
+  // Goes backwards from the last binding before `at`: in a long file most bindings are never
+  // visited.
   auto later = std::upper_bound(list->begin(), list->end(), at.start(),
                                 [](std::uint32_t offset, const Binding* binding) {
                                   return offset <= binding->target.start();

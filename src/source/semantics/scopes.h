@@ -1,6 +1,6 @@
-// Names of a Python file: who binds them, where, and what a name means at a
-// place. Scoping follows Python's own rules (a class body is invisible to the
-// functions in it, `global` reaches the module).
+// Resolves the names of a Python file: who binds them, where, and what a name means at a place. The
+// scoping is Python's: a class body is invisible to the functions in it, `global` reaches the
+// module.
 #pragma once
 
 #include <cstdint>
@@ -31,41 +31,41 @@ enum class BindingKind : std::uint8_t {
   kFunction,
   kClass,
   kDelete,
-  kOther,  // bound in a way that says nothing of its value
+  kOther,  // bound in a way that says nothing about its value
 };
 
 struct Binding {
   std::string_view name;
   BindingKind kind = BindingKind::kOther;
-  Node target;  // the name that is bound
+  Node target;  // the identifier that is bound
   Node value;   // see BindingKind; may be invalid
   Node annotation;
-  std::string qualified;  // kImport: the dotted name it stands for, ".mod.x" when relative
-  bool unpacked = false;  // one of several targets: value is the whole right side
+  std::string qualified;  // kImport: the dotted name; ".mod.x" if relative
+  bool unpacked = false;  // one of several targets; `value` is the complete right side
 };
 
 class Scopes {
  public:
   explicit Scopes(const Tree& tree);
 
-  // The bindings that may have made the value which `name` has at `at`: the
-  // closest earlier ones in the scope that owns the name, stopping at one that
-  // dominates `at`; every one of the owner scope when `at` is in a function
-  // further in. Empty for builtins and unknown names; at most 256.
+  // The bindings that may have set the value of `name` at `at`: the closest earlier ones in the
+  // scope that owns the name, up to one that dominates `at`. If `at` is in a function further
+  // inside, these are all bindings of the owner scope. Empty for builtins and unknown names; at
+  // most 256.
   [[nodiscard]] std::vector<const Binding*> reaching(std::string_view name, Node at) const;
   // Every binding of the name in the scope that owns it at `at`.
   [[nodiscard]] std::vector<const Binding*> all(std::string_view name, Node at) const;
-  // The scope whose name it is at `at`; invalid when no scope of the file binds it.
+  // The scope that owns the name at `at`; invalid if no scope of the file binds it.
   [[nodiscard]] Node owner(std::string_view name, Node at) const;
   // Every binding of the name in the module's own scope.
   [[nodiscard]] std::vector<const Binding*> module_level(std::string_view name) const;
   // Whether any scope of the file binds the name.
   [[nodiscard]] bool is_bound_anywhere(std::string_view name) const;
-  // The scope's node (function, class, lambda, comprehension or module) of a node.
+  // The node of the scope around a node: function, class, lambda, comprehension or module.
   [[nodiscard]] Node scope_node(Node at) const;
-  // Bindings of exactly this scope, in source order.
+  // The bindings of exactly this scope, in source order.
   [[nodiscard]] const std::vector<const Binding*>& of_scope(Node scope) const;
-  // Modules imported with `*`.
+  // The modules imported with `*`.
   [[nodiscard]] const std::vector<std::string>& wildcards() const { return wildcards_; }
 
  private:
@@ -84,7 +84,7 @@ class Scopes {
   [[nodiscard]] const List* find(Node scope, std::string_view name) const;
 
   const Tree& tree_;
-  std::deque<Binding> bindings_;                     // addresses stay
+  std::deque<Binding> bindings_;                     // a deque: addresses must not change
   std::unordered_map<std::uint32_t, Scope> scopes_;  // by the scope node's index
   std::unordered_map<std::uint32_t, std::vector<std::string_view>> globals_;
   std::vector<std::string> wildcards_;

@@ -6,7 +6,7 @@ namespace torchport::semantics {
 
 namespace {
 
-constexpr int kMaxDepth = 12;  // chains longer than this are answered "unknown"
+constexpr int kMaxDepth = 12;  // the answer for longer chains is "unknown"
 
 }  // namespace
 
@@ -113,7 +113,7 @@ void SemanticModel::collect_classes() {
     class_by_node_[node.index()] = classes_.size();
     classes_.push_back(std::move(facts));
   }
-  // self.NAME = value; nested classes take their own.
+  // Collects self.NAME = value. Nested classes collect their own.
   for (std::uint32_t i = 0; i < tree_->size() && !classes_.empty(); ++i) {
     const Node node = tree_->at(i);
     if (!node.is(Kind::kAssignment)) continue;
@@ -128,7 +128,7 @@ void SemanticModel::collect_classes() {
     classes_[owner->second].attributes[target.child(Field::kAttributeName).text()].push_back(
         {target, value, syntax::function_of(node)});
   }
-  // A class is a module when a base is one; local bases may come in any order.
+  // A class is a module if a base is one. Classes of the file may come in any order.
   for (bool changed = true; changed;) {
     changed = false;
     for (ClassFacts& facts : classes_) {
@@ -139,7 +139,7 @@ void SemanticModel::collect_classes() {
             const ClassFacts* local = class_named(base);
             if (local != nullptr && local != &facts) return local->is_module;
             const std::string_view last = std::string_view(base).substr(base.rfind('.') + 1);
-            // A base from elsewhere in the project: its name and a forward method tell.
+            // For a base from another file, its name and a forward method decide.
             return facts.has_forward && !base.empty() &&
                    (last.ends_with("Module") || last.ends_with("Model") || last.ends_with("Net") ||
                     last.ends_with("Base"));

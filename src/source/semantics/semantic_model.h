@@ -1,8 +1,8 @@
-// What a file's expressions are: dotted names of imported things, and a light
-// type-and-place inference (a tensor? a module? on which device?). It answers
-// "unknown" rather than guess: rules decide how much unknown they accept.
+// Says what a file's expressions are: the dotted names of imported things, and a light inference of
+// types and device states (a tensor? a module? on which device?). It answers "unknown" instead of
+// guessing; each rule decides how many unknowns it accepts.
 //
-// A SemanticModel belongs to one thread; it caches answers as it goes.
+// A SemanticModel belongs to one thread, because it caches its answers.
 #pragma once
 
 #include <cstdint>
@@ -34,15 +34,15 @@ enum class Type : std::uint8_t {
   kNumpy,      // a NumPy array or scalar
   kStateDict,  // a state dict or another checkpoint container
   kContainer,  // list, tuple, dict
-  kForeign,    // something of a library that is not torch
+  kForeign,    // an object of another library than torch
 };
 
 // Where a value lives.
 enum class DeviceState : std::uint8_t {
   kUnknown,
-  kCpu,      // made without a device, or moved to the CPU
+  kCpu,      // created without a device, or moved to the CPU
   kCuda,     // hard-coded CUDA
-  kFollows,  // goes where some expression says: see Value::device
+  kFollows,  // wherever an expression says: see Value::device
 };
 
 struct Value {
@@ -50,7 +50,7 @@ struct Value {
   DeviceState device_state = DeviceState::kUnknown;
   std::string text;  // kString: the literal; kModule/kForeign: the dotted class name
   Node device;       // kFollows: the expression that names the device
-  Node origin;       // the expression that made it
+  Node origin;       // the expression that created it
 
   [[nodiscard]] bool is(Type wanted) const { return type == wanted; }
 };
@@ -79,36 +79,35 @@ class SemanticModel {
   [[nodiscard]] const Tree& tree() const { return *tree_; }
   [[nodiscard]] const Scopes& scopes() const { return scopes_; }
 
-  // The dotted name an expression stands for through imports and single
-  // assignments: `th.cuda.synchronize` -> "torch.cuda.synchronize"; empty when
-  // it is not a name of an imported thing.
+  // The dotted name that an expression stands for through imports and single assignments:
+  // `th.cuda.synchronize` -> "torch.cuda.synchronize". Empty if it is not the name of an imported
+  // thing.
   [[nodiscard]] const std::string& qualified(Node expression) const;
   // qualified(callee(call)).
   [[nodiscard]] const std::string& called(Node call) const;
-  // For a method call `x.name(...)`: whether the callee is an attribute of that
-  // name whose object is not itself an imported name.
+  // Whether a call is a method call `x.name(...)` whose object is not an imported name.
   [[nodiscard]] bool is_method_call(Node call, std::string_view name) const;
 
   [[nodiscard]] Value value(Node expression) const;
-  // The string an expression is known to be (literal, or a name bound once to one).
+  // The string that an expression is known to be: a literal, or a name that is bound once to one.
   [[nodiscard]] std::optional<std::string> constant_string(Node expression) const;
 
   [[nodiscard]] const ClassFacts* class_facts(Node class_node) const;
-  // Facts of the class around a node, or null.
+  // The facts of the class around a node; null if there is none.
   [[nodiscard]] const ClassFacts* enclosing_class(Node node) const;
-  // Facts of the file's class of this name, or null.
+  // The facts of the file's class of this name; null if there is none.
   [[nodiscard]] const ClassFacts* class_named(std::string_view name) const;
-  // The function definition of the module or enclosing scope that a name calls.
+  // The function definition, in the module or an enclosing scope, that a name refers to.
   [[nodiscard]] Node function_named(std::string_view name, Node at) const;
-  // `self` of the method around a node ("" outside of methods).
+  // The name of `self` in the method around a node; "" outside of methods.
   [[nodiscard]] std::string_view self_name(Node node) const;
 
-  // The statements of a block after which it goes on only if a condition held:
-  // `assert c`, and `if c:` without `else` whose body always leaves.
+  // The statements of a block after which it continues only if a condition held: `assert c`, and
+  // `if c:` without `else` whose body always leaves.
   [[nodiscard]] const std::vector<Node>& early_exits(Node block) const;
 
-  // The nodes of a kind, and the identifiers of a name, in the file or at or below a node: in
-  // source order, without a walk.
+  // The nodes of a kind, and the identifiers with a name, in the whole file or at or below a node,
+  // in source order. They come from an index, without a walk.
   [[nodiscard]] Nodes nodes(Kind kind) const { return index_.of_kind(kind); }
   [[nodiscard]] Nodes nodes(Kind kind, Node range) const {
     return index_.of_kind(kind).within(range);
@@ -120,8 +119,8 @@ class SemanticModel {
   // The calls whose callee ends in this name (`f(...)`, `x.f(...)`), in order.
   [[nodiscard]] std::vector<Node> calls_of(std::string_view name, Node range = {}) const;
 
-  // What is true of the file as a whole: made by T's constructor, from this model, at the first
-  // question, and kept.
+  // Facts about the whole file: a T that is constructed from this model at the first question, and
+  // kept. Rules use it to share an analysis without the model knowing of it.
   template <class T>
   [[nodiscard]] const T& facts() const {
     auto& kept = facts_[std::type_index(typeid(T))];
@@ -129,7 +128,7 @@ class SemanticModel {
     return *static_cast<const T*>(kept.get());
   }
 
-  // Whether the file imports torch (or anything of it) at all.
+  // Whether the file imports torch or anything of it.
   [[nodiscard]] bool imports_torch() const { return imports_torch_; }
   [[nodiscard]] bool imports(std::string_view module) const;
 
@@ -156,11 +155,11 @@ class SemanticModel {
   // Answers of infer(): see infer.cpp.
   struct WholeValue {
     Value value;
-    int height = 0;  // how far below its node the answer was looked for
+    int height = 0;  // how deep below its node the inference went
   };
   mutable std::unordered_map<std::uint32_t, WholeValue> whole_values_;
   mutable std::unordered_map<std::uint64_t, Value> cut_values_;  // by node and depth
-  mutable int deepest_ = 0;  // the depth that the question being answered has reached
+  mutable int deepest_ = 0;  // the depth that the current question has reached
   mutable std::unordered_map<std::uint32_t, std::vector<Node>> early_exits_;
   NodeIndex index_;
   mutable std::unordered_map<std::type_index, std::shared_ptr<const void>> facts_;
@@ -168,15 +167,15 @@ class SemanticModel {
 
 // --- Vocabulary of torch ---------------------------------------------------
 
-// torch functions that make a new tensor and take `device=`.
+// Whether this is a torch function that creates a tensor and takes `device=`.
 [[nodiscard]] bool is_factory(std::string_view qualified);
-// Methods of a tensor that return a tensor on the same device.
+// Whether this method of a tensor returns a tensor on the same device.
 [[nodiscard]] bool keeps_device(std::string_view method);
-// The base classes that make a class an nn.Module.
+// Whether a class with this base class is an nn.Module.
 [[nodiscard]] bool is_module_base(std::string_view qualified);
-// "cuda", "cuda:0", "mps", "xpu:1", "cpu", ...: whether a string names a device.
+// Whether a string names a device: "cuda", "cuda:0", "mps", "xpu:1", "cpu", ...
 [[nodiscard]] bool is_device_string(std::string_view text);
-// "cuda" or "cuda:N".
+// Whether a string is "cuda" or "cuda:N".
 [[nodiscard]] bool is_cuda_string(std::string_view text);
 
 }  // namespace torchport::semantics

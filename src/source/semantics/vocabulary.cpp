@@ -20,7 +20,7 @@ constexpr std::array<std::string_view, N> sorted(std::array<std::string_view, N>
   return words;
 }
 
-// Functions of torch's own namespace whose `device=` decides where the result is made.
+// Functions of the namespace torch whose `device=` decides where the result is created.
 constexpr auto kFactories = sorted(std::to_array<std::string_view>({"arange",
                                                                     "as_tensor",
                                                                     "bartlett_window",
@@ -155,7 +155,7 @@ bool keeps_device(std::string_view method) {
 
 bool is_module_base(std::string_view qualified) {
   if (one_of(kModuleBases, qualified)) return true;
-  // Any layer or loss class of torch.nn is a module; its functions are lower case.
+  // Any layer or loss class of torch.nn is a module; functions there have lower-case names.
   return qualified.starts_with("torch.nn.") && qualified.find('.', 9) == std::string_view::npos &&
          qualified.size() > 9 && qualified[9] >= 'A' && qualified[9] <= 'Z' &&
          qualified != "torch.nn.Parameter";

@@ -18,8 +18,8 @@ std::uint8_t byte_at(std::string_view bytes, std::size_t i) {
   return static_cast<std::uint8_t>(bytes[i]);
 }
 
-// Length of the well-formed UTF-8 sequence at i (RFC 3629, table 3-7 of the
-// Unicode standard), 0 when there is none.
+// The length of the well-formed UTF-8 sequence at i (RFC 3629, table 3-7 of the Unicode standard);
+// 0 if there is none.
 std::size_t sequence_length(std::string_view bytes, std::size_t i) {
   const std::uint8_t lead = byte_at(bytes, i);
   if (lead < 0x80U) return 1;
@@ -43,7 +43,7 @@ enum class Width : std::uint8_t {
   kUnknown
 };
 
-// How the encodings of Python's standard codecs spell characters above ASCII.
+// How many bytes the encodings of Python's standard codecs use for characters above ASCII.
 Width width_of(std::string name) {
   std::replace(name.begin(), name.end(), '_', '-');
   static constexpr std::array kUtf8{"utf-8",   "utf8", "utf-8-sig", "u8",
@@ -67,7 +67,7 @@ void mask_high_bytes(std::string& view, bool any_trail) {
   for (std::size_t i = 0; i < view.size(); ++i) {
     if (byte_at(view, i) < 0x80U) continue;
     view[i] = '_';
-    // The second byte of these encodings may look like ASCII, even like a backslash or a quote.
+    // In these encodings the second byte may look like ASCII, even like a backslash or a quote.
     if (any_trail && i + 1 < view.size() && view[i + 1] != '\n') view[++i] = '_';
   }
 }

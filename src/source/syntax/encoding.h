@@ -1,5 +1,6 @@
-// What bytes Python would accept as source, and a copy that the parser can
-// read at the very same offsets.
+// Checks which bytes Python would accept as source, and makes a copy that the parser can read at
+// the same offsets. Converting to UTF-8 would move offsets, and edits are cut from the original
+// bytes.
 #pragma once
 
 #include <string>
@@ -9,11 +10,10 @@
 
 namespace torchport::syntax {
 
-// Makes the parser's view of a source file: same length, so that every offset
-// holds in the original. Bytes above ASCII of a declared non-UTF-8 encoding
-// become '_', a CR that ends a line alone becomes LF. Fails with kEncoding
-// where CPython would refuse the file: NUL bytes, UTF-16, undecodable UTF-8,
-// an unknown encoding cookie.
+// Makes the parser's view of a source file. It has the same length, so that each offset is valid in
+// the original. Bytes above ASCII of a declared non-UTF-8 encoding become '_', and a CR that ends a
+// line alone becomes LF. Fails with kEncoding if CPython would refuse the file: NUL bytes, UTF-16,
+// undecodable UTF-8, an unknown encoding cookie.
 [[nodiscard]] base::Result<std::string> parser_view(std::string_view source);
 
 [[nodiscard]] bool is_valid_utf8(std::string_view bytes, std::size_t& first_bad);

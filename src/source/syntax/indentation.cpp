@@ -8,7 +8,8 @@ namespace torchport::syntax {
 
 namespace {
 
-// Tabs count to the next multiple of eight, and, for consistency, as one: both have to agree.
+// A tab counts up to the next multiple of eight and, to check consistency, also as one column. Both
+// widths have to agree.
 struct Width {
   std::uint32_t columns = 0;
   std::uint32_t characters = 0;
@@ -41,7 +42,7 @@ Width width_of(std::string_view blank) {
   return width;
 }
 
-// A comment may end in a backslash, too.
+// Whether the line ends in a comment, whose last character may be a backslash, too.
 bool ends_comment(const Tree& tree, std::size_t end) {
   const auto& comments = tree.comments();
   const auto after = std::partition_point(comments.begin(), comments.end(),
@@ -55,8 +56,8 @@ std::optional<Width> indentation_at(const Tree& tree, std::size_t offset) {
   std::size_t first = offset;
   while (first > 0 && is_blank(source[first - 1])) --first;
   const std::size_t start = line_start(source, first);
-  if (first > start) return std::nullopt;  // something stands before it
-  std::size_t end = start;                 // of the line before, at its line end
+  if (first > start) return std::nullopt;  // the line has something before it
+  std::size_t end = start;                 // the end of the line before
   if (end > 0 && source[end - 1] == '\n') --end;
   if (end > 0 && source[end - 1] == '\r') --end;
   if (end > 0 && end < start && source[end - 1] == '\\' && !ends_comment(tree, end))
@@ -102,7 +103,7 @@ class Check {
     if (node.is_any(Kind::kElif, Kind::kElse, Kind::kExcept, Kind::kFinally))
       return is_like(node, node.parent());
     if (node.is(Kind::kComment)) return true;
-    // The grammar takes a body that is missing for an empty one.
+    // The grammar accepts a missing body as an empty one.
     if (node.is(Kind::kBlock) && !node.first_child()) return false;
     switch (node.parent().kind()) {
       case Kind::kModule: {
@@ -118,14 +119,14 @@ class Check {
     }
   }
 
-  // A clause stands as far in as its statement, a function as far as its decorators, and both on
+  // A clause has the indentation of its statement, a function that of its decorators, and both have
   // a line of their own.
   bool is_like(Node node, Node owner) const {
     const auto width = indentation_at(tree_, node.start());
     return width && *width == line_indentation(source_, owner.start());
   }
 
-  // What goes on in a line follows a `;` there, and is a simple statement.
+  // Whether a statement continues a line: it is a simple statement after a `;`.
   [[nodiscard]] bool goes_on(Node statement) const {
     if (is_compound(statement)) return false;
     std::size_t at = statement.start();

@@ -1,4 +1,5 @@
-// Indentation as the language reference has it (2.1.8), which the grammar is too generous about.
+// Checks indentation by section 2.1.8 of Python's language reference. tree-sitter's grammar accepts
+// more than Python does.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +9,9 @@
 
 namespace torchport::syntax {
 
-// The first statement or clause that does not stand where its block does: Python refuses the file
-// there. With `indented_cells`, statements of the module may stand anywhere, as in a notebook's
-// cells, from which IPython takes the common indentation.
+// The offset of the first statement or clause that is not indented like its block, where Python
+// refuses the file. With `indented_cells`, statements of the module may have any indentation:
+// IPython removes the common indentation of a notebook's cells.
 [[nodiscard]] std::optional<std::uint32_t> misplaced_statement(const Tree& tree,
                                                                bool indented_cells);
 

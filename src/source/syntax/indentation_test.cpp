@@ -5,7 +5,7 @@
 namespace torchport {
 namespace {
 
-// The line where the text is no Python, 0 where it is.
+// The line at which Python refuses the text; 0 if it accepts it.
 std::uint32_t refused_at(const char* text, bool indented_cells = false) {
   syntax::ParseLimits limits;
   limits.indented_cells = indented_cells;

@@ -1,5 +1,6 @@
-// The node kinds of Python's concrete syntax that the analysis speaks of, and
-// the named places ("fields") of their children. Names are tree-sitter-python's.
+// Lists the node kinds of Python's concrete syntax that the analysis uses, and the named places
+// ("fields") of their children. The texts are those of tree-sitter-python. An enumeration replaces
+// its numbers, which another release of the grammar may change.
 #pragma once
 
 #include <cstdint>
@@ -140,7 +141,7 @@ namespace torchport::syntax {
   X(kSubject, "subject")
 
 enum class Kind : std::uint8_t {
-  kOther = 0,  // any kind without an entry above, and operators
+  kOther = 0,  // any kind without an entry above, including operators
 #define TORCHPORT_ENUMERATOR(name, text) name,
   TORCHPORT_KINDS(TORCHPORT_ENUMERATOR)
 #undef TORCHPORT_ENUMERATOR

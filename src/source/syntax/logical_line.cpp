@@ -11,21 +11,21 @@ bool is_line_end(char c) {
   return c == '\n' || c == '\r';
 }
 
-// A statement, a clause, a decorator: what a logical line starts with.
+// Whether a node starts a logical line: a statement, a clause, a decorator.
 bool starts_line(Node node) {
   if (node.is_any(Kind::kComment, Kind::kDecorated)) return false;
   if (node.is_any(Kind::kElif, Kind::kElse, Kind::kExcept, Kind::kFinally)) return true;
   return node.parent().is_any(Kind::kModule, Kind::kBlock, Kind::kDecorated);
 }
 
-// Where the logical line of a node ends: where its body begins, or at its end.
+// Where the logical line of a node ends: before its body, or at its end.
 std::uint32_t line_end(Node node) {
   for (Node child = node.first_child(); child; child = child.next_sibling())
     if (child.is(Kind::kBlock)) return child.start();
   return node.end();
 }
 
-// Goes over the text of one node, past its strings and comments.
+// Scans the text of one node and skips its strings and comments.
 class Scan {
  public:
   Scan(const Tree& tree, Node node, std::uint32_t end)
@@ -44,7 +44,7 @@ class Scan {
 
   [[nodiscard]] std::optional<std::uint32_t> run() {
     int depth = 0;
-    char before = '\0';  // the last character that is no blank
+    char before = '\0';  // the last character that is not a blank
     while (at_ < end_) {
       if (skip_comment()) continue;
       const char c = source_[at_];
@@ -59,7 +59,7 @@ class Scan {
       if (c == '(' || c == '[' || c == '{') ++depth;
       if (c == ')' || c == ']' || c == '}') --depth;
       if (is_line_end(c) && depth == 0) {
-        // The line of a header ends after its colon; what follows is its body's indentation.
+        // The line of a header ends after its colon; the body's indentation follows.
         if (is_header_ && before == ':') return std::nullopt;
         return at_;
       }

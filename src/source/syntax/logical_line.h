@@ -1,5 +1,6 @@
-// Logical lines as the language reference has them (2.1.1 to 2.1.6): where a line may end inside
-// of a statement. The grammar takes a line's end for a blank wherever no statement can end.
+// Checks logical lines by sections 2.1.1 to 2.1.6 of Python's language reference: where a line may
+// end within a statement. tree-sitter's grammar treats a line end as a blank wherever no statement
+// can end.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +10,8 @@
 
 namespace torchport::syntax {
 
-// The first line end that stands inside of a statement (or of a compound statement's header)
-// without brackets around it and without a backslash before it: Python refuses the file there.
+// The offset of the first line end within a statement (or the header of a compound statement) that
+// is neither in brackets nor after a backslash, where Python refuses the file.
 [[nodiscard]] std::optional<std::uint32_t> broken_logical_line(const Tree& tree);
 
 }  // namespace torchport::syntax

@@ -19,7 +19,7 @@ std::string marker(std::size_t cell) {
   return fmt::format("{}{}\n", kMarker, cell);
 }
 
-// Lines that IPython takes before Python sees them.
+// Whether IPython handles this line before Python sees it.
 bool is_ipython(std::string_view line) {
   const std::string_view text = base::trim(line);
   if (text.empty()) return false;
@@ -34,13 +34,13 @@ bool is_ipython(std::string_view line) {
                                                      base::is_identifier_char(right[1])));
 }
 
-// Lines that look like ours, and must come back as they are.
+// Whether a line looks like a line of torchport; it must be restored as it is.
 bool is_like_ours(std::string_view line) {
   const std::string_view text = base::trim(line);
   return text.starts_with(base::trim(kMarker)) || text.starts_with(base::trim(kMagic));
 }
 
-// Where `marker` stands at the start of a line, from `at` on.
+// The offset at which `marker` starts a line, from `at` on.
 std::size_t find_marker(std::string_view program, std::string_view marker, std::size_t at) {
   for (auto found = program.find(marker, at); found != std::string_view::npos;
        found = program.find(marker, found + 1)) {
@@ -49,7 +49,7 @@ std::size_t find_marker(std::string_view program, std::string_view marker, std::
   return std::string_view::npos;
 }
 
-// %%bash, %%html: another language. %%time and the like measure Python.
+// Whether a cell is in another language (%%bash, %%html). %%time and the like measure Python.
 bool is_other_language(std::string_view first_line) {
   const std::string_view text = base::trim(first_line);
   if (!text.starts_with("%%")) return false;
@@ -77,7 +77,7 @@ std::vector<std::string> lines_of(std::string_view text) {
   return lines;
 }
 
-// The text without the "# torchport:ipython " that build_program put in.
+// The line without the "# torchport:ipython " that build_program() inserted.
 std::string without_magic(std::string line) {
   const auto first = line.find_first_not_of(" \t");
   if (first != std::string::npos && std::string_view(line).substr(first).starts_with(kMagic))
@@ -89,7 +89,7 @@ std::string without_magic(std::string line) {
 
 base::Result<Notebook> Notebook::parse(std::string json) {
   Notebook notebook;
-  // The JSON library takes a NUL for the end of the text.
+  // The JSON library treats a NUL as the end of the text.
   if (json.find('\0') != std::string::npos || !nlohmann::json::accept(json))
     return base::fail(base::ErrorCode::kSyntax, "not valid JSON");
   notebook.json_ = std::move(json);
@@ -108,7 +108,7 @@ base::Result<Notebook> Notebook::parse(std::string json) {
     cell.value = source.value;
     cell.is_list = source.is_list;
     for (const base::Span item : source.items) {
-      // One decoded line at a time, with the raw bytes it came from.
+      // One decoded line at a time, with its raw bytes.
       const std::string_view raw = text.substr(item.start, item.size());
       Line line;
       line.raw = {item.start, item.start};
@@ -149,7 +149,7 @@ void Notebook::build_program() {
     for (Line& line : cell.lines) {
       line.program_start = static_cast<std::uint32_t>(program_.size());
       std::string text = line.text;
-      // A string of the list that does not end its line goes on in the next one.
+      // A string of the list that does not end its line continues in the next string.
       const bool starts_line = program_.ends_with('\n');
       if (starts_line && (is_ipython(text) || is_like_ours(text))) {
         text.insert(text.find_first_not_of(" \t"), kMagic);
@@ -162,7 +162,7 @@ void Notebook::build_program() {
 }
 
 std::uint32_t Notebook::json_offset(std::uint32_t program_offset) const {
-  // Cells that are in the program, and the lines of each, are in its order.
+  // The cells of the program, and the lines of each, are sorted by their start.
   const auto cell = std::partition_point(
       in_program_.begin(), in_program_.end(),
       [&](std::size_t i) { return cells_[i].lines.front().program_start <= program_offset; });
@@ -194,7 +194,7 @@ std::string Notebook::encode(const Cell& cell, std::string_view text) const {
     result += cell.is_list ? "\"" + raw + "\"" : raw;
   }
   if (!cell.is_list) return result + "\"";
-  // The list's own brackets with the space inside them stay.
+  // The list's own brackets, and the space inside them, are kept.
   const base::Span first = cell.lines.front().raw;
   const base::Span last = cell.lines.back().raw;
   return json_.substr(cell.value.start, first.start - 1 - cell.value.start) + result +
@@ -215,14 +215,14 @@ base::Result<std::string> Notebook::with_program(std::string_view program) const
                                                                 : std::string_view());
     if (found == std::string_view::npos || (k > 0 && found != at)) {
       return base::fail(base::ErrorCode::kInternal,
-                        "the fixed notebook does not fall into its cells; nothing was changed");
+                        "the fixed notebook cannot be split into its cells; nothing was changed");
     }
     const std::size_t start = found + head.size();
     const std::size_t end =
         k + 1 < used.size() ? find_marker(program, marker(used[k + 1]), start) : program.size();
     if (end == std::string_view::npos)
       return base::fail(base::ErrorCode::kInternal,
-                        "the fixed notebook does not fall into its cells; nothing was changed");
+                        "the fixed notebook cannot be split into its cells; nothing was changed");
     at = end;
     for (std::string& line : lines_of(program.substr(start, end - start)))
       fresh += without_magic(std::move(line));

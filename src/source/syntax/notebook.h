@@ -1,9 +1,11 @@
-// A Jupyter notebook (nbformat 3 and 4) as one Python program and back.
+// Turns a Jupyter notebook (nbformat 3 and 4) into one Python program, and a changed program back
+// into the notebook.
 //
-// The code cells are joined, each after a marker comment; IPython's own lines
-// (%magic, !shell, help?) become comments. A changed program goes back into
-// the JSON by its markers: cells that did not change keep their bytes, and in
-// changed ones every unchanged line does.
+// The code cells are joined, each after a marker comment, because names of one cell are used in the
+// next. IPython's own lines (%magic, !shell, help?) become comments. The markers split a changed
+// program into its cells again. Cells that did not change keep their bytes, and so does every
+// unchanged line of a changed cell: rewriting the JSON would show up as a diff of the whole
+// notebook.
 #pragma once
 
 #include <cstdint>
@@ -18,32 +20,32 @@ namespace torchport::syntax {
 
 class Notebook {
  public:
-  // Fails with kSyntax when the text is no JSON or no notebook. A notebook in
-  // another language than Python has an empty program.
+  // Fails with kSyntax if the text is not JSON or not a notebook. A notebook in another language
+  // than Python has an empty program.
   [[nodiscard]] static base::Result<Notebook> parse(std::string json);
 
   [[nodiscard]] const std::string& json() const { return json_; }
   [[nodiscard]] const std::string& program() const { return program_; }
-  // Where a byte of the program stands in the JSON text. Markers and IPython
-  // lines map to the start of what they stand for.
+  // The offset in the JSON text of a byte of the program. Markers and IPython lines map to the
+  // start of what they represent.
   [[nodiscard]] std::uint32_t json_offset(std::uint32_t program_offset) const;
-  // The JSON with another program in it. Fails with kInternal when the markers
-  // are not what parse() made.
+  // The JSON with another program in it. Fails with kInternal if the markers differ from those of
+  // parse().
   [[nodiscard]] base::Result<std::string> with_program(std::string_view program) const;
 
  private:
   struct Line {
-    std::string text;  // decoded, with its "\n" when it has one
+    std::string text;  // decoded, with its "\n" if it has one
     base::Span raw;    // between the quotes
     std::uint32_t program_start = 0;
-    std::uint32_t prefix = 0;  // bytes of the program's line that are ours (IPython lines)
+    std::uint32_t prefix = 0;  // number of bytes of the line that parse() added (IPython lines)
   };
   struct Cell {
     base::Span value;  // the JSON value of "source"
     bool is_list = false;
     std::vector<Line> lines;
     std::string separator;  // between the items of a list
-    bool skipped = false;   // %%bash and the like
+    bool skipped = false;   // begins with %%bash or the like
   };
 
   void build_program();
@@ -52,8 +54,8 @@ class Notebook {
   std::string json_;
   std::string program_;
   std::vector<Cell> cells_;
-  std::vector<std::size_t> in_program_;  // the cells of which the program is made
-  bool ascii_ = true;                    // the JSON escapes everything above ASCII
+  std::vector<std::size_t> in_program_;  // indices of the cells that form the program
+  bool ascii_ = true;                    // the JSON escapes all characters above ASCII
   bool is_python_ = true;
 };
 

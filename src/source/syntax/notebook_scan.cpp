@@ -1,4 +1,5 @@
-// Finds the source strings of code cells in the JSON text, with their offsets.
+// Finds the source strings of code cells in the JSON text, with their offsets. The text is known to
+// be valid JSON, so the scan only has to track the nesting.
 #include "source/syntax/notebook_scan.h"
 
 #include <cstdint>
@@ -135,7 +136,7 @@ std::vector<SourceValue> scan_code_cells(std::string_view json) {
         if (!stack.empty() && stack.back().object && expect_key) {
           stack.back().key = json.substr(text.start, text.size());
           expect_key = false;
-          // A list of strings under "source" is noted when it opens.
+          // A list of strings under "source" is recorded when it opens.
           std::size_t value = json.find_first_not_of(" \t\r\n:", text.end + 1);
           const bool wanted = stack.back().key == "source" || stack.back().key == "input";
           if (wanted && value != std::string_view::npos && json[value] == '[') {

@@ -1,4 +1,5 @@
-// The raw side of a notebook: JSON strings and where they stand.
+// Scans the JSON text of a notebook for the strings of its code cells, with their offsets, which a
+// JSON library does not tell.
 #pragma once
 
 #include <string>
@@ -9,7 +10,7 @@
 
 namespace torchport::syntax {
 
-// The "source" of one code cell: a string, or a list of strings.
+// The value of "source" in one code cell: a string, or a list of strings.
 struct SourceValue {
   base::Span value;  // the whole JSON value
   bool is_list = false;
@@ -19,7 +20,7 @@ struct SourceValue {
 // The code cells of valid JSON text, in order.
 [[nodiscard]] std::vector<SourceValue> scan_code_cells(std::string_view json);
 
-// Decodes the character or escape at `at`, appends it to `out`, returns the offset after it.
+// Decodes the character or escape at `at`, appends it to `out`, and returns the offset after it.
 std::size_t decode_one(std::string_view raw, std::size_t at, std::string& out);
 [[nodiscard]] std::string decode_json_string(std::string_view raw);
 

@@ -1,4 +1,4 @@
-// From bytes to the flat tree: one run of tree-sitter, one walk of its cursor.
+// Parses bytes into the flat tree: one run of tree-sitter, one walk of its cursor.
 #include <array>
 #include <chrono>
 #include <limits>
@@ -101,8 +101,8 @@ class TreeBuilder {
  public:
   explicit TreeBuilder(Tree& tree) : tree_(tree) {}
 
-  // Preorder over the cursor. Parents are kept on an explicit stack; anonymous
-  // nodes are dropped unless they are operators.
+  // Walks the cursor in preorder. Parents are on an explicit stack; anonymous nodes are dropped
+  // unless they are operators.
   enum class Outcome : std::uint8_t { kDone, kLate, kDeep };
   Outcome copy(TSNode root, Clock::time_point deadline, const ParseLimits& limits) {
     TSTreeCursor cursor = ts_tree_cursor_new(root);
@@ -155,8 +155,8 @@ class TreeBuilder {
       return;
     }
     const auto index = static_cast<std::uint32_t>(tree_.records_.size());
-    // The root of a text that is broken from end to end is an error node; it is the module all the
-    // same.
+    // If the text is damaged from end to end, tree-sitter's root is an error node; it counts as the
+    // module.
     tree_.records_.push_back({index == 0 ? Kind::kModule : kind, field, start,
                               ts_node_end_byte(node), parent_, index + 1});
     if (kind == Kind::kComment) tree_.comments_.emplace_back(&tree_, index);
@@ -202,7 +202,7 @@ base::Result<std::shared_ptr<const Tree>> Tree::parse(std::string source,
                : base::fail(base::ErrorCode::kBudget,
                             fmt::format("not parsed within {} ms", limits.max_milliseconds));
   };
-  // The parser and its tree go with it.
+  // Releases the parser and its tree at the end.
   const ParserMemory memory;
   TSParser* parser = ts_parser_new();
   if (!ts_parser_set_language(parser, tree_sitter_python())) {

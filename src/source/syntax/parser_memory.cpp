@@ -30,12 +30,12 @@ namespace torchport::syntax {
 
 namespace {
 
-constexpr std::size_t kHeader = 8;  // the block's class or, for a large one, its size
+constexpr std::size_t kHeader = 8;  // the block's size class or, for a large block, its size
 constexpr std::size_t kChunk = std::size_t{1} << 20U;
-constexpr std::size_t kLargest = std::size_t{64} << 10U;  // of the blocks that chunks hold
-constexpr std::size_t kFine = 512;                        // up to here, a class for each 16 bytes
+constexpr std::size_t kLargest = std::size_t{64} << 10U;  // the largest block in a chunk
+constexpr std::size_t kFine = 512;  // up to here there is a class for each 16 bytes
 
-// 0..31: multiples of 16; from there on, powers of two.
+// Classes 0 to 31 are multiples of 16 bytes, the others powers of two.
 constexpr std::size_t class_of(std::size_t size) {
   if (size <= kFine) return (std::max<std::size_t>(size, 1) - 1) / 16;
   return kFine / 16 + static_cast<std::size_t>(std::bit_width(size - 1)) -
@@ -50,7 +50,7 @@ static_assert(size_of(class_of(kFine)) == kFine && size_of(class_of(kFine + 1)) 
 static_assert(size_of(kClasses - 1) == kLargest);
 
 [[noreturn]] void out_of_memory() {
-  // The parser is C that takes every allocation for granted: there is no way back from here.
+  // The parser is C code that never checks an allocation, so there is no way to recover.
   std::fputs("torchport: out of memory while parsing; check fewer files, or with -j 1\n", stderr);
   std::_Exit(3);
 }
@@ -114,14 +114,14 @@ class Arena {
       return memory;
     }
     void* fresh = allocate(size);
-    // Not all of the old block need have been written.
+    // Parts of the old block may never have been written.
     ASAN_UNPOISON_MEMORY_REGION(memory, old);
     std::memcpy(fresh, memory, std::min(old, size));
     release(memory);
     return fresh;
   }
 
-  // All blocks go. One chunk stays for the next parse.
+  // Releases all blocks, and keeps one chunk for the next parse.
   void clear() {
     for (std::byte* block : large_) std::free(block - kHeader);
     large_.clear();
@@ -174,7 +174,7 @@ class Arena {
   std::byte* next_ = nullptr;
   std::byte* end_ = nullptr;
   std::vector<std::byte*> chunks_;
-  std::vector<std::byte*> large_;  // few: what grows beyond kLargest
+  std::vector<std::byte*> large_;  // few: blocks beyond kLargest
   std::int64_t large_bytes_ = 0;
 };
 

@@ -1,19 +1,20 @@
-// The memory of tree-sitter: an arena for each thread, emptied after each parse.
+// Gives tree-sitter its memory: an arena for each thread, which is emptied after each parse.
 //
-// A parse makes some hundred thousand small blocks that all die together. They come from chunks;
-// freed ones are used again by their size class; what is left at the end goes at once, so that
-// nobody has to walk a finished tree to free it.
+// A parse allocates some hundred thousand small blocks that all die together. They come from
+// chunks, and freed blocks are reused by size class. At the end the chunks are released at once, so
+// that no finished tree has to be walked to free it.
 #pragma once
 
 #include <cstdint>
 
 namespace torchport::syntax {
 
-// Makes tree-sitter use the arenas. Once a process, before the first parser; thread-safe.
+// Makes tree-sitter use the arenas. Call it before the first parser; later calls do nothing. Thread
+// safe.
 void use_parser_memory();
 
-// The time between the making of a parser and the last look at its tree. Parsers, trees and cursors
-// made on this thread meanwhile need not be deleted, and must not be used after it.
+// Spans the time from the creation of a parser to the last use of its tree. Parsers, trees and
+// cursors that this thread creates meanwhile need not be deleted, and must not be used afterwards.
 class ParserMemory {
  public:
   ParserMemory();
@@ -21,7 +22,7 @@ class ParserMemory {
   ParserMemory(const ParserMemory&) = delete;
   ParserMemory& operator=(const ParserMemory&) = delete;
 
-  // Bytes that the parse holds, at its most.
+  // The bytes that the arena has taken for the parse. Its live blocks are never more.
   [[nodiscard]] static std::int64_t used();
 };
 

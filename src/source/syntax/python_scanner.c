@@ -1,11 +1,10 @@
-// The Python grammar's own scanner, kept inside of what it can save.
+// Limits the Python grammar's own scanner to the depth that it can save.
 //
-// Between tokens tree-sitter stores the scanner's two stacks (indentations, open
-// strings) in 1024 bytes. The grammar cuts off what does not fit and goes on with
-// another state than it had, and the parser then loops or touches freed memory:
-// 512 nested blocks or 257 nested f-strings are enough. So past a depth that
-// CPython refuses anyway (100 indentations, 150 f-strings) there are no more
-// tokens, and the rest of the text is a syntax error.
+// Between tokens tree-sitter stores the scanner's two stacks (indentations, open strings) in
+// 1024 bytes. The grammar cuts off what does not fit and continues with a different state, and
+// the parser then loops or touches freed memory: 512 nested blocks or 257 nested f-strings are
+// enough. So beyond a depth that CPython refuses anyway (100 indentations, 150 f-strings) this
+// returns no more tokens, and the rest of the text is a syntax error.
 #define tree_sitter_python_external_scanner_scan grammar_scan
 #include "scanner.c"
 #undef tree_sitter_python_external_scanner_scan

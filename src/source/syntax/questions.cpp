@@ -28,7 +28,7 @@ std::vector<Argument> arguments(Node call) {
 Node positional(Node call, std::size_t index) {
   std::size_t seen = 0;
   for (const Argument& arg : arguments(call)) {
-    if (arg.keyword == "*") return {};  // what comes after has no known position
+    if (arg.keyword == "*") return {};  // later arguments have no known position
     if (!arg.keyword.empty()) continue;
     if (seen++ == index) return arg.value;
   }
@@ -75,7 +75,7 @@ bool string_value(Node node, std::string& value) {
   for (Node part = node.first_child(); part; part = part.next_sibling()) {
     if (part.is(Kind::kInterpolation)) return false;
     if (!part.is(Kind::kStringContent)) continue;
-    if (part.first_child()) return false;  // escapes: no device name has one
+    if (part.first_child()) return false;  // it has escapes, which no device name has
     value += part.text();
   }
   return true;

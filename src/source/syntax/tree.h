@@ -1,10 +1,11 @@
-// A parsed Python file as one flat array in preorder.
+// Stores a parsed Python file as one flat array in preorder.
 //
-// tree-sitter's own nodes cost a search for each child and each parent. Rules
-// ask for both all the time, so the tree is copied once into 20-byte records:
-// the first child of i is i + 1, its next sibling begins where its subtree
-// ends, and "everything below i" is a range. Nothing here recurses, so depth
-// costs nothing: 100,000 nested parentheses are an array like any other.
+// tree-sitter's own nodes search for each child and each parent. Rules ask for both all the time,
+// so the tree is copied once into 20-byte records: the first child of i is i + 1, its next sibling
+// begins where its subtree ends, and "everything below i" is a range. Nothing here recurses, so
+// depth costs nothing: 100,000 nested parentheses are an array like any other.
+//
+// A tree is constant after parse(), so any thread may read it. Offsets are in bytes.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +22,8 @@ namespace torchport::syntax {
 
 class Tree;
 
-// A place in a tree; cheap to copy. Invalid by default: every question to an
-// invalid node has the empty answer, so chains need no checks in between.
+// A place in a tree; cheap to copy, and valid as long as the tree. A default Node is invalid: every
+// question to it has the empty answer, so chains need no checks in between.
 class Node {
  public:
   Node() = default;
@@ -46,7 +47,7 @@ class Node {
   [[nodiscard]] std::string_view text() const;
 
   [[nodiscard]] Node parent() const;
-  // First named child, comments passed over; next likewise.
+  // The first named child, and the next named sibling. Comments are skipped.
   [[nodiscard]] Node first_child() const;
   [[nodiscard]] Node next_sibling() const;
   [[nodiscard]] Node child(Field field) const;
@@ -57,7 +58,8 @@ class Node {
   // Whether `other` lies at or below this node.
   [[nodiscard]] bool holds(Node other) const;
 
-  // First index after the subtree; [index(), subtree_end()) are all below.
+  // The first index after the subtree: [index(), subtree_end()) is the node with everything below
+  // it.
   [[nodiscard]] std::uint32_t subtree_end() const;
   [[nodiscard]] std::uint32_t index() const { return index_; }
   [[nodiscard]] const Tree* tree() const { return tree_; }
@@ -78,20 +80,20 @@ struct ParseLimits {
   std::uint64_t max_bytes = 32ULL << 20U;
   std::uint32_t max_milliseconds = 1300;
   std::uint64_t max_parser_bytes = 320ULL << 20U;
-  // Levels of the tree, and levels summed over all nodes: what walks from nodes to the root may
-  // cost. CPython itself gives up at far fewer (200 parentheses, 100 indentations, some thousand
-  // operators).
+  // The levels of the tree, and the levels summed over all nodes: they bound the cost of walks from
+  // nodes to the root. CPython itself gives up at far fewer (200 parentheses, 100 indentations,
+  // some thousand operators).
   std::uint32_t max_depth = 4000;
   std::uint64_t max_total_depth = 400'000'000;
-  // The program of a notebook: its cells may stand anywhere (see misplaced_statement()).
+  // Whether this is the program of a notebook, whose cells may have any indentation (see
+  // misplaced_statement()).
   bool indented_cells = false;
 };
 
 class Tree {
  public:
-  // Parses Python 3. Fails with kEncoding (not decodable as Python would
-  // decode it, or NUL inside) and kBudget (limits reached). Broken syntax is
-  // not a failure: see syntax_error().
+  // Parses Python 3. Fails with kEncoding (Python could not decode it, or it contains NUL) and
+  // kBudget (a limit was reached). A syntax error is not a failure: see has_syntax_error().
   [[nodiscard]] static base::Result<std::shared_ptr<const Tree>> parse(
       std::string source, const ParseLimits& limits = {});
 
@@ -105,7 +107,7 @@ class Tree {
   [[nodiscard]] Node at(std::uint32_t index) const { return {this, index}; }
   // Comments, in order.
   [[nodiscard]] const std::vector<Node>& comments() const { return comments_; }
-  // The first place that is not Python 3, or an invalid node.
+  // Whether the text is not Python 3, and the offset of the first such place.
   [[nodiscard]] bool has_syntax_error() const { return has_error_; }
   [[nodiscard]] std::uint32_t syntax_error_offset() const { return error_offset_; }
 
@@ -132,7 +134,7 @@ class Tree {
   std::uint32_t error_offset_ = 0;
 };
 
-// The accessors that every walk calls for every node, kept inline.
+// These accessors are inline because every walk calls them for every node.
 inline Kind Node::kind() const {
   return tree_ == nullptr ? Kind::kOther : tree_->records_[index_].kind;
 }
@@ -172,26 +174,26 @@ inline Node Node::first_child() const {
 
 // --- Questions about single nodes that every layer above asks -------------
 
-// The callee of a call, the arguments of a call (splats have keyword "*" and
-// "**"), the n-th positional one, the one of that keyword.
+// The callee of a call, its arguments (splats have the keyword "*" or "**"), its n-th positional
+// argument, and its argument with that keyword.
 [[nodiscard]] Node callee(Node call);
 [[nodiscard]] std::vector<Argument> arguments(Node call);
 [[nodiscard]] Node positional(Node call, std::size_t index);
 [[nodiscard]] Node keyword(Node call, std::string_view name);
-// keyword(name), or positional(index) when there is no such keyword.
+// keyword(name), or positional(index) if there is no such keyword.
 [[nodiscard]] Node argument(Node call, std::size_t index, std::string_view name);
 [[nodiscard]] bool has_splat(Node call);
 
-// Drops parentheses around an expression.
+// Removes parentheses around an expression.
 [[nodiscard]] Node unwrap(Node expression);
-// The value of a plain string literal (no f-string with interpolations, no
-// escapes but the trivial); false when it is anything else.
+// Reads the value of a plain string literal: no f-string with interpolations, only trivial escapes.
+// Returns false for anything else.
 [[nodiscard]] bool string_value(Node node, std::string& value);
-// The statement that holds the node (a direct child of a block or module).
+// The statement that contains the node and is a direct child of a block or module.
 [[nodiscard]] Node statement_of(Node node);
 // The closest function definition or lambda around the node.
 [[nodiscard]] Node function_of(Node node);
-// The closest class around the node whose body holds it directly or through methods.
+// The closest class around the node whose body contains it directly or through methods.
 [[nodiscard]] Node class_of(Node node);
 
 }  // namespace torchport::syntax

@@ -133,7 +133,9 @@ def test_half_bfloat16_and_mixed_models_are_handled():
     mixed = models.plain().half()
     mixed.layers[2].float()  # as apex's O2 leaves normalisation
     done = torchport.export(mixed, models.rows(), to="pt2", path="m.pt2")
-    assert done.contract["dtype"] == "float32" and any("all made float32" in n for n in done.notes)
+    assert done.contract["dtype"] == "float32" and any(
+        "converted all to float32" in n for n in done.notes
+    )
 
 
 def test_axes_are_bounded_by_the_model_and_named_where_it_fixes_them():
@@ -203,7 +205,7 @@ def test_what_cannot_be_exported_is_told_in_the_models_terms():
         (dict(inputs=models.nothing()), ["input x has no elements", "[0, 6]"]),
         (dict(inputs={"y": models.rows()}), ["not parameters of", "forward(x)"]),
         (dict(inputs=(models.rows(), models.rows())), ["forward"]),
-        (dict(inputs=(3,)), ["no tensor"]),
+        (dict(inputs=(3,)), ["no input is a tensor"]),
         (dict(dynamic="x:0"), ["NAME:AXIS=LABEL"]),
         (dict(dynamic="y:0=batch"), ["no input is named 'y'", "x"]),
         (dict(dynamic="x:7=batch"), ["2 dimensions"]),
@@ -232,7 +234,9 @@ def test_what_the_model_merely_holds_is_exported_with_it():
             dtype=torch.float64,
         )
         assert done.contract["outputs"][0]["dtype"] == "float64", done.contract
-        assert {"made the attribute tables[0] a buffer tables_0"} <= set(done.notes), done.notes
+        assert {"registered the attribute tables[0] as the buffer tables_0"} <= set(done.notes), (
+            done.notes
+        )
 
 
 def test_averaged_weights_are_those_that_are_exported():
@@ -299,6 +303,6 @@ def test_hostile_and_broken_weights_are_refused():
 def test_a_disk_without_room_is_told_before_any_work(monkeypatch):
     real = shutil.disk_usage
     monkeypatch.setattr(shutil, "disk_usage", lambda path: real(path)._replace(free=10))
-    with pytest.raises(ExportError, match="the disk has 10 B left"):
+    with pytest.raises(ExportError, match="the disk has only 10 B left"):
         torchport.export(models.plain(), models.rows(), to="pt2", path=fresh("full"))
     nothing_left("full")

@@ -29,7 +29,7 @@ def test_a_report_says_what_was_done(export, tmp_path):
         "input    x: float32 [batch, 3, 16, 16]",
         "output   logits: float32 [batch, 10]",
         "axis     batch 1..",
-        "note     made the attribute shift a buffer",
+        "note     registered the attribute shift as a buffer",
         "parity   5 batches in ONNX Runtime",
         "host     device any",
         "written  net.onnx (onnx opset 18",

@@ -4,25 +4,25 @@
 #   torchport_torch_extension(_C SOURCES ops.cpp CUDA_SOURCES ops.cu)
 #   install(TARGETS _C DESTINATION pkg)
 #
-# It builds against the torch of Python3_EXECUTABLE, by include folders and libraries of the wheel
-# itself: find_package(Torch) is not needed, which fails where torch is built with CUDA and there is
-# no toolkit. The C++ part is always built, CUDA_SOURCES by the plan; where they are not built, what
-# calls them raises an error that says why. A plan that is a refusal ends the configuration.
+# It builds against the torch of Python3_EXECUTABLE and uses the headers and libraries of its wheel.
+# It does not use find_package(Torch), which fails if torch is built with CUDA and there is no toolkit.
+# The C++ part is always built; the plan decides about CUDA_SOURCES. If they are not built, a call of
+# them raises an error that says why. If the plan is a refusal, the configuration fails.
 #
-# TORCHPORT_BUILD (auto, cuda, cpu), TORCH_CUDA_ARCH_LIST, FORCE_CUDA and CUDA_HOME are heeded, as
-# variables of CMake or of the environment. A GPU is never asked for.
+# TORCHPORT_BUILD (auto, cuda, cpu), TORCH_CUDA_ARCH_LIST, FORCE_CUDA and CUDA_HOME can be variables of
+# CMake or of the environment. The decision does not depend on a GPU.
 #
-# Defined where the CUDA part is built: TORCHPORT_WITH_CUDA, WITH_CUDA. Afterwards these are set:
-# TORCHPORT_OUTCOME (cuda, cpu), TORCHPORT_CUDA_ARCHS, TORCHPORT_TORCH_DIR.
+# TORCHPORT_WITH_CUDA and WITH_CUDA are defined if the CUDA part is built. The function sets
+# TORCHPORT_OUTCOME (cuda, cpu), TORCHPORT_CUDA_ARCHS and TORCHPORT_TORCH_DIR.
 cmake_minimum_required(VERSION 3.19)
 
 set(_torchport_here "${CMAKE_CURRENT_LIST_DIR}" CACHE INTERNAL "")
 
 # torchport_torch_extension(NAME SOURCES source... [CUDA_SOURCES source...] [MODULE name])
 #
-# Adds the module library NAME. MODULE is the name that Python imports it by, such as pkg._C; its
-# last part is the name of the file, and NAME where there is none. A macro, because enabling a
-# language takes the scope of the caller.
+# Adds the module library NAME. MODULE is its name in Python, such as pkg._C; the default is NAME. Its
+# last part is the name of the file. This is a macro, because a language must be enabled in the scope
+# of the caller.
 macro(torchport_torch_extension name)
   _torchport_plan()
   cmake_parse_arguments(_torchport "" "" "CUDA_SOURCES" ${ARGN})
@@ -36,7 +36,7 @@ macro(torchport_torch_extension name)
   _torchport_add_extension(${name} ${ARGN})
 endmacro()
 
-# CMake keeps the compiler of a build folder for good.
+# CMake never changes the compiler of a build folder.
 macro(_torchport_choose_nvcc nvcc)
   if(NOT CMAKE_CUDA_COMPILER)
     set(CMAKE_CUDA_COMPILER "${nvcc}")
@@ -47,7 +47,7 @@ macro(_torchport_choose_nvcc nvcc)
   endif()
 endmacro()
 
-# Where the program is: beside this file's environment, in Python's, in the PATH.
+# The program is in the environment of this file, in that of Python, or in the PATH.
 function(_torchport_find_program)
   get_filename_component(python_bin "${Python3_EXECUTABLE}" DIRECTORY)
   set(here "${_torchport_here}")
@@ -59,7 +59,7 @@ function(_torchport_find_program)
     DOC "The torchport program" REQUIRED)
 endfunction()
 
-# What CMake variables say goes before the environment.
+# CMake variables take precedence over environment variables.
 function(_torchport_settings out)
   set(settings "")
   foreach(name TORCHPORT_BUILD FORCE_CUDA TORCH_CUDA_ARCH_LIST CUDA_HOME)
@@ -68,7 +68,7 @@ function(_torchport_settings out)
       list(APPEND settings "${name}=${value}")
     endif()
   endforeach()
-  # That of a project which enabled the language itself.
+  # The compiler of a project that has enabled the language itself.
   if(CMAKE_CUDA_COMPILER AND NOT CMAKE_CUDA_COMPILER STREQUAL _torchport_nvcc AND NOT DEFINED CUDA_HOME)
     get_filename_component(nvcc "${CMAKE_CUDA_COMPILER}" REALPATH)
     get_filename_component(bin "${nvcc}" DIRECTORY)
@@ -93,7 +93,7 @@ function(_torchport_check_target torch)
   endif()
 endfunction()
 
-# Decides once, and again in every configuration. Sets TORCHPORT_... in the caller's scope.
+# Decides once in each configuration. Sets TORCHPORT_... in the caller's scope.
 macro(_torchport_plan)
   if(NOT Python3_EXECUTABLE AND Python_EXECUTABLE)
     set(Python3_EXECUTABLE "${Python_EXECUTABLE}")
@@ -113,8 +113,9 @@ function(_torchport_decide)
       "import importlib.util as u, pathlib as p\ns = u.find_spec('torch')\nprint(p.Path(s.origin).parent if s else '')"
     OUTPUT_VARIABLE torch OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE result)
   if(NOT torch OR NOT result EQUAL 0)
-    message(FATAL_ERROR "torchport: ${Python3_EXECUTABLE} has no torch to build against. Build "
-      "without isolation, or name the target's torch in build-system.requires")
+    message(FATAL_ERROR "torchport: torch was not found by ${Python3_EXECUTABLE}, so there is nothing "
+      "to build against. Build without isolation (pip install --no-build-isolation), or name the "
+      "target's torch in build-system.requires")
   endif()
   _torchport_find_program()
   _torchport_settings(settings)
@@ -159,7 +160,7 @@ macro(_torchport_read json)
   endif()
 endmacro()
 
-# The wheel's headers and libraries, without its CUDA part.
+# Adds the headers and libraries of the wheel, without its CUDA part.
 function(_torchport_torch_target)
   if(TARGET torchport_extension_torch)
     return()
@@ -181,7 +182,7 @@ function(_torchport_torch_target)
   endforeach()
 endfunction()
 
-# The standard that torch's headers are written in.
+# Finds the C++ standard of torch's headers.
 function(_torchport_standard out)
   set(standard 17)
   set(config "${TORCHPORT_TORCH_DIR}/share/cmake/Torch/TorchConfig.cmake")
@@ -194,13 +195,13 @@ function(_torchport_standard out)
   set(${out} ${standard} PARENT_SCOPE)
 endfunction()
 
-# Link what CUDA code needs; CUDA's headers for the C++ sources, too.
+# Links the libraries that CUDA code needs, and adds CUDA's headers also for the C++ sources.
 function(_torchport_use_cuda name)
   set(torch "${TORCHPORT_TORCH_DIR}")
   get_property(json GLOBAL PROPERTY TORCHPORT_PLAN)
   target_compile_definitions(${name} PRIVATE TORCHPORT_WITH_CUDA=1 WITH_CUDA)
-  # As torch.utils.cpp_extension compiles: half has its operators from ATen. The standard goes by its
-  # flag: CMake before 3.26 knows none of C++20 for nvcc, and takes C++'s for CUDA's.
+  # The flags are those of torch.utils.cpp_extension: ATen defines the operators of half. The standard
+  # is set by a flag, because CMake before 3.26 does not know C++20 for nvcc.
   _torchport_standard(standard)
   target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-D__CUDA_NO_HALF_OPERATORS__
     -D__CUDA_NO_HALF_CONVERSIONS__ -D__CUDA_NO_BFLOAT16_CONVERSIONS__ -D__CUDA_NO_HALF2_OPERATORS__
@@ -231,7 +232,7 @@ function(_torchport_use_cuda name)
     CUDA_RUNTIME_LIBRARY None LINKER_LANGUAGE CXX)
 endfunction()
 
-# The source of the extension stub: provenance, and stubs by what the other objects call.
+# Makes the source of the extension stub: the provenance, and stubs for what the other objects call.
 function(_torchport_extension_stub name module out)
   get_property(plan GLOBAL PROPERTY TORCHPORT_PLAN_FILE)
   set(source "${CMAKE_CURRENT_BINARY_DIR}/torchport/${name}.cpp")
@@ -250,7 +251,7 @@ function(_torchport_extension_stub name module out)
             --extension "${module}" --built-by CMake ${words}
     DEPENDS "${plan}" ${depends} COMMAND_EXPAND_LISTS VERBATIM
     COMMENT "Writing the build's provenance for ${name}")
-  # It is there to say something once.
+  # Stubs only raise an error, so speed does not matter.
   set_source_files_properties("${source}" PROPERTIES COMPILE_OPTIONS "-O0;-g0")
   set(${out} "${source}" PARENT_SCOPE)
 endfunction()
@@ -295,8 +296,8 @@ function(_torchport_add_extension name)
   target_sources(${name} PRIVATE "${extension_stub}")
   target_link_libraries(${name} PRIVATE torchport_extension_torch)
   target_compile_definitions(${name} PRIVATE TORCH_EXTENSION_NAME=${file})
-  # No path of this machine in the file: torch's libraries are in the process once torch is
-  # imported, and with a path it might load those of another torch.
+  # The file has no RPATH: importing torch loads torch's libraries into the process, and a path could
+  # lead to another torch.
   set_target_properties(${name} PROPERTIES PREFIX "" OUTPUT_NAME "${file}"
     SUFFIX ".${Python3_SOABI}${CMAKE_SHARED_MODULE_SUFFIX}" SKIP_BUILD_RPATH ON INSTALL_RPATH "")
 endfunction()

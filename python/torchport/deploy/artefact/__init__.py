@@ -1,1 +1,1 @@
-"""From a model to an artefact that is verified and says what it needs."""
+"""Exports a model to an artefact that is compared with the model and contains a contract."""

@@ -18,7 +18,7 @@ _BATCH = re.compile(r"batch(?:\[(\d+)\.\.(\d*)\])?")
 
 @dataclass
 class Axis:
-    """A dynamic axis, shared by all inputs that have it. ``maximum`` None means no bound."""
+    """A dynamic axis, shared by all inputs that have it. ``maximum`` is None without a bound."""
 
     name: str
     minimum: int = 1
@@ -32,11 +32,11 @@ class Axis:
 
 
 class Axes:
-    """The dynamic axes of a call: for each input a map from dimension to axis."""
+    """The dynamic axes of a call; ``of`` maps each input's name to its axes by dimension."""
 
     def __init__(self, sample: Sample, wanted: Sequence[str] | Mapping[str, Mapping[int, str]]):
-        """``wanted``: "batch" (axis 0 of every input that has one), "name:axis=label" or
-        "name:axis=label[minimum..maximum]"; or {"name": {axis: "label"}}.
+        """``wanted`` is a list of "batch" (axis 0 of every input that has one), "name:axis=label"
+        and "name:axis=label[minimum..maximum]", or it is a mapping {"name": {axis: "label"}}.
 
         Raises ExportError for an input or an axis that does not exist.
         """
@@ -69,7 +69,9 @@ class Axes:
                 )
             rank = tensors[name].dim()
             if not -rank <= int(axis) < rank:
-                raise ExportError(f"--dynamic {spec!r}: {name} has {rank} dimensions")
+                raise ExportError(
+                    f"--dynamic {spec!r}: the input {name} has {rank} dimensions; axes count from 0"
+                )
             self._add(name, int(axis) % rank, label, low, high)
 
     def _add(self, name: str, axis: int, label: str, low: str | None, high: str | None) -> None:
@@ -83,7 +85,7 @@ class Axes:
         return bool(self.axes)
 
     def dynamic_shapes(self, sample: Sample) -> Any:
-        """The dynamic_shapes for torch.export, one Dim for each axis."""
+        """The argument dynamic_shapes of torch.export, with one Dim for each axis."""
         if not self.axes:
             return None
         dims = {
@@ -93,14 +95,14 @@ class Axes:
         return self.spread(sample, lambda axis: dims[axis.name])
 
     def labels(self, sample: Sample) -> Any:
-        """The same with labels instead of Dims, for torch.onnx."""
+        """Like `dynamic_shapes`, but with labels instead of Dims, for torch.onnx."""
         return self.spread(sample, lambda axis: axis.name) if self.axes else None
 
     def spread(self, sample: Sample, value: Any) -> Any:
         args, kwargs = sample.spread(
             lambda name, _: {at: value(axis) for at, axis in self.of.get(name, {}).items()}
         )
-        # torch.export takes a tuple, or names of forward's parameters where some were named.
+        # torch.export takes a tuple, or a dict by parameter if some arguments are named.
         return {**dict(zip(sample.positional, args, strict=True)), **kwargs} if kwargs else args
 
     def sizes(self, sample: Sample) -> dict[str, int]:
@@ -112,12 +114,12 @@ class Axes:
                 if size != tensor.shape[at]:
                     raise ExportError(
                         f"axis {axis.name} has size {size} in {first} and {tensor.shape[at]} in "
-                        f"{name}"
+                        f"{name}: use two labels, or inputs of one size"
                     )
         return {name: size for name, (size, _) in sizes.items()}
 
     def resized(self, sample: Sample, sizes: Mapping[str, int]) -> Sample:
-        """The call with its axes cut, or repeated, to these sizes."""
+        """The call with its tensors cut or repeated, so that its axes have these sizes."""
 
         def change(name: str, tensor: torch.Tensor) -> torch.Tensor:
             for at, axis in self.of.get(name, {}).items():

@@ -1,4 +1,4 @@
-"""Makes the batches for the comparison of an artefact with its model from one sample."""
+"""Makes the batches on which an artefact is compared with its model, from one sample."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from torchport.deploy.artefact.sample import Sample
 
 
 def parity_batches(sample: Sample, axes: Axes, more: Sequence[Sample] = ()) -> list[Sample]:
-    """The sample itself, those in ``more``, and others of the sample's kind: other values, and along
-    dynamic axes other sizes, 1 among them.
+    """Returns the sample, the samples in ``more``, and variations of the sample: with other values,
+    and with other sizes along dynamic axes, including size 1.
     """
     batches = [sample, *more]
     chance = torch.Generator().manual_seed(0)
@@ -31,10 +31,12 @@ def parity_batches(sample: Sample, axes: Axes, more: Sequence[Sample] = ()) -> l
 
 
 def _other_values(sample: Sample, chance: torch.Generator) -> Sample:
-    """Floating tensors with the sample's mean and deviation. Others have values out of the sample,
-    which stay what they may be: token ids within the vocabulary. Masks, of two values at most, have
-    their rows in another order: what is masked as no program does it is computed differently by
-    every runtime.
+    """Returns a sample of the same shapes with other values.
+
+    Floating-point tensors get random values with the mean and the deviation of the sample. Other
+    tensors get values that occur in the sample, so that they stay valid (token ids within the
+    vocabulary). Masks, which have at most two values, only get another order of rows: runtimes
+    differ in what they compute for masks that no program makes.
     """
 
     def change(_: str, tensor: torch.Tensor) -> torch.Tensor:

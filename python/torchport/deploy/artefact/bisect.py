@@ -27,9 +27,9 @@ def first_difference(
 ) -> str | None:
     """Names the first node whose value differs on ``sample``, with its operator, module and line.
 
-    The graph is cut after a node, and what is before it is exported and run by itself: so log2 of the
-    nodes many exports. None if no cut differs; then the difference comes from the format's own
-    compiler combining nodes.
+    The search cuts the graph after a node, and exports and runs the part before the cut. It needs
+    log2(number of nodes) exports. It returns None if no cut differs: then the difference comes from
+    the format's compiler, which combines nodes.
     """
     module = program.module()
     nodes = [node for node in module.graph.nodes if _is_comparable(node)]
@@ -62,12 +62,12 @@ def _is_comparable(node: fx.Node) -> bool:
 
 
 def _cut(module: fx.GraphModule, last: fx.Node) -> fx.GraphModule:
-    """The graph up to a node, which becomes its output."""
+    """The part of the graph up to a node, whose value becomes the output."""
     graph = fx.Graph()
     copies: dict[fx.Node, fx.Node] = {}
     for node in module.graph.nodes:
         if node.op == "call_module" and "guards" in str(node.target):
-            continue  # of the whole program's call
+            continue  # checks the inputs of the whole program
         if node.op != "output":
             copies[node] = graph.node_copy(node, copies.__getitem__)
         if node is last:

@@ -19,10 +19,10 @@ _TRIES = 3
 
 
 def capture(prepared: Prepared, axes: Axes) -> ExportedProgram:
-    """The model as a graph. Bounds that the model sets to an axis (a table of 1024 positions) are
-    adopted; an axis that it fixes to one size is an error.
+    """Captures the model as a graph. If the model limits an axis (a table of 1024 positions), the
+    axis gets this bound. Raises ExportError if the model fixes an axis to one size.
     """
-    # Size 1 would be taken for a constant.
+    # torch.export takes size 1 for a constant.
     sizes = {
         name: max(size, 2, axes.axes[name].minimum)
         for name, size in axes.sizes(prepared.sample).items()
@@ -36,7 +36,10 @@ def capture(prepared: Prepared, axes: Axes) -> ExportedProgram:
             shapes = _refined(error, shapes)
         except Exception as error:
             raise ExportError(_told(error)) from error
-    raise ExportError("torch.export suggests other bounds for the dynamic axes every time")
+    raise ExportError(
+        "torch.export suggests different bounds for the dynamic axes at each attempt; give the range "
+        "of sizes: --dynamic 'NAME:AXIS=LABEL[16..512]'"
+    )
 
 
 def _export(prepared: Prepared, sample: Sample, shapes: Any) -> ExportedProgram:
@@ -55,13 +58,13 @@ def _refined(error: UserError, shapes: Any) -> Any:
     if fixed := re.search(r"^\s*(\w+) = (\d+)\s*$", fixes, re.MULTILINE):
         raise ExportError(
             f"axis {fixed[1]} cannot vary: the model fixes it to {fixed[2]}. Leave it out of "
-            "dynamic, or change the code that computes with its size as a Python number"
+            "dynamic (--dynamic), or change the code that computes with its size as a Python number"
         ) from error
     return refine_dynamic_shapes_from_suggested_fixes(f"{before}Suggested fixes:\n{fixes}", shapes)
 
 
 def _narrowed(program: ExportedProgram, prepared: Prepared, axes: Axes) -> ExportedProgram:
-    """Copies the bounds that the capture found into the axes."""
+    """Copies the bounds that the capture found into ``axes``."""
     bounds = {
         str(symbol): (range_.lower, range_.upper)
         for symbol, range_ in program.range_constraints.items()
@@ -98,7 +101,7 @@ def input_shapes(program: ExportedProgram, prepared: Prepared) -> list[tuple[str
 
 
 def output_values(program: ExportedProgram) -> list[torch.Tensor]:
-    """The outputs that are tensors, as torch.export knows them: without contents."""
+    """The tensor outputs of the program as torch.export describes them, without values."""
     nodes = {node.name: node for node in program.graph.nodes}
     return [
         nodes[name].meta["val"] for name in program.graph_signature.user_outputs if name in nodes
@@ -116,14 +119,14 @@ def _told(error: Exception) -> str:
     if unmet:
         return (
             "\n  ".join(["the model does not accept every size of a dynamic axis:", *unmet])
-            + "\ngive the range of sizes: --dynamic 'NAME:AXIS=LABEL[16..512]'"
+            + "\nGive the range of sizes: --dynamic 'NAME:AXIS=LABEL[16..512]'"
         )
     advice = ""
     if "data-dependent" in text.lower() or "GuardOnDataDependent" in type(error).__name__:
         advice = (
-            "\nthe model's Python branches on values of tensors: use torch.cond or torch.where there, "
+            "\nThe model's Python branches on values of tensors. Use torch.cond or torch.where there, "
             "or torch._check for facts about the values; or export with to='torchscript', "
-            "script=True"
+            "script=True (--to torchscript --script)"
         )
     return (
         f"torch.export cannot capture the model{where}:\n  {type(error).__name__}: {first}{advice}"

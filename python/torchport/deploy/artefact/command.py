@@ -22,8 +22,9 @@ _DTYPES = ("float64", "float32", "float16", "bfloat16")
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Returns the exit code: 0 written, 1 cannot be exported or does not compute the same, 2 wrong
-    use, 3 an error in torchport, 130 on ctrl-C.
+    """Returns the exit code: 0 if the artefact was written, 1 if the model cannot be exported or
+    the artefact does not compute the same, 2 for wrong use, 3 for an error in torchport, 130 on
+    ctrl-C.
     """
     options = _parser().parse_args(words)
     signal.signal(signal.SIGTERM, lambda *_: _stop())
@@ -67,7 +68,7 @@ def report(done: Exported) -> str:
 
 
 def _run(options: argparse.Namespace) -> Exported:
-    # Not before the words are understood: torch takes seconds.
+    # torch takes seconds to import, so wrong use is reported before.
     import torch
 
     from torchport.deploy.artefact.exporting import export
@@ -98,9 +99,9 @@ def _run(options: argparse.Namespace) -> Exported:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="torchport export",
-        description="Write a model as onnx, pt2, aoti or torchscript, and compare the result "
-        "with the model. "
-        "The artefact contains a contract: its inputs, its outputs and what it needs of a host.",
+        description="Export a model to onnx, pt2, aoti or torchscript, and compare the result with "
+        "the model. The artefact contains a contract: its inputs, its outputs and what it needs of "
+        "a host.",
     )
     add = parser.add_argument
     add(
@@ -139,9 +140,15 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="compile TorchScript from source, which keeps control flow",
     )
-    add("--tolerance", nargs=2, type=float, metavar=("ABS", "REL"), help="else by the dtype")
+    add(
+        "--tolerance",
+        nargs=2,
+        type=float,
+        metavar=("ABS", "REL"),
+        help="allowed difference, absolute and relative (default: depends on the dtype)",
+    )
     add("--allow-nan", action="store_true", help="allow NaN and Inf in the model's outputs")
-    add("--quiet", "-q", action="store_true", help="no progress")
+    add("--quiet", "-q", action="store_true", help="do not print progress")
     add(
         "--traceback",
         action="store_true",

@@ -28,8 +28,9 @@ def describe(
     parity: Parity,
     host: dict[str, Any],
 ) -> dict[str, Any]:
-    """The contract. A dimension is a number, or the name of an axis that ``axes`` bounds, or a formula
-    of such names; no time and no path, so the same export gives the same contract.
+    """Returns the contract. A dimension is a number, the name of an axis that ``axes`` bounds, or a
+    formula of such names. The contract has no time and no path, so that equal exports give equal
+    contracts.
     """
     return {
         "contract": VERSION,
@@ -83,8 +84,10 @@ def _outputs(subject: ExportedModel, prepared: Prepared, parity: Parity) -> list
 
 
 def _seen(axes: Axes, parity: Parity) -> list[list[int | str]]:
-    """Without a graph: a dimension that differed over the batches is the axis that it always equalled,
-    or varies in a way of its own.
+    """The output shapes for a format without a graph, derived from the batches of the comparison.
+
+    A dimension that differed between batches is the axis that had the same size in each batch. If
+    there is no such axis, it gets a name of its own.
     """
     sizes = [
         {axis.name: shapes[name][at] for name, of in axes.of.items() for at, axis in of.items()}

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 
 class ExportError(RuntimeError):
-    """The model, the checkpoint or the input cannot be exported; the message says what to change."""
+    """The model, the checkpoint or the input cannot be exported; the message says what to do."""
 
 
 class NotVerified(ExportError):
     """The artefact does not compute what the model computes; the written file was deleted.
 
-    ``findings`` are the differences, one line each; ``culprit`` is the first wrong node, or None.
+    Attributes:
+        findings: The differences, one line each.
+        culprit: The first wrong node, with its operator, module and line; None if it is not known.
     """
 
     def __init__(self, message: str, findings: list[str], culprit: str | None = None):

@@ -1,4 +1,4 @@
-"""torchport.export: load, unwrap, unify, check, capture, write, compare, describe."""
+"""torchport.export: prepares a model, writes the artefact, compares both, stores the contract."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Exported:
 
 @dataclass(frozen=True)
 class Checks:
-    """How the artefact is compared: further inputs and tolerances."""
+    """The settings of the comparison: further inputs and tolerances."""
 
     inputs: Sequence[Any] = ()
     tolerance: Tolerance | None = None
@@ -117,7 +117,7 @@ def export(
     except ValueError as error:
         raise ExportError(str(error)) from None
     with _without_autocast(), warnings.catch_warnings():
-        for kind in (FutureWarning, DeprecationWarning):  # of torch's own use of itself
+        for kind in (FutureWarning, DeprecationWarning):  # torch calls deprecated parts of itself
             warnings.simplefilter("ignore", kind)
         format_.check(options)
         module = structural_copy(model) if isinstance(model, nn.Module) else model()
@@ -137,7 +137,7 @@ def export(
 
 
 def _device(wanted: torch.device | str) -> torch.device:
-    """The device, if it exists."""
+    """Returns the wanted device. Raises ExportError if it does not exist."""
     from torchport._native import C
 
     try:
@@ -148,7 +148,7 @@ def _device(wanted: torch.device | str) -> torch.device:
 
 @contextmanager
 def _without_autocast() -> Iterator[None]:
-    """The caller's is not part of the model: what is cast is said by dtype."""
+    """Turns the caller's autocast off: it is not part of the model; ``dtype`` sets casts."""
     with ExitStack() as stack:
         for kind in ("cpu", *(known.name for known in _device_kinds.known_to_torch())):
             if torch.is_autocast_enabled(kind):

@@ -18,10 +18,10 @@ _OWN = ("torchport/deploy", "torchport/observe")
 
 
 def run_once(module: nn.Module, sample: Sample) -> Any:
-    """The model's outputs for the sample.
+    """Runs the model once and returns its outputs for the sample.
 
-    Raises ExportError for what the model raises. If an operator gets tensors on two devices, the
-    error says which tensors they are and what to change, in the words of ``torchport verify``.
+    Raises ExportError if the model raises an error. If an operator gets tensors on two devices, the
+    message names the tensors and the fix, in the words of ``torchport verify``.
     """
     run = WatchedRun(module, dict(sample.items()))
     try:

@@ -1,4 +1,4 @@
-"""Whether an artefact computes what its model computes, and by how much it differs."""
+"""Compares the results of an artefact with those of its model in eager mode."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from torchport.deploy.artefact.sample import Sample, named_outputs
 
 Runner = Callable[[Sample], list[torch.Tensor]]
 
-# Allowed differences, absolute and relative to the largest magnitude of the same output: a network
-# sums thousands of rounded products, so single small elements have no relative precision to keep.
-# The steps are the dtypes' own: epsilon times a depth of about a thousand roundings for float32, of
-# a few for the short ones, whose sums are in float32.
+# Allowed differences: absolute, and relative to the largest magnitude of the same output. A network
+# sums thousands of rounded products, so a small element has no relative precision of its own.
+# The values are the epsilon of the dtype times a number of roundings: about a thousand for float32,
+# and a few for the 16-bit dtypes, whose sums are computed in float32.
 _TOLERANCES = {
     torch.float64: (1e-8, 1e-8),
     torch.float32: (1e-4, 1e-4),
@@ -41,16 +41,17 @@ class Tolerance:
 
 @dataclass
 class Difference:
-    """The difference of one output on one batch. ``top1`` is the share of rows with the same
-    largest element, rows whose two largest are nearer than the tolerance left out; None where there
-    are no rows.
+    """The difference of one output on one batch.
+
+    ``top1`` is the share of rows (along the last dimension) with the same largest element. Rows
+    whose two largest elements differ by less than the tolerance do not count; None without rows.
     """
 
     name: str
     absolute: float = 0.0
     magnitude: float = 0.0
     top1: float | None = None
-    wrong: str | None = None  # why it does not pass
+    wrong: str | None = None  # why the output fails the comparison; None if it passes
 
     @property
     def relative(self) -> float:
@@ -63,8 +64,8 @@ class Parity:
 
     runtime: str
     tolerance: Tolerance
-    batches: list[dict[str, list[int]]] = field(default_factory=list)  # inputs' shapes
-    outputs: list[list[list[int]]] = field(default_factory=list)  # their shapes, a batch
+    batches: list[dict[str, list[int]]] = field(default_factory=list)  # input shapes by batch
+    outputs: list[list[list[int]]] = field(default_factory=list)  # output shapes by batch
     absolute: float = 0.0
     relative: float = 0.0
     top1: float | None = None
@@ -102,17 +103,19 @@ def measure(
     tolerance: Tolerance,
     allow_nan: bool = False,
 ) -> Parity:
-    """Runs every batch through both. Raises ExportError if the model itself gives NaN or Inf."""
+    """Runs every batch through the model and the artefact, and compares the outputs.
+
+    Raises ExportError if the model itself gives NaN or Inf, unless ``allow_nan`` is set.
+    """
     parity = Parity(runtime, tolerance)
     for sample in batches:
         names, expected = eager(module, sample)
         for name, tensor in zip(names, expected, strict=True):
             if not allow_nan and tensor.is_floating_point() and not tensor.isfinite().all():
                 raise ExportError(
-                    f"the model itself gives NaN or Inf in {name}, so that nothing can be "
-                    "compared. "
-                    "Check its weights and the sample; allow_nan=True (--allow-nan) compares "
-                    "everything else"
+                    f"the model itself gives NaN or Inf in {name}, so the results cannot be "
+                    "compared. Check its weights and the sample, or use allow_nan=True "
+                    "(--allow-nan) to compare the other elements"
                 )
         parity.outputs.append([list(tensor.shape) for tensor in expected])
         parity.add(sample, compare(names, expected, runner(sample), tolerance))
@@ -132,7 +135,9 @@ def compare(
 ) -> list[Difference]:
     if len(expected) != len(given):
         return [
-            Difference("outputs", wrong=f"{len(expected)} in eager, {len(given)} in the artefact")
+            Difference(
+                "outputs", wrong=f"the model has {len(expected)}, the artefact has {len(given)}"
+            )
         ]
     return [
         _difference(name, want.detach().cpu(), got.detach().cpu(), tolerance)
@@ -154,7 +159,7 @@ def _difference(
         unequal = int((want != got).sum())
         result.absolute = float(unequal > 0)
         if unequal:
-            result.wrong = f"{unequal} of {want.numel()} elements are not the same"
+            result.wrong = f"{unequal} of {want.numel()} elements differ"
     else:
         _floating(result, want, got, tolerance)
     return result
@@ -169,7 +174,7 @@ def _floating(
     apart = torch.where(same, 0.0, (want - got).abs())
     if not apart.isfinite().all():
         result.absolute = float("inf")
-        result.wrong = f"{int((~apart.isfinite()).sum())} elements are NaN or Inf on one side only"
+        result.wrong = f"{int((~apart.isfinite()).sum())} elements are NaN or Inf in only one of the two results"
         return
     finite = want[want.isfinite()]
     result.absolute = float(apart.max())

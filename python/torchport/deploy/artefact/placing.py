@@ -18,18 +18,18 @@ def tensors_of(module: nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
 
 
 def adopt_unregistered(module: nn.Module, notes: list[str]) -> None:
-    """Unregistered tensors of the model become buffers, which move with it; not persistent, so the
-    state dict keeps its keys.
+    """Registers unregistered tensors of the model as buffers, so that they move with it. The
+    buffers are not persistent, so the state dict keeps its keys.
     """
     adoption = adopt(module)
     for one in adoption.adopted:
-        as_name = "" if one.buffer == one.name else f" {one.buffer}"
-        notes.append(f"made the attribute {one.name} a buffer{as_name}")
+        buffer = "a buffer" if one.buffer == one.name else f"the buffer {one.buffer}"
+        notes.append(f"registered the attribute {one.name} as {buffer}")
     notes += [f"left {name} as it is: {why}" for name, why in adoption.left]
 
 
 def convert(module: nn.Module, to: torch.device | torch.dtype) -> None:
-    """As module.to(to), but new tensors take the old ones' places: those may be shared."""
+    """Like module.to(to), but assigns new tensors: the old ones may be the caller's."""
     before = torch.__future__.get_overwrite_module_params_on_conversion()
     torch.__future__.set_overwrite_module_params_on_conversion(True)
     try:
@@ -39,7 +39,8 @@ def convert(module: nn.Module, to: torch.device | torch.dtype) -> None:
 
 
 def one_device(module: nn.Module, inputs: list[tuple[str, torch.Tensor]]) -> torch.device:
-    """The device that everything is on; ExportError with the tensors' names if there are several."""
+    """Returns the one device of all tensors. Raises ExportError, which names the tensors, if there
+    are several devices, and if the weights are on the meta device."""
     places: dict[torch.device, list[str]] = defaultdict(list)
     for name, tensor in tensors_of(module):
         places[tensor.device].append(name)

@@ -20,8 +20,8 @@ from torchport.deploy.artefact.weights import load_weights
 
 @dataclass
 class Prepared:
-    """A model ready for capture. ``dtype`` is the narrowest floating dtype that it computes in;
-    ``input_dtype`` the one that floating inputs are converted to, None: they stay.
+    """A model that is ready for capture. ``dtype`` is the narrowest floating dtype that it computes
+    in. Floating inputs are converted to ``input_dtype`` unless that is None.
     """
 
     module: nn.Module
@@ -36,7 +36,7 @@ class Prepared:
         return self.fitted(Sample.of(self.module, inputs))
 
     def fitted(self, sample: Sample) -> Sample:
-        """The sample on the model's device, and of its dtype where that was needed."""
+        """The sample on the model's device, converted to ``input_dtype``."""
 
         def fit(_: str, tensor: torch.Tensor) -> torch.Tensor:
             dtype = self.input_dtype if tensor.is_floating_point() else None
@@ -54,14 +54,17 @@ def prepare(
     dtype: torch.dtype | None,
     unsupported: dict[torch.dtype, torch.dtype],
 ) -> Prepared:
-    """Changes ``module``: the caller's own is copied before. ``unsupported`` maps dtypes that the
-    format's runtime has no kernels for to a wider one.
+    """Prepares ``module`` for capture and changes it, so the caller passes a copy. ``unsupported``
+    maps a dtype that the format's runtime has no kernels for to a wider one.
 
-    Raises ExportError, in the model's own terms, if it cannot be exported.
+    Raises ExportError, in terms of the model, if it cannot be exported.
     """
     notes: list[str] = []
     if not isinstance(module, nn.Module):
-        raise ExportError(f"the model is a {type(module).__name__}, not a torch.nn.Module")
+        raise ExportError(
+            f"the model is a {type(module).__name__}, not a torch.nn.Module; pass a module or a "
+            "function that makes one"
+        )
     module = strip_wrappers(module, notes)
     if weights is not None:
         load_weights(module, weights, notes)
@@ -76,15 +79,20 @@ def prepare(
     if training:
         notes.append(f"put into evaluation mode: {len(training)} modules")
     module.eval()
-    for parameter in module.parameters():
+    for name, parameter in module.named_parameters():
         if not parameter.is_leaf:
-            raise ExportError("a parameter is the result of a computation: make it a leaf")
+            raise ExportError(
+                f"the parameter {name} is the result of a computation, not a leaf: assign "
+                "nn.Parameter(value.detach()) instead"
+            )
     prepared = Prepared(module, sample, [], device, _main_dtype(module), notes)
     if dtype is None and prepared.dtype in unsupported:
         dtype = unsupported[prepared.dtype]
         notes.append(
-            _plain(f"made {dtype}, which holds every {prepared.dtype}: the runtime has no kernels ")
-            + "for that; dtype=... (--dtype) chooses"
+            _plain(
+                f"converted from {prepared.dtype} to {dtype}, because the runtime has no kernels "
+            )
+            + _plain(f"for {prepared.dtype}; dtype=... (--dtype) chooses another dtype")
         )
     try:
         result = _run_converted(prepared, dtype) if dtype else _run_as_it_is(prepared)
@@ -108,9 +116,11 @@ def _run_converted(prepared: Prepared, dtype: torch.dtype) -> Any:
 
 
 def _run_as_it_is(prepared: Prepared) -> Any:
-    """What runs stays as it is, mixtures of dtypes too. What does not, because dtypes do not fit,
-    is tried with the inputs converted, then with everything made the widest dtype that it has:
-    models trained by apex's O2 have parameters of two.
+    """Runs the model without converting its dtypes, also if it has several.
+
+    If that fails because the dtypes do not fit, it tries again with converted inputs, and then with
+    all tensors converted to the widest dtype of the model: models that apex trained with O2 have
+    parameters of two dtypes.
     """
     prepared.sample = prepared.fitted(prepared.sample)
     try:
@@ -134,12 +144,12 @@ def _run_as_it_is(prepared: Prepared) -> Any:
             raise first from first.__cause__
     widest = max(have, key=lambda dtype: torch.finfo(dtype).bits)
     kinds = ", ".join(f"{len(names)} of {dtype}" for dtype, names in have.items())
-    prepared.notes.append(_plain(f"its tensors are {kinds}: all made {widest}"))
+    prepared.notes.append(_plain(f"the model's tensors are {kinds}: converted all to {widest}"))
     return _run_converted(prepared, widest)
 
 
 def _main_dtype(module: nn.Module) -> torch.dtype:
-    """The narrowest of the parameters: it sets how exact the results can be."""
+    """The narrowest floating dtype of the parameters: it limits the precision of the results."""
     dtypes = {p.dtype for p in module.parameters() if p.is_floating_point()}
     dtypes = dtypes or set(placing.floating_dtypes(module)) or {torch.get_default_dtype()}
     return min(dtypes, key=lambda dtype: (torch.finfo(dtype).bits, -torch.finfo(dtype).eps))

@@ -1,4 +1,4 @@
-"""One call of a model: its arguments, and the tensors among them under the names that users know."""
+"""One call of a model: its arguments, and the tensors among them by the names of the parameters."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from torchport.deploy.artefact.errors import ExportError
 
 @dataclass(frozen=True)
 class Sample:
-    """Arguments of one call. ``names`` are those of its tensors, in the order of ``tensors``;
-    ``positional`` the parameters that ``args`` go to.
+    """The arguments of one call. ``names`` are the names of its tensors, in the order of
+    ``tensors``. ``positional`` are the names of the parameters that get ``args``.
     """
 
     args: tuple[Any, ...]
@@ -26,11 +26,11 @@ class Sample:
 
     @staticmethod
     def of(module: torch.nn.Module, inputs: Any) -> Sample:
-        """``inputs``: a tensor, a tuple or list of positional arguments, or a mapping of named ones.
+        """Makes a sample. ``inputs`` is a tensor, a tuple or list of positional arguments, or a
+        mapping of named ones.
 
-        A mapping whose keys are not parameters of ``forward`` is its only argument. Raises
-        ExportError for arguments that ``forward`` does not take, and where there is no tensor among
-        them.
+        A mapping whose keys are not parameters of ``forward`` is passed as its only argument.
+        Raises ExportError if ``forward`` does not accept the arguments or no argument is a tensor.
         """
         signature = inspect.signature(module.forward)
         args: tuple[Any, ...]
@@ -47,12 +47,12 @@ class Sample:
             raise ExportError(
                 f"{type(module).__name__}.forward{signature} cannot be called with these inputs: {error}"
             ) from None
-        # Named arguments in forward's own order: the order of the artefact's inputs.
+        # The artefact's inputs have the order of forward's parameters.
         kwargs = {name: kwargs[name] for name in bound.arguments if name in kwargs} | kwargs
         positional = _positional(signature, len(args))
         sample = Sample(args, kwargs, _names(positional, args, kwargs), positional)
         if not sample.names:
-            raise ExportError("there is no tensor among the inputs")
+            raise ExportError("no input is a tensor; pass at least one tensor")
         return sample
 
     @property
@@ -87,9 +87,10 @@ class Sample:
 
 
 def named_outputs(result: Any) -> tuple[list[str], list[torch.Tensor]]:
-    """The tensors of what ``forward`` gave, with names: their keys, else output, output_1, ...
+    """The names and tensors of a result of ``forward``. Names are the keys of a mapping, otherwise
+    output, output_1, ...
 
-    Raises ExportError for what no artefact can give back.
+    Raises ExportError if the result has a value that an artefact cannot return.
     """
     names, tensors = [], []
     for path, leaf in pytree.tree_leaves_with_path(result):
@@ -108,7 +109,7 @@ def named_outputs(result: Any) -> tuple[list[str], list[torch.Tensor]]:
         names.append("_".join(words))
         tensors.append(leaf)
     if not tensors:
-        raise ExportError("the model returns no tensor")
+        raise ExportError("the model returns no tensor, and an artefact can return only tensors")
     return names, tensors
 
 
@@ -125,7 +126,7 @@ def _are_parameters(signature: inspect.Signature, inputs: Mapping[Any, Any]) -> 
 
 
 def _word(key: Any) -> str:
-    """ "0", "logits": what a step of a pytree path is called."""
+    """The name of one step of a pytree path, such as "0" or "logits"."""
     for attribute in ("key", "name", "idx"):
         if hasattr(key, attribute):
             return str(getattr(key, attribute))

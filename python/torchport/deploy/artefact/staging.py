@@ -1,4 +1,4 @@
-"""Writes an artefact completely or not at all, after checking that there is room for it."""
+"""Writes an artefact completely or not at all, and first checks the free disk space."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ from torchport.deploy.artefact.errors import ExportError
 
 @contextmanager
 def staged(path: Path, expected_bytes: int) -> Iterator[Path]:
-    """A path to write the artefact to, which takes its place at the end (`torchport._files.staged`).
+    """Yields a path to write the artefact to; at the end the file replaces the one at ``path``
+    (`torchport._files.staged`).
 
-    Raises ExportError if the folder does not exist, cannot be written to, or has too little room.
+    Raises ExportError if the folder does not exist or cannot be written to, or the disk has too
+    little space.
     """
     path = path.absolute()
     if path.is_dir():
@@ -26,7 +28,7 @@ def staged(path: Path, expected_bytes: int) -> Iterator[Path]:
     free = shutil.disk_usage(path.parent).free
     if free < expected_bytes:
         raise ExportError(
-            f"cannot write {path}: the weights alone take {size(expected_bytes)}, and the disk has "
+            f"cannot write {path}: the weights need {size(expected_bytes)}, and the disk has only "
             f"{size(free)} left"
         )
     try:

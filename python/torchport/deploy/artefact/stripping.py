@@ -1,4 +1,4 @@
-"""Removes what training wrapped around a model."""
+"""Removes the wrappers that training put around a model."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def strip_wrappers(module: nn.Module, notes: list[str]) -> nn.Module:
     while (inner := inner_of(module)) is not None:
         notes.append(f"unwrapped {type(module).__name__}")
         module = inner
-    vars(module).pop("_compiled_call_impl", None)  # of module.compile()
+    vars(module).pop("_compiled_call_impl", None)  # module.compile() sets it
     _own_forward(module, notes)
     for name, child in list(module.named_children()):
         bare = strip_wrappers(child, notes)
@@ -36,9 +36,9 @@ def _refuse_sharded(module: nn.Module) -> None:
         type(parameter).__name__ == "DTensor" for parameter in module.parameters(recurse=False)
     ):
         raise ExportError(
-            f"the model is sharded ({type(module).__name__}): this process has only a part of "
-            "it; gather "
-            "it with torchport.full_state_dict(model), and load that into an unsharded model"
+            f"the model is sharded ({type(module).__name__}), so this process has only a part of "
+            "it: gather it with torchport.full_state_dict(model), and load the result into an "
+            "unsharded model"
         )
 
 
@@ -46,7 +46,7 @@ def _own_forward(module: nn.Module, notes: list[str]) -> None:
     forward = vars(module).get("forward")
     if forward is None:
         return
-    original = vars(module).get("_original_forward")  # of accelerate
+    original = vars(module).get("_original_forward")  # accelerate sets it
     owner = getattr(forward, "__module__", None) or ""
     code = getattr(forward, "__code__", None)
     if original is not None:

@@ -11,11 +11,12 @@ from torchport.deploy.artefact.errors import ExportError
 
 
 def load_weights(module: nn.Module, path: str, notes: list[str]) -> None:
-    """Fills ``module`` from any checkpoint that torchport.load takes; prefixes of wrappers come off.
+    """Loads any checkpoint that torchport.load accepts into ``module``, and removes the prefixes of
+    wrappers from its keys.
 
-    The module's tensors are replaced, not written to: they may be those of the caller's model.
-    Raises ExportError with every key that does not fit, for a file that is damaged, and for one that
-    asks for more than tensors, naming what it asks for.
+    The module's tensors are replaced, not written to: they may belong to the caller's model. Raises
+    ExportError if keys do not fit, the file is damaged, or it asks for more than tensors; the
+    message names all of them.
     """
     from torchport.place import checkpoints
 

@@ -1,1 +1,1 @@
-"""Measures a model in each mode: memory, latency, throughput."""
+"""Measures a model in each deployment mode: peak memory, latency, throughput."""

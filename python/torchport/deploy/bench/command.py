@@ -12,8 +12,8 @@ from torchport._files import write_text
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Returns the exit code: 0 measured, 1 a mode that was asked for by name failed, or all did; 2
-    wrong use, 3 an error in torchport, 130 on ctrl-C."""
+    """Returns the exit code: 0 if the modes were measured, 1 if a mode in --modes or every mode
+    failed, 2 for wrong use, 3 for an error in torchport, 130 on ctrl-C."""
     options = _parser().parse_args(words)
     try:
         return _run(options)
@@ -28,7 +28,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    # Before torch, so that wrong use is told at once.
+    # Imported late, because torch takes seconds to import and wrong use is reported before.
     from torchport.deploy.bench.measuring import benchmark
     from torchport.deploy.bench.modes import MODES
     from torchport.deploy.bench.page import write_page, write_png

@@ -1,4 +1,4 @@
-"""`torchport.benchmark`: starts workers one after another, then runs them in turns."""
+"""`torchport.benchmark`: starts one worker after another, then lets them run in turns."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from torchport.deploy.bench.processes import WORKER, Worker, WorkerFailed, Worke
 from torchport.deploy.bench.report import Report, Row
 from torchport.deploy.bench.statistics import quantile, ranks, ratio
 
-# Eager evaluation as a program does it that forgot nothing but the graph.
+# The reference for the other modes: the first of these modes that is measured.
 _REFERENCES = ("eval", "no_grad", "inference")
 
 
@@ -50,7 +50,7 @@ class Settings:
 
 
 def importable(target: Any) -> str:
-    """The name by which another process finds a function: module:name, or file.py:name.
+    """Returns the name by which another process finds a function: module:name, or file.py:name.
 
     Raises ValueError for a function without such a name, such as a lambda.
     """
@@ -82,11 +82,11 @@ def benchmark(
     timeout: float = 900,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Report:
-    """Peak memory, latency and throughput of a model in each mode, side by side.
+    """Measures the peak memory, latency and throughput of a model in each mode.
 
     Each mode at each batch size has its own process. When all are ready they run in turns, in
-    a different order each round. A mode that cannot run, or fails, is a row with the reason.
-    An interruption ends the processes, too.
+    a different order each round. The row of a mode that cannot run or fails gives the reason.
+    An interruption also ends the processes.
 
     Args:
         model: A function that makes the model and that other processes can import, or its name
@@ -94,20 +94,20 @@ def benchmark(
         inputs: A function that makes a tensor, a tuple of positional or a dict of named arguments;
             or its name. If it has a parameter, it gets the batch size; otherwise its tensors are
             repeated along their first axis.
-        modes: The modes to measure; by default all.
+        modes: The modes to measure. The default is all modes.
         batches: Batch sizes. By default ``inputs`` is used as it is.
         device: The device to measure on, as in `device`.
         devices: Virtual devices to measure memory on, such as "cuda:1": one round of one step,
             without times.
-        rounds: How often each mode runs.
-        seconds: About how long a mode runs in a round; at least one step.
-        threads: CPU threads. The default is torch's own number.
-        timeout: Seconds for each answer of a process, compiling included.
+        rounds: The number of rounds; each mode runs once in each.
+        seconds: The approximate time that a mode runs in a round. It runs at least one step.
+        threads: The number of CPU threads. The default is torch's own number.
+        timeout: The seconds to wait for an answer of a process. This includes compilation.
         tell: A function that receives progress messages.
 
     Returns:
-        The rows, with ``row(mode)`` and ``as_json()``; the text is a table. Times are in seconds,
-        memory in bytes, throughput in samples a second.
+        A report with ``rows``, ``row(mode)`` and ``as_json()``. Its text is a table. Times are in
+        seconds, memory in bytes, throughput in samples per second.
 
     Raises:
         ValueError: A mode is unknown, a device does not exist, a function cannot be imported, or
@@ -121,13 +121,13 @@ def benchmark(
     """
     if os.environ.get(WORKER):
         raise RuntimeError(
-            "torchport: benchmark() was called while one of its own processes imported the program; "
-            'call it under if __name__ == "__main__":'
+            "torchport: one of the processes of benchmark() imported the program, and the program "
+            'called benchmark() again; call it under `if __name__ == "__main__":`'
         )
     unknown = [mode for mode in modes if mode not in MODES]
     if unknown or not modes:
         raise ValueError(
-            f"torchport: no mode {', '.join(unknown)}; the modes are {', '.join(MODES)}"
+            f"torchport: there is no mode {', '.join(unknown)}; the modes are {', '.join(MODES)}"
         )
     if rounds < 1 or seconds <= 0 or any(batch < 1 for batch in batches):
         raise ValueError(
@@ -161,8 +161,8 @@ def benchmark(
 
 
 def _device(device: str | None, devices: str | None) -> str:
-    """The device to measure on. ValueError if it is not a device or does not exist."""
-    if devices:  # of the workers, which have them; not of this process
+    """Returns the device to measure on. Raises ValueError if it is no device or does not exist."""
+    if devices:  # only the workers have virtual devices, so the device cannot be looked up here
         try:
             return str(torch.device(device or devices.partition(",")[0].partition(":")[0]))
         except RuntimeError:
@@ -244,9 +244,9 @@ def _give_up(row: Row, error: WorkerFailed | WorkerSkipped) -> None:
 def _run_rounds(
     rows: list[Row], workers: dict[str, Worker], settings: Settings, tell: Callable[[str], None]
 ) -> None:
-    """Round after round of all workers, each in a different order, so that a drift of the
-    machine's speed does not favour any. The first run of each says how many steps fill the time
-    of a round."""
+    """Runs all workers in each round, in a different order each time, so that a change of the
+    machine's speed does not favour a mode. A first run determines the number of steps that fill
+    the time of a round."""
     steps: dict[str, int] = {}
     shuffled = random.Random(0)
     for number in range(0 if settings.virtual else -1, 1 if settings.virtual else settings.rounds):
@@ -275,7 +275,8 @@ def _summarize(row: Row, worker: Worker) -> None:
 
 
 def _compare(rows: list[Row], workers: dict[str, Worker], report: Report) -> None:
-    """Against the reference, and among the modes that infer: a training step does other work."""
+    """Compares the rows with the reference, and ranks them. The training mode gets no rank, because
+    its step does more work."""
     if not report.timed:
         return
     reference = workers.get(report.reference)

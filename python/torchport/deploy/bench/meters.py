@@ -1,4 +1,4 @@
-"""Peak memory of a step: of the process on the CPU, of the allocator on an accelerator."""
+"""Measures the peak memory of a step: the process's on the CPU, the allocator's on accelerators."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ _STATUS = Path("/proc/self/status")
 
 def _kilobytes(field: str) -> int:
     found = re.search(rf"{field}:\s+(\d+) kB", _STATUS.read_text())
-    assert found is not None  # proc(5)
+    assert found is not None  # proc(5) documents the field
     return int(found[1])
 
 
 class HostMeter:
-    """Resident memory over what the process took before the model was made.
+    """Measures the resident memory above that of the process before the model was made.
 
-    Everything counts, also what torch's allocator does not see: oneDNN's scratch, ONNX Runtime.
+    This includes memory that torch's allocator does not see, such as the scratch memory of oneDNN
+    and the memory of ONNX Runtime.
     """
 
     def __init__(self) -> None:
@@ -31,20 +32,20 @@ class HostMeter:
 
     def reset(self) -> None:
         self._trim()
-        Path("/proc/self/clear_refs").write_text("5")  # VmHWM begins anew: proc(5)
+        Path("/proc/self/clear_refs").write_text("5")  # resets VmHWM, see proc(5)
 
     def peak(self) -> dict[str, int]:
         return {"peak": max(0, _kilobytes("VmHWM") - self._base) * 1024}
 
     @staticmethod
     def _trim() -> None:
-        """Returns the heap's free memory; otherwise the peak would be that of an earlier step."""
+        """Returns the heap's free memory to the system, so that the next step starts without it."""
         gc.collect()
         ctypes.CDLL(None).malloc_trim(0)
 
 
 def _touch_libraries() -> None:
-    """Loads what any model's first steps load, so that it does not count as a model's memory."""
+    """Loads libraries that the first step of any model loads, so that they do not count."""
     x = torch.randn(2, 4, 8, 8, requires_grad=True)
     weight = torch.randn(4, 4, 3, 3)
     torch.nn.functional.conv2d(x, weight).sum().backward()
@@ -52,7 +53,7 @@ def _touch_libraries() -> None:
 
 
 class DeviceMeter:
-    """The memory that the device's allocator handed out, and the memory that it reserved for that."""
+    """Measures the memory that the device's allocator handed out and reserved."""
 
     def __init__(self, device: torch.device) -> None:
         self._device = device

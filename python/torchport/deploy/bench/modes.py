@@ -1,4 +1,4 @@
-"""The modes: each is one way to run a model and one row of the table."""
+"""The modes. A mode is one way to run a model and gives one row of the table."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Step = Callable[[], Any]
 
 @dataclass
 class MeasuredModel:
-    """A model and its inputs on their device, or the file of a mode that runs an artefact."""
+    """A model, or the artefact of a mode that runs one, with its inputs on the device."""
 
     module: nn.Module | None
     args: tuple[Any, ...]
@@ -32,7 +32,7 @@ class MeasuredModel:
 
     @property
     def model(self) -> nn.Module:
-        """The module of a mode that runs one."""
+        """The module; only modes that do not run an artefact have it."""
         assert self.module is not None
         return self.module
 
@@ -56,12 +56,12 @@ class Mode:
     name: str
     title: str
     prepare: Callable[[MeasuredModel], Step]
-    artefact: str = ""  # the format of torchport.export that the step runs
+    artefact: str = ""  # the export format of the artefact that the step runs
     missing: Callable[[torch.device, bool], str] = lambda device, virtual: ""  # why it cannot run
 
 
 def _loss(output: Any) -> torch.Tensor:
-    """Something to call backward() on: the model's own loss, or the mean square of what it gives."""
+    """A scalar to call backward() on: the model's own loss, or the mean square of its outputs."""
     loss = getattr(output, "loss", None)
     if isinstance(loss, torch.Tensor):
         return loss
@@ -96,7 +96,7 @@ def _channels_last(subject: MeasuredModel) -> None:
 
 
 def _compile(subject: MeasuredModel) -> None:
-    # Weights become constants, laid out as the kernels want them: this is for inference.
+    # Freezing makes constants of the weights, in the layout of the kernels. It is for inference.
     torch._inductor.config.freezing = True
     subject.compiled = torch.compile(subject.model)
 
@@ -132,7 +132,7 @@ def _no_bfloat16(device: torch.device, virtual: bool) -> str:
     if device.type == "cpu" and not torch.ops.mkldnn._is_mkldnn_bf16_supported():
         return "this CPU has no instructions for bfloat16"
     if device.type == "cuda" and not torch.cuda.is_bf16_supported(including_emulation=False):
-        return "this GPU has no bfloat16"
+        return "this GPU has no instructions for bfloat16"
     return ""
 
 

@@ -1,4 +1,4 @@
-"""The report as a page with plots, and as a picture of it."""
+"""The report as a page with plots, and the page as a picture."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _WIDTH, _LABEL, _BAR, _GAP = 920, 260, 20, 10
 
 @dataclass(frozen=True)
 class _Bar:
-    """A row of a plot, in the units of its picture."""
+    """One bar of a plot, in units of the SVG picture."""
 
     title: str
     label: str
@@ -33,7 +33,7 @@ class _Bar:
 
 @dataclass(frozen=True)
 class _Chart:
-    """Horizontal bars, one a row."""
+    """A plot with one horizontal bar for each row."""
 
     title: str
     bars: list[_Bar]
@@ -53,7 +53,7 @@ def _chart(
     label: Callable[[Row], str],
     spread: Callable[[Row], tuple[float, float]] | None = None,
 ) -> _Chart:
-    """One bar a row, with the spread as a whisker."""
+    """Makes a plot with one bar for each row, and with the spread as a whisker."""
     top = max((max(value(r), spread(r)[1] if spread else 0) for r in rows), default=0) or 1
     scale = (_WIDTH - _LABEL - 170) / top
     bars = []
@@ -84,7 +84,7 @@ def _charts(report: Report) -> Iterator[_Chart]:
 
 
 def page(report: Report) -> str:
-    """A self-contained page."""
+    """Returns the report as a self-contained HTML page."""
     threads = f", {report.threads} threads" if report.device == "cpu" else ""
     rounds = f", {report.rounds} interleaved rounds" if report.timed else ""
     conditions = f"{report.device} ({report.device_name}){threads}, torch {report.torch}{rounds}"
@@ -97,7 +97,7 @@ def write_page(report: Report, path: str | Path) -> None:
 
 
 def write_png(report: Report, path: str | Path) -> None:
-    """The page as Chromium shows it. ValueError if Chromium is missing or fails."""
+    """Writes a picture of the page, made by Chromium. ValueError if that is missing or fails."""
     browser = next(filter(None, map(shutil.which, _BROWSERS)), None)
     if browser is None:
         raise ValueError("torchport: a PNG needs Chromium, which was not found; use --html")
@@ -106,7 +106,7 @@ def write_png(report: Report, path: str | Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
         source, picture = Path(folder, "page.html"), Path(folder, "page.png")
         write_page(report, source)
-        # Chromium refuses its sandbox to root.
+        # Chromium does not start its sandbox as root.
         plain = ["--no-sandbox"] if os.geteuid() == 0 else []
         done = subprocess.run(
             [

@@ -1,4 +1,4 @@
-"""Worker processes, as seen from the process that starts them."""
+"""Starts worker processes and exchanges messages with them."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ import sys
 import tempfile
 from typing import Any
 
-# Set in workers, which import the program that started them.
+# This variable is set in workers. They import the program, which must not start a benchmark again.
 WORKER = "TORCHPORT_BENCH_WORKER"
 
 
 class WorkerFailed(RuntimeError):
-    """A worker could not run its mode; the message is its last output."""
+    """A worker failed to run its mode; the message is its last output."""
 
 
 class WorkerSkipped(RuntimeError):
-    """The mode is not for this model."""
+    """The mode does not apply to this model or this machine; the message says why."""
 
 
 class Worker:
-    """One process; `close` ends it, with all that it started. Used as a context manager."""
+    """One worker process. `close` ends it and the processes that it started. A context manager."""
 
     def __init__(self, spec: dict[str, Any], settings: dict[str, str], timeout: float) -> None:
         self._timeout = timeout
@@ -37,7 +37,7 @@ class Worker:
             stderr=self._log,
             env=os.environ | settings | {WORKER: "1"},
             text=True,
-            start_new_session=True,  # with compilers that it starts
+            start_new_session=True,  # so that its compilers can be ended with it
         )
         assert (
             self._process.stdin is not None and self._process.stdout is not None
@@ -54,11 +54,15 @@ class Worker:
         self.close()
 
     def answer(self) -> dict[str, Any]:
-        """Its next answer. Raises WorkerFailed if there is none, or not in time."""
+        """Waits for the next answer. Raises WorkerFailed if the worker ends or takes too long."""
         ready, _, _ = select.select([self._answers], [], [], self._timeout)
         line = self._answers.readline() if ready else ""
         if not line:
-            raise WorkerFailed(self._last_words() if ready else f"no answer in {self._timeout:g} s")
+            raise WorkerFailed(
+                self._last_words()
+                if ready
+                else f"no answer in {self._timeout:g} s; a larger --timeout waits longer"
+            )
         said: dict[str, Any] = json.loads(line)
         if "failed" in said:
             raise WorkerFailed(said["failed"])
@@ -67,7 +71,7 @@ class Worker:
         return said
 
     def run(self, steps: int) -> list[float]:
-        """The seconds of each step of one more round."""
+        """Runs one more round of ``steps`` steps and returns the seconds of each step."""
         try:
             self._requests.write(json.dumps({"run": steps}) + "\n")
             self._requests.flush()

@@ -1,4 +1,4 @@
-"""The results of a benchmark: as data, as a table, as JSON."""
+"""The results of a benchmark as data, as a table and as JSON."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ MIB = 2**20
 
 @dataclass
 class Row:
-    """A mode at a batch size. Times in seconds, memory in bytes, throughput in samples a second."""
+    """A mode at a batch size. Times are in seconds, memory is in bytes, throughput in samples per
+    second."""
 
     mode: str
     title: str
@@ -21,22 +22,22 @@ class Row:
     status: str = "measured"  # or "skipped", "failed"
     reason: str = ""
     peak: int = 0
-    reserved: int = 0  # what the allocator took from an accelerator
+    reserved: int = 0  # the memory that an accelerator's allocator reserved
     p50: float = 0
     p90: float = 0
     p99: float = 0
     steps: int = 0
     throughput: float = 0
-    throughput_low: float = 0  # 80 % of the rounds lie between
+    throughput_low: float = 0  # 80 % of the rounds lie between low and high
     throughput_high: float = 0
-    against: Ratio | None = None  # the report's reference mode
+    against: Ratio | None = None  # the speed compared with the report's reference mode
     rank: int = 0
     prepared: float = 0  # seconds to load, compile and warm up
 
 
 @dataclass
 class Report:
-    """All rows; `timed` is false on virtual devices, whose times are those of the CPU under them."""
+    """All rows. `timed` is false on virtual devices, because the CPU computes for them."""
 
     model: str
     device: str
@@ -49,7 +50,7 @@ class Report:
     rows: list[Row] = field(default_factory=list)
 
     def row(self, mode: str, batch: int | None = None) -> Row:
-        """The row of a mode, by default for the first batch size. KeyError if there is none."""
+        """Returns the row of a mode, by default for the first batch size. May raise KeyError."""
         for row in self.rows:
             if row.mode == mode and batch in (None, row.batch):
                 return row

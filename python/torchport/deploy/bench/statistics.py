@@ -8,7 +8,7 @@ from statistics import median
 
 
 def quantile(values: Sequence[float], share: float) -> float:
-    """Linear between the nearest two values, as numpy's default is."""
+    """The quantile of ``values``, interpolated linearly between two values as numpy does."""
     ordered = sorted(values)
     place = share * (len(ordered) - 1)
     low = int(place)
@@ -18,10 +18,10 @@ def quantile(values: Sequence[float], share: float) -> float:
 
 @dataclass(frozen=True)
 class Ratio:
-    """How many times faster one mode is than another, over rounds that were run side by side.
+    """How many times faster one mode is than another, over rounds that both modes took part in.
 
-    `low` and `high` hold 80 % of the rounds. What disturbed the machine during a round disturbed both
-    modes; so the ratio of a round is steadier than its times.
+    80 % of the rounds lie between `low` and `high`. Other load on the machine slows both modes of a
+    round, so the ratio varies less than the times.
     """
 
     median: float
@@ -30,21 +30,22 @@ class Ratio:
 
     @property
     def clear(self) -> bool:
-        """Whether the rounds agree on which is faster: the spread does not reach 1."""
+        """Whether the rounds agree on the faster mode: 1 is not between `low` and `high`."""
         return self.low > 1 or self.high < 1
 
 
 def ratio(slower: Sequence[Sequence[float]], faster: Sequence[Sequence[float]]) -> Ratio:
-    """Of rounds of seconds, paired by their number; by each round's median."""
+    """The ratio of the median seconds in each round; round N of one mode is paired with N of the
+    other."""
     each = [median(one) / median(two) for one, two in zip(slower, faster, strict=True)]
     return Ratio(median(each), quantile(each, 0.1), quantile(each, 0.9))
 
 
 def ranks(rounds: Sequence[Sequence[Sequence[float]]]) -> list[int]:
-    """The rank of each mode, 1 is the fastest; modes share a rank if the rounds do not decide their
+    """The rank of each mode; 1 is the fastest. Modes share a rank if the rounds do not decide their
     order.
 
-    A round's times count relative to one another: a slow round is slow for all.
+    The times of a round are compared with each other, because a slow round is slow for all modes.
     """
     seconds = [[median(one) for one in mode] for mode in rounds]
     scale = [median(every) for every in zip(*seconds, strict=True)]

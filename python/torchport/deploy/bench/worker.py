@@ -1,7 +1,8 @@
-"""One mode at one batch size, in a process of its own, which does what its parent asks it to.
+"""A worker process, which runs one mode at one batch size for its parent.
 
-`python -m torchport.deploy.bench.worker SPEC` reads a line of JSON for each request and answers with
-one: {"run": steps} is answered by the seconds of each step and the peak of memory.
+`python -m torchport.deploy.bench.worker SPEC` reads requests from standard input, one line of JSON
+each, and answers each with one line. The answer to {"run": steps} has the seconds of each step and
+the peak memory.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from torchport.place.moving import to
 
 
 def _inputs(make: Any, batch: int | None) -> Any:
-    """A tensor, a tuple or a dict with `batch` samples, made so or repeated along the first axis."""
+    """Makes a tensor, a tuple or a dict with `batch` samples; repeats the first axis if needed."""
     takes_batch = callable(make) and any(
         p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
         for p in inspect.signature(make).parameters.values()
@@ -57,7 +58,7 @@ def _model(spec: dict[str, Any], device: torch.device) -> torch.nn.Module:
 
 
 def _subject(spec: dict[str, Any], device: torch.device) -> MeasuredModel:
-    """The model, or its artefact, with its arguments in the order of the parameters of forward()."""
+    """The model, or its artefact, with the arguments in the order of forward's."""
     artefact = spec.get("artefact")
     model = None if artefact else _model(spec, device)
     torch.manual_seed(1)
@@ -73,7 +74,7 @@ def _subject(spec: dict[str, Any], device: torch.device) -> MeasuredModel:
 
 
 def _write(spec: dict[str, Any], device: torch.device) -> dict[str, Any]:
-    """The artefact of a mode; the process that writes it is not the one that is measured."""
+    """Writes the artefact of a mode. Another process measures it."""
     from torchport.deploy.artefact.exporting import export
 
     model = _model(spec, device)
@@ -88,7 +89,7 @@ class _Measured:
 
     def __init__(self, spec: dict[str, Any], device: torch.device) -> None:
         self.device = device
-        named.find(spec["input"])  # what its module imports is no model's memory
+        named.find(spec["input"])  # imported first: modules do not count as the model's memory
         if not spec.get("artefact"):
             named.find(spec["model"])
         self.meter = meter(device)
@@ -127,7 +128,7 @@ def _told(error: BaseException) -> str:
 
 
 def main(spec: dict[str, Any]) -> int:
-    # What the model prints is not for the parent, which alone knows of ctrl-C.
+    # Output of the model must not reach the parent as an answer. Only the parent handles ctrl-C.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -135,7 +136,7 @@ def main(spec: dict[str, Any]) -> int:
     if spec.get("threads"):
         torch.set_num_threads(spec["threads"])
     try:
-        # Here, where the devices are: those of the parent may be others.
+        # The worker checks this, because the parent may have other devices.
         if reason := MODES[spec["mode"]].missing(device, virtual.enabled()):
             raise NotApplicable(reason)
         if spec.get("write"):

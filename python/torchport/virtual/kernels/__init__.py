@@ -1,8 +1,8 @@
-"""CUDA kernels of extensions, on virtual devices: compiled for the host, without nvcc.
+"""Compiles CUDA kernels of extensions for the host, without nvcc, to run them on virtual devices.
 
-``torch.utils.cpp_extension.load`` and ``load_inline`` with CUDA sources compile those with the C++
-compiler instead. The language's additions are macros (include/torchport_host.h); only a launch,
-``kernel<<<grid, block>>>(arguments)``, has to be written otherwise, and that is done here.
+``torch.utils.cpp_extension.load`` and ``load_inline`` compile CUDA sources with the C++ compiler
+instead of nvcc. Macros define CUDA's additions to C++ (include/torchport_host.h). Only a launch,
+``kernel<<<grid, block>>>(arguments)``, is not valid C++; this module rewrites it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 INCLUDE = Path(__file__).parent / "include"
 CUDA_SUFFIXES = (".cu", ".cuh")
-# Warps do not run together here.
+# These functions need the threads of a warp to run together, which the host does not do.
 UNSUPPORTED = re.compile(
     r"\b(__shfl\w*|__ballot\w*|__any_sync|__all_sync|__activemask|__syncwarp|wmma|cooperative_groups"
     r"|cub|thrust|WARP_SHFL\w*)\b"
@@ -24,11 +24,11 @@ UNSUPPORTED = re.compile(
 
 
 class KernelNotSupported(NotImplementedError):
-    """A CUDA source uses what cannot be compiled for the host."""
+    """The host cannot run a feature that a CUDA source uses; the message has the line."""
 
 
 def _code_only(source: str) -> str:
-    """The source with comments and literals blanked, character by character."""
+    """The source with spaces in place of the characters of comments and literals."""
 
     def blank(match: re.Match[str]) -> str:
         return re.sub(r"[^\n]", " ", match[0])
@@ -42,7 +42,7 @@ def _code_only(source: str) -> str:
 
 
 def _closing(code: str, opening: int) -> int:
-    """The place of the parenthesis that closes the one at `opening`."""
+    """The position of the parenthesis that closes the one at `opening`."""
     depth = 0
     for at in range(opening, len(code)):
         if code[at] in "([{":
@@ -51,11 +51,11 @@ def _closing(code: str, opening: int) -> int:
             depth -= 1
             if depth == 0:
                 return at
-    raise SyntaxError("a kernel launch is not closed")
+    raise SyntaxError("torchport: the parenthesis of a kernel launch is not closed")
 
 
 def _callee_start(code: str, end: int) -> int:
-    """Where the name (with its template arguments) that ends before `end` begins."""
+    """The position where the name, with its template arguments, begins that ends before `end`."""
     at = len(code[:end].rstrip())
     if code[at - 1] == ">":
         depth = 0
@@ -71,9 +71,9 @@ def _callee_start(code: str, end: int) -> int:
 
 
 def for_host(source: str, name: str) -> str:
-    """CUDA C++ as C++ that includes torchport_host.h.
+    """Rewrites CUDA C++ as C++ that includes torchport_host.h.
 
-    Raises KernelNotSupported, with the line, for what the host cannot run.
+    Raises KernelNotSupported, with the line, if the host cannot run the source.
     """
     code = _code_only(source)
     if found := UNSUPPORTED.search(code):
@@ -99,7 +99,7 @@ def for_host(source: str, name: str) -> str:
         )
         source = source[:start] + launch + source[end + 1 :]
         code = _code_only(source)
-    # extern __shared__ float s[]: what the launch asked for.
+    # extern __shared__ float s[]: the shared memory whose size the launch gives.
     source = re.sub(
         r"extern\s+__shared__\s+([\w:<> ]+?)\s+(\w+)\s*\[\s*\]\s*;",
         r"auto* \2 = reinterpret_cast<\1*>(::torchport_host::dynamic_shared.data());",
@@ -123,12 +123,12 @@ def _host_sources(sources: list[str], folder: Path) -> list[str]:
 
 
 def _host_flags(flags: list[str] | None) -> list[str]:
-    """Of nvcc's flags, those that say what is compiled and not how."""
+    """The flags of nvcc that also apply to the host: macros, include paths and the standard."""
     return [flag for flag in flags or [] if flag.startswith(("-D", "-U", "-I", "-std"))]
 
 
 def _prepare(options: dict[str, Any], include: list[str]) -> None:
-    """The options of a build without nvcc."""
+    """Changes ``options`` to those of a build without nvcc."""
     flags = _host_flags(options.pop("extra_cuda_cflags", None))
     options["extra_cflags"] = [*(options.get("extra_cflags") or []), *flags]
     paths = [str(INCLUDE), *include, *(options.get("extra_include_paths") or [])]
@@ -149,7 +149,7 @@ def install(extension: ModuleType) -> None:
         sources = _listed(options["sources"])
         if not any(source.endswith(CUDA_SUFFIXES) for source in sources):
             return load(*args, **keywords)
-        # A folder of its own: what nvcc made elsewhere stays what it is.
+        # A separate folder, so that the results of nvcc are not overwritten.
         folder = options.get("build_directory") or extension._get_build_directory(
             options["name"] + "_on_host", options.get("verbose", False)
         )

@@ -1,9 +1,9 @@
-"""The names of `torch._C` that a CPU build lacks, for virtual devices.
+"""Adds the names to `torch._C` that a CPU build lacks, for virtual devices.
 
-torch.cuda, torch.xpu and torch.mps themselves are left as they are; they find what they call. Each
-module here answers for one part: ``KINDS`` says for which kinds of device, and one without it is for
-all; ``bindings(torch)`` gives a dict of names for torch._C, and one with something to do once torch
-is there has a ``finish(torch)``.
+The modules torch.cuda, torch.xpu and torch.mps are not changed; they find the names that they call.
+Each module of this package adds one part. ``KINDS`` lists its device kinds; a module without it is
+for all kinds. ``bindings(torch)`` returns the names for torch._C as a dict. The optional
+``finish(torch)`` runs after torch is imported.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""The module `torch.KIND` of a kind of device that torch has no module for: a renamed PrivateUse1.
+"""Makes the module `torch.KIND` for a device kind that is a renamed PrivateUse1.
 
-A backend's own package brings such a module; its names are those of torch.cuda. Here it is made from
-what the runtime answers, so that a kind needs no more than its name and what is peculiar to it.
+torch has no module for such a kind; the package of its backend brings one with the names of
+torch.cuda. Here the module is made from the answers of the runtime, so that a kind only has to add
+its name and its own functions.
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ def install(
     Args:
         torch: torch, imported.
         name: The name of the kind; the runtime has renamed PrivateUse1 to it.
-        package: What programs import to get the backend ("torch_npu"); a module of this name, with
-            `NAME` in it, takes its place.
-        properties: Makes what get_device_properties() returns, from the runtime's description.
+        package: The package that programs import to get the backend ("torch_npu"). A module of this
+            name, with the attribute `NAME`, takes its place.
+        properties: Makes the result of get_device_properties() from the runtime's description.
     """
     module = ModuleType(f"torch.{name}")
     vars(module).update(_devices(torch, name, properties))
@@ -47,7 +48,7 @@ def install(
     stand_in = ModuleType(package)
     stand_in.__doc__ = f"The virtual {name} devices of torchport, in place of {package}."
     setattr(stand_in, name, module)
-    # torch asks packages of backends to load themselves; this one is there.
+    # torch calls _autoload of backend packages. This backend is already loaded.
     stand_in._autoload = lambda: None  # type: ignore[attr-defined]
     sys.modules.setdefault(package, stand_in)
     sys.modules.setdefault(f"{package}.{name}", module)
@@ -55,7 +56,8 @@ def install(
 
 
 def _index_of(torch: ModuleType, name: str, device: Any) -> int:
-    """The number of a device given as one, as a number, a text or None for the current one."""
+    """The index of a device, which is given as a device, an int, a string, or None for the current
+    one."""
     if device is None:
         return int(ops().get_device())
     if isinstance(device, int):
@@ -74,11 +76,11 @@ def _devices(
 
     def describe(device: Any = None) -> Any:
         index = index_of(device)
-        ops().memory_info(index)  # raises for a device that is not there
+        ops().memory_info(index)  # raises an error if the device does not exist
         return properties({**json.loads(ops().describe()), "index": index})
 
     class device:
-        """Within it the device is the current one."""
+        """Makes the device the current one within the block."""
 
         def __init__(self, device: Any) -> None:
             self.idx = index_of(device)
@@ -127,7 +129,7 @@ def _streams(torch: ModuleType, name: str) -> dict[str, Any]:
     class Event(torch.Event):  # type: ignore[name-defined, misc]
         def __new__(cls, enable_timing: bool = False, **kwargs: Any) -> Any:
             event = super().__new__(cls, device=name, enable_timing=enable_timing)
-            # torch.Event.elapsed_time() takes no subclass, so a plain one keeps the times.
+            # torch.Event.elapsed_time() accepts no subclass, so a plain event keeps the times.
             event._timer = torch.Event(device=name, enable_timing=enable_timing)
             return event
 
@@ -252,7 +254,7 @@ def _random(torch: ModuleType, name: str) -> dict[str, Any]:
 
 
 def properties_repr(class_name: str, members: dict[str, Any]) -> SimpleNamespace:
-    """An object with these members, whose repr is `class_name(key=value, ...)`."""
+    """An object with these members and the repr `class_name(key=value, ...)`."""
 
     class Properties(SimpleNamespace):
         def __repr__(self) -> str:

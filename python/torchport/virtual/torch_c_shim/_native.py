@@ -1,4 +1,4 @@
-"""The runtime operators that the shim calls, and the errors for what virtual devices do not offer."""
+"""The runtime operators that the shim calls, and the errors for unsupported functions."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ def ops() -> Any:
 
 
 def kind() -> str:
-    """The kind of the virtual devices, such as "cuda": the first word of the variable."""
+    """The kind of the virtual devices, such as "cuda"; TORCHPORT_VIRTUAL begins with it."""
     return os.environ.get("TORCHPORT_VIRTUAL", "none").split(",")[0].split(":")[0].strip()
 
 
 def refuse(name: str, why: str) -> NoReturn:
-    raise NotImplementedError(f"{name}: not available on virtual devices: {why}")
+    raise NotImplementedError(f"torchport: virtual devices do not support {name}: {why}")
 
 
 def refusing(name: str, why: str) -> Callable[..., NoReturn]:
-    """A function in the place of ``name`` that can only say so."""
+    """A function that takes the place of ``name`` and raises the error of `refuse`."""
 
     def refused(*_: Any, **__: Any) -> NoReturn:
         refuse(name, why)

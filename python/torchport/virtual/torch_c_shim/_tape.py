@@ -1,12 +1,12 @@
-"""What a capture records: operators, as functions of storages.
+"""The recording of a CUDA graph capture: operators as functions of storages.
 
-A real capture runs nothing: it records kernels with the addresses they read and write. Here the
-work has to run, or nobody would know the shapes of what follows; so the tape puts back what it
-overwrote when the capture ends. A replay runs the operators again and leaves the results where the
-capture's results are, as far as somebody still holds them.
+A real capture runs no kernel: it records kernels with the addresses that they read and write. Here
+the operators have to run during the capture, because the shapes of later results depend on them. At
+the end of the capture the tape restores the storages that were overwritten. A replay runs the
+operators again and copies the results into those storages of the capture that are still in use.
 
-Operators are tied by storages, not by tensors: autograd hands the same bytes back as another tensor.
-Views need no record for this reason.
+The tape identifies data by its storage, not by its tensor, because autograd may return the same
+bytes as another tensor. So it does not have to record views.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ INVALIDATED = "CUDA error: operation failed due to a previous error during captu
     "cudaErrorStreamCaptureInvalidated"
 )
 
-# They wait for the device, which no capture allows.
+# These operators wait for the device, which is an error during a capture.
 _WAITING = {"aten::_local_scalar_dense", "aten::nonzero", "aten::equal", "aten::masked_select"}
 
-# Arguments that are written to although the schema does not say so: running statistics.
+# Arguments that the operators write to although the schema does not say so: running statistics.
 _WRITTEN = {"aten::native_batch_norm": {3, 4}, "aten::cudnn_batch_norm": {3, 4}}
 
 
 class View(NamedTuple):
-    """A tensor over a storage that the replay makes anew."""
+    """The description of a tensor over a storage that each replay makes again."""
 
     slot: int
     dtype: torch.dtype
@@ -62,22 +62,22 @@ class View(NamedTuple):
 
 class Step(NamedTuple):
     function: Any
-    arguments: list[Any]  # flat: values, tensors from outside, Views
+    arguments: list[Any]  # a flat list of values, tensors from outside the capture, and Views
     form: Any
-    made: list[tuple[int, int]]  # which of its results is the first over which slot
+    made: list[tuple[int, int]]  # (index of the result, slot) for each storage that the step makes
 
 
 class Tape(TorchDispatchMode):
-    """Records what this thread, and autograd for it, does to devices while it is entered."""
+    """Records the operators on devices that this thread, and autograd for it, calls in a block."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]  # torch has not annotated it
         self.steps: list[Step] = []
         self.failed = False
-        self._slots: dict[int, int] = {}  # by the storage's address
-        self._storages: list[StorageWeakRef] = []  # of slots; they keep the addresses apart
-        self._outside: set[int] = set()  # slots of storages older than the capture
-        self._before: list[tuple[torch.Tensor, torch.Tensor]] = []  # what was overwritten
+        self._slots: dict[int, int] = {}  # address of the storage -> slot
+        self._storages: list[StorageWeakRef] = []  # by slot; no address is used twice meanwhile
+        self._outside: set[int] = set()  # slots of storages that are older than the capture
+        self._before: list[tuple[torch.Tensor, torch.Tensor]] = []  # tensor, its bytes before
         self._kept: set[int] = set()
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
@@ -98,7 +98,7 @@ class Tape(TorchDispatchMode):
         return results
 
     def finish(self) -> None:
-        """Puts back what the capture overwrote, and forgets what replays need not know."""
+        """Restores the storages that the capture overwrote, and drops their copies."""
         for tensor, bytes_before in self._before:
             ops().twin(tensor).copy_(bytes_before)
         self._before.clear()
@@ -164,7 +164,7 @@ class Tape(TorchDispatchMode):
             slot = self._slot(value)
             self._outside.add(slot)
         if slot in self._outside:
-            return value.detach()  # the storage stays as long as the graph
+            return value.detach()  # keeps the storage alive as long as the graph
         return View(
             slot, value.dtype, value.device, value.size(), value.stride(), value.storage_offset(),
             value.is_conj(), value.is_neg(),

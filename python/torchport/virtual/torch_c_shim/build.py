@@ -1,4 +1,4 @@
-"""The CUDA build of torch that this one answers as: versions, libraries, their settings."""
+"""Answers as a CUDA build of torch: versions, libraries and their settings."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CAN_USE = (
 
 
 def build(torch: ModuleType) -> CUDABuild:
-    """Of this release, the build that one would install for the devices that there are."""
+    """The build of this torch release that one would install for the virtual devices."""
     profile = json.loads(ops().describe())["profile"]
     return cuda_build_for(torch.__version__, (profile["major"], profile["minor"]))
 
@@ -59,13 +59,14 @@ def _workspace_size(prefix: str, default: Callable[[], int]) -> dict[str, Any]:
 
 
 def _cublas_default() -> int:
-    """ ":4096:2:16:8" in KiB, and 32 MiB from Hopper on, as ATen/cuda/CublasHandlePool.cpp has it."""
+    """The default size in bytes: ":4096:2:16:8" in KiB, and 32 MiB for Hopper and newer devices
+    (ATen/cuda/CublasHandlePool.cpp)."""
     hopper = json.loads(ops().describe())["profile"]["major"] >= 9
     return (32 * 1024 if hopper else 4096 * 2 + 16 * 8) * 1024
 
 
 def _settings() -> dict[str, Any]:
-    """Settings of cuDNN that torch's C++ keeps only where cuDNN was compiled in."""
+    """Settings of cuDNN, which torch's C++ has only in builds with cuDNN."""
     kept = {"benchmark_limit": 10, "benchmark_empty_cache": False}
     return {
         "_cuda_get_cudnn_benchmark_limit": lambda: kept["benchmark_limit"],
@@ -86,9 +87,9 @@ def bindings(torch: ModuleType) -> dict[str, Any]:
         "_cuda_getArchFlags": lambda: build(torch).architectures,
         **_workspace_size("Cublas", _cublas_default),
         **_workspace_size("CublasLt", lambda: 1024 * 1024),
-        # Of the build; whether it takes a call is another question.
+        # This says that the build has flash attention, not that it can run a given call.
         "_is_flash_attention_available": lambda: True,
-        # The CPU's kernels compute all attention here, which a build with CUDA does not know.
+        # The CPU's kernels compute all attention, so the kernels of a CUDA build are never used.
         **dict.fromkeys(_CAN_USE, lambda params, debug: False),
         "_cuda_clearCublasWorkspaces": lambda: None,
         **_settings(),
@@ -96,10 +97,10 @@ def bindings(torch: ModuleType) -> dict[str, Any]:
 
 
 def finish(torch: ModuleType) -> None:
-    # A build with CUDA would have torch.jit write CUDA code for NVRTC; a CPU build has no such thing.
+    # In a build with CUDA, torch.jit would generate CUDA code and compile it with NVRTC.
     torch._C._jit_override_can_fuse_on_gpu(False)
     torch.version.cuda = "{}.{}".format(*build(torch).version)
-    # Imported before the names were there, these have bound what a CPU build offers.
+    # These modules were imported before the names existed, so they hold those of a CPU build.
     for module in (torch.backends.cudnn, getattr(torch.backends.cudnn, "rnn", None)):
         if module is not None:
             module._cudnn = torch._C._cudnn

@@ -1,4 +1,4 @@
-"""Copies between devices: what torch.nn.parallel.comm and DataParallel call."""
+"""Copies between devices, for torch.nn.parallel.comm and DataParallel."""
 
 from __future__ import annotations
 

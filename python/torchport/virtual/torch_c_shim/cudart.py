@@ -1,4 +1,4 @@
-"""The few functions of the CUDA runtime that torch.cuda hands out."""
+"""The functions of the CUDA runtime that torch.cuda.cudart() offers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Devices: how many there are, which is current, what they are; and what a fork does to them."""
+"""Devices: their number, the current one, their properties, and the state after a fork."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CUDA = 1  # c10::DeviceType::CUDA
 
 
 class DeviceProperties(SimpleNamespace):
-    """What torch.cuda.get_device_properties() returns."""
+    """The result of torch.cuda.get_device_properties()."""
 
     def __repr__(self) -> str:
         return (
@@ -47,10 +47,11 @@ def properties(index: int) -> DeviceProperties:
 
 
 class ForkWatch:
-    """A process that has asked CUDA anything leaves it unusable in the children that it forks.
+    """Knows whether CUDA is unusable because a process that had called it was forked.
 
-    Virtual devices would survive; programs are told what the real ones would tell them. The state is
-    torch's own (torch/csrc/utils/device_lazy_init.h), which the names of torch._C do not reach.
+    Virtual devices would work after a fork, but programs must get the error of real devices. torch
+    keeps this state in C++ (torch/csrc/utils/device_lazy_init.h); no name of torch._C gives access
+    to it.
     """
 
     def __init__(self, torch: ModuleType) -> None:
@@ -111,7 +112,7 @@ def bindings(torch: ModuleType) -> dict[str, Any]:
         "_cuda_getDevice": lambda: ops().get_device(),
         "_cuda_setDevice": set_device,
         "_cuda_exchangeDevice": exchange,
-        # Another function: torch.compile tells them apart.
+        # A separate function, because torch.compile distinguishes the two.
         "_cuda_maybeExchangeDevice": lambda index: exchange(index),
         "_cuda_hasPrimaryContext": lambda index: torch.cuda.is_initialized(),
         "_cuda_canDeviceAccessPeer": lambda a, b: a != b,
@@ -123,7 +124,7 @@ def bindings(torch: ModuleType) -> dict[str, Any]:
 
 
 def finish(torch: ModuleType) -> None:
-    # torch.cuda takes this name from C only when it initialises.
+    # torch.cuda copies this name from torch._C only when it initialises.
     torch.cuda._get_device_properties = torch._C._get_device_properties
-    # NVML would count the host's own devices.
+    # NVML would count the real devices of the host.
     torch.cuda._device_count_nvml = lambda: -1

@@ -1,7 +1,7 @@
-"""Collectives under the name nccl: the names of `torch._C._distributed_c10d` that NCCL's build has.
+"""Adds the names of `torch._C._distributed_c10d` that only builds with NCCL have.
 
-torch.distributed looks for them when it is first imported. The backend itself is native: gloo
-behind NCCL's rules (src/runtime/virtual/distributed/distributed_nccl.cpp).
+torch.distributed looks for them when it is first imported. The backend with the name nccl is C++:
+gloo with the rules of NCCL (src/runtime/virtual/distributed/distributed_nccl.cpp).
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ TIMEOUT = timedelta(minutes=10)
 def _not_there(name: str) -> Any:
     def raises(*_: Any, **__: Any) -> Any:
         raise NotImplementedError(
-            f"torchport: {name} is not available on virtual devices; their collectives run over gloo"
+            f"torchport: virtual devices do not support {name}: their collectives run over gloo"
         )
 
     return raises
 
 
 def _options_like(options: Any, kind: type) -> Any:
-    """A copy of a backend's options: torch.distributed.split_group makes one."""
+    """A copy of a backend's options, for torch.distributed.split_group."""
     if options.backend != "nccl":
         raise TypeError(f"cannot copy the options of {options.backend}")
     copy = kind()
@@ -35,7 +35,7 @@ def _options_like(options: Any, kind: type) -> Any:
 
 
 def _nccl(torch: ModuleType) -> type:
-    """The class ProcessGroupNCCL: it makes native backends and knows them by their name."""
+    """Makes the class ProcessGroupNCCL. It makes native backends; isinstance() goes by name."""
 
     c10d = torch._C._distributed_c10d
 
@@ -65,7 +65,7 @@ def _nccl(torch: ModuleType) -> type:
         def __new__(cls, store: Any, rank: int, size: int, options: Any = None) -> Any:
             timeout = TIMEOUT if options is None else options._timeout
             gloo = c10d.ProcessGroupGloo(store, rank, size, timeout=timeout)
-            # A group carries the backends to and from native code.
+            # Backends can be passed to and from C++ only within a group.
             group = c10d.ProcessGroup(store, rank, size)
             group._register_backend(torch.device("cpu"), c10d.ProcessGroup.BackendType.GLOO, gloo)
             torch.ops.torchport.add_collectives(group.boxed(), "nccl")
@@ -86,7 +86,8 @@ def _nccl(torch: ModuleType) -> type:
     return ProcessGroupNCCL
 
 
-# Methods of NCCL's backend, which here is known to Python as a plain Backend.
+# Methods of ProcessGroupNCCL that Backend lacks. Python sees the virtual backend as a plain
+# Backend.
 _METHODS = {
     "perform_nocolor_split": lambda self, device: None,
     "comm_split_count": lambda self: 0,
@@ -107,7 +108,7 @@ def _add_nccl(torch: ModuleType) -> None:
     c10d.ProcessGroupNCCL = _nccl(torch)
     c10d._DEFAULT_PG_NCCL_TIMEOUT = TIMEOUT
     options = c10d.ProcessGroupNCCL.Options
-    # A backend's own, seen through the wrapper that TORCH_DISTRIBUTED_DEBUG=DETAIL puts around it.
+    # TORCH_DISTRIBUTED_DEBUG=DETAIL wraps the backend, so the method belongs to the base class.
     c10d.Backend.Options.__deepcopy__ = lambda self, _: _options_like(self, options)
     if not hasattr(c10d.Backend, "options"):
         c10d.Backend.options = property(lambda self: options())
@@ -120,7 +121,7 @@ def bindings(torch: ModuleType) -> dict[str, Any]:
     init = torch._C._c10d_init
 
     def c10d_init() -> bool:
-        """Fills torch._C._distributed_c10d; torch.distributed calls it before it looks there."""
+        """Fills torch._C._distributed_c10d. torch.distributed calls it before using it."""
         done: bool = init()
         _add_nccl(torch)
         return done

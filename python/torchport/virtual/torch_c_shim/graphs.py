@@ -1,4 +1,4 @@
-"""CUDA graphs: a capture is recorded operator by operator, and replayed so (see _tape)."""
+"""CUDA graphs: a capture records operators, and a replay runs them again (see _tape)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torchport.virtual.torch_c_shim._native import ops, refuse
 KINDS = ("cuda",)
 
 _pools = itertools.count(1)
-_capturing = threading.local()  # .graph: what this thread captures
+_capturing = threading.local()  # .graph is the graph that this thread captures
 
 _NO_CAPTURE = "without a preceding successful capture."
 _RAW = "the graph is a list of operators, not a cudaGraph_t"

@@ -54,7 +54,7 @@ def bindings(torch: ModuleType) -> dict[str, Any]:
         alloc_trace_record_context: bool = False,
         *_: Any,
     ) -> None:
-        """The form of torch 2.0: true or false, and what of it."""
+        """The signature of torch 2.0, which takes flags."""
         context = "all" if alloc_trace_record_context else "state" if record_context else None
         record("all" if enabled else None, context, max_entries=alloc_trace_max_entries)
 
@@ -62,7 +62,7 @@ def bindings(torch: ModuleType) -> dict[str, Any]:
         if state["recording"]:
             refuse(
                 "torch.cuda.memory._allocation_traceback",
-                "a tensor's address is the host's; take a _snapshot()",
+                "the address of a tensor is a host address; use torch.cuda.memory._snapshot()",
             )
 
     return {
@@ -73,13 +73,13 @@ def bindings(torch: ModuleType) -> dict[str, Any]:
         "_cuda_setMemoryMetadata": lambda text: state.update(metadata=text),
         "_cuda_getMemoryMetadata": lambda: state["metadata"],
         "_cuda_attach_out_of_memory_observer": refusing(
-            "torch._C._cuda_attach_out_of_memory_observer", "nothing observes the allocator"
+            "torch._C._cuda_attach_out_of_memory_observer", "their allocator has no observers"
         ),
     }
 
 
 class History:
-    """What was recorded of one device, as snapshots have it."""
+    """The recorded allocations of one device, in the form of snapshots."""
 
     def __init__(self, device: int) -> None:
         recorded = json.loads(ops().history(device))
@@ -92,7 +92,7 @@ class History:
         self._live = dict(recorded["live"])
 
     def frames_at(self, address: int) -> list[dict[str, Any]]:
-        """Where the block in use at an address was made."""
+        """The Python frames that allocated the block at an address."""
         return self._frames(self._live.get(address, -1))
 
     def events(self) -> list[dict[str, Any]]:

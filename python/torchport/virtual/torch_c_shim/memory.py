@@ -1,4 +1,4 @@
-"""Memory: what is allocated, reserved and at its peak; pools; pinned host memory."""
+"""Memory: the allocated, reserved and peak bytes, pools, and pinned host memory."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from torchport.virtual.torch_c_shim.history import History
 
 KINDS = ("cuda",)
 
-_POOLS = "a program's own memory pools are not modelled"
+_POOLS = "the memory model has no pools of the program"
 
 
 class _CUDAAllocator:
-    """The allocator that there is; another cannot take its place."""
+    """The only allocator; a program cannot replace it."""
 
 
 class MemPool:
-    """Allocations inside a pool are taken from the device's memory like all others."""
+    """A memory pool. Allocations in it count like all other memory of the device."""
 
     _numbers = itertools.count(1)
 
@@ -49,7 +49,7 @@ class MemPool:
         return uses[self._id]
 
 
-uses: dict[tuple[int, int], int] = {}  # of each pool, as the real allocator counts them
+uses: dict[tuple[int, int], int] = {}  # the use count of each pool, as in the real allocator
 
 
 def begin_in_pool(device: int, pool: tuple[int, int]) -> None:
@@ -101,7 +101,7 @@ def _complete(segment: dict[str, Any], history: History) -> dict[str, Any]:
 
 
 def _raw(torch: ModuleType) -> dict[str, Any]:
-    """torch.cuda.caching_allocator_alloc and _delete: storages that live until they are deleted."""
+    """torch.cuda.caching_allocator_alloc and _delete. The storages live until they are deleted."""
     held: dict[int, Any] = {}
 
     def allocate(size: int, stream: int) -> int:
@@ -125,10 +125,10 @@ def _allocator() -> dict[str, Any]:
 
     def enable(on: bool) -> None:
         if not on:
-            refuse("torch.cuda.caching_allocator_enable(False)", "memory is always cached")
+            refuse("torch.cuda.caching_allocator_enable(False)", "they always cache memory")
         caching["enabled"] = on
 
-    own = "the memory of virtual devices is the host's"
+    own = "their memory is host memory"
     return {
         "_cuda_CUDAAllocator": _CUDAAllocator,
         "_cuda_getAllocator": _CUDAAllocator,

@@ -1,4 +1,4 @@
-"""torch.mps: its bindings are in every build of torch and ask the hooks; these are the rest."""
+"""torch.mps: the few bindings that are not in every build of torch. The others call the hooks."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from torchport.virtual.torch_c_shim._native import ops, refusing
 
 KINDS = ("mps",)
 
-_METAL = "there is no Metal to compile for"
-_CAPTURE = "there is no Metal whose work could be captured"
+_METAL = "there is no Metal device to compile for"
+_CAPTURE = "there is no Metal device whose work could be captured"
 
 
 def bindings(torch: ModuleType) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""torch.cuda.nccl: collectives among the devices of one process."""
+"""torch.cuda.nccl: collectives between the devices of one process."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ KINDS = ("cuda",)
 
 
 def _reduction(torch: ModuleType, op: int) -> Callable[[Any], Any]:
-    """Over the first dimension; the numbers are ncclRedOp_t's."""
+    """The reduction over the first dimension; ``op`` is a number of ncclRedOp_t."""
     return (
         lambda stack: stack.sum(0, dtype=stack.dtype),
         lambda stack: stack.prod(0, dtype=stack.dtype),
@@ -56,8 +56,8 @@ def bindings(torch: ModuleType) -> dict[str, Any]:
         if chosen.nccl is None:
             cuda = "{}.{}".format(*chosen.version)
             raise RuntimeError(
-                f"torchport: it is not known which NCCL the build of torch {torch.__version__} "
-                f"for CUDA {cuda} has (torchport/torch_releases.json)"
+                f"torchport: torchport/torch_releases.json has no NCCL version for the build of "
+                f"torch {torch.__version__} for CUDA {cuda}"
             )
         major, minor, patch = chosen.nccl
         return major << 32 | minor << 16 | patch

@@ -1,4 +1,4 @@
-"""torch.npu and torch_npu: Huawei's Ascend cards, a renamed PrivateUse1."""
+"""torch.npu and torch_npu for Huawei's Ascend cards, a renamed PrivateUse1."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""NVTX: ranges and marks. No profiler listens; depths and ids are kept as the library keeps them."""
+"""NVTX: ranges and marks. There is no profiler; depths and ids are those of the real library."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def bindings(torch: ModuleType) -> dict[str, Any]:
     def pop() -> int:
         depth = getattr(of_thread, "depth", 0) - 1
         of_thread.depth = max(depth, 0)
-        return depth  # -1, as nvtxRangePop says for a pop too many
+        return depth  # -1 if no range is open, like nvtxRangePop
 
     return {
         "_nvtx": SimpleNamespace(

@@ -1,4 +1,4 @@
-"""The end of the process (src/runtime/virtual/core/shutdown.h)."""
+"""Waits for autograd's threads at the end of the process (src/runtime/virtual/core/shutdown.h)."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ def bindings(torch: ModuleType) -> dict[str, Any]:
 
 
 def finish(torch: ModuleType) -> None:
-    # It runs no Python: what a program that ends by Ctrl-C is to say of itself, the interpreter
-    # forgets when more is run.
+    # The callback must not run Python code: the interpreter would then forget that Ctrl-C ended the
+    # program, which decides the exit status.
     atexit.register(ctypes.CDLL(None).torchport_wait_for_autograd)

@@ -1,7 +1,8 @@
-"""Storages: what torch's C++ does for a device's storages only where the device was compiled in.
+"""Storages: the functions that torch's C++ has only in builds with the device.
 
-Sharing with another process: the bytes move into shared host memory, under torch's own manager of
-such memory, and the other process maps them. As on a real device, the receiver is not charged.
+To share a storage with another process, its bytes move into shared host memory that torch's own
+manager controls, and the other process maps them. The shared bytes do not count as memory of the
+receiver, as on a real device.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ def finish(torch: ModuleType) -> None:
     storage_class = torch.UntypedStorage
     _creation(torch, storage_class)
     _resizing(torch, storage_class)
-    if kind() == "cuda":  # others cannot be shared
+    if kind() == "cuda":  # torch shares storages between processes only for CUDA and the CPU
         _sharing(torch, storage_class)
 
 
 def _tensor_over(torch: ModuleType, storage: Any) -> Any:
-    """All bytes of a storage, as a tensor."""
+    """A tensor of all bytes of a storage."""
     return torch.empty(0, dtype=torch.uint8, device=storage.device).set_(storage)
 
 
@@ -80,7 +81,7 @@ def _sharing(torch: ModuleType, storage_class: Any) -> None:
         twin = ops().twin(whole).untyped_storage()
         manager, handle, size = twin._share_filename_cpu_()
         ops().follow(whole)
-        twin._shared_incref()  # the receiver's, until it has mapped the bytes
+        twin._shared_incref()  # keeps the bytes until the receiver has mapped them
         return (index, (manager, handle, size), size, 0, (manager, handle, size), 0, b"", False)
 
     @classmethod  # type: ignore[misc]

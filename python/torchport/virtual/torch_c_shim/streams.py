@@ -1,4 +1,5 @@
-"""Streams and events. Work is done when its call returns; streams keep identities, events times."""
+"""Streams and events. Operators are done when their call returns, so streams have only an identity,
+and events have only a time."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from torchport.virtual.torch_c_shim._native import ops
 KINDS = ("cuda",)
 
 IPC_HANDLE_BYTES = 64  # CUDA_IPC_HANDLE_SIZE
-HIGHEST_PRIORITY = -5  # of a device of compute capability 7 or more
+HIGHEST_PRIORITY = -5  # on devices of compute capability 7.0 and higher
 CYCLES_PER_SECOND = 1.4e9
 
 
@@ -40,7 +41,7 @@ def stream_base(torch: ModuleType, kind: str) -> type:
         ) -> Any:
             make = super().__new__
             if stream_ptr:
-                # The id of a stream that is not torch's is its address.
+                # The id of a stream that torch did not make is its address.
                 return make(
                     cls, stream_id=stream_ptr, device_index=ops().get_device(), device_type=number
                 )
@@ -54,7 +55,7 @@ def stream_base(torch: ModuleType, kind: str) -> type:
 
         @property
         def priority(self) -> int:
-            # As the guard packs them: bit 0 set is one of torch's, then the type of its pool.
+            # The id is packed as in the guard: bit 0 is set for streams of torch, then the pool.
             pool = (self.stream_id >> 1) & 0b1111
             return -1 if self.stream_id & 1 and pool == 3 else 0
 
@@ -85,7 +86,7 @@ def event_base(torch: ModuleType, kind: str) -> type:
                 "interprocess": interprocess,
             }
             event = super().__new__(cls, **options)
-            # torch.Event.elapsed_time() takes no subclass, so a plain one keeps the times.
+            # torch.Event.elapsed_time() accepts no subclass, so a plain event keeps the times.
             event._timer = torch._C.Event(**options)
             event._interprocess = interprocess
             return event
@@ -102,7 +103,7 @@ def event_base(torch: ModuleType, kind: str) -> type:
             return int(self.event_id)
 
         def ipc_handle(self) -> bytes:
-            # What was recorded is done, in this process and in any other: a handle carries no state.
+            # Recorded work is always done, so the handle needs no state for the other process.
             if not self._interprocess:
                 raise RuntimeError("CUDA error: invalid resource handle")
             if not self.event_id:
@@ -144,7 +145,7 @@ def bindings(torch: ModuleType) -> dict[str, Any]:
 
 
 def of_kind(torch: ModuleType, kind: str) -> dict[str, Any]:
-    """What CUDA and XPU have both, under names of their own."""
+    """The functions that CUDA and XPU both have, with the names of the given kind."""
     number = device_type(kind)
 
     def set_stream(stream_id: int = 0, device_index: int = 0, device_type: int = 0) -> None:

@@ -1,9 +1,9 @@
-"""torch.cuda.FloatTensor and its like, which old programs call to make tensors.
+"""torch.cuda.FloatTensor and similar types, which old programs call to make tensors.
 
-They are there in a CPU build, and refuse to be called: a flag of each says that it is CUDA's
-(PyTensorType in torch/csrc/tensor/python_tensor.cpp), and the build has no CUDA. Nothing in Python
-reaches the flag, so it is taken down in memory, next to the type's name that proves the place; what
-a type answers when it is asked for the flag goes by its name from then on.
+A CPU build has these types, but a call raises an error: each type has the flag is_cuda
+(PyTensorType in torch/csrc/tensor/python_tensor.cpp), and the build has no CUDA. Python has no
+access to the flag, so this module clears it in memory; the name of the type, which follows the
+flag, confirms the place. After that, the attribute `is_cuda` goes by the name of the type.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ def finish(torch: ModuleType) -> None:
 
 
 def _answer_by_name(metaclass: type) -> None:
-    # A type of C's own takes no attributes from Python; the dictionary behind its proxy does.
+    # Python cannot set attributes of a type that C defines, but the dict behind its proxy is
+    # writable.
     (attributes,) = gc.get_referents(metaclass.__dict__)
     attributes["is_cuda"] = property(lambda kind: kind.__module__.startswith("torch.cuda"))
     ctypes.pythonapi.PyType_Modified(ctypes.py_object(metaclass))
@@ -44,5 +45,8 @@ def _allow(tensor_type: Any, name: str) -> None:
     )
     flag = 2 * ctypes.sizeof(ctypes.c_void_p)
     if not tail.raw[flag:].startswith(b"\1\0" + name.encode() + b"\0"):
-        raise ImportError(f"torchport: {name} of this torch has an unknown layout")
+        raise ImportError(
+            f"torchport: {name} of this torch has an unknown memory layout; use a torch that "
+            "`torchport run` supports"
+        )
     tail[flag] = b"\0"

@@ -1,4 +1,4 @@
-"""TunableOp: its settings. There is nothing to tune, so no result is ever found."""
+"""The settings of TunableOp. Virtual devices have nothing to tune, so there are no results."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def bindings(torch: ModuleType) -> dict[str, Any]:
         return (("PT_VERSION", torch.__version__.split("+")[0]),)
 
     def read_file(filename: str | None) -> bool:
-        """A file of results is read for nothing; whether it could be is what is asked."""
+        """Returns whether the file of results can be read. The results are not used."""
         try:
             with open(filename or kept["filename"]):
                 return True

@@ -1,4 +1,4 @@
-"""What virtual devices cannot do: each name raises an error with the reason when it is called."""
+"""Names that virtual devices do not support. A call raises an error with the reason."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _CODE = "there is no GPU that could run compiled CUDA code"
 _TREES = "CUDA graph trees manage the pools of the real allocator; use the backend without them"
 _GDS = "there is no GPUDirect Storage; read the file into host memory"
 
-# Of torch._C: the name a program knows it by, and why not.
+# Name in torch._C -> (name that programs use, reason).
 REFUSED = {
     "_cuda_jiterator_compile_and_launch_kernel": ("torch.cuda.jiterator", _CODE),
     "_cuda_checkPoolLiveAllocations": ("torch._C._cuda_checkPoolLiveAllocations", _TREES),

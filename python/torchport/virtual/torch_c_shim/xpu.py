@@ -1,4 +1,4 @@
-"""torch.xpu: devices, streams, memory, as torch.cuda has them under other names."""
+"""torch.xpu: the functions of torch.cuda for devices, streams and memory, with XPU's names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ KINDS = ("xpu",)
 
 
 class DeviceProperties(SimpleNamespace):
-    """What torch.xpu.get_device_properties() returns."""
+    """The result of torch.xpu.get_device_properties()."""
 
     def __repr__(self) -> str:
         return (
@@ -100,7 +100,7 @@ def _devices(torch: ModuleType) -> dict[str, Any]:
 def _memory() -> dict[str, Any]:
     def record(enabled: str | None, *_: Any, **__: Any) -> None:
         if enabled is not None:
-            refuse("torch.xpu.memory._record_memory_history", "allocations leave no trace")
+            refuse("torch.xpu.memory._record_memory_history", "they do not record allocations")
 
     def snapshot(pool: Any) -> dict[str, Any]:
         segments = [json.loads(ops().memory_snapshot(i)) for i in range(ops().device_count())]
@@ -109,7 +109,7 @@ def _memory() -> dict[str, Any]:
             "device_traces": [[] for _ in segments],
         }
 
-    own = "the memory of virtual devices is the host's"
+    own = "their memory is host memory"
     return {
         "_xpu_emptyCache": lambda: ops().empty_cache(),
         "_xpu_memoryStats": lambda index: json.loads(ops().memory_stats(index)),
@@ -132,12 +132,12 @@ def _memory() -> dict[str, Any]:
 
 
 class _XPUAllocator:
-    """The allocator that there is; another cannot take its place."""
+    """The only allocator; a program cannot replace it."""
 
 
 class _XPUGraph:
     def __new__(cls, *_: Any, **__: Any) -> Any:
-        refuse("torch.xpu.XPUGraph", "the captured work could not be replayed")
+        refuse("torch.xpu.XPUGraph", "they cannot replay captured work")
 
 
 def bindings(torch: ModuleType) -> dict[str, Any]:

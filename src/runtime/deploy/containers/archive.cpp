@@ -1,4 +1,4 @@
-// ZIP archives of PyTorch: the contract is a record of its own.
+// Reads contracts of PyTorch's ZIP archives, where the contract is a record of its own.
 #include "runtime/checkpoint/archive.h"
 
 #include <cstdint>

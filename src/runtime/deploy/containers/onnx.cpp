@@ -1,4 +1,4 @@
-// ONNX models: the contract is among the model's metadata.
+// Reads contracts of ONNX models, where the contract is an entry of the model's metadata.
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -14,18 +14,18 @@ using base::Result;
 
 constexpr std::string_view kKey = "torchport";
 
-// Fields of onnx.proto that lead to the metadata.
+// The fields of onnx.proto that lead to the metadata.
 constexpr std::uint64_t kModelMetadata = 14;  // ModelProto.metadata_props
 constexpr std::uint64_t kEntryKey = 1;        // StringStringEntryProto.key
 constexpr std::uint64_t kEntryValue = 2;      // StringStringEntryProto.value
 
-// Walks the fields of one protobuf message; what lies inside them is stepped over, so a model of
-// gigabytes costs a few reads. https://protobuf.dev/programming-guides/encoding
+// Walks the fields of one protobuf message without entering them, so that a model of gigabytes
+// costs a few reads. https://protobuf.dev/programming-guides/encoding
 class Fields {
  public:
   explicit Fields(std::string_view message) : rest_(message) {}
 
-  // The next field that has a length, with its number. Nothing at the end, or where the message is
+  // The next length-delimited field, with its number. None at the end, or if the message is
   // damaged: see damaged().
   std::optional<std::pair<std::uint64_t, std::string_view>> next() {
     while (!rest_.empty()) {

@@ -1,4 +1,4 @@
-// AOTInductor packages.
+// Runs AOTInductor packages.
 #include <torch/csrc/inductor/aoti_package/model_package_loader.h>
 
 #include "runtime/deploy/engines/engine.h"
@@ -15,7 +15,7 @@ class CompiledEngine final : public Engine {
 
   std::vector<at::Tensor> run(const std::vector<at::Tensor>& inputs) override {
     std::vector<at::Tensor> outputs = loader_.run(inputs);
-    // An output that is None, which the contract leaves out.
+    // The contract leaves out outputs that are None.
     std::erase_if(outputs, [](const at::Tensor& output) { return !output.defined(); });
     return outputs;
   }

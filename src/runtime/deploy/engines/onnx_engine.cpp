@@ -1,4 +1,4 @@
-// ONNX models, on the CPU.
+// Runs ONNX models, on the CPU.
 #include <algorithm>
 #include <array>
 #include <stdexcept>
@@ -106,11 +106,11 @@ class OnnxEngine final : public Engine {
   ort::Handle<ort::Model, ort::ReleaseSession> model_;
   std::vector<std::string> input_names_;
   std::vector<std::string> output_names_;
-  std::vector<bool> used_;  // an input that the model ignores is not in the graph
+  std::vector<bool> used_;  // false for an input that the model ignores: it is not in the graph
 };
 
 void OnnxEngine::keep_inputs_of_the_model() {
-  ort::Allocator* allocator = nullptr;  // the library's own
+  ort::Allocator* allocator = nullptr;  // owned by the library
   library_->require<ort::GetAllocatorWithDefaultOptions>(&allocator);
   std::size_t count = 0;
   library_->require<ort::SessionGetInputCount>(model_.get(), &count);
@@ -133,7 +133,7 @@ OnnxEngine::Value OnnxEngine::value_of(const at::Tensor& tensor) const {
       tensor.sizes().size(), element_of(tensor.scalar_type()));
 }
 
-// The tensor owns the value, whose memory it is.
+// Makes a tensor over a value's memory. The tensor owns the value.
 at::Tensor OnnxEngine::tensor_of(Value value) const {
   const auto info =
       ort::make<ort::GetTensorTypeAndShape, ort::ShapeInfo, ort::ReleaseTensorTypeAndShapeInfo>(

@@ -31,7 +31,7 @@ namespace torchport::deploy::ort {
 
 namespace {
 
-// OrtApiBase: what the one exported function gives.
+// OrtApiBase, which the one exported function returns.
 struct Base {
   void* const* (*get_api)(std::uint32_t version);
   const char* (*get_version)();
@@ -40,7 +40,8 @@ struct Base {
 constexpr std::uint32_t kApiVersion = 2;
 constexpr const char* kVariable = "TORCHPORT_ONNXRUNTIME";
 
-// onnxruntime/capi beside torch in site-packages: torch's own libraries are in torch/lib.
+// The folder onnxruntime/capi beside torch in site-packages; torch's own libraries are in
+// torch/lib.
 std::filesystem::path beside_torch() {
   Dl_info place{};
   if (dladdr(reinterpret_cast<const void*>(&c10::isValidDeviceType), &place) == 0) return {};
@@ -56,7 +57,7 @@ std::vector<std::string> candidates(const std::string& path) {
   std::vector<std::string> found;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(beside_torch(), error)) {
-    // libonnxruntime.so.1.31.1, and no link of another name.
+    // The wheel has libonnxruntime.so.1.31.1, without a link of a shorter name.
     if (entry.path().filename().string().starts_with("libonnxruntime.so"))
       found.push_back(entry.path().string());
   }

@@ -1,11 +1,10 @@
-// ONNX Runtime's C library, found and loaded while the program runs: it comes with a Python wheel,
-// which has the library and no header.
+// Calls ONNX Runtime's C library, which is found and loaded while the program runs. It is not
+// linked, because it comes with a Python wheel that has the library but no header.
 //
-// Its C API is a table of functions whose order never changes: later versions only append (the
-// rules are in onnxruntime_c_api.cc). So a function is known by its number in the table and its
-// signature, and those that are needed here, all of versions 1 and 2, are what this header says.
-// Where the header happens to be installed, onnx_runtime.cpp has the compiler compare the numbers
-// with it.
+// Its C API is a table of functions whose order never changes; later versions only append to it
+// (onnxruntime_c_api.cc states the rules). So a function is identified by its number in the table
+// and its signature. This header declares those that are needed here, all of API versions 1 and 2.
+// If the real header is installed, onnx_runtime.cpp has the compiler compare the numbers with it.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +15,7 @@
 
 namespace torchport::deploy::ort {
 
-// Opaque to us as to every user of the C API.
+// The C API keeps these types opaque.
 struct Env;
 struct Status;
 struct MemoryInfo;
@@ -48,7 +47,7 @@ enum class Element : int {
   kBFloat16 = 16,
 };
 
-// A function of the table: its number, and as what it is called.
+// A function of the table, by its number and its signature.
 template <std::size_t Number, class Signature>
 struct Function {
   static constexpr std::size_t kNumber = Number;
@@ -84,11 +83,12 @@ using ReleaseValue = Function<96, void(Value*)>;
 using ReleaseTensorTypeAndShapeInfo = Function<99, void(ShapeInfo*)>;
 using ReleaseSessionOptions = Function<100, void(SessionOptions*)>;
 
-// The library, for as long as the process lives: it has threads, and cannot be unloaded.
+// The loaded library. It is never unloaded, because it has threads of its own. Thread safe.
 class Library {
  public:
-  // Loads libonnxruntime.so at `path`, or where SessionOptions::onnx_runtime says it is looked for.
-  // Throws std::runtime_error with the places that were tried.
+  // Loads libonnxruntime.so from `path` or, if that is empty, from the places that
+  // SessionOptions::onnx_runtime describes. Throws std::runtime_error with the places that were
+  // tried.
   [[nodiscard]] static std::shared_ptr<const Library> load(const std::string& path);
 
   template <class F, class... Arguments>
@@ -96,7 +96,8 @@ class Library {
     return reinterpret_cast<typename F::Pointer>(table_[F::kNumber])(arguments...);
   }
 
-  // For functions that may fail: throws std::runtime_error with the library's message.
+  // Calls a function that returns a status. Throws std::runtime_error with the library's message if
+  // it fails.
   template <class F, class... Arguments>
   void require(Arguments... arguments) const {
     if (Status* status = call<F>(arguments...); status != nullptr) fail(status);
@@ -111,7 +112,7 @@ class Library {
   std::string version_;
 };
 
-// Releases what the library made.
+// A deleter for objects that the library made.
 template <class F>
 struct Release {
   const Library* library = nullptr;
@@ -124,7 +125,7 @@ struct Release {
 template <class T, class F>
 using Handle = std::unique_ptr<T, Release<F>>;
 
-// What function F makes, which has the place for it as last parameter.
+// Calls F, whose last parameter receives the new object, and returns that object.
 template <class F, class T, class R, class... Arguments>
 [[nodiscard]] Handle<T, R> make(const Library& library, Arguments... arguments) {
   T* made = nullptr;

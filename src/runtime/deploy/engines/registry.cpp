@@ -6,7 +6,7 @@ namespace torchport::deploy {
 
 namespace {
 
-// Made at the first registration, whichever file's that is.
+// Created at the first registration: the order in which files are initialised is unspecified.
 std::map<std::string_view, EngineFormat>& formats() {
   static std::map<std::string_view, EngineFormat> all;
   return all;

@@ -1,4 +1,4 @@
-// TorchScript archives.
+// Runs TorchScript archives.
 #include <stdexcept>
 
 #include <c10/core/InferenceMode.h>
@@ -11,7 +11,7 @@ namespace torchport::deploy {
 
 namespace {
 
-// The tensors in what a module gave, in order; None is left out, as in the contract.
+// Collects the tensors in a module's result, in order. None is left out, as in the contract.
 void flatten(const c10::IValue& value, std::vector<at::Tensor>& into) {
   if (value.isTensor()) {
     into.push_back(value.toTensor());

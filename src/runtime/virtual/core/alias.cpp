@@ -19,17 +19,18 @@ void copy_shape(const TensorImpl& from, TensorImpl& to) {
   to.set_sizes_and_strides(from.sizes(), from.strides(), from.storage_offset());
 }
 
-// Not ImplType::VIEW: such a tensor has no autograd keys and counts as an inference tensor.
+// Makes a new tensor. It is not of ImplType::VIEW, because such a tensor has no autograd keys and
+// counts as an inference tensor.
 Tensor fresh(c10::Storage storage, DispatchKey key, const TensorImpl& like) {
   return at::detail::make_tensor<TensorImpl>(std::move(storage), DispatchKeySet(key), like.dtype());
 }
 
-// Of the keys of a tensor, those that its views have, too, whatever else they are.
+// The dispatch keys of a tensor that all its views have, too.
 constexpr DispatchKeySet kOfOneTensor({DispatchKey::Conjugate, DispatchKey::Negative,
                                        DispatchKey::ZeroTensor});
 
-// An inference tensor where the other one is: a view of what autograd follows is followed, too, in
-// inference mode as well.
+// Makes a view that is an inference tensor if `like` is one. A view of a tensor that autograd
+// tracks has to be tracked, too, also in inference mode.
 Tensor view(c10::Storage storage, const TensorImpl& of, const TensorImpl& like) {
   return at::detail::make_tensor<TensorImpl>(TensorImpl::VIEW, std::move(storage),
                                              of.key_set() - kOfOneTensor, like.dtype());
@@ -44,7 +45,7 @@ Tensor shaped(Tensor tensor, const TensorImpl& like) {
   return tensor;
 }
 
-// One piece of memory with strides, and nothing else.
+// Whether a tensor is one strided piece of memory and nothing else.
 bool is_plain(const TensorImpl& impl) {
   return impl.has_storage() && !impl.is_nested() && !impl.is_quantized();
 }
@@ -99,7 +100,7 @@ Tensor Aliases::back(const Tensor& result) {
   return shaped(fresh(storage_for(result), Runtime::get().kind().dense, impl), impl);
 }
 
-// The tensor whose memory an alias shares.
+// The entry whose memory an alias shares.
 const Aliases::Entry* Aliases::sharing(const TensorImpl& alias) const {
   const c10::StorageImpl* cpu = alias.storage().unsafeGetStorageImpl();
   for (const Entry& entry : entries_) {

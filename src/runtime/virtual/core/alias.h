@@ -1,4 +1,5 @@
-// CPU tensors over the bytes of tensors on virtual devices, and back.
+// Makes CPU tensors over the bytes of tensors on virtual devices, and turns results back into
+// tensors of the device.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -7,30 +8,31 @@
 
 namespace torchport::vdev {
 
-// The aliases of one call of an operator. One tensor has one alias, however often it is passed, so
-// that a kernel sees what is the same as the same.
+// Holds the aliases of one call of an operator. A tensor has one alias per call, however often it
+// is passed, so that a kernel that compares its arguments sees the same tensor. Not thread safe:
+// each call has its own.
 class Aliases {
  public:
-  // A CPU tensor with the sizes, strides, offset and bits of this one, over the same bytes. The
-  // tensor itself when it is not on a virtual device.
+  // Returns a CPU tensor with the sizes, strides, offset and flag bits of `tensor`, over the same
+  // bytes. Returns `tensor` itself if it is not on a virtual device.
   [[nodiscard]] at::Tensor of(const at::Tensor& tensor);
 
-  // What a kernel gave back, on the device: the tensor whose alias it is, a view where it shares
-  // the memory of one, else its memory is adopted. CPU tensors that were passed come back as they
-  // are. Raises c10::OutOfMemoryError.
+  // Turns a kernel's result into a tensor on the device: the tensor whose alias it is, or a view if
+  // it shares the memory of one; otherwise its memory is adopted. A CPU tensor that was passed is
+  // returned as it is. Raises c10::OutOfMemoryError.
   [[nodiscard]] at::Tensor back(const at::Tensor& result);
 
-  // Carries what a kernel did to an alias beyond its bytes (sizes, another memory) over to the
-  // tensor.
+  // Applies to the tensor what a kernel did to its alias beyond the bytes: other sizes, other
+  // memory.
   void write_back(const at::Tensor& alias);
 
-  // Where results go that nothing else places.
+  // The device of results that no argument determines.
   [[nodiscard]] c10::DeviceIndex device() const;
   void set_device(c10::DeviceIndex device) { device_ = device; }
-  // The call asked for its results on the CPU.
+  // Leaves results on the CPU, because the call asks for that.
   void stay_on_host() { on_host_ = true; }
   [[nodiscard]] bool empty() const { return entries_.empty(); }
-  // CPU tensors were passed and none of a device.
+  // Whether CPU tensors were passed and no tensor of a device.
   [[nodiscard]] bool only_host() const { return entries_.empty() && !host_.empty(); }
 
  private:
@@ -46,7 +48,7 @@ class Aliases {
   [[nodiscard]] const Entry* sharing(const c10::TensorImpl& alias) const;
   c10::Storage storage_for(const at::Tensor& result);
 
-  // alias_layouts.cpp: tensors that are more than one piece of memory with strides.
+  // For tensors that are not one strided piece of memory; see alias_layouts.cpp.
   at::Tensor layout_of(const at::Tensor& tensor);
   at::Tensor layout_back(const at::Tensor& result);
   bool layout_write_back(const at::Tensor& alias, const at::Tensor& tensor);

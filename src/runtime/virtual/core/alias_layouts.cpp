@@ -1,6 +1,6 @@
-// Aliases of tensors that are more than one piece of memory with strides: sparse ones (COO and the
-// compressed layouts) are made of dense ones, nested ones know where their parts lie, quantized
-// ones have a quantizer.
+// Makes aliases of tensors that are not one strided piece of memory: sparse tensors (COO and the
+// compressed layouts) consist of dense ones, nested tensors know where their parts lie, and
+// quantized tensors have a quantizer.
 #include <ATen/NestedTensorImpl.h>
 #include <ATen/SparseCsrTensorImpl.h>
 #include <ATen/SparseCsrTensorUtils.h>
@@ -28,7 +28,7 @@ using c10::DispatchKeySet;
 using c10::TensorImpl;
 
 Tensor coo(DispatchKey key, const SparseTensorImpl& like, Tensor indices, Tensor values) {
-  // It is made on the current device, and stays there.
+  // It is created on the current device and stays there.
   const c10::DeviceGuard guard(values.device());
   Tensor tensor = at::detail::make_tensor<SparseTensorImpl>(DispatchKeySet(key), values.dtype());
   auto* own = at::sparse::get_sparse_impl(tensor);
@@ -51,7 +51,7 @@ Tensor compressed(DispatchKey key, const SparseCsrTensorImpl& like, const Tensor
   return tensor;
 }
 
-// A nested tensor over a storage; its sizes, strides and offsets lie on the CPU always.
+// Makes a nested tensor over a storage. Its sizes, strides and offsets are always on the CPU.
 Tensor nested(c10::Storage storage, DispatchKey dense, const NestedTensorImpl& like) {
   const auto elements = static_cast<std::int64_t>(storage.nbytes() / like.dtype().itemsize());
   Tensor buffer =
@@ -72,7 +72,8 @@ Tensor quantized(c10::Storage storage, DispatchKey key, const TensorImpl& like,
 
 }  // namespace
 
-// The quantizer of a tensor with its own tensors on the other side: scales of channels.
+// The quantizer of a tensor, with the quantizer's own tensors (scales of channels) on the other
+// side.
 at::QuantizerPtr Aliases::quantizer_with(const Tensor& tensor, bool on_device) {
   at::QuantizerPtr quantizer = static_cast<QTensorImpl*>(tensor.unsafeGetTensorImpl())->quantizer();
   const auto* channels = dynamic_cast<at::PerChannelAffineQuantizer*>(quantizer.get());
@@ -86,7 +87,7 @@ at::QuantizerPtr Aliases::quantizer_with(const Tensor& tensor, bool on_device) {
 
 Tensor Aliases::nested_of(const Tensor& tensor) {
   const auto* impl = at::native::get_nested_tensor_impl(tensor);
-  // A kernel may hand these out, and they are the CPU's.
+  // A kernel may return these, and they stay on the CPU.
   host_.push_back(impl->get_nested_sizes());
   host_.push_back(impl->get_nested_strides());
   host_.push_back(impl->get_storage_offsets());
@@ -136,7 +137,7 @@ Tensor Aliases::layout_back(const Tensor& result) {
   return result;
 }
 
-// Whether it was one of these layouts, and is done.
+// Returns whether the tensor has one of these layouts; if so, it is written back.
 bool Aliases::layout_write_back(const Tensor& alias, const Tensor& tensor) {
   const TensorImpl& impl = *tensor.unsafeGetTensorImpl();
   if (impl.is_sparse()) {

@@ -7,7 +7,7 @@ namespace torchport::vdev {
 
 namespace {
 
-// The default build first.
+// The first build is the default one.
 constexpr std::array kBuilds{
 #include "cuda_builds.inc"
 };

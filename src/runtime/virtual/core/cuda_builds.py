@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[4]
 
 def main() -> None:
     out, version = sys.argv[1:]
-    # By its path: the package is not installed where it is built.
+    # Imported by its path, because the package is not installed while it is built.
     name = "torchport._releases"
     spec = importlib.util.spec_from_file_location(name, ROOT / "python/torchport/_releases.py")
     assert spec is not None and spec.loader is not None

@@ -47,8 +47,8 @@ const Row* find(const std::string& name) {
   return found ? row : nullptr;
 }
 
-// As torchgen names it: wrapper_CUDA_mm, wrapper_CUDA__index_select, wrapper_CUDA_addmm_out. The
-// overload is part of the name where the operator is not structured.
+// The name that torchgen gives to the wrapper: wrapper_CUDA_mm, wrapper_CUDA__index_select,
+// wrapper_CUDA_addmm_out. The overload is part of the name if the operator is not structured.
 std::string method_name(const c10::FunctionSchema& schema, Source source, bool has_out) {
   std::string name = std::string("wrapper_") + c10::toString(Runtime::get().kind().dense) + "_";
   if (source == Source::kWrapper) name += schema.overload_name() + "_";
@@ -70,7 +70,7 @@ void each_tensor(const IValue& value, const Visit& visit) {
   }
 }
 
-// aten/src/ATen/native/TensorAdvancedIndexing.cpp: check_indices_on_cpu_or_selfdevice
+// As check_indices_on_cpu_or_selfdevice in aten/src/ATen/native/TensorAdvancedIndexing.cpp.
 void check_indices(const IValue& self, const IValue& indices) {
   const Device device = self.toTensor().device();
   each_tensor(indices, [&](const at::Tensor& index) {
@@ -79,8 +79,8 @@ void check_indices(const IValue& self, const IValue& indices) {
   });
 }
 
-// aten/src/ATen/native/Convolution.cpp: check_input_same_type_as_parameters. Python makes
-// torch.cuda.FloatTensor of CUDAFloatType.
+// As check_input_same_type_as_parameters in aten/src/ATen/native/Convolution.cpp. Python shows
+// CUDAFloatType as torch.cuda.FloatTensor.
 void check_convolution(const IValue* arguments) {
   const at::Tensor& input = arguments[0].toTensor();
   const at::Tensor& weight = arguments[1].toTensor();
@@ -89,7 +89,7 @@ void check_convolution(const IValue* arguments) {
   const at::Tensor bias = arguments[2].isTensor() ? arguments[2].toTensor() : at::Tensor();
   TORCH_CHECK(!bias.defined() || input.options().type_equal(bias.options()), "Input type (",
               input.toString(), ") and bias type (", bias.toString(), ") should be the same");
-  // What cuDNN's wrapper checks.
+  // cuDNN's wrapper checks this.
   std::optional<Device> common;
   each_tensor(arguments[0], [&](const at::Tensor& tensor) { common = tensor.device(); });
   for (const std::size_t i : {1, 2}) {
@@ -108,11 +108,11 @@ DeviceCheck::DeviceCheck(const c10::FunctionSchema& schema) {
   const auto& all = schema.arguments();
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (all[i].type()->str().find("Tensor") == std::string::npos) continue;
-    // Of those that go by name alone, wrappers know only `out=`.
+    // Of the keyword-only arguments, wrappers check only `out=`.
     if (rule_ == Rule::kWrapper && all[i].kwarg_only() && !all[i].is_out()) continue;
     arguments_.push_back({i, all[i].name(), is_write(all[i])});
   }
-  // What is written to comes first: `out=` in wrappers, outputs in TensorIterator.
+  // Written arguments come first: `out=` in wrappers, outputs in TensorIterator.
   std::stable_partition(arguments_.begin(), arguments_.end(), [&](const Argument& argument) {
     return rule_ == Rule::kWrapper ? all[argument.index].is_out() : argument.written;
   });
@@ -123,7 +123,7 @@ void DeviceCheck::choose_rule(const c10::FunctionSchema& schema) {
     std::string_view name;
     Rule rule;
   };
-  // What these check stands in their own code, not in the table.
+  // These operators check in their own code; the table does not have them.
   static constexpr std::array<Own, 10> kOwn{{
       {"aten::_convolution", Rule::kConvolution},
       {"aten::_index_put_impl_", Rule::kIndexPut},
@@ -136,7 +136,7 @@ void DeviceCheck::choose_rule(const c10::FunctionSchema& schema) {
       {"aten::masked_fill_", Rule::kMaskedFill},
       {"aten::where", Rule::kWhere},
   }};
-  // Probabilities are moved to the device; a value to fill with is, too.
+  // Probabilities, and values to fill with, are moved to the device.
   static constexpr std::array<std::string_view, 3> kFree{"aten::bernoulli_", "aten::fill_",
                                                          "aten::binomial"};
   for (const Own& own : kOwn) {
@@ -201,7 +201,7 @@ void DeviceCheck::wrapper(const IValue* arguments) const {
   }
 }
 
-// aten/src/ATen/TensorIterator.cpp: compute_types
+// As compute_types in aten/src/ATen/TensorIterator.cpp.
 void DeviceCheck::iterator(const IValue* arguments, int scalars) const {
   Device common(at::kCPU);
   for (const Argument& argument : arguments_) {

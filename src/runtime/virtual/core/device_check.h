@@ -1,6 +1,7 @@
-// Whether the tensors of a call are on one device, as a real build checks it: in the wrappers that
-// torchgen generates, in TensorIterator, and in a few operators' own code. The CPU's kernels, which
-// do the work here, cannot see the difference.
+// Checks whether the tensors of a call are on one device, as a real build of torch does: in the
+// wrappers that torchgen generates, in TensorIterator, and in a few operators' own code. The CPU's
+// kernels do the work on virtual devices and cannot see the difference, so without this check a
+// program that fails on a GPU would pass here.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +13,13 @@
 
 namespace torchport::vdev {
 
-// The check of one operator; const after it is made, so that any thread may use it.
+// The check of one operator. It is constant after its construction, so that any thread may use it.
 class DeviceCheck {
  public:
   explicit DeviceCheck(const c10::FunctionSchema& schema);
 
-  // Takes the operator's arguments in the order of its schema. Raises c10::Error with the message
-  // of the real build.
+  // Takes the arguments in the order of the schema. Raises c10::Error with the message of the real
+  // build if they are on different devices.
   void operator()(const c10::IValue* arguments) const {
     if (rule_ != Rule::kNone) check(arguments);
   }
@@ -26,13 +27,13 @@ class DeviceCheck {
  private:
   enum class Rule : std::uint8_t {
     kNone,
-    kWrapper,      // all on the device of the first
-    kIterator,     // all on one device; one CPU tensor of no dimensions may take part
-    kWhere,        // the same, any number of such CPU tensors
-    kIndex,        // indices on the CPU or the device of what is indexed
-    kIndexPut,     // kIndex, and the values on that device
-    kConvolution,  // types alike, which name the device
-    kMaskedFill,   // the mask on the device of what is filled
+    kWrapper,      // all are on the device of the first
+    kIterator,     // all are on one device, except at most one CPU tensor without dimensions
+    kWhere,        // the same, with any number of such CPU tensors
+    kIndex,        // indices are on the CPU or on the device of the indexed tensor
+    kIndexPut,     // kIndex, and the values are on that device
+    kConvolution,  // tensor types, which name the device, are equal
+    kMaskedFill,   // the mask is on the device of the filled tensor
   };
   struct Argument {
     std::size_t index;
@@ -46,8 +47,8 @@ class DeviceCheck {
   void choose_rule(const c10::FunctionSchema& schema);
 
   Rule rule_ = Rule::kNone;
-  std::string method_;               // of the generated wrapper
-  std::vector<Argument> arguments_;  // those with tensors that are checked, in that order
+  std::string method_;               // the name of the generated wrapper
+  std::vector<Argument> arguments_;  // the tensor arguments to check, in this order
 };
 
 }  // namespace torchport::vdev

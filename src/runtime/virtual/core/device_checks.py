@@ -1,11 +1,13 @@
-"""Which operators check the devices of their arguments on a real build, for device_check.cpp.
+"""Writes which operators check the devices of their arguments on a real build.
+
+device_check.cpp includes the result.
 
     device_checks.py OUTPUT
 
-Reads the native_functions.yaml that torch brings along (in torchgen) line by line, so that no YAML
-parser is needed. The rules are those of torchgen/dest/register_dispatch_key.py: a generated wrapper
-checks unless `device_check: NoCheck` is said, and only where the backend has a kernel; what is not
-checked for being done with TensorIterator is checked by that.
+It reads torch's native_functions.yaml (in torchgen) line by line, so that no YAML parser is needed.
+The rules are those of torchgen/dest/register_dispatch_key.py: a generated wrapper checks devices if
+the backend has a kernel and the entry does not say `device_check: NoCheck`. For operators that use
+TensorIterator, the iterator checks them.
 """
 
 from __future__ import annotations

@@ -31,8 +31,8 @@ class VirtualGenerator final : public c10::GeneratorImpl {
   [[nodiscard]] std::uint64_t current_seed() const override { return twin_.current_seed(); }
   std::uint64_t seed() override { return twin_.seed(); }
   void set_state(const c10::TensorImpl& state) override {
-    // A real device's state, out of a checkpoint: its seed and its offset. The numbers that follow
-    // are others, but the program goes on.
+    // This is the state of a real device's generator, from a checkpoint: its seed and its offset.
+    // The program continues with other numbers than there.
     if (state.numel() == 2 * sizeof(std::uint64_t) && state.itemsize() == 1) {
       at::detail::check_rng_state(state);
       std::array<std::uint64_t, 2> seed_and_offset{};
@@ -65,7 +65,7 @@ const at::Generator& default_generator(c10::DeviceIndex device) {
     auto* all = new std::vector<at::Generator>();
     Runtime::get().settle();
     for (c10::DeviceIndex i = 0; i < Runtime::get().count(); ++i) {
-      // A trace is compared with that of a run on the CPU, where there is one generator for all.
+      // A trace is compared with that of a run on the CPU, which has one generator for everything.
       if (TraceWriter::of_environment() != nullptr) {
         all->push_back(
             at::make_generator<VirtualGenerator>(i, at::detail::getDefaultCPUGenerator()));

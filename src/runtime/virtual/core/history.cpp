@@ -36,7 +36,7 @@ struct Record {
 struct State {
   std::mutex mutex;
   HistoryOptions options;
-  std::vector<Record> records;  // of each device
+  std::vector<Record> records;  // per device
 };
 
 State& state() {
@@ -64,7 +64,7 @@ void note(std::size_t device, const MemoryEvent& event) {
   if (record.events.size() > all.options.max_entries) record.events.pop_front();
 }
 
-// Each traceback once, whatever how many share it.
+// Stores each traceback once, however many events share it.
 class Tracebacks {
  public:
   std::int64_t number_of(const Traceback& traceback) {

@@ -1,5 +1,5 @@
-// What happened to the memory of virtual devices and where in the program: the record behind
-// torch.cuda.memory._record_memory_history() and _snapshot().
+// Records what happened to the memory of virtual devices, and which lines of the program did it. It
+// is the record behind torch.cuda.memory._record_memory_history() and _snapshot().
 #pragma once
 
 #include <cstddef>
@@ -14,15 +14,16 @@ enum class HistoryContext : std::uint8_t { kNone, kAllocations, kAll };
 
 struct HistoryOptions {
   bool on = false;
-  bool events = false;  // not only where live memory was made
+  bool events = false;  // record events, and not only where live memory was allocated
   HistoryContext context = HistoryContext::kNone;
-  std::size_t max_entries = 0;  // of each device
+  std::size_t max_entries = 0;  // per device
   bool clear = false;
 };
 void record_history(const HistoryOptions& options);
 
-// While it lives, what this thread does to memory is done by the program's lines at its making.
-// They are gathered outside of all locks: that takes Python's global interpreter lock.
+// While this object lives, memory operations of this thread are attributed to the lines that the
+// program was at when it was constructed. The lines are collected outside of all locks, because
+// that takes Python's global interpreter lock.
 class [[nodiscard]] HistoryScope {
  public:
   enum class Of : std::uint8_t { kAllocation, kFree };

@@ -9,14 +9,15 @@ namespace torchport::vdev {
 
 namespace {
 
-// From where on the real caching allocator takes a block for large, too.
+// Blocks from this size on come from the pool; the real caching allocator calls the same ones
+// large.
 constexpr std::size_t kLarge = std::size_t{1} << 20U;
-// The smallest page there is; what does not start at one is none of the pool's.
+// The smallest page size. An address that is not a multiple of it is not the pool's.
 constexpr std::size_t kPage = 4096;
-// Above torch's own, which has 0.
+// Above the priority of torch's own allocator, which is 0.
 constexpr std::uint8_t kPriority = 1;
 
-// Lives as long as the process: tensors may outlive every static object.
+// Never destroyed: tensors may outlive every static object.
 device::HostPool& pool() {
   static auto* pool = new device::HostPool();
   return *pool;
@@ -26,7 +27,7 @@ c10::Allocator* torchs_own() {
   return c10::GetDefaultCPUAllocator();
 }
 
-// The same for both sorts, as it is what raw_deallocate() calls.
+// One function for blocks of both origins, because raw_deallocate() calls it.
 void free_block(void* address) {
   static const c10::DeleterFnPtr kFreeSmall = torchs_own()->raw_deleter();
   if (reinterpret_cast<std::uintptr_t>(address) % kPage == 0 && pool().free(address))
@@ -42,7 +43,7 @@ class HostAllocator final : public c10::Allocator {
     if (address != nullptr)
       c10::profiledCPUMemoryReporter().New(address, bytes);
     else
-      address = torchs_own()->allocate(bytes).release_context();  // or says why it can't
+      address = torchs_own()->allocate(bytes).release_context();  // or throws with the reason
     return {address, address, &free_block, c10::Device(c10::DeviceType::CPU)};
   }
 

@@ -1,13 +1,13 @@
-// The CPU allocator of a process with virtual devices: large blocks out of a pool (see
-// runtime/device/host_pool.h), small ones as ever.
+// Replaces the CPU allocator of a process with virtual devices: large blocks come from a pool
+// (runtime/device/host_pool.h says why), small ones from torch's own allocator.
 #pragma once
 
 namespace torchport::vdev {
 
-// Takes the place of torch's own CPU allocator; once, before tensors are made.
+// Replaces torch's CPU allocator. Call it once, before any tensor exists.
 void install_host_allocator();
 
-// What the pool keeps for later goes back to the system.
+// Returns the memory that the pool keeps to the system.
 void release_host_memory();
 
 }  // namespace torchport::vdev

@@ -15,7 +15,7 @@ namespace {
 using c10::IValue;
 using torch::jit::Stack;
 
-// An argument as the CPU takes it.
+// Converts an argument to what the CPU's kernel takes.
 IValue to_cpu(const IValue& value, Aliases& aliases) {
   if (value.isTensor()) return aliases.of(value.toTensor());
   if (value.isTensorList()) {
@@ -36,7 +36,7 @@ IValue to_cpu(const IValue& value, Aliases& aliases) {
     return generator.defined() ? IValue(twin_of(generator)) : value;
   }
   if (value.isList()) {
-    // Lists of optional tensors, lists of lists of tensors.
+    // A list of optional tensors, or a list of lists of tensors.
     const auto from = value.toList();
     auto list = c10::impl::GenericList(from.elementType());
     for (const IValue& element : from) list.push_back(to_cpu(element, aliases));
@@ -82,7 +82,7 @@ IValue to_device(IValue value, Aliases& aliases) {
   return value;
 }
 
-// The results of a list of tensors that may be on several devices.
+// Converts the results for a list of tensors that may be on several devices.
 IValue each_to_device(const IValue& value, const Devices& devices, Aliases& aliases) {
   if (!value.isTensorList() || value.toListRef().size() != devices.size())
     return to_device(value, aliases);
@@ -144,7 +144,7 @@ void AliasKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet,
     if (generator.isNone()) generator = twin_of(default_generator(aliases.device()));
   }
   {
-    // Autograd has seen this call; nothing below is to be recorded or tracked as a view.
+    // Autograd has already seen this call, so nothing below is recorded or tracked as a view.
     const at::AutoDispatchBelowADInplaceOrView below;
     const DrawFrom draw(draws_ ? aliases.device() : kNoDevice);
     op.redispatchBoxed(cpu_, stack);

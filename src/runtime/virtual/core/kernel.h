@@ -1,4 +1,5 @@
-// The kernel that most operators have on virtual devices: the CPU's, on aliases of the arguments.
+// The kernel that most operators have on virtual devices: it calls the CPU's kernel on aliases of
+// the arguments. PyTorch's own CPU fallback would copy every tensor to the CPU and back.
 #pragma once
 
 #include <cstdint>
@@ -14,19 +15,20 @@
 
 namespace torchport::vdev {
 
-// One per operator and dispatch key; const after it is made, so that any thread may call it.
+// There is one per operator and dispatch key. It is constant after its construction, so that any
+// thread may call it.
 class AliasKernel final : public c10::OperatorKernel {
  public:
-  // `cpu`: the key whose kernel does the work.
+  // `cpu` is the dispatch key whose kernel does the work.
   AliasKernel(const c10::OperatorHandle& op, c10::DispatchKey cpu);
 
   // Raises what the CPU's kernel raises, what a real build raises for tensors on several devices,
-  // and c10::OutOfMemoryError where the results do not fit on the device.
+  // and c10::OutOfMemoryError if the results do not fit on the device.
   void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
                   torch::jit::Stack* stack) const;
 
  private:
-  // An argument that can hold something of a device's; the others are passed on unseen.
+  // An argument that can hold something of a device. Other arguments are passed on unchanged.
   struct Argument {
     std::uint32_t index;
     bool written;  // the operator writes to it
@@ -36,9 +38,9 @@ class AliasKernel final : public c10::OperatorKernel {
   DeviceCheck check_;
   DeterminismAndSync determinism_and_sync_;
   std::vector<Argument> arguments_;
-  int generator_ = -1;       // the argument that is a generator
-  bool draws_ = false;       // random numbers, without such an argument
-  bool each_apart_ = false;  // a list to a list: each result stays on the device of its element
+  int generator_ = -1;       // index of the generator argument; -1 if it has none
+  bool draws_ = false;       // it draws random numbers, but has no generator argument
+  bool each_apart_ = false;  // list to list: each result stays on its element's device
 };
 
 }  // namespace torchport::vdev

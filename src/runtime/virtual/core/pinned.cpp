@@ -37,7 +37,7 @@ class PinnedMemory final : public at::HostAllocator {
     default_copy_data(destination, source, count);
   }
 
-  // Work is done when its call returns: nothing has to wait before memory is used again.
+  // Work is complete when its call returns, so memory can be reused at once.
   bool record_event(void*, void*, c10::Stream) override { return true; }
   at::HostStats get_stats() override {
     const PinnedStats from = stats();
@@ -110,7 +110,7 @@ class PinnedMemory final : public at::HostAllocator {
   }
 
   std::map<void*, Block> blocks_;
-  // What the real allocator would keep; the memory itself goes back at once.
+  // Counts the blocks that the real allocator would keep. Their memory is returned at once.
   std::map<std::size_t, std::int64_t> kept_;
   PinnedStats stats_;
   std::mutex mutex_;

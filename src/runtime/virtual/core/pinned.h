@@ -1,4 +1,5 @@
-// Pinned host memory: plain host memory that is known by its address.
+// Provides pinned host memory for virtual devices: ordinary host memory whose addresses are
+// remembered, so that is_pinned() and the statistics answer as on a real device.
 #pragma once
 
 #include <c10/core/Allocator.h>
@@ -7,8 +8,9 @@
 
 namespace torchport::vdev {
 
-// As torch.cuda.host_memory_stats() reports them: sizes are powers of two, and a block that was
-// freed is kept for the next of its size, as ATen/core/CachingHostAllocator.h does.
+// The statistics that torch.cuda.host_memory_stats() reports. As in
+// ATen/core/CachingHostAllocator.h, sizes are powers of two, and a freed block is kept for the next
+// request of its size.
 struct PinnedStats {
   device::Stat blocks;  // active or kept
   device::Stat bytes;
@@ -16,15 +18,15 @@ struct PinnedStats {
   device::Stat active_bytes;
 };
 
-// Makes it the host allocator of this kind of device.
+// Makes it the host allocator of the process's device kind.
 void register_pinned();
 
-// All thread-safe.
+// All functions below are thread safe.
 [[nodiscard]] c10::Allocator* pinned_allocator();
 // Whether the address lies in a block of the pinned allocator.
 [[nodiscard]] bool is_pinned(const void* address);
 [[nodiscard]] PinnedStats pinned_stats();
-// Of the peaks, or of all that was ever added and taken away.
+// Resets the peaks if `peak` is true, otherwise the accumulated sums.
 void reset_pinned_stats(bool peak);
 void empty_pinned_cache();
 

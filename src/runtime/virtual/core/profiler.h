@@ -1,9 +1,10 @@
-// What torch's own profilers ask of CUDA.
+// Answers what torch's own profilers ask of CUDA. Without it they refuse to record device events in
+// a process with virtual devices.
 #pragma once
 
 namespace torchport::vdev {
 
-// Answers for CUDA where the virtual devices are of that kind.
+// Registers the answers if the virtual devices are CUDA devices.
 void register_profiler();
 
 }  // namespace torchport::vdev

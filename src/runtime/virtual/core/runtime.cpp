@@ -8,7 +8,7 @@
 
 #include "runtime/virtual/core/build_facts.h"
 
-// Read by _builds.py in the library's file.
+// _builds.py reads this in the library's file.
 extern "C" [[gnu::used, gnu::visibility("default")]] constexpr char torchport_virtual_built_for[] =
     TORCHPORT_BUILT_FOR;
 
@@ -37,7 +37,7 @@ device::Spec spec_of_environment() {
   const char* text = std::getenv(device::kVariable);
   auto spec = device::parse_spec(text == nullptr ? "none" : text);
   if (spec) return *spec;
-  // While a library is loaded nobody could catch an exception.
+  // Nothing can catch an exception while a library is being loaded.
   std::fprintf(stderr, "torchport: %s: %s\n", device::kVariable, spec.error().message.c_str());
   std::exit(2);
 }
@@ -48,7 +48,7 @@ Runtime::Runtime()
     : spec_(spec_of_environment()),
       description_(spec_.description != nullptr ? spec_.description : devices::find_kind("cuda")),
       kind_(keys_of(*description_)) {
-  // Where CUDA's unified addresses lie; each device far from the next.
+  // CUDA's unified addresses begin here. Each device's addresses are far from the next one's.
   constexpr std::uint64_t kBase = 0x7000'0000'0000;
   constexpr std::uint64_t kApart = std::uint64_t{1} << 40U;
   for (int i = 0; i < spec_.count; ++i) {

@@ -1,7 +1,7 @@
-// The virtual devices of this process: which there are, and the memory of each.
+// Holds the virtual devices of this process: which there are, and the memory of each.
 //
-// Made once, when the library is loaded, from the environment variable TORCHPORT_VIRTUAL
-// (runtime/device/spec.h), and never unmade: tensors may outlive everything else.
+// It is made once, when the library is loaded, from the environment variable TORCHPORT_VIRTUAL
+// (runtime/device/spec.h). It is never destroyed, because tensors may outlive all static objects.
 #pragma once
 
 #include <memory>
@@ -16,8 +16,8 @@
 
 namespace torchport::vdev {
 
-// The dispatch keys of a kind of device. Kernels are written for all kinds: what differs between
-// them stands here and in the kind's description (devices/device_kind.h).
+// The dispatch keys of a device kind. Kernels are written once for all kinds; whatever differs
+// between kinds is here and in the kind's description (devices/device_kind.h).
 struct Kind {
   c10::DeviceType type;
   c10::DispatchKey dense;
@@ -30,24 +30,25 @@ struct Kind {
 
 class Runtime {
  public:
-  // The process's own. Thread-safe.
+  // The one Runtime of the process. Thread safe.
   static Runtime& get();
 
   [[nodiscard]] const device::Spec& spec() const { return spec_; }
   [[nodiscard]] const Kind& kind() const { return kind_; }
-  // Of the kind; where there are no devices, that of CUDA, whose program this is.
+  // The description of the device kind. Without devices it is CUDA's, because a program that runs
+  // here is one for CUDA.
   [[nodiscard]] const devices::DeviceKind& description() const { return *description_; }
   [[nodiscard]] c10::DeviceIndex count() const {
     return static_cast<c10::DeviceIndex>(visible_.size());
   }
-  // Reads the variable that hides devices (CUDA_VISIBLE_DEVICES) again: programs set it after
-  // `import torch`, and a real runtime reads it when it is initialised. Not thread-safe.
+  // Reads the variable that hides devices (CUDA_VISIBLE_DEVICES) again. Programs set it after
+  // `import torch`, and a real runtime reads it when it is initialised. Not thread safe.
   void look_again();
-  // From now on the variable that hides devices changes nothing.
+  // Fixes the visible devices: later changes of the variable have no effect.
   void settle() { settled_ = true; }
-  // The number among all virtual devices that each of this process's has.
+  // For each device of this process, its number among all virtual devices.
   [[nodiscard]] const std::vector<int>& visible() const { return visible_; }
-  // Raises c10::Error for an index that is none of a device.
+  // The memory of a device. Raises c10::Error for an index that is not a device.
   [[nodiscard]] device::MemoryModel& memory(c10::DeviceIndex index);
 
  private:
@@ -61,11 +62,10 @@ class Runtime {
   std::vector<std::unique_ptr<device::MemoryModel>> memories_;
 };
 
-// Raises where this kind of device has no such type of elements: MPS has no float64.
-// Thread-safe.
+// Raises if this device kind does not have the dtype: MPS has no float64. Thread safe.
 void check_dtype(c10::ScalarType dtype);
 
-// Whether something is on a virtual device.
+// Whether a device type, or a device, is that of the virtual devices.
 inline bool is_virtual(c10::DeviceType type) {
   static const c10::DeviceType kType = Runtime::get().kind().type;
   return type == kType;

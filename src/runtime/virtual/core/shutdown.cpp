@@ -28,13 +28,13 @@ void wait_for_autograd() {
   if (!device_was_used) return;
   const c10::InferenceMode no_inference(false);
   const c10::AutoGradMode with_grad(true);
-  // Modes that the program ends in are not asked.
+  // Python modes that are still active at the end are not called.
   const c10::impl::ExcludeDispatchKeyGuard no_modes(
       c10::DispatchKeySet({c10::DispatchKey::Python, c10::DispatchKey::PythonTLSSnapshot,
                            c10::DispatchKey::TESTING_ONLY_GenericMode}));
   show_devices(Runtime::get().count());
-  // A thread takes its tasks one after another: when it is at this one, which holds nothing of
-  // Python's, it is done with those before.
+  // A thread runs its tasks one after another. So when it runs this one, which holds no Python
+  // object, it has finished those before.
   for (c10::DeviceIndex i = 0; i < Runtime::get().count(); ++i) {
     const at::Tensor leaf =
         at::empty({0}, at::TensorOptions().device(Runtime::get().kind().type, i));
@@ -43,14 +43,13 @@ void wait_for_autograd() {
   }
 }
 
-// For ctypes, which gives Python's lock back for the call: as an operator it would be shown to
-// modes.
+// For ctypes, which releases Python's lock during the call. An operator would be shown to modes.
 extern "C" [[gnu::used, gnu::visibility("default")]] void torchport_wait_for_autograd() {
   try {
     wait_for_autograd();
   } catch (const std::exception& error) {
-    // A child has no threads of its parent's, and may have none of its own where the parent had
-    // some: autograd refuses.
+    // In a forked child this error is expected: the child does not have its parent's threads, and
+    // autograd refuses to start new ones if the parent had some.
     if (!forked)
       std::fprintf(stderr, "torchport: error at the end of the process: %s\n", error.what());
   }

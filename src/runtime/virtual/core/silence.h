@@ -1,12 +1,12 @@
-// Registering without warnings.
+// Registers kernels without warnings.
 #pragma once
 
 #include <c10/util/Exception.h>
 
 namespace torchport::vdev {
 
-// While it lives, warnings of this thread are dropped: PyTorch warns of each kernel that is put
-// over another, and that is what virtual devices are made by.
+// Drops this thread's warnings while it lives. PyTorch warns about each kernel that is registered
+// over another one, and virtual devices are made by registering kernels over others.
 class Silence {
  public:
   Silence() : guard_(&handler_) {}

@@ -20,15 +20,16 @@ using c10::DeviceIndex;
 using c10::intrusive_ptr;
 using c10::StorageImpl;
 
-// What a device's storage holds as the context of its pointer.
+// The context of a device storage's data pointer.
 struct Block {
   intrusive_ptr<StorageImpl> twin;
   DeviceIndex device;
-  std::uint64_t address;  // in the device's memory model; 0 for no bytes
+  std::uint64_t address;  // in the device's memory model; 0 if it has no bytes
   std::uint64_t bytes;
 };
 
-// The address of a block on the device's current stream; raises where there is no room.
+// Allocates a block for the device's current stream and returns its address. Raises if there is no
+// room.
 std::uint64_t charge(DeviceIndex device, std::uint64_t bytes) {
   const HistoryScope scope(HistoryScope::Of::kAllocation);
   device_was_used.store(true, std::memory_order_relaxed);
@@ -64,7 +65,8 @@ class DeviceMemory final : public c10::DeviceAllocator {
  public:
   DataPtr allocate(std::size_t bytes) override {
     const DeviceIndex device = current_device();
-    // The account comes first: what is too much for the device may be too much for the host, too.
+    // The device's memory is charged first: what is too large for the device may also be too large
+    // for the host.
     const std::uint64_t address = charge(device, bytes);
     try {
       auto twin = c10::make_intrusive<StorageImpl>(StorageImpl::use_byte_size_t(),
@@ -160,8 +162,8 @@ void follow_twin(StorageImpl& storage) {
   if (block == nullptr) return;
   StorageImpl& twin = *block->twin;
   if (twin.data() == storage.data() && twin.nbytes() == storage.nbytes()) return;
-  // The same context under the new pointer; before the account, which may raise: the old bytes are
-  // gone already.
+  // Puts the same context under the new pointer. This comes before the charge, which may raise: the
+  // old bytes are already gone.
   DataPtr old = storage.set_data_ptr(DataPtr());
   void* context = old.release_context();
   storage.set_data_ptr_noswap(DataPtr(twin.mutable_data(), context, &delete_block, old.device()));

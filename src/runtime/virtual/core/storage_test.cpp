@@ -1,4 +1,5 @@
-// Twins, accounts and aliases: with two virtual CUDA devices (src/runtime/virtual/CMakeLists.txt).
+// Tests twins, charged memory and aliases with two virtual CUDA devices
+// (src/runtime/virtual/CMakeLists.txt).
 #include "runtime/virtual/core/storage.h"
 
 #include <atomic>

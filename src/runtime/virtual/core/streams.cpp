@@ -24,10 +24,9 @@ thread_local DeviceIndex this_device = 0;
 thread_local std::array<std::int64_t, device::kMaxDevices> this_stream{};
 std::atomic<DeviceIndex> shown{device::kMaxDevices};
 
-// Streams of the pool, 32 of each priority, go round as CUDA's do.
+// The pool has 32 streams per priority, handed out in turn, as in CUDA.
 constexpr std::int64_t kPoolSize = 32;
 std::atomic<std::uint32_t> next_of_pool{0};
-std::atomic<std::int64_t> next_new{1};
 
 using Clock = std::chrono::steady_clock;
 
@@ -45,7 +44,7 @@ struct Event {
       kind.invalid_device_code, text);
 }
 
-// The bit of a type of elements in c10::DeviceCapability.
+// The bit of a dtype in c10::DeviceCapability.
 std::uint64_t bit_of(std::string_view type) {
 #define BIT_OF_TYPE(_, name) \
   if (type == #name) return std::uint64_t{1} << static_cast<unsigned>(c10::kIndex_##name);
@@ -66,7 +65,7 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
     return old;
   }
   [[nodiscard]] Device getDevice() const override { return {type_, this_device}; }
-  // Of autograd, for its threads, which it has one of for each device, shown or not.
+  // Autograd calls this for its threads. It has one per device, shown or not.
   void setDevice(Device device) const override {
     if (device.index() < 0 || device.index() >= deviceCount()) no_such_device(device.index());
     this_device = device.index();
@@ -79,7 +78,7 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
   [[nodiscard]] Stream getDefaultStream(Device device) const override { return stream(device, 0); }
   [[nodiscard]] Stream getStreamFromGlobalPool(Device device, bool high_priority) const override {
     const std::int64_t number = next_of_pool.fetch_add(1) % kPoolSize;
-    // As c10/cuda/CUDAStream.cpp packs them: index, type of the pool, "not external".
+    // Packed as in c10/cuda/CUDAStream.cpp: index, type of the pool, "not external".
     return stream(device, (number << 5U) | (high_priority ? 3 : 1) << 1U | 1);
   }
   [[nodiscard]] Stream getNewStream(Device device, int priority) const override {
@@ -117,7 +116,7 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
   }
 
   [[nodiscard]] c10::DeviceCapability getDeviceCapability(Device) const override {
-    c10::DeviceCapability capability;  // all types of elements
+    c10::DeviceCapability capability;  // all dtypes
     for (const devices::RefusedType& refused : Runtime::get().description().refused_types)
       capability.capability_data.capability_bits &= ~bit_of(refused.type);
     return capability;

@@ -1,7 +1,7 @@
-// Streams, events and the current device of virtual devices, for each thread.
+// Keeps the streams, events and current device of each thread, for virtual devices.
 //
-// Work on a virtual device is done when its call returns, so streams order nothing and events are
-// over when they are recorded; what is kept are their identities and their times.
+// Work on a virtual device is complete when its call returns. So streams order nothing, and an
+// event is over when it is recorded; only their identities and times are kept.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +10,17 @@
 
 namespace torchport::vdev {
 
-// This thread's current device.
+// The current device of this thread.
 [[nodiscard]] c10::DeviceIndex current_device();
-// Raises c10::AcceleratorError for an index that is none of a device shown.
+// Sets it. Raises c10::AcceleratorError for an index that is not a shown device.
 void set_current_device(c10::DeviceIndex device);
 
-// How many devices the program is shown, the first ones of all there are: all, unless less is set.
-// Tensors on the others stay what they are; nothing new can be made there.
+// The number of devices that the program sees: the first ones of all, and all of them by default.
+// Tensors on the others stay valid, but nothing new can be made there.
 [[nodiscard]] c10::DeviceIndex shown_devices();
 void show_devices(c10::DeviceIndex count);
 
-// Makes c10's guards of this kind of device use these.
+// Registers these functions as c10's device guard of the device kind.
 void register_guard();
 
 // The id of this thread's current stream on a device; 0 is the default stream.

@@ -1,4 +1,4 @@
-// Devices, streams, events and generators of threads: with two virtual CUDA devices.
+// Tests devices, streams, events and generators of threads with two virtual CUDA devices.
 #include "runtime/virtual/core/streams.h"
 
 #include <set>
@@ -51,7 +51,7 @@ TEST_CASE("streams of the pool differ, and a guard makes one the current stream"
   std::set<c10::StreamId> ids;
   for (int i = 0; i < 32; ++i) ids.insert(guard.getStreamFromGlobalPool(kFirst).id());
   CHECK(ids.size() == 32);
-  CHECK(ids.count(0) == 0);  // the default stream is none of the pool
+  CHECK(ids.count(0) == 0);  // the default stream is not in the pool
   const c10::Stream stream = guard.getStreamFromGlobalPool(kSecond, /*isHighPriority=*/true);
   {
     const c10::StreamGuard current(stream);

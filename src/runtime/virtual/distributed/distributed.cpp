@@ -19,7 +19,8 @@ using c10::IValue;
 using c10::ivalue::Future;
 using torch::jit::Stack;
 
-// Tensors, lists of them and lists of lists are all that collectives take.
+// Calls a function for each tensor of an argument: collectives take tensors, lists of tensors and
+// lists of lists.
 template <typename Function>
 IValue mapped(const IValue& value, const Function& function) {
   if (value.isTensor()) return function(value.toTensor());
@@ -48,8 +49,8 @@ std::vector<c10::Device> all_devices() {
   return devices;
 }
 
-// Runs the kernel that PyTorch has for the device, which hands the tensors to the group's backend,
-// with aliases in place of them.
+// Runs PyTorch's own kernel for the device, which hands the tensors to the group's backend, with
+// aliases instead of the tensors.
 class CollectiveKernel final : public c10::OperatorKernel {
  public:
   explicit CollectiveKernel(c10::SafeKernelFunction kernel) : kernel_(std::move(kernel)) {}
@@ -65,7 +66,7 @@ class CollectiveKernel final : public c10::OperatorKernel {
         continue;
       }
       auto work = value.toCustomClass<c10d::Work>();
-      // A sparse result is other memory than before: it is carried over when it is there.
+      // A sparse result has new memory, so it can be carried over only when it is complete.
       if (!sparse.empty()) work->wait();
       for (const at::Tensor& alias : sparse) aliases->write_back(alias);
       value =
@@ -74,7 +75,7 @@ class CollectiveKernel final : public c10::OperatorKernel {
   }
 
  private:
-  // Puts aliases into the arguments; gives those that are sparse.
+  // Replaces the arguments by aliases. Returns those that are sparse.
   static std::vector<at::Tensor> to_aliases(const c10::OperatorHandle& op, Stack& stack,
                                             Aliases& aliases) {
     std::vector<at::Tensor> sparse;
@@ -119,7 +120,7 @@ c10::intrusive_ptr<Future> DeviceWork::getFuture() {
 
 void register_distributed() {
   register_timer();
-  // Kernels live as long as the process.
+  // Never destroyed: the kernels stay registered as long as the process lives.
   static auto* handles = new std::vector<c10::RegistrationHandleRAII>();
   auto& dispatcher = c10::Dispatcher::singleton();
   const Kind& kind = Runtime::get().kind();

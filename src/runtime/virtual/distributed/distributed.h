@@ -1,8 +1,8 @@
-// Collectives over tensors on virtual devices.
+// Runs collectives over tensors on virtual devices.
 //
-// A process group's backend gets CPU tensors over the bytes of the virtual ones, whichever backend
-// it is: gloo runs as it is. What runs under the name of a device's own library (nccl) is gloo
-// behind that library's rules (distributed_nccl.cpp).
+// A process group's backend gets CPU tensors over the bytes of the virtual ones, so gloo runs
+// unchanged. The backend under the name of a device's own library (nccl) is gloo with that
+// library's rules (distributed_nccl.cpp).
 #pragma once
 
 #include <memory>
@@ -14,15 +14,15 @@
 
 namespace torchport::vdev {
 
-// Puts kernels for the operators c10d::* under the keys of the virtual devices. To be called once,
+// Registers kernels for the operators c10d::* under the keys of the virtual devices. Call it once,
 // after libtorch_cpu has registered its own.
 void register_distributed();
 
-// The timer of DistributedDataParallel's logger; register_distributed() calls it.
+// Registers the timer for DistributedDataParallel's logger; register_distributed() calls it.
 void register_timer();
 
-// A collective that a backend works on over aliases, as the program sees it: results and futures
-// hold the tensors of the virtual devices. Keeps them until it is gone.
+// A collective that a backend runs over aliases, as the program sees it: its results and futures
+// hold the tensors of the virtual devices. It keeps those tensors alive until it is destroyed.
 class DeviceWork final : public c10d::Work {
  public:
   DeviceWork(c10::intrusive_ptr<c10d::Work> inner, std::shared_ptr<Aliases> aliases);

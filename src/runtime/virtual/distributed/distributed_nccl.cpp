@@ -1,5 +1,6 @@
-// The collectives of a device's own library, NCCL or XCCL: gloo does the work, behind the rules of
-// the other. It sees CPU tensors over the bytes of virtual ones (distributed.h).
+// Implements the collectives of a device's own library, NCCL or XCCL: gloo does the work, and the
+// rules are those of the other library. It gets CPU tensors over the bytes of virtual ones
+// (distributed.h).
 //
 // Like NCCL it takes a tensor for its bytes in memory: shapes do not matter, counts do.
 #include <algorithm>
@@ -54,7 +55,7 @@ Tensors all_bytes(const Tensors& tensors) {
   return result;
 }
 
-// Sizes along the first dimension as sizes in bytes.
+// Converts sizes along the first dimension into sizes in bytes.
 std::vector<std::int64_t> byte_splits(const std::vector<std::int64_t>& splits,
                                       const Tensor& tensor) {
   const std::int64_t rows = tensor.dim() == 0 ? 1 : tensor.size(0);
@@ -67,7 +68,7 @@ std::vector<std::int64_t> byte_splits(const std::vector<std::int64_t>& splits,
 
 class Library final : public c10d::Backend {
  public:
-  // `store` is the group's own.
+  // `store` is the store of this group.
   Library(std::string name, intrusive_ptr<c10d::Backend> gloo, intrusive_ptr<c10d::Store> store)
       : Backend(gloo->getRank(), gloo->getSize()),
         name_(std::move(name)),
@@ -91,9 +92,10 @@ class Library final : public c10d::Backend {
   void abort() override { gloo_->abort(); }
   void shutdown() override { gloo_->shutdown(); }
 
-  // NCCL splits a communicator without a word in the store. gloo meets there, but not in the store
-  // given: that one has the name of the new group, and the ranks name it by how many groups each of
-  // them is in. Which ranks split off, and for which time, is the same for all of them.
+  // NCCL splits a communicator without using the store. gloo's ranks have to meet in one, but not
+  // in the given one: it carries the name of the new group, and each rank derives that name from
+  // the number of groups that it is in. What all ranks know alike is which ranks split off and how
+  // often they did; that names the place where they meet.
   intrusive_ptr<Backend> split(const intrusive_ptr<c10d::Store>&, const std::vector<int>& ranks,
                                const intrusive_ptr<Options>& options) override {
     const intrusive_ptr<Options> inner = gloo_->getBackendOptions();
@@ -106,7 +108,7 @@ class Library final : public c10d::Backend {
     return c10::make_intrusive<Library>(name_, std::move(part), std::move(store));
   }
 
-  // Works issued from here on are one work, which endCoalescing gives.
+  // Works issued from here on are combined into one work, which endCoalescing() returns.
   void startCoalescing() override {
     coalescing_ = true;
     coalesced_.clear();
@@ -157,7 +159,7 @@ class Library final : public c10d::Backend {
       Tensors from{bytes_of(input)};
       return given(after({gloo_->allgather(bytes, from, opts)}, to));
     }
-    // Sizes differ: each rank sends its own to all.
+    // Sizes may differ, so each rank broadcasts its own part.
     Works works;
     for (int rank = 0; rank < size_; ++rank) {
       const Tensor target = to[static_cast<std::size_t>(rank)];
@@ -228,7 +230,7 @@ class Library final : public c10d::Backend {
                      "input tensor must be the same type as the output tensor.");
     TORCH_CHECK_VALUE(input.numel() == output.numel() * size_,
                       "input tensor must be the same size as output size times world size");
-    // gloo's own reduces everything everywhere, too, and has no future.
+    // gloo's own reduce_scatter also reduces everything on every rank, and has no future.
     Reduction part = reduction_of(input, opts.reduceOp, size_);
     if (part.buffer.is_alias_of(input)) part.buffer = part.buffer.clone();
     c10d::AllreduceOptions inner;
@@ -261,7 +263,7 @@ class Library final : public c10d::Backend {
 
   intrusive_ptr<Work> alltoall(Tensors& outputs, Tensors& inputs,
                                const c10d::AllToAllOptions& opts) override {
-    // As one buffer, so that sizes may differ.
+    // Sends one buffer, so that sizes may differ.
     std::vector<std::int64_t> to_sizes;
     std::vector<std::int64_t> from_sizes;
     for (const Tensor& tensor : outputs) to_sizes.push_back(tensor.numel() * tensor.itemsize());
@@ -277,7 +279,7 @@ class Library final : public c10d::Backend {
                        }));
   }
 
-  // Tags are not looked at: sends and receives of two ranks meet in their order.
+  // Tags are ignored: sends and receives of two ranks match in their order.
   intrusive_ptr<Work> send(Tensors& tensors, int to, int) override {
     Tensors bytes{bytes_of(only(tensors))};
     return given(gloo_->send(bytes, to, 0));
@@ -301,11 +303,11 @@ class Library final : public c10d::Backend {
     return work;
   }
 
-  // `to` gets the result on the root's rank; an undefined one is for ranks that are none.
+  // `to` receives the result on the root. Other ranks pass an undefined tensor.
   intrusive_ptr<Work> reduced(const Tensor& from, const Tensor& to,
                               const c10d::ReduceOptions& opts) {
     Reduction part = reduction_of(from, opts.reduceOp, size_);
-    // gloo leaves intermediate sums in the tensors of ranks that are not the root.
+    // gloo leaves intermediate sums in the tensors of ranks other than the root.
     if (part.buffer.is_alias_of(from)) part.buffer = part.buffer.clone();
     c10d::ReduceOptions inner = opts;
     inner.reduceOp = part.op;
@@ -326,7 +328,7 @@ class Library final : public c10d::Backend {
   Works coalesced_;
 };
 
-// Takes a group whose backend for the CPU is gloo, and gives it one for the virtual devices.
+// Takes a group whose backend for the CPU is gloo, and adds one for the virtual devices to it.
 void add_library(const intrusive_ptr<c10d::ProcessGroup>& group, std::string name) {
   using Type = c10d::ProcessGroup::BackendType;
   const Type type = name == "xccl" ? Type::XCCL : Type::NCCL;

@@ -25,7 +25,8 @@ bool is_float8(at::ScalarType type) {
          type == at::kFloat8_e5m2fnuz;
 }
 
-// ncclDataType of torch/csrc/distributed/c10d/NCCLUtils.cpp; complex ones go as pairs.
+// The dtypes of ncclDataType in torch/csrc/distributed/c10d/NCCLUtils.cpp. Complex numbers are sent
+// as pairs.
 bool is_supported(at::ScalarType type) {
   switch (type) {
     case at::kChar:
@@ -61,7 +62,7 @@ const char* name_of(ReduceOp::RedOpType op) {
 }
 
 Tensor premultiplied(const Tensor& tensor, const ReduceOp& op) {
-  // torch 2.13 has another name for it, and keeps this one.
+  // torch 2.13 has a new name for this class, and keeps this one.
   const auto* supplement = static_cast<c10d::NCCLPreMulSumSupplement*>(op.supplement_.get());
   if (!supplement->tensor_factor.defined()) return tensor.mul(supplement->double_factor);
   Aliases aliases;
@@ -75,7 +76,7 @@ ReduceOp reduction_of_bools(const ReduceOp& op) {
   return op;
 }
 
-// A work that is done when its future is.
+// A work that is complete when its future is.
 class Awaited final : public Work {
  public:
   Awaited(intrusive_ptr<Future> future, std::vector<Tensor> results)
@@ -86,7 +87,7 @@ class Awaited final : public Work {
   std::exception_ptr exception() const override {
     return future_->hasError() ? future_->exception_ptr() : nullptr;
   }
-  // gloo itself watches the timeout.
+  // gloo itself enforces the timeout.
   bool wait(std::chrono::milliseconds) override {
     future_->waitAndThrow();
     return true;
@@ -100,7 +101,7 @@ class Awaited final : public Work {
   std::vector<Tensor> results_;
 };
 
-// Several works as one. Some of them may have no future, so each is waited for.
+// Combines several works into one. Some may have no future, so it waits for each.
 class Together final : public Work {
  public:
   Together(std::vector<intrusive_ptr<Work>> works, c10d::OpType type)
@@ -149,7 +150,7 @@ Reduction reduction_of(const Tensor& tensor, const ReduceOp& op, int size) {
                     "Cannot use ReduceOp.", name_of(op.op_), " with NCCL");
   Tensor from = flat(tensor);
   if (tensor.scalar_type() == at::kBool) return {from.view(at::kByte), reduction_of_bools(op)};
-  // gloo divides as Python does, and has no integer for that.
+  // gloo's average is a true division, which has no integer result.
   if (op.op_ == ReduceOp::AVG && c10::isIntegralType(tensor.scalar_type(), false))
     return {from, ReduceOp::SUM, size};
   if (is_float8(tensor.scalar_type())) from = from.to(at::kFloat);
@@ -176,7 +177,7 @@ intrusive_ptr<Work> after(std::vector<intrusive_ptr<Work>> works, std::vector<Te
   const auto type = c10::ListType::create(c10::TensorType::get());
   c10::List<intrusive_ptr<Future>> futures(c10::FutureType::create(type));
   for (const auto& work : works) futures.push_back(work->getFuture());
-  // The works are held: with the last reference gloo would give the operation up.
+  // The works are kept alive, because gloo cancels an operation when its last reference goes.
   auto done = c10::collectAll(futures)->then(
       [works = std::move(works), futures, results, finish = std::move(finish)](Future&) {
         for (const intrusive_ptr<Future>& future : futures) {

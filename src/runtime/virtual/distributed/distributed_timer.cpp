@@ -1,5 +1,6 @@
-// How long the parts of a DistributedDataParallel step take on virtual devices. Its logger asks the
-// registry for a timer of the device's type and does not do without.
+// Measures how long the parts of a DistributedDataParallel step take on virtual devices.
+// DistributedDataParallel's logger asks the registry for a timer of the device's type, and fails
+// without one.
 #include <torch/csrc/distributed/c10d/reducer_timer.hpp>
 
 #include "runtime/virtual/core/build_facts.h"
@@ -10,13 +11,13 @@ namespace torchport::vdev {
 
 namespace {
 
-// Work on a virtual device is done when its call returns: the host's clock has its times.
+// Work on a virtual device is complete when its call returns, so the host's clock measures it.
 class HostTimer final : public c10d::Timer {
  public:
   std::optional<std::int64_t> measureDifference(Event start, Event end) override {
     const auto first = getTimestamp(start);
     const auto last = getTimestamp(end);
-    // In an iteration that has not got to its end, the end is that of the one before.
+    // In an unfinished iteration, the recorded end is that of the iteration before.
     if (!first || !last || *last < *first) return std::nullopt;
     return *last - *first;
   }

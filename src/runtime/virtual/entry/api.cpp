@@ -1,4 +1,4 @@
-// What the torch._C shim of the virtual devices asks for, as operators torch.ops.torchport.*.
+// Answers the torch._C shim of the virtual devices, as operators torch.ops.torchport.*.
 #include <string>
 #include <tuple>
 #include <vector>
@@ -86,7 +86,7 @@ nlohmann::json json_of(const device::PoolStat& stat) {
   return result;
 }
 
-// In the shape of torch._C._cuda_memoryStats, as JSON.
+// The statistics as JSON, in the structure of torch._C._cuda_memoryStats.
 std::string memory_stats(std::int64_t device) {
   const device::MemoryStats stats = Runtime::get().memory(index_of(device)).stats();
   const nlohmann::json nothing = {{"current", 0}, {"peak", 0}, {"allocated", 0}, {"freed", 0}};

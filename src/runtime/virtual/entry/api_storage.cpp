@@ -1,5 +1,5 @@
-// What the torch._C shim asks of storages, of pinned memory and of the devices that it may see, as
-// operators torch.ops.torchport.*.
+// Answers the torch._C shim about storages, pinned memory and visible devices, as operators
+// torch.ops.torchport.*.
 #include <string>
 #include <vector>
 
@@ -16,7 +16,7 @@ namespace torchport::vdev {
 
 namespace {
 
-// All the bytes of a device tensor's storage, as a CPU tensor.
+// Returns all bytes of a device tensor's storage as a CPU tensor.
 at::Tensor twin(const at::Tensor& tensor) {
   TORCH_CHECK(is_virtual(tensor.device()), "torchport::twin: ", tensor.device(),
               " is not a virtual device");
@@ -29,12 +29,13 @@ at::Tensor twin(const at::Tensor& tensor) {
   return result;
 }
 
-// After the twin of a tensor's storage was resized or moved.
+// Updates a tensor's storage after its twin was resized or moved.
 void follow(const at::Tensor& tensor) {
   follow_twin(*tensor.storage().unsafeGetStorageImpl());
 }
 
-// A CPU tensor's bytes as a tensor on a device. Not charged: they are another process's.
+// Makes a tensor on a device over a CPU tensor's bytes. They are not charged if they belong to
+// another process.
 at::Tensor adopt_tensor(const at::Tensor& cpu, std::int64_t device, bool charged) {
   at::Tensor result = at::detail::make_tensor<c10::TensorImpl>(
       adopt(cpu.storage(), static_cast<c10::DeviceIndex>(device < 0 ? current_device() : device),
@@ -52,8 +53,8 @@ nlohmann::json json_of(const device::Stat& stat) {
           {"freed", stat.freed}};
 }
 
-// In the shape of torch._C._cuda_hostMemoryStats, as JSON. Making memory takes no time that would
-// be worth a figure.
+// The statistics as JSON, in the structure of torch._C._cuda_hostMemoryStats. Allocation times are
+// 0: they are too small to matter.
 std::string host_memory_stats() {
   const PinnedStats stats = pinned_stats();
   const nlohmann::json no_time = {{"total", 0}, {"max", 0}, {"min", 0}, {"count", 0}, {"avg", 0.0}};

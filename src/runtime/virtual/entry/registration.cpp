@@ -1,5 +1,5 @@
-// What happens when the library is loaded: allocator, guard and kernels of the virtual devices are
-// registered. ATen itself is loaded by then, Python's torch is not.
+// Runs when the library is loaded, and registers the allocator, guard and kernels of the virtual
+// devices. ATen is loaded by then, Python's torch is not.
 #include <array>
 #include <memory>
 #include <set>
@@ -30,15 +30,15 @@ using c10::Dispatcher;
 using c10::DispatchKey;
 using c10::OperatorHandle;
 
-// Operators that have no kernel of the CPU's own, but a composite one that asks for the device and
-// takes a slow path on any but the CPU's and CUDA's own libraries.
+// Operators that have no CPU kernel, only a composite one that asks for the device and takes a slow
+// path on any device but the CPU and those of CUDA's own libraries.
 const std::set<std::string>& taken_whole(DispatchKey cpu) {
   static const std::set<std::string> kQuantized = {"aten::copy_"};
   static const std::set<std::string> kNone;
   static const std::set<std::string> kDense = {
-      "aten::addr_",           // asks whether out= is self: the same reference
-      "aten::conj_physical_",  // and svd.U, by it
-      // Not aten::convolution, which calls it: torch.jit.trace records this one only.
+      "aten::addr_",           // compares out= with self by reference
+      "aten::conj_physical_",  // and svd.U, through it
+      // Not aten::convolution, which calls it: torch.jit.trace records only aten::_convolution.
       "aten::_convolution",
       "aten::convolution_backward",
       "aten::copy_",
@@ -48,8 +48,8 @@ const std::set<std::string>& taken_whole(DispatchKey cpu) {
   return cpu == DispatchKey::CPU ? kDense : kNone;
 }
 
-// Operators with a kernel of the CPU's own, but none of CUDA's: there is a composite one, which
-// says other things of wrong arguments, or none at all.
+// Operators that have a CPU kernel, but no CUDA kernel. On CUDA they are composite, with other
+// error messages for wrong arguments, or none.
 const std::set<std::string>& left_out() {
   static const std::set<std::string> kNames = {
       "aten::_sparse_mm_reduce_impl",
@@ -63,12 +63,12 @@ std::string full_name(const c10::OperatorName& name) {
   return name.overload_name.empty() ? name.name : name.name + "." + name.overload_name;
 }
 
-// These hand tensors to a process group's backend: distributed.h.
+// Whether an operator hands tensors to a process group's backend: see distributed.h.
 bool is_collective(const c10::OperatorName& name) {
   return name.name.rfind("c10d::", 0) == 0;
 }
 
-// Kernels live as long as the process.
+// Keeps a kernel registered as long as the process lives.
 void keep(c10::RegistrationHandleRAII handle) {
   static auto* handles = new std::vector<c10::RegistrationHandleRAII>();
   handles->push_back(std::move(handle));
@@ -79,8 +79,8 @@ void put(const OperatorHandle& op, DispatchKey key, c10::KernelFunction kernel) 
                                             std::nullopt, nullptr, "torchport virtual device"));
 }
 
-// What PyTorch does on a device of which it knows nothing: the kernel that it has chosen for the
-// CPU, and that is made of other operators.
+// Does what PyTorch does on a device that it does not know: calls the kernel that it has chosen for
+// the CPU and that consists of other operators.
 class ComposedKernel final : public c10::OperatorKernel {
  public:
   explicit ComposedKernel(c10::SafeKernelFunction kernel) : kernel_(std::move(kernel)) {}
@@ -109,7 +109,7 @@ void refusal(const OperatorHandle& op, c10::DispatchKeySet, torch::jit::Stack*) 
   refuse(op);
 }
 
-// Operators of libraries that are loaded later.
+// Handles operators of libraries that are loaded later.
 void later(const OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
   if (!op.hasKernelForDispatchKey(DispatchKey::CPU) &&
       !op.hasKernelForDispatchKey(DispatchKey::CompositeExplicitAutograd))
@@ -123,8 +123,8 @@ struct Pair {
   DispatchKey cpu;
 };
 
-// An operator that the CPU has no kernel for. A build of torch with CUDA may have one under the
-// device's key, for a real device; no such kernel may run.
+// Replaces the kernel of an operator that has no CPU kernel. A build of torch with CUDA may have a
+// kernel for a real device under the device's key, and no such kernel may run.
 void put_in_place_of_real(const OperatorHandle& op, const Pair& pair) {
   if (!op.hasKernelForDispatchKey(pair.device)) return;
   if (!op.hasComputedKernelForDispatchKey(pair.cpu)) {
@@ -132,14 +132,14 @@ void put_in_place_of_real(const OperatorHandle& op, const Pair& pair) {
     return;
   }
   put_composed(op, pair.device, pair.cpu);
-  // With a kernel under the device's key, autograd would take its formula for that kernel, and that
-  // formula another kernel of the device.
+  // If there were a kernel under the device's key, autograd would use its formula for that kernel,
+  // and the formula would call another kernel of the device.
   if (pair.cpu == DispatchKey::CPU &&
       op.hasKernelForDispatchKey(DispatchKey::CompositeImplicitAutograd))
     put_composed(op, Runtime::get().kind().autograd, DispatchKey::AutogradCPU);
 }
 
-// Each operator of PyTorch, over whatever kernel of a real device there may be.
+// Registers a kernel for each operator of PyTorch, over any kernel of a real device.
 void register_operators() {
   const Kind& kind = Runtime::get().kind();
   const std::array<Pair, 5> pairs = {{{kind.dense, DispatchKey::CPU},
@@ -170,7 +170,7 @@ struct Start {
     install_host_allocator();
     c10::SetAllocator(kind.type, device_allocator(), kAllocatorOverReal);
     register_guard();
-    // The CPU's kernels first: those of groups are put over them.
+    // The CPU's kernels come first: those of groups are registered over them.
     register_operators();
     put_operator_groups();
     register_profiler();

@@ -1,4 +1,5 @@
-// What ATen asks of every kind of device alike; each kind's own questions stand in hooks_*.cpp.
+// Answers what ATen asks of every device kind alike. The questions for a single kind are answered
+// in hooks_*.cpp.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -10,10 +11,10 @@
 
 namespace torchport::vdev {
 
-// `Interface`: one of ATen/detail/*HooksInterface.h.
+// `Interface` is one of ATen/detail/*HooksInterface.h.
 template <class Interface, c10::DeviceType type>
 struct Hooks : Interface {
-  // Whether the virtual devices are of this kind, and there are any.
+  // Whether there are virtual devices, and they are of this kind.
   static bool is_here() { return is_virtual(type) && Runtime::get().count() > 0; }
 
   void init() const override {}

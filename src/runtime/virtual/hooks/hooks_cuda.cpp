@@ -1,5 +1,5 @@
-// What ATen asks of CUDA. The class must have this name and stand here before `import torch` looks
-// for it: at::detail::getCUDAHooks() asks the registry once and keeps the answer for good.
+// Answers what ATen asks of CUDA. The class must have this name and be registered before `import
+// torch` looks for it: at::detail::getCUDAHooks() asks the registry once and keeps the answer.
 #include <ATen/detail/CUDAHooksInterface.h>
 
 #include "runtime/virtual/core/build_facts.h"
@@ -16,8 +16,8 @@ struct CUDAHooks final : vdev::Hooks<CUDAHooksInterface, c10::DeviceType::CUDA> 
 
   bool hasCUDA() const override { return is_here(); }
   bool hasCUDART() const override { return is_here(); }
-  // Not cuDNN: with it, ATen hands convolutions, norms and RNNs to operators that only cuDNN has.
-  // Python's torch.backends.cudnn answers by itself.
+  // No cuDNN: with it, ATen would hand convolutions, norms and RNNs to operators that only cuDNN
+  // has. Python's torch.backends.cudnn has an answer of its own.
   bool compiledWithCuDNN() const override { return false; }
   bool hasCuDNN() const override { return false; }
   bool hasMAGMA() const override { return is_here(); }
@@ -46,8 +46,8 @@ struct CUDAHooks final : vdev::Hooks<CUDAHooksInterface, c10::DeviceType::CUDA> 
   }
 };
 
-// Where devices are hidden, a build with CUDA answers as one without: what the interface says of
-// itself is what such a build says.
+// If devices are hidden, a build with CUDA answers like one without: the interface's defaults are
+// what such a build answers.
 struct HiddenCUDAHooks final : CUDAHooksInterface {};
 
 std::unique_ptr<CUDAHooksInterface> make_hooks(CUDAHooksArgs args) {
@@ -55,8 +55,8 @@ std::unique_ptr<CUDAHooksInterface> make_hooks(CUDAHooksArgs args) {
   return std::make_unique<CUDAHooks>(args);
 }
 
-// Not REGISTER_CUDA_HOOKS: a build with CUDA has hooks of the usual priority, and two of the same
-// end the process.
+// REGISTER_CUDA_HOOKS would not do: a build with CUDA has hooks of the usual priority, and two
+// entries of the same priority end the process.
 C10_REGISTER_TYPED_CREATOR_WITH_PRIORITY(CUDAHooksRegistry, "CUDAHooks", vdev::kOverReal,
                                          make_hooks)
 

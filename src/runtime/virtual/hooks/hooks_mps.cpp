@@ -1,5 +1,5 @@
-// What ATen asks of MPS. As with CUDA, the class must have this name and be registered before
-// `import torch`.
+// Answers what ATen asks of MPS. As with CUDA, the class must have this name and be registered
+// before `import torch`.
 #include <chrono>
 #include <map>
 #include <mutex>
@@ -18,7 +18,7 @@ const torchport::device::MemoryModel& memory() {
   return vdev::Runtime::get().memory(0);
 }
 
-// torch.mps.Event: known by number, over when recorded.
+// The events of torch.mps.Event: each is known by a number and is over when it is recorded.
 class Events {
  public:
   using Clock = std::chrono::steady_clock;
@@ -59,7 +59,7 @@ struct MPSHooks final : vdev::Hooks<MPSHooksInterface, c10::DeviceType::MPS> {
   explicit MPSHooks(MPSHooksArgs = {}) {}  // torch 2.12 passes them, 2.13 does not
 
   bool hasMPS() const override { return is_here(); }
-  // macOS 15, the last that runs on all of Apple's own processors.
+  // Answers as macOS 15, the last version that runs on all of Apple's own processors.
   bool isOnMacOSorNewer(unsigned major, unsigned minor) const override {
     return major < 15 || (major == 15 && minor == 0);
   }
@@ -75,7 +75,7 @@ struct MPSHooks final : vdev::Hooks<MPSHooksInterface, c10::DeviceType::MPS> {
   size_t getDriverAllocatedMemory() const override {
     return memory().total() - memory().device_free();
   }
-  // What Metal recommends of unified memory: two thirds.
+  // Metal recommends two thirds of the unified memory.
   size_t getRecommendedMaxMemory() const override { return memory().total() / 3 * 2; }
   // Not `override`: torch 2.12 does not ask for it. NOLINTNEXTLINE(modernize-use-override)
   size_t getMaxBufferLength() const { return memory().total() / 2; }
@@ -98,7 +98,8 @@ struct MPSHooks final : vdev::Hooks<MPSHooksInterface, c10::DeviceType::MPS> {
  private:
   [[noreturn]] static void no_profiler() {
     TORCH_CHECK_NOT_IMPLEMENTED(
-        false, "torch.mps.profiler: not available on virtual devices: there are no OS signposts");
+        false,
+        "torchport: virtual devices do not support torch.mps.profiler: there are no OS signposts");
   }
 };
 

@@ -1,6 +1,6 @@
-// What ATen asks of a kind of device that is not in torch and is a renamed PrivateUse1, and
-// autocast for it. A backend's own package would do this when it is imported; the virtual devices
-// are there before torch is.
+// Answers what ATen asks of a device kind that is not in torch and renames PrivateUse1, and
+// registers autocast for it. A backend's own package does this when it is imported; virtual devices
+// exist before torch does.
 #include <string>
 
 #include <ATen/autocast_mode.h>
@@ -17,7 +17,7 @@ namespace vdev = torchport::vdev;
 struct PrivateUse1Hooks final
     : vdev::Hooks<PrivateUse1HooksInterface, c10::DeviceType::PrivateUse1> {};
 
-// The lists of operators are PyTorch's own, of ATen/autocast_mode.h, as AutocastXPU has them.
+// The lists of operators are PyTorch's own (ATen/autocast_mode.h), as AutocastXPU uses them.
 void register_autocast(torch::Library& m) {
 #define LOWER_PRECISION(...) KERNEL_PRIVATEUSEONE(__VA_ARGS__, lower_precision_fp)
 #define FP32(...) KERNEL_PRIVATEUSEONE(__VA_ARGS__, fp32)

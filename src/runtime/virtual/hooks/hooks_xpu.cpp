@@ -1,5 +1,5 @@
-// What ATen asks of XPU. As with CUDA, the class must have this name and be registered before
-// `import torch`.
+// Answers what ATen asks of XPU. As with CUDA, the class must have this name and be registered
+// before `import torch`.
 #include <ATen/detail/XPUHooksInterface.h>
 
 #include "runtime/virtual/hooks/hooks.h"

@@ -1,6 +1,6 @@
-// Scaled dot product attention. Where the CPU takes its fused kernel, virtual devices take
-// CUDA's memory-efficient attention, and that is the CPU's fused kernel: the same bits, under the
-// names that a program on CUDA sees (in its graph of autograd, in its profile).
+// Implements scaled dot product attention. Where the CPU uses its fused kernel, virtual devices use
+// CUDA's memory-efficient attention, which here is the CPU's fused kernel: the same bits, under the
+// names that a program on CUDA sees in its autograd graph and its profile.
 #include <array>
 #include <limits>
 #include <tuple>
@@ -28,20 +28,20 @@ namespace {
 
 using at::Tensor;
 
-// The numbers of sdp::SDPBackend.
+// The values of sdp::SDPBackend.
 constexpr std::int64_t kMath = 0;
 constexpr std::int64_t kFlash = 1;
 constexpr std::int64_t kEfficient = 2;
 
-// What the CPU's fused kernel does not do, where CUDA's do.
+// Raises for what CUDA's kernels do and the CPU's fused kernel does not: dropout.
 void check_no_dropout(const char* name, double dropout) {
   TORCH_CHECK_NOT_IMPLEMENTED(dropout == 0.0, "torchport: ", name,
                               " with dropout is not supported by virtual devices; call "
                               "scaled_dot_product_attention, which uses another kernel there");
 }
 
-// What the generated wrapper of the efficient kernel checks. The CPU's kernel would take a mask
-// from anywhere.
+// Checks what the generated wrapper of the efficient kernel checks. The CPU's kernel would take a
+// mask from any device.
 void check_devices(const Tensor& query, const Tensor& key, const Tensor& value,
                    const MaybeTensor& bias) {
   static const std::string kMethod = std::string("wrapper_") +
@@ -55,8 +55,8 @@ void check_devices(const Tensor& query, const Tensor& key, const Tensor& value,
   c10::impl::check_and_update_common_device(common, bias, method, "attn_bias");
 }
 
-// What the choice looks at: a CPU tensor like this one, without its bytes. Tensors of
-// FakeTensorMode and of vmap have none.
+// A CPU tensor with the sizes and type of this one, but without bytes, for the choice of a kernel.
+// Tensors of FakeTensorMode and of vmap have no bytes.
 Tensor outline(const Tensor& tensor) {
   const c10::TensorImpl& like = *tensor.unsafeGetTensorImpl();
   Tensor result = at::detail::make_tensor<c10::TensorImpl>(
@@ -76,12 +76,12 @@ std::int64_t choice(const Tensor& query, const Tensor& key, const Tensor& value,
                     std::optional<double> scale, bool grouped) {
   if (query.is_nested() || key.is_nested() || value.is_nested()) return kMath;
   const MaybeTensor outlined = has(mask) ? MaybeTensor(outline(*mask)) : std::nullopt;
-  // Straight to the CPU's kernel: modes of Python's would not take these tensors.
+  // Calls the CPU's kernel directly: Python modes would not accept these tensors.
   const std::int64_t chosen = at::_ops::_fused_sdp_choice::redispatch(
       c10::DispatchKeySet(c10::DispatchKey::CPU), outline(query), outline(key), outline(value),
       outlined, dropout, causal, scale, grouped);
   if (chosen == kFlash) return kEfficient;
-  // Only the efficient one is allowed, by torch.nn.attention.sdpa_kernel: the CPU has none.
+  // torch.nn.attention.sdpa_kernel allows only the efficient kernel, which the CPU does not have.
   const at::Context& context = at::globalContext();
   const bool only_efficient = context.userEnabledMemEfficientSDP() &&
                               !context.userEnabledFlashSDP() && !context.userEnabledMathSDP();
@@ -92,13 +92,12 @@ Tensor no_seed() {
   return at::empty({}, at::TensorOptions().dtype(at::kLong));
 }
 
-// The real kernels write (batch, step, head, element), whatever lies in the query.
+// The real kernels write (batch, step, head, element), in whatever layout the query is.
 Tensor laid_out(const Tensor& output) {
   return output.transpose(1, 2).contiguous().transpose(1, 2);
 }
 
-// The efficient kernel's rows of logarithms are padded, and there are none where they are not asked
-// for.
+// The efficient kernel pads its rows of logarithms, and returns none if they are not wanted.
 Tensor padded(const Tensor& logsumexp, bool wanted) {
   constexpr std::int64_t kAlign = 32;
   if (!wanted) return at::empty({logsumexp.size(0), logsumexp.size(1), 0}, logsumexp.options());
@@ -162,7 +161,7 @@ std::tuple<Tensor, Tensor, Tensor> flash_backward(const Tensor& grad, const Tens
 }
 
 void put_attention(torch::Library& aten) {
-  // scaled_dot_product_attention asks the stub, and only for devices that have one.
+  // scaled_dot_product_attention calls the stub only for devices that have one.
   const c10::DispatchKey key = Runtime::get().kind().dense;
   if (key == c10::DispatchKey::CUDA)
     at::native::_fused_sdp_choice_stub.set_cuda_dispatch_ptr(&choice);

@@ -1,7 +1,7 @@
-// FlashAttention's own operators, which torch.nn.attention.varlen and libraries call: sequences of
-// several lengths packed one after another, windows, grouped heads. Each sequence goes through the
-// CPU's fused kernel. The layout is FlashAttention's: (step, head, element), logarithms (head,
-// step).
+// Implements FlashAttention's own operators, which torch.nn.attention.varlen and libraries call:
+// packed sequences of several lengths, windows, grouped heads. Each sequence goes through the CPU's
+// fused kernel. The layout is FlashAttention's: (step, head, element), and (head, step) for
+// logarithms.
 #include <algorithm>
 #include <limits>
 #include <vector>
@@ -28,8 +28,8 @@ using MaybeInt = std::optional<c10::SymInt>;
 
 constexpr const char* kForward = "_flash_attention_forward";
 
-// Which keys a query sees: those from `left` before to `right` after its own place, counted from
-// the ends of both sequences; -1 for no bound.
+// The keys that a query sees: from `left` positions before its own to `right` after it, both
+// counted from the ends of the sequences; -1 means unbounded.
 struct Window {
   std::int64_t left = -1;
   std::int64_t right = -1;
@@ -43,7 +43,7 @@ Window window_of(bool causal, MaybeInt left, MaybeInt right, std::optional<doubl
   return {bound(left), causal ? 0 : bound(right), scale};
 }
 
-// One sequence: rows of the packed tensors, or of one batch's.
+// One sequence: its rows in the packed tensors, or in those of one batch.
 struct Part {
   std::int64_t batch, query, queries, key, keys;
 };
@@ -51,7 +51,8 @@ struct Part {
 std::vector<std::int64_t> offsets(const Tensor& sums) {
   TORCH_CHECK(sums.scalar_type() == at::kInt, "cu_seqlens must have dtype torch.int32");
   const Tensor dense = sums.contiguous();
-  const auto* values = dense.const_data_ptr<std::int32_t>();  // the device's bytes are the host's
+  // A virtual device's bytes lie in host memory.
+  const auto* values = dense.const_data_ptr<std::int32_t>();
   return {values, values + dense.numel()};
 }
 
@@ -83,7 +84,8 @@ Tensor rows(const Tensor& packed, std::int64_t batch, std::int64_t at, std::int6
   return (batch < 0 ? packed : packed.select(0, batch)).narrow(0, at, count);
 }
 
-// What the fused kernel takes: (1, head, step, element), as many heads as the query has.
+// Converts to what the fused kernel takes: (1, head, step, element), with as many heads as the
+// query.
 Tensor for_kernel(const Tensor& sequence, std::int64_t heads) {
   const Tensor heads_first = sequence.transpose(0, 1).unsqueeze(0);
   return sequence.size(1) == heads ? heads_first
@@ -94,11 +96,11 @@ Tensor from_kernel(const Tensor& result) {
   return result.squeeze(0).transpose(0, 1);
 }
 
-// The rows of a part that see any key, and the mask over them.
+// The rows of a part that see at least one key, and the mask over them.
 struct Seen {
   std::int64_t first = 0;
   std::int64_t count = 0;
-  bool causal = false;  // what the kernel masks by itself
+  bool causal = false;  // the kernel applies the causal mask by itself
   MaybeTensor mask;
 };
 
@@ -140,7 +142,7 @@ Tensor no_random_state(const Tensor& like) {
   return at::zeros({2}, like.options().dtype(at::kUInt64));
 }
 
-// Writes the output; gives the logarithms.
+// Writes the output and returns the logarithms.
 Tensor attend(Tensor& output, const Tensor& query, const Tensor& key, const Tensor& value,
               const std::vector<Part>& parts, const Window& window) {
   const std::int64_t heads = query.size(-2);
@@ -192,7 +194,7 @@ Tensor forward_into(Tensor& output, const Tensor& query, const Tensor& key, cons
                 window_of(causal, left, right, scale));
 }
 
-// Gradients of repeated heads come together again.
+// Adds up the gradients of repeated heads.
 void add_heads(Tensor target, const Tensor& gradient) {
   const Tensor steps = from_kernel(gradient);  // (step, head, element)
   const std::int64_t heads = target.size(1);

@@ -1,4 +1,4 @@
-// Operators that only CUDA has, put together out of those that the CPU has too.
+// Implements operators that only CUDA has, with operators that the CPU has, too.
 #include <tuple>
 #include <vector>
 
@@ -21,8 +21,7 @@ namespace {
 using at::Tensor;
 using MaybeTensor = std::optional<Tensor>;
 
-// --- ctc_loss: never cuDNN's
-// ----------------------------------------------------------------------
+// --- ctc_loss, which never uses cuDNN here
 
 bool no_cudnn_ctc(const Tensor&, const Tensor&, at::IntArrayRef, at::IntArrayRef, std::int64_t) {
   return false;
@@ -31,8 +30,7 @@ bool no_cudnn_ctc_tensor(const Tensor&, const Tensor&, const Tensor&, const Tens
   return false;
 }
 
-// --- Depthwise convolutions: as many groups as channels
-// -------------------------------------------
+// --- Depthwise convolutions, which have as many groups as channels
 
 Tensor depthwise(const Tensor& self, const Tensor& weight, at::IntArrayRef, const MaybeTensor& bias,
                  at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef dilation) {
@@ -48,8 +46,7 @@ Tensor& depthwise_out(const Tensor& self, const Tensor& weight, at::IntArrayRef 
   return out.resize_(result.sizes()).copy_(result);
 }
 
-// --- Products in a wider type than their factors'
-// -------------------------------------------------
+// --- Products in a wider dtype than that of their factors
 
 void check_wide(const Tensor& self, at::ScalarType type) {
   TORCH_CHECK(type == self.scalar_type() ||
@@ -96,9 +93,8 @@ Tensor& baddbmm_wide_out(const Tensor& self, const Tensor& a, const Tensor& b, a
 }
 
 // --- Dropout
-// --------------------------------------------------------------------------------------
 
-// `keep`: the probability that an element stays, as this operator has it.
+// `keep` is the probability that an element stays; this operator counts in that direction.
 std::tuple<Tensor, Tensor> fused_dropout(const Tensor& self, double keep,
                                          std::optional<at::Generator> generator) {
   const Tensor mask = at::empty_like(self, self.options().dtype(at::kByte));

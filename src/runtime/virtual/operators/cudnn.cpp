@@ -1,6 +1,6 @@
-// cuDNN's own operators, which programs call by name and torch.jit puts into frozen graphs. What
-// each computes is said in aten/src/ATen/native/cudnn: all of it is what other operators do as
-// well.
+// Implements cuDNN's own operators, which programs call by name and torch.jit puts into frozen
+// graphs. aten/src/ATen/native/cudnn says what each computes; other operators compute all of it,
+// too.
 #include <tuple>
 #include <vector>
 
@@ -87,7 +87,7 @@ std::tuple<Tensor, Tensor, Tensor> cudnn_batch_norm_backward(
                                         inverse, true, epsilon, {true, true, true});
 }
 
-// --- Spatial transformers: bilinear, zeros outside, corners aligned
+// --- Spatial transformers: bilinear sampling, zeros outside, aligned corners
 
 constexpr std::int64_t kBilinear = 0;
 constexpr std::int64_t kZeros = 0;

@@ -1,5 +1,6 @@
-// The end of an LSTM's step, in the CPU's order of operations (LSTMCell in
-// aten/src/ATen/native/RNN.cpp), so that the bits are the CPU's.
+// Computes the end of an LSTM's step in the CPU's order of operations (LSTMCell in
+// aten/src/ATen/native/RNN.cpp), so that the results equal the CPU's bit by bit. The fused cell and
+// the layers share it.
 #pragma once
 
 #include <ATen/TensorOperators.h>
@@ -12,8 +13,8 @@ struct LstmState {
   at::Tensor c;
 };
 
-// `gates`: (batch, 4 * hidden), the sums of both products and biases; their activations are put in
-// their place. `c`: (batch, hidden).
+// `gates` is (batch, 4 * hidden): the sums of both products and biases. Their activations replace
+// them in place. `c` is (batch, hidden).
 inline LstmState lstm_state(const at::Tensor& gates, const at::Tensor& c) {
   const auto chunks = gates.unsafe_chunk(4, 1);
   const at::Tensor input = chunks[0].sigmoid_();

@@ -1,4 +1,5 @@
-// Optional tensors, as kernels get them: one that is there may still be undefined.
+// Names the type of an optional tensor in a kernel's signature. Such a tensor may have a value and
+// still be undefined, so kernels ask has() and not has_value().
 #pragma once
 
 #include <optional>

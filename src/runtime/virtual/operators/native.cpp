@@ -1,4 +1,4 @@
-// Operators that make or place memory: they cannot be the CPU's.
+// Implements operators that allocate or place memory, for which the CPU's kernels cannot stand in.
 #include <ATen/EmptyTensor.h>
 #include <ATen/native/TensorFactories.h>
 #include <ATen/ops/as_strided_native.h>
@@ -48,7 +48,7 @@ Tensor empty_strided(c10::IntArrayRef size, c10::IntArrayRef stride,
                                            at::dtype_or_default(dtype));
 }
 
-// Has no memory at all: autograd's zeros that are never written out.
+// Returns a tensor without memory: autograd's zeros that are never written out.
 Tensor efficient_zero_tensor(c10::IntArrayRef size, std::optional<at::ScalarType> dtype,
                              std::optional<at::Layout>, std::optional<c10::Device> device,
                              std::optional<bool>) {
@@ -81,7 +81,7 @@ void put_memory(torch::Library& aten) {
   aten.impl("record_stream", TORCH_FN(record_stream));
 }
 
-// A storage is no argument that could be aliased.
+// These take a storage, which AliasKernel cannot alias.
 void put_quantized_memory(torch::Library& aten) {
   aten.impl("set_.source_Storage_storage_offset", TORCH_FN(at::native::set_storage_quantized_));
 }

@@ -6,8 +6,8 @@ namespace torchport::vdev {
 
 namespace {
 
-// Those that wait for put_operator_groups(). Functions, since they are asked while the library's
-// files are initialised.
+// The groups that wait for put_operator_groups(). It is a function, because it is used while the
+// library's files are initialised.
 std::vector<const OperatorGroup*>& waiting() {
   static std::vector<const OperatorGroup*> groups;
   return groups;
@@ -31,7 +31,7 @@ OperatorGroup::OperatorGroup(Put put, std::initializer_list<Key> keys) : put_(pu
 void OperatorGroup::put_all() const {
   const Silence silence;
   for (const Key key : keys_) {
-    // Kernels live as long as the process.
+    // Never destroyed: the kernels stay registered as long as the process lives.
     auto* aten = new torch::Library(torch::Library::IMPL, "aten", Runtime::get().kind().*key,
                                     __FILE__, __LINE__);
     put_(*aten);

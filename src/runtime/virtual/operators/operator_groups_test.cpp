@@ -1,4 +1,4 @@
-// With two virtual CUDA devices: src/runtime/virtual/CMakeLists.txt.
+// Runs with two virtual CUDA devices: see src/runtime/virtual/CMakeLists.txt.
 #include "runtime/virtual/operators/operator_groups.h"
 
 #include <ATen/ops/_fused_dropout.h>
@@ -29,13 +29,14 @@ float first_of(const at::Tensor& tensor) {
 
 TEST_CASE("groups are put over the CPU's kernels, early and late ones") {
   const at::Tensor x = at::ones({2}, at::TensorOptions().device(at::kCUDA));
-  CHECK(x.is_cuda());                                             // the group that makes memory
-  CHECK(first_of(std::get<0>(at::_fused_dropout(x, 1.0))) == 1);  // which no CPU has
+  CHECK(x.is_cuda());  // from the group that allocates memory
+  // an operator that the CPU does not have
+  CHECK(first_of(std::get<0>(at::_fused_dropout(x, 1.0))) == 1);
   CHECK(first_of(at::neg(x)) == -1);
   static const OperatorGroup kLate(&put_neg);
   CHECK(first_of(at::neg(x)) == 2);
   CHECK(calls == 1);
-  CHECK(first_of(at::neg(at::ones({2}))) == -1);  // the CPU keeps its own
+  CHECK(first_of(at::neg(at::ones({2}))) == -1);  // the CPU keeps its own kernel
 }
 
 }  // namespace torchport::vdev

@@ -1,5 +1,6 @@
-// The fused LSTM and GRU cells, which only CUDA has: the CPU's cells (LSTMCell and GRUCell in
-// aten/src/ATen/native/RNN.cpp) in the same order of operations, so that the bits are the CPU's.
+// Implements the fused LSTM and GRU cells, which only CUDA has: the CPU's cells (LSTMCell and
+// GRUCell in aten/src/ATen/native/RNN.cpp) in the same order of operations, so that the results
+// equal the CPU's bit by bit.
 #include <tuple>
 
 #include <ATen/TensorOperators.h>
@@ -19,7 +20,7 @@ namespace {
 
 using at::Tensor;
 
-// What a linear layer gives: the product is here already, its bias is not.
+// Completes a linear layer: the product is already computed, the bias is not added yet.
 Tensor with_bias(const Tensor& product, const MaybeTensor& bias) {
   return has(bias) ? product + *bias : product.clone();
 }
@@ -57,8 +58,8 @@ std::tuple<Tensor, Tensor, Tensor> lstm_cell_backward(const MaybeTensor& grad_hy
   return {grad_gates, grad_cell_state * forget, has_bias ? grad_gates.sum(0, false) : Tensor()};
 }
 
-// (hy, workspace): the workspace holds the three gates after their activations, hx, and the new
-// gate's part of the hidden state before it is reset.
+// Returns (hy, workspace). The workspace holds the three gates after their activations, hx, and the
+// new gate's part of the hidden state before the reset.
 std::tuple<Tensor, Tensor> gru_cell(const Tensor& input_gates, const Tensor& hidden_gates,
                                     const Tensor& hx, const MaybeTensor& input_bias,
                                     const MaybeTensor& hidden_bias) {

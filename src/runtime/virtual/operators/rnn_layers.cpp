@@ -1,9 +1,9 @@
-// Recurrent layers in the order of operations that the CPU has them in: the inputs of all steps are
-// multiplied at once, and LSTMs run in oneDNN. PyTorch's own composites go step by step for
-// tensors that are not the CPU's, which differs in the last bits and takes twice the time; a real
-// device runs the whole layer in one kernel (cuDNN).
+// Implements recurrent layers in the CPU's order of operations: the inputs of all steps are
+// multiplied at once, and LSTMs run in oneDNN. PyTorch's own composites go step by step for tensors
+// that are not on the CPU, which differs in the last bits and takes twice the time. A real device
+// runs the whole layer in one kernel (cuDNN).
 //
-// What is not covered here (autocast, symbolic shapes, calls that are wrong) goes to PyTorch's
+// Calls that are not covered here (autocast, symbolic shapes, wrong arguments) go to PyTorch's
 // composites (aten/src/ATen/native/RNN.cpp).
 #include <algorithm>
 #include <vector>
@@ -48,7 +48,7 @@ struct Weights {
   Tensor ih, hh, ih_bias, hh_bias, hr;  // biases and hr (the projection) may be undefined
 };
 
-// How a call of a layer was made, less its tensors.
+// The arguments of a layer's call, except its tensors.
 struct Layout {
   bool has_biases;
   std::int64_t layers;
@@ -59,7 +59,8 @@ struct Layout {
   [[nodiscard]] std::int64_t directions() const { return bidirectional ? 2 : 1; }
 };
 
-// A sequence in the form of torch.nn.utils.rnn.PackedSequence; sizes are empty for a padded one.
+// A sequence in the form of torch.nn.utils.rnn.PackedSequence. The sizes are empty for a padded
+// one.
 struct Sequence {
   Tensor data;  // padded: (steps, batch, features); packed: (sum of sizes, features)
   std::vector<std::int64_t> sizes;
@@ -81,7 +82,7 @@ bool is_covered(const Tensor& input, TensorList hidden, TensorList params, std::
          });
 }
 
-// The words of aten/src/ATen/native/RNN.h, which cuDNN's layers check, too.
+// Raises with the messages of aten/src/ATen/native/RNN.h, which cuDNN's layers use, too.
 void check_alike(const Tensor& input, TensorList hidden, TensorList params) {
   const auto check = [&](const char* what, const Tensor& tensor) {
     if (!tensor.defined()) return;
@@ -132,7 +133,7 @@ Hidden gru_step(const Tensor& inputs, const Hidden& hidden, const Weights& weigh
   return {(hidden[0] - fresh).mul_(update).add_(fresh)};
 }
 
-// `inputs`: what the input's weights and bias make of one step.
+// `inputs` is one step's input after its weights and bias.
 Hidden step(Cell cell, const Tensor& inputs, const Hidden& hidden, const Weights& weights) {
   if (cell == Cell::kLstm) return lstm_step(inputs, hidden, weights);
   if (cell == Cell::kGru) return gru_step(inputs, hidden, weights);
@@ -175,7 +176,7 @@ Run run_padded(Cell cell, const Tensor& input, Hidden hidden, const Weights& wei
   return {at::stack(outputs, 0), std::move(hidden)};
 }
 
-// Sizes fall from step to step: sequences that end leave the batch from its end.
+// Batch sizes decrease from step to step: sequences that end leave at the end of the batch.
 Run run_packed(Cell cell, const Sequence& input, const Hidden& first, const Weights& weights) {
   const Tensor inputs = linear(input.data, weights.ih, weights.ih_bias);
   Hidden hidden = first;
@@ -198,7 +199,7 @@ Run run_packed(Cell cell, const Sequence& input, const Hidden& first, const Weig
   return {at::cat(outputs, 0), joined(ended)};
 }
 
-// From the last step on: sequences that were longer come in.
+// Goes backward from the last step: longer sequences come first, and shorter ones join later.
 Run run_packed_reversed(Cell cell, const Sequence& input, const Hidden& first,
                         const Weights& weights) {
   const Tensor inputs = linear(input.data, weights.ih, weights.ih_bias);
@@ -217,7 +218,7 @@ Run run_packed_reversed(Cell cell, const Sequence& input, const Hidden& first,
   return {at::cat(outputs, 0), std::move(hidden)};
 }
 
-// Whether this processor has what oneDNN needs for a type.
+// Asks PyTorch whether this processor has what oneDNN needs for a type.
 bool answer_of(const char* question) {
   const auto op = c10::Dispatcher::singleton().findSchema({question, ""});
   if (!op) return false;
@@ -226,7 +227,7 @@ bool answer_of(const char* question) {
   return stack.back().toBool();
 }
 
-// As RNN.cpp's use_mkldnn() has it for tensors of the CPU.
+// As use_mkldnn() in RNN.cpp decides for CPU tensors.
 bool has_onednn(at::ScalarType type) {
   static const bool kBFloat16 = answer_of("mkldnn::_is_mkldnn_bf16_supported");
   static const bool kHalf = answer_of("mkldnn::_is_mkldnn_fp16_supported");
@@ -262,7 +263,7 @@ Run run_direction(Cell cell, const Sequence& input, const Hidden& hidden, const 
                  : run_packed(cell, input, hidden, weights);
 }
 
-// All layers; the hidden states of all of them stacked.
+// Runs all layers; their hidden states are stacked.
 Run run_layers(Cell cell, Sequence input, TensorList hidden, TensorList params,
                const Layout& layout) {
   check_alike(input.data, hidden, params);

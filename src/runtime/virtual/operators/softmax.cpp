@@ -1,5 +1,5 @@
-// Softmax of half precision into float, which CUDA does in one kernel and autocast asks for; the
-// CPU's kernels refuse it.
+// Implements the softmax of half precision into float, which CUDA does in one kernel and autocast
+// asks for; the CPU's kernels refuse it.
 #include <memory>
 
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -17,7 +17,7 @@ c10::OperatorHandle operator_named(const char* name, const char* overload) {
   return c10::Dispatcher::singleton().findSchemaOrThrow(name, overload);
 }
 
-// (Tensor self, int dim, bool half_to_float, ...): converted before, where that was asked for.
+// (Tensor self, int dim, bool half_to_float, ...): converts the input first if that is asked for.
 class Forward final : public c10::OperatorKernel {
  public:
   explicit Forward(const c10::OperatorHandle& op)
@@ -39,7 +39,7 @@ class Forward final : public c10::OperatorKernel {
   std::size_t arguments_;
 };
 
-// (Tensor grad_output, Tensor output, int dim, ScalarType input_dtype): converted after.
+// (Tensor grad_output, Tensor output, int dim, ScalarType input_dtype): converts the result.
 class Backward final : public c10::OperatorKernel {
  public:
   explicit Backward(const c10::OperatorHandle& op) : kernel_(op, c10::DispatchKey::CPU) {}

@@ -1,6 +1,6 @@
-// The parts of batch normalisation that SyncBatchNorm puts together over many devices, which only
-// CUDA has. Formulas: torch/nn/modules/_functions.py and
-// aten/src/ATen/native/cuda/Normalization.cuh. Channels are dimension 1; statistics are of the
+// Implements the parts of batch normalisation from which SyncBatchNorm is composed over many
+// devices, and which only CUDA has. The formulas are those of torch/nn/modules/_functions.py and
+// aten/src/ATen/native/cuda/Normalization.cuh. Channels are dimension 1; statistics have the
 // accumulation type (float32 for half types).
 #include <tuple>
 #include <vector>
@@ -28,7 +28,7 @@ std::vector<std::int64_t> all_but_channels(const Tensor& input) {
   return result;
 }
 
-// A value per channel, in a shape that goes with the input's.
+// Reshapes one value per channel so that it broadcasts over the input.
 Tensor per_channel(const Tensor& value, const Tensor& input) {
   std::vector<std::int64_t> shape(static_cast<std::size_t>(input.dim()), 1);
   shape[1] = value.numel();
@@ -56,7 +56,7 @@ Tensor& elemt_out(const Tensor& input, const MaybeTensor& weight, const MaybeTen
   return out.copy_(elemt(input, weight, bias, mean, invstd, epsilon));
 }
 
-// One row of mean, invstd and counts for each of the devices.
+// Each device has one row of mean, invstd and counts.
 std::tuple<Tensor, Tensor> gather_with_counts(const Tensor&, const Tensor& mean,
                                               const Tensor& invstd, const MaybeTensor& running_mean,
                                               const MaybeTensor& running_var, double momentum,

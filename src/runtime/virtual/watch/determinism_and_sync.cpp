@@ -41,7 +41,7 @@ std::int64_t sync_debug_mode() {
   return sync_mode;
 }
 
-// c10/cuda/CUDAFunctions.cpp: warn_or_error_on_sync
+// As warn_or_error_on_sync in c10/cuda/CUDAFunctions.cpp.
 void note_synchronization() {
   constexpr const char* kText = "called a synchronizing CUDA operation";
   TORCH_CHECK(sync_mode != kError, kText);
@@ -65,8 +65,8 @@ void DeterminismAndSync::check(const IValue* arguments) const {
 }
 
 bool DeterminismAndSync::is_deterministic(const IValue* arguments) const {
-  constexpr std::int64_t kNone = 0;  // of reductions
-  constexpr std::int64_t kMax = 2;   // of the modes of embedding bags
+  constexpr std::int64_t kNone = 0;  // a value of `reduction`
+  constexpr std::int64_t kMax = 2;   // a mode of embedding bags
   const int decides = semantics_->decides_determinism;
   const IValue told = decides >= 0 ? arguments[decides] : IValue();
   switch (semantics_->row.deterministic) {

@@ -1,10 +1,10 @@
-// What a real device says about a call beyond its result: that it has no deterministic algorithm
-// (torch.use_deterministic_algorithms), that the host waits for it
+// Says what a real device says about a call beyond its result: that it has no deterministic
+// algorithm (torch.use_deterministic_algorithms), or that the host waits for it
 // (torch.cuda.set_sync_debug_mode).
 //
-// Which operators these are stands in the table of operator semantics; here is when a call of one
-// is told of. Asked in the kernel and not by a listener of the observer: a real device speaks where
-// its kernel runs, below composites, and whether anybody observes or not.
+// The table of operator semantics says which operators these are; this file decides when a call is
+// reported. The kernel asks it. A listener of the observer was rejected, because a real device
+// reports where its kernel runs: below composites, and whether or not anybody observes.
 #pragma once
 
 #include <cstdint>
@@ -15,19 +15,20 @@
 
 namespace torchport::vdev {
 
-// 0: off, 1: warn, 2: error, as torch.cuda numbers them.
+// The mode as torch.cuda numbers it: 0 off, 1 warn, 2 error.
 void set_sync_debug_mode(std::int64_t mode);
 [[nodiscard]] std::int64_t sync_debug_mode();
-// The host waits for the device here: warns or raises where that was asked for. Thread-safe.
+// Says that the host waits for the device here: warns or raises if the mode asks for that. Thread
+// safe.
 void note_synchronization();
 
-// Of one operator; const after it is made.
+// The answers for one operator. Constant after its construction.
 class DeterminismAndSync {
  public:
-  // `semantics` outlives it: semantics_of() gives such.
+  // `semantics` must outlive this object; those of semantics_of() do.
   explicit DeterminismAndSync(const observer::OperatorSemantics& semantics);
 
-  // Raises, or warns, as a real device does before it runs this call.
+  // Raises or warns as a real device does before it runs this call.
   void operator()(const c10::IValue* arguments) const {
     if (semantics_ != nullptr) check(arguments);
   }

@@ -1,4 +1,4 @@
-// With two virtual CUDA devices: src/runtime/virtual/CMakeLists.txt.
+// Runs with two virtual CUDA devices: see src/runtime/virtual/CMakeLists.txt.
 #include "runtime/virtual/watch/determinism_and_sync.h"
 
 #include <vector>

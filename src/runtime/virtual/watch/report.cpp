@@ -11,7 +11,7 @@
 
 namespace torchport::vdev {
 
-// The devices that the tensors among some values are on.
+// The devices of the tensors among some values.
 struct Report::Places {
   bool host = false;
   bool device = false;

@@ -1,5 +1,5 @@
-// What `torchport run --report` counts: operators, copies between devices, and reads that the host
-// waits for, each by its source line.
+// Counts what `torchport run --report` shows: operators, copies between devices, and reads that the
+// host waits for, each by its source line.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,12 @@ namespace torchport::vdev {
 class Report final : public observer::Listener {
  public:
   void observe(observer::Call& call) override;
-  // A child counts for itself: its report is one of its own. The lock of the counts may be held by
-  // a thread that it does not have, so it begins with others.
+  // A child process counts for itself and has a report of its own. A thread that does not exist in
+  // the child may hold the lock of the counts, so the child starts with new ones.
   void after_fork_in_child() noexcept override;
 
   // The counts so far: {"operators": {name: count}, "transfers": [{"kind", "count", "bytes",
-  // "line"}]}, lines by their numbers (source_lines.h). Thread-safe.
+  // "line"}]}. Lines are numbers of source_lines.h. Thread safe.
   [[nodiscard]] std::string json() const;
 
  private:
@@ -39,7 +39,7 @@ class Report final : public observer::Listener {
   void transferred(Transfer kind, std::uint64_t bytes);
   void count_transfer(const observer::Call& call, const Places& before, bool reads);
 
-  Counts* counts_ = new Counts();  // never unmade: threads may count until the process ends
+  Counts* counts_ = new Counts();  // never destroyed: threads may count until the process ends
 };
 
 }  // namespace torchport::vdev

@@ -22,7 +22,7 @@ Function* function_of_python(const char* name) {
   return reinterpret_cast<Function*>(address);
 }
 
-// The part of CPython's C interface that walks frames; each function as its documentation has it.
+// The part of CPython's C interface that walks frames. Each function is as CPython documents it.
 struct Python {
   using Object = void;
 
@@ -64,14 +64,14 @@ class Lines {
   }
 
  private:
-  // Of a frame of the program; the file of another is empty.
+  // The file and line of a frame of the program. For any other frame the file is empty.
   std::pair<std::string, int> place_of(Python::Object* frame) const {
     std::pair<std::string, int> place;
     Python::Object* code = python_.code(frame);
     Python::Object* file = python_.attribute(code, "co_filename");
     const char* name = file == nullptr ? nullptr : python_.text(file);
     if (name == nullptr) {
-      python_.clear_error();  // a name that is no UTF-8 is none to show
+      python_.clear_error();  // a name that is not UTF-8 cannot be shown
     } else if (!is_passed_over(name)) {
       place = {name, python_.line(frame)};
     }
@@ -99,7 +99,7 @@ class Lines {
   std::vector<std::string> names_;
 };
 
-// Never unmade: another thread may be in the middle of it.
+// Never destroyed: another thread may be using it.
 std::atomic<Lines*> lines{nullptr};
 std::atomic<bool> told{false};
 

@@ -1,8 +1,8 @@
-// Where the program stands, in its own Python sources.
+// Finds out which line of its own Python sources the program is at.
 //
-// Asked of CPython by its C interface, found at run time: this library does not link to Python. Not
-// a line of Python runs for it, so no handler of a signal does: an exception out of one (Ctrl-C)
-// would have no program above it to end, and be lost.
+// It asks CPython through its C interface, which it looks up at run time, because this library does
+// not link to Python. No Python code runs for it, so no signal handler does either: an exception
+// out of a handler (Ctrl-C) would have no Python frame above it and be lost.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,15 @@
 
 namespace torchport::vdev {
 
-// From now on lines are told. Frames of files whose names start with one of these are passed over.
+// Starts telling lines. Frames of files whose names start with one of `passed_over` are skipped.
 void tell_source_lines(std::vector<std::string> passed_over);
-// To be called before the interpreter ends.
+// Stops telling lines. Call it before the interpreter ends.
 void tell_no_source_lines();
 
-// The number of the line that the calling thread is at; 0 where it runs no line of the program, or
-// lines are not told. Whether Python's lock is held does not matter. Thread-safe.
+// The number of the line that the calling thread is at; 0 if it runs no line of the program or
+// lines are not told. Works with and without Python's lock. Thread safe.
 [[nodiscard]] std::int64_t source_line();
-// "FILE:LINE" of the numbers from 1 on.
+// "FILE:LINE" of each number, from 1 on.
 [[nodiscard]] std::vector<std::string> source_lines();
 
 }  // namespace torchport::vdev

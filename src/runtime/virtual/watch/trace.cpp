@@ -72,7 +72,7 @@ std::shared_ptr<TraceWriter> TraceWriter::of_environment() {
 void TraceWriter::observe(observer::Call& call) {
   const observer::OperatorSemantics& semantics = call.semantics();
   if (!semantics.computes()) return call.proceed();
-  // What an operator that returns nothing writes to.
+  // An operator that returns nothing writes to these.
   std::vector<IValue> written;
   if (semantics.results == 0) {
     for (const std::uint16_t i : semantics.written) written.push_back(call.arguments()[i]);
@@ -92,7 +92,7 @@ void TraceWriter::add(const observer::Call& call, c10::ArrayRef<IValue> values) 
   };
   for (const IValue& value : values) {
     if (value.isTensor()) {
-      add_one(value.toTensor());  // one that is not defined is a result, too: a gradient of zeros
+      add_one(value.toTensor());  // an undefined tensor is a result, too: a gradient of zeros
     } else {
       observer::each_tensor(value, add_one);
     }

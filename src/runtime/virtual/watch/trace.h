@@ -1,8 +1,9 @@
-// The trace of a program's operators: one line of text for each call, with what came out of it.
+// Writes the trace of a program's operators: one line of text per call, with checksums of its
+// results.
 //
-// Two runs of the same program give the same trace wherever they compute the same, so that a
-// difference is the first place where they part. Operators that only move or make room leave no
-// line: where a tensor is made and how it gets there is what a port changes.
+// Two runs of the same program give the same trace if they compute the same values, so the first
+// difference is the place where they diverge. Operators that only move or allocate leave no line,
+// because a port changes where tensors are made and how they get there.
 //
 //   aten::linear<TAB>LINE<TAB>float32[2,3]:CHECKSUM:MEAN:MEAN_ABS ...
 #pragma once
@@ -20,16 +21,16 @@ namespace torchport::vdev {
 
 class TraceWriter final : public observer::Listener {
  public:
-  // The one that TORCHPORT_TRACE=FILE asks for; null when it does not, or when another process
+  // The writer that TORCHPORT_TRACE=FILE asks for. Null if it is not set, or if another process
   // writes this file already: the trace is that of the program's first process.
   static std::shared_ptr<TraceWriter> of_environment();
 
   explicit TraceWriter(std::FILE* file) : file_(file) {}
 
-  // The values are read where they are, on whatever device.
+  // Reads the values on the device that they are on.
   void observe(observer::Call& call) override;
-  // A forked child (a worker of a DataLoader) is another process: it writes nothing, not even what
-  // its parent had not written yet.
+  // A forked child (a worker of a DataLoader) writes nothing, not even what its parent has
+  // buffered.
   void after_fork_in_child() noexcept override;
   void flush();
 

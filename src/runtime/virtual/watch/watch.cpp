@@ -11,7 +11,7 @@ namespace torchport::vdev {
 
 namespace {
 
-// The report of this process; empty where none is asked for.
+// The report of this process; null if none is asked for.
 const std::shared_ptr<Report>& report() {
   static const auto& report = *new std::shared_ptr<Report>(
       std::getenv("TORCHPORT_REPORT") == nullptr ? nullptr : std::make_shared<Report>());

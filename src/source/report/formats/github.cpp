@@ -1,4 +1,4 @@
-// Workflow commands that GitHub shows beside the changed lines.
+// Writes workflow commands, which GitHub shows beside the changed lines.
 #include <fmt/format.h>
 
 #include "source/report/report.h"
@@ -7,7 +7,8 @@ namespace torchport::report {
 
 namespace {
 
-// The escapes of the workflow-command syntax; properties also escape ':' and ','.
+// Escapes a text as the workflow-command syntax demands. In properties ':' and ',' are escaped,
+// too.
 std::string escape(std::string_view text, bool property) {
   std::string result;
   for (const char c : printable(text)) {

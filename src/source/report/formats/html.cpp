@@ -1,5 +1,5 @@
-// One self-contained page for people who do not sit at a terminal: the score,
-// what blocks which device, where, and the source with its findings.
+// Writes one self-contained page for people who do not work in a terminal: the score, what blocks
+// each device, where, and the source with its findings.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -15,8 +15,8 @@ namespace torchport::report {
 
 namespace {
 
-// Frame and palette of every page of torchport (python/torchport/_pages), with places for a title,
-// a style of the page's own and its body.
+// The frame and the colours of every page of torchport (python/torchport/_pages), with places for a
+// title, the page's own style and its body.
 constexpr std::string_view kFrame =
 #include "page_frame.inc"
     ;
@@ -34,7 +34,7 @@ pre span{display:block;padding:0 14px}pre i{display:inline-block;width:4.5em;col
 .note{font:14px/1.45 system-ui,sans-serif;white-space:normal;padding:4px 14px 6px 5.6em;border-left:3px solid var(--bad)}.note.w{border-color:var(--warn)}
 )css";
 
-// `frame` with the texts in its places. A text is not looked into for further places.
+// Puts the texts into the places of the frame. A text is not searched for further places.
 std::string framed(std::string_view title, std::string_view style, std::string_view body) {
   const std::array<std::pair<std::string_view, std::string_view>, 3> places = {
       {{"{{ title }}", title}, {"{{ style }}", style}, {"{{ body }}", body}}};
@@ -72,7 +72,7 @@ std::string escape(std::string_view text) {
   return result;
 }
 
-// `code` in messages becomes <code>.
+// Turns `code` in messages into <code>.
 std::string prose(std::string_view text) {
   std::string result;
   bool inside = false;
@@ -140,7 +140,7 @@ std::string note(const project::Diagnostic& d) {
   return html + "</div>";
 }
 
-// The lines around the findings of one file, each finding under its line.
+// The lines around the findings of one file, with each finding under its line.
 std::string source(const Input& input, const std::string& path, const Findings& findings) {
   constexpr std::uint32_t kContext = 3;
   constexpr std::size_t kLongest = 300;

@@ -1,4 +1,4 @@
-// For programs: stable field names, one-based lines and columns.
+// Writes JSON for programs: the field names are stable, lines and columns are one-based.
 #include <nlohmann/json.hpp>
 
 #include "source/report/report.h"

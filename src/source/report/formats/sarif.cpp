@@ -1,5 +1,5 @@
-// SARIF 2.1.0, the exchange format of code-scanning services
-// (OASIS, "Static Analysis Results Interchange Format Version 2.1.0").
+// Writes SARIF 2.1.0, the exchange format of code-scanning services (OASIS, "Static Analysis
+// Results Interchange Format Version 2.1.0").
 #include <map>
 
 #include <nlohmann/json.hpp>
@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// A path as a URI reference (RFC 3986): what is not unreserved is escaped.
+// Writes a path as a URI reference (RFC 3986): all characters that are not unreserved are escaped.
 std::string uri(std::string_view path) {
   static constexpr std::string_view kHex = "0123456789ABCDEF";
   std::string result;
@@ -33,7 +33,7 @@ std::string uri(std::string_view path) {
   return result;
 }
 
-// The page without its cases, which are tests.
+// The rule's page without its cases, which are tests.
 std::string_view help_of(const rules::RuleInfo& info) {
   const std::string_view page = rules::page_of(info);
   return base::trim(page.substr(0, page.find("## Cases")));

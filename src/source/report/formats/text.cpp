@@ -1,4 +1,4 @@
-// For people at a terminal.
+// Writes the report for people at a terminal.
 #include "base/text.h"
 
 #include <algorithm>
@@ -33,7 +33,7 @@ std::size_t length_of(std::string_view text) {
   }));
 }
 
-// Where the n-th character starts.
+// The offset at which the n-th character starts.
 std::size_t offset_of(std::string_view text, std::size_t n) {
   std::size_t seen = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -64,7 +64,7 @@ std::string snippet(const project::Diagnostic& d, const Paint& paint) {
   }
   width = std::max<std::size_t>(
       1, std::min(width, length_of(cut) > first ? length_of(cut) - first : 1));
-  // Tabs stay tabs under the line too, so that the carets stand right.
+  // The line of carets keeps tabs, so that the carets are aligned with the source.
   std::string pad = cut.substr(0, offset_of(cut, first));
   std::string blank;
   for (std::size_t i = 0; i < pad.size(); ++i) {

@@ -1,4 +1,4 @@
-"""The export formats, one per file; to add a format, add a file with a ``FORMAT``."""
+"""The export formats, one per file. A new file with a ``FORMAT`` adds a format."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def names() -> list[str]:
 
 
 def get(name: str) -> Format:
-    """Raises ValueError for a name that is not a format."""
+    """Returns the format with this name. Raises ValueError if there is none."""
     if name not in names():
         raise ValueError(f"there is no format {name!r}; choose from {', '.join(names())}")
     found: Format = import_module(f"{__name__}.{name}").FORMAT

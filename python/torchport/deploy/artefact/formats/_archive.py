@@ -1,4 +1,4 @@
-"""Contracts in the zip archives that torch writes: a record more under extra/, as torch has them."""
+"""Contracts in the ZIP archives that torch writes, stored as one more record under extra/."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ RECORD = "extra/torchport.json"
 
 
 def write(path: Path, save: Callable[[BinaryIO], object]) -> None:
-    """What ``save`` writes, by way of memory: torch's own writer of archives ends the process where a
-    disk is full (it throws in its destructor), Python's raises OSError.
+    """Writes the output of ``save`` to ``path`` by way of memory.
+
+    If the disk is full, torch's own archive writer ends the process, because it throws in its
+    destructor. Python raises OSError instead.
     """
     buffer = io.BytesIO()
     save(buffer)
@@ -21,14 +23,14 @@ def write(path: Path, save: Callable[[BinaryIO], object]) -> None:
 
 
 def attach(path: Path, contract: str) -> None:
-    """Appended, so that what was compared with the model stays byte for byte."""
+    """Appends the contract, so that the bytes that were compared with the model do not change."""
     with zipfile.ZipFile(path, "a") as archive:
         root = archive.namelist()[0].partition("/")[0]
         archive.writestr(f"{root}/{RECORD}", contract)
 
 
 def contract(path: Path) -> str | None:
-    """Raises zipfile.BadZipFile for a file that is not an archive or is truncated."""
+    """The contract in an archive; None without one. zipfile.BadZipFile for other files."""
     with zipfile.ZipFile(path) as archive:
         name = next((n for n in archive.namelist() if n.endswith(f"/{RECORD}")), None)
         return archive.read(name).decode() if name else None

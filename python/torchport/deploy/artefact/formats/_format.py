@@ -1,4 +1,4 @@
-"""What a format implements: writing a model and running the written file."""
+"""The interface of an export format: it writes a model and runs the written file."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ Runner = Callable[[Sample], list[torch.Tensor]]
 
 @dataclass(frozen=True)
 class ExportedModel:
-    """The exported part: the whole model or its beginning. ``program`` is None for a format that
-    does not need it.
+    """The exported part: the whole model, or its beginning when a difference is searched for.
+    ``program`` is None if the format does not need it.
     """
 
     module: nn.Module
@@ -53,23 +53,25 @@ class Format(ABC):
     name: ClassVar[str]
     suffix: ClassVar[str]
     needs_program: ClassVar[bool] = True
-    # Dtypes that the runtime has no kernels for, and the one that holds all of their values.
+    # Maps a dtype that the runtime has no kernels for to a wider dtype that replaces it.
     unsupported: ClassVar[dict[torch.dtype, torch.dtype]] = {}
 
     def check(self, options: Options) -> None:  # noqa: B027 - most have nothing to refuse
-        """Before any work. Raises ExportError for options that are not this format's, and where a
-        package that it needs is missing.
+        """Runs before all other work. Raises ExportError if an option does not apply to this format
+        or a required package is missing.
         """
 
     @abstractmethod
     def write(self, subject: ExportedModel, path: Path, options: Options) -> dict[str, Any]:
-        """Writes the artefact, with files beside it whose names begin with its name. Returns what
-        the contract has to know of versions. Raises ExportError for what the format cannot hold.
+        """Writes the artefact. Names of further files beside it must begin with its name. Returns
+        the versions for the contract. Raises ExportError if the format cannot hold the model.
         """
 
     @abstractmethod
     def runner(self, subject: ExportedModel, path: Path) -> tuple[Runner, str]:
-        """The artefact as a function from a sample to flat outputs, and the runtime's name."""
+        """Returns a function that runs the artefact on a sample and gives a flat list of outputs,
+        and the runtime's name.
+        """
 
     @abstractmethod
     def attach(self, path: Path, contract: str) -> None:
@@ -79,7 +81,7 @@ class Format(ABC):
     def contract(self, path: Path) -> str | None:
         """The contract in an artefact; None if it has none."""
 
-    # The title of its row in `torchport bench`; empty where it has none.
+    # The title of the format's row in `torchport bench`; empty if it has no row.
     bench_title: ClassVar[str] = ""
 
     def why_not_bench(self, device: torch.device, virtual: bool) -> str:
@@ -87,9 +89,11 @@ class Format(ABC):
         return ""
 
     def bench_step(self, model: MeasuredModel) -> Callable[[], Any]:
-        """One run of the artefact `model.artefact` with the model's inputs, for `torchport bench`."""
+        """Returns a function that runs the artefact `model.artefact` once with the model's inputs,
+        for `torchport bench`.
+        """
         raise NotImplementedError(f"{self.name} artefacts are not measured")
 
     def host(self, subject: ExportedModel, path: Path) -> dict[str, Any]:
-        """What a host must have to run the artefact."""
+        """What a host must have to run the artefact, as the contract stores it."""
         return {"device": subject.device.type}

@@ -1,4 +1,4 @@
-"""AOTInductor: the model compiled to a library for one device kind, which runs without Python."""
+"""AOTInductor: compiles the model to a library for one device kind, which runs without Python."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from torchport.deploy.artefact.sample import Sample, named_outputs
 if TYPE_CHECKING:
     from torchport.deploy.bench.modes import MeasuredModel
 
-# What Inductor's names of instruction sets stand for, in cpuinfo's names: torch.cpu.get_capabilities().
+# Inductor's names of instruction sets -> the names that torch.cpu.get_capabilities() has (cpuinfo).
 _INSTRUCTIONS = {
     "avx2": ("avx2", "fma3", "f16c"),
     "avx512": ("avx512_f", "avx512_dq", "avx512_vl", "avx512_bw", "fma3"),
@@ -41,7 +41,9 @@ class CompiledPackage(Format):
         except Exception as error:
             raise ExportError(f"AOTInductor needs a C++ compiler: {error}") from error
         if shutil.which(compiler) is None:
-            raise ExportError(f"AOTInductor needs a C++ compiler; {compiler} was not found")
+            raise ExportError(
+                f"AOTInductor needs a C++ compiler, and {compiler} was not found; install g++"
+            )
 
     def write(self, subject: ExportedModel, path: Path, options: Options) -> dict[str, Any]:
         if subject.device.type != "cpu" and virtual.enabled():
@@ -66,7 +68,7 @@ class CompiledPackage(Format):
         return {}
 
     def why_not_bench(self, device: torch.device, virtual: bool) -> str:
-        from torchport.deploy.bench.modes import no_compiler  # it imports the formats
+        from torchport.deploy.bench.modes import no_compiler  # modes imports the formats
 
         if virtual:
             return "AOTInductor does not run on virtual devices"

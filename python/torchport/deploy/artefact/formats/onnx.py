@@ -72,7 +72,7 @@ class OnnxModel(Format):
                 f"the model cannot be written in opset {options.opset}: it uses operators of a "
                 f"later opset and stays at {opset}. Use --opset {opset}"
             )
-        # One file up to 2 GB, which is all that a protobuf message can be; PATH.data beyond.
+        # Up to 2 GB, the limit of a protobuf message, this writes one file; above, also PATH.data.
         program.save(path, external_data=None)
         return {"opset": opset, **_versions()}
 
@@ -112,8 +112,8 @@ class OnnxModel(Format):
         return run, f"ONNX Runtime {onnxruntime.__version__}, {where}"
 
     def attach(self, path: Path, contract: str) -> None:
-        """Fields of a protobuf message come in any order, and those of a list add up: so the entry
-        is appended, and the graph, which may be large, is neither read nor written again.
+        """Appends the contract as one more metadata entry. Protobuf allows this: fields may come in
+        any order, and repeated fields add up. So a large graph is neither read nor written again.
         """
         import onnx
 
@@ -143,7 +143,7 @@ def _translated(subject: ExportedModel, opset: int | None) -> torch.onnx.ONNXPro
                 dynamo=True,
                 verbose=False,
             )
-        assert program is not None  # of dynamo=True
+        assert program is not None  # dynamo=True always returns a program
         return program
     except torch.onnx.OnnxExporterError as error:
         cause = error.__cause__ or error
@@ -155,8 +155,8 @@ def _translated(subject: ExportedModel, opset: int | None) -> torch.onnx.ONNXPro
 
 @contextmanager
 def _quiet(*names: str) -> Iterator[None]:
-    """Without their warnings: of torchvision, outputs that are None, versions that cannot be
-    converted, all of which the caller sees for itself.
+    """Silences the warnings of these loggers (about torchvision, outputs that are None, failed
+    version conversions): the export checks all of it and reports it itself.
     """
     levels = {name: logging.getLogger(name).level for name in names}
     try:
@@ -175,7 +175,7 @@ def _versions() -> dict[str, str]:
     for name in ("onnx", "onnxscript", "onnxruntime"):
         try:
             found[name] = version(name)
-        except PackageNotFoundError:  # found as a module, under another distribution: -gpu
+        except PackageNotFoundError:  # the distribution has another name, such as onnxruntime-gpu
             continue
     return found
 

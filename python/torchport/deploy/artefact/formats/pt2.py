@@ -1,4 +1,4 @@
-"""torch.export's own archive: the graph with its weights, for Python and for further compilation."""
+"""torch.export's own archive: it holds the graph and the weights, for Python and for compilers."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ class ScriptArchive(Format):
 
     def write(self, subject: ExportedModel, path: Path, options: Options) -> dict[str, Any]:
         with warnings.catch_warnings(), torch.no_grad():
-            warnings.simplefilter("ignore")  # that TorchScript is deprecated
+            warnings.simplefilter("ignore")  # torch warns that TorchScript is deprecated
             compiled = _scripted(subject) if options.script else _traced(subject)
             _archive.write(path, lambda buffer: torch.jit.save(compiled, buffer))
         return {}
@@ -68,7 +68,7 @@ class ScriptArchive(Format):
 
 
 class _Flat(nn.Module):
-    """The model as tracing wants it: tensors in, a tuple of tensors out."""
+    """Wraps the model for tracing: it takes tensors and returns a tuple of tensors."""
 
     def __init__(self, module: nn.Module, sample: Sample):
         super().__init__()
@@ -84,7 +84,7 @@ class _Flat(nn.Module):
 def _traced(subject: ExportedModel) -> torch.jit.ScriptModule:
     flat = _Flat(subject.module, subject.sample).eval()
     try:
-        # The comparison with eager is ours, over batches of several sizes.
+        # check_trace is off: the export compares with eager itself, on batches of several sizes.
         traced: torch.jit.ScriptModule = torch.jit.trace(
             flat, tuple(subject.sample.tensors), check_trace=False
         )

@@ -1,10 +1,11 @@
-// CUDA C++ for the host: enough of the language and the runtime that the kernels of PyTorch
-// extensions compile with a plain C++ compiler and run on virtual devices, whose memory is host
-// memory.
+// CUDA C++ for the host. This header defines those parts of the language and the runtime that the
+// kernels of PyTorch extensions need to compile with a C++ compiler. They run on virtual devices,
+// whose memory is host memory.
 //
 // A launch runs its blocks one after another, and the threads of a block in the order of their
-// index. Blocks with __syncthreads() run each thread on a stack of its own, up to the next barrier in
-// turn. What needs warps to run together (shuffles, votes) does not compile.
+// index. In blocks with __syncthreads(), each thread has its own stack and runs up to the next
+// barrier; then the next thread runs. Functions that need the threads of a warp to run together
+// (shuffles, votes) do not compile.
 #pragma once
 
 #include <algorithm>
@@ -231,7 +232,7 @@ inline float __saturatef(float x) { return std::clamp(x, 0.0F, 1.0F); }
 inline int __mul24(int x, int y) { return x * y; }
 inline int __float2int_rn(float x) { return static_cast<int>(std::lrint(x)); }
 inline float __int2float_rn(int x) { return static_cast<float>(x); }
-// As CUDA has them: for any two numbers, in the wider type.
+// min and max as in CUDA: for any two numbers, in the wider type.
 template <class T, class U>
 constexpr std::common_type_t<T, U> min(T a, U b) {
   return b < a ? static_cast<std::common_type_t<T, U>>(b) : static_cast<std::common_type_t<T, U>>(a);
@@ -241,7 +242,7 @@ constexpr std::common_type_t<T, U> max(T a, U b) {
   return a < b ? static_cast<std::common_type_t<T, U>>(b) : static_cast<std::common_type_t<T, U>>(a);
 }
 
-// The runtime's calls that extensions make themselves.
+// The functions of the CUDA runtime that extensions call.
 using cudaStream_t = void*;
 enum cudaError_t { cudaSuccess = 0 };
 enum cudaMemcpyKind {

@@ -1,5 +1,5 @@
-// A Dockerfile as instructions. Continued lines belong to the instruction that
-// they continue; comments between them are left out, as Docker does.
+// Splits a Dockerfile into instructions. Continued lines belong to the instruction that they
+// continue. Comments between them are dropped, as Docker does.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,13 @@
 namespace torchport::rules {
 
 struct DockerLine {
-  std::string_view text;     // without the keyword, the comment and the line end
-  std::uint32_t offset = 0;  // of the text in the file
+  std::string_view text;     // without keyword, comment and line end
+  std::uint32_t offset = 0;  // offset of the text in the file
 };
 
 struct DockerInstruction {
   std::string keyword;      // upper case
-  std::uint32_t start = 0;  // of the line that it begins on
+  std::uint32_t start = 0;  // offset of the line on which it begins
   std::vector<DockerLine> lines;
 };
 

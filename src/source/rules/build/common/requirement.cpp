@@ -16,7 +16,7 @@ struct Package {
   std::string_view instead;  // what other machines use
 };
 
-// Packages that only make sense, or only install, where CUDA is.
+// Packages that are only useful, or can only be installed, with CUDA.
 constexpr std::array<Package, 19> kPackages{{
     {"flash-attn", "torch.nn.functional.scaled_dot_product_attention"},
     {"xformers", "torch.nn.functional.scaled_dot_product_attention"},
@@ -39,7 +39,7 @@ constexpr std::array<Package, 19> kPackages{{
     {"cuml", "scikit-learn"},
 }};
 
-// Length of "cu" + digits at the start; 0 when it is something else.
+// The length of "cu" and digits at the start; 0 for anything else.
 std::size_t cuda_tag(std::string_view text) {
   if (!text.starts_with("cu")) return 0;
   std::size_t end = 2;
@@ -47,7 +47,7 @@ std::size_t cuda_tag(std::string_view text) {
   return end >= 4 && end <= 5 ? end : 0;
 }
 
-// "-cu12", "-cuda11x", "-cuda101" at the end of a package's name.
+// Whether a package's name ends in "-cu12", "-cuda11x", "-cuda101" or the like.
 bool has_cuda_suffix(std::string_view name) {
   const auto dash = name.rfind("-cu");
   if (dash == std::string_view::npos) return false;
@@ -66,7 +66,7 @@ Pin display(std::string_view text, std::string message, std::string title) {
   return pin;
 }
 
-// torch==1.6.0+cu101
+// The pin in "torch==1.6.0+cu101".
 std::optional<Pin> local_version(std::string_view requirement) {
   const auto plus = requirement.find("+cu");
   if (plus == std::string_view::npos ||
@@ -87,7 +87,8 @@ std::optional<Pin> local_version(std::string_view requirement) {
   return pin;
 }
 
-// torch @ https://download.pytorch.org/whl/cu118/torch-2.0.0%2Bcu118-cp310-linux_x86_64.whl
+// The pin in a direct URL:
+//   torch @ https://download.pytorch.org/whl/cu118/torch-2.0.0%2Bcu118-cp310-linux_x86_64.whl
 std::optional<Pin> wheel_address(std::string_view requirement) {
   const auto address = requirement.find("https://");
   if (address == std::string_view::npos ||
@@ -196,7 +197,7 @@ void report_pin(Reporter& reporter, Pin pin, std::uint32_t offset) {
 bool is_cuda_variant(std::string_view path) {
   const std::string text = base::lower(path);
   const auto slash = text.rfind('/');
-  // The file, and the folder it is in.
+  // The names of the file and of its folder.
   const auto folder =
       slash == std::string::npos || slash == 0 ? std::string::npos : text.rfind('/', slash - 1);
   const std::string tail = folder == std::string::npos ? text : text.substr(folder + 1);

@@ -26,7 +26,7 @@ constexpr RuleInfo kInfo{
 
 constexpr std::string_view kVariable = "TORCH_CUDA_ARCH_LIST";
 
-// torch/utils/cpp_extension.py, _get_cuda_arch_flags: named_arches.
+// The names in named_arches of _get_cuda_arch_flags, torch/utils/cpp_extension.py.
 constexpr std::array<std::string_view, 14> kNamed{
     "Kepler+Tesla", "Kepler", "Maxwell+Tegra",   "Maxwell",      "Pascal",
     "Volta+Tegra",  "Volta",  "Turing",          "Ampere+Tegra", "Ampere",
@@ -37,8 +37,8 @@ bool digits(std::string_view text) {
          std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-// "8.6", "9.0a", "7.5+PTX", "Ampere": the form that torch takes. Which numbers exist grows with
-// each release.
+// Whether an architecture has the form that torch accepts: "8.6", "9.0a", "7.5+PTX", "Ampere". Each
+// release accepts more numbers, so the numbers are not checked.
 bool is_valid(std::string_view arch) {
   if (arch.ends_with("+PTX")) arch.remove_suffix(4);
   if (std::find(kNamed.begin(), kNamed.end(), arch) != kNamed.end()) return true;
@@ -49,7 +49,7 @@ bool is_valid(std::string_view arch) {
   return digits(arch.substr(0, dot)) && dot <= 2 && digits(minor) && minor.size() == 1;
 }
 
-// "70", "sm_70", "compute_86" as torch writes it; "" when it is something else.
+// Rewrites "70", "sm_70" or "compute_86" in torch's form; "" for anything else.
 std::string corrected(std::string_view arch) {
   std::string_view suffix;
   if (arch.ends_with("+PTX")) {
@@ -75,8 +75,8 @@ std::vector<std::string_view> parts_of(std::string_view list) {
   return parts;
 }
 
-// What is wrong with the list; nothing when it is right, has variables, or means "let the build
-// find out".
+// What is wrong with a list; none if it is right, contains variables, or asks the build to detect
+// the architecture.
 std::optional<std::string> fault_of(std::string_view list) {
   const std::string_view trimmed = base::trim(list);
   if (trimmed.empty() || list.find_first_of("$%{}()<>") != std::string_view::npos) return {};
@@ -102,7 +102,8 @@ std::optional<std::string> fault_of(std::string_view list) {
   return {};
 }
 
-// A list with faults at `span`, `mark` the quotes that semicolons need where there are none.
+// Reports the faults of a list at `span`. `mark` are the quotes that semicolons need if there are
+// none.
 void check_list(std::string_view list, base::Span span, std::string_view mark, Reporter& reporter) {
   auto fault = fault_of(list);
   if (!fault) return;
@@ -127,7 +128,8 @@ void check_list(std::string_view list, base::Span span, std::string_view mark, R
   finding.fix.push_back(std::move(fix));
 }
 
-// NAME=value, NAME value, NAME="value" in a line; the value ends at its quote or a blank.
+// Checks NAME=value, NAME value and NAME="value" in a line. The value ends at its quote or at a
+// blank.
 void check_line(std::string_view line, std::uint32_t offset, Reporter& reporter) {
   for (std::size_t at = line.find(kVariable); at != std::string_view::npos;
        at = line.find(kVariable, at + 1)) {
@@ -205,8 +207,8 @@ void check_value(Node name, Reporter& reporter) {
   check_list(text, {start, start + static_cast<std::uint32_t>(text.size())}, "", reporter);
 }
 
-// "sm_70" of "-arch=sm_70", "-gencode=arch=compute_70,code=sm_70"; "" when the flag is none, or
-// carries PTX alone.
+// The architecture "sm_70" in "-arch=sm_70" or "-gencode=arch=compute_70,code=sm_70"; "" if the
+// flag names none, or only PTX.
 std::string_view real_arch(std::string_view flag) {
   if (flag.find("arch=") == std::string_view::npos) return {};
   const auto at = flag.find("sm_");
@@ -216,7 +218,7 @@ std::string_view real_arch(std::string_view flag) {
   return flag.substr(at, end - at);
 }
 
-// The flags of nvcc that name exactly one architecture: torch takes them instead of the list in the
+// Reports flags of nvcc that name exactly one architecture: torch then ignores the list in the
 // environment.
 void check_flags(Node list, Reporter& reporter) {
   Node only;
@@ -224,7 +226,7 @@ void check_flags(Node list, Reporter& reporter) {
   for (const Node item : list.children()) {
     std::string text;
     if (!item.is(Kind::kString) || !syntax::string_value(item, text)) {
-      if (!item.is(Kind::kString)) return;  // built by other code: more may come
+      if (!item.is(Kind::kString)) return;  // other code adds to the list
       continue;
     }
     if (real_arch(text).empty()) {

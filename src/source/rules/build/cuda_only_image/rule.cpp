@@ -1,4 +1,4 @@
-// TP704: Dockerfiles that make images for machines with CUDA only.
+// TP704: Dockerfiles whose images work only on machines with CUDA.
 #include "source/rules/rule.h"
 
 #include <array>
@@ -49,7 +49,8 @@ base::Span image_of(const DockerLine& line) {
 constexpr auto kPythonWords =
     std::to_array<std::string_view>({"python", "pip", "conda", "torch", ".py", "uv ", "poetry"});
 
-// Where nobody speaks of Python, an image of nvidia/cuda is made to compile something else.
+// Whether the file mentions Python. Without it, an image of nvidia/cuda compiles something else
+// than a PyTorch program.
 bool speaks_of_python(std::string_view text) {
   return std::any_of(kPythonWords.begin(), kPythonWords.end(), [&](std::string_view word) {
     return text.find(word) != std::string_view::npos;
@@ -80,7 +81,7 @@ void check_from(const TextContext& context, const DockerInstruction& from, bool 
   finding.fix.push_back(std::move(fix));
 }
 
-// CUDA_VISIBLE_DEVICES=0,1 in an ENV; "" and -1 hide the GPUs, and harm nobody.
+// Reports CUDA_VISIBLE_DEVICES=0,1 in an ENV. "" and -1 hide the GPUs, which does no harm.
 void check_env(const DockerInstruction& env, Reporter& reporter) {
   static constexpr std::string_view kName = "CUDA_VISIBLE_DEVICES";
   for (const DockerLine& line : env.lines) {
@@ -105,7 +106,7 @@ void check_env(const DockerInstruction& env, Reporter& reporter) {
   }
 }
 
-// The word at this place stands in a string that is only written somewhere.
+// Whether the word at this place is in a string that is only printed or written to a file.
 bool is_written(std::string_view line, std::size_t at) {
   const auto echo = std::max(line.rfind("echo ", at) + 1, line.rfind("printf ", at) + 1);
   return echo > 0 && line.substr(echo - 1, at - echo + 1).find("&&") == std::string_view::npos;
@@ -129,7 +130,7 @@ void check_gpu_at_build(const DockerLine& line, Reporter& reporter) {
   }
 }
 
-// Words of a command, "quotes" off.
+// Checks the words of a command, without their quotes.
 void check_words(const DockerLine& line, bool pip, bool conda, Reporter& reporter) {
   std::size_t at = 0;
   while (at < line.text.size()) {
@@ -150,7 +151,7 @@ void check_run(const DockerInstruction& run, Reporter& reporter) {
   bool pip = false;
   bool conda = false;
   for (const DockerLine& line : run.lines) {
-    // A line is taken as a whole: `pip install a && conda install b` is rare.
+    // A line counts as one command, because `pip install a && conda install b` is rare.
     const std::string_view text = line.text;
     const bool begins = text.find("install") != std::string_view::npos ||
                         text.find("create") != std::string_view::npos;

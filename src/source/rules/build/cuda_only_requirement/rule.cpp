@@ -23,7 +23,7 @@ struct Line {
   std::uint32_t offset = 0;  // of the text in the file
 };
 
-// A line without its comment: ` #` and a `#` at the start.
+// Removes a line's comment: ` #`, or a `#` at its start.
 Line line_of(const TextContext& context, std::uint32_t number) {
   std::string_view text = context.lines.line(number);
   const std::uint32_t start = context.lines.line_start(number);
@@ -62,7 +62,7 @@ std::string_view unquoted(std::string_view text, std::uint32_t& offset) {
   return text.substr(1, text.size() - 2);
 }
 
-// environment.yml: items of `dependencies`, and below `- pip:` those of pip.
+// Checks environment.yml: the items of `dependencies`, and below `- pip:` those of pip.
 void check_conda(const TextContext& context, Reporter& reporter) {
   std::size_t pip_indent = std::string_view::npos;
   for (std::uint32_t number = 1; number <= context.lines.line_count(); ++number) {
@@ -88,12 +88,12 @@ void check_conda(const TextContext& context, Reporter& reporter) {
 
 // --- pyproject.toml -------------------------------------------------------------
 
-// Sections whose entries everybody installs.
+// Whether every user installs the entries of this section.
 bool is_poetry_section(std::string_view section) {
   return section == "tool.poetry.dependencies";
 }
 
-// Strings of a line of an array: each is a requirement.
+// Checks the strings in a line of an array: each is a requirement.
 void check_strings(Reporter& reporter, std::string_view text, std::uint32_t offset) {
   for (std::size_t at = text.find_first_of("\"'"); at != std::string_view::npos;
        at = text.find_first_of("\"'", at + 1)) {
@@ -105,7 +105,7 @@ void check_strings(Reporter& reporter, std::string_view text, std::uint32_t offs
   }
 }
 
-// cupy-cuda11x = "^9.0"; torch = "1.6.0+cu101"; torch = {url = "https://...cu118....whl"}
+// Checks cupy-cuda11x = "^9.0"; torch = "1.6.0+cu101"; torch = {url = "https://...cu118....whl"}
 void check_poetry(Reporter& reporter, const Line& line) {
   const auto equals = line.text.find('=');
   if (equals == std::string_view::npos ||
@@ -118,7 +118,7 @@ void check_poetry(Reporter& reporter, const Line& line) {
   }
   const std::string_view value = line.text.substr(equals);
   const std::string whole =
-      fmt::format("={}", value);  // the version of a table of one line reads like a pin
+      fmt::format("={}", value);  // makes the version in an inline table look like a pin
   if (auto pin = pin_of_requirement(whole)) {
     for (Edit& edit : pin->fix.edits) edit.span = {edit.span.start - 1, edit.span.end - 1};
     pin->message =
@@ -152,7 +152,7 @@ void check_pyproject(const TextContext& context, Reporter& reporter) {
     if (bracket == std::string_view::npos) continue;
     check_strings(reporter, line.text.substr(bracket),
                   line.offset + static_cast<std::uint32_t>(bracket));
-    // Extras stand in brackets too: "torch[all]". The array ends with a bracket outside of quotes.
+    // Extras are in brackets, too: "torch[all]". The array ends with a bracket outside of quotes.
     in_array = !line.text.ends_with(']');
   }
 }
@@ -168,7 +168,7 @@ void check_text(const TextContext& context, Reporter& reporter) {
     check_requirements(context, reporter);
 }
 
-// setup(install_requires=["torch==1.6.0+cu101"]), also through a name.
+// Checks setup(install_requires=["torch==1.6.0+cu101"]), also through a name.
 void check_setup(const PythonContext& context, Node call, Reporter& reporter) {
   const std::string_view name = method_name(call);
   if (name != "setup") return;

@@ -28,7 +28,8 @@ constexpr std::string_view kMessage =
     "On a build host without a GPU this is False even if torch and the toolkit are made for CUDA, "
     "so the kernels are not built.";
 
-// `torch.cuda.is_available() or os.getenv("FORCE_CUDA") == "1"`
+// Whether the test can be overridden: `torch.cuda.is_available() or os.getenv("FORCE_CUDA") ==
+// "1"`.
 bool is_overridden(const SemanticModel& model, Node call) {
   for (Node node = call;
        node.parent().is_any(Kind::kBooleanOperator, Kind::kParenthesized, Kind::kNotOperator);
@@ -60,7 +61,7 @@ bool decides_through(const SemanticModel& model, const std::vector<Node>& uses, 
   return false;
 }
 
-// The statements after an `if` that leaves.
+// Whether the statements after an `if` that leaves choose an extension.
 bool rest_chooses(const SemanticModel& model, Node statement) {
   for (Node next = statement.next_sibling(); next; next = next.next_sibling()) {
     if (chooses_extension(model, next)) return true;
@@ -68,8 +69,8 @@ bool rest_chooses(const SemanticModel& model, Node statement) {
   return false;
 }
 
-// Whether an extension hangs on the value: in a condition, through a name, through a function that
-// returns it.
+// Whether an extension depends on the value: in a condition, through a name, or through a function
+// that returns it.
 bool decides(const SemanticModel& model, Node value, int depth) {
   const Node condition = condition_around(value);
   const Node parent = condition.parent();
@@ -95,7 +96,7 @@ bool decides(const SemanticModel& model, Node value, int depth) {
 
 // --- the fix ------------------------------------------------------------------------
 
-// How the code at this place says CUDA_HOME; "" when it has to be imported.
+// The name of CUDA_HOME at this place; "" if it has to be imported.
 std::string cuda_home(const SemanticModel& model, Node at) {
   for (const semantics::Binding* binding : model.scopes().all("CUDA_HOME", at)) {
     if (binding->qualified == "torch.utils.cpp_extension.CUDA_HOME") return "CUDA_HOME";
@@ -109,7 +110,7 @@ std::string cuda_home(const SemanticModel& model, Node at) {
   return {};
 }
 
-// `from torch.utils.cpp_extension import ...` of the module itself, to which the name goes.
+// The module's own `from torch.utils.cpp_extension import ...`, to which the name is added.
 Node import_of_extensions(const SemanticModel& model) {
   for (Node node = model.tree().root().first_child(); node; node = node.next_sibling()) {
     if (node.is(Kind::kImportFrom) &&
@@ -148,7 +149,7 @@ Fix make_fix(const PythonContext& context, Node call) {
       model.scopes().is_bound_anywhere("CUDA_HOME") != (home == "CUDA_HOME"))
     return fix;
   if (home.empty()) {
-    // One name a line stays one name a line.
+    // An import with one name per line keeps that form.
     const base::Span gap{import.end(),
                          import.next_sibling() ? import.next_sibling().start() : import.end()};
     const std::string_view source = model.tree().source();

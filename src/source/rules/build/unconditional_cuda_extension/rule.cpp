@@ -1,4 +1,4 @@
-// TP702: CUDAExtension made without asking whether there is a toolkit.
+// TP702: a CUDAExtension that is created without a test for a CUDA toolkit.
 #include "source/rules/rule.h"
 
 #include <algorithm>
@@ -16,12 +16,13 @@ constexpr RuleInfo kInfo{
     .name = "unconditional-cuda-extension",
     .family = "build",
     .severity = Severity::kError,
-    .summary = "a CUDAExtension is made without asking whether there is a CUDA toolkit",
+    .summary = "a CUDAExtension is created without a test for a CUDA toolkit",
 };
 
 constexpr int kMaxCallers = 3;  // functions followed from the extension to setup()
 
-// An earlier `if CUDA_HOME is None: raise ...` or `assert` of the same blocks.
+// Whether an earlier `if CUDA_HOME is None: raise ...` or `assert` of the same blocks guards the
+// node.
 bool after_exit(const SemanticModel& model, Node node) {
   for (Node at = node; at.parent(); at = at.parent()) {
     if (!at.parent().is_any(Kind::kBlock, Kind::kModule)) continue;
@@ -54,7 +55,8 @@ bool is_cuda_extension(const SemanticModel& model, Node call) {
   return model.called(call) == "torch.utils.cpp_extension.CUDAExtension";
 }
 
-// `extension = CUDAExtension` in a branch, and `extension(...)` behind it.
+// Whether a name was bound to CUDAExtension in a branch (`extension = CUDAExtension`) and is called
+// after it.
 bool is_chosen(const SemanticModel& model, Node callee) {
   if (!callee.is(Kind::kIdentifier)) return false;
   const auto bindings = model.scopes().reaching(callee.text(), callee);
@@ -63,7 +65,7 @@ bool is_chosen(const SemanticModel& model, Node callee) {
   });
 }
 
-// The first of a statement speaks for all that stand beside it.
+// Whether this is the first such call of its statement; only that one is reported.
 bool is_first(const SemanticModel& model, Node call) {
   const Node statement = syntax::statement_of(call);
   for (std::uint32_t i = statement.index(); i < call.index(); ++i) {

@@ -1,4 +1,4 @@
-// TP603: the example input of an export is not where the model is.
+// TP603: the example input of an export is on another device than the model.
 #include "source/rules/rule.h"
 
 #include <algorithm>
@@ -31,7 +31,7 @@ bool is_cpu(const SemanticModel& model, Node device) {
          (value.is(Type::kString) && value.text == "cpu");
 }
 
-// Where the model was moved to, by all that is known of it.
+// Where the model was moved to, as far as the file shows it.
 Where model_place(const SemanticModel& model, Node subject) {
   const ValueHistory trace = trace_value(model, subject);
   if (trace.open || trace.origins.empty()) return Where::kUnknown;
@@ -50,7 +50,7 @@ Where model_place(const SemanticModel& model, Node subject) {
     moved = true;
   }
   if (moved) return Where::kElsewhere;
-  // Never moved: on the CPU if it is a module that was made here.
+  // If it was never moved, it is on the CPU, provided that it was created here.
   const bool made_here = std::all_of(trace.origins.begin(), trace.origins.end(), [&](Node origin) {
     return model.value(origin).is(Type::kModule) &&
            model.value(origin).device_state == DeviceState::kCpu;
@@ -58,7 +58,7 @@ Where model_place(const SemanticModel& model, Node subject) {
   return made_here ? Where::kCpu : Where::kUnknown;
 }
 
-// The call that makes the example input; a chain of methods counts as a whole.
+// The call that creates the example input; a chain of methods counts as one.
 Node maker_of(const SemanticModel& model, Node input) {
   const ValueHistory trace = trace_value(model, input);
   if (trace.open || trace.origins.size() != 1) return {};
@@ -90,8 +90,8 @@ std::vector<Node> inputs_of(Node call, bool onnx) {
   return args ? std::vector<Node>{args} : std::vector<Node>{};
 }
 
-// Made on the model's device: only a factory in the export's own function, where the model has its
-// name.
+// Creates the input on the model's device. Only a factory call in the function that exports can be
+// changed, because the model has its name there.
 Fix make_fix(const PythonContext& context, Node call, Node subject, Node input, Node maker) {
   Fix fix;
   fix.title = "make it on the device of the model";

@@ -22,7 +22,7 @@ constexpr RuleInfo kInfo{
     .summary = "a model is exported or traced without `eval()`",
 };
 
-// The function, or the part of the module outside of functions.
+// The function around the call, or the module for code outside of functions.
 Node around(const SemanticModel& model, Node call) {
   for (Node up = syntax::function_of(call); up; up = syntax::function_of(up)) {
     if (up.is(Kind::kFunction)) return up;
@@ -30,7 +30,8 @@ Node around(const SemanticModel& model, Node call) {
   return model.tree().root();
 }
 
-// `self.model.module`, `model.module` -> the wrapper's name, which eval() reaches through.
+// The wrapper's name in `self.model.module` or `model.module`: eval() of the wrapper reaches the
+// model.
 Node without_module(Node subject) {
   if (subject.is(Kind::kAttribute) && subject.child(Field::kAttributeName).text() == "module") {
     return subject.child(Field::kObject);
@@ -38,16 +39,17 @@ Node without_module(Node subject) {
   return subject;
 }
 
-// Made by something that hands out models in evaluation mode, or may: loaders of other files, hubs.
+// Whether the model comes from something that may return it in evaluation mode: loaders in other
+// files, hubs.
 bool may_be_evaluated(const SemanticModel& model, Node origin) {
   if (!origin.is(Kind::kCall)) return true;
   const std::string& name = model.called(origin);
   if (name.starts_with("torch.jit.") || name.starts_with("torch.hub.") ||
       name.starts_with("torch.onnx."))
     return true;
-  // A wrapper around a model that comes from elsewhere: `Traceable(model)`.
+  // A wrapper around a model from elsewhere: `Traceable(model)`.
   for (const syntax::Argument& arg : syntax::arguments(origin)) {
-    // `args.model` is the name of one.
+    // `args.model` is a model's name, not a model.
     const bool option = arg.value.is(Kind::kAttribute) &&
                         arg.value.child(Field::kObject).text() != model.self_name(origin);
     const std::string given = option ? std::string() : base::lower(last_name(arg.value));
@@ -61,7 +63,7 @@ bool may_be_evaluated(const SemanticModel& model, Node origin) {
        {"load", "pretrained", "init", "restore", "get", "export", "eval", "fuse", "convert"}) {
     if (last.find(word) != std::string::npos) return true;
   }
-  // A method of an object that is not known.
+  // A method of an unknown object.
   return name.empty() && object_of(origin);
 }
 
@@ -77,7 +79,7 @@ bool is_in_train_mode(const SemanticModel& model, Node call, Node subject) {
     return false;
   }
   if (!calls_on(model, trace, "eval").empty()) return false;
-  // A caller, or whoever made it, said eval() to something there.
+  // A caller, or the code that created it, calls eval() on something there.
   return std::none_of(trace.steps.begin(), trace.steps.end(), [&](Node step) {
     const Node home = around(model, step);
     return home != model.tree().root() && calls_eval(model, home);

@@ -1,4 +1,4 @@
-// TP602: what is exported is the wrapper, not the model.
+// TP602: the exported object is the DataParallel wrapper and not the model.
 #include "source/rules/rule.h"
 
 #include <algorithm>
@@ -30,7 +30,7 @@ bool is_export(std::string_view name) {
          name == "torch.jit.trace" || name == "torch.jit.script" || name == "torch.export.export";
 }
 
-// Unwrapped on the way: `model = model.module`.
+// Whether the value was unwrapped on its path: `model = model.module`.
 bool unwraps(const ValueHistory& trace) {
   return std::any_of(trace.steps.begin(), trace.steps.end(), [](Node step) {
     if (step.is(Kind::kCall))
@@ -40,7 +40,7 @@ bool unwraps(const ValueHistory& trace) {
   });
 }
 
-// Whether the wrapper is put on without a condition: then `.module` is always there.
+// Whether the model is always wrapped, so that `.module` always exists.
 bool is_always_wrapped(const SemanticModel& model, const ValueHistory& trace) {
   return !trace.open && std::all_of(trace.steps.begin(), trace.steps.end(), [&](Node step) {
     if (step.is(Kind::kConditional)) return false;

@@ -43,11 +43,11 @@ bool names_cuda_sources(const SemanticModel& model, Node expression, int depth) 
   return false;
 }
 
-// One level of indentation, as the file writes it.
+// One level of the file's indentation.
 std::string indent_unit(const SemanticModel& model) {
   for (const Node block : model.nodes(Kind::kBlock)) {
     if (!block.parent().parent().is(Kind::kModule)) continue;
-    // A block the parser gave up on can be empty.
+    // A block that the parser could not read may be empty.
     const std::string_view indent = indentation_of(block.first_child());
     if (!indent.empty() && stands_alone(block.first_child())) return std::string(indent);
   }
@@ -85,7 +85,7 @@ bool is_twin_name(std::string_view twin, std::string_view name) {
   });
 }
 
-// The function of the file that does the same in plain PyTorch.
+// The function of the file that computes the same in plain PyTorch.
 Node twin_of(const SemanticModel& model, Node function) {
   const Parameters wanted = parameters_of(function);
   const std::string_view name = function.child(Field::kName).text();
@@ -106,7 +106,8 @@ bool is_apply_of(Node node, std::string_view class_name) {
          node.child(Field::kObject).text() == class_name;
 }
 
-// Compared with None, or asked for its truth: the file knows that it may be missing.
+// Whether a read compares the name with None or tests its truth: then the file expects that it may
+// be missing.
 bool is_test_of(Node read) {
   const Node parent = read.parent();
   return parent.is_any(Kind::kComparison, Kind::kNotOperator, Kind::kBooleanOperator) ||
@@ -131,7 +132,7 @@ class Guards {
   }
 
  private:
-  // A function that launches the kernel, and the expressions of it that do.
+  // A function that launches the kernel, with the expressions that launch it.
   struct Use {
     Node function;
     std::vector<Node> launches;  // none: the whole function is one
@@ -151,7 +152,7 @@ class Guards {
     return launches(*facts);
   }
 
-  // The places that call CLASS.apply; where there are none, the class's own forward.
+  // Collects the places that call CLASS.apply or, if there are none, the class's own forward.
   bool launches(const semantics::ClassFacts& facts) {
     std::vector<Node> sites;
     bool outside = false;
@@ -187,8 +188,8 @@ class Guards {
     const bool known = std::find(parameters.names.begin(), parameters.names.end(), given.text()) !=
                        parameters.names.end();
     const Node twin = known ? twin_of(model_, use.function) : Node{};
-    // What another function can do is handed on at once; what nobody can do fails where it is
-    // needed.
+    // If a twin exists, it is called at the top of the function. Otherwise the error is raised
+    // where the kernel is needed.
     const bool at_top = twin || use.launches.empty();
     const Node first =
         at_top ? first_statement(use.function) : innermost_statement(use.function, use.launches);
@@ -211,7 +212,7 @@ class Guards {
     return true;
   }
 
-  // After the docstring.
+  // The first statement after the docstring.
   static Node first_statement(Node function) {
     const Node first = function.child(Field::kBody).first_child();
     const bool docstring =

@@ -1,5 +1,5 @@
-// Compiled extensions in Python code: which calls compile CUDA sources, where
-// the module they yield is used, and the guards that let a file do without it.
+// Analyses compiled extensions in Python code: which calls compile CUDA sources, where the
+// resulting module is used, and which guards let a file work without it.
 #pragma once
 
 #include <optional>
@@ -13,27 +13,26 @@
 
 namespace torchport::rules {
 
-// Whether an expression names CUDA sources: strings that end in ".cu", through
+// Whether an expression contains names of CUDA sources: strings that end in ".cu", also through
 // names and calls.
 [[nodiscard]] bool names_cuda_sources(const semantics::SemanticModel& model,
                                       syntax::Node expression);
 
-// torch.utils.cpp_extension.load or load_inline of CUDA sources.
+// Whether a call is torch.utils.cpp_extension.load or load_inline with CUDA sources.
 [[nodiscard]] bool compiles_cuda(const semantics::SemanticModel& model, syntax::Node call);
 
-// A class that derives from torch.autograd.Function.
+// Whether a class derives from torch.autograd.Function.
 [[nodiscard]] bool is_autograd_function(const semantics::ClassFacts* facts);
 
-// The edits that make the uses of a compiled module at `target` (the name it
-// is bound to) do without it: at the top of each function that launches it, a
-// return of the twin in plain PyTorch that the file has (NAME_reference and the
-// like, same parameters), else a clear error. nullopt where a use cannot be
-// guarded, or where that would be too many.
+// The edits that let a file work without a compiled module, which is bound to the name at `target`.
+// At the top of each function that launches a kernel of it, they insert a call of the plain PyTorch
+// twin that the file has (NAME_reference and the like, with the same parameters), or else a clear
+// error. None if a use cannot be guarded, or if there are too many.
 [[nodiscard]] std::optional<std::vector<edit::Edit>> guard_uses(
     const semantics::SemanticModel& model, syntax::Node target);
 
-// The edits that run a statement only under a condition, setting `target` to
-// None before; nothing where the statement does not stand alone.
+// The edits that run a statement only under a condition and set `target` to None before it. Empty
+// if the statement shares its line with another one.
 [[nodiscard]] std::vector<edit::Edit> run_only_if(const semantics::SemanticModel& model,
                                                   syntax::Node statement, syntax::Node target,
                                                   std::string_view condition);

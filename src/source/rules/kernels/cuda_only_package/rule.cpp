@@ -22,7 +22,7 @@ constexpr RuleInfo kInfo{
     .name = "cuda-only-package",
     .family = "kernels",
     .severity = Severity::kError,
-    .summary = "a package that only works with CUDA is imported with nothing in its place",
+    .summary = "a package that only works with CUDA is imported without an alternative",
 };
 
 constexpr std::size_t kMaxGuards = 3;  // functions that get a clear error; more is a rewrite
@@ -31,8 +31,7 @@ struct Package {
   std::string_view root;     // dotted
   std::string_view word;     // files and functions with it in their name are made for the package
   std::string_view instead;  // what does the same elsewhere
-  bool also_inside =
-      false;  // reported in functions too: the computation itself is tied, no option is
+  bool also_inside = false;  // reported in functions, too, because the computation itself is tied
 };
 
 constexpr std::array<Package, 22> kPackages{{
@@ -61,7 +60,7 @@ constexpr std::array<Package, 22> kPackages{{
 }};
 
 const Package* package_of(std::string_view module) {
-  // Only its operators are tied; the components are plain torch.
+  // Only the operators of xformers need CUDA; its components are plain torch.
   if (module.starts_with("xformers.") && !module.starts_with("xformers.ops")) return nullptr;
   for (const Package& package : kPackages) {
     if (module.starts_with(package.root) &&
@@ -71,20 +70,20 @@ const Package* package_of(std::string_view module) {
   return nullptr;
 }
 
-// A part of the package itself: /xformers/ops/x.py.
+// Whether the file is a part of the package itself: /xformers/ops/x.py.
 bool is_own(std::string_view path, const Package& package) {
   const std::string folder = fmt::format("{}/", package.root.substr(0, package.root.find('.')));
   return path.starts_with(folder) || path.find("/" + folder) != std::string_view::npos;
 }
 
-// Files that exist for the package's or for CUDA's sake are chosen by whoever imports them.
+// Whether the file exists for the package or for CUDA by its name. Its importers chose it then.
 bool is_dedicated(std::string_view path, const Package& package) {
   const std::string root = base::lower(package.root.substr(0, package.root.find('.')));
   return is_own(path, package) || path_speaks_of(path, package.word) ||
          path_speaks_of(path, root) || path_speaks_of(path, "cuda") || path_speaks_of(path, "gpu");
 }
 
-// The package imports without a driver, and fails in nvmlInit(); that may be caught.
+// The package can be imported without a driver and fails in nvmlInit(), which may be caught.
 bool init_is_caught(const SemanticModel& model, const Package& package) {
   if (package.word != "nvml") return false;
   bool any = false;
@@ -107,14 +106,14 @@ bool is_after_exit(const SemanticModel& model, Node node) {
   return false;
 }
 
-// In a function an import is an option of the program's; only what computes with the package is
+// An import in a function is optional for the program. Only code that computes with the package is
 // tied to it.
 bool is_choice(const SemanticModel& model, Node import, const Package& package) {
   const Node function = syntax::function_of(import);
   if (!function) return false;
   if (!package.also_inside || is_after_exit(model, import)) return true;
   if (import.text().find("cupy.cuda") != std::string_view::npos)
-    return true;  // CUDA itself is what is wanted
+    return true;  // the program asks for CUDA itself
   const std::string_view name = function.child(Field::kName).text();
   const std::string root(package.root);
   if (path_speaks_of(name, package.word) || path_speaks_of(name, root) ||
@@ -146,7 +145,7 @@ Node running_function(Node read) {
                                                                                   : Node{};
 }
 
-// A function that reads what the imports bind, under its first name there.
+// A function that reads a name of the imports, with the first such name.
 struct Use {
   Node function;
   Node name;
@@ -171,7 +170,7 @@ bool add_guard(const SemanticModel& model, const Use& use, std::string_view pack
   return true;
 }
 
-// The functions that use what the imports bind, each with a clear error before it does.
+// Adds a clear error to each function that uses a name of the imports.
 bool guard_functions(const SemanticModel& model, const std::vector<Node>& imports,
                      std::string_view package, std::vector<Edit>& edits) {
   std::vector<Use> uses;
@@ -199,7 +198,7 @@ bool guard_functions(const SemanticModel& model, const std::vector<Node>& import
   });
 }
 
-// One `try` around each run of imports that stand together.
+// Puts one `try` around each group of neighbouring imports.
 bool catch_imports(const std::vector<Node>& imports, std::vector<Edit>& edits) {
   for (std::size_t first = 0; first < imports.size();) {
     std::size_t last = first;
@@ -231,14 +230,14 @@ void report(const PythonContext& context, Node module, const Package& package,
             const std::vector<Node>& imports, Reporter& reporter) {
   const bool inside = static_cast<bool>(syntax::function_of(module));
   Finding& finding = reporter.report(
-      module, inside ? fmt::format("On a machine without CUDA `{}` is not there or does not start: "
+      module, inside ? fmt::format("On a machine without CUDA `{}` is missing or does not start: "
                                    "this raises when the function is called.",
                                    package.root)
-                     : fmt::format("On a machine without CUDA `{}` is not there or does not work: "
+                     : fmt::format("On a machine without CUDA `{}` is missing or does not work: "
                                    "the file cannot be imported.",
                                    package.root));
   Fix fix;
-  fix.title = fmt::format("import it where it is there, and use {} otherwise", package.instead);
+  fix.title = fmt::format("import it if it is installed, and use {} otherwise", package.instead);
   std::vector<Edit> edits;
   if (!inside && package.word != "nvml" &&
       guard_functions(context.model, imports, package.root, edits) &&

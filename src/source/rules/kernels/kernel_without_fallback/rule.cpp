@@ -1,4 +1,4 @@
-// TP801: CUDA kernels that a file compiles, imports or launches with nothing in their place.
+// TP801: CUDA kernels that a file compiles, imports or launches without an alternative.
 #include "source/rules/rule.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ constexpr RuleInfo kInfo{
     .name = "kernel-without-fallback",
     .family = "kernels",
     .severity = Severity::kError,
-    .summary = "a CUDA kernel is compiled, imported or launched with nothing in its place",
+    .summary = "a CUDA kernel is compiled, imported or launched without an alternative",
 };
 
 bool is_guarded(const SemanticModel& model, Node node) {
@@ -35,8 +35,8 @@ bool names_cuda(std::string_view name) {
   return text.find("cuda") != std::string::npos || text.find("gpu") != std::string::npos;
 }
 
-// A helper that compiles when it is called: its callers decide. Without callers in the file its
-// name does.
+// Whether this is a helper that compiles when it is called, so that its callers decide. If the file
+// has no callers, its name decides.
 bool is_callers_choice(const SemanticModel& model, Node call) {
   const Node function = syntax::function_of(call);
   if (!function.is(Kind::kFunction)) return false;
@@ -59,7 +59,7 @@ bool knows_torch(const PythonContext& context, Node at) {
 
 void add_load_fix(const PythonContext& context, Node call, Finding& finding) {
   Fix fix;
-  fix.title = "compile it only where CUDA is, and give its callers a branch without it";
+  fix.title = "compile it only with CUDA, and give its callers a branch without it";
   const Node statement = syntax::statement_of(call);
   const Node assignment = plain_assignment(statement);
   const Node target = assignment.child(Field::kLeft);
@@ -89,13 +89,13 @@ void check_load(const PythonContext& context, Node call, Reporter& reporter) {
             "the "
             "file cannot be imported."
           : "Without a CUDA toolkit this raises \"CUDA_HOME environment variable is not set\"; "
-            "nothing takes the kernel's place.");
+            "there is no alternative.");
   add_load_fix(context, call, finding);
 }
 
 // --- compiled modules ---------------------------------------------------------
 
-// The name of an extension that holds CUDA code, by what people call it.
+// Whether a name is usual for an extension with CUDA code.
 bool is_cuda_module_name(std::string_view name) {
   return name.ends_with("_cuda") || name.ends_with("_cuda_ext") || name.ends_with("_cuda_kernel") ||
          name.ends_with("_cuda_kernels") || name.ends_with("_gpu") || name.starts_with("cuda_");
@@ -143,7 +143,7 @@ void check_module(const PythonContext& context, Node import, Reporter& reporter)
     if (!is_cuda_module_name(last) || !drives_autograd_function(model, binding->target)) continue;
     Finding& finding = reporter.report(
         binding->target,
-        fmt::format("Where `{}` was not compiled this raises ImportError, and the file cannot be "
+        fmt::format("If `{}` was not compiled, this raises ImportError, and the file cannot be "
                     "imported on machines without CUDA.",
                     last));
     Fix fix;
@@ -175,7 +175,8 @@ std::string decorator_of(const SemanticModel& model, Node function) {
   return {};
 }
 
-// What `name[grid](...)` launches: "numba.cuda.jit", "triton.jit", "cupy.RawKernel" or nothing.
+// The decorator of what `name[grid](...)` launches: "numba.cuda.jit", "triton.jit",
+// "cupy.RawKernel", or nothing.
 std::string launched(const SemanticModel& model, Node name) {
   if (!name.is(Kind::kIdentifier)) return {};
   for (const semantics::Binding* binding : model.scopes().reaching(name.text(), name)) {
@@ -206,13 +207,13 @@ void check_launch(const PythonContext& context, Node call, Reporter& reporter) {
   if (function && (knows_where(model, function) || is_callers_choice(model, call) ||
                    names_cuda(function.child(Field::kName).text())))
     return;
-  // Files that exist for the kernel's sake are chosen by whoever imports them.
+  // A file that exists for the kernel was chosen by its importers.
   const bool triton = kernel == "triton.jit";
   for (const std::string_view word : {"triton", "cuda", "gpu"}) {
     if (path_speaks_of(context.path, word)) return;
   }
   if (triton && function && path_speaks_of(function.child(Field::kName).text(), "triton")) return;
-  // Once a function: the launches in it stand and fall together.
+  // Reported once per function, because its launches work or fail together.
   const Node range = function ? function : model.tree().root();
   for (std::uint32_t i = range.index(); i < call.index(); ++i) {
     const Node earlier = model.tree().at(i);
@@ -223,9 +224,9 @@ void check_launch(const PythonContext& context, Node call, Reporter& reporter) {
   }
   Finding& finding =
       reporter.report(indexed, triton ? "Triton has no CPU target: with CPU tensors this launch "
-                                        "raises, and nothing takes its place."
+                                        "raises, and there is no alternative."
                                       : "On a machine without CUDA this launch raises "
-                                        "CudaSupportError, and nothing takes its place.");
+                                        "CudaSupportError, and there is no alternative.");
   Fix fix;
   fix.title = "branch on `x.is_cuda`, and compute the same with torch operations otherwise";
   finding.fix.push_back(std::move(fix));

@@ -17,7 +17,7 @@ bool one_of(const std::array<std::string_view, N>& words, std::string_view word)
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-// Entries of a checkpoint that are plain numbers, strings or settings.
+// Whether an entry of a checkpoint is a plain number, string or setting.
 bool is_plain_entry(Node subscript_or_call) {
   static constexpr std::array<std::string_view, 16> kPlain{
       "epoch",   "iter",         "iteration", "step", "steps",   "global_step",      "args",
@@ -30,8 +30,8 @@ bool is_plain_entry(Node subscript_or_call) {
   return syntax::string_value(node, key) && one_of(kPlain, key);
 }
 
-// The receiver is a part of training whose load_state_dict copies: by type, or by what everybody
-// calls it.
+// Whether load_state_dict of the receiver copies: by its type, or by a name that such objects
+// usually have.
 bool copies_on_load(const SemanticModel& model, Node call) {
   const Node receiver = object_of(call);
   if (!receiver || syntax::keyword(call, "assign")) return false;
@@ -55,7 +55,7 @@ LoadedUse combine(std::optional<LoadedUse> a, LoadedUse b) {
   return *a == LoadedUse::kModel || b == LoadedUse::kModel ? LoadedUse::kModel : LoadedUse::kOther;
 }
 
-// nullopt: harmless, says nothing.
+// How the loaded object is used in this expression; none if the use is harmless.
 std::optional<LoadedUse> use_of(const SemanticModel& model, Node expression, int depth);
 
 std::optional<LoadedUse> use_of_name(const SemanticModel& model, Node target, int depth) {
@@ -162,7 +162,8 @@ bool says_one_of(std::string_view text, std::initializer_list<std::string_view> 
                      [&](std::string_view word) { return lower.find(word) != std::string::npos; });
 }
 
-// The entry that is taken out of the loaded object at this place: `x["model"]`, `x.get("model")`.
+// The key with which an entry is taken out of the loaded object here: `x["model"]`,
+// `x.get("model")`.
 Node entry_key(Node loaded) {
   const Node parent = loaded.parent();
   if (parent.is(Kind::kSubscript) && loaded.field() == Field::kValue)
@@ -172,20 +173,20 @@ Node entry_key(Node loaded) {
   return method == "get" || method == "pop" ? syntax::positional(parent.parent(), 0) : Node{};
 }
 
-// Nothing is taken out of it but what can only be weights.
+// Whether only entries that must be weights are taken out of it.
 bool takes_weights_only(Node loaded) {
   const Node key = entry_key(loaded);
   std::string text;
   return !key || (syntax::string_value(key, text) && text.starts_with("params"));
 }
 
-// State of a scheduler or an optimizer may hold anything.
+// Whether it is an optimizer or a scheduler, whose state may hold anything.
 bool is_optimizer(const SemanticModel& model, Node user) {
   return model.value(object_of(user)).is(Type::kOptimizer) ||
          says_one_of(object_of(user).text(), {"optim", "sched"});
 }
 
-// What the call's value is bound to; invalid where it is used at once.
+// The name to which the call's value is bound; invalid if it is used directly.
 Node bound_to(Node call) {
   Node value = call;
   while (value.parent().is_any(Kind::kSubscript, Kind::kParenthesized)) value = value.parent();

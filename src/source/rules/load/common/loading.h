@@ -1,4 +1,4 @@
-// Where checkpoints are read, and what becomes of what was read.
+// Analyses where checkpoints are read, and what happens to the loaded object.
 #pragma once
 
 #include <cstdint>
@@ -9,30 +9,32 @@
 
 namespace torchport::rules {
 
-// The position of `map_location` in a function that loads tensors; nothing for other functions.
+// The position of `map_location` among the arguments of a function that loads tensors; none for
+// other functions.
 [[nodiscard]] std::optional<std::size_t> map_location_position(std::string_view qualified);
 
-// Whether the call reads back what the same function wrote just before: a
-// buffer in memory, a temporary file. Whatever it holds was made here.
+// Whether the call reads what the same function wrote just before, to a buffer in memory or a
+// temporary file. Its content is then known to come from this program.
 [[nodiscard]] bool reads_own_output(const SemanticModel& model, Node call);
 
-// Whether the loaded object is the state of a learning rate scheduler: numbers, no tensors.
+// Whether the loaded object is the state of a learning rate scheduler, which holds numbers and no
+// tensors.
 [[nodiscard]] bool is_scheduler_state(const SemanticModel& model, Node call);
 
 // What a loaded object is used for.
 enum class LoadedUse : std::uint8_t {
-  kStateDict,  // only handed to load_state_dict, which copies to where the parameters are
-  kModel,      // used as a module as it is
+  kStateDict,  // only passed to load_state_dict, which copies to the parameters' device
+  kModel,      // used as a module
   kOther,
 };
 [[nodiscard]] LoadedUse use_of_loaded(const SemanticModel& model, Node call);
 
-// Whether the file holds a state dict and nothing else, as far as the code shows: the object goes
-// to load_state_dict as it is (or by the one entry `params`), or its name says so.
+// Whether the file holds only a state dict, as far as the code shows: the object (or its entry
+// `params`) goes to load_state_dict, or its name says so.
 [[nodiscard]] bool holds_weights(const SemanticModel& model, Node call);
 
-// Whether the file holds data or plain entries, and no tensor that could have been on a device:
-// a dataset, a vocabulary, statistics, losses.
+// Whether the file holds only data that was never on a device: a dataset, a vocabulary, statistics,
+// losses.
 [[nodiscard]] bool holds_no_weights(const SemanticModel& model, Node call);
 
 }  // namespace torchport::rules

@@ -23,7 +23,8 @@ constexpr RuleInfo kInfo{
 
 enum class Wrapped : std::uint8_t { kNo, kMaybe, kYes };
 
-// nn.DataParallel(net).cuda(), DDP(net), or one of them in a branch of a conditional.
+// Whether a value is nn.DataParallel(net).cuda(), DDP(net), or one of them in a branch of a
+// conditional.
 Wrapped wraps(const SemanticModel& model, Node value) {
   value = syntax::unwrap(value);
   while (value.is(Kind::kCall)) {
@@ -51,7 +52,7 @@ bool is_model_name(std::string_view name) {
          lower.starts_with("net");
 }
 
-// What the file wraps, and whether it writes the prefix of the keys.
+// What the file wraps, and whether it handles the prefix of the keys.
 struct Wrappings {
   explicit Wrappings(const SemanticModel& model) {
     for (const Node node : model.nodes(Kind::kAssignment)) {
@@ -67,7 +68,7 @@ struct Wrappings {
   bool speaks_of_keys = false;
 };
 
-// A parameter is wrapped when the same file wraps what it hands over under that name, or speaks of
+// A parameter is wrapped if the same file wraps the argument of that name, or handles
 // DataParallel's keys.
 Wrapped parameter_state(const SemanticModel& model, Node name) {
   if (!is_model_name(name.text())) return Wrapped::kNo;
@@ -124,7 +125,8 @@ bool name_reaches_save(const SemanticModel& model, Node target, int depth) {
   });
 }
 
-// An argument of torch.save or of a function that saves, by itself, in a dict, or under a name.
+// Whether the expression reaches torch.save or another function that saves: by itself, in a dict,
+// or through a name.
 bool reaches_save(const SemanticModel& model, Node expression, int depth) {
   if (depth > 3) return false;
   for (Node node = expression; node; node = node.parent()) {
@@ -142,8 +144,8 @@ bool reaches_save(const SemanticModel& model, Node expression, int depth) {
   return false;
 }
 
-// `if hasattr(model, "module"): ... else: ...`, `if n_gpu > 1: model.module...`: the author has
-// thought of it.
+// Whether the author already handles the wrapper: `if hasattr(model, "module"): ... else: ...`, `if
+// n_gpu > 1: model.module...`.
 bool is_handled(Node call) {
   for (Node node = call.parent(); node && !node.is(Kind::kFunction); node = node.parent()) {
     if (!node.is_any(Kind::kIf, Kind::kConditional)) continue;
@@ -167,7 +169,7 @@ Fix make_fix(const SemanticModel& model, Node object, Wrapped state) {
   fix.title =
       state == Wrapped::kYes ? "save the module inside" : "save the module inside, if there is one";
   fix.edits = {replace(object, inner(model, object, state))};
-  // Where the same object takes its state back, the keys have to be the same ones.
+  // If the same object loads its state again, the keys have to stay the same.
   for (const Node call : model.calls_of("load_state_dict")) {
     const Node other = object_of(call);
     if (!other || other.text() != object.text() || is_handled(call)) continue;
@@ -187,7 +189,7 @@ void check(const PythonContext& context, Node call, Reporter& reporter) {
       .report(call, state == Wrapped::kYes
                         ? "The keys are saved with `module.` in front, and a model without "
                           "DataParallel does not load them."
-                        : "Where the model is in DataParallel the keys are saved with `module.` in "
+                        : "If the model is in DataParallel, the keys are saved with `module.` in "
                           "front, and a plain model does not load them.")
       .fix.push_back(make_fix(model, object, state));
 }

@@ -1,4 +1,4 @@
-// TP301: torch.load and its relatives without map_location.
+// TP301: torch.load and similar functions without map_location.
 #include "source/rules/rule.h"
 
 #include <fmt/format.h>
@@ -20,7 +20,7 @@ constexpr RuleInfo kInfo{
     .summary = "a checkpoint is loaded onto the device that it was saved from",
 };
 
-// The weights that torchvision hands out were saved from the CPU.
+// Whether these are torchvision's own weights, which were saved from the CPU.
 bool is_official_url(const SemanticModel& model, Node source) {
   constexpr std::string_view kHost = "download.pytorch.org/";
   if (const auto url = model.constant_string(source)) return url->find(kHost) != std::string::npos;
@@ -45,8 +45,8 @@ struct Location {
   bool module_device = false;
 };
 
-// What the device in scope is known to be: map_location takes devices and strings, but no index and
-// no "".
+// Whether the device in scope is known to be a device or a device string: map_location accepts
+// neither an index nor "".
 bool is_typed_device(const SemanticModel& model, Node at, const std::string& text) {
   if (text.starts_with("self.")) {
     const semantics::ClassFacts* facts = model.enclosing_class(at);
@@ -63,8 +63,8 @@ bool is_typed_device(const SemanticModel& model, Node at, const std::string& tex
          model.value(bindings.front()->value).is(Type::kDevice);
 }
 
-// `args.device` may be an index; where the file makes a device of it, or moves modules with it, it
-// names one.
+// Whether the file creates a device from `args.device` or moves modules with it, so that it names a
+// device. Otherwise it may be an index.
 bool is_used_as_device(const SemanticModel& model, const std::string& text) {
   const std::string& source = model.tree().source();
   return source.find(fmt::format(".to({})", text)) != std::string::npos ||

@@ -1,4 +1,4 @@
-// TP302: torch.load that would run code out of the file.
+// TP302: torch.load calls that would run code from the file.
 #include "source/rules/rule.h"
 
 #include "source/rules/edits.h"
@@ -33,7 +33,7 @@ void check(const PythonContext& context, Node call, Reporter& reporter) {
   const bool unknown =
       context.settings.min_torch_stated && context.settings.min_torch < kKnownSince;
   const Node pickle = syntax::argument(call, 2, "pickle_module");
-  if (unknown || pickle) return;  // no such parameter there; not both at once
+  if (unknown || pickle) return;  // this torch has no such parameter, or pickle_module excludes it
   Fix fix;
   fix.title = "load with weights_only=True";
   fix.applicability =

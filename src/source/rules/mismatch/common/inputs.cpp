@@ -21,8 +21,8 @@ bool is_tensor_hint(const std::string& name) {
   return std::find(kHints.begin(), kHints.end(), name) != kHints.end();
 }
 
-// Python code that feeds a model runs on the CPU: datasets, samplers, collate functions,
-// transforms.
+// Whether the function is one that feeds a model, which runs on the CPU: datasets, samplers,
+// collate functions, transforms.
 bool feeds_from_cpu(const SemanticModel& model, Node function, const semantics::ClassFacts* facts) {
   const std::string_view name = function.child(Field::kName).text();
   if (name.find("collate") != std::string_view::npos || name == "__init__" ||
@@ -36,7 +36,8 @@ bool feeds_from_cpu(const SemanticModel& model, Node function, const semantics::
   return !model.imports_torch();
 }
 
-// `x = x.cpu()`, `x = x.numpy()`, `with torch.device(d):`
+// Whether the function brings the name to the CPU: `x = x.cpu()`, `x = x.numpy()`, `with
+// torch.device(d):`.
 bool goes_to_cpu(const SemanticModel& model, Node function, std::string_view name) {
   for (const std::string_view method : {"cpu", "numpy"}) {
     for (const Node call : model.calls_of(method, function)) {
@@ -49,7 +50,8 @@ bool goes_to_cpu(const SemanticModel& model, Node function, std::string_view nam
   return false;
 }
 
-// `if start is None: start = torch.zeros(n)`: then it is on the CPU.
+// Whether the parameter may be created here, and is then on the CPU: `if start is None: start =
+// torch.zeros(n)`.
 bool may_be_made_here(const SemanticModel& model, Node function, const Binding& parameter) {
   for (const Binding* binding : model.scopes().of_scope(function)) {
     if (binding->kind == BindingKind::kAssign && binding->name == parameter.name &&
@@ -62,12 +64,12 @@ bool may_be_made_here(const SemanticModel& model, Node function, const Binding& 
 
 struct Evidence {
   bool tensor = false;
-  bool fed = false;  // handed to a layer: self.conv(x)
+  bool fed = false;  // passed to a layer: self.conv(x)
   bool other = false;
 };
 
-// How a parameter without an annotation is used: `x.size(0)`, `self.conv(x)` against `for a in x`,
-// `x["a"]`, `x is None`.
+// How a parameter without an annotation is used: `x.size(0)` and `self.conv(x)` show a tensor; `for
+// a in x`, `x["a"]` and `x is None` do not.
 Evidence evidence_for(const SemanticModel& model, const Binding& parameter) {
   Evidence evidence;
   for (const Node read : reads_of(model, parameter.target)) {
@@ -101,7 +103,8 @@ Evidence evidence_for(const SemanticModel& model, const Binding& parameter) {
 
 namespace {
 
-// `x.device` and `x.size(...)` in one function: x is a tensor, annotated or not.
+// Whether the function uses both `x.device` and `x.size(...)`: then x is a tensor, annotated or
+// not.
 bool asks_device(const SemanticModel& model, Node function, std::string_view name) {
   bool device = false;
   bool size = false;
@@ -199,7 +202,7 @@ bool TensorInputs::is_input(const SemanticModel& model, Node identifier) const {
 
 std::string TensorInputs::device_for(const PythonContext& context, Node call) const {
   const SemanticModel& model = context.model;
-  // A device that the function itself knows: its parameter or a local of it.
+  // A device of the function itself: a parameter or a local variable.
   const edit::DeviceRef found = context.devices.in_scope(call);
   const bool own = !found.text.empty() && found.text.find('.') == std::string::npos &&
                    found.text.find('(') == std::string::npos;
@@ -209,8 +212,8 @@ std::string TensorInputs::device_for(const PythonContext& context, Node call) co
         model.scopes().scope_node(seen.front()->target) == model.scopes().scope_node(call))
       return found.text;
   }
-  // `torch.zeros(logits.size(0))`: what is asked for its size is a tensor, and the new one goes
-  // with it.
+  // `torch.zeros(logits.size(0))`: the object whose size is used is a tensor, and the new tensor
+  // belongs to its device.
   for (std::uint32_t i = call.index(); i < call.subtree_end(); ++i) {
     const Node size = model.tree().at(i);
     if (!size.is(Kind::kCall) || method_name(size) != "size" ||
@@ -224,7 +227,7 @@ std::string TensorInputs::device_for(const PythonContext& context, Node call) co
     if (seen.size() == 1 && seen.front()->kind == BindingKind::kParameter)
       return fmt::format("{}.device", name);
   }
-  // Bound anew to what is a tensor as well, as its use as one shows: `x = self.conv(x)`, then
+  // The name is bound again, to another tensor, as its later use shows: `x = self.conv(x)`, then
   // `x.size(0)`.
   for (const std::string_view name : names_) {
     const auto seen = model.scopes().reaching(name, call);

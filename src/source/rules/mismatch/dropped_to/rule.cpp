@@ -18,7 +18,7 @@ constexpr RuleInfo kInfo{
     .summary = "a tensor's `.to()` returns the moved tensor, and the result is dropped",
 };
 
-// Containers with a `.to()` that moves them in place come from these.
+// Whether the file uses libraries whose containers have a `.to()` that moves in place.
 bool has_batches_that_move_themselves(const SemanticModel& model) {
   for (const std::string_view module : {"torch_geometric", "transformers", "dgl", "torchtext",
                                         "detectron2", "mmcv", "mmdet", "mmengine"}) {
@@ -42,7 +42,7 @@ bool is_loader(const SemanticModel& model, Node iterable) {
   return lower.ends_with("loader") || lower.ends_with("dataloader") || lower.ends_with("_dl");
 }
 
-// One of several items of a batch: `for images, target in loader`.
+// Whether the receiver is one of several items of a batch: `for images, target in loader`.
 bool is_batch_item(const SemanticModel& model, Node receiver) {
   if (!receiver.is(Kind::kIdentifier)) return false;
   const auto bindings = model.scopes().reaching(receiver.text(), receiver);
@@ -51,15 +51,15 @@ bool is_batch_item(const SemanticModel& model, Node receiver) {
     return false;
   const semantics::Binding& binding = *bindings.front();
   if (!is_loader(model, binding.value)) return false;
-  // In `for i, batch in enumerate(loader)` the whole batch is one name: a dict, a list, or an
-  // object of its own.
+  // In `for i, batch in enumerate(loader)` one name is the whole batch: a dict, a list, or an
+  // object.
   const bool counted =
       binding.value.is(Kind::kCall) && syntax::callee(binding.value).text() == "enumerate";
   return !counted ||
          binding.target.parent().parent().is_any(Kind::kPatternList, Kind::kTuplePattern);
 }
 
-// A parameter of forward that is used as a tensor.
+// Whether the receiver is a parameter of forward() that is used as a tensor.
 bool is_forward_input(const SemanticModel& model, Node receiver) {
   const Node function = syntax::function_of(receiver);
   const semantics::ClassFacts* facts = model.enclosing_class(receiver);

@@ -1,4 +1,4 @@
-// TP201: tensors made without a device where tensors with one come in.
+// TP201: tensors created without a device in code that gets tensors from elsewhere.
 #include "source/rules/rule.h"
 
 #include <algorithm>
@@ -43,7 +43,7 @@ bool makes_cpu_tensor(const SemanticModel& model, Node call) {
     return !syntax::keyword(call, "device");
   if (!semantics::is_factory(name) || syntax::keyword(call, "device") || syntax::has_splat(call))
     return false;
-  // These follow the tensors they get.
+  // These follow the device of their arguments.
   return name != "torch.normal" && !name.starts_with("torch.sparse_");
 }
 
@@ -57,7 +57,8 @@ bool is_random(const SemanticModel& model, Node call) {
          top.text().find("random_(") != std::string_view::npos;
 }
 
-// Numbers and shapes: torch.tensor(0.), torch.tensor(x.shape), torch.tensor(tensor).
+// Whether the call makes a tensor of numbers or shapes: torch.tensor(0.), torch.tensor(x.shape),
+// torch.tensor(tensor).
 bool holds_numbers_only(const SemanticModel& model, Node call) {
   const std::string& name = model.called(call);
   const Node first = syntax::argument(call, 0, "data");
@@ -72,7 +73,7 @@ bool holds_numbers_only(const SemanticModel& model, Node call) {
   return first.text() == "0" || first.text() == "[0]" || first.text() == "(0,)";
 }
 
-// Methods and functions that make Python numbers or NumPy arrays, or copy across devices.
+// Whether a method or function returns Python numbers or NumPy arrays, or copies between devices.
 bool is_harmless_method(std::string_view name) {
   static constexpr std::array<std::string_view, 9> kNames{
       "item", "tolist", "numpy", "device", "dtype", "shape", "size", "numel", "dim"};
@@ -111,7 +112,8 @@ bool is_harmless_call(const SemanticModel& model, Node call) {
 
 enum class Use : std::uint8_t { kMeets, kHarmless, kMoved };
 
-// `lengths.max()`: one number without dimensions, which goes with any tensor.
+// Whether this is `lengths.max()` or the like: a tensor without dimensions, which goes with any
+// device.
 bool is_reduction(Node attribute) {
   static constexpr std::array<std::string_view, 5> kNames{"max", "min", "sum", "mean", "prod"};
   const Node call = attribute.parent();
@@ -123,7 +125,8 @@ class Uses {
  public:
   Uses(const SemanticModel& model, const TensorInputs& inputs) : model_(model), inputs_(inputs) {}
 
-  // Where an expression ends up, going outwards to its statement and on with the names it gets.
+  // How an expression is used, from itself outwards to its statement, and then through the names
+  // that it gets.
   [[nodiscard]] Use of(Node expression, int depth = 0) const;
 
  private:
@@ -136,8 +139,8 @@ class Uses {
   const TensorInputs& inputs_;
 };
 
-// All that happens to a name: moved anywhere counts for the whole, since a function that moves
-// knows what it does.
+// How names are used. A move anywhere counts for all uses, because a function that moves a tensor
+// handles its device.
 Use Uses::of_names(const std::vector<Node>& targets, int depth) const {
   bool meets = false;
   for (const Node target : targets) {
@@ -151,7 +154,8 @@ Use Uses::of_names(const std::vector<Node>& targets, int depth) const {
   return meets ? Use::kMeets : Use::kHarmless;
 }
 
-// self.embedding, self.layers[i]: its parameters are where the inputs are.
+// Whether this is a layer (self.embedding, self.layers[i]), whose parameters are where the inputs
+// are.
 bool Uses::is_layer(Node function) const {
   if (function.is(Kind::kSubscript)) function = function.child(Field::kValue);
   return model_.value(function).is(Type::kModule);
@@ -197,7 +201,8 @@ Use Uses::of(Node expression, int depth) const {
       return Use::kHarmless;
     }
     if (parent.is(Kind::kSubscript)) {
-      // One element of a row is a number, which goes with any tensor; an index may stay on the CPU.
+      // One element of a row is a number, which goes with any device, and an index may stay on the
+      // CPU.
       if (node.field() == Field::kSubscriptPart ||
           parent.child(Field::kSubscriptPart).is(Kind::kInteger))
         return Use::kHarmless;
@@ -220,7 +225,7 @@ Use Uses::of(Node expression, int depth) const {
                  : Use::kHarmless;
     } else if (parent.is_any(Kind::kTuple, Kind::kExpressionList) &&
                parent.parent().is(Kind::kAssignment)) {
-      return Use::kHarmless;  // `a, b = torch.zeros(1), None` to begin with
+      return Use::kHarmless;  // initial values: `a, b = torch.zeros(1), None`
     } else if (parent.is(Kind::kAssignment)) {
       if (node.field() != Field::kRight || parent.child(Field::kLeft).is(Kind::kSubscript))
         return Use::kHarmless;
@@ -229,8 +234,8 @@ Use Uses::of(Node expression, int depth) const {
   }
 }
 
-// `scores + torch.zeros(3)`: the other side is a tensor, so this raises or the new one belongs
-// beside it.
+// Whether the other operand is an input, as in `scores + torch.zeros(3)`: then this raises, or the
+// new tensor belongs to that device.
 bool stands_beside_input(const SemanticModel& model, Node call, const TensorInputs& inputs) {
   const Node top = chain_top(call);
   const Node parent = top.parent();
@@ -240,7 +245,8 @@ bool stands_beside_input(const SemanticModel& model, Node call, const TensorInpu
   return other.is(Kind::kIdentifier) && inputs.is_input(model, other);
 }
 
-// `if isinstance(x, np.ndarray): x = torch.from_numpy(x)`: the input itself, in another form.
+// Whether the call converts the input itself: `if isinstance(x, np.ndarray): x =
+// torch.from_numpy(x)`.
 bool converts_input(const SemanticModel& model, Node call, const TensorInputs& inputs) {
   const std::string& name = model.called(call);
   if (name != "torch.from_numpy" && !is_legacy_constructor(name)) return false;
@@ -254,7 +260,7 @@ bool converts_input(const SemanticModel& model, Node call, const TensorInputs& i
   return false;
 }
 
-// Lengths and counts stay on the CPU for packing and for loops.
+// Whether the call makes lengths or counts, which stay on the CPU for packing and for loops.
 bool holds_lengths(Node call) {
   for (const Node target : names_made_of(call)) {
     if (target.text().find("len") != std::string_view::npos) return true;

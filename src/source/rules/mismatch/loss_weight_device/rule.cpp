@@ -35,7 +35,7 @@ bool one_of(const std::array<std::string_view, N>& words, std::string_view word)
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-// torch.tensor(2.0) has no dimensions and goes with any other tensor.
+// Whether the tensor has no dimensions, such as torch.tensor(2.0), and so goes with any device.
 bool is_number(const SemanticModel& model, Node made) {
   const Node first = syntax::positional(made, 0);
   return model.called(made) == "torch.tensor" &&
@@ -48,12 +48,12 @@ bool is_moved_read(const SemanticModel& model, Node read) {
   return read.parent().is(Kind::kAttribute) && call.is(Kind::kCall) && is_move(model, call);
 }
 
-// The criterion moves later: `criterion.to(device)`, or with the module that holds it. Where it is
-// handed on, nobody knows.
+// Whether the criterion may be moved later: by `criterion.to(device)`, or with a module that holds
+// it. If it is passed on, that is unknown.
 bool may_move_later(const SemanticModel& model, Node call) {
   if (is_moved_above(model, call)) return true;
   const Node parent = call.parent();
-  if (parent.is(Kind::kCall)) return false;  // used at once: nn.CrossEntropyLoss(weight=w)(x, y)
+  if (parent.is(Kind::kCall)) return false;  // used directly: nn.CrossEntropyLoss(weight=w)(x, y)
   if (!parent.is(Kind::kAssignment)) return true;
   const Node left = parent.child(Field::kLeft);
   if (left.is(Kind::kIdentifier)) {

@@ -1,4 +1,4 @@
-// TP206: a module moved after its optimizer was made.
+// TP206: a module that is moved after its optimizer was created.
 #include "source/rules/rule.h"
 
 #include <algorithm>
@@ -51,7 +51,8 @@ Node trained_model(const SemanticModel& model, Node call) {
   return {};
 }
 
-// `M.cuda()`, `M = M.to(device)`, `M = nn.DataParallel(M).cuda()`: the call that moves, or nothing.
+// The call in a statement that moves the model: `M.cuda()`, `M = M.to(device)`, `M =
+// nn.DataParallel(M).cuda()`; invalid if there is none.
 Node move_in(const SemanticModel& model, Node statement, std::string_view name) {
   if (!statement.is(Kind::kExpressionStatement)) return {};
   Node expression = statement.first_child();
@@ -73,7 +74,7 @@ Node move_in(const SemanticModel& model, Node statement, std::string_view name) 
   return {};
 }
 
-// The first statement after `made`, in its block or in branches after it, that moves the model.
+// The first statement after `made` that moves the model, in the same block or in branches after it.
 Node find_move(const SemanticModel& model, Node made, std::string_view name) {
   Node in_branch;
   for (Node statement = made.next_sibling(); statement; statement = statement.next_sibling()) {
@@ -103,7 +104,8 @@ bool alone_on_lines(Node statement) {
   return base::trim(text) == statement.text() && text.ends_with('\n');
 }
 
-// What is bound between the two statements must not be what the optimizer's statement reads.
+// Whether the two statements can be swapped: no name that is bound between them is read by the
+// optimizer's statement.
 bool can_swap(const SemanticModel& model, Node made, Node moved, std::string_view name) {
   if (made.parent() != moved.parent() || !alone_on_lines(made) || !alone_on_lines(moved))
     return false;
@@ -138,7 +140,7 @@ void check(const PythonContext& context, Node assignment, Reporter& reporter) {
       reporter.report(base::Span{object_of(move).end() + 1, move.end()},
                       fmt::format("The optimizer of `{}` was made before this move. State it "
                                   "already holds (a resumed checkpoint, Adagrad) stays behind and "
-                                  "`step()` raises; on XLA it goes on with the old parameters.",
+                                  "`step()` raises; on XLA it continues with the old parameters.",
                                   trained.text()));
   if (!can_swap(model, made, moved, trained.text())) return;
   const bool in_place = syntax::unwrap(object_of(move)).text() == trained.text();

@@ -1,4 +1,4 @@
-// TP205: `.numpy()` of tensors that are on a device or need a gradient.
+// TP205: `.numpy()` of tensors that are on a device or require a gradient.
 #include "source/rules/rule.h"
 
 #include <algorithm>
@@ -24,11 +24,11 @@ constexpr RuleInfo kInfo{
 
 constexpr int kMaxDepth = 8;
 
-// What is known of a tensor on its way to NumPy.
+// What is known about a tensor that is converted to NumPy.
 struct Source {
-  bool tensor = false;    // comes out of torch for certain
-  bool device = false;    // may be elsewhere than on the CPU
-  bool gradient = false;  // may need a gradient
+  bool tensor = false;    // certainly a tensor
+  bool device = false;    // may be on another device than the CPU
+  bool gradient = false;  // may require a gradient
 };
 
 Source join(Source a, Source b) {
@@ -83,11 +83,10 @@ class Tracer {
   bool moves_;
 };
 
-// Something that is called like a module: known to be one, or named as everybody names one.
+// Whether a callee is a module: it is known to be one, or has a usual name.
 bool Tracer::is_model(Node function) const {
   const Value value = model_.value(function);
-  // Padding, pooling and the like have no parameters: what they return is where and what they were
-  // given.
+  // Padding, pooling and the like have no parameters: their result is on the device of their input.
   if (value.is(Type::kModule)) return !has_no_parameters(value.text);
   if (!value.is(Type::kUnknown) || !model_.qualified(function).empty()) return false;
   if (function.is(Kind::kIdentifier) && model_.function_named(function.text(), function))
@@ -117,7 +116,7 @@ Source Tracer::trace_name(Node name, int depth) const {
   return result;
 }
 
-// outputs = []; outputs.append(model(x)); torch.cat(outputs)
+// Traces a list: outputs = []; outputs.append(model(x)); torch.cat(outputs)
 Source Tracer::trace_items(Node name, int depth) const {
   Source result;
   const auto bindings = model_.scopes().reaching(name.text(), name);
@@ -132,7 +131,7 @@ Source Tracer::trace_items(Node name, int depth) const {
   return result;
 }
 
-// What a function of this file returns.
+// Traces the results of a function of this file.
 Source Tracer::trace_function(Node function, int depth) const {
   Source result;
   for (const Node node : model_.nodes(Kind::kReturn, function.child(Field::kBody))) {
@@ -174,7 +173,7 @@ Source Tracer::trace_call(Node call, int depth) const {
   }
   const Value value = model_.value(call);
   if (semantics::is_factory(name) && value.is(Type::kTensor)) {
-    // `device=device` of a parameter: what callers say, "cpu" perhaps.
+    // `device=device` with a parameter: the callers decide, perhaps for "cpu".
     bool given = false;
     if (value.device.is(Kind::kIdentifier)) {
       for (const semantics::Binding* b :

@@ -27,7 +27,7 @@ constexpr edit::TorchVersion kPersistentSince{1, 5};
 
 using Attribute = semantics::ClassFacts::Attribute;
 
-// A parameter with a default that is a tensor of the file: `weight=CLASS_WEIGHTS`.
+// The value of a parameter whose default is a tensor of the file: `weight=CLASS_WEIGHTS`.
 Value value_of(const SemanticModel& model, Node value) {
   value = syntax::unwrap(value);
   if (value.is(Kind::kIdentifier)) {
@@ -41,8 +41,8 @@ Value value_of(const SemanticModel& model, Node value) {
   return model.value(value);
 }
 
-// torch.tensor(0.5), torch.sqrt(torch.tensor(dim)): a tensor without dimensions on the CPU goes
-// with any other.
+// Whether a tensor has no dimensions, such as torch.tensor(0.5) or torch.sqrt(torch.tensor(dim)),
+// and so goes with any device.
 bool is_scalar(const SemanticModel& model, Node value) {
   Node made = value_of(model, value).origin;
   for (int depth = 0; depth < 4 && made.is(Kind::kCall); ++depth) {
@@ -66,8 +66,8 @@ bool is_init(Node function) {
   return function.is(Kind::kFunction) && function.child(Field::kName).text() == "__init__";
 }
 
-// Handed to a function of the project, which may move it; written to with `self.x[a:b] = y`, which
-// copies across devices; or put into a dict.
+// Whether the attribute is passed to a function of the project, which may move it; is written to by
+// `self.x[a:b] = y`, which copies between devices; or is put into a dict.
 bool is_handed_on(const SemanticModel& model, Node read) {
   for (Node node = read; node && !node.is(Kind::kBlock); node = node.parent()) {
     const Node parent = node.parent();
@@ -89,7 +89,8 @@ bool is_handed_on(const SemanticModel& model, Node read) {
   return false;
 }
 
-// Read as an index, as numbers, or moved where it is read: these do not mind where it is.
+// Whether the device matters at this read. It does not for an index, for numbers, or if the tensor
+// is moved right there.
 bool minds_place(const SemanticModel& model, Node read, bool hard_coded) {
   for (Node node = read; node; node = node.parent()) {
     const Node parent = node.parent();
@@ -109,7 +110,7 @@ bool minds_place(const SemanticModel& model, Node read, bool hard_coded) {
     node = parent;
   }
   if (is_handed_on(model, read)) return false;
-  // `if self.rates[i] > 0.5:`, `if self.x is None:` look at it, and no tensor comes out of that.
+  // `if self.rates[i] > 0.5:` and `if self.x is None:` only test it; the result is not a tensor.
   for (Node node = read; node && !node.is(Kind::kBlock); node = node.parent()) {
     if (node.is(Kind::kComparison) && node.text().find("None") != std::string_view::npos)
       return false;
@@ -127,7 +128,8 @@ bool is_used(const SemanticModel& model, const semantics::ClassFacts& facts, std
   });
 }
 
-// Registered, made a parameter, or moved by the class itself: `self.x = self.x.to(x.device)`.
+// Whether the class already handles it: it registers it, makes it a parameter, or moves it (`self.x
+// = self.x.to(x.device)`).
 bool is_taken_care_of(const SemanticModel& model, const semantics::ClassFacts& facts,
                       std::string_view name, const std::vector<Attribute>& all) {
   for (const Attribute& attribute : all) {
@@ -137,7 +139,7 @@ bool is_taken_care_of(const SemanticModel& model, const semantics::ClassFacts& f
       if (!is_init(attribute.function) && value.device_state == DeviceState::kFollows) return true;
       continue;
     }
-    return true;  // something else in another branch, or made anew where it is needed
+    return true;  // another value in another branch, or created again where it is needed
   }
   for (const std::string_view method :
        {"register_buffer", "register_parameter", "setattr", "_apply"}) {
@@ -151,8 +153,8 @@ bool is_taken_care_of(const SemanticModel& model, const semantics::ClassFacts& f
          facts.methods.contains("cuda");
 }
 
-// Whether register_buffer can stand here: after super().__init__(), the name still free, nothing
-// but tensors later.
+// Whether register_buffer can be called here: after super().__init__(), while the name is unused,
+// and if only tensors are assigned later.
 bool can_register(const SemanticModel& model, const semantics::ClassFacts& facts,
                   std::string_view name, const Attribute& attribute,
                   const std::vector<Attribute>& all) {
@@ -167,7 +169,7 @@ bool can_register(const SemanticModel& model, const semantics::ClassFacts& facts
           .substr(attribute.function.start(), statement.start() - attribute.function.start());
   for (const Attribute& other : all) {
     if (other.target == attribute.target) continue;
-    // A method that __init__ has called by then took the name already.
+    // A method that __init__ called before has already used the name.
     const std::string_view setter = other.function.child(Field::kName).text();
     if (before.find(fmt::format(".{}(", setter)) != std::string_view::npos) return false;
     const Value value = model.value(other.value);
@@ -184,7 +186,8 @@ bool can_register(const SemanticModel& model, const semantics::ClassFacts& facts
          attribute.value.text().find("requires_grad") == std::string_view::npos;
 }
 
-// `torch.ones(3).cuda()`: a buffer goes with its module, so it need not be moved by itself.
+// The call that moves the value, as in `torch.ones(3).cuda()`: a buffer moves with its module, so
+// the call can go.
 Node moved_by_hand(const SemanticModel& model, Node value) {
   const bool cuda = value.is(Kind::kCall) && method_name(value) == "cuda" &&
                     model.value(value).device_state == DeviceState::kCuda;

@@ -1,4 +1,4 @@
-// TP503: torch.cuda.amp, the mixed precision of CUDA alone.
+// TP503: torch.cuda.amp, which is mixed precision for CUDA only.
 #include "source/rules/rule.h"
 
 #include <algorithm>
@@ -33,7 +33,7 @@ Amp amp_of(std::string_view name) {
   return last == "custom_fwd" || last == "custom_bwd" ? Amp::kCustom : Amp::kNone;
 }
 
-// Whether torch.amp has it in every torch that the project supports.
+// Whether torch.amp has the successor in every torch that the project supports.
 bool has_successor(const edit::Settings& settings, Amp amp) {
   if (amp == Amp::kAutocast) return settings.min_torch >= edit::TorchVersion{1, 10};
   return amp == Amp::kScaler && settings.min_torch >= edit::TorchVersion{2, 3};
@@ -43,7 +43,7 @@ Node enabled_of(Node call, Amp amp) {
   return syntax::argument(call, amp == Amp::kScaler ? 4 : 0, "enabled");
 }
 
-// Switched off where CUDA is not; with an old torch, this is how it is done.
+// Whether the call is switched off without CUDA, which is how it is done with an old torch.
 bool asks_first(const PythonContext& context, Node call, Amp amp) {
   const Node enabled = enabled_of(call, amp);
   if (semantics::implied_by(context.model, enabled, true).present) return true;
@@ -52,7 +52,8 @@ bool asks_first(const PythonContext& context, Node call, Amp amp) {
          enabled.text().find("is_available()") != std::string_view::npos;
 }
 
-// `torch.cuda.amp.autocast(False)` has `enabled` first, torch.amp.autocast has not.
+// Adds keywords to positional arguments: in `torch.cuda.amp.autocast(False)` the first one is
+// `enabled`, in torch.amp.autocast it is not.
 void keyword_edits(Node call, Amp amp, std::string first, std::vector<Edit>& edits) {
   static constexpr std::array<std::string_view, 3> kOrder{"enabled", "dtype", "cache_enabled"};
   const auto args = syntax::arguments(call);
@@ -71,8 +72,8 @@ void keyword_edits(Node call, Amp amp, std::string first, std::vector<Edit>& edi
   }
 }
 
-// The arguments of the call, as torch.amp wants them. Lowers the fix's tier where the device is not
-// certain.
+// Rewrites the arguments as torch.amp takes them. Lowers the fix's applicability if the device is
+// not certain.
 bool rewrite_arguments(const PythonContext& context, Node call, Amp amp, Fix& fix) {
   for (const syntax::Argument& arg : syntax::arguments(call)) {
     if (arg.keyword == "*") return false;
@@ -88,8 +89,8 @@ bool rewrite_arguments(const PythonContext& context, Node call, Amp amp, Fix& fi
 }
 
 struct ImportedName {
-  std::string_view name;  // as the file knows it
-  std::string text;       // as it stands in the import
+  std::string_view name;  // the name that the file uses
+  std::string text;       // its text in the import
   Amp amp = Amp::kNone;
 };
 
@@ -106,7 +107,8 @@ std::vector<ImportedName> names_of(Node statement) {
   return names;
 }
 
-// Only asked about its type: works with the successor too, whose subclass the old one is.
+// Whether a use only asks for the type. It works with the successor too, because the old class is a
+// subclass of it.
 bool is_type_use(Node use) {
   for (Node up = use.parent(); up; up = up.parent()) {
     if (up.is(Kind::kType)) return true;
@@ -134,7 +136,7 @@ bool rewrite_uses(const PythonContext& context, const ImportedName& imported, No
   return true;
 }
 
-// `from torch.cuda.amp import autocast`: the import and every call at once, or nothing.
+// Rewrites `from torch.cuda.amp import autocast`: the import and every call together, or nothing.
 bool rewrite_import(const PythonContext& context, Node callee, Fix& fix) {
   const auto bindings = context.model.scopes().reaching(callee.text(), callee);
   if (bindings.size() != 1 || bindings.front()->kind != semantics::BindingKind::kImport)
@@ -162,11 +164,11 @@ bool rewrite_import(const PythonContext& context, Node callee, Fix& fix) {
   return true;
 }
 
-// Old torch: off where CUDA is not available.
+// For an old torch: switches it off if CUDA is not available.
 Fix switch_off(const PythonContext& context, Node call, Amp amp) {
   Fix fix;
   const std::string available = fmt::format("{}.cuda.is_available()", context.devices.torch_name());
-  fix.title = "switch it off where CUDA is not available";
+  fix.title = "switch it off if CUDA is not available";
   fix.needs.imports.emplace_back("import torch");
   const Node enabled = enabled_of(call, amp);
   if (syntax::has_splat(call)) return fix;

@@ -1,4 +1,4 @@
-// TP504: torch.amp with the device type "cuda" written out.
+// TP504: torch.amp with the hard-coded device type "cuda".
 #include "source/rules/rule.h"
 
 #include <fmt/format.h>
@@ -54,7 +54,7 @@ void check(const PythonContext& context, Node call, Reporter& reporter) {
   const Node type = syntax::argument(call, 0, scaler ? "device" : "device_type");
   std::string text;
   const bool silent =
-      scaler && !type && !syntax::has_splat(call);  // a scaler without a device is CUDA's
+      scaler && !type && !syntax::has_splat(call);  // a scaler without a device is for CUDA
   if (!silent && (!syntax::string_value(type, text) || !semantics::is_cuda_string(text))) return;
   if (semantics::is_cuda_guarded(context.model, call)) return;
   reporter

@@ -1,4 +1,4 @@
-// TP502: inference while autograd records.
+// TP502: inference while autograd records gradients.
 #include "source/rules/rule.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ constexpr RuleInfo kInfo{
     .summary = "an inference records gradients that nothing uses",
 };
 
-// Facts of the file as a whole.
+// Facts about the whole file.
 struct File {
   explicit File(const SemanticModel& model) : trains(rules::trains(model, model.tree().root())) {
     const std::string& source = model.tree().source();
@@ -33,7 +33,7 @@ struct File {
   bool says_no_grad = false;
 };
 
-// `x.eval()` below the node, on this very name.
+// Whether `x.eval()` is called below the node for exactly this name.
 bool evals(const SemanticModel& model, Node range, std::string_view name) {
   const auto calls = model.calls_of("eval", range);
   return std::any_of(calls.begin(), calls.end(), [&](Node call) {
@@ -49,7 +49,7 @@ bool is_loaded(const SemanticModel& model, Node callee) {
                      [&](Node origin) { return model.called(origin) == "torch.load"; });
 }
 
-// Why this call of a network is an inference; false where it may be anything.
+// Whether this call of a network is certainly an inference.
 bool is_inference(const PythonContext& context, Node scope, Node call) {
   const SemanticModel& model = context.model;
   const Node callee = syntax::callee(call);
@@ -57,19 +57,19 @@ bool is_inference(const PythonContext& context, Node scope, Node call) {
   if (evals(model, scope, callee.text())) return true;
   const semantics::ClassFacts* facts = model.enclosing_class(call);
   if (facts != nullptr) {
-    // A predictor: its constructor evals what its methods call.
+    // A predictor: its constructor calls eval() on what its methods call.
     const bool own = callee.is(Kind::kAttribute) && scope.child(Field::kName).text() != "__init__";
     return own && evals(model, facts->node, callee.text()) && !trains(model, facts->node);
   }
   if (model.facts<File>().trains || model.facts<File>().says_no_grad) return false;
-  // Without parameters it is a self-test of a layer.
+  // A function without parameters is a self-test of a layer.
   const bool named = scope.is(Kind::kFunction) &&
                      is_inference_name(scope.child(Field::kName).text()) &&
                      scope.child(Field::kParametersPart).first_child();
   return named || is_loaded(model, callee);
 }
 
-// `_ = model(x)`: nothing is kept.
+// Whether the result is dropped: `_ = model(x)`.
 bool is_thrown_away(Node call) {
   const Node parent = call.parent();
   return parent.is(Kind::kExpressionStatement) ||

@@ -22,7 +22,8 @@ constexpr RuleInfo kInfo{
     .summary = "a loaded model makes predictions without `eval()`",
 };
 
-// torch.load(path) of a whole model, torchvision.models.resnet18(pretrained=True).
+// Whether the origin is a loaded model: torch.load(path) of a whole model,
+// torchvision.models.resnet18(pretrained=True).
 bool is_loaded_origin(const SemanticModel& model, Node origin) {
   const std::string& name = model.called(origin);
   if (name == "torch.load") return true;
@@ -32,7 +33,7 @@ bool is_loaded_origin(const SemanticModel& model, Node origin) {
   return pretrained.is(Kind::kTrue) || (weights && !weights.is(Kind::kNone));
 }
 
-// Where the model got its weights: a load_state_dict call or the call that made it.
+// The call that gave the model its weights: load_state_dict, or the call that created it.
 Node loading_of(const SemanticModel& model, const ValueHistory& trace) {
   for (const Node load : calls_on(model, trace, "load_state_dict")) {
     if (object_of(load).is_any(Kind::kIdentifier, Kind::kAttribute)) return load;
@@ -43,8 +44,8 @@ Node loading_of(const SemanticModel& model, const ValueHistory& trace) {
   return {};
 }
 
-// After the weights are loaded, on the level of the function's own body: a load under `if` is not
-// always run.
+// Inserts eval() after the weights are loaded, at the level of the function's own body, because a
+// load under `if` does not always run.
 Fix make_fix(Node loading) {
   Fix fix;
   fix.title = "call `eval()` on the model once it is loaded";
@@ -61,7 +62,7 @@ Fix make_fix(Node loading) {
     const Node up = syntax::statement_of(statement.parent());
     if (up == statement || up.is_any(Kind::kFunction, Kind::kClass, Kind::kFor, Kind::kWhile))
       break;
-    // The script's own body.
+    // This is the script's own body.
     if (up.is(Kind::kIf) && up.text().find("__main__") != std::string_view::npos) break;
     statement = up;
   }
@@ -72,7 +73,7 @@ Fix make_fix(Node loading) {
   return fix;
 }
 
-// Where a loss is computed, the model may be in training, steered from another file.
+// Whether the file computes a loss: then another file may be training the model.
 bool computes_loss(const SemanticModel& model) {
   for (const Node call : model.nodes(Kind::kCall)) {
     const std::string name = base::lower(method_name(call));
@@ -100,7 +101,7 @@ void check(const PythonContext& context, Node root, Reporter& reporter) {
     const semantics::ClassFacts* facts = context.model.enclosing_class(call);
     if (facts != nullptr && facts->is_module) continue;
     const ValueHistory trace = trace_value(context.model, syntax::callee(call));
-    if (trace.origins.size() > 1) continue;  // one of several makers may have called eval()
+    if (trace.origins.size() > 1) continue;  // one of several origins may have called eval()
     const Node loading = loading_of(context.model, trace);
     if (!loading || std::find(reported.begin(), reported.end(), loading) != reported.end())
       continue;

@@ -18,7 +18,7 @@ constexpr RuleInfo kInfo{
     .summary = "`Variable` is deprecated, and `volatile=True` is ignored",
 };
 
-// A tensor that cannot have a history: Variable() of it is the tensor.
+// Whether a tensor cannot have an autograd history, so that Variable() of it is the tensor itself.
 bool is_fresh(const SemanticModel& model, Node data) {
   if (data.is(Kind::kAttribute)) return data.child(Field::kAttributeName).text() == "data";
   if (!data.is(Kind::kCall)) return false;
@@ -36,7 +36,7 @@ bool is_fresh(const SemanticModel& model, Node data) {
   }
   return false;
 }
-// Whether an expression may stand there as it is.
+// Whether the expression needs parentheses in place of the call.
 bool needs_parentheses(Node call) {
   const Node parent = call.parent();
   return !(parent.is_any(Kind::kArgumentList, Kind::kKeywordArgument, Kind::kReturn, Kind::kList,
@@ -48,14 +48,14 @@ bool has_comment(Node call) {
   return call.text().find('#') != std::string_view::npos;
 }
 
-// `x = Variable(x)`: nothing is left of it, and the line may go.
+// Whether the statement is only `x = Variable(x)`, so that its line can go.
 bool is_whole_line(Node call, Node data) {
   const Node statement = syntax::statement_of(call);
   const Node assignment = plain_assignment(statement);
   if (!assignment || !stands_alone(statement) || assignment.child(Field::kRight) != call)
     return false;
   if (assignment.child(Field::kLeft).text() != data.text()) return false;
-  // A block needs a statement.
+  // A block must keep a statement.
   return statement.parent().first_child() != statement || statement.next_sibling();
 }
 
@@ -70,7 +70,7 @@ Fix make_fix(const PythonContext& context, Node call, Node data, Node grad, bool
   const bool broken = text.find('\n') != std::string::npos && !data.is(Kind::kCall);
   if (wants_grad || needs_parentheses(call) || broken) text = primary_text(data);
   if (wants_grad) {
-    // Variable(x) never touched x itself: detach() is the same, over the same memory.
+    // Variable(x) does not change x itself. detach() does the same, with the same memory.
     if (!is_fresh(context.model, data)) text += ".detach()";
     text += grad.is(Kind::kTrue) ? ".requires_grad_()"
                                  : fmt::format(".requires_grad_({})", grad.text());

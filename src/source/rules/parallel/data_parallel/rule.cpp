@@ -1,4 +1,4 @@
-// TP401: nn.DataParallel without a look at how many devices there are.
+// TP401: nn.DataParallel without a test of how many devices there are.
 #include "source/rules/rule.h"
 
 #include <algorithm>
@@ -33,7 +33,7 @@ bool is_optional(const SemanticModel& model, Node call) {
                            "parallel", "dataparallel", "dp", "ids", "count"});
 }
 
-// A class or function for this one strategy: who calls it has chosen.
+// Whether the call is in a class or function for this strategy; its callers chose it.
 bool is_strategy(Node call) {
   for (Node up = call.parent(); up; up = up.parent()) {
     if (!up.is_any(Kind::kFunction, Kind::kClass)) continue;
@@ -48,7 +48,7 @@ bool is_strategy(Node call) {
   return false;
 }
 
-// What `model = DataParallel(inner, more).cuda()` consists of.
+// The parts of `model = DataParallel(inner, more).cuda()`.
 struct Wrapping {
   Node statement;
   Node target;
@@ -81,7 +81,8 @@ bool take_apart(Node call, Wrapping& wrapping) {
   return syntax::positional(call, 0) == wrapping.inner;
 }
 
-// `model.module` outside of a test for it breaks as soon as the wrapper is optional.
+// Whether a test guards this use of `model.module`. Other uses break when the wrapper becomes
+// optional.
 bool asks_first(Node use) {
   for (Node from = use; from; from = from.parent()) {
     const Node parent = from.parent();
@@ -98,7 +99,7 @@ bool asks_first(Node use) {
   return false;
 }
 
-// The edits for uses of `.module`; false when one of them cannot be written otherwise.
+// Adds the edits for uses of `.module`. Returns false if one of them cannot be rewritten.
 bool loosen_uses(const SemanticModel& model, Node call, Node target, std::vector<Edit>& edits) {
   for (const Node name : model.named("module")) {
     const Node use = name.parent();
@@ -117,7 +118,8 @@ bool loosen_uses(const SemanticModel& model, Node call, Node target, std::vector
   return true;
 }
 
-// A state dict loaded into the wrapper has keys that start with `module.`, and needs it.
+// Whether a state dict is loaded into the wrapper. Its keys start with `module.`, so the wrapper is
+// needed.
 bool loads_into_wrapper(const SemanticModel& model, Node call, Node target) {
   const auto loads = model.calls_of("load_state_dict", syntax::function_of(call));
   return std::any_of(loads.begin(), loads.end(), [&](Node load) {
@@ -125,7 +127,7 @@ bool loads_into_wrapper(const SemanticModel& model, Node call, Node target) {
   });
 }
 
-// How far the file indents: what the statement's block has more than the line above it.
+// One level of indentation: the difference between the statement's block and the line above it.
 std::string indentation_step(Node statement) {
   const std::string_view inner = indentation_of(statement);
   const Node owner = statement.parent().parent();
@@ -137,14 +139,13 @@ std::string indentation_step(Node statement) {
 
 Fix make_fix(const PythonContext& context, Node call) {
   Fix fix;
-  fix.title =
-      "wrap it only where there is more than one CUDA device, or use DistributedDataParallel";
+  fix.title = "wrap it only if there is more than one CUDA device, or use DistributedDataParallel";
   Wrapping wrapping;
   if (!take_apart(call, wrapping)) return fix;
   if (loads_into_wrapper(context.model, call, wrapping.target)) {
     fix.title =
-        "load the state dict first, without the `module.` prefix of its keys, then wrap "
-        "the model where there is more than one CUDA device";
+        "load the state dict first, without the `module.` prefix of its keys, then wrap the model "
+        "if there is more than one CUDA device";
     return fix;
   }
   std::vector<Edit> edits;

@@ -1,4 +1,4 @@
-// TP402: devices by number: `device_ids=[0, 1]`, `device_ids=[rank]` without CUDA.
+// TP402: devices that are named by number: `device_ids=[0, 1]`, `device_ids=[rank]` without CUDA.
 #include "source/rules/rule.h"
 
 #include <fmt/format.h>
@@ -29,8 +29,8 @@ bool is_data_parallel(std::string_view name) {
          name == "torch.nn.parallel.data_parallel.DataParallel";
 }
 
-// [0, 1], (0, 1), range(4), list(range(4)), or a name bound once to one of them: how many devices
-// it asks for.
+// The number of devices in [0, 1], (0, 1), range(4), list(range(4)), or a name that is bound once
+// to one of them.
 int literal_ids(const SemanticModel& model, Node ids, int depth = 0) {
   ids = syntax::unwrap(ids);
   if (depth > 3 || !ids) return 0;
@@ -65,11 +65,11 @@ Node whole_of(Node call, Node value) {
   return {};
 }
 
-// device_ids of DistributedDataParallel: only where CUDA is.
+// Passes device_ids of DistributedDataParallel only with CUDA.
 Fix condition_fix(const PythonContext& context, Node call, Node ids) {
   Fix fix;
   fix.applicability = Applicability::kSafe;
-  fix.title = "pass `None` where CUDA is not available";
+  fix.title = "pass `None` if CUDA is not available";
   fix.needs.imports.emplace_back("import torch");
   const std::string condition =
       fmt::format(" if {}.cuda.is_available() else None", context.devices.torch_name());
@@ -81,7 +81,7 @@ Fix condition_fix(const PythonContext& context, Node call, Node ids) {
   return fix;
 }
 
-// The branch of a program that asked for its backend: NCCL means CUDA.
+// Whether the call is in a branch that has tested the backend: NCCL means CUDA.
 bool is_nccl_branch(Node call) {
   for (Node from = call; from; from = from.parent()) {
     const Node parent = from.parent();

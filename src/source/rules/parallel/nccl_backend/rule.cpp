@@ -1,4 +1,4 @@
-// TP403: "nccl" as the one backend of torch.distributed.
+// TP403: "nccl" as the only backend of torch.distributed.
 #include "source/rules/rule.h"
 
 #include <array>
@@ -28,7 +28,7 @@ bool is_backend_name(std::string_view name) {
   return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
 }
 
-// --backend, --dist-backend, --distributed_backend
+// Whether the call declares an option such as --backend, --dist-backend or --distributed_backend.
 bool is_backend_option(Node call) {
   if (method_name(call) != "add_argument" && method_name(call) != "option") return false;
   for (const syntax::Argument& arg : syntax::arguments(call)) {
@@ -54,7 +54,8 @@ Use use_of(const SemanticModel& model, Node literal) {
   if (parent.is(Kind::kKeywordArgument)) {
     const std::string_view keyword = parent.child(Field::kName).text();
     const Node call = parent.parent().parent();
-    if (model.called(call).starts_with("colossalai.")) return Use::kNone;  // CUDA's own framework
+    // A framework for CUDA only.
+    if (model.called(call).starts_with("colossalai.")) return Use::kNone;
     if (keyword == "default" && is_backend_option(call)) return Use::kOption;
     return is_backend_name(keyword) ? Use::kArgument : Use::kNone;
   }
@@ -80,7 +81,7 @@ Fix make_fix(const PythonContext& context, Node literal, Use use) {
   fix.applicability = use == Use::kDefault ? Applicability::kUnsafe : Applicability::kSafe;
   const std::string_view text = literal.text();
   const std::string gloo = text.ends_with('\'') ? "'gloo'" : "\"gloo\"";
-  fix.title = "choose gloo where CUDA is not available";
+  fix.title = "choose gloo if CUDA is not available";
   fix.edits = {insert_after(literal, fmt::format(" if {}.cuda.is_available() else {}",
                                                  context.devices.torch_name(), gloo))};
   fix.needs.imports.emplace_back("import torch");

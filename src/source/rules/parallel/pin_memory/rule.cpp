@@ -1,4 +1,4 @@
-// TP404: pinned memory asked for whether or not there is a device to copy to.
+// TP404: pinned memory without a test whether there is a device to copy to.
 #include "source/rules/rule.h"
 
 #include <fmt/format.h>
@@ -28,7 +28,7 @@ bool is_loader_name(std::string_view name) {
   return name.substr(name.rfind('.') + 1).ends_with("DataLoader");
 }
 
-// A DataLoader of torch, of a library built on it, or a class of the file.
+// Whether the callee is a DataLoader of torch, of a library that builds on it, or of this file.
 bool is_loader(const SemanticModel& model, Node callee) {
   const std::string& name = model.qualified(callee);
   if (!name.empty()) return is_loader_name(name);
@@ -46,7 +46,7 @@ bool makes_loader(const SemanticModel& model, Node call) {
   return model.called(call) == "functools.partial" && is_loader(model, syntax::positional(call, 0));
 }
 
-// A dict that is unpacked into a DataLoader: `kwargs = {"pin_memory": True}`.
+// Whether a dict is unpacked into a DataLoader: `kwargs = {"pin_memory": True}`.
 bool feeds_loader(const SemanticModel& model, Node dict) {
   const Node assignment = plain_assignment(syntax::statement_of(dict));
   if (!assignment || assignment.child(Field::kRight) != dict) return false;
@@ -62,22 +62,21 @@ void report_setting(const PythonContext& context, Node whole, Node value, Report
   if (semantics::is_cuda_guarded(context.model, whole)) return;
   Fix fix;
   fix.applicability = Applicability::kSafe;
-  fix.title = fmt::format("pin only where {}", availability(context));
+  fix.title = fmt::format("pin only if {}", availability(context));
   fix.edits = {replace(value, availability(context))};
   fix.needs.imports.emplace_back("import torch");
   reporter
       .report(whole,
               "Without an accelerator there is nothing to pin for: torch warns each time the "
-              "loader is walked and "
-              "ignores it.")
+              "loader is iterated and ignores it.")
       .fix.push_back(std::move(fix));
 }
 
-// x = x.pin_memory(): where x is a plain name, the condition fits on the line.
+// Fixes x = x.pin_memory(): if x is a plain name, the condition fits into the line.
 Fix method_fix(const PythonContext& context, Node call) {
   Fix fix;
   const std::string condition = availability(context);
-  fix.title = fmt::format("pin only where {}", condition);
+  fix.title = fmt::format("pin only if {}", condition);
   const Node object = object_of(call);
   const Node parent = call.parent();
   const bool whole =
@@ -92,7 +91,7 @@ Fix method_fix(const PythonContext& context, Node call) {
 void check_method(const PythonContext& context, Node call, Reporter& reporter) {
   const SemanticModel& model = context.model;
   if (!model.is_method_call(call, "pin_memory") || syntax::arguments(call).size() > 1) return;
-  // A batch class has a pin_memory() for the loader to call; the loader asks first.
+  // The loader calls pin_memory() of a batch class only if it pins memory.
   if (syntax::function_of(call).child(Field::kName).text().find("pin_memory") !=
       std::string_view::npos)
     return;

@@ -11,7 +11,7 @@ namespace torchport::rules {
 
 namespace {
 
-// Inside the body of a `try` of the same function that catches errors.
+// Whether the node is in the body of a `try` of its function that catches errors.
 bool is_tried(Node node) {
   for (Node up = node; up.parent() && !up.is(Kind::kFunction); up = up.parent()) {
     if (!up.parent().is(Kind::kTry) || up.field() != Field::kBody) continue;
@@ -24,7 +24,7 @@ bool is_tried(Node node) {
   return false;
 }
 
-// One level of indentation as this file writes it around the statement.
+// One level of the file's indentation around the statement.
 std::string indent_unit(Node statement) {
   const std::string_view inner = indentation_of(statement);
   if (inner.find('\t') != std::string_view::npos) return "\t";
@@ -34,7 +34,8 @@ std::string indent_unit(Node statement) {
   return inner.size() > outer.size() ? std::string(inner.size() - outer.size(), ' ') : "    ";
 }
 
-// `unused_gpus + used_gpus`, `range(num_cuda_devices())`, `args.gpu_ids`
+// Whether a loop goes over GPUs: `unused_gpus + used_gpus`, `range(num_cuda_devices())`,
+// `args.gpu_ids`.
 bool names_gpus(Node iterable) {
   const std::string text = base::lower(iterable.text());
   return text.find("gpus") != std::string::npos || text.find("gpu_ids") != std::string::npos ||
@@ -129,7 +130,7 @@ std::vector<Edit> guard_statements(const std::vector<Node>& statements,
     std::string head = unit;
     if (statement == first) head = "if " + std::string(condition) + ":" + newline + indent + unit;
     edits.push_back(insert_before(statement, std::move(head)));
-    // Continued lines move along, unless a string spans them.
+    // Continued lines are indented, too, unless a string spans them.
     const std::string_view text = statement.text();
     if (text.find("\"\"\"") != std::string_view::npos || text.find("'''") != std::string_view::npos)
       continue;

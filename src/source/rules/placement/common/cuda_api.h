@@ -1,4 +1,4 @@
-// Calls of torch.cuda.*: where they stand, and how they are put behind a test.
+// Analyses calls of torch.cuda.*, and puts them behind a test.
 #pragma once
 
 #include <functional>
@@ -10,30 +10,31 @@
 
 namespace torchport::rules {
 
-// "synchronize" for a call of torch.cuda.synchronize, however it was imported;
-// "" for every other call.
+// The function of torch.cuda that a call calls, however it was imported: "synchronize" for
+// torch.cuda.synchronize. "" for every other call.
 [[nodiscard]] std::string_view cuda_function(const SemanticModel& model, Node call);
 
-// Whether the call already runs only where CUDA is, inside of a try that
-// catches the failure, or in code that is CUDA's by its name.
+// Whether the call cannot fail for lack of CUDA: it is guarded, in a `try` that catches the
+// failure, or in code that is for CUDA by its name.
 [[nodiscard]] bool is_prepared(const PythonContext& context, Node call);
 
-// Inside of `for i in range(torch.cuda.device_count())`: never reached without CUDA.
+// Whether the node is in `for i in range(torch.cuda.device_count())`, which never runs without
+// CUDA.
 [[nodiscard]] bool in_device_loop(const SemanticModel& model, Node node);
 
-// Whether the call is only looked at: compared, tested, asserted.
+// Whether the call's result is only compared, tested or asserted.
 [[nodiscard]] bool is_tested(Node call);
 
-// The statement that consists of the call, or of methods called on its result,
-// and stands alone on its lines; invalid when there is none.
+// The statement that consists only of the call, or of methods called on its result, and shares its
+// lines with no other; invalid if there is none.
 [[nodiscard]] Node statement_of_call(Node call);
 
-// Puts the statements behind `if condition:`, indented as the file does. All
-// of them are neighbours in one block.
+// Puts the statements under `if condition:`, indented as the file does. REQUIRED: they are
+// neighbours in one block.
 [[nodiscard]] std::vector<Edit> guard_statements(const std::vector<Node>& statements,
                                                  std::string_view condition);
 
-// The statement and the ones right after it for which `belongs` holds.
+// The statement, and those directly after it for which `belongs` is true.
 [[nodiscard]] std::vector<Node> run_of_statements(Node first,
                                                   const std::function<bool(Node)>& belongs);
 

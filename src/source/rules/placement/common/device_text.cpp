@@ -9,7 +9,7 @@ namespace torchport::rules {
 
 namespace {
 
-// The type that the expression behind a DeviceRef has, as far as the file shows it.
+// The type of a DeviceRef's expression, as far as the file shows it.
 Type type_of(const PythonContext& context, const edit::DeviceRef& ref, Node node) {
   if (ref.module_device) return Type::kDevice;
   const SemanticModel& model = context.model;
@@ -125,7 +125,7 @@ bool drives_kernels(const SemanticModel& model, Node node) {
     }
     if (!part.is(Kind::kCall)) continue;
     if (model.called(part).starts_with("numba.cuda.")) return true;
-    // kernel[blocks, threads](...) of numba; triton's run on other devices too.
+    // kernel[blocks, threads](...) of numba. Triton's kernels run on other devices, too.
     const Node callee = syntax::callee(part);
     if (callee.is(Kind::kSubscript) && !model.imports("triton") &&
         callee.child(Field::kValue).text().find("kernel") != std::string_view::npos)

@@ -1,4 +1,4 @@
-// TP105: functions of torch.cuda that raise where CUDA is not.
+// TP105: functions of torch.cuda that raise without CUDA.
 #include "source/rules/rule.h"
 
 #include <algorithm>
@@ -20,10 +20,10 @@ constexpr RuleInfo kInfo{
     .name = "cuda-api",
     .family = "placement",
     .severity = Severity::kError,
-    .summary = "a function of torch.cuda that raises where CUDA is not",
+    .summary = "a function of torch.cuda that raises without CUDA",
 };
 
-// Every one was called on a CPU build of torch 2.13 and raised.
+// All of these raised when they were called on a CPU build of torch 2.13.
 constexpr auto kRaising = std::to_array<std::string_view>({"CUDAGraph",
                                                            "Event",
                                                            "ExternalStream",
@@ -71,7 +71,8 @@ bool raises(const SemanticModel& model, Node call) {
            (name == "set_device" && first.text() == "-1"));
 }
 
-// f"cuda:{torch.cuda.current_device()}" is the literal's finding.
+// Whether the call is a part of f"cuda:{torch.cuda.current_device()}", which the rule for literals
+// reports.
 bool is_part_of_literal(const SemanticModel& model, Node call) {
   for (Node up = call.parent(); up && !up.parent().is_any(Kind::kBlock, Kind::kModule);
        up = up.parent()) {
@@ -84,7 +85,7 @@ bool is_part_of_literal(const SemanticModel& model, Node call) {
   return false;
 }
 
-// Part of another such call, or behind a test that makes one: that one is the finding.
+// Whether another such call contains this one or is in a test before it; that one is reported then.
 bool another_raises_first(const SemanticModel& model, Node call) {
   for (Node up = call; up.parent() && !up.parent().is_any(Kind::kFunction, Kind::kModule);
        up = up.parent()) {
@@ -100,7 +101,7 @@ bool another_raises_first(const SemanticModel& model, Node call) {
   return false;
 }
 
-// get_current_cuda_device(): its caller has CUDA, and says so.
+// Whether the function says by its name that it is for CUDA: get_current_cuda_device().
 bool gives_cuda_device(Node call) {
   const Node function = syntax::function_of(call);
   return function.is(Kind::kFunction) &&
@@ -122,8 +123,7 @@ Fix guard_fix(const PythonContext& context, Node call, Node statement) {
     fix.edits = guard_statements({statement}, fmt::format("{}.accelerator.is_available()", torch));
     fix.edits.push_back(
         replace(syntax::callee(call), fmt::format("{}.accelerator.synchronize", torch)));
-    fix.title = fmt::format(
-        "wait for whatever accelerator there is: `{}.accelerator.synchronize()`", torch);
+    fix.title = fmt::format("wait for any accelerator: `{}.accelerator.synchronize()`", torch);
     return fix;
   }
   // Neighbours of the same kind share one test.
@@ -142,7 +142,7 @@ Fix guard_fix(const PythonContext& context, Node call, Node statement) {
   return fix;
 }
 
-// `value if torch.cuda.is_available() else other`, where the other is plain.
+// Writes `value if torch.cuda.is_available() else other` if there is a plain `other`.
 Fix choice_fix(const PythonContext& context, Node call) {
   const std::string_view name = cuda_function(context.model, call);
   Fix fix;
@@ -154,7 +154,7 @@ Fix choice_fix(const PythonContext& context, Node call) {
     fix.needs.imports.emplace_back("import contextlib");
   }
   if (other.empty() || call.parent().is(Kind::kAttribute)) {
-    fix.title = "guard it with `if torch.cuda.is_available():`, or take the device-neutral form";
+    fix.title = "guard it with `if torch.cuda.is_available():`, or use the device-neutral form";
     return fix;
   }
   fix.needs.imports.emplace_back("import torch");
@@ -162,7 +162,7 @@ Fix choice_fix(const PythonContext& context, Node call) {
       fmt::format("{} if {} else {}", call.text(), condition_for(context), other);
   const bool bare = call.parent().is(Kind::kWithItem);
   fix.applicability = Applicability::kSafe;
-  fix.title = fmt::format("take {} without CUDA", other);
+  fix.title = fmt::format("use {} without CUDA", other);
   fix.edits = {replace(call, bare ? text : fitted(call, text))};
   return fix;
 }
@@ -177,8 +177,7 @@ void check(const PythonContext& context, Node call, Reporter& reporter) {
       name == "stream"
           ? "This context needs a CUDA stream; on a machine without CUDA there is none to give it."
           : fmt::format(
-                "On a machine without CUDA torch.cuda.{} raises; nothing here asks whether "
-                "there is CUDA.",
+                "On a machine without CUDA torch.cuda.{} raises; nothing here tests for CUDA.",
                 name);
   Finding& finding = reporter.report(call, message);
   if (name == "stream") return;

@@ -1,4 +1,4 @@
-// TP101: `.cuda()` on tensors, modules, and whatever is mapped over.
+// TP101: `.cuda()` of tensors, modules, and functions that map over them.
 #include "source/rules/rule.h"
 
 #include <fmt/format.h>
@@ -21,8 +21,8 @@ constexpr RuleInfo kInfo{
     .summary = "`.cuda()` sends a tensor or module to CUDA and nowhere else",
 };
 
-// Objects of other libraries, and of classes of this file that are no modules but have a `cuda` of
-// their own.
+// Whether the object is of another library, or of a class of this file that is not a module and has
+// a `cuda` of its own.
 bool is_foreign(const SemanticModel& model, Node object) {
   const std::string& name = model.qualified(object);
   if (!name.empty()) return !name.starts_with("torch.") || name == "torch.cuda";
@@ -33,8 +33,8 @@ bool is_foreign(const SemanticModel& model, Node object) {
   return facts == nullptr || facts->methods.contains("cuda");
 }
 
-// A method named `cuda` that forwards to its parts (`def cuda(self): self.x = self.x.cuda()`) is an
-// interface, and what it does is what its callers ask for.
+// Whether the node is in a method `cuda` that moves its parts (`def cuda(self): self.x =
+// self.x.cuda()`). Such a method is an interface that its callers use on purpose.
 bool inside_cuda_method(Node node) {
   for (Node function = syntax::function_of(node); function;
        function = syntax::function_of(function)) {
@@ -43,8 +43,8 @@ bool inside_cuda_method(Node node) {
   return false;
 }
 
-// torch.zeros(...).cuda() is better made where it belongs. Random numbers are not: another
-// generator would draw them.
+// Whether a factory call such as torch.zeros(...).cuda() can create its tensor on the device.
+// Random numbers cannot: another generator would draw them.
 bool is_plain_factory(const SemanticModel& model, Node object) {
   if (!object.is(Kind::kCall) || syntax::keyword(object, "device") || syntax::has_splat(object))
     return false;
@@ -57,8 +57,8 @@ bool is_plain_factory(const SemanticModel& model, Node object) {
   return false;
 }
 
-// map_location=lambda storage, loc: storage.cuda(): a storage's .to() takes no device; the device
-// itself will do.
+// The lambda in map_location=lambda storage, loc: storage.cuda(). A storage's .to() does not take a
+// device, so the device itself replaces the lambda.
 Node map_location_lambda(Node call) {
   const Node lambda = syntax::function_of(call);
   const bool is_value = lambda.is(Kind::kLambda) && lambda.child(Field::kBody) == call &&
@@ -66,7 +66,8 @@ Node map_location_lambda(Node call) {
   return is_value && lambda.parent().child(Field::kName).text() == "map_location" ? lambda : Node{};
 }
 
-// `index = torch.cuda.current_device()`, which nothing but this call reads: it goes with it.
+// The statement `index = torch.cuda.current_device()` if only this call reads the index; it is
+// removed with the call.
 Node index_made_for(const SemanticModel& model, Node call) {
   const Node index = syntax::positional(call, 0);
   if (!index.is(Kind::kIdentifier)) return {};
@@ -101,8 +102,8 @@ Fix make_fix(const PythonContext& context, Node call, Node object) {
     if (arg.keyword == "non_blocking") {
       rest += fmt::format(", {}", arg.whole.text());
     } else {
-      // A given index: one device of several. On hosts with another kind of device there is only
-      // "the device".
+      // An index selects one device of several. Hosts with another device kind usually have one
+      // device.
       fix.applicability = Applicability::kUnsafe;
       const bool device_like = context.model.value(arg.value).is(Type::kDevice);
       const bool literal_zero = arg.value.text() == "0";
@@ -140,7 +141,8 @@ void check_call(const PythonContext& context, Node call, Reporter& reporter) {
       .fix.push_back(make_fix(context, call, object));
 }
 
-// The unbound forms: torch.Tensor.cuda, nn.Module.cuda handed to map() or apply().
+// Checks the unbound methods torch.Tensor.cuda and nn.Module.cuda, which are passed to map() or
+// apply().
 void check_attribute(const PythonContext& context, Node attribute, Reporter& reporter) {
   if (attribute.child(Field::kAttributeName).text() != "cuda" ||
       attribute.field() == Field::kFunctionPart)

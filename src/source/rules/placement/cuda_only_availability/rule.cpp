@@ -1,4 +1,4 @@
-// TP106: a device that is CUDA where there is CUDA, and else the CPU.
+// TP106: a choice between CUDA and the CPU that leaves out all other devices.
 #include "source/rules/rule.h"
 
 #include <array>
@@ -23,9 +23,9 @@ constexpr RuleInfo kInfo{
 };
 
 constexpr std::string_view kMessage =
-    "Knows only CUDA and the CPU: a Mac's (mps) or an Intel GPU (xpu) is never used.";
+    "This knows only CUDA and the CPU: a Mac's (mps) or an Intel GPU (xpu) is never used.";
 
-// A test for CUDA; plain when it asks nothing else.
+// A test for CUDA. It is plain if it tests nothing else.
 struct Test {
   bool found = false;
   bool plain = false;
@@ -62,7 +62,7 @@ Test test_of(const SemanticModel& model, Node condition, int depth = 0) {
   return {};
 }
 
-// The string of a device expression: of "cuda", torch.device("cuda:0"), "cuda:%d" % i.
+// The string in a device expression: "cuda", torch.device("cuda:0"), "cuda:%d" % i.
 Node device_string(const SemanticModel& model, Node device) {
   device = syntax::unwrap(device);
   if (device.is(Kind::kString)) return device;
@@ -105,7 +105,7 @@ bool names_others(std::string_view text) {
   return false;
 }
 
-// Another kind of device is spoken of in the same function, or near it at module level.
+// Whether another device kind is mentioned in the same function, or nearby at module level.
 bool others_are_near(Node node) {
   Node function = syntax::function_of(node);
   while (function.is(Kind::kLambda)) function = syntax::function_of(function);
@@ -131,13 +131,15 @@ bool function_says(Node node, std::string_view word) {
 }
 
 bool is_of_interest(const PythonContext& context, Node node) {
-  // mps came with torch 1.12: a project that stays below has no choice.
+  // torch 1.12 introduced mps. A project that supports an older torch has no alternative.
   if (context.is_test() || context.settings.min_torch < edit::TorchVersion{1, 12}) return false;
-  if (function_says(node, "cuda_device")) return false;  // it gives CUDA's devices, and says so
+  // Its name says that it returns CUDA devices.
+  if (function_says(node, "cuda_device")) return false;
   return !is_cuda_territory(context, node) && !others_are_near(node);
 }
 
-// A function named for CUDA (`use_cuda_if_available`) has to be renamed first.
+// Lowers the fix in a function that is named for CUDA (`use_cuda_if_available`): it has to be
+// renamed first.
 void keep_names_honest(Node node, Fix& fix) {
   if (function_says(node, "cuda")) fix.applicability = Applicability::kDisplay;
 }
@@ -159,7 +161,7 @@ Fix fix_conditional(const PythonContext& context, Node conditional, const Test& 
     const bool as_string = !in_device && syntax::unwrap(cuda).is(Kind::kString);
     const Node place = in_device ? list.parent() : conditional;
     const std::string text = fitted(place, context.devices.inline_expression(as_string));
-    fix.title = fmt::format("take whatever accelerator there is: `{}`", text);
+    fix.title = fmt::format("use any accelerator: `{}`", text);
     fix.edits = {replace(place, text)};
     return fix;
   }
@@ -187,7 +189,7 @@ void check_conditional(const PythonContext& context, Node conditional, Reporter&
   reporter.report(conditional, std::string(kMessage)).fix.push_back(std::move(fix));
 }
 
-// The one statement of a block, when it stands on a line of its own.
+// The only statement of a block, if it has a line of its own.
 Node only_statement(Node block) {
   const Node first = block.first_child();
   return first && !first.next_sibling() && stands_alone(first) ? first : Node{};

@@ -1,5 +1,5 @@
-// TP107: questions about a device that go wrong: a torch.device compared with
-// a string, and moves that only CUDA gets.
+// TP107: tests of a device that give a wrong answer: a torch.device compared with a string, and
+// moves that happen only for CUDA.
 #include "source/rules/rule.h"
 
 #include <algorithm>
@@ -18,10 +18,11 @@ constexpr RuleInfo kInfo{
     .name = "cuda-only-comparison",
     .family = "placement",
     .severity = Severity::kWarning,
-    .summary = "a question about the device that is never true, or leaves other devices behind",
+    .summary = "a test of the device that is never true, or leaves out other devices",
 };
 
-// Surely a torch.device: made by torch.device(...), annotated so, or the device of a tensor.
+// Whether the node is certainly a torch.device: the result of torch.device(...), annotated as one,
+// or the device of a tensor.
 bool is_device_object(const SemanticModel& model, Node node, int depth = 0) {
   node = syntax::unwrap(node);
   if (!node || depth > 4) return false;
@@ -83,7 +84,7 @@ void check_comparison(const PythonContext& context, Node comparison, Reporter& r
   }
 }
 
-// `t` of `t.is_cuda` and of `t.device.type == "cuda"`.
+// The tensor `t` in `t.is_cuda` or `t.device.type == "cuda"`.
 Node tensor_asked(Node condition) {
   condition = syntax::unwrap(condition);
   if (condition.is(Kind::kAttribute) &&
@@ -99,7 +100,7 @@ Node tensor_asked(Node condition) {
   return parts[0].child(Field::kObject).child(Field::kObject);
 }
 
-// `if t.is_cuda: y = y.cuda()`: y goes where t is, but only when that is CUDA.
+// Checks `if t.is_cuda: y = y.cuda()`, which moves y to t's device only if that is CUDA.
 void check_if(Node statement, Reporter& reporter) {
   if (statement.child(Field::kAlternative)) return;
   const Node condition = statement.child(Field::kCondition);
@@ -115,8 +116,8 @@ void check_if(Node statement, Reporter& reporter) {
                   "raises \"Expected all tensors to be on the same device\".",
                   plain_assignment(body).child(Field::kLeft).text(), tensor.text()));
   Fix fix;
-  fix.title = fmt::format("move it to `{}.device`, whatever that is", tensor.text());
-  // `.cuda(x.device.index)` says the same.
+  fix.title = fmt::format("move it to `{}.device`", tensor.text());
+  // `.cuda(x.device.index)` means the same.
   const std::string_view args = arguments_text(call);
   const bool same = args.empty() || args == std::string(tensor.text()) + ".device.index" ||
                     args == std::string(tensor.text()) + ".get_device()" ||
@@ -129,7 +130,7 @@ void check_if(Node statement, Reporter& reporter) {
   finding.fix.push_back(std::move(fix));
 }
 
-// `"cuda" if t.is_cuda else "cpu"`: the device of t, but only when that is CUDA.
+// Checks `"cuda" if t.is_cuda else "cpu"`, which is t's device only if that is CUDA or the CPU.
 void check_conditional(Node conditional, Reporter& reporter) {
   const auto parts = conditional.children();
   std::string yes;
@@ -145,13 +146,13 @@ void check_conditional(Node conditional, Reporter& reporter) {
                       conditional.parent().child(Field::kName).text() == "device";
   if (!moves && !device) return;
   Finding& finding = reporter.report(
-      conditional, fmt::format("With `{0}` on mps or xpu this says \"cpu\", and the next operation "
+      conditional, fmt::format("With `{0}` on mps or xpu this is \"cpu\", and the next operation "
                                "with `{0}` raises \"Expected all tensors to be on the same "
                                "device\".",
                                tensor.text()));
   Fix fix;
   fix.applicability = Applicability::kUnsafe;
-  fix.title = fmt::format("say `{}.device`, whatever that is", tensor.text());
+  fix.title = fmt::format("use `{}.device`", tensor.text());
   fix.edits = {replace(conditional, fmt::format("{}.device", tensor.text()))};
   finding.fix.push_back(std::move(fix));
 }

@@ -1,4 +1,4 @@
-// TP109: functions of torch.cuda that do nothing, or answer 0, where CUDA is not.
+// TP109: functions of torch.cuda that do nothing, or return 0, without CUDA.
 #include "source/rules/rule.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ constexpr RuleInfo kInfo{
     .summary = "counts, seeds, measures or frees CUDA devices only",
 };
 
-// Every one was called on a CPU build of torch 2.13 and did nothing, or answered 0.
+// All of these did nothing or returned 0 when they were called on a CPU build of torch 2.13.
 constexpr auto kStatistics = std::to_array<std::string_view>(
     {"max_memory_allocated", "max_memory_cached", "max_memory_reserved", "memory_allocated",
      "memory_cached", "memory_reserved", "memory_stats"});
@@ -37,16 +37,19 @@ bool is_seed(std::string_view name) {
 
 std::string message_for(std::string_view name) {
   if (name == "device_count") {
-    return "Counts CUDA devices only: 0 on a machine without CUDA, whatever else is there.";
+    return "This counts only CUDA devices: it is 0 on a machine without CUDA, even if that has "
+           "another GPU.";
   }
-  if (name == "empty_cache") return "Frees CUDA's cache only; on mps and xpu it does nothing.";
+  if (name == "empty_cache") return "This frees only CUDA's cache; on mps and xpu it does nothing.";
   if (is_seed(name)) {
-    return "Seeds CUDA's generators only; torch.manual_seed seeds those of every device.";
+    return "This seeds only CUDA's generators; torch.manual_seed seeds those of every device.";
   }
-  return "Measures CUDA's memory only: 0 on a machine without CUDA, whatever else is used.";
+  return "This measures only CUDA's memory: it is 0 on a machine without CUDA, even if another GPU "
+         "is used.";
 }
 
-// torch.manual_seed(same) before the statement in its block, nothing but other seeds in between.
+// Whether torch.manual_seed() with the same value comes before the statement in its block, with
+// only other seeds in between.
 bool is_seeded_above(const SemanticModel& model, Node statement, Node call) {
   bool seeded = false;
   for (Node other = statement.parent().first_child(); other && other != statement;
@@ -63,7 +66,7 @@ bool is_seeded_above(const SemanticModel& model, Node statement, Node call) {
   return seeded;
 }
 
-// A loop over the devices that does something of CUDA's with each.
+// Whether the call controls a loop that does something specific to CUDA with each device.
 bool drives_cuda_loop(Node call) {
   for (Node up = call; up.parent(); up = up.parent()) {
     const Node parent = up.parent();
@@ -85,7 +88,8 @@ Fix make_fix(const PythonContext& context, Node call, std::string_view name) {
   fix.title = "torch.accelerator has the device-neutral form from torch 2.6 (memory: 2.9) on";
   if (name == "device_count" && context.settings.uses_accelerator() && !drives_cuda_loop(call)) {
     fix.applicability = Applicability::kUnsafe;
-    fix.title = fmt::format("count what there is: `{}.accelerator.device_count()`", torch);
+    fix.title =
+        fmt::format("count the devices of any kind: `{}.accelerator.device_count()`", torch);
     fix.edits = {replace(syntax::callee(call), fmt::format("{}.accelerator.device_count", torch))};
     fix.needs.imports = {"import torch"};
   } else if (name.starts_with("manual_seed")) {
@@ -98,7 +102,7 @@ Fix make_fix(const PythonContext& context, Node call, std::string_view name) {
   } else if (name == "empty_cache" && statement && context.settings.uses_accelerator() &&
              context.settings.min_torch >= edit::TorchVersion{2, 9}) {
     fix.applicability = Applicability::kSafe;
-    fix.title = fmt::format("free the cache of whatever accelerator there is");
+    fix.title = fmt::format("free the cache of any accelerator");
     fix.edits = guard_statements({statement}, fmt::format("{}.accelerator.is_available()", torch));
     fix.edits.push_back(
         replace(syntax::callee(call), fmt::format("{}.accelerator.empty_cache", torch)));
@@ -107,8 +111,8 @@ Fix make_fix(const PythonContext& context, Node call, std::string_view name) {
   return fix;
 }
 
-// The count is for CUDA by its own words: NUM_CUDA_DEVICES, "CUDA devices: %d", the argument of
-// another call of torch.cuda.
+// Whether the count is meant for CUDA by its context: NUM_CUDA_DEVICES, "CUDA devices: %d", the
+// argument of another call of torch.cuda.
 bool is_meant_for_cuda(const SemanticModel& model, Node call) {
   Node top = call;
   while (!top.parent().is_any(Kind::kBlock, Kind::kModule, Kind::kExpressionStatement) &&
@@ -123,7 +127,8 @@ bool is_meant_for_cuda(const SemanticModel& model, Node call) {
   return text.find("cuda") != std::string::npos;
 }
 
-// `max(1, torch.cuda.device_count())`: the count shares out work, and one device is expected.
+// Whether this is `max(1, torch.cuda.device_count())`: the count divides work, and one device is
+// expected.
 bool is_at_least_one(const SemanticModel& model, Node call) {
   const auto in_max = [](Node node) {
     return node.parent().is(Kind::kArgumentList) && node.parent().parent().is(Kind::kCall) &&
@@ -137,7 +142,7 @@ bool is_at_least_one(const SemanticModel& model, Node call) {
   return !reads.empty() && std::all_of(reads.begin(), reads.end(), in_max);
 }
 
-// empty_cuda_cache(): its caller asked for CUDA's.
+// Whether the function is named for CUDA, such as empty_cuda_cache(): its callers ask for CUDA.
 bool is_named_for_cuda(Node call) {
   for (Node up = call.parent(); up; up = up.parent()) {
     if (up.is_any(Kind::kFunction, Kind::kClass) &&

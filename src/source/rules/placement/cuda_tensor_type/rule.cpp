@@ -1,4 +1,4 @@
-// TP104: torch.cuda.FloatTensor and its relatives.
+// TP104: torch.cuda.FloatTensor and similar types.
 #include "source/rules/rule.h"
 
 #include <algorithm>
@@ -53,7 +53,7 @@ void set(Fix& fix, const DeviceText& device, std::string title, std::vector<Edit
   fix.needs = device.needs;
 }
 
-// Whether a single argument is data, a shape, or cannot be told.
+// What a single argument is: data, a shape, or unknown.
 enum class Given : std::uint8_t { kData, kShape, kUnknown };
 
 Given given(const SemanticModel& model, Node call) {
@@ -69,7 +69,7 @@ Given given(const SemanticModel& model, Node call) {
   if (value.is(Kind::kAttribute) && value.child(Field::kAttributeName).text() == "shape") {
     return Given::kShape;
   }
-  // Filled at once: nothing was in it.
+  // It is filled directly, so its old content does not matter.
   const std::string_view next =
       call.parent().is(Kind::kAttribute) ? call.parent().child(Field::kAttributeName).text() : "";
   for (const std::string_view fill : {"fill_", "zero_", "normal_", "uniform_", "random_"}) {
@@ -160,7 +160,8 @@ void check_use(const PythonContext& context, Node use, const TensorType& type, R
   } else if (use.is(Kind::kString)) {
     return;
   } else if (syntax::callee(call).text() == "isinstance") {
-    reporter.report(use, "False for every tensor that is not on CUDA; ask for its dtype instead.");
+    reporter.report(use,
+                    "This is False for every tensor that is not on CUDA; test its dtype instead.");
   } else if (holder_of(use).is(Kind::kAssignment) &&
              holder_of(use).child(Field::kRight).holds(use)) {
     reporter.report(use,
@@ -178,7 +179,8 @@ void check(const PythonContext& context, Node node, Reporter& reporter) {
     return;
   }
   if (node.is(Kind::kIdentifier)) {
-    // `from torch.cuda import FloatTensor`; names that were assigned are reported where they were.
+    // `from torch.cuda import FloatTensor`. Names that were assigned are reported at the
+    // assignment.
     if (!node.text().ends_with("Tensor") || node.field() == Field::kAttributeName) return;
     if (node.parent().is_any(Kind::kDottedName, Kind::kAliasedImport)) return;
     const auto bindings = context.model.scopes().reaching(node.text(), node);

@@ -25,8 +25,8 @@ Node parameter_of(Node site) {
   return holder.is_any(Kind::kDefaultParameter, Kind::kTypedDefaultParameter) ? holder : Node{};
 }
 
-// A parameter that the function replaces when no device is there says so by None; one that it
-// looks at first (`if not torch.cuda.is_available(): device = "cpu"`) repairs the default.
+// Whether the function repairs the default: by replacing the parameter if there is no device, or by
+// a test before it (`if not torch.cuda.is_available(): device = "cpu"`).
 bool is_repaired(const SemanticModel& model, Node parameter) {
   const Node function = parameter.parent().parent();
   const std::string_view name = parameter.child(Field::kName).text();
@@ -48,7 +48,7 @@ DeviceText replacement(const PythonContext& context, const semantics::Literal& l
   if (!as_string) {
     return parameter ? scope_device(context, site, true) : inline_device(context, false);
   }
-  // Options keep their choice in one place and in sight; a signature stays short.
+  // An option keeps its choice visible in one place; a signature stays short.
   return parameter ? string_device(context, site) : inline_device(context, true);
 }
 

@@ -1,4 +1,4 @@
-// TP102: a literal that says where a tensor or module goes.
+// TP102: a literal that decides where a tensor or module goes.
 #include "source/rules/rule.h"
 
 #include <algorithm>
@@ -34,7 +34,7 @@ std::string_view keyword_of(Node argument) {
   return parent.is(Kind::kKeywordArgument) ? parent.child(Field::kName).text() : std::string_view{};
 }
 
-// Takes a torch.device as well as a string: torch's own functions and the moves.
+// Whether the call takes a torch.device as well as a string: torch's own functions and moves do.
 bool takes_devices(const SemanticModel& model, Node call) {
   static constexpr std::array<std::string_view, 8> kMethods{"to",         "to_empty", "new_zeros",
                                                             "new_ones",   "new_full", "new_empty",
@@ -45,7 +45,7 @@ bool takes_devices(const SemanticModel& model, Node call) {
   return std::find(kMethods.begin(), kMethods.end(), method_name(call)) != kMethods.end();
 }
 
-// "cuda:0", torch.device("cuda", 0): an index that is most likely just "the GPU".
+// Whether the index most likely means just "the GPU": "cuda:0", torch.device("cuda", 0).
 bool is_first_device(const semantics::Literal& literal) {
   if (!literal.indexed || literal.formatted) return false;
   std::string text;
@@ -63,8 +63,8 @@ void fill(Fix& fix, Node place, const DeviceText& device, bool safe) {
   fix.needs = device.needs;
 }
 
-// `device = "cuda"`, `return "cuda"`: here the device is chosen, so here it is made to follow the
-// machine.
+// Whether the device is chosen here (`device = "cuda"`, `return "cuda"`), so that the fix belongs
+// here.
 bool chooses_device(Node holder, Node site) {
   if (holder.is_any(Kind::kAssignment, Kind::kReturn, Kind::kNamedExpression)) return true;
   return holder.is_any(Kind::kList, Kind::kTuple, Kind::kExpressionList,
@@ -95,9 +95,9 @@ Fix make_fix(const PythonContext& context, const semantics::Literal& literal) {
     const bool known = !as_string || (call && takes_devices(context.model, call));
     fill(fix, site, device, device.certain && known && !literal.indexed);
   }
-  // f"cuda:{i}" in a loop over CUDA's devices: the loop has to change, not the name.
+  // For f"cuda:{i}" in a loop over CUDA's devices the loop has to change, not the string.
   if (several && in_device_loop(context.model, site)) fix.applicability = Applicability::kDisplay;
-  // A file that does not know torch may run where torch is not.
+  // A file that does not import torch may run without torch.
   if (!context.model.imports_torch()) fix.applicability = Applicability::kDisplay;
   return fix;
 }
@@ -119,7 +119,7 @@ std::string message_for(const SemanticModel& model, const semantics::Literal& li
          "xpu are never used.";
 }
 
-// `for i in unused_gpus:`
+// Whether the node is in a loop such as `for i in unused_gpus:`.
 bool over_found_gpus(Node node) {
   for (Node up = node.parent(); up && !up.is(Kind::kFunction); up = up.parent()) {
     if (up.is(Kind::kFor) &&
@@ -139,7 +139,8 @@ void check_string(const PythonContext& context, Node string, Reporter& reporter)
       .fix.push_back(make_fix(context, literal));
 }
 
-// device=0 for a factory, `.to(0)` of a tensor or module, torch.device(0): an index means CUDA.
+// Checks device=0 of a factory, `.to(0)` of a tensor or module, and torch.device(0): an index means
+// CUDA.
 void check_integer(const PythonContext& context, Node integer, Reporter& reporter) {
   const Node call = call_of_argument(integer);
   if (!call) return;

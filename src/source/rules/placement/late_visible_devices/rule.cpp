@@ -1,4 +1,4 @@
-// TP108: CUDA_VISIBLE_DEVICES set when CUDA may already have read it.
+// TP108: CUDA_VISIBLE_DEVICES is set after CUDA may have read it.
 #include "source/rules/rule.h"
 
 #include <algorithm>
@@ -29,7 +29,8 @@ bool is_variable(Node node) {
   return syntax::string_value(node, text) && text == kVariable;
 }
 
-// os.environ[...] = x, os.environ.setdefault(..., x), os.environ.update(...), os.putenv(..., x).
+// Whether a node sets the variable: os.environ[...] = x, os.environ.setdefault(..., x),
+// os.environ.update(...), os.putenv(..., x).
 bool sets_variable(const SemanticModel& model, Node node) {
   if (node.is(Kind::kAssignment)) {
     const Node left = node.child(Field::kLeft);
@@ -48,7 +49,8 @@ bool sets_variable(const SemanticModel& model, Node node) {
   return false;
 }
 
-// A call that makes the driver look at the variable; seeds and settings are kept for later.
+// Whether a call makes the driver read the variable. Seeds and settings do not; torch keeps them
+// for later.
 bool starts_cuda(const SemanticModel& model, Node call) {
   const std::string_view name = cuda_function(model, call);
   if (!name.empty()) {
@@ -64,7 +66,7 @@ bool starts_cuda(const SemanticModel& model, Node call) {
   return false;
 }
 
-// `if __name__ == "__main__":` around a node of the module's own code.
+// Whether `if __name__ == "__main__":` is around a node of the module's own code.
 bool in_main_block(Node node) {
   for (Node up = node.parent(); up; up = up.parent()) {
     if (up.is(Kind::kIf) &&
@@ -83,7 +85,7 @@ bool excludes_each_other(Node a, Node b) {
   return false;
 }
 
-// The calls of the file that start CUDA, by the function that they stand in.
+// The calls that start CUDA, by the function that contains them.
 struct Starts {
   explicit Starts(const SemanticModel& model) {
     for (const Node call : model.nodes(Kind::kCall)) {
@@ -98,7 +100,7 @@ struct Starts {
   Node on_import;
 };
 
-// The call that started CUDA before `setting` runs, as far as this file shows it.
+// The call that starts CUDA before `setting` runs, as far as this file shows it.
 Node started_before(const SemanticModel& model, Node setting) {
   const auto& starts = model.facts<Starts>();
   const Node function = syntax::function_of(setting);
@@ -113,7 +115,7 @@ Node started_before(const SemanticModel& model, Node setting) {
   return {};
 }
 
-// Well-known modules that start nothing when they are imported.
+// Whether this is a well-known module that does not start CUDA when it is imported.
 bool is_harmless_module(std::string_view import) {
   static constexpr auto kHarmless = std::to_array<std::string_view>(
       {"PIL",        "absl",         "argparse",    "collections",  "contextlib",
@@ -130,7 +132,7 @@ bool is_harmless_module(std::string_view import) {
   return std::find(kHarmless.begin(), kHarmless.end(), module) != kHarmless.end();
 }
 
-// Modules of the same project, imported after torch at the top of a program.
+// Whether modules of the same project are imported after torch at the top of a program.
 bool follows_own_modules(const SemanticModel& model, Node setting) {
   bool torch = false;
   bool own = false;
@@ -165,8 +167,8 @@ void check(const PythonContext& context, Node node, Reporter& reporter) {
   if (!follows_own_modules(model, node)) return;
   reporter
       .report(place,
-              "Set after torch and modules of the project were imported: without effect once any "
-              "of them has started CUDA.")
+              "This is set after torch and modules of the project were imported: it has no effect "
+              "if one of them has started CUDA.")
       .fix.push_back(std::move(fix));
 }
 
