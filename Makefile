@@ -122,7 +122,7 @@ test-ecosystem: build ecosystem ## check and fix the real packages of tests/ecos
 
 .PHONY: test-programs
 test-programs: build $(torch_stamp) $(programs_stamp) ## run and export timm, transformers, accelerate and lightning on virtual devices
-	@build/programs/bin/python -m pytest tests/virtual/test_programs_libraries.py tests/observe/test_models.py tests/place/test_real_models.py \
+	@build/programs/bin/python -m pytest tests/virtual/test_programs_libraries.py tests/observe/test_models_timm.py tests/observe/test_models_transformers.py tests/place/test_real_models.py \
 	  tests/deploy/artefacts/test_export_libraries.py -q
 
 .PHONY: test-cuda-build

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytest_plugins = ("device_modules",)  # tests/plugins
+
 TORCHPORT = Path(sys.executable).parent / "torchport"
 
 
@@ -44,6 +46,12 @@ class Torchport:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content.encode() if isinstance(content, str) else content)
         return path
+
+
+@pytest.fixture
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The test's own folder is the current one."""
+    monkeypatch.chdir(tmp_path)
 
 
 @pytest.fixture

@@ -18,9 +18,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     root = Path(__file__).parents[2]
     found = {f"{item.path.relative_to(root)}::{item.name}": item for item in items}
     files = {name.split("::")[0] for name in found}
-    gone = [name for name in KNOWN if name.split("::")[0] in files and name not in found]
+    gone = [
+        name
+        for name in KNOWN
+        # A test of a module with devices is one item here, whatever its parameters.
+        if name.split("::")[0] in files and not {name, name.partition("[")[0]} & found.keys()
+    ]
     if gone and not config.getoption("keyword") and not any("::" in str(a) for a in config.args):
         raise pytest.UsageError(f"known.json: there is no test {', '.join(gone)}")
     for name, reason in KNOWN.items():
-        if name in found:
+        # In a module with devices the inner pytest, which has this plugin too, expects the failure.
+        if isinstance(found.get(name), pytest.Function):
             found[name].add_marker(pytest.mark.xfail(reason=reason, strict=True))

@@ -48,18 +48,6 @@ def rows_of(done: subprocess.CompletedProcess) -> dict[str, dict]:
     return {row["mode"]: row for row in json.loads(done.stdout)["rows"]}
 
 
-def test_statistics_and_names(tmp_path):
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", PROGRAMS / "bench_units.py"],
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.stdout == "passed\n", done.stdout + done.stderr
-
-
 def test_eager_modes_with_a_page_and_a_picture(tmp_path):
     # Activations of 36 MiB: beyond what malloc takes from its heap, whose fragments would count.
     words = ["--batch", 32, "--modes", "train,eval,no_grad,inference,channels_last"]

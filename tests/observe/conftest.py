@@ -1,8 +1,7 @@
-"""Programs that verify models: each runs in a Python of its own, many cases in one."""
+"""Programs that verify models: each runs in a Python of its own."""
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -31,42 +30,6 @@ def run_python(
         timeout=300,
         check=False,
     )
-
-
-def results_of(program: str, devices: str | None) -> dict[str, dict]:
-    """What a program of many cases prints: a line of JSON for each."""
-    done = run_python("-W", "ignore", PROGRAMS / program, devices=devices)
-    assert done.returncode == 0, done.stdout + done.stderr
-    results = {}
-    for line in done.stdout.splitlines():
-        case = json.loads(line)
-        results[case.pop("case")] = case
-    return results
-
-
-@pytest.fixture(scope="session")
-def mixing() -> dict[str, dict]:
-    return results_of("mixing.py", "cuda:2")
-
-
-@pytest.fixture(scope="session")
-def running() -> dict[str, dict]:
-    return results_of("running.py", "cuda:2")
-
-
-@pytest.fixture(scope="session")
-def together() -> dict[str, dict]:
-    return results_of("together.py", "cuda:2")
-
-
-@pytest.fixture(scope="session")
-def hostile() -> dict[str, dict]:
-    return results_of("hostile.py", "cuda:1")
-
-
-@pytest.fixture(scope="session")
-def on_the_cpu() -> dict[str, dict]:
-    return results_of("on_the_cpu.py", None)
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -16,7 +15,7 @@ PROGRAMS = Path(__file__).parent / "programs"
 
 @pytest.fixture
 def run_program(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess]:
-    """run_program("adopt.py", devices="cuda:2"): the ended process; `devices=None` is a plain CPU."""
+    """run_program("load_peak.py", devices="cuda:2"): the ended process; `devices=None` is a plain CPU."""
 
     def run(
         program: str,
@@ -51,20 +50,5 @@ def run_program(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess]:
         if check:
             assert done.returncode == 0, done.stdout + done.stderr
         return done
-
-    return run
-
-
-@pytest.fixture
-def run_checks(run_program) -> Callable[..., None]:
-    """run_checks("adopt.py", devices="cuda:2"): every @check of the program has run and passed."""
-
-    def run(program: str, *args: object, **settings) -> None:
-        done = run_program(program, *args, check=False, **settings)
-        text = (PROGRAMS / program).read_text()
-        named = re.findall(r"^@check\ndef (\w+)", text, re.MULTILINE)
-        passed = re.findall(r"^passed: (.*)$", done.stdout, re.MULTILINE)
-        assert named and passed == named, done.stdout + done.stderr
-        assert done.returncode == 0, done.stdout + done.stderr
 
     return run

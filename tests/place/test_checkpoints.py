@@ -1,12 +1,10 @@
+"""How much memory it takes to load a checkpoint."""
+
 from __future__ import annotations
 
 import json
 
 import pytest
-
-
-def test_checkpoints(run_checks):
-    run_checks("checkpoints.py", devices="cuda:2")
 
 
 @pytest.mark.parametrize("name", ["model.pt", "model.safetensors"])

@@ -55,3 +55,11 @@ def run_virtual(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess]:
         return done
 
     return run
+
+
+@pytest.fixture
+def seeded() -> None:
+    """The same random numbers in every run; for modules that are marked with `devices`."""
+    import torch
+
+    torch.manual_seed(0)

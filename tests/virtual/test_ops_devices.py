@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
-CASES = """
+import pytest
 import torch
+
+pytestmark = pytest.mark.devices("cuda:2")
+
 F = torch.nn.functional
 c, d = torch.ones(2, 2), torch.ones(2, 2, device="cuda")
 e = torch.ones(2, 2, device="cuda:1")
 index, mask, zero = torch.tensor([0, 1]), torch.ones(2, 2, dtype=torch.bool), torch.tensor(1.0)
 three, three_d = torch.ones(1, 2, 2), torch.ones(1, 2, 2, device="cuda")
 
+
 def two(a="cuda:0", b="cpu"):
-    return ("Expected all tensors to be on the same device, but found at least two devices, "
-            f"{a} and {b}!")
+    return (
+        "Expected all tensors to be on the same device, but found at least two devices, "
+        f"{a} and {b}!"
+    )
+
 
 def wrapper(name, argument, at="cpu", others="cuda:0"):
-    return (f"Expected all tensors to be on the same device, but got {argument} is on {at}, "
-            f"different from other tensors on {others} "
-            f"(when checking argument in method wrapper_CUDA_{name})")
+    return (
+        f"Expected all tensors to be on the same device, but got {argument} is on {at}, "
+        f"different from other tensors on {others} "
+        f"(when checking argument in method wrapper_CUDA_{name})"
+    )
+
 
 REFUSED = [
     (lambda: d + c, two()),
@@ -38,8 +48,10 @@ REFUSED = [
     (lambda: torch.mm(d, d, out=c.clone()), wrapper("mm_out", "self", "cuda:0", "cpu")),
     (lambda: torch.bmm(three_d, three), wrapper("bmm", "mat2")),
     (lambda: F.linear(c, d, d[0]), wrapper("addmm", "mat1")),
-    (lambda: F.scaled_dot_product_attention(three_d[None], three_d[None], three_d[None], c),
-     wrapper("__scaled_dot_product_efficient_attention", "attn_bias")),
+    (
+        lambda: F.scaled_dot_product_attention(three_d[None], three_d[None], three_d[None], c),
+        wrapper("__scaled_dot_product_efficient_attention", "attn_bias"),
+    ),
     (lambda: F.linear(d, c), wrapper("mm", "mat2")),
     (lambda: F.embedding(index, d), wrapper("_index_select", "index")),
     (lambda: torch.cat([d, c]), wrapper("cat", "tensors")),
@@ -47,17 +59,29 @@ REFUSED = [
     (lambda: F.nll_loss(d, index), wrapper("nll_loss_forward", "target")),
     (lambda: F.layer_norm(d, [2], c[0], c[1]), wrapper("_native_layer_norm", "weight")),
     (lambda: torch.vdot(d[0], c[0]), wrapper("_vdot", "other")),
-    (lambda: c[index.cuda()],
-     "indices should be either on cpu or on the same device as the indexed tensor (cpu)"),
-    (lambda: d[index.to("cuda:1")],
-     "indices should be either on cpu or on the same device as the indexed tensor (cuda:0)"),
+    (
+        lambda: c[index.cuda()],
+        "indices should be either on cpu or on the same device as the indexed tensor (cpu)",
+    ),
+    (
+        lambda: d[index.to("cuda:1")],
+        "indices should be either on cpu or on the same device as the indexed tensor (cuda:0)",
+    ),
     (lambda: d.clone().index_put_((index,), c), two()),
-    (lambda: d.masked_fill(mask, 0.0),
-     "expected self and mask to be on the same device, but got mask on cpu and self on cuda:0"),
-    (lambda: F.conv1d(three, three_d), "Input type (torch.FloatTensor) and weight type "
-     "(torch.cuda.FloatTensor) should be the same"),
-    (lambda: F.conv1d(three_d, three), "Input type (torch.cuda.FloatTensor) and weight type "
-     "(torch.FloatTensor) should be the same"),
+    (
+        lambda: d.masked_fill(mask, 0.0),
+        "expected self and mask to be on the same device, but got mask on cpu and self on cuda:0",
+    ),
+    (
+        lambda: F.conv1d(three, three_d),
+        "Input type (torch.FloatTensor) and weight type "
+        "(torch.cuda.FloatTensor) should be the same",
+    ),
+    (
+        lambda: F.conv1d(three_d, three),
+        "Input type (torch.cuda.FloatTensor) and weight type "
+        "(torch.FloatTensor) should be the same",
+    ),
 ]
 TAKEN = [
     lambda: d + zero,
@@ -80,20 +104,20 @@ TAKEN = [
     lambda: d.clone().bernoulli_(c * 0.5),
     lambda: F.conv1d(three_d, three_d),
 ]
-for i, (call, text) in enumerate(REFUSED):
-    try:
-        result = call()
-    except RuntimeError as error:
-        assert str(error).splitlines()[0] == text, (i, str(error).splitlines()[0], text)
-    else:
-        raise AssertionError((i, text, result))
-for i, call in enumerate(TAKEN):
-    assert call().device == torch.device("cuda:0"), i
-left, right = torch._foreach_add([d, e], 1.0)
-assert (left.device.index, right.device.index) == (0, 1)
-print(len(REFUSED), len(TAKEN))
-"""
 
 
-def test_devices_are_checked(run_virtual) -> None:
-    assert run_virtual(CASES).stdout.split() == ["32", "19"]
+@pytest.mark.parametrize(("call", "text"), REFUSED)
+def test_what_is_refused(call, text) -> None:
+    with pytest.raises(RuntimeError) as caught:
+        call()
+    assert str(caught.value).splitlines()[0] == text
+
+
+@pytest.mark.parametrize("call", TAKEN)
+def test_what_is_taken(call) -> None:
+    assert call().device == torch.device("cuda:0")
+
+
+def test_lists_on_several_devices() -> None:
+    left, right = torch._foreach_add([d, e], 1.0)
+    assert (left.device.index, right.device.index) == (0, 1)

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 PROGRAMS = Path(__file__).parent / "programs"
-ENVIRONMENT = {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(PROGRAMS)}
+ENVIRONMENT = {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(__file__).parent)}
 
 
 def environment(**more: str) -> dict[str, str]:
@@ -34,21 +32,6 @@ def run(words: list[object], folder: Path, *, check: bool = True, timeout: float
     if check:
         assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     return done
-
-
-@pytest.fixture
-def run_checks(tmp_path: Path) -> Callable[..., None]:
-    """run_checks("export_checks.py"): every @check of the program has run and passed."""
-
-    def checks(program: str, *args: object, **options) -> None:
-        words = [sys.executable, "-W", "ignore", PROGRAMS / program, *args]
-        done = run(words, tmp_path, check=False, **options)
-        named = re.findall(r"^@check\ndef (\w+)", (PROGRAMS / program).read_text(), re.MULTILINE)
-        passed = re.findall(r"^passed: (.*)$", done.stdout, re.MULTILINE)
-        assert named and passed == named, done.stdout + done.stderr
-        assert done.returncode == 0, done.stdout + done.stderr
-
-    return checks
 
 
 EXPORT = [sys.executable, "-W", "ignore", "-m", "torchport.deploy.artefact.command"]

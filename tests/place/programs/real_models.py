@@ -7,10 +7,10 @@ import os
 import sys
 from collections.abc import Iterator
 
+import pytest
 import torch
 import torch.distributed as dist
 import torchport
-from checks import check, raises, run_checks
 from torch import nn
 from transformers import (
     BertConfig,
@@ -78,31 +78,28 @@ def spread(models: Iterator[tuple[str, nn.Module, torch.Tensor]]) -> None:
         assert tuple(found) == EXPECTED[name], (name, found)
 
 
-@check
 def transformers_models() -> None:
     torch.manual_seed(0)
     spread(language_models())
 
 
-@check
 def timm_models() -> None:
     torch.manual_seed(0)
     spread(vision_models())
 
 
-@check
 def layers_of_other_kinds_are_not_split() -> None:
     torch.manual_seed(0)
     model = GPT2LMHeadModel(GPT2Config(n_embd=32, n_layer=2, n_head=4, vocab_size=50))
     assert torchport.shared_parameters(model).groups == (
         ("transformer.wte.weight", "lm_head.weight"),
     )
-    with raises(RuntimeError, "there are no linear layers to split"):
+    with pytest.raises(RuntimeError, match="there are no linear layers to split"):
         torchport.parallelize(model, "tensor")  # its layers are Conv1D, its head is tied
 
 
-try:
-    run_checks()
-finally:
-    if dist.is_initialized():
-        dist.destroy_process_group()
+for check in (transformers_models, timm_models, layers_of_other_kinds_are_not_split):
+    check()
+    print(f"passed: {check.__name__}\n", end="", flush=True)
+if dist.is_initialized():
+    dist.destroy_process_group()

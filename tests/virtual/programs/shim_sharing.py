@@ -1,10 +1,11 @@
 """Tensors on devices in more than one process: queues, data loaders, forks."""
 
 import os
+import re
 
+import pytest
 import torch
 import torch.multiprocessing as mp
-from checks import raises
 from torch.utils.data import DataLoader, Dataset, TensorDataset
 
 FORKED = "Cannot re-initialize CUDA in forked subprocess"
@@ -52,12 +53,15 @@ def main():
         )
         for batch, _ in loader:
             assert batch.is_pinned() and batch.cuda(non_blocking=True).is_cuda
-    raises(RuntimeError, FORKED, lambda: list(DataLoader(OnDevice(), num_workers=1)))
+    with pytest.raises(RuntimeError, match=re.escape(FORKED)):
+        list(DataLoader(OnDevice(), num_workers=1))
 
     pid = os.fork()
     if pid == 0:
-        raises(RuntimeError, FORKED, lambda: torch.zeros(1).cuda())
-        raises(RuntimeError, FORKED, lambda: torch.zeros(1, device="cuda"))
+        with pytest.raises(RuntimeError, match=re.escape(FORKED)):
+            torch.zeros(1).cuda()
+        with pytest.raises(RuntimeError, match=re.escape(FORKED)):
+            torch.zeros(1, device="cuda")
         assert not torch.cuda.is_initialized()
         os._exit(7)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7

@@ -3,8 +3,8 @@
 import os
 import sys
 
+import pytest
 import torch
-from checks import raises
 
 if len(sys.argv) > 2:  # set by the program itself, in time
     os.environ["CUDA_VISIBLE_DEVICES"] = sys.argv[2]
@@ -14,9 +14,11 @@ assert torch.cuda.is_available() == (count > 0)
 if count:
     assert torch.ones(1, device=f"cuda:{count - 1}").is_cuda
     beyond = f"cuda:{count}"
-    raises(torch.AcceleratorError, "invalid device ordinal", lambda: torch.ones(1, device=beyond))
+    with pytest.raises(torch.AcceleratorError, match="invalid device ordinal"):
+        torch.ones(1, device=beyond)
 else:
-    raises(RuntimeError, "No CUDA GPUs are available", torch.ones(1).cuda)
+    with pytest.raises(RuntimeError, match="No CUDA GPUs are available"):
+        torch.ones(1).cuda()
 os.environ["CUDA_VISIBLE_DEVICES"] = "0"  # too late
 if count:
     assert torch.cuda.device_count() == count

@@ -1,0 +1,44 @@
+"""torch.accelerator, whose every function answers, and torch's profilers."""
+
+import inspect
+
+import pytest
+import torch
+
+pytestmark = pytest.mark.devices("cuda:2")
+
+
+def test_every_function_answers() -> None:
+    _held = torch.ones(3, device="cuda")
+    called = 0
+    for name in torch.accelerator.__all__:
+        function = getattr(torch.accelerator, name)
+        if not inspect.isfunction(function) or name == "get_device_capability":
+            continue
+        parameters = inspect.signature(function).parameters.values()
+        if all(
+            p.default is not p.empty or p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
+            for p in parameters
+        ):
+            function()
+            called += 1
+    assert called > 15, called
+    assert torch.float64 in torch.accelerator.get_device_capability("cuda:1")["supported_dtypes"]
+    assert torch.accelerator.memory_allocated() == 512 == torch.cuda.memory_allocated()
+    pinned = torch.ones(1000).pin_memory()
+    del pinned
+    torch.accelerator.empty_host_cache()
+    assert torch.cuda.host_memory_stats()["allocated_bytes.current"] == 0
+
+
+def test_profilers() -> None:
+    model = torch.nn.Linear(10, 10).cuda()
+    both = [torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA]
+    with torch.profiler.profile(activities=both, profile_memory=True) as profile:
+        model(torch.randn(4, 10, device="cuda")).sum().backward()
+    assert any(event.key == "aten::linear" for event in profile.key_averages())
+    with torch.autograd.profiler.profile(use_device="cuda") as profile:
+        model(torch.randn(4, 10, device="cuda"))
+    assert len(profile.key_averages()) > 0
+    with torch.autograd.profiler.emit_nvtx():
+        model(torch.randn(4, 10, device="cuda"))
