@@ -119,6 +119,8 @@ TEST_CASE("a header that is damaged is refused") {
            "{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,), }\n",
            "{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904, 8), }\n",
            "{'descr': '|O', 'fortran_order': False, 'shape': (1,), }\n",
+           "{'descr': '<U12', 'fortran_order': False, 'shape': (1,), }\n",
+           "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,), }\n",
            "{'descr': '>f4', 'fortran_order': False, 'shape': (1,), }\n",
            "{'fortran_order': False, 'shape': (1,), }\n",
            "not a dictionary\n",

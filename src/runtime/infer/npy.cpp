@@ -15,7 +15,7 @@ namespace {
 constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr std::size_t kAlignment = 64;
 
-constexpr std::array<std::pair<std::string_view, c10::ScalarType>, 13> kTypes{{
+constexpr std::array<std::pair<std::string_view, c10::ScalarType>, 14> kTypes{{
     {"f4", c10::ScalarType::Float},
     {"f8", c10::ScalarType::Double},
     {"f2", c10::ScalarType::Half},
@@ -29,6 +29,7 @@ constexpr std::array<std::pair<std::string_view, c10::ScalarType>, 13> kTypes{{
     {"u8", c10::ScalarType::UInt64},
     {"b1", c10::ScalarType::Bool},
     {"c8", c10::ScalarType::ComplexFloat},
+    {"c16", c10::ScalarType::ComplexDouble},
 }};
 
 // The text after `key` in the header, which is a Python dict as repr() writes it.
@@ -44,9 +45,10 @@ std::string_view value_of(std::string_view header, std::string_view key) {
 }
 
 c10::ScalarType dtype_of(std::string_view descr) {
-  if (descr.size() < 5 || descr[0] != '\'' || descr[4] != '\'')
+  const auto end = descr.find('\'', 1);  // after the opening one
+  if (descr[0] != '\'' || end == std::string_view::npos || end < 2)
     throw std::runtime_error("its .npy array holds records, not numbers");
-  const std::string_view code = descr.substr(1, 3);
+  const std::string_view code = descr.substr(1, end - 1);
   if (code[0] == '>')
     throw std::runtime_error("its numbers are big-endian: convert with a.astype('<f4')");
   for (const auto& [name, type] : kTypes) {

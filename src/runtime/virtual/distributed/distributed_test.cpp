@@ -58,7 +58,13 @@ class Threaded final : public Work {
       }
     });
   }
-  ~Threaded() override { thread_.join(); }
+  ~Threaded() override {
+    // What follows the work may hold the last reference to it, and runs on its thread.
+    if (thread_.get_id() == std::this_thread::get_id())
+      thread_.detach();
+    else
+      thread_.join();
+  }
   Threaded(const Threaded&) = delete;
   Threaded& operator=(const Threaded&) = delete;
 
