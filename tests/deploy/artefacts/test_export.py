@@ -189,6 +189,12 @@ def test_a_trace_of_one_way_is_found_out_and_script_has_both():
         torchport.export(model, models.rows(), to="pt2", path=path)
 
 
+@pytest.mark.parametrize(("to", "option"), [("pt2", {"opset": 18}), ("onnx", {"script": True})])
+def test_an_option_of_another_format_is_refused(to, option):
+    with pytest.raises(ExportError, match=f"{next(iter(option))} does not apply to {to}"):
+        torchport.export(models.plain(), models.rows(), to=to, path=fresh("option"), **option)
+
+
 def test_an_opset_is_kept_or_refused():
     done = torchport.export(models.plain(), models.rows(), to="onnx", path="o.onnx", opset=18)
     assert done.contract["versions"]["opset"] == 18
