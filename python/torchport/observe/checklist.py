@@ -134,7 +134,8 @@ def peak_of(device: torch.device | None) -> tuple[int, int] | None:
     """(peak of this process, total memory) in bytes, of an accelerator or the host, or None."""
     if device is not None and device.type != "cpu":
         module: Any = getattr(torch, device.type, None)
-        if device.type == "mps":  # MPS has no peak, but its driver keeps freed memory allocated
+        # MPS has no peak, but its driver keeps freed memory allocated.
+        if hasattr(module, "driver_allocated_memory"):
             return module.driver_allocated_memory(), module.recommended_max_memory()
         if hasattr(module, "max_memory_allocated") and hasattr(module, "mem_get_info"):
             return module.max_memory_allocated(device), module.mem_get_info(device)[1]

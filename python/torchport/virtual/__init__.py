@@ -13,6 +13,8 @@ from contextlib import contextmanager
 
 from torchport import _device_kinds
 
+__all__ = ["enable", "enabled", "visible"]
+
 _VARIABLE = "TORCHPORT_VIRTUAL"
 
 
@@ -98,7 +100,7 @@ def visible(count: int) -> Iterator[None]:
     import torch
 
     native = torch.ops.torchport
-    name = os.environ[_VARIABLE].partition(",")[0].partition(":")[0]
+    name = _device_kinds.kind_in(os.environ[_VARIABLE])
     module = getattr(torch, name)
     if hasattr(module, "init"):
         module.init()  # after this, the variable applies only to child processes
