@@ -164,7 +164,7 @@ def test_the_node_that_differs_is_named():
         path = fresh(f"differs-{to}")
         with pytest.raises(NotVerified, match="the first wrong node is dropout") as caught:
             torchport.export(models.dropping(), models.rows(), to=to, path=path)
-        assert "models.py" in caught.value.culprit and caught.value.findings
+        assert "models.py" in caught.value.first_wrong_node and caught.value.findings
         nothing_left(path.parent)
 
 

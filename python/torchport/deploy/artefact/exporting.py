@@ -214,17 +214,17 @@ def _compared(
     parity = measure(prepared.module, run, runtime, batches, tolerance, checks.allow_nan)
     if not parity.findings:
         return parity
-    culprit = None
+    wrong = None
     if parity.failing is not None:
         try:
             program = subject.program or capture(prepared, Axes(parity.failing, ()))
-            culprit = first_difference(format_, program, parity.failing, options, tolerance, tell)
+            wrong = first_difference(format_, program, parity.failing, options, tolerance, tell)
         except ExportError as error:
             tell(f"the wrong node was not found: {error}")
     lines = [f"the {format_.name} artefact does not compute what the model computes:"]
     lines += [f"  {finding}" for finding in parity.findings]
-    if culprit is not None:
-        lines.append(f"the first wrong node is {culprit}")
+    if wrong is not None:
+        lines.append(f"the first wrong node is {wrong}")
     if why := format_.why_different(options):
         lines.append(why)
-    raise NotVerified("\n".join(lines), parity.findings, culprit)
+    raise NotVerified("\n".join(lines), parity.findings, wrong)
