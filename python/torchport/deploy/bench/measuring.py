@@ -19,6 +19,7 @@ import torch
 
 from torchport import _device_kinds, virtual
 from torchport._native import C
+from torchport._startup import VARIABLE
 from torchport.deploy.bench.modes import MODES
 from torchport.deploy.bench.processes import WORKER, Worker, WorkerFailed, WorkerSkipped
 from torchport.deploy.bench.report import Report, Row
@@ -46,7 +47,7 @@ class Settings:
         return self.devices is not None or virtual.enabled()
 
     def environment(self) -> dict[str, str]:
-        return {"TORCHPORT_VIRTUAL": self.devices} if self.devices else {}
+        return {VARIABLE: self.devices} if self.devices else {}
 
 
 def importable(target: Any) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from torchport._device_kinds import kind_in
+from torchport._startup import VARIABLE
 
 
 def ops() -> Any:
@@ -18,7 +19,7 @@ def ops() -> Any:
 
 def kind() -> str:
     """The kind of the virtual devices, such as "cuda"; TORCHPORT_VIRTUAL begins with it."""
-    return kind_in(os.environ.get("TORCHPORT_VIRTUAL", "none"))
+    return kind_in(os.environ.get(VARIABLE, "none"))
 
 
 def refuse(name: str, why: str) -> NoReturn:
