@@ -16,7 +16,7 @@
 namespace torchport {
 
 struct DeviceRequest {
-  // Places in order of preference: "cuda,mps,cpu". A place is a device kind ("cuda"), one device
+  // Device specs in order of preference: "cuda,mps,cpu". Each is a device kind ("cuda"), one device
   // ("cuda:1"), the device of a kind with the most free memory ("cuda:free"), or "auto" for the
   // default order. If empty, TORCHPORT_DEVICE decides, then the profile's `device`, then "auto".
   std::string wanted;
@@ -32,13 +32,13 @@ struct DeviceChoice {
   c10::Device device;
   std::string source;  // who asked: "argument", "TORCHPORT_DEVICE", "profile dev", "default"
   std::string reason;  // "cuda:1 is the one of LOCAL_RANK 1"
-  // places that were preferred but are unavailable, each with the reason
+  // specs that were preferred but are unavailable, each with the reason
   std::vector<std::string> refused;
 };
 
 // Chooses the device for a request. Initialises no device. Throws
-// std::invalid_argument for a text that is not a place, and std::runtime_error if no place is
-// available; both messages say why. Thread safe.
+// std::invalid_argument for a text that is no list of specs, and std::runtime_error if none of them
+// is available; both messages say why. Thread safe.
 [[nodiscard]] TORCHPORT_API DeviceChoice choose_device(const DeviceRequest& request = {});
 
 // The number of devices of a kind that can be used now. If it is 0 and `why_not` is given,

@@ -46,6 +46,11 @@ def known_to_torch() -> tuple[DeviceKind, ...]:
     return tuple(kind for kind in kinds() if not kind.out_of_tree or kind.name == renamed)
 
 
+def kind_in(spec: str) -> str:
+    """The kind in a spec of virtual devices: "cuda" for "cuda:4,memory=16GiB"; also "none"."""
+    return spec.partition(",")[0].partition(":")[0].strip()
+
+
 def usage() -> str:
     """The devices that a user can ask for, as text for messages: "cuda:N, mps, xpu:N or none"."""
     words = [f"{kind.name}:N" if kind.several else kind.name for kind in kinds()]

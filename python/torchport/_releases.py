@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -54,6 +55,12 @@ def _table() -> dict[str, Any]:
     text = Path(__file__).with_name("torch_releases.json").read_text(encoding="utf-8")
     table: dict[str, Any] = json.loads(text)
     return table
+
+
+def version_in(text: str) -> str | None:
+    """The version and the build in the text of a torch's version.py: ``2.13.0+cpu``; or None."""
+    found = re.search(r"^__version__\s*=\s*['\"]([^'\"]+)", text, re.MULTILINE)
+    return found[1] if found else None
 
 
 def _minor(version: str) -> tuple[str, ...]:

@@ -84,5 +84,6 @@ def install() -> None:
         sys.meta_path.insert(0, _Finder())
 
 
-if os.environ.get(VARIABLE):
+# `torchport.virtual` imports this module, too, perhaps after torch, when it is too late.
+if os.environ.get(VARIABLE) and "torch" not in sys.modules:
     install()

@@ -160,10 +160,12 @@ void attach(CLI::App& app) {
   CLI::App* sub = app.add_subcommand(
       "container",
       "Write a Dockerfile and a compose file that run a project on one kind of device");
-  sub->add_option("--device", options->device,
-                  "The device that it runs on: cpu, cuda, rocm or xpu (cpu)")
+  const std::vector<std::string> devices = scaffold::device_names();
+  sub->add_option(
+         "--device", options->device,
+         fmt::format("The device that it runs on, of {} (default cpu)", fmt::join(devices, ", ")))
       ->type_name("DEVICE")
-      ->check(CLI::IsMember({"cpu", "cuda", "rocm", "xpu"}));
+      ->check(CLI::IsMember(devices));
   add_scaffold_options(*sub, options->common);
   sub->add_option("--output", options->output, "The folder to write to (the project's)")
       ->type_name("DIR");

@@ -8,7 +8,7 @@ namespace {
 void attach(CLI::App& app) {
   attach_python_command(
       app, "export",
-      "Export a model to onnx, pt2, aoti or torchscript, and compare the result with the model",
+      "Export a model to a file that runs without its source code, and compare the results",
       "torchport.deploy.artefact.command");
 }
 

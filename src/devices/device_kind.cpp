@@ -48,8 +48,8 @@ std::string kind_names(std::string_view separator) {
 }
 
 bool is_device_type(std::string_view word) {
-  // The names of c10::DeviceTypeName() in torch 2.13 that are not kinds here, and "tpu", "ipu" and
-  // "mlu" of backends that rename PrivateUse1.
+  // Names that programs use, of c10::DeviceTypeName() in torch 2.13 and of backends that rename
+  // PrivateUse1 ("mlu", "musa"). A name stays here when it becomes a kind, so that no list changes.
   static constexpr std::array<std::string_view, 10> kOthers{"cpu",    "meta", "hip", "hpu", "xla",
                                                             "vulkan", "mtia", "ipu", "mlu", "musa"};
   return find_kind(word) != nullptr ||

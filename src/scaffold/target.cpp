@@ -20,6 +20,8 @@ namespace {
 
 using base::ErrorCode;
 
+constexpr std::array<std::string_view, 4> kDeviceNames{"cpu", "cuda", "rocm", "xpu"};  // by Device
+
 template <class... Arguments>
 tl::unexpected<base::Error> ask(fmt::format_string<Arguments...> text, Arguments&&... arguments) {
   return base::fail(ErrorCode::kUsage, fmt::format(text, std::forward<Arguments>(arguments)...));
@@ -166,14 +168,17 @@ void add_notes(const Project& project, const TargetOptions& options, Target& tar
 }  // namespace
 
 std::string_view to_text(Device device) {
-  constexpr std::array<std::string_view, 4> kNames{"cpu", "cuda", "rocm", "xpu"};
-  return kNames.at(static_cast<std::size_t>(device));
+  return kDeviceNames.at(static_cast<std::size_t>(device));
 }
 
 std::optional<Device> parse_device(std::string_view text) {
-  for (const Device device : {Device::kCpu, Device::kCuda, Device::kRocm, Device::kXpu})
-    if (to_text(device) == text) return device;
-  return std::nullopt;
+  const auto* const found = std::find(kDeviceNames.begin(), kDeviceNames.end(), text);
+  if (found == kDeviceNames.end()) return std::nullopt;
+  return static_cast<Device>(found - kDeviceNames.begin());
+}
+
+std::vector<std::string> device_names() {
+  return {kDeviceNames.begin(), kDeviceNames.end()};
 }
 
 base::Result<Target> choose_target(const Project& project, const TargetOptions& options) {

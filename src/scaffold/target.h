@@ -17,6 +17,8 @@ enum class Device : std::uint8_t { kCpu, kCuda, kRocm, kXpu };
 // "cpu", "cuda", "rocm", "xpu".
 [[nodiscard]] std::string_view to_text(Device device);
 [[nodiscard]] std::optional<Device> parse_device(std::string_view text);
+// The names of all devices, in the order of Device.
+[[nodiscard]] std::vector<std::string> device_names();
 
 // What the user chooses. If a member is empty, the project's files decide.
 struct TargetOptions {

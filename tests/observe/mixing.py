@@ -37,13 +37,13 @@ class Stray(nn.Module):
     def __init__(self):
         super().__init__()
         self.linear = nn.Linear(8, 8)
-        self.scale = torch.full((8,), 0.5)  # stray
+        self.scale = torch.full((8,), 0.5)  # unregistered
 
     def forward(self, x):
         return self.linear(x) * self.scale
 
 
-def stray_attribute():
+def unregistered_tensor():
     return torchport.verify(Stray(), torch.randn(3, 8), device=D)
 
 
@@ -57,7 +57,7 @@ class Deep(nn.Module):
         return x + self.cache["bias"][0]
 
 
-def stray_in_containers():
+def unregistered_in_containers():
     return torchport.verify(Deep(), torch.randn(3, 8), device=D)
 
 

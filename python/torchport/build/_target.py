@@ -22,6 +22,7 @@ import sysconfig
 from collections.abc import Iterable
 from pathlib import Path
 
+from torchport._releases import version_in
 from torchport.build._plan import BuildRefused
 
 SETTING = "TORCHPORT_TARGET_TORCH"
@@ -34,8 +35,7 @@ def torch_version(root: Path) -> str | None:
         text = (root / "version.py").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
-    found = re.search(r"^__version__\s*=\s*['\"]([^'\"]+)", text, re.MULTILINE)
-    return found[1] if found else None
+    return version_in(text)
 
 
 def _packaging() -> tuple[type, type]:

@@ -66,7 +66,7 @@ def input_device(inputs: list[TensorInfo], held: list[Held]) -> Answer:
         what = "parameters" if home is None else "tensors in its inputs"
         return Answer(question, "not applicable", f"the model has no {what}")
     # A model on several devices may take its input on any of them.
-    places = {str(h.tensor.device) for h in held if h.kind != "stray attribute"}
+    places = {str(h.tensor.device) for h in held if h.kind != "unregistered tensor"}
     away = [i for i in inputs if i.device not in places]
     if not away:
         on = ", ".join(sorted({i.device for i in inputs}))
@@ -134,7 +134,8 @@ def peak_of(device: torch.device | None) -> tuple[int, int] | None:
     """(peak of this process, total memory) in bytes, of an accelerator or the host, or None."""
     if device is not None and device.type != "cpu":
         module: Any = getattr(torch, device.type, None)
-        if device.type == "mps":  # MPS has no peak, but its driver keeps freed memory allocated
+        # MPS has no peak, but its driver keeps freed memory allocated.
+        if hasattr(module, "driver_allocated_memory"):
             return module.driver_allocated_memory(), module.recommended_max_memory()
         if hasattr(module, "max_memory_allocated") and hasattr(module, "mem_get_info"):
             return module.max_memory_allocated(device), module.mem_get_info(device)[1]

@@ -58,8 +58,8 @@ def _parser() -> argparse.ArgumentParser:
     add(
         "--devices",
         metavar="KIND:N",
-        help="virtual devices to run on: cuda:2, xpu:1, mps. The default is one device of the kind "
-        "in --device if this machine has no NVIDIA driver",
+        help="virtual devices to run on: cuda:2, xpu:1, mps. The default for --device cuda is virtual "
+        "cuda devices if this machine has no driver of a GPU",
     )
     add("--memory", help="memory of each virtual device: 8GiB")
     add("--profile", help="model of the virtual devices: t4, a100-80g")

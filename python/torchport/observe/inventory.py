@@ -20,7 +20,7 @@ class Held:
 
     module: str
     path: str  # the path within the module: "weight", "cache['k']", "layers[0].weight"
-    kind: Literal["parameter", "buffer", "stray attribute"]
+    kind: Literal["parameter", "buffer", "unregistered tensor"]
     tensor: torch.Tensor
     unregistered: str = ""  # the unregistered module that holds the tensor, if there is one
 
@@ -72,7 +72,9 @@ def held_by(model: nn.Module) -> list[Held]:
         if (
             id(tensor) not in registered
         ):  # nn.LSTM and similar modules also keep their registered weights in a list
-            held.append(Held(item.owner, str(item.place), "stray attribute", tensor, item.within))
+            held.append(
+                Held(item.owner, str(item.place), "unregistered tensor", tensor, item.within)
+            )
     return held
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from torchport import virtual
 from torchport.observe import checklist
 from torchport.observe.findings import findings_of
 from torchport.observe.inputs import Inputs, inputs_from
@@ -149,7 +149,7 @@ class _Verification:
                 self.eval_answer,
                 checklist.input_device(given, held),
                 checklist.gradients_off(operators, with_grad, outputs),
-                checklist.driver(home, bool(os.environ.get("TORCHPORT_VIRTUAL"))),
+                checklist.driver(home, virtual.enabled()),
                 checklist.memory(home, held),
             ],
             findings=[],

@@ -9,6 +9,7 @@ from typing import Any, Generic, ParamSpec, TypeVar
 
 import torch
 
+from torchport import _device_kinds
 from torchport._on_devices import on_devices
 from torchport._walk import walk
 
@@ -21,7 +22,8 @@ def _kind(name: str) -> str:
         return torch.device(name).type
     except (RuntimeError, TypeError) as error:
         raise ValueError(
-            f"torchport: {name!r} is not a device kind; use cuda, mps, xpu, cpu or the name of a "
+            f"torchport: {name!r} is not a device kind; use "
+            f"{', '.join(kind.name for kind in _device_kinds.kinds())}, cpu or the name of a "
             "registered backend"
         ) from error
 

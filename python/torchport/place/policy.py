@@ -21,9 +21,9 @@ def choose_device(
 
     Args:
         wanted: Devices in order of preference: a kind ("cuda"), one device ("cuda:1"), the one
-            with most free memory ("cuda:free"), or "auto" for "cuda,mps,xpu,npu,cpu". The default
-            is the variable TORCHPORT_DEVICE, then the ``device`` of the profile (see
-            `run_profile`), then "auto".
+            with most free memory ("cuda:free"), or "auto" for each kind in order of preference and
+            then the CPU. The default is the variable TORCHPORT_DEVICE, then the ``device`` of the
+            profile (see `run_profile`), then "auto".
         local_rank: The index of the device among several of its kind. The default is the variable
             LOCAL_RANK, which torchrun sets.
 

@@ -12,8 +12,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from torchport import _device_kinds
+from torchport._startup import VARIABLE
 
-_VARIABLE = "TORCHPORT_VIRTUAL"
+__all__ = ["enable", "enabled", "visible"]
 
 
 def enable(
@@ -49,7 +50,7 @@ def enable(
         parts.append(f"memory={memory}")
     if profile is not None:
         parts.append(f"profile={profile}")
-    os.environ[_VARIABLE] = ",".join(parts)
+    os.environ[VARIABLE] = ",".join(parts)
     from torchport import _startup
 
     _startup.install()
@@ -65,7 +66,7 @@ def enabled() -> bool:
         >>> torchport.virtual.enabled()
         False
     """
-    return (os.environ.get(_VARIABLE) or "none") != "none"
+    return (os.environ.get(VARIABLE) or "none") != "none"
 
 
 @contextmanager
@@ -98,7 +99,7 @@ def visible(count: int) -> Iterator[None]:
     import torch
 
     native = torch.ops.torchport
-    name = os.environ[_VARIABLE].partition(",")[0].partition(":")[0]
+    name = _device_kinds.kind_in(os.environ[VARIABLE])
     module = getattr(torch, name)
     if hasattr(module, "init"):
         module.init()  # after this, the variable applies only to child processes

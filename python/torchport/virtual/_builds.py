@@ -13,7 +13,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from torchport._releases import virtual_device_versions
+from torchport._releases import version_in, virtual_device_versions
 
 
 class UnsupportedTorch(ImportError):
@@ -31,9 +31,8 @@ class Torch:
     @classmethod
     def at(cls, root: Path) -> Torch:
         text = (root / "version.py").read_text()
-        found = re.search(r"^__version__ = '([^']*)'", text, re.MULTILINE)
         has_cuda = re.search(r"^cuda\b[^=]*= '", text, re.MULTILINE) is not None
-        return cls(root, found[1] if found else "unknown", has_cuda)
+        return cls(root, version_in(text) or "unknown", has_cuda)
 
     def check(self) -> None:
         supported = virtual_device_versions()

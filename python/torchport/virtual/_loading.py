@@ -9,6 +9,7 @@ from pathlib import Path
 from types import ModuleType
 
 from torchport import _libraries
+from torchport._startup import VARIABLE
 from torchport.virtual import _hiding, _watching
 from torchport.virtual._builds import Torch
 
@@ -20,7 +21,7 @@ def _library() -> Path:
 
 
 def hidden() -> bool:
-    return os.environ.get("TORCHPORT_VIRTUAL") == "none"
+    return os.environ.get(VARIABLE) == "none"
 
 
 def before_torch(module: ModuleType) -> None:

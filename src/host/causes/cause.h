@@ -1,5 +1,5 @@
-// Defines a cause: one reason why torch does not use this machine's GPU. Each is a file with a
-// registration.
+// Defines a cause: one reason why torch does not use this machine's GPU. Each is a function with a
+// registration; causes of one vendor may share a file.
 //
 // A cause uses only the facts, so that a recorded machine gives the same verdict on any other, and
 // a test can replay it.

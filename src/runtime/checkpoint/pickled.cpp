@@ -158,7 +158,7 @@ class Walk {
     return true;
   }
 
-  // NOLINTNEXTLINE(misc-no-recursion): a parameter of a subclass of a tensor, and no deeper
+  // It calls itself for a parameter of a subclass of a tensor, and no deeper.
   bool describe(const Object& call, std::string_view name, TensorEntry& tensor, int depth) {
     constexpr std::string_view kUtils = "torch._utils._rebuild_";
     if (name == "torch._tensor._rebuild_from_type_v2") {

@@ -46,7 +46,7 @@ TEST_CASE("a model that is cut off anywhere is damaged or has no contract, and n
 }
 
 TEST_CASE("any bytes give an answer") {
-  std::mt19937 random(11);  // NOLINT(cert-msc51-cpp): the same bytes in each run
+  std::mt19937 random(11);  // the same bytes in each run
   const std::string whole = model("torchport", "{\"format\": \"onnx\"}");
   for (int i = 0; i < 3000; ++i) {
     std::string bytes = i % 2 == 0 ? whole : std::string(random() % 200, '\0');

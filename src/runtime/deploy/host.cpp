@@ -1,6 +1,4 @@
 // Compares the host with what an artefact needs.
-#include <algorithm>
-#include <cctype>
 #include <string>
 #include <vector>
 
@@ -9,17 +7,12 @@
 #include <torchport/device.h>
 #include <torchport/session.h>
 
+#include "base/text.h"
 #include "versions/version.h"
 
 namespace torchport {
 
 namespace {
-
-std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
-}
 
 std::string missing_instructions(const std::vector<std::string>& needed) {
   if (needed.empty()) return {};
@@ -56,9 +49,9 @@ std::vector<std::string> unmet_needs(const Contract& contract, c10::Device devic
     unmet.push_back("there is no " + device.str() + ": " + reason);
   utsname host{};
   uname(&host);
-  if (!needs.system.empty() && needs.system != lower(host.sysname))
+  if (!needs.system.empty() && needs.system != base::lower(host.sysname))
     unmet.push_back("it is compiled for " + needs.system + ", but this machine has " +
-                    lower(host.sysname));
+                    base::lower(host.sysname));
   if (!needs.machine.empty() && needs.machine != host.machine) {
     unmet.push_back("it is compiled for " + needs.machine + ", but this machine has " +
                     host.machine);

@@ -30,8 +30,8 @@ struct Progress {
 // on any thread.
 using Sink = std::function<void(std::vector<at::Tensor> outputs)>;
 
-// Computes one call, from inputs on the CPU, in the contract's order, to outputs on the CPU. A worker
-// has one call at a time, always on the same thread.
+// Computes one call, from inputs on the CPU, in the contract's order, to outputs on the CPU. A
+// worker has one call at a time, always on the same thread.
 struct Worker {
   std::string name;  // its device, for errors
   std::function<std::vector<at::Tensor>(const std::vector<at::Tensor>& inputs)> run;

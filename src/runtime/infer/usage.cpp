@@ -1,11 +1,12 @@
 #include "runtime/infer/usage.h"
 
 #include <array>
-#include <cstdlib>
 #include <fstream>
 
 #include <ATen/DeviceAccelerator.h>
 #include <unistd.h>
+
+#include "runtime/infer/virtual_devices.h"
 
 namespace torchport::infer {
 
@@ -64,15 +65,11 @@ class AcceleratorUsage final : public UsageSource {
   c10::DeviceIndex index_;
 };
 
-bool are_virtual() {
-  return std::getenv("TORCHPORT_VIRTUAL") != nullptr;
-}
-
 }  // namespace
 
 std::unique_ptr<UsageSource> usage_of(c10::Device device) {
   if (device.is_cpu()) return std::make_unique<HostUsage>();
-  if (device.is_cuda() && !are_virtual()) {
+  if (device.is_cuda() && !wants_virtual_devices()) {
     if (auto nvml = nvml_usage(device.index())) return nvml;
   }
   return std::make_unique<AcceleratorUsage>(device.index());

@@ -23,9 +23,13 @@ std::filesystem::path library() {
 
 }  // namespace
 
-void set_up_virtual_devices() {
+bool wants_virtual_devices() {
   const char* wanted = std::getenv("TORCHPORT_VIRTUAL");
-  if (wanted == nullptr || *wanted == '\0' || std::string_view(wanted) == "none") return;
+  return wanted != nullptr && *wanted != '\0' && std::string_view(wanted) != "none";
+}
+
+void set_up_virtual_devices() {
+  if (!wants_virtual_devices()) return;
   const std::string path = library().string();
   if (dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL) == nullptr)
     throw std::runtime_error(

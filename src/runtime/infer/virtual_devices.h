@@ -4,6 +4,9 @@
 
 namespace torchport::infer {
 
+// Whether TORCHPORT_VIRTUAL asks for virtual devices in this process. Thread safe.
+[[nodiscard]] bool wants_virtual_devices();
+
 // Loads the library of virtual devices if TORCHPORT_VIRTUAL asks for them. Call it before any use
 // of torch: torch looks for its devices only once. Throws std::runtime_error if the library cannot
 // be loaded.

@@ -37,50 +37,50 @@ std::optional<int> number_in(std::string_view text) {
   return number;
 }
 
-std::string no_place(std::string_view text) {
+std::string not_a_device(std::string_view text) {
   return fmt::format(
       "torchport: \"{}\" is not a device; write a kind ({}, cpu), one device (cuda:1), cuda:free "
       "or auto, and separate several with commas",
       text, devices::kind_names());
 }
 
-DeviceSpec parse_place(std::string_view text) {
-  DeviceSpec place;
+DeviceSpec parse_spec(std::string_view text) {
+  DeviceSpec spec;
   const auto colon = text.find(':');
   const std::string kind(text.substr(0, colon));
   const devices::DeviceKind* known = devices::find_kind(kind);
-  if (known != nullptr) place.several = known->several;
+  if (known != nullptr) spec.several = known->several;
   if (known != nullptr && known->out_of_tree) {
-    place.kind = c10::DeviceType::PrivateUse1;
-    place.registered = c10::get_privateuse1_backend() == kind;
+    spec.kind = c10::DeviceType::PrivateUse1;
+    spec.registered = c10::get_privateuse1_backend() == kind;
   } else {
     try {
-      place.kind = c10::Device(kind).type();
+      spec.kind = c10::Device(kind).type();
     } catch (const c10::Error&) {
-      throw std::invalid_argument(no_place(text));
+      throw std::invalid_argument(not_a_device(text));
     }
   }
-  if (colon == std::string_view::npos) return place;
+  if (colon == std::string_view::npos) return spec;
   const std::string_view rest = text.substr(colon + 1);
-  place.most_free = rest == "free";
-  place.index = number_in(rest);
-  if (!place.most_free && !place.index) throw std::invalid_argument(no_place(text));
-  return place;
+  spec.most_free = rest == "free";
+  spec.index = number_in(rest);
+  if (!spec.most_free && !spec.index) throw std::invalid_argument(not_a_device(text));
+  return spec;
 }
 
-std::vector<std::string> places_in(std::string_view text) {
-  std::vector<std::string> places;
+std::vector<std::string> specs_in(std::string_view text) {
+  std::vector<std::string> specs;
   for (const std::string_view part : base::split(text, ',')) {
     const std::string_view word = base::trim(part);
-    if (word.empty()) throw std::invalid_argument(no_place(text));
+    if (word.empty()) throw std::invalid_argument(not_a_device(text));
     if (word == "auto") {
       for (const std::string_view kind : base::split(default_order(), ','))
-        places.emplace_back(kind);
+        specs.emplace_back(kind);
     } else {
-      places.emplace_back(word);
+      specs.emplace_back(word);
     }
   }
-  return places;
+  return specs;
 }
 
 std::optional<int> local_rank_of_environment() {
@@ -116,41 +116,40 @@ DeviceChoice most_free(c10::DeviceType kind, int count) {
 }
 
 // Returns the choice, or none with the reason in `why_not`.
-std::optional<DeviceChoice> try_place(const DeviceSpec& place, std::optional<int> rank,
-                                      std::string& why_not) {
-  if (!place.registered) {
+std::optional<DeviceChoice> try_spec(const DeviceSpec& spec, std::optional<int> rank,
+                                     std::string& why_not) {
+  if (!spec.registered) {
     why_not = "torch has no backend of this name; import the package that registers it";
     return std::nullopt;
   }
-  const int count = device_count(place.kind, &why_not);
+  const int count = device_count(spec.kind, &why_not);
   if (count == 0) return std::nullopt;
-  const std::string kind = c10::DeviceTypeName(place.kind, true);
-  if (place.kind == c10::DeviceType::CPU || place.kind == c10::DeviceType::Meta)
-    return DeviceChoice{c10::Device(place.kind), {}, kind + " is always there", {}};
-  if (place.most_free) return most_free(place.kind, count);
-  if (place.index) {
-    if (*place.index >= count) {
+  const std::string kind = c10::DeviceTypeName(spec.kind, true);
+  if (spec.kind == c10::DeviceType::CPU || spec.kind == c10::DeviceType::Meta)
+    return DeviceChoice{c10::Device(spec.kind), {}, kind + " is always there", {}};
+  if (spec.most_free) return most_free(spec.kind, count);
+  if (spec.index) {
+    if (*spec.index >= count) {
       why_not =
           fmt::format("there {} {} {} device{}; the last one is {}:{}", count == 1 ? "is" : "are",
                       count, kind, count == 1 ? "" : "s", kind, count - 1);
       return std::nullopt;
     }
-    return DeviceChoice{
-        device_of(place.kind, *place.index), {}, "it was named with its number", {}};
+    return DeviceChoice{device_of(spec.kind, *spec.index), {}, "it was named with its number", {}};
   }
-  if (rank && place.several) {
+  if (rank && spec.several) {
     if (*rank >= count) {
       why_not = fmt::format("this process has local rank {}, but there {} only {} {} device{}",
                             *rank, count == 1 ? "is" : "are", count, kind, count == 1 ? "" : "s");
       return std::nullopt;
     }
-    return DeviceChoice{device_of(place.kind, *rank),
+    return DeviceChoice{device_of(spec.kind, *rank),
                         {},
                         fmt::format("{}:{} is the device for local rank {}", kind, *rank, *rank),
                         {}};
   }
   return DeviceChoice{
-      device_of(place.kind, 0),
+      device_of(spec.kind, 0),
       {},
       fmt::format("{} is available, with {} device{}", kind, count, count == 1 ? "" : "s"),
       {}};
@@ -171,9 +170,9 @@ DeviceChoice choose_device(const DeviceRequest& request) {
   const auto [wanted, source] = wanted_and_source(request);
   const auto rank = request.local_rank ? request.local_rank : local_rank_of_environment();
   std::vector<std::string> refused;
-  for (const std::string& text : places_in(wanted)) {
+  for (const std::string& text : specs_in(wanted)) {
     std::string why_not;
-    if (auto choice = try_place(parse_place(text), rank, why_not)) {
+    if (auto choice = try_spec(parse_spec(text), rank, why_not)) {
       choice->source = source;
       choice->refused = std::move(refused);
       return std::move(*choice);

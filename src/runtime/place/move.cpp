@@ -14,7 +14,6 @@ at::Tensor to(const at::Tensor& tensor, c10::Device device, const MoveOptions& o
 }
 
 // Script values nest as deep as the program that made them wrote.
-// NOLINTNEXTLINE(misc-no-recursion)
 c10::IValue to(const c10::IValue& value, c10::Device device, const MoveOptions& options) {
   if (value.isTensor()) return to(value.toTensor(), device, options);
   if (value.isTuple()) {

@@ -20,28 +20,28 @@ bool hands_on(std::string_view method) {
   return false;
 }
 
-class Tracer {
+class HistoryFinder {
  public:
-  explicit Tracer(const SemanticModel& model) : model_(model) {}
+  explicit HistoryFinder(const SemanticModel& model) : model_(model) {}
 
   ValueHistory run(Node expression) {
     follow(expression);
-    while (!work_.empty() && trace_.steps.size() < kMaxSteps) {
+    while (!work_.empty() && history_.steps.size() < kMaxSteps) {
       const Node next = work_.back();
       work_.pop_back();
       step(next);
     }
-    if (!work_.empty()) trace_.open = true;
-    return std::move(trace_);
+    if (!work_.empty()) history_.open = true;
+    return std::move(history_);
   }
 
  private:
   void follow(Node expression) {
     expression = syntax::unwrap(expression);
     if (!expression) return;
-    if (std::find(trace_.steps.begin(), trace_.steps.end(), expression) != trace_.steps.end())
+    if (std::find(history_.steps.begin(), history_.steps.end(), expression) != history_.steps.end())
       return;
-    trace_.steps.push_back(expression);
+    history_.steps.push_back(expression);
     work_.push_back(expression);
   }
 
@@ -57,20 +57,20 @@ class Tracer {
       }
       return;
     }
-    trace_.origins.push_back(node);
+    history_.origins.push_back(node);
   }
 
   void name(Node identifier) {
     const auto bindings = model_.scopes().reaching(identifier.text(), identifier);
-    if (bindings.empty()) trace_.open = true;
+    if (bindings.empty()) history_.open = true;
     for (const semantics::Binding* binding : bindings) {
       if (binding->kind == semantics::BindingKind::kAssign && !binding->unpacked) {
         follow(binding->value);
       } else if (binding->kind == semantics::BindingKind::kParameter) {
         parameter(*binding);
       } else if (binding->kind != semantics::BindingKind::kAugmented) {
-        trace_.open = true;
-        trace_.origins.push_back(identifier);
+        history_.open = true;
+        history_.origins.push_back(identifier);
       }
     }
   }
@@ -78,7 +78,7 @@ class Tracer {
   void parameter(const semantics::Binding& binding) {
     const Node function = syntax::function_of(binding.target);
     const auto callers = callers_of(model_, function);
-    if (callers.empty() || binding.unpacked) trace_.open = true;
+    if (callers.empty() || binding.unpacked) history_.open = true;
     std::size_t index = 0;
     for (Node p = function.child(Field::kParametersPart).first_child();
          p && !p.holds(binding.target); p = p.next_sibling()) {
@@ -92,7 +92,7 @@ class Tracer {
       if (given)
         follow(given);
       else
-        trace_.open = true;
+        history_.open = true;
     }
   }
 
@@ -106,8 +106,8 @@ class Tracer {
         return;
       }
     }
-    trace_.open = true;
-    trace_.origins.push_back(node);
+    history_.open = true;
+    history_.origins.push_back(node);
   }
 
   void call(Node node) {
@@ -116,7 +116,7 @@ class Tracer {
     if (object && model_.called(node).empty() && hands_on(method_name(node))) return follow(object);
     const std::string& name = model_.called(node);
     if (name.ends_with("DataParallel") || name == "torch.jit.script" || name == "torch.compile") {
-      trace_.origins.push_back(node);
+      history_.origins.push_back(node);
       return follow(syntax::positional(node, 0));
     }
     if (function.is(Kind::kIdentifier)) {
@@ -126,11 +126,11 @@ class Tracer {
         if (!returns.empty()) return;
       }
     }
-    trace_.origins.push_back(node);
+    history_.origins.push_back(node);
   }
 
   const SemanticModel& model_;
-  ValueHistory trace_;
+  ValueHistory history_;
   std::vector<Node> work_;
 };
 
@@ -158,7 +158,7 @@ bool is_same_name(const SemanticModel& model, Node a, Node b) {
 }  // namespace
 
 ValueHistory trace_value(const SemanticModel& model, Node expression) {
-  return Tracer(model).run(expression);
+  return HistoryFinder(model).run(expression);
 }
 
 std::vector<Node> calls_on(const SemanticModel& model, const ValueHistory& trace,

@@ -164,7 +164,7 @@ def test_the_node_that_differs_is_named():
         path = fresh(f"differs-{to}")
         with pytest.raises(NotVerified, match="the first wrong node is dropout") as caught:
             torchport.export(models.dropping(), models.rows(), to=to, path=path)
-        assert "models.py" in caught.value.culprit and caught.value.findings
+        assert "models.py" in caught.value.first_wrong_node and caught.value.findings
         nothing_left(path.parent)
 
 
@@ -187,6 +187,12 @@ def test_a_trace_of_one_way_is_found_out_and_script_has_both():
     assert done.parity.absolute == 0
     with pytest.raises(ExportError, match="data"):
         torchport.export(model, models.rows(), to="pt2", path=path)
+
+
+@pytest.mark.parametrize(("to", "option"), [("pt2", {"opset": 18}), ("onnx", {"script": True})])
+def test_an_option_of_another_format_is_refused(to, option):
+    with pytest.raises(ExportError, match=f"{next(iter(option))} does not apply to {to}"):
+        torchport.export(models.plain(), models.rows(), to=to, path=fresh("option"), **option)
 
 
 def test_an_opset_is_kept_or_refused():

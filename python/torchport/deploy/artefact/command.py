@@ -99,9 +99,9 @@ def _run(options: argparse.Namespace) -> Exported:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="torchport export",
-        description="Export a model to onnx, pt2, aoti or torchscript, and compare the result with "
-        "the model. The artefact contains a contract: its inputs, its outputs and what it needs of "
-        "a host.",
+        description=f"Export a model to one of the formats {', '.join(formats.names())}, and compare "
+        "the result with the model. The artefact contains a contract: its inputs, its outputs and "
+        "what it needs of a host.",
     )
     add = parser.add_argument
     add(

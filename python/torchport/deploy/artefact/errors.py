@@ -12,10 +12,10 @@ class NotVerified(ExportError):
 
     Attributes:
         findings: The differences, one line each.
-        culprit: The first wrong node, with its operator, module and line; None if it is not known.
+        first_wrong_node: The node with its operator, module and line; None if it is not known.
     """
 
-    def __init__(self, message: str, findings: list[str], culprit: str | None = None):
+    def __init__(self, message: str, findings: list[str], first_wrong_node: str | None = None):
         super().__init__(message)
         self.findings = findings
-        self.culprit = culprit
+        self.first_wrong_node = first_wrong_node

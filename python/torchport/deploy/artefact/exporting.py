@@ -73,8 +73,7 @@ def export(
     allow_nan: bool = False,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Exported:
-    """Writes ``model`` to ``path`` as onnx, pt2, aoti or torchscript, and compares it with the
-    model.
+    """Writes ``model`` to ``path`` in an export format, and compares the result with the model.
 
     Not thread safe, as torch.export is not. On an error or ctrl-C, an existing file at ``path``
     stays unchanged.
@@ -82,7 +81,7 @@ def export(
     Args:
         model: A module, which is not changed, or a function that makes one.
         inputs: A tensor, a tuple of positional arguments, or a mapping of named ones.
-        to: The format: "onnx", "pt2", "aoti" or "torchscript".
+        to: The format, such as "onnx"; ``torchport export --help`` lists them.
         path: The file to write.
         weights: A safetensors or torch.save file to load the weights from.
         dynamic: Axes whose size may change: "batch", "name:axis=label", "name:axis=label[2..512]",
@@ -116,6 +115,9 @@ def export(
         format_ = formats.get(to)
     except ValueError as error:
         raise ExportError(str(error)) from None
+    for name in options.given():
+        if name not in format_.takes:
+            raise ExportError(f"the option {name} does not apply to {to}")
     with _without_autocast(), warnings.catch_warnings():
         for kind in (FutureWarning, DeprecationWarning):  # torch calls deprecated parts of itself
             warnings.simplefilter("ignore", kind)
@@ -212,19 +214,17 @@ def _compared(
     parity = measure(prepared.module, run, runtime, batches, tolerance, checks.allow_nan)
     if not parity.findings:
         return parity
-    culprit = None
+    wrong = None
     if parity.failing is not None:
         try:
             program = subject.program or capture(prepared, Axes(parity.failing, ()))
-            culprit = first_difference(format_, program, parity.failing, options, tolerance, tell)
+            wrong = first_difference(format_, program, parity.failing, options, tolerance, tell)
         except ExportError as error:
             tell(f"the wrong node was not found: {error}")
     lines = [f"the {format_.name} artefact does not compute what the model computes:"]
     lines += [f"  {finding}" for finding in parity.findings]
-    if culprit is not None:
-        lines.append(f"the first wrong node is {culprit}")
-    if format_.name == "torchscript" and not options.script:
-        lines.append(
-            "tracing keeps only the branches that ran; script=True (--script) keeps all of them"
-        )
-    raise NotVerified("\n".join(lines), parity.findings, culprit)
+    if wrong is not None:
+        lines.append(f"the first wrong node is {wrong}")
+    if why := format_.why_different(options):
+        lines.append(why)
+    raise NotVerified("\n".join(lines), parity.findings, wrong)

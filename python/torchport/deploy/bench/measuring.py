@@ -17,8 +17,9 @@ from typing import Any
 
 import torch
 
-from torchport import virtual
+from torchport import _device_kinds, virtual
 from torchport._native import C
+from torchport._startup import VARIABLE
 from torchport.deploy.bench.modes import MODES
 from torchport.deploy.bench.processes import WORKER, Worker, WorkerFailed, WorkerSkipped
 from torchport.deploy.bench.report import Report, Row
@@ -46,7 +47,7 @@ class Settings:
         return self.devices is not None or virtual.enabled()
 
     def environment(self) -> dict[str, str]:
-        return {"TORCHPORT_VIRTUAL": self.devices} if self.devices else {}
+        return {VARIABLE: self.devices} if self.devices else {}
 
 
 def importable(target: Any) -> str:
@@ -164,7 +165,7 @@ def _device(device: str | None, devices: str | None) -> str:
     """Returns the device to measure on. Raises ValueError if it is no device or does not exist."""
     if devices:  # only the workers have virtual devices, so the device cannot be looked up here
         try:
-            return str(torch.device(device or devices.partition(",")[0].partition(":")[0]))
+            return str(torch.device(device or _device_kinds.kind_in(devices)))
         except RuntimeError:
             raise ValueError(f"torchport: {device or devices!r} is not a device") from None
     try:
@@ -176,10 +177,10 @@ def _device(device: str | None, devices: str | None) -> str:
 def _device_name(settings: Settings) -> str:
     if settings.virtual:
         return f"virtual {settings.devices}" if settings.devices else "virtual"
-    if settings.device.startswith("cuda"):
-        return torch.cuda.get_device_name(settings.device)
     if settings.device != "cpu":
-        return settings.device
+        module = torch.get_device_module(settings.device)
+        named = getattr(module, "get_device_name", None)  # torch.mps does not have it
+        return str(named(settings.device)) if named else settings.device
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
         return next(

@@ -6,6 +6,9 @@ import os
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+from torchport._device_kinds import kind_in
+from torchport._startup import VARIABLE
+
 
 def ops() -> Any:
     """``torch.ops.torchport``. While torch is being imported, ``torch.ops`` is not there yet."""
@@ -16,7 +19,7 @@ def ops() -> Any:
 
 def kind() -> str:
     """The kind of the virtual devices, such as "cuda"; TORCHPORT_VIRTUAL begins with it."""
-    return os.environ.get("TORCHPORT_VIRTUAL", "none").split(",")[0].split(":")[0].strip()
+    return kind_in(os.environ.get(VARIABLE, "none"))
 
 
 def refuse(name: str, why: str) -> NoReturn:

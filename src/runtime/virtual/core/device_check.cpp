@@ -10,6 +10,7 @@
 #include <ATen/core/op_registration/adaption.h>
 #include <c10/util/Exception.h>
 
+#include "runtime/observer/tensors_in.h"
 #include "runtime/virtual/core/runtime.h"
 
 namespace torchport::vdev {
@@ -18,6 +19,7 @@ namespace {
 
 using c10::Device;
 using c10::IValue;
+using observer::each_tensor;
 
 enum class Source : std::uint8_t { kStructured, kWrapper, kIterator };
 constexpr unsigned kCUDA = 1;
@@ -58,16 +60,6 @@ std::string method_name(const c10::FunctionSchema& schema, Source source, bool h
 
 bool is_write(const c10::Argument& argument) {
   return argument.alias_info() != nullptr && argument.alias_info()->isWrite();
-}
-
-// Calls `visit(tensor)` for each defined tensor of an argument.
-template <typename Visit>
-void each_tensor(const IValue& value, const Visit& visit) {
-  if (value.isTensor()) {
-    if (value.toTensor().defined()) visit(value.toTensor());
-  } else if (value.isList()) {
-    for (const IValue& element : value.toListRef()) each_tensor(element, visit);
-  }
 }
 
 // As check_indices_on_cpu_or_selfdevice in aten/src/ATen/native/TensorAdvancedIndexing.cpp.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -43,8 +43,14 @@ class ExportedModel:
 
 @dataclass(frozen=True)
 class Options:
+    """The options that only some formats take."""
+
     opset: int | None = None
     script: bool = False
+
+    def given(self) -> list[str]:
+        """The names of the options that differ from their defaults."""
+        return [one.name for one in fields(self) if getattr(self, one.name) != one.default]
 
 
 class Format(ABC):
@@ -53,12 +59,13 @@ class Format(ABC):
     name: ClassVar[str]
     suffix: ClassVar[str]
     needs_program: ClassVar[bool] = True
+    takes: ClassVar[frozenset[str]] = frozenset()  # names of the options that apply to it
     # Maps a dtype that the runtime has no kernels for to a wider dtype that replaces it.
     unsupported: ClassVar[dict[torch.dtype, torch.dtype]] = {}
 
     def check(self, options: Options) -> None:  # noqa: B027 - most have nothing to refuse
-        """Runs before all other work. Raises ExportError if an option does not apply to this format
-        or a required package is missing.
+        """Runs before all other work. Raises ExportError if the format needs something that is
+        missing, such as a package.
         """
 
     @abstractmethod
@@ -80,6 +87,12 @@ class Format(ABC):
     @abstractmethod
     def contract(self, path: Path) -> str | None:
         """The contract in an artefact; None if it has none."""
+
+    def why_different(self, options: Options) -> str:
+        """What may explain a difference from the model, and what to do; empty if nothing is known.
+        It follows the error of an artefact that computes something different.
+        """
+        return ""
 
     # The title of the format's row in `torchport bench`; empty if it has no row.
     bench_title: ClassVar[str] = ""

@@ -31,6 +31,7 @@ class OnnxModel(Format):
     name = "onnx"
     suffix = ".onnx"
     bench_title = "ONNX Runtime"
+    takes = frozenset({"opset"})
     unsupported = {torch.bfloat16: torch.float32}  # noqa: RUF012 - it is a ClassVar
 
     def check(self, options: Options) -> None:

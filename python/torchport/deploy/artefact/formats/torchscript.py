@@ -24,6 +24,7 @@ class ScriptArchive(Format):
     suffix = ".pt"
     bench_title = "TorchScript"
     needs_program = False
+    takes = frozenset({"script"})
 
     def write(self, subject: ExportedModel, path: Path, options: Options) -> dict[str, Any]:
         with warnings.catch_warnings(), torch.no_grad():
@@ -59,6 +60,11 @@ class ScriptArchive(Format):
                 return named_outputs(module(*sample.tensors))[1]
 
         return run, f"TorchScript {torch.__version__}"
+
+    def why_different(self, options: Options) -> str:
+        if options.script:
+            return ""
+        return "tracing keeps only the branches that ran; script=True (--script) keeps all of them"
 
     def attach(self, path: Path, contract: str) -> None:
         _archive.attach(path, contract)
