@@ -73,7 +73,7 @@ std::string read(const Json& source, T& value, const std::string& path) {
   } else if constexpr (std::is_same_v<T, std::map<std::string, std::string>>) {
     if (!source.is_object()) return path;
     for (const auto& [name, item] : source.items()) {
-      if (!item.is_string()) return path + "." + name;
+      if (!item.is_string()) return std::string(path).append(".").append(name);
       value[name] = item.template get<std::string>();
     }
     return {};

@@ -81,7 +81,9 @@ std::optional<std::string> in_child(const std::function<std::string()>& ask, int
     close(ends[0]);
     // Output of the library is not shown.
     const int silent = open("/dev/null", O_RDWR | O_CLOEXEC);
-    for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) dup2(silent, stream);
+    if (silent >= 0) {
+      for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) dup2(silent, stream);
+    }
     write_all(ends[1], ask());
     _exit(0);
   }

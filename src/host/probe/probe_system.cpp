@@ -59,7 +59,7 @@ std::string container_of(const Machine& machine, const Facts& facts) {
   if (there("/run/.containerenv")) return "podman";
   if (there("/.dockerenv")) return "docker";
   // The name that systemd in the container was given: "lxc", "systemd-nspawn", "docker".
-  const std::string manager(base::trim(read_text(machine, "/run/systemd/container")));
+  std::string manager(base::trim(read_text(machine, "/run/systemd/container")));
   if (!manager.empty() && manager.size() < 32) return manager;
   // With control groups of version 1 the path shows which manager made the container.
   const std::string groups = read_text(machine, "/proc/1/cgroup");

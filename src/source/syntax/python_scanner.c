@@ -6,7 +6,7 @@
 // enough. So beyond a depth that CPython refuses anyway (100 indentations, 150 f-strings) this
 // returns no more tokens, and the rest of the text is a syntax error.
 #define tree_sitter_python_external_scanner_scan grammar_scan
-#include "scanner.c"
+#include "scanner.c"  // NOLINT(bugprone-suspicious-include): it is how the grammar is extended
 #undef tree_sitter_python_external_scanner_scan
 
 enum { kMaxIndentations = 300, kMaxOpenStrings = 200 };
