@@ -37,24 +37,24 @@ def mixed_in(name: str) -> dict:
 # case: operator, module, (culprit, its kind, its device), the other one, pattern
 EXPECTED = {
     "mask_in_forward": ("mul.Tensor", "block.1", ("mask", "local", "cpu"), "x", "intermediate"),
-    "stray_attribute": (
+    "unregistered_tensor": (
         "mul.Tensor",
         "",
-        ("scale", "stray attribute", "cpu"),
+        ("scale", "unregistered tensor", "cpu"),
         "self.linear(x)",
         "parameter/buffer",
     ),
-    "stray_in_containers": (
+    "unregistered_in_containers": (
         "add.Tensor",
         "",
-        ("cache['bias'][0]", "stray attribute", "cpu"),
+        ("cache['bias'][0]", "unregistered tensor", "cpu"),
         "x",
         "parameter/buffer",
     ),
     "modules_in_a_list": (
         "linear",
         "(Linear)",
-        ("layers[0].weight", "stray attribute", "cpu"),
+        ("layers[0].weight", "unregistered tensor", "cpu"),
         "x",
         "parameter/buffer",
     ),
@@ -133,8 +133,8 @@ EXPECTED = {
     "in_a_branch": ("mul.Tensor", "", ("torch.arange(4)", "temporary", "cpu"), "x", "intermediate"),
     "replicas": (
         "mul.Tensor",
-        "(Stray)",
-        ("module.scale", "stray attribute", "cpu"),
+        "(Unregistered)",
+        ("module.scale", "unregistered tensor", "cpu"),
         "self.linear(x)",
         "parameter/buffer",
     ),
@@ -189,7 +189,7 @@ def test_the_last_move_is_told() -> None:
 
 FIXED = {
     "mask_in_forward": "mask = torch.ones(x.shape[1], 1, device=x.device)  # made",
-    "stray_attribute": 'self.register_buffer("scale", torch.full((8,), 0.5), persistent=False)',
+    "unregistered_tensor": 'self.register_buffer("scale", torch.full((8,), 0.5), persistent=False)',
     "state_of_an_lstm": "state = (torch.zeros(1, 2, 4, device=x.device), torch.zeros(1, 2, 4))",
     "within_a_list": "return torch.cat([x, torch.zeros(1, 4, device=x.device)])",
     "in_the_backward_pass": "return gradient * torch.full((4,), 2.0, device=gradient.device)",
@@ -232,7 +232,7 @@ def test_words_of_fixes() -> None:
     assert "input.to('cuda:1')" in fixes["other_device"]
     assert "torchport.loader(loader, 'cuda:0')" in fixes["loader"]
     assert "nn.ModuleList" in fixes["modules_in_a_list"]
-    assert "torchport.adopt(model)" in fixes["stray_attribute"]
+    assert "torchport.adopt(model)" in fixes["unregistered_tensor"]
     assert "head.weight" in fixes["half_moved"] and "model.to('cuda:0')" in fixes["half_moved"]
 
 

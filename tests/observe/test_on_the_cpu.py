@@ -54,7 +54,7 @@ def test_the_tree_holds_everything() -> None:
     }
     assert tensors[("first.0", "weight")] == ("parameter", "float32", [8, 4], 128)
     assert tensors[("", "mean")] == ("buffer", "float64", [2], 16)
-    assert tensors[("", "table")] == ("stray attribute", "int16", [2, 3], 12)
+    assert tensors[("", "table")] == ("unregistered tensor", "int16", [2, 3], 12)
     modules = {m["name"]: m for m in result["modules"]}
     assert modules["second"]["inputs"][0]["sizes"] == [3, 8]
     assert modules["second"]["outputs"][0]["sizes"] == [3, 2]

@@ -66,7 +66,7 @@ def input_device(inputs: list[TensorInfo], held: list[Held]) -> Answer:
         what = "parameters" if home is None else "tensors in its inputs"
         return Answer(question, "not applicable", f"the model has no {what}")
     # A model on several devices may take its input on any of them.
-    places = {str(h.tensor.device) for h in held if h.kind != "stray attribute"}
+    places = {str(h.tensor.device) for h in held if h.kind != "unregistered tensor"}
     away = [i for i in inputs if i.device not in places]
     if not away:
         on = ", ".join(sorted({i.device for i in inputs}))

@@ -60,7 +60,7 @@ def _misplaced(result: Verification, held: list[Held]) -> Iterator[Finding]:
     home = home_of(held)
     told = result.mixed.culprit.name if result.mixed else ""
     away = [h for h in held if home is not None and h.tensor.device != home and h.name != told]
-    registered = [h for h in away if h.kind != "stray attribute"]
+    registered = [h for h in away if h.kind != "unregistered tensor"]
     if registered and result.mixed is None:
         # The model ran, so somebody spread it over devices on purpose, by device_map or by hand.
         places = sorted({str(h.tensor.device) for h in registered})
@@ -71,23 +71,23 @@ def _misplaced(result: Verification, held: list[Held]) -> Iterator[Finding]:
             f"{', '.join(places)}",
         )
         registered = []
-    for item in [*registered, *(h for h in away if h.kind == "stray attribute")]:
+    for item in [*registered, *(h for h in away if h.kind == "unregistered tensor")]:
         yield from _misplaced_tensor(item, str(home))
 
 
 def _misplaced_tensor(item: Held, home: str) -> Iterator[Finding]:
-    stray = item.kind == "stray attribute"
-    if stray and item.tensor.device.type == "cpu" and item.tensor.dim() == 0:
+    unregistered = item.kind == "unregistered tensor"
+    if unregistered and item.tensor.device.type == "cpu" and item.tensor.dim() == 0:
         return  # a CPU scalar goes with any device
     fix = (
         f'self.register_buffer("{item.path}", ..., persistent=False) in its module'
-        if stray
+        if unregistered
         else f"model.to({home!r}), once the model is complete"
     )
-    if item.unregistered:
-        fix = f"put {item.unregistered} into nn.ModuleList or nn.ModuleDict"
+    if item.unregistered_module:
+        fix = f"put {item.unregistered_module} into nn.ModuleList or nn.ModuleDict"
     yield Finding(
-        "note" if stray and not item.unregistered else "warning",
+        "note" if unregistered and not item.unregistered_module else "warning",
         "misplaced-tensor",
         f"{item.kind} {item.name} is on {item.tensor.device}, the model on {home}",
         fix,

@@ -20,9 +20,9 @@ class Held:
 
     module: str
     path: str  # the path within the module: "weight", "cache['k']", "layers[0].weight"
-    kind: Literal["parameter", "buffer", "stray attribute"]
+    kind: Literal["parameter", "buffer", "unregistered tensor"]
     tensor: torch.Tensor
-    unregistered: str = ""  # the unregistered module that holds the tensor, if there is one
+    unregistered_module: str = ""  # a module in a plain container that holds the tensor
 
     @property
     def name(self) -> str:
@@ -69,10 +69,11 @@ def held_by(model: nn.Module) -> list[Held]:
                     registered.add(id(tensor))
     for item in find_unregistered(model, open_modules=True):
         tensor = cast(torch.Tensor, item.value)
-        if (
-            id(tensor) not in registered
-        ):  # nn.LSTM and similar modules also keep their registered weights in a list
-            held.append(Held(item.owner, str(item.place), "stray attribute", tensor, item.within))
+        # nn.LSTM and similar modules also keep their registered weights in a list.
+        if id(tensor) not in registered:
+            held.append(
+                Held(item.owner, str(item.place), "unregistered tensor", tensor, item.within)
+            )
     return held
 
 

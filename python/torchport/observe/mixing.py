@@ -32,7 +32,7 @@ def home_of(held: list[Held]) -> torch.device | None:
     """The device that most of the model's bytes are on."""
     sizes: Counter[torch.device] = Counter()
     for item in held:
-        if item.kind != "stray attribute":
+        if item.kind != "unregistered tensor":
             sizes[item.tensor.device] += bytes_of(item.tensor) + 1
     return sizes.most_common(1)[0][0] if sizes else None
 
@@ -173,7 +173,7 @@ def _fix_for(culprit: Known, other: Known, context: Context) -> _Fix:
         "input": _fix_input,
         "parameter": _fix_parameter,
         "buffer": _fix_parameter,
-        "stray attribute": _fix_stray,
+        "unregistered tensor": _fix_unregistered,
         "made": _fix_made,
         "moved": _fix_moved,
     }
@@ -212,14 +212,14 @@ def _fix_parameter(held: Known, other: Known, context: Context) -> _Fix:
     )
 
 
-def _fix_stray(stray: Known, other: Known, context: Context) -> _Fix:
-    held = stray.held
+def _fix_unregistered(tensor: Known, other: Known, context: Context) -> _Fix:
+    held = tensor.held
     assert held is not None
-    if held.unregistered:
+    if held.unregistered_module:
         return _Fix(
             "parameter/buffer",
-            f"the module {held.unregistered} is in a plain Python container, where model.to() does "
-            "not see it: put it into nn.ModuleList or nn.ModuleDict",
+            f"the module {held.unregistered_module} is in a plain Python container, where model.to() "
+            "does not see it: put it into nn.ModuleList or nn.ModuleDict",
         )
     module = context.model.get_submodule(held.module)
     line, expression = assignment_of(module, held.path)

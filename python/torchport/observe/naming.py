@@ -20,7 +20,7 @@ class Named:
     """The name of a tensor. ``held`` is set if it is a tensor of the model."""
 
     name: str
-    kind: str  # "parameter", "buffer", "stray attribute", "input", "local", "global", ""
+    kind: str  # "parameter", "buffer", "unregistered tensor", "input", "local", "global", ""
     held: Held | None = None
 
 

@@ -35,7 +35,7 @@ class TensorInfo:
     """A tensor that the model holds, gets or returns."""
 
     name: str
-    kind: Literal["parameter", "buffer", "stray attribute", "input", "output", "intermediate"]
+    kind: Literal["parameter", "buffer", "unregistered tensor", "input", "output", "intermediate"]
     device: str
     dtype: str
     sizes: tuple[int, ...]

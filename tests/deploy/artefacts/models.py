@@ -7,7 +7,7 @@ from torch import nn
 
 
 class Net(nn.Module):
-    """Two inputs, one of them by name only; nested outputs, one None; a stray tensor; dropout."""
+    """Two inputs, one of them by name only; nested outputs, one None; an unregistered tensor; dropout."""
 
     def __init__(self):
         super().__init__()

@@ -56,7 +56,7 @@ def _exports(model, rows):
         torchport.export(models.two_devices(), rows, to="pt2", path="bad.pt2", device="cuda:0")
 
 
-def test_strays_move_with_the_module():
+def test_unregistered_tensors_move_with_the_module():
     done = torchport.export(
         models.net(), models.picture().cuda(), to="torchscript", path="net.pt", device="cuda"
     )
