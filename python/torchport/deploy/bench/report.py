@@ -78,7 +78,7 @@ def _milliseconds(seconds: float) -> str:
 
 def rate(value: float, digits: int = 4) -> str:
     """A number of samples per second, without an exponent."""
-    return f"{value:,.0f}" if value >= 1000 else f"{value:.{digits}g}"
+    return f"{value:,.0f}" if value >= 999.5 else f"{value:.{digits}g}"
 
 
 def _against(row: Row, report: Report) -> str:
