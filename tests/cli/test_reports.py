@@ -99,4 +99,8 @@ def test_html_in_a_browser(torchport, tmp_path) -> None:
 def test_html_of_nothing(torchport) -> None:
     torchport.write("a.py", "print(1)\n")
     page = check(torchport, "html")
+    assert "Nothing to report" in page and "No file that was read mentions torch" in page
+    assert "id=score" not in page, "there is nothing to count"
+    torchport.write("b.py", "import torch\nx = torch.ones(1)\n")
+    page = check(torchport, "html")
     assert "Nothing to report" in page and ">100<" in page

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 from torchport.deploy.bench.measuring import benchmark, importable
-from torchport.deploy.bench.report import Report, Row
+from torchport.deploy.bench.page import page
+from torchport.deploy.bench.report import Report, Row, rate
 from torchport.deploy.bench.statistics import quantile, ranks, ratio
 
 pytestmark = pytest.mark.devices(None)
@@ -73,3 +74,24 @@ def test_the_report_as_text() -> None:
     assert text[6] == "AOTI     failed: no compiler"
     assert "same (0.65-1.85)" in text[7], text[7]
     assert report.row("aoti").reason == "no compiler"
+
+
+def test_large_numbers_have_no_exponent() -> None:
+    assert [rate(n) for n in (0.012345, 9.8765, 999.99, 1000, 23114.6)] == [
+        "0.01235",
+        "9.877",
+        "1,000",
+        "1,000",
+        "23,115",
+    ]
+
+
+def test_bars_and_their_labels_fit_the_page() -> None:
+    report = Report("m", "cpu", "a CPU", "2", 1, 3, True, "eval")
+    report.rows = [
+        Row("eval", "eval", 1, throughput=50, throughput_low=40, throughput_high=80, peak=2**20),
+        Row("no_grad", "no_grad", 1, throughput=100, throughput_low=90, throughput_high=100),
+    ]
+    text = page(report)
+    assert text.count('class="bar"') == 4 and text.count('class="whisker"') == 2
+    assert 'width="35.00%"' in text and 'x="56.00%" dx="8" y="16">50</text>' in text

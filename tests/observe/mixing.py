@@ -33,7 +33,7 @@ def mask_in_forward():
     return torchport.verify(Tokens(), torch.randint(0, 10, (2, 5)), device=D)
 
 
-class Stray(nn.Module):
+class Unregistered(nn.Module):
     def __init__(self):
         super().__init__()
         self.linear = nn.Linear(8, 8)
@@ -44,13 +44,13 @@ class Stray(nn.Module):
 
 
 def unregistered_tensor():
-    return torchport.verify(Stray(), torch.randn(3, 8), device=D)
+    return torchport.verify(Unregistered(), torch.randn(3, 8), device=D)
 
 
 class Deep(nn.Module):
     def __init__(self):
         super().__init__()
-        self.inner = Stray()
+        self.inner = Unregistered()
         self.cache = {"bias": [torch.zeros(8)]}
 
     def forward(self, x):
@@ -320,6 +320,6 @@ def in_a_branch():
 
 
 def replicas():
-    model = nn.DataParallel(Stray().to(D))
+    model = nn.DataParallel(Unregistered().to(D))
     model.module.scale = torch.full((8,), 0.5)
     return torchport.verify(model, torch.randn(4, 8, device=D))

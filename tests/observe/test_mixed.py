@@ -133,7 +133,7 @@ EXPECTED = {
     "in_a_branch": ("mul.Tensor", "", ("torch.arange(4)", "temporary", "cpu"), "x", "intermediate"),
     "replicas": (
         "mul.Tensor",
-        "(Stray)",
+        "(Unregistered)",
         ("module.scale", "unregistered tensor", "cpu"),
         "self.linear(x)",
         "parameter/buffer",

@@ -329,7 +329,7 @@ def test_a_batch_with_labels() -> None:
     assert "1 of the 2 parts" in codes(result)["batch"][0]["message"]
 
 
-class Stray(Linear):
+class Unregistered(Linear):
     def __init__(self):
         super().__init__()
         self.scale = torch.full((4,), 0.5)
@@ -339,7 +339,7 @@ class Stray(Linear):
 
 
 def test_what_the_fix_names_mends_it() -> None:
-    model = Stray()
+    model = Unregistered()
     torchport.adopt(model)
     result = verified(model, torch.randn(2, 4))
     assert result["ok"], result["findings"]

@@ -278,7 +278,7 @@ def test_unregistered_modules_are_one_for_adopt_and_their_tensors_for_verify() -
     layer.table = [t()]
     model = Holder([layer])
     held = held_by(model)
-    assert [(h.name, h.unregistered) for h in held] == [
+    assert [(h.name, h.unregistered_module) for h in held] == [
         ("odd[0].weight", "odd[0]"),
         ("odd[0].table[0]", "odd[0]"),
     ]

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from torchport.virtual._watching import as_html, as_text
 
 TORCHPORT = Path(sys.executable).with_name("torchport")
 
@@ -62,6 +63,23 @@ def test_a_program_runs_and_is_reported(project: Path) -> None:
     assert [(line.rsplit(":", 1)[1], n) for line, n in reads.items()] == [("11", 3)]
     moved = [t for t in told["transfers"] if t["kind"] == "to device"]
     assert sum(t["bytes"] for t in moved) == 3 * 4 * 8 * 4 + (8 * 8 + 8 + 2 * 8 + 2) * 4
+
+
+def test_the_page_of_a_run_names_its_lines(monkeypatch, tmp_path) -> None:
+    monkeypatch.chdir(tmp_path)
+    device = {"device": "cuda:0", "name": "Tesla T4", "memory": 2**34, "allocations": 1}
+    transfer = {"kind": "to host", "count": 3, "bytes": 2048, "line": f"{tmp_path}/train.py:7"}
+    told = {
+        "devices": [device | {"peak_allocated": 2**20, "peak_reserved": 2**21}],
+        "transfers": [transfer],
+        "operators": {f"aten::op{n}": 1 for n in range(25)},
+    }
+    page = as_html(told)
+    assert '<td class="path">train.py:7</td>' in page and "2.0 KiB" in page
+    assert "5 more operators" in page and page.count("aten::op") == 25
+    assert "  train.py:7  2.0 KiB" in as_text(told)
+    nothing = as_html(told | {"transfers": [], "operators": {}})
+    assert "No operator ran." in nothing and "copied nothing" in nothing
 
 
 def test_exit_codes_and_arguments_are_the_programs(project: Path) -> None:

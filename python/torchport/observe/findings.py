@@ -76,18 +76,18 @@ def _misplaced(result: Verification, held: list[Held]) -> Iterator[Finding]:
 
 
 def _misplaced_tensor(item: Held, home: str) -> Iterator[Finding]:
-    outside = item.kind == "unregistered tensor"
-    if outside and item.tensor.device.type == "cpu" and item.tensor.dim() == 0:
+    unregistered = item.kind == "unregistered tensor"
+    if unregistered and item.tensor.device.type == "cpu" and item.tensor.dim() == 0:
         return  # a CPU scalar goes with any device
     fix = (
         f'self.register_buffer("{item.path}", ..., persistent=False) in its module'
-        if outside
+        if unregistered
         else f"model.to({home!r}), once the model is complete"
     )
-    if item.unregistered:
-        fix = f"put {item.unregistered} into nn.ModuleList or nn.ModuleDict"
+    if item.unregistered_module:
+        fix = f"put {item.unregistered_module} into nn.ModuleList or nn.ModuleDict"
     yield Finding(
-        "note" if outside and not item.unregistered else "warning",
+        "note" if unregistered and not item.unregistered_module else "warning",
         "misplaced-tensor",
         f"{item.kind} {item.name} is on {item.tensor.device}, the model on {home}",
         fix,

@@ -20,10 +20,10 @@ from torchport.observe.result import ModuleInfo, Transfer, Verification
 _MOST_BOXES = 48
 _GAP = 10
 _HEIGHT = 30  # height of a box without moves
-_MOVE = 14
+_MOVE = 17  # height of a move in its box
 _INDENT = 16
 _LANE = 26
-_BOX = 380
+_BOX = 420
 _TOP = 44
 _ARCS = 210
 
@@ -97,7 +97,7 @@ def _boxes(result: Verification, visible: set[str]) -> list[Box]:
         if home is not None:
             groups[home].append(module)
     boxes = [
-        Box(f"<{i.name}>", f"input {i.name}", f"{i.dtype} {list(i.sizes)}", 0, i.device)
+        Box(f"<{i.name}>", f"input {i.name}", f"{i.dtype} {list(i.sizes) or 'scalar'}", 0, i.device)
         for i in result.inputs[:6]
     ]
     for module in result.modules:
@@ -119,7 +119,7 @@ def _boxes(result: Verification, visible: set[str]) -> list[Box]:
         within = [m for m in result.modules if m.type and _is_within(m.name, module.name)]
         boxes.append(Box(module.name, title, detail, _depth(module.name), _main_device(within)))
     boxes += [
-        Box(f"<{o.name}>", o.name, f"{o.dtype} {list(o.sizes)}", 0, o.device)
+        Box(f"<{o.name}>", o.name, f"{o.dtype} {list(o.sizes) or 'scalar'}", 0, o.device)
         for o in result.outputs[:4]
     ]
     for row, box in enumerate(boxes):
@@ -153,7 +153,7 @@ class Drawing:
         y = float(_TOP)
         for box in self._boxes:
             moves = len(self._moving.get(box.name, {})) + (box is self._wrong())
-            box.y, box.height = y, max(_HEIGHT, _MOVE * moves + 8)
+            box.y, box.height = y, max(_HEIGHT, _MOVE * moves + 10)
             y += box.height + _GAP
         self._bottom = y
         self._left = 24 + _LANE * len(self._devices) + 70
@@ -227,7 +227,8 @@ class Drawing:
         wrong = " wrong" if box is self._wrong() else ""
         x, y = self._x(box), box.y
         width = self._right() - x
-        title = _cut(box.title, int((width - 130) / 7.6))
+        detail = _cut(box.detail, 34)
+        title = _cut(box.title, int((width - 34 - 6.6 * len(detail)) / 7.4))
         name = box.name.strip("<>") or self._result.model
         return (
             f'<g class="box {self.color(box.device)}{wrong}">'
@@ -236,7 +237,7 @@ class Drawing:
             f'<rect class="mark" x="{x}" y="{y}" width="6" height="{box.height}" rx="2"/>'
             f'<text x="{x + 14}" y="{y + 19}">{escape(title)}</text>'
             f'<text class="soft" x="{x + width - 8}" y="{y + 19}" text-anchor="end">'
-            f"{escape(_cut(box.detail, 34))}</text></g>"
+            f"{escape(detail)}</text></g>"
         )
 
     def _flows(self) -> list[str]:
@@ -272,7 +273,7 @@ class Drawing:
         self, box: Box, number: int, way: tuple[str, str, str], transfers: list[Transfer]
     ) -> str:
         kind, source, target = way
-        y = box.y + 11 + _MOVE * number
+        y = box.y + 14 + _MOVE * number
         inward = kind in ("to device", "between devices")
         x1, x2 = self._lane(source if inward else target), self._x(box) - 4
         ends = f"M{x1},{y} H{x2}" if inward else f"M{x2},{y} H{x1}"
@@ -292,7 +293,7 @@ class Drawing:
         mixed, box = self._result.mixed, self._wrong()
         if mixed is None or box is None or mixed.culprit.device not in self._devices:
             return ""
-        y = box.y + 11 + _MOVE * len(self._moving.get(box.name, {}))
+        y = box.y + 14 + _MOVE * len(self._moving.get(box.name, {}))
         x1, x2 = self._lane(mixed.culprit.device), self._x(box) - 4
         told = f"{mixed.culprit.name} on {mixed.culprit.device}"
         return (

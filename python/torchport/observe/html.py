@@ -6,7 +6,7 @@ from torchport._pages import render
 from torchport._quantities import size
 from torchport.observe.graph import Drawing
 from torchport.observe.result import Verification
-from torchport.observe.text import autocast, short
+from torchport.observe.text import autocast, short, verdict
 
 
 def page(result: Verification) -> str:
@@ -17,4 +17,5 @@ def page(result: Verification) -> str:
         autocast=autocast(result),
         short=short,
         size=size,
+        verdict=verdict(result),
     )

@@ -22,7 +22,7 @@ class Held:
     path: str  # the path within the module: "weight", "cache['k']", "layers[0].weight"
     kind: Literal["parameter", "buffer", "unregistered tensor"]
     tensor: torch.Tensor
-    unregistered: str = ""  # the unregistered module that holds the tensor, if there is one
+    unregistered_module: str = ""  # a module in a plain container that holds the tensor
 
     @property
     def name(self) -> str:
@@ -69,9 +69,8 @@ def held_by(model: nn.Module) -> list[Held]:
                     registered.add(id(tensor))
     for item in find_unregistered(model, open_modules=True):
         tensor = cast(torch.Tensor, item.value)
-        if (
-            id(tensor) not in registered
-        ):  # nn.LSTM and similar modules also keep their registered weights in a list
+        # nn.LSTM and similar modules also keep their registered weights in a list.
+        if id(tensor) not in registered:
             held.append(
                 Held(item.owner, str(item.place), "unregistered tensor", tensor, item.within)
             )

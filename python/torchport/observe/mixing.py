@@ -212,14 +212,14 @@ def _fix_parameter(held: Known, other: Known, context: Context) -> _Fix:
     )
 
 
-def _fix_unregistered(culprit: Known, other: Known, context: Context) -> _Fix:
-    held = culprit.held
+def _fix_unregistered(tensor: Known, other: Known, context: Context) -> _Fix:
+    held = tensor.held
     assert held is not None
-    if held.unregistered:
+    if held.unregistered_module:
         return _Fix(
             "parameter/buffer",
-            f"the module {held.unregistered} is in a plain Python container, where model.to() does "
-            "not see it: put it into nn.ModuleList or nn.ModuleDict",
+            f"the module {held.unregistered_module} is in a plain Python container, where model.to() "
+            "does not see it: put it into nn.ModuleList or nn.ModuleDict",
         )
     module = context.model.get_submodule(held.module)
     line, expression = assignment_of(module, held.path)

@@ -19,7 +19,7 @@ def report(result: Verification) -> str:
     parts = [_head(result), _tree(result)]
     if result.mixed is not None:
         parts.append(_mixed(result.mixed))
-    parts += [_transfers(result), _checklist(result), _findings(result), _verdict(result)]
+    parts += [_transfers(result), _checklist(result), _findings(result), verdict(result)]
     # Names and source lines come from the program. Control characters in them are replaced.
     return _STEERING.sub("?", "\n\n".join(part for part in parts if part)) + "\n"
 
@@ -170,7 +170,8 @@ def _findings(result: Verification) -> str:
     return "\n".join(["Findings", *out]) if out else ""
 
 
-def _verdict(result: Verification) -> str:
+def verdict(result: Verification) -> str:
+    """Returns the last line of the report, such as "not verified: 1 error"."""
     counts = [
         (sum(f.severity == severity for f in result.findings), severity)
         for severity in ("error", "warning")

@@ -137,6 +137,16 @@ def _kinds(result: dict[str, Any]) -> dict[str, dict[str, int]]:
     return kinds
 
 
+def _short(place: str) -> str:
+    """The place as file:line, with the relative path if that is shorter."""
+    if not os.path.isabs(place):
+        return place
+    try:
+        return min(place, os.path.relpath(place), key=len)
+    except OSError:  # the program deleted its folder
+        return place
+
+
 def as_text(result: dict[str, Any]) -> str:
     out = ["", "torchport: what the program did on its virtual devices", ""]
     for device in result["devices"]:
@@ -155,7 +165,7 @@ def as_text(result: dict[str, Any]) -> str:
         out.append(f"\n  {kind}: {sums['count']} times{amount}")
         for transfer in [t for t in result["transfers"] if t["kind"] == kind][:10]:
             amount = f"  {size(transfer['bytes'])}" if transfer["bytes"] else ""
-            out.append(f"  {transfer['count']:>8}  {transfer['line']}{amount}")
+            out.append(f"  {transfer['count']:>8}  {_short(transfer['line'])}{amount}")
     return "\n".join(out) + "\n"
 
 
@@ -171,7 +181,7 @@ def as_html(result: dict[str, Any]) -> str:
         for d in result["devices"]
     ]
     transfers = [
-        [t["count"], t["kind"], size(t["bytes"]) if t["bytes"] else "", t["line"]]
+        [t["count"], t["kind"], size(t["bytes"]) if t["bytes"] else "", _short(t["line"])]
         for t in result["transfers"]
     ]
     operators = [[count, name] for name, count in result["operators"].items()]

@@ -13,22 +13,25 @@ from pathlib import Path
 from torchport._files import write_text
 from torchport._pages import render
 from torchport._quantities import size
-from torchport.deploy.bench.report import Report, Row
+from torchport.deploy.bench.report import Report, Row, rate
 
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
-_WIDTH, _LABEL, _BAR, _GAP = 920, 260, 20, 10
+_LONGEST = 0.7  # the share of the width for the longest bar; its label follows it
 
 
 @dataclass(frozen=True)
 class _Bar:
-    """One bar of a plot, in units of the SVG picture."""
+    """One bar of a plot. Lengths are shares of the width of the plot."""
 
     title: str
     label: str
-    y: int
     width: float
-    end: float  # where the label begins
     spread: tuple[float, float] | None = None
+
+    @property
+    def end(self) -> float:
+        """Where the label begins."""
+        return max(self.width, self.spread[1]) if self.spread else self.width
 
 
 @dataclass(frozen=True)
@@ -37,13 +40,6 @@ class _Chart:
 
     title: str
     bars: list[_Bar]
-    width: int = _WIDTH
-    left: int = _LABEL
-    thickness: int = _BAR
-
-    @property
-    def height(self) -> int:
-        return len(self.bars) * (_BAR + _GAP)
 
 
 def _chart(
@@ -55,17 +51,14 @@ def _chart(
 ) -> _Chart:
     """Makes a plot with one bar for each row, and with the spread as a whisker."""
     top = max((max(value(r), spread(r)[1] if spread else 0) for r in rows), default=0) or 1
-    scale = (_WIDTH - _LABEL - 170) / top
+    scale = _LONGEST / top
     bars = []
-    for number, row in enumerate(rows):
+    for row in rows:
         ends = None
-        longest = width = value(row) * scale
         if spread is not None:
-            low, high = (bound * scale for bound in spread(row))
-            ends = (_LABEL + low, _LABEL + high)
-            longest = max(width, high)
-        y = number * (_BAR + _GAP)
-        bars.append(_Bar(row.title, label(row), y, width, _LABEL + longest + 8, ends))
+            low, high = spread(row)
+            ends = (low * scale, high * scale)
+        bars.append(_Bar(row.title, label(row), value(row) * scale, ends))
     return _Chart(title, bars)
 
 
@@ -78,7 +71,7 @@ def _charts(report: Report) -> Iterator[_Chart]:
                 f"Samples a second, batch {batch}",
                 [r for r in rows if r.mode != "train"],
                 lambda r: r.throughput,
-                lambda r: f"{r.throughput:.4g}" + (f", rank {r.rank}" if r.rank else ""),
+                lambda r: rate(r.throughput) + (f", rank {r.rank}" if r.rank else ""),
                 lambda r: (r.throughput_low, r.throughput_high),
             )
 

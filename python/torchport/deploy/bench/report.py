@@ -76,6 +76,11 @@ def _milliseconds(seconds: float) -> str:
     return f"{value:.0f}" if value >= 1000 else f"{value:.3g}"
 
 
+def rate(value: float, digits: int = 4) -> str:
+    """A number of samples per second, without an exponent."""
+    return f"{value:,.0f}" if value >= 999.5 else f"{value:.{digits}g}"
+
+
 def _against(row: Row, report: Report) -> str:
     if row.mode == report.reference or row.against is None:
         return ""
@@ -92,7 +97,8 @@ def _cells(row: Row, report: Report) -> list[str]:
         cells.append(f"{row.reserved / MIB:,.0f}")
     if report.timed:
         cells += [_milliseconds(row.p50), _milliseconds(row.p90), _milliseconds(row.p99)]
-        cells.append(f"{row.throughput:.4g} ({row.throughput_low:.3g}-{row.throughput_high:.3g})")
+        low, high = rate(row.throughput_low, 3), rate(row.throughput_high, 3)
+        cells.append(f"{rate(row.throughput)} ({low}-{high})")
         cells += [_against(row, report), str(row.rank) if row.rank else ""]
     return cells
 

@@ -22,16 +22,19 @@ constexpr std::string_view kFrame =
     ;
 
 constexpr std::string_view kStyle = R"css(
-.top{display:flex;gap:28px;align-items:center;flex-wrap:wrap;margin-top:18px}
+.top{display:flex;gap:20px 28px;align-items:center;flex-wrap:wrap;margin-top:18px}
 .score{font-size:56px;font-weight:700;line-height:1}.score small{font-size:18px;color:var(--soft);font-weight:400}
 .devices{display:flex;gap:12px;flex-wrap:wrap}.device{border:1px solid var(--line);border-radius:8px;padding:10px 14px;min-width:120px;background:var(--panel)}
 .device b{display:block}
 details{border:1px solid var(--line);border-radius:8px;margin:8px 0;background:var(--panel)}summary{padding:8px 14px;overflow-wrap:anywhere}
-summary b{font-weight:600}.code{overflow-x:auto;border-top:1px solid var(--line);background:var(--ground);border-radius:0 0 8px 8px}
+summary b{font-weight:600}.code{container-type:inline-size;overflow-x:auto;border-top:1px solid var(--line);background:var(--ground);border-radius:0 0 8px 8px}
 .code pre{margin:0;min-width:max-content;tab-size:4;overflow:visible}
-pre span{display:block;padding:0 14px}pre i{display:inline-block;width:4.5em;color:var(--soft);font-style:normal;user-select:none}
-.e{background:var(--badbg)}.w{background:var(--warnbg)}.gap{color:var(--soft)}
-.note{font:14px/1.45 system-ui,sans-serif;white-space:normal;padding:4px 14px 6px 5.6em;border-left:3px solid var(--bad)}.note.w{border-color:var(--warn)}
+pre>span{display:block;position:relative;min-height:1.5em;padding:0 14px 0 72px}
+pre i{position:absolute;left:14px;color:var(--soft);font-style:normal;user-select:none}
+.e{background:var(--badbg)}.w{background:var(--warnbg)}pre>.gap{padding-left:14px;color:var(--soft)}
+pre>.note{position:sticky;left:0;width:100cqi;font:14px/1.45 system-ui,sans-serif;white-space:normal;overflow-wrap:anywhere;padding:4px 14px 6px 69px;border-left:3px solid var(--bad)}
+pre>.note.w{border-color:var(--warn)}
+@media(max-width:600px){pre>span{padding-left:52px}pre>.note{padding-left:17px}}
 )css";
 
 // Puts the texts into the places of the frame. A text is not searched for further places.
@@ -86,12 +89,14 @@ std::string prose(std::string_view text) {
 std::string head(const Input& input) {
   const project::Report& report = input.report;
   std::string html = fmt::format(
-      "<h1>Portability of this code</h1>\n<p class=soft>torchport {}: read {}, of which {} mention "
-      "torch or CUDA.</p>\n<div class=top>\n"
-      "<div><div class=score id=score>{}<small> / 100</small></div><p class=soft>of these files "
-      "run as they are on any device<br>"
-      "(files with errors count 0, with warnings only one half)</p></div>\n<div class=devices>\n",
-      escape(input.version), counted(report.files, "file"), report.relevant,
+      "<h1>Portability of this code</h1>\n<p class=soft>torchport {}; files read: {}; files that "
+      "mention torch or CUDA: {}</p>\n",
+      escape(input.version), report.files, report.relevant);
+  if (report.relevant == 0 && report.diagnostics.empty()) return html;
+  html += fmt::format(
+      "<div class=top>\n<div><div class=score id=score>{}<small> %</small></div>"
+      "<p class=soft>of the files that mention torch or CUDA run as they are on any device<br>"
+      "(a file with only warnings counts as one half)</p></div>\n<div class=devices>\n",
       portability_score(report));
   for (const DeviceBlocks& device : blocked_devices(report)) {
     html +=
@@ -110,15 +115,17 @@ std::string head(const Input& input) {
 std::string table(std::string_view id, std::string_view first, const std::vector<Group>& groups,
                   bool rules) {
   std::string html = fmt::format(
-      "<div class=scroll><table id={}><tr><th>{}<th class=n>errors<th class=n>warnings{}</tr>\n",
-      id, first, rules ? "<th>what" : "");
+      "<div class=scroll><table id={}><tr><th scope=col>{}<th scope=col class=n>errors"
+      "<th scope=col class=n>warnings{}</tr>\n",
+      id, first, rules ? "<th scope=col>description" : "");
   for (const Group& group : groups) {
     const rules::Rule* rule = rules ? rules::find_rule(group.name) : nullptr;
     html += fmt::format(
-        "<tr><td>{}<td class=n>{}<td class=n>{}{}</tr>\n",
+        "<tr><th scope=row{}>{}<td class=n>{}<td class=n>{}{}</tr>\n", rules ? "" : " class=path",
         escape(rule != nullptr ? fmt::format("{} {}", rule->info.code, rule->info.name)
                                : group.name),
-        group.errors, group.warnings, rule != nullptr ? "<td>" + prose(rule->info.summary) : "");
+        group.errors, group.warnings,
+        rule != nullptr ? "<td class=text>" + prose(rule->info.summary) : "");
   }
   return html + "</table></div>\n";
 }
@@ -126,7 +133,7 @@ std::string table(std::string_view id, std::string_view first, const std::vector
 using Findings = std::vector<const project::Diagnostic*>;
 
 std::string note(const project::Diagnostic& d) {
-  std::string html = fmt::format("<div class=\"note {}\"><b>{} {}</b>: {}",
+  std::string html = fmt::format("<span class=\"note {}\"><b>{} {}</b>: {}",
                                  d.severity == rules::Severity::kError ? "e" : "w", escape(d.code),
                                  escape(d.name), prose(d.message));
   if (d.has_fix) {
@@ -137,7 +144,7 @@ std::string note(const project::Diagnostic& d) {
                             : "by hand",
                         prose(d.fix_title));
   }
-  return html + "</div>";
+  return html + "</span>";
 }
 
 // The lines around the findings of one file, with each finding under its line.
@@ -193,6 +200,8 @@ std::string render(const Input& input) {
         "what would fix it.</p>\n";
   } else {
     html += "<h2>Nothing to report</h2>\n";
+    html += report.relevant == 0 ? "<p>No file that was read mentions torch or CUDA.</p>\n"
+                                 : "<p>No line of these files ties them to a device.</p>\n";
   }
   std::map<std::string, Findings> files;
   for (const auto& d : report.diagnostics) files[d.path].push_back(&d);
@@ -202,13 +211,13 @@ std::string render(const Input& input) {
         escape(path), counted(findings.size(), "finding"), source(input, path, findings));
   }
   if (!report.problems.empty()) {
-    html += "<h2>Not checked</h2>\n<ul>\n";
+    html += "<h2>Not checked completely</h2>\n<ul>\n";
     for (const auto& p : report.problems)
       html += fmt::format("<li>{}{}: {}\n", escape(p.path),
                           p.line > 0 ? fmt::format(":{}", p.line) : "", escape(p.message));
     html += "</ul>\n";
   }
-  return framed("torchport: portability report", kStyle, html);
+  return framed("torchport check: portability report", kStyle, html);
 }
 
 const FormatRegistration kRegistered{{"html", "one page with the annotated source", &render}};
