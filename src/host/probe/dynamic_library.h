@@ -28,6 +28,10 @@ class DynamicLibrary {
 
   // Calls the function and returns its result, or `missing` if the library does not have it.
   template <class... Arguments>
+#ifdef __clang__
+  // A driver was compiled with other types than those of this program.
+  __attribute__((no_sanitize("function")))
+#endif
   int call_or(int missing, const char* name, Arguments... arguments) const {
     auto* const found = function<int(Arguments...)>(name);
     return found == nullptr ? missing : found(arguments...);

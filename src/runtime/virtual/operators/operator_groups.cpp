@@ -1,5 +1,8 @@
 #include "runtime/virtual/operators/operator_groups.h"
 
+#include <memory>
+#include <vector>
+
 #include "runtime/virtual/core/silence.h"
 
 namespace torchport::vdev {
@@ -29,12 +32,13 @@ OperatorGroup::OperatorGroup(Put put, std::initializer_list<Key> keys) : put_(pu
 }
 
 void OperatorGroup::put_all() const {
+  // Never destroyed: the kernels stay registered as long as the process lives.
+  static auto* const kept = new std::vector<std::unique_ptr<torch::Library>>();
   const Silence silence;
   for (const Key key : keys_) {
-    // Never destroyed: the kernels stay registered as long as the process lives.
-    auto* aten = new torch::Library(torch::Library::IMPL, "aten", Runtime::get().kind().*key,
-                                    __FILE__, __LINE__);
-    put_(*aten);
+    kept->push_back(std::make_unique<torch::Library>(
+        torch::Library::IMPL, "aten", Runtime::get().kind().*key, __FILE__, __LINE__));
+    put_(*kept->back());
   }
 }
 
