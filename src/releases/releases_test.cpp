@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "releases/cuda.h"
@@ -62,6 +63,19 @@ TEST_CASE("what the table answers") {
   CHECK_FALSE(release_of("2.15")->xpu.has_value());
 }
 
+TEST_CASE("which CUDA compiles for which architecture") {
+  CHECK(NvccArchs("12.8", {}).numbers() ==
+        std::vector{50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 89, 90, 100, 101, 120});
+  CHECK(NvccArchs("13.0", {}).numbers() ==
+        std::vector{75, 80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121});
+  CHECK(releases_for(70) == "from CUDA 9.0 to 12.9");
+  CHECK(releases_for(100) == "from CUDA 12.8 on");
+  CHECK(releases_for(99).empty());
+  const auto named = parse_arch_list("pascal;Volta+Tegra", NvccArchs("12.8", {}));
+  REQUIRE(named.has_value());
+  CHECK(to_text(named->archs) == "6.0;6.1+PTX;7.2");
+}
+
 TEST_CASE("a table that is wrong is refused, with the release and the member") {
   const auto whole = nlohmann::json::parse(table_text());
   const auto refused = [&](const char* pointer, const nlohmann::json& value) {
@@ -81,6 +95,12 @@ TEST_CASE("a table that is wrong is refused, with the release and the member") {
         first + "\"virtual_devices\" is missing or wrong");
   CHECK(refused("/releases/0/version", "2.0.0") == "\"releases\" is not sorted, newest first");
   CHECK(refused("/cuda/0/version", "1.0") == "\"cuda\" is not sorted, newest first");
+  CHECK(refused("/gpu_archs/0/arch", 10) == "\"gpu_archs\" is not sorted, newest first");
+  CHECK(refused("/gpu_archs/0/last", "1.0") ==
+        fmt::format("\"gpu_archs\": the last CUDA of {} is older than its first",
+                    table().gpu_archs.front().arch));
+  CHECK(refused("/gpu_names/0/archs", {90, 80}) ==
+        "\"gpu_names\": the architectures of Blackwell are not sorted");
   CHECK(refused("/releases", nlohmann::json::array()) == "\"releases\" is empty");
   CHECK(refused("/releases/0/python", 3).find("type must be array") != std::string::npos);
   CHECK_FALSE(parse_table("{").has_value());

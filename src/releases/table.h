@@ -54,13 +54,30 @@ struct CudaRelease {
   std::string image;    // tag of the nvidia/cuda image with its toolkit; empty for none
 };
 
+// Which CUDA releases compile for an architecture of NVIDIA's GPUs.
+struct GpuLifetime {
+  int arch = 0;       // 75 for compute capability 7.5
+  std::string first;  // "10.0"
+  std::string last;   // "12.9"; empty while every later CUDA compiles for it
+};
+
+// A name in TORCH_CUDA_ARCH_LIST that stands for architectures.
+struct GpuName {
+  std::string name;        // "Ampere"
+  std::vector<int> archs;  // ascending
+  bool ptx = false;        // also asks for the PTX of the last one
+};
+
 struct Table {
   std::vector<CudaRelease> cuda;       // newest first
+  std::vector<GpuLifetime> gpu_archs;  // newest first
+  std::vector<GpuName> gpu_names;
   std::vector<TorchRelease> releases;  // newest first; never empty
 };
 
 // Reads a table. Fails with kSyntax, which names the member's path, for JSON of another form,
-// releases out of order, a default that is not among the builds, and a release without a source.
+// releases or architectures out of order, a default that is not among the builds, and a release
+// without a source.
 [[nodiscard]] base::Result<Table> parse_table(std::string_view text);
 
 // The table that the program was built with. Throws std::bad_expected_access if it cannot be read;

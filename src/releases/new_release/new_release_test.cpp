@@ -8,6 +8,7 @@
 #include "build_gate/build_plan.h"
 #include "host/causes/cause.h"
 #include "host/facts/facts.h"
+#include "releases/gpu_arch.h"
 #include "releases/table.h"
 #include "scaffold/project.h"
 #include "scaffold/target.h"
@@ -75,10 +76,16 @@ TEST_CASE("container takes its build, its toolkit, its GPUs and its driver") {
   CHECK(cuda.torch == "2.99.0");
   CHECK(cuda.variant == "cu140");
   CHECK(cuda.python == "3.12");
-  CHECK(cuda.arch_list == "7.5;9.0;12.0+PTX");
+  CHECK(cuda.arch_list == "7.5;9.0;13.0+PTX");
   CHECK(cuda.images.toolkit == "nvidia/cuda:14.0.0-devel-ubuntu24.04");
   CHECK(cuda.notes.back() == "hosts need NVIDIA's driver 700.10 or newer");
   CHECK(target(scaffold::Device::kXpu).torch == "2.99.0");
+}
+
+TEST_CASE("only the new CUDA compiles for its new architecture") {
+  CHECK(releases::releases_for(130) == "from CUDA 14.0 on");
+  CHECK(releases::NvccArchs("14.0", {}).makes({130, {}, false}));
+  CHECK_FALSE(releases::NvccArchs("13.2", {}).makes({130, {}, false}));
 }
 
 TEST_CASE("ci takes it for the virtual devices") {
