@@ -37,6 +37,7 @@ TorchRelease torch_release(const Json& object) {
   if (const Json& rocm = object.at("rocm"); !rocm.is_null())
     release.rocm = {rocm.at("version"), known<std::vector<std::string>>(rocm, "archs")};
   if (const Json& xpu = object.at("xpu"); !xpu.is_null()) release.xpu = xpu.get<bool>();
+  release.macos = known<std::string>(object, "macos");
   release.virtual_devices = object.at("virtual_devices");
   release.changes = object.at("changes");
   release.sources = object.at("sources");

@@ -71,6 +71,17 @@ TEST_CASE("doctor names the driver that the new CUDA needs") {
   CHECK(too_old->remedy.find("700.10") != std::string::npos);
 }
 
+TEST_CASE("doctor names the macOS that the new release needs") {
+  host::Facts facts = machine("apple", "");
+  facts.system = "Darwin";
+  facts.machine = "arm64";
+  facts.os_version = "19.1";
+  facts.torches = {{"/t", "3.12", "2.99.0", "", "", "", {}, true, ""}};
+  const auto verdict = host::judge(facts);
+  REQUIRE(verdict.diagnoses.size() == 1);
+  CHECK(verdict.diagnoses.front().remedy == "update to macOS 20 or newer");
+}
+
 TEST_CASE("container takes its build, its toolkit, its GPUs and its driver") {
   const auto cuda = target(scaffold::Device::kCuda);
   CHECK(cuda.torch == "2.99.0");
