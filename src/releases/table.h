@@ -43,7 +43,7 @@ struct TorchRelease {
   std::vector<CudaBuild> cuda;               // the default first
   std::optional<RocmBuild> rocm;             // none if unknown
   std::optional<bool> xpu;                   // whether there is a build for Intel's GPUs
-  std::string macos;                         // the first with MPS: "14.0"; empty if unknown
+  std::string macos;                         // the first with MPS: "14"; empty if unknown
   std::vector<std::string> virtual_devices;  // versions that virtual devices are tested for
   std::vector<std::string> changes;          // what users have to know, one sentence each
   std::vector<std::string> sources;          // where these facts come from

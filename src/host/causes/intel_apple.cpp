@@ -56,8 +56,7 @@ std::optional<Diagnosis> apple(const Facts& facts) {
     return Diagnosis{"macos-too-old",
                      fmt::format("macOS {} is too old for the MPS of torch {}", facts.os_version,
                                  facts.torch()->version),
-                     fmt::format("update to macOS {} or newer", needed.substr(0, needed.find('.'))),
-                     kKernel};
+                     fmt::format("update to macOS {} or newer", needed), kKernel};
   return std::nullopt;
 }
 
