@@ -51,6 +51,9 @@ TEST_CASE("every CUDA from 11.0 on has its driver") {
   CHECK(least_driver("9.2").empty());
   CHECK(toolkit_image("13.0") == "nvidia/cuda:13.0.2-devel-ubuntu22.04");
   CHECK(toolkit_image("12.5").empty());
+  REQUIRE(rocm_release("7.2") != nullptr);
+  CHECK(rocm_release("7.2")->python == "3.12");
+  CHECK(rocm_release("7.14") == nullptr);
 }
 
 TEST_CASE("what the table answers") {
@@ -96,6 +99,7 @@ TEST_CASE("a table that is wrong is refused, with the release and the member") {
         first + "\"virtual_devices\" is missing or wrong");
   CHECK(refused("/releases/0/version", "2.0.0") == "\"releases\" is not sorted, newest first");
   CHECK(refused("/cuda/0/version", "1.0") == "\"cuda\" is not sorted, newest first");
+  CHECK(refused("/rocm/1", whole["rocm"][0]) == "\"rocm\" is not sorted, newest first");
   CHECK(refused("/gpu_archs/0/arch", 10) == "\"gpu_archs\" is not sorted, newest first");
   CHECK(refused("/gpu_archs/0/last", "1.0") ==
         fmt::format("\"gpu_archs\": the last CUDA of {} is older than its first",
@@ -120,6 +124,9 @@ TEST_CASE("how builds of torch are asked for, by age") {
   for (const char* variant : {"cpu", "cu", "cu1", "cuda", "rocm7.2", ""})
     CHECK(cuda_of_variant(variant).empty());
   CHECK(variant_of_cuda("12.6") == "cu126");
+  CHECK(rocm_of_variant("rocm6.2.4") == "6.2.4");
+  for (const char* variant : {"cu126", "rocm", "rocmx", ""})
+    CHECK(rocm_of_variant(variant).empty());
 }
 
 TEST_CASE("which kernels run on which device") {

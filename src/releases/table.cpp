@@ -70,6 +70,7 @@ base::Result<void> check(const Table& table) {
     return base::fail(base::ErrorCode::kSyntax, std::move(what));
   };
   if (!newest_first(table.cuda)) return wrong("\"cuda\" is not sorted, newest first");
+  if (!newest_first(table.rocm)) return wrong("\"rocm\" is not sorted, newest first");
   if (std::adjacent_find(table.gpu_archs.begin(), table.gpu_archs.end(),
                          [](const GpuLifetime& a, const GpuLifetime& b) {
                            return a.arch <= b.arch;
@@ -99,6 +100,8 @@ base::Result<Table> parse_table(std::string_view text) {
     const Json whole = Json::parse(text);
     for (const Json& one : whole.at("cuda"))
       table.cuda.push_back({one.at("version"), one.at("driver"), known<std::string>(one, "image")});
+    for (const Json& one : whole.at("rocm"))
+      table.rocm.push_back({one.at("version"), one.at("image"), one.at("base"), one.at("python")});
     for (const Json& one : whole.at("gpu_archs"))
       table.gpu_archs.push_back({one.at("arch"), one.at("first"), one.at("last")});
     for (const Json& one : whole.at("gpu_names"))
@@ -128,6 +131,13 @@ const std::vector<CudaBuild>& builds_of(std::string_view torch) {
   static const std::vector<CudaBuild> kNone;
   const TorchRelease* release = release_of(torch);
   return release == nullptr ? kNone : release->cuda;
+}
+
+const RocmRelease* rocm_release(std::string_view version) {
+  const auto& releases = table().rocm;
+  const auto found = std::find_if(releases.begin(), releases.end(),
+                                  [&](const RocmRelease& one) { return one.version == version; });
+  return found == releases.end() ? nullptr : &*found;
 }
 
 std::vector<std::string> virtual_device_versions() {

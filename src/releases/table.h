@@ -55,6 +55,14 @@ struct CudaRelease {
   std::string image;    // tag of the nvidia/cuda image with its toolkit; empty for none
 };
 
+// A ROCm release whose compiler is in a known image.
+struct RocmRelease {
+  std::string version;  // "7.2"
+  std::string image;    // with HIP's compiler: "rocm/dev-ubuntu-24.04:7.2-complete"
+  std::string base;     // the same distribution without the compiler: "ubuntu:24.04"
+  std::string python;   // the distribution's: "3.12"
+};
+
 // Which CUDA releases compile for an architecture of NVIDIA's GPUs.
 struct GpuLifetime {
   int arch = 0;       // 75 for compute capability 7.5
@@ -71,6 +79,7 @@ struct GpuName {
 
 struct Table {
   std::vector<CudaRelease> cuda;       // newest first
+  std::vector<RocmRelease> rocm;       // newest first
   std::vector<GpuLifetime> gpu_archs;  // newest first
   std::vector<GpuName> gpu_names;
   std::vector<TorchRelease> releases;  // newest first; never empty
@@ -89,6 +98,8 @@ struct Table {
 [[nodiscard]] const TorchRelease* release_of(std::string_view torch);
 // The builds for CUDA of its release; empty if the table does not have it.
 [[nodiscard]] const std::vector<CudaBuild>& builds_of(std::string_view torch);
+// The ROCm release of this version ("7.2"); null if the table has no image with its compiler.
+[[nodiscard]] const RocmRelease* rocm_release(std::string_view version);
 // The versions that the virtual devices are tested for, oldest first.
 [[nodiscard]] std::vector<std::string> virtual_device_versions();
 // The newest version of the table.

@@ -4,6 +4,7 @@
 
 #include "releases/cuda.h"
 #include "releases/published.h"
+#include "releases/table.h"
 
 namespace torchport::scaffold {
 
@@ -28,22 +29,37 @@ base::Result<void> add_toolkit(const Target& target, Images& images) {
   return {};
 }
 
+// Options for a build whose HIP compiler is in an image: "--torch 2.13.0 --variant rocm7.2".
+std::string other_rocm() {
+  for (const releases::TorchRelease& release : releases::table().releases)
+    if (release.rocm && releases::rocm_release(release.rocm->version) != nullptr)
+      return fmt::format("--torch {} --variant rocm{}", release.version, release.rocm->version);
+  return "--device cuda";
+}
+
 // HIP's compiler is built for AMD's own image. Both stages use its distribution, so that what one
 // compiles runs in the other.
 base::Result<Images> for_hip(const Target& target) {
-  if (target.python != "3.12" || target.variant != "rocm7.2")
+  const std::string rocm = releases::rocm_of_variant(target.variant);
+  const releases::RocmRelease* release = releases::rocm_release(rocm);
+  if (release == nullptr)
     return base::fail(
         base::ErrorCode::kUsage,
-        fmt::format("CUDA code for {} is compiled in rocm/dev-ubuntu-24.04:7.2-complete, whose "
-                    "Python is 3.12, but the project gets Python {}: give --python 3.12 --variant "
-                    "rocm7.2",
-                    target.variant, target.python));
+        fmt::format("the project's extension needs the compiler of ROCm {}, but no image with it "
+                    "is known: choose another build, e.g. {}",
+                    rocm, other_rocm()));
+  if (target.python != release->python)
+    return base::fail(base::ErrorCode::kUsage,
+                      fmt::format("CUDA code for {} is compiled in {}, whose Python is {}, but the "
+                                  "project gets Python {}: give --python {}",
+                                  target.variant, release->image, release->python, target.python,
+                                  release->python));
   Images images;
-  images.build = "rocm/dev-ubuntu-24.04:7.2-complete";
-  images.runtime = "ubuntu:24.04";
-  images.python = "python3.12";
-  images.build_packages = {"g++", "python3.12-dev", "python3.12-venv"};
-  images.runtime_packages = {"python3.12"};
+  images.build = release->image;
+  images.runtime = release->base;
+  images.python = "python" + release->python;
+  images.build_packages = {"g++", images.python + "-dev", images.python + "-venv"};
+  images.runtime_packages = {images.python};
   return images;
 }
 

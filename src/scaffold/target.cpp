@@ -56,7 +56,8 @@ base::Result<std::string> choose_variant(const Project& project, const TargetOpt
 }
 
 base::Result<std::string> choose_python(const Project& project, const TargetOptions& options,
-                                        const std::string& torch) {
+                                        const Target& target) {
+  const std::string& torch = target.torch;
   const std::string& wanted = options.python.empty() ? project.python_pin : options.python;
   const releases::TorchRelease* release = releases::release_of(torch);
   const std::vector<std::string> known =
@@ -72,6 +73,12 @@ base::Result<std::string> choose_python(const Project& project, const TargetOpti
         "the Python releases that torch {} has wheels for are not known: name one with --python, "
         "e.g. --python 3.11, or name a newer torch, e.g. --torch {}",
         torch, releases::newest_torch());
+  // HIP's compiler decides the image, and the image the Python.
+  if (options.device == Device::kRocm && project.cuda)
+    if (const auto* rocm = releases::rocm_release(releases::rocm_of_variant(target.variant));
+        rocm != nullptr && std::find(known.begin(), known.end(), rocm->python) != known.end() &&
+        allows_python(project, rocm->python))
+      return rocm->python;
   // Starts in the middle of the range, for which other packages have wheels, too.
   std::vector<std::string> order{"3.12", "3.11", "3.13"};
   order.insert(order.end(), known.rbegin(), known.rend());
@@ -192,7 +199,7 @@ base::Result<Target> choose_target(const Project& project, const TargetOptions& 
   };
   auto done = into(target.torch, choose_torch(project, options, target));
   if (done) done = into(target.variant, choose_variant(project, options, target.torch));
-  if (done) done = into(target.python, choose_python(project, options, target.torch));
+  if (done) done = into(target.python, choose_python(project, options, target));
   if (done) done = into(target.arch_list, choose_archs(project, options, target));
   if (!done) return tl::unexpected<base::Error>(done.error());
   auto images = choose_images(project, target);

@@ -130,6 +130,12 @@ def test_a_folder_that_cannot_be_written(torchport) -> None:
         ({".python-version": "3.8\n"}, [], "no wheels for Python 3.8 (.python-version)"),
         ({"pyproject.toml": "[project\n"}, [], "pyproject.toml:1:"),
         ({"setup.py": SETUP}, ["--device", "rocm", "--python", "3.11"], "give --python 3.12"),
+        (
+            {"setup.py": SETUP},
+            ["--device", "rocm", "--variant", "rocm7.1"],
+            "compiler of ROCm 7.1, but no image with it is known: choose another build, e.g. "
+            "--torch 2.13.0 --variant rocm7.2",
+        ),
         ({}, ["--variant", "cu130"], "--variant cu130 is not a build for cpu"),
         ({}, ["--torch", "2.13.0+cu130"], "--torch 2.13.0+cu130 is not a release"),
         ({}, ["--torch", "2.13.0\nRUN x"], "only letters, digits"),

@@ -1,6 +1,6 @@
-# Writes OUT: TABLE with the made-up release, CUDA and architecture of FOLDER as its newest ones.
+# Writes OUT: TABLE with the made-up release, CUDA, ROCm and architecture of FOLDER as its newest ones.
 file(READ ${TABLE} text)
-foreach(name releases cuda gpu_archs)
+foreach(name releases cuda rocm gpu_archs)
   file(READ ${FOLDER}/${name}.json row)
   string(STRIP "${row}" row)
   set(start "\n \"${name}\": [\n")

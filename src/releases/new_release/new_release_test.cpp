@@ -93,6 +93,19 @@ TEST_CASE("container takes its build, its toolkit, its GPUs and its driver") {
   CHECK(target(scaffold::Device::kXpu).torch == "2.99.0");
 }
 
+TEST_CASE("container compiles for its ROCm in the image that the table names") {
+  const auto rocm = target(scaffold::Device::kRocm);
+  CHECK(rocm.torch == "2.99.0");
+  CHECK(rocm.variant == "rocm9.9");
+  CHECK(rocm.python == "3.13");
+  CHECK(rocm.arch_list == "gfx90a");
+  CHECK(rocm.images.build == "rocm/dev-ubuntu-26.04:9.9-complete");
+  CHECK(rocm.images.runtime == "ubuntu:26.04");
+  CHECK(rocm.images.build_packages ==
+        std::vector<std::string>{"g++", "python3.13-dev", "python3.13-venv"});
+  CHECK(rocm.images.runtime_packages == std::vector<std::string>{"python3.13"});
+}
+
 TEST_CASE("only the new CUDA compiles for its new architecture") {
   CHECK(releases::releases_for(130) == "from CUDA 14.0 on");
   CHECK(releases::NvccArchs("14.0", {}).makes({130, {}, false}));
