@@ -1,5 +1,5 @@
-// Holds what is published of torch: releases, builds for CUDA, ROCm and XPU, and the drivers that
-// they need.
+// Holds what is published of torch: releases, builds for CUDA, ROCm and XPU, the drivers and the
+// macOS that they need, the GPU architectures of each CUDA, and images with compilers.
 //
 // doctor, build-plan, container, ci and the virtual devices all answer from this table; each once
 // had a list of its own. The facts are in python/torchport/torch_releases.json, with the sources of

@@ -14,6 +14,23 @@ namespace {
 constexpr std::string_view kDebian = "bookworm";
 constexpr std::string_view kDebianOfIntel = "trixie";
 
+// The variant of a build for CUDA whose toolkit is in an image; empty if the release has none.
+std::string variant_with_toolkit(const std::vector<releases::CudaBuild>& builds) {
+  for (const releases::CudaBuild& build : builds)
+    if (!releases::toolkit_image(build.cuda).empty()) return releases::variant_of_cuda(build.cuda);
+  return {};
+}
+
+// Options for such a build, of this torch if it has one: "--variant cu126".
+std::string other_cuda(const std::string& torch) {
+  if (const auto variant = variant_with_toolkit(releases::builds_of(torch)); !variant.empty())
+    return "--variant " + variant;
+  for (const releases::TorchRelease& release : releases::table().releases)
+    if (const auto variant = variant_with_toolkit(release.cuda); !variant.empty())
+      return fmt::format("--torch {} --variant {}", release.version, variant);
+  return "--device cpu";
+}
+
 // Only the toolkit's folder is copied from the toolkit's image; it is the same on every
 // distribution.
 base::Result<void> add_toolkit(const Target& target, Images& images) {
@@ -23,8 +40,8 @@ base::Result<void> add_toolkit(const Target& target, Images& images) {
     return base::fail(
         base::ErrorCode::kUsage,
         fmt::format("the project's extension needs the compiler of CUDA {}, but no image with it "
-                    "is known: choose another build with --variant, e.g. --variant cu126",
-                    cuda));
+                    "is known: choose another build, e.g. {}",
+                    cuda, other_cuda(target.torch)));
   images.toolkit_folder = fmt::format("/usr/local/cuda-{}", cuda);
   return {};
 }
