@@ -1,12 +1,12 @@
 #include "releases/gpu_arch.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "releases/table.h"
 #include "versions/version.h"
 
 namespace torchport::releases {
@@ -16,50 +16,22 @@ namespace {
 using versions::older;
 using versions::parse_version;
 
-// Which CUDA introduced an architecture, and which was the last to support it (empty: it is still
-// supported). From the release notes of CUDA's toolkits and "PTX ISA", section "Release Notes".
-struct Lifetime {
-  int number;
-  std::string_view first;
-  std::string_view last;
-};
-constexpr std::array kLifetimes{
-    Lifetime{35, "5.0", "11.8"},   Lifetime{37, "6.5", "11.8"}, Lifetime{50, "6.5", "12.9"},
-    Lifetime{52, "7.0", "12.9"},   Lifetime{53, "7.0", "12.9"}, Lifetime{60, "8.0", "12.9"},
-    Lifetime{61, "8.0", "12.9"},   Lifetime{62, "8.0", "12.9"}, Lifetime{70, "9.0", "12.9"},
-    Lifetime{72, "9.2", "12.9"},   Lifetime{75, "10.0", ""},    Lifetime{80, "11.0", ""},
-    Lifetime{86, "11.1", ""},      Lifetime{87, "11.4", ""},    Lifetime{88, "13.0", ""},
-    Lifetime{89, "11.8", ""},      Lifetime{90, "11.8", ""},    Lifetime{100, "12.8", ""},
-    Lifetime{101, "12.8", "12.9"}, Lifetime{103, "12.9", ""},   Lifetime{110, "13.0", ""},
-    Lifetime{120, "12.8", ""},     Lifetime{121, "12.9", ""}};
-
-// The names that torch.utils.cpp_extension and FindCUDA's select_compute_arch.cmake accept.
-struct Name {
-  std::string_view name;  // in lower case
-  std::array<int, 4> numbers;
-  bool ptx;
-};
-constexpr std::array kNames{Name{"kepler+tesla", {37}, false},
-                            Name{"kepler", {35}, true},
-                            Name{"maxwell+tegra", {53}, false},
-                            Name{"maxwell", {50, 52}, true},
-                            Name{"pascal", {60, 61}, true},
-                            Name{"volta+tegra", {72}, false},
-                            Name{"volta", {70}, true},
-                            Name{"turing", {75}, true},
-                            Name{"ampere+tegra", {87}, false},
-                            Name{"ampere", {80, 86}, true},
-                            Name{"ada", {89}, true},
-                            Name{"hopper", {90}, true},
-                            Name{"blackwell+tegra", {110}, false},
-                            Name{"blackwell", {100, 103, 120, 121}, true}};
-
 constexpr std::string_view kPtx = "+ptx";
 
-const Lifetime* lifetime_of(int number) {
-  const auto* found = std::find_if(kLifetimes.begin(), kLifetimes.end(),
-                                   [&](const Lifetime& one) { return one.number == number; });
-  return found == kLifetimes.end() ? nullptr : found;
+const GpuLifetime* lifetime_of(int number) {
+  const auto& archs = table().gpu_archs;
+  const auto found = std::find_if(archs.begin(), archs.end(),
+                                  [&](const GpuLifetime& one) { return one.arch == number; });
+  return found == archs.end() ? nullptr : &*found;
+}
+
+// `name` is in lower case.
+const GpuName* named(std::string_view name) {
+  const auto& names = table().gpu_names;
+  const auto found = std::find_if(names.begin(), names.end(), [&](const GpuName& one) {
+    return base::lower(one.name) == name;
+  });
+  return found == names.end() ? nullptr : &*found;
 }
 
 // Reads "8.6" or "10.0a".
@@ -143,13 +115,10 @@ base::Result<void> add_word(std::string_view word, const NvccArchs& nvcc, ArchLi
   } else if (name == "common" || name == "all-major") {
     add_group(word, majors_of(nvcc.numbers()), true, nvcc, list);
   } else {
-    const auto* known = std::find_if(kNames.begin(), kNames.end(),
-                                     [&](const Name& one) { return one.name == name; });
-    if (known == kNames.end()) return add_number(name, ptx, nvcc, list);
-    std::vector<int> numbers(known->numbers.begin(), known->numbers.end());
-    std::erase(numbers, 0);
+    const GpuName* known = named(name);
+    if (known == nullptr) return add_number(name, ptx, nvcc, list);
     const std::size_t before = list.archs.size();
-    add_group(word, std::move(numbers), known->ptx || ptx, nvcc, list);
+    add_group(word, known->archs, known->ptx || ptx, nvcc, list);
     if (list.archs.size() == before)
       return base::fail(base::ErrorCode::kUsage,
                         fmt::format("this nvcc cannot compile for {}", word));
@@ -195,8 +164,8 @@ NvccArchs::NvccArchs(std::string_view nvcc, const std::vector<std::string>& list
     if (!number.empty()) numbers_.push_back(number.front());
   }
   if (numbers_.empty())
-    for (const auto& [number, first, last] : kLifetimes)
-      if (!older(nvcc, first) && (last.empty() || !older(last, nvcc))) numbers_.push_back(number);
+    for (const auto& [arch, first, last] : table().gpu_archs)
+      if (!older(nvcc, first) && (last.empty() || !older(last, nvcc))) numbers_.push_back(arch);
   std::sort(numbers_.begin(), numbers_.end());
   numbers_.erase(std::unique(numbers_.begin(), numbers_.end()), numbers_.end());
 }
@@ -211,7 +180,7 @@ bool NvccArchs::makes(const GpuArch& arch) const {
 }
 
 std::string releases_for(int number) {
-  const Lifetime* one = lifetime_of(number);
+  const GpuLifetime* one = lifetime_of(number);
   if (one == nullptr) return {};
   if (one->last.empty()) return fmt::format("from CUDA {} on", one->first);
   return fmt::format("from CUDA {} to {}", one->first, one->last);

@@ -1,6 +1,6 @@
 // Reads and writes compute capabilities as builds of extensions name them: TORCH_CUDA_ARCH_LIST,
-// nvcc's -gencode. Only gpu_arch.cpp knows which CUDA compiles for which of them. All functions are
-// thread safe.
+// nvcc's -gencode. The table (table.h) has the architectures, their names, and which CUDA compiles
+// for them. All functions are thread safe.
 #pragma once
 
 #include <string>

@@ -31,6 +31,13 @@ std::string cuda_of_variant(std::string_view variant) {
   return fmt::format("{}.{}", variant.substr(2, variant.size() - 3), variant.back());
 }
 
+std::string rocm_of_variant(std::string_view variant) {
+  constexpr std::string_view kPrefix = "rocm";
+  if (!variant.starts_with(kPrefix)) return {};
+  const std::string_view version = variant.substr(kPrefix.size());
+  return versions::parse_version(version).empty() ? std::string() : std::string(version);
+}
+
 std::string index_of(std::string_view variant) {
   return fmt::format("{}/{}", kIndex, variant);
 }

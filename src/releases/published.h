@@ -14,6 +14,9 @@ namespace torchport::releases {
 // The CUDA of a variant: "13.0" for "cu130"; empty for a variant that is not for CUDA.
 [[nodiscard]] std::string cuda_of_variant(std::string_view variant);
 
+// The ROCm of a variant: "7.2" for "rocm7.2"; empty for a variant that is not for ROCm.
+[[nodiscard]] std::string rocm_of_variant(std::string_view variant);
+
 // The index of a variant: "https://download.pytorch.org/whl/cu130".
 [[nodiscard]] std::string index_of(std::string_view variant);
 

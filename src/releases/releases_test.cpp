@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "releases/cuda.h"
@@ -23,6 +24,7 @@ TEST_CASE("every release says what it has to") {
     CHECK(std::any_of(release.sources.begin(), release.sources.end(), [](const std::string& one) {
       return one.find("METADATA") != std::string::npos;
     }));
+    CHECK(versions::parse_version(release.macos).empty() == release.macos.empty());
     for (const std::string& sentence : release.changes) CHECK(sentence.ends_with('.'));
     for (const CudaBuild& build : release.cuda) {
       INFO(build.cuda);
@@ -49,6 +51,9 @@ TEST_CASE("every CUDA from 11.0 on has its driver") {
   CHECK(least_driver("9.2").empty());
   CHECK(toolkit_image("13.0") == "nvidia/cuda:13.0.2-devel-ubuntu22.04");
   CHECK(toolkit_image("12.5").empty());
+  REQUIRE(rocm_release("7.2") != nullptr);
+  CHECK(rocm_release("7.2")->python == "3.12");
+  CHECK(rocm_release("7.14") == nullptr);
 }
 
 TEST_CASE("what the table answers") {
@@ -60,6 +65,19 @@ TEST_CASE("what the table answers") {
   CHECK(builds_of("2.15.0").front().cuda == "13.2");
   CHECK_FALSE(release_of("2.15")->rocm.has_value());
   CHECK_FALSE(release_of("2.15")->xpu.has_value());
+}
+
+TEST_CASE("which CUDA compiles for which architecture") {
+  CHECK(NvccArchs("12.8", {}).numbers() ==
+        std::vector{50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 89, 90, 100, 101, 120});
+  CHECK(NvccArchs("13.0", {}).numbers() ==
+        std::vector{75, 80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121});
+  CHECK(releases_for(70) == "from CUDA 9.0 to 12.9");
+  CHECK(releases_for(100) == "from CUDA 12.8 on");
+  CHECK(releases_for(99).empty());
+  const auto named = parse_arch_list("pascal;Volta+Tegra", NvccArchs("12.8", {}));
+  REQUIRE(named.has_value());
+  CHECK(to_text(named->archs) == "6.0;6.1+PTX;7.2");
 }
 
 TEST_CASE("a table that is wrong is refused, with the release and the member") {
@@ -81,6 +99,13 @@ TEST_CASE("a table that is wrong is refused, with the release and the member") {
         first + "\"virtual_devices\" is missing or wrong");
   CHECK(refused("/releases/0/version", "2.0.0") == "\"releases\" is not sorted, newest first");
   CHECK(refused("/cuda/0/version", "1.0") == "\"cuda\" is not sorted, newest first");
+  CHECK(refused("/rocm/1", whole["rocm"][0]) == "\"rocm\" is not sorted, newest first");
+  CHECK(refused("/gpu_archs/0/arch", 10) == "\"gpu_archs\" is not sorted, newest first");
+  CHECK(refused("/gpu_archs/0/last", "1.0") ==
+        fmt::format("\"gpu_archs\": the last CUDA of {} is older than its first",
+                    table().gpu_archs.front().arch));
+  CHECK(refused("/gpu_names/0/archs", {90, 80}) ==
+        "\"gpu_names\": the architectures of Blackwell are not sorted");
   CHECK(refused("/releases", nlohmann::json::array()) == "\"releases\" is empty");
   CHECK(refused("/releases/0/python", 3).find("type must be array") != std::string::npos);
   CHECK_FALSE(parse_table("{").has_value());
@@ -99,6 +124,9 @@ TEST_CASE("how builds of torch are asked for, by age") {
   for (const char* variant : {"cpu", "cu", "cu1", "cuda", "rocm7.2", ""})
     CHECK(cuda_of_variant(variant).empty());
   CHECK(variant_of_cuda("12.6") == "cu126");
+  CHECK(rocm_of_variant("rocm6.2.4") == "6.2.4");
+  for (const char* variant : {"cu126", "rocm", "rocmx", ""})
+    CHECK(rocm_of_variant(variant).empty());
 }
 
 TEST_CASE("which kernels run on which device") {

@@ -37,6 +37,7 @@ TorchRelease torch_release(const Json& object) {
   if (const Json& rocm = object.at("rocm"); !rocm.is_null())
     release.rocm = {rocm.at("version"), known<std::vector<std::string>>(rocm, "archs")};
   if (const Json& xpu = object.at("xpu"); !xpu.is_null()) release.xpu = xpu.get<bool>();
+  release.macos = known<std::string>(object, "macos");
   release.virtual_devices = object.at("virtual_devices");
   release.changes = object.at("changes");
   release.sources = object.at("sources");
@@ -69,6 +70,19 @@ base::Result<void> check(const Table& table) {
     return base::fail(base::ErrorCode::kSyntax, std::move(what));
   };
   if (!newest_first(table.cuda)) return wrong("\"cuda\" is not sorted, newest first");
+  if (!newest_first(table.rocm)) return wrong("\"rocm\" is not sorted, newest first");
+  if (std::adjacent_find(table.gpu_archs.begin(), table.gpu_archs.end(),
+                         [](const GpuLifetime& a, const GpuLifetime& b) {
+                           return a.arch <= b.arch;
+                         }) != table.gpu_archs.end())
+    return wrong("\"gpu_archs\" is not sorted, newest first");
+  for (const GpuLifetime& one : table.gpu_archs)
+    if (!one.last.empty() && versions::older(one.last, one.first))
+      return wrong(
+          fmt::format("\"gpu_archs\": the last CUDA of {} is older than its first", one.arch));
+  for (const GpuName& name : table.gpu_names)
+    if (name.archs.empty() || !std::is_sorted(name.archs.begin(), name.archs.end()))
+      return wrong(fmt::format("\"gpu_names\": the architectures of {} are not sorted", name.name));
   if (table.releases.empty()) return wrong("\"releases\" is empty");
   if (!newest_first(table.releases)) return wrong("\"releases\" is not sorted, newest first");
   for (const TorchRelease& release : table.releases)
@@ -86,6 +100,12 @@ base::Result<Table> parse_table(std::string_view text) {
     const Json whole = Json::parse(text);
     for (const Json& one : whole.at("cuda"))
       table.cuda.push_back({one.at("version"), one.at("driver"), known<std::string>(one, "image")});
+    for (const Json& one : whole.at("rocm"))
+      table.rocm.push_back({one.at("version"), one.at("image"), one.at("base"), one.at("python")});
+    for (const Json& one : whole.at("gpu_archs"))
+      table.gpu_archs.push_back({one.at("arch"), one.at("first"), one.at("last")});
+    for (const Json& one : whole.at("gpu_names"))
+      table.gpu_names.push_back({one.at("name"), one.at("archs"), one.at("ptx")});
     for (const Json& one : whole.at("releases")) table.releases.push_back(torch_release(one));
   } catch (const Json::exception& error) {
     return base::fail(base::ErrorCode::kSyntax, error.what());
@@ -111,6 +131,13 @@ const std::vector<CudaBuild>& builds_of(std::string_view torch) {
   static const std::vector<CudaBuild> kNone;
   const TorchRelease* release = release_of(torch);
   return release == nullptr ? kNone : release->cuda;
+}
+
+const RocmRelease* rocm_release(std::string_view version) {
+  const auto& releases = table().rocm;
+  const auto found = std::find_if(releases.begin(), releases.end(),
+                                  [&](const RocmRelease& one) { return one.version == version; });
+  return found == releases.end() ? nullptr : &*found;
 }
 
 std::vector<std::string> virtual_device_versions() {

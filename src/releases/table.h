@@ -1,5 +1,5 @@
-// Holds what is published of torch: releases, builds for CUDA, ROCm and XPU, and the drivers that
-// they need.
+// Holds what is published of torch: releases, builds for CUDA, ROCm and XPU, the drivers and the
+// macOS that they need, the GPU architectures of each CUDA, and images with compilers.
 //
 // doctor, build-plan, container, ci and the virtual devices all answer from this table; each once
 // had a list of its own. The facts are in python/torchport/torch_releases.json, with the sources of
@@ -43,6 +43,7 @@ struct TorchRelease {
   std::vector<CudaBuild> cuda;               // the default first
   std::optional<RocmBuild> rocm;             // none if unknown
   std::optional<bool> xpu;                   // whether there is a build for Intel's GPUs
+  std::string macos;                         // the first with MPS: "14"; empty if unknown
   std::vector<std::string> virtual_devices;  // versions that virtual devices are tested for
   std::vector<std::string> changes;          // what users have to know, one sentence each
   std::vector<std::string> sources;          // where these facts come from
@@ -54,13 +55,39 @@ struct CudaRelease {
   std::string image;    // tag of the nvidia/cuda image with its toolkit; empty for none
 };
 
+// A ROCm release whose compiler is in a known image.
+struct RocmRelease {
+  std::string version;  // "7.2"
+  std::string image;    // with HIP's compiler: "rocm/dev-ubuntu-24.04:7.2-complete"
+  std::string base;     // the same distribution without the compiler: "ubuntu:24.04"
+  std::string python;   // the distribution's: "3.12"
+};
+
+// Which CUDA releases compile for an architecture of NVIDIA's GPUs.
+struct GpuLifetime {
+  int arch = 0;       // 75 for compute capability 7.5
+  std::string first;  // "10.0"
+  std::string last;   // "12.9"; empty while every later CUDA compiles for it
+};
+
+// A name in TORCH_CUDA_ARCH_LIST that stands for architectures.
+struct GpuName {
+  std::string name;        // "Ampere"
+  std::vector<int> archs;  // ascending
+  bool ptx = false;        // also asks for the PTX of the last one
+};
+
 struct Table {
   std::vector<CudaRelease> cuda;       // newest first
+  std::vector<RocmRelease> rocm;       // newest first
+  std::vector<GpuLifetime> gpu_archs;  // newest first
+  std::vector<GpuName> gpu_names;
   std::vector<TorchRelease> releases;  // newest first; never empty
 };
 
 // Reads a table. Fails with kSyntax, which names the member's path, for JSON of another form,
-// releases out of order, a default that is not among the builds, and a release without a source.
+// releases or architectures out of order, a default that is not among the builds, and a release
+// without a source.
 [[nodiscard]] base::Result<Table> parse_table(std::string_view text);
 
 // The table that the program was built with. Throws std::bad_expected_access if it cannot be read;
@@ -71,6 +98,8 @@ struct Table {
 [[nodiscard]] const TorchRelease* release_of(std::string_view torch);
 // The builds for CUDA of its release; empty if the table does not have it.
 [[nodiscard]] const std::vector<CudaBuild>& builds_of(std::string_view torch);
+// The ROCm release of this version ("7.2"); null if the table has no image with its compiler.
+[[nodiscard]] const RocmRelease* rocm_release(std::string_view version);
 // The versions that the virtual devices are tested for, oldest first.
 [[nodiscard]] std::vector<std::string> virtual_device_versions();
 // The newest version of the table.

@@ -31,7 +31,9 @@ bool has_build(const TorchRelease& release, const Project& project, const Target
     if (!release.rocm) return false;
     // Native code needs the list of architectures.
     if (project.cuda && options.arch_list.empty() && release.rocm->archs.empty()) return false;
-    return options.variant.empty() || options.variant == "rocm" + release.rocm->version;
+    if (!options.variant.empty()) return options.variant == "rocm" + release.rocm->version;
+    // It also needs the image with the compiler.
+    return !project.cuda || releases::rocm_release(release.rocm->version) != nullptr;
   }
   return std::any_of(release.cuda.begin(), release.cuda.end(), [&](const auto& build) {
     return options.variant.empty() || options.variant == releases::variant_of_cuda(build.cuda);
@@ -116,7 +118,7 @@ bool fits(Device device, std::string_view variant) {
     case Device::kCuda:
       return !releases::cuda_of_variant(variant).empty();
     case Device::kRocm:
-      return variant.starts_with("rocm") && !versions::parse_version(variant.substr(4)).empty();
+      return !releases::rocm_of_variant(variant).empty();
     case Device::kXpu:
       return variant == "xpu";
   }

@@ -60,7 +60,7 @@ TEST_CASE("a project in memory, for every device") {
     const auto target = choose_target(*project, options);
     REQUIRE(target.has_value());
     CHECK(target->torch == torch);
-    CHECK(target->python == "3.12");
+    CHECK(target->python == (target->torch == "2.15.0" ? "3.13" : "3.12"));
     CHECK(target->arch_list.empty() == (device == Device::kCpu || device == Device::kXpu));
     CHECK(target->images.toolkit.empty() == (device != Device::kCuda));
     CHECK(target->family ==
@@ -71,6 +71,48 @@ TEST_CASE("a project in memory, for every device") {
     // The torch that [build-system] asks for is already installed.
     CHECK(text.find("pip install ninja scikit-build-core\n") != std::string::npos);
   }
+}
+
+TEST_CASE("the Python is the middle one of torch's, or the nearest one that the project allows") {
+  Project project;
+  TargetOptions options;
+  options.torch = "2.13.0";  // 3.10 to 3.14
+  const auto python = [&](const char* allowed) {
+    project.python = allowed;
+    const auto target = choose_target(project, options);
+    return target ? target->python : target.error().message;
+  };
+  CHECK(python("") == "3.12");
+  CHECK(python("!=3.12.*") == "3.11");
+  CHECK(python(">=3.13") == "3.13");
+  CHECK(python("<3.11") == "3.10");
+  CHECK(python(">=3.14") == "3.14");
+  CHECK(python("==3.9.*").ends_with("name both, e.g. --torch 2.8.0 --python 3.9"));
+  CHECK(python("<3.0").ends_with("only: name both"));
+  options.torch = "2.8.0";  // 3.9 to 3.13
+  CHECK(python("") == "3.11");
+}
+
+TEST_CASE("a build that cannot be used is answered with one of the table") {
+  Project project;
+  project.cuda = project.extension = SourceLocation{"setup.py", 1};
+  TargetOptions options;
+  options.device = Device::kCuda;
+  options.torch = "2.15.0";
+  options.arch_list = "9.0";
+  const auto message = [&](const char* variant) {
+    options.variant = variant;
+    const auto target = choose_target(project, options);
+    return target ? std::string() : target.error().message;
+  };
+  CHECK(message("cu131").ends_with("choose another build, e.g. --variant cu132"));
+  CHECK(message("cpu").ends_with("give one like cu132"));
+  options.device = Device::kRocm;
+  options.arch_list = "gfx90a";
+  CHECK(message("rocm7.1").ends_with("e.g. --torch 2.13.0 --variant rocm7.2"));
+  CHECK(message("cpu").ends_with("give one like rocm7.14"));
+  options.torch = "2.13.0";
+  CHECK(message("cu130").ends_with("give one like rocm7.2"));
 }
 
 TEST_CASE("names of images") {

@@ -27,16 +27,59 @@ tl::unexpected<base::Error> ask(fmt::format_string<Arguments...> text, Arguments
   return base::fail(ErrorCode::kUsage, fmt::format(text, std::forward<Arguments>(arguments)...));
 }
 
+// The release's build for the device; empty if it has none or none is known.
+std::string variant_of(Device device, const releases::TorchRelease& release) {
+  switch (device) {
+    case Device::kCpu:
+      return "cpu";
+    case Device::kCuda:
+      return releases::variant_of_cuda(release.cuda.front().cuda);
+    case Device::kRocm:
+      return release.rocm ? "rocm" + release.rocm->version : std::string();
+    case Device::kXpu:
+      return release.xpu.value_or(false) ? "xpu" : std::string();
+  }
+  return {};
+}
+
+// A build for the device, for a message: that of this torch, or else the newest known one.
+std::string example_variant(Device device, const std::string& torch) {
+  const releases::TorchRelease* of_torch = releases::release_of(torch);
+  std::string variant = of_torch == nullptr ? std::string() : variant_of(device, *of_torch);
+  for (const releases::TorchRelease& release : releases::table().releases)
+    if (variant.empty()) variant = variant_of(device, release);
+  return variant;
+}
+
+// The releases of Python, oldest first, in the order in which they are tried: other packages most
+// probably have wheels for the one in the middle.
+std::vector<std::string> from_the_middle(const std::vector<std::string>& pythons) {
+  std::vector<std::string> order;
+  const int middle = (static_cast<int>(pythons.size()) - 1) / 2;
+  for (int distance = 0; order.size() < pythons.size(); ++distance)
+    for (const int index : {middle - distance, middle + distance})
+      if (index >= 0 && index < static_cast<int>(pythons.size()) && (distance > 0 || order.empty()))
+        order.push_back(pythons[static_cast<std::size_t>(index)]);
+  return order;
+}
+
+// Names a torch of the table and a Python that it has wheels for and the project allows:
+// ", e.g. --torch 2.8.0 --python 3.9"; empty if there is none.
+std::string allowed_pair(const Project& project) {
+  for (const releases::TorchRelease& release : releases::table().releases)
+    for (const std::string& python : from_the_middle(release.pythons))
+      if (allows_python(project, python))
+        return fmt::format(", e.g. --torch {} --python {}", release.version, python);
+  return {};
+}
+
 base::Result<std::string> choose_variant(const Project& project, const TargetOptions& options,
                                          const std::string& torch) {
   const Device device = options.device;
   if (!options.variant.empty()) {
     if (fits(device, options.variant)) return options.variant;
     return ask("--variant {} is not a build for {}: give one like {}", options.variant,
-               to_text(device),
-               device == Device::kCuda   ? "cu130"
-               : device == Device::kRocm ? "rocm7.2"
-                                         : to_text(device));
+               to_text(device), example_variant(device, torch));
   }
   if (device == Device::kCpu) return std::string("cpu");
   if (const Requirement* stated = project.of("torch"); stated != nullptr && options.torch.empty()) {
@@ -44,11 +87,8 @@ base::Result<std::string> choose_variant(const Project& project, const TargetOpt
     if (fits(device, local)) return local;
   }
   const releases::TorchRelease* release = releases::release_of(torch);
-  if (release != nullptr) {
-    if (device == Device::kXpu && release->xpu.value_or(false)) return std::string("xpu");
-    if (device == Device::kCuda) return releases::variant_of_cuda(release->cuda.front().cuda);
-    if (device == Device::kRocm && release->rocm) return "rocm" + release->rocm->version;
-  }
+  if (release != nullptr)
+    if (std::string variant = variant_of(device, *release); !variant.empty()) return variant;
   return ask(
       "the builds of torch {} for {} are not known: name one with --variant "
       "(https://download.pytorch.org/whl/torch lists them), or name another torch with --torch",
@@ -56,7 +96,8 @@ base::Result<std::string> choose_variant(const Project& project, const TargetOpt
 }
 
 base::Result<std::string> choose_python(const Project& project, const TargetOptions& options,
-                                        const std::string& torch) {
+                                        const Target& target) {
+  const std::string& torch = target.torch;
   const std::string& wanted = options.python.empty() ? project.python_pin : options.python;
   const releases::TorchRelease* release = releases::release_of(torch);
   const std::vector<std::string> known =
@@ -67,22 +108,25 @@ base::Result<std::string> choose_python(const Project& project, const TargetOpti
     return ask("torch {} has no wheels for Python {}{}; it has them for {}", torch, wanted,
                options.python.empty() ? " (.python-version)" : "", fmt::join(known, ", "));
   }
-  if (known.empty())
+  if (known.empty()) {
+    // A torch that is not in the table is mostly older than those that are.
+    const auto& all = releases::table().releases;
+    const auto& nearest = versions::older(all.front().version, torch) ? all.front() : all.back();
     return ask(
         "the Python releases that torch {} has wheels for are not known: name one with --python, "
-        "e.g. --python 3.11, or name a newer torch, e.g. --torch {}",
-        torch, releases::newest_torch());
-  // Starts in the middle of the range, for which other packages have wheels, too.
-  std::vector<std::string> order{"3.12", "3.11", "3.13"};
-  order.insert(order.end(), known.rbegin(), known.rend());
-  for (const std::string& python : order)
-    if (std::find(known.begin(), known.end(), python) != known.end() &&
-        allows_python(project, python))
-      return python;
-  return ask(
-      "the project asks for Python {}, but torch {} has wheels for {} only: name both, e.g. "
-      "--torch 2.8.0 --python 3.9",
-      project.python, torch, fmt::join(known, ", "));
+        "e.g. --python {}, or name a newer torch, e.g. --torch {}",
+        torch, from_the_middle(nearest.pythons).front(), releases::newest_torch());
+  }
+  // HIP's compiler decides the image, and the image the Python.
+  if (options.device == Device::kRocm && project.cuda)
+    if (const auto* rocm = releases::rocm_release(releases::rocm_of_variant(target.variant));
+        rocm != nullptr && std::find(known.begin(), known.end(), rocm->python) != known.end() &&
+        allows_python(project, rocm->python))
+      return rocm->python;
+  for (const std::string& python : from_the_middle(known))
+    if (allows_python(project, python)) return python;
+  return ask("the project asks for Python {}, but torch {} has wheels for {} only: name both{}",
+             project.python, torch, fmt::join(known, ", "), allowed_pair(project));
 }
 
 // The user's architectures, in the form that every reader of the variable accepts.
@@ -192,7 +236,7 @@ base::Result<Target> choose_target(const Project& project, const TargetOptions& 
   };
   auto done = into(target.torch, choose_torch(project, options, target));
   if (done) done = into(target.variant, choose_variant(project, options, target.torch));
-  if (done) done = into(target.python, choose_python(project, options, target.torch));
+  if (done) done = into(target.python, choose_python(project, options, target));
   if (done) done = into(target.arch_list, choose_archs(project, options, target));
   if (!done) return tl::unexpected<base::Error>(done.error());
   auto images = choose_images(project, target);

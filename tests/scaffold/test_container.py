@@ -115,7 +115,7 @@ def test_a_folder_that_cannot_be_written(torchport) -> None:
     ("files", "words", "message"),
     [
         ({"requirements.txt": "torch<2.5\n"}, [], "requirements.txt:1 asks for torch <2.5"),
-        ({"requirements.txt": "torch==2.5.1\n"}, [], "name one with --python"),
+        ({"requirements.txt": "torch==2.5.1\n"}, [], "name one with --python, e.g. --python 3.11"),
         (
             {"requirements.txt": "\ntorch==2.5.1\n"},
             ["--python", "3.11", "--device", "cuda"],
@@ -127,9 +127,31 @@ def test_a_folder_that_cannot_be_written(torchport) -> None:
             "setup.py:3 builds CUDA code",
         ),
         ({"pyproject.toml": "[project]\nrequires-python='<3.9'\n"}, [], "asks for Python <3.9"),
+        (
+            {"pyproject.toml": "[project]\nrequires-python='==3.9.*'\n"},
+            ["--torch", "2.15.0"],
+            "name both, e.g. --torch 2.8.0 --python 3.9",
+        ),
+        (
+            {"setup.py": SETUP},
+            ["--device", "cuda", "--torch", "2.15.0", "--variant", "cu131", "--arch-list", "9.0"],
+            "compiler of CUDA 13.1, but no image with it is known: choose another build, e.g. "
+            "--variant cu132",
+        ),
+        (
+            {},
+            ["--device", "cuda", "--torch", "2.8.0", "--variant", "cpu"],
+            "is not a build for cuda: give one like cu128",
+        ),
         ({".python-version": "3.8\n"}, [], "no wheels for Python 3.8 (.python-version)"),
         ({"pyproject.toml": "[project\n"}, [], "pyproject.toml:1:"),
         ({"setup.py": SETUP}, ["--device", "rocm", "--python", "3.11"], "give --python 3.12"),
+        (
+            {"setup.py": SETUP},
+            ["--device", "rocm", "--variant", "rocm7.1"],
+            "compiler of ROCm 7.1, but no image with it is known: choose another build, e.g. "
+            "--torch 2.13.0 --variant rocm7.2",
+        ),
         ({}, ["--variant", "cu130"], "--variant cu130 is not a build for cpu"),
         ({}, ["--torch", "2.13.0+cu130"], "--torch 2.13.0+cu130 is not a release"),
         ({}, ["--torch", "2.13.0\nRUN x"], "only letters, digits"),
@@ -168,7 +190,7 @@ def test_what_cannot_be_told_is_asked_for(torchport, files, words, message: str)
                 "dependencies = [\"torch >=2.1,<3 ; python_version > '3.8'\"]\n"
                 '[project.scripts]\nabc = "a:main"\n'
             },
-            ["python:3.12-slim", 'ENTRYPOINT ["abc"]', 'title="a-b"'],
+            ["python:3.13-slim", 'ENTRYPOINT ["abc"]', 'title="a-b"'],
         ),
         (
             {
@@ -176,7 +198,7 @@ def test_what_cannot_be_told_is_asked_for(torchport, files, words, message: str)
                 'python = "^3.11"\ntorch = {version = "^2.12", source = "x"}\n'
                 '[build-system]\nrequires = ["poetry-core"]\n'
             },
-            ["torch==2.15.0 ", "python:3.12-slim", "pip install .\n"],
+            ["torch==2.15.0 ", "python:3.13-slim", "pip install .\n"],
         ),
         (
             {
@@ -193,7 +215,7 @@ def test_what_cannot_be_told_is_asked_for(torchport, files, words, message: str)
         ),
         (
             {"CMakeLists.txt": "project(x LANGUAGES CXX)\nfind_package(Torch REQUIRED)\n"},
-            ["FROM python:3.12-bookworm AS build", "FROM python:3.12-slim-bookworm AS runtime"],
+            ["FROM python:3.13-bookworm AS build", "FROM python:3.13-slim-bookworm AS runtime"],
         ),
         ({".python-version": "3.13.1\n"}, ["python:3.13-slim"]),
         # The newest release that is allowed, and has wheels for the Python.

@@ -116,6 +116,32 @@ TEST_CASE("a toolkit is told by its own words") {
   CHECK(facts.toolkits[1].version == "12.6.77");
 }
 
+TEST_CASE("each torch has its own oldest macOS") {
+  Facts facts;
+  facts.system = "Darwin";
+  facts.machine = "arm64";
+  facts.os_version = "13.6";
+  facts.gpus.emplace_back();
+  facts.gpus[0].vendor = "apple";
+  const auto diagnoses = [&](const char* torch) {
+    facts.torches = {{"/t", "3.12", torch, "", "", "", {}, true, ""}};
+    return judge(facts).diagnoses;
+  };
+  REQUIRE(diagnoses("2.9.1").size() == 1);
+  CHECK(diagnoses("2.9.1")[0].what == "macOS 13.6 is too old for the MPS of torch 2.9.1");
+  CHECK(diagnoses("2.9.1")[0].remedy == "update to macOS 14 or newer");
+  CHECK(diagnoses("2.8.0").empty());
+  CHECK(diagnoses("2.5.1").empty());  // unknown
+  facts.os_version = "12.7";
+  REQUIRE(diagnoses("2.8.0").size() == 1);
+  CHECK(diagnoses("2.8.0")[0].remedy == "update to macOS 13 or newer");
+
+  facts.os_version = "13.6";
+  facts.torches.clear();
+  REQUIRE_FALSE(judge(facts).install.empty());
+  CHECK(judge(facts).install.front() == "pip install torch==2.8.0");
+}
+
 TEST_CASE("every sum of driver, card and build has a verdict, and the same one twice") {
   for (const char* driver : {"", "440.33", "470.256", "535.183", "580.65.06", "595.71"}) {
     for (const char* capability : {"", "3.5", "6.1", "8.0", "9.0", "12.0", "14.0"}) {

@@ -132,6 +132,10 @@ std::vector<std::string> other_lines(const Facts& facts) {
   if (works(facts.torch())) return {};
   for (const Choice& choice : choices(facts)) {
     if (choice.in_use) continue;
+    const std::string& macos = choice.release->macos;
+    if (facts.system == "Darwin" && !facts.os_version.empty() &&
+        versions::older(facts.os_version, macos))
+      continue;
     return facts.system == "Darwin" ? default_lines(choice.version) : lines(choice.version, "cpu");
   }
   return {};

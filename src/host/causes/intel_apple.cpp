@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "host/causes/cause.h"
+#include "releases/table.h"
 #include "versions/version.h"
 
 namespace torchport::host {
@@ -48,10 +49,14 @@ std::optional<Diagnosis> apple(const Facts& facts) {
         "rosetta",
         "this Python is built for Intel processors and runs under Rosetta: its torch has no MPS",
         "install a Python for arm64, and torch in it", kBuild};
-  // torch 2.13 needs macOS 14 (aten/src/ATen/mps/MPSDevice.h).
-  if (silicon && !facts.os_version.empty() && versions::older(facts.os_version, "14.0"))
-    return Diagnosis{"macos-too-old", fmt::format("macOS {} is too old for MPS", facts.os_version),
-                     "update to macOS 14 or newer", kKernel};
+  const releases::TorchRelease* release = releases::release_of(facts.torch()->version);
+  const std::string needed = release == nullptr ? std::string() : release->macos;
+  if (silicon && !needed.empty() && !facts.os_version.empty() &&
+      versions::older(facts.os_version, needed))
+    return Diagnosis{"macos-too-old",
+                     fmt::format("macOS {} is too old for the MPS of torch {}", facts.os_version,
+                                 facts.torch()->version),
+                     fmt::format("update to macOS {} or newer", needed), kKernel};
   return std::nullopt;
 }
 

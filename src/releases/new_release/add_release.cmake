@@ -1,12 +1,8 @@
-# Writes OUT: TABLE with the made-up release and the made-up CUDA of FOLDER as its newest ones.
+# Writes OUT: TABLE with the made-up release, CUDA, ROCm and architecture of FOLDER as its newest ones.
 file(READ ${TABLE} text)
-foreach(list cuda release)
-  file(READ ${FOLDER}/${list}.json row)
+foreach(name releases cuda rocm gpu_archs)
+  file(READ ${FOLDER}/${name}.json row)
   string(STRIP "${row}" row)
-  set(name ${list})
-  if(list STREQUAL "release")
-    set(name releases)
-  endif()
   set(start "\n \"${name}\": [\n")
   string(FIND "${text}" "${start}" at)
   if(at LESS 0)

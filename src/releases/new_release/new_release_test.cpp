@@ -8,6 +8,7 @@
 #include "build_gate/build_plan.h"
 #include "host/causes/cause.h"
 #include "host/facts/facts.h"
+#include "releases/gpu_arch.h"
 #include "releases/table.h"
 #include "scaffold/project.h"
 #include "scaffold/target.h"
@@ -70,15 +71,45 @@ TEST_CASE("doctor names the driver that the new CUDA needs") {
   CHECK(too_old->remedy.find("700.10") != std::string::npos);
 }
 
+TEST_CASE("doctor names the macOS that the new release needs") {
+  host::Facts facts = machine("apple", "");
+  facts.system = "Darwin";
+  facts.machine = "arm64";
+  facts.os_version = "19.1";
+  facts.torches = {{"/t", "3.12", "2.99.0", "", "", "", {}, true, ""}};
+  const auto verdict = host::judge(facts);
+  REQUIRE(verdict.diagnoses.size() == 1);
+  CHECK(verdict.diagnoses.front().remedy == "update to macOS 20 or newer");
+}
+
 TEST_CASE("container takes its build, its toolkit, its GPUs and its driver") {
   const auto cuda = target(scaffold::Device::kCuda);
   CHECK(cuda.torch == "2.99.0");
   CHECK(cuda.variant == "cu140");
   CHECK(cuda.python == "3.12");
-  CHECK(cuda.arch_list == "7.5;9.0;12.0+PTX");
+  CHECK(cuda.arch_list == "7.5;9.0;13.0+PTX");
   CHECK(cuda.images.toolkit == "nvidia/cuda:14.0.0-devel-ubuntu24.04");
   CHECK(cuda.notes.back() == "hosts need NVIDIA's driver 700.10 or newer");
   CHECK(target(scaffold::Device::kXpu).torch == "2.99.0");
+}
+
+TEST_CASE("container compiles for its ROCm in the image that the table names") {
+  const auto rocm = target(scaffold::Device::kRocm);
+  CHECK(rocm.torch == "2.99.0");
+  CHECK(rocm.variant == "rocm9.9");
+  CHECK(rocm.python == "3.13");
+  CHECK(rocm.arch_list == "gfx90a");
+  CHECK(rocm.images.build == "rocm/dev-ubuntu-26.04:9.9-complete");
+  CHECK(rocm.images.runtime == "ubuntu:26.04");
+  CHECK(rocm.images.build_packages ==
+        std::vector<std::string>{"g++", "python3.13-dev", "python3.13-venv"});
+  CHECK(rocm.images.runtime_packages == std::vector<std::string>{"python3.13"});
+}
+
+TEST_CASE("only the new CUDA compiles for its new architecture") {
+  CHECK(releases::releases_for(130) == "from CUDA 14.0 on");
+  CHECK(releases::NvccArchs("14.0", {}).makes({130, {}, false}));
+  CHECK_FALSE(releases::NvccArchs("13.2", {}).makes({130, {}, false}));
 }
 
 TEST_CASE("ci takes it for the virtual devices") {
