@@ -44,6 +44,7 @@ struct Availability {
 struct HostSupport {
   std::string_view
       version_member{};         // the name in torch.version that is not None: "cuda"; empty: none
+  std::string_view vendor{};    // whose GPUs a torch with that name computes on: "nvidia"
   std::string_view system{};    // the only system that has such devices: "Darwin"; empty: any
   bool known_to_doctor = true;  // whether doctor can tell
 };
@@ -59,6 +60,9 @@ struct DeviceKind {
   std::string_view visibility_variable{};
   // The backend of native_functions.yaml whose device checks its kernels have: "CUDA", "MPS".
   std::string_view checked_as{};
+  // The libraries that builds of torch for such devices have beside libtorch_cpu. A build has some
+  // of them or none.
+  std::vector<std::string_view> libraries{};
   // Whether it has no backend of its own in torch and renames PrivateUse1.
   bool out_of_tree = false;
   std::vector<Profile> profiles{};  // the first is the default; never empty

@@ -19,6 +19,7 @@ TEST_CASE("each kind says all that is asked of it") {
     CHECK_FALSE(kind.backend.empty());
     CHECK(kind.out_of_tree == (kind.backend == "PrivateUse1"));
     CHECK((kind.checked_as == "CUDA" || kind.checked_as == "MPS"));
+    CHECK(kind.host.version_member.empty() == kind.host.vendor.empty());
     REQUIRE_FALSE(kind.profiles.empty());
     for (const Profile& profile : kind.profiles) {
       CHECK(find_profile(kind, profile.name) == &profile);
