@@ -46,7 +46,7 @@ base::Result<device::Spec> spec_of(const RunOptions& options) {
 }
 
 std::string announcement(const device::Spec& spec) {
-  if (spec.kind == "none") return "torchport: no accelerator, even if this host has one";
+  if (spec.kind == "none") return "torchport: no CUDA device, even if this host has one";
   return fmt::format(
       "torchport: {} virtual {} device{}, {} of {} each, computed by this host's CPU", spec.count,
       spec.kind, spec.count == 1 ? "" : "s", spec.profile->device_name,
@@ -122,7 +122,7 @@ void attach(CLI::App& app) {
   sub->add_option("--profile", options->profile,
                   "The model that the devices claim to be, e.g. a100-80g, t4")
       ->type_name("NAME");
-  sub->add_flag("--hide-cuda", options->hide_cuda, "Hide every accelerator, even a real GPU");
+  sub->add_flag("--hide-cuda", options->hide_cuda, "Hide the devices of CUDA, even real GPUs");
   sub->add_option("--report", options->report,
                   "Report devices, peak memory, operators and transfers at exit")
       ->check(CLI::IsMember({"text", "json", "html"}));
