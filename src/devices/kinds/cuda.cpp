@@ -82,7 +82,10 @@ TORCHPORT_DEVICE_KIND(cuda) {
       .invalid_device = &invalid_device,
       .invalid_device_code = 101,
       .availability = {.expression = "cuda.is_available()", .in_classic_chain = true},
-      .host = {.version_member = "cuda", .vendor = "nvidia"},
+      // Of NVIDIA's driver, of WSL, and of AMD's driver.
+      .host = {.version_member = "cuda",
+               .vendor = "nvidia",
+               .device_files = {"/dev/nvidiactl", "/dev/dxg", "/dev/kfd"}},
   };
 }
 

@@ -44,7 +44,10 @@ TORCHPORT_DEVICE_KIND(xpu) {
       .out_of_memory = &out_of_memory,
       .invalid_device = &invalid_device,
       .availability = {.expression = "xpu.is_available()", .since_major = 2, .since_minor = 4},
-      .host = {.version_member = "xpu", .vendor = "intel"},
+      // The nodes of GPUs of any vendor, and of WSL.
+      .host = {.version_member = "xpu",
+               .vendor = "intel",
+               .device_files = {"/dev/dri/renderD*", "/dev/dxg"}},
   };
 }
 
