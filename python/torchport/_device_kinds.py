@@ -7,7 +7,9 @@ loaded. A new kind is a file in src/devices/kinds; nothing here changes for it.
 from __future__ import annotations
 
 import functools
+import glob
 import json
+import platform
 from dataclasses import dataclass
 
 from torchport import _libraries
@@ -23,6 +25,8 @@ class DeviceKind:
     has_streams: bool
     out_of_tree: bool
     visibility_variable: str
+    system: str
+    device_files: tuple[str, ...]
     profiles: tuple[str, ...]
 
 
@@ -30,12 +34,20 @@ class DeviceKind:
 def kinds() -> tuple[DeviceKind, ...]:
     """All kinds, the preferred first."""
     table = json.loads(_libraries.find("device_kinds.json").read_text())
-    return tuple(DeviceKind(**{**row, "profiles": tuple(row["profiles"])}) for row in table)
+    lists = ("device_files", "profiles")
+    return tuple(DeviceKind(**row | {name: tuple(row[name]) for name in lists}) for row in table)
 
 
 def find(name: str) -> DeviceKind | None:
     """Returns the kind whose `torch.device.type` is ``name``; None for the CPU and others."""
     return next((kind for kind in kinds() if kind.name == name), None)
+
+
+def may_exist(kind: DeviceKind) -> bool:
+    """Whether this machine may have a real device of the kind, judged by its files."""
+    if kind.system and kind.system != platform.system():
+        return False
+    return not kind.device_files or any(glob.glob(pattern) for pattern in kind.device_files)
 
 
 def known_to_torch() -> tuple[DeviceKind, ...]:

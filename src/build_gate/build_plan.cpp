@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "base/text.h"
 #include "build_gate/build_obstacles.h"
+#include "devices/device_kind.h"
 #include "versions/version.h"
 
 namespace torchport::build_gate {
@@ -71,17 +73,22 @@ std::optional<Obstacle> unusable(const host::Torch& torch) {
 std::optional<Obstacle> without_cuda(const BuildInputs& inputs) {
   const host::Torch& torch = inputs.torch;
   if (!torch.cuda.empty()) return std::nullopt;
-  const bool rocm = !torch.hip.empty();
-  const char* built = rocm ? "ROCm" : torch.xpu.empty() ? "the CPU" : "XPU";
+  std::string code = "torch-for-cpu";
+  std::string built = "the CPU";
+  if (!torch.hip.empty()) {
+    code = "torch-for-rocm";
+    built = "ROCm";
+  } else if (const devices::DeviceKind* kind = torch.kind(); kind != nullptr) {
+    code = fmt::format("torch-for-{}", kind->name);
+    built = kind->backend;
+  }
   std::string nvcc;
   for (const BuildToolkit& toolkit : inputs.toolkits)
     if (nvcc.empty()) nvcc = toolkit.nvcc;
   std::string line = install_line(torch, nvcc);
   if (line.empty()) line = install_line(torch, {});
   return Obstacle{
-      rocm                ? "torch-for-rocm"
-      : torch.xpu.empty() ? "torch-for-cpu"
-                          : "torch-for-xpu",
+      std::move(code),
       fmt::format("torch {} is built for {} and has no CUDA to link", torch.version, built),
       "for CUDA code build against a CUDA build of torch" + (line.empty() ? "" : ": " + line)};
 }

@@ -33,16 +33,16 @@ const std::vector<TorchClass>& torches() {
   static const std::vector<TorchClass> kClasses{
       {"none", {}, false, ""},
       {"damaged",
-       {"/t", "", "", "", "", "", {}, true, "version.py does not contain a version"},
+       {"/t", "", "", "", "", {}, {}, true, "version.py does not contain a version"},
        false,
        ""},
-      {"cpu", {"/t", "", "2.13.0+cpu", "", "", "", {}, true, ""}, true, ""},
-      {"rocm", {"/t", "", "2.13.0+rocm7.1", "", "7.1", "", {"gfx90a"}, true, ""}, true, ""},
-      {"xpu", {"/t", "", "2.13.0+xpu", "", "", "20250302", {}, true, ""}, true, ""},
-      {"cuda 12.6", {"/t", "", "2.13.0+cu126", "12.6", "", "", kOld, true, ""}, true, "12.6"},
-      {"cuda 13.0", {"/t", "", "2.13.0+cu130", "13.0", "", "", kNew, true, ""}, true, "13.0"},
+      {"cpu", {"/t", "", "2.13.0+cpu", "", "", {}, {}, true, ""}, true, ""},
+      {"rocm", {"/t", "", "2.13.0+rocm7.1", "", "7.1", {}, {"gfx90a"}, true, ""}, true, ""},
+      {"xpu", {"/t", "", "2.13.0+xpu", "", "", {{"xpu", "20250302"}}, {}, true, ""}, true, ""},
+      {"cuda 12.6", {"/t", "", "2.13.0+cu126", "12.6", "", {}, kOld, true, ""}, true, "12.6"},
+      {"cuda 13.0", {"/t", "", "2.13.0+cu130", "13.0", "", {}, kNew, true, ""}, true, "13.0"},
       {"cuda 13.0, archs unknown",
-       {"/t", "", "2.13.0", "13.0", "", "", {}, true, ""},
+       {"/t", "", "2.13.0", "13.0", "", {}, {}, true, ""},
        true,
        "13.0"}};
   return kClasses;

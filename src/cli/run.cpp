@@ -5,12 +5,16 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include "base/bytes.h"
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/python.h"
 #include "cli/session.h"
@@ -46,7 +50,7 @@ base::Result<device::Spec> spec_of(const RunOptions& options) {
 }
 
 std::string announcement(const device::Spec& spec) {
-  if (spec.kind == "none") return "torchport: no accelerator, even if this host has one";
+  if (spec.kind == "none") return "torchport: no CUDA device, even if this host has one";
   return fmt::format(
       "torchport: {} virtual {} device{}, {} of {} each, computed by this host's CPU", spec.count,
       spec.kind, spec.count == 1 ? "" : "s", spec.profile->device_name,
@@ -103,6 +107,17 @@ int run(const RunOptions& options, const std::vector<std::string>& rest) {
   return usage(fmt::format("cannot start {}: {}", command->front(), std::strerror(errno)));
 }
 
+// The formats that python/torchport/virtual/_watching.py writes, which reads the same list.
+std::vector<std::string> report_formats() {
+  static constexpr std::string_view kFormats =
+#include "report_formats.inc"
+      ;
+  std::vector<std::string> names;
+  for (const std::string_view name : base::split(kFormats, '\n'))
+    if (!name.empty()) names.emplace_back(name);
+  return names;
+}
+
 void attach(CLI::App& app) {
   auto options = std::make_shared<RunOptions>();
   CLI::App* sub = app.add_subcommand(
@@ -122,10 +137,10 @@ void attach(CLI::App& app) {
   sub->add_option("--profile", options->profile,
                   "The model that the devices claim to be, e.g. a100-80g, t4")
       ->type_name("NAME");
-  sub->add_flag("--hide-cuda", options->hide_cuda, "Hide every accelerator, even a real GPU");
+  sub->add_flag("--hide-cuda", options->hide_cuda, "Hide the devices of CUDA, even real GPUs");
   sub->add_option("--report", options->report,
                   "Report devices, peak memory, operators and transfers at exit")
-      ->check(CLI::IsMember({"text", "json", "html"}));
+      ->check(CLI::IsMember(report_formats()));
   sub->add_option("--report-file", options->report_file, "The file to write the report to (stderr)")
       ->type_name("FILE");
   sub->add_flag("-q,--quiet", options->quiet, "Do not print which devices are simulated");

@@ -67,6 +67,8 @@ std::string kinds_as_json() {
                    {"has_streams", kind.has_streams},
                    {"out_of_tree", kind.out_of_tree},
                    {"visibility_variable", kind.visibility_variable},
+                   {"system", kind.host.system},
+                   {"device_files", kind.host.device_files},
                    {"profiles", std::move(profiles)}});
   }
   return all.dump(1);

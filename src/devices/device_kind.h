@@ -43,8 +43,12 @@ struct Availability {
 // What a host and its torch need to compute on such devices.
 struct HostSupport {
   std::string_view
-      version_member{};         // the name in torch.version that is not None: "cuda"; empty: none
-  std::string_view system{};    // the only system that has such devices: "Darwin"; empty: any
+      version_member{};       // the name in torch.version that is not None: "cuda"; empty: none
+  std::string_view vendor{};  // whose GPUs a torch with that name computes on: "nvidia"
+  std::string_view system{};  // the only system that has such devices: "Darwin"; empty: any
+  // Files of which one exists where such a device may be, as patterns for glob. If there are none,
+  // `system` alone decides.
+  std::vector<std::string_view> device_files{};
   bool known_to_doctor = true;  // whether doctor can tell
 };
 
@@ -59,6 +63,9 @@ struct DeviceKind {
   std::string_view visibility_variable{};
   // The backend of native_functions.yaml whose device checks its kernels have: "CUDA", "MPS".
   std::string_view checked_as{};
+  // The libraries that builds of torch for such devices have beside libtorch_cpu. A build has some
+  // of them or none.
+  std::vector<std::string_view> libraries{};
   // Whether it has no backend of its own in torch and renames PrivateUse1.
   bool out_of_tree = false;
   std::vector<Profile> profiles{};  // the first is the default; never empty
@@ -88,7 +95,8 @@ struct DeviceKind {
 [[nodiscard]] bool is_device_type(std::string_view word);
 
 // The table for Python: a JSON array of objects with name, device_type, several,
-// has_streams, out_of_tree, visibility_variable, and profiles (names), in order of preference.
+// has_streams, out_of_tree, visibility_variable, system, device_files and profiles (names), in
+// order of preference.
 [[nodiscard]] std::string kinds_as_json();
 
 }  // namespace torchport::devices

@@ -19,6 +19,8 @@ TEST_CASE("each kind says all that is asked of it") {
     CHECK_FALSE(kind.backend.empty());
     CHECK(kind.out_of_tree == (kind.backend == "PrivateUse1"));
     CHECK((kind.checked_as == "CUDA" || kind.checked_as == "MPS"));
+    CHECK(kind.host.device_files.empty() != kind.host.system.empty());
+    CHECK(kind.host.version_member.empty() == kind.host.vendor.empty());
     REQUIRE_FALSE(kind.profiles.empty());
     for (const Profile& profile : kind.profiles) {
       CHECK(find_profile(kind, profile.name) == &profile);
@@ -54,7 +56,7 @@ TEST_CASE("Python's table has every kind with the members that it reads") {
   for (std::size_t i = 0; i < kinds().size(); ++i) {
     CHECK(table[i].at("name") == kinds()[i].name);
     CHECK(table[i].at("profiles").size() == kinds()[i].profiles.size());
-    CHECK(table[i].size() == 7);
+    CHECK(table[i].size() == 9);
   }
 }
 

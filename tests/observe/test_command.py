@@ -10,6 +10,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from torchport import _device_kinds
+from torchport.observe import command
 
 CHROMIUM = shutil.which("chromium")
 HAS_GPU = Path("/dev/nvidiactl").exists()
@@ -42,6 +44,19 @@ def test_a_number_of_virtual_devices(verify) -> None:
     assert "1.00 GiB" in result["checklist"][4]["seen"]
     xpu = verify("zoo:fine", "--input", "zoo:x", "--eval", "--device", "xpu", "--devices", "xpu:1")
     assert xpu.returncode == 0 and "Fine on xpu:0" in xpu.stdout, xpu.stderr
+
+
+@pytest.mark.parametrize("kind", _device_kinds.kinds(), ids=lambda kind: kind.name)
+def test_virtual_devices_are_the_default_where_there_are_no_real_ones(
+    kind: _device_kinds.DeviceKind, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_device_kinds, "may_exist", lambda _: False)
+    assert command._default_devices(kind.name) == (f"{kind.name}:1" if kind.several else kind.name)
+    if kind.several:
+        assert command._default_devices(f"{kind.name}:2") == f"{kind.name}:3"
+    monkeypatch.setattr(_device_kinds, "may_exist", lambda _: True)
+    assert command._default_devices(kind.name) is None
+    assert command._default_devices("cpu") is None
 
 
 @pytest.mark.parametrize(

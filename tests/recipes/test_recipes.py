@@ -119,7 +119,7 @@ TORCHPORT_DEVICE_KIND(musa) {
       .out_of_memory = &out_of_memory,
       .invalid_device = &invalid_device,
       .availability = {.expression = "musa.is_available()"},
-      .host = {.known_to_doctor = false},
+      .host = {.device_files = {"/dev/mtgpu.0"}, .known_to_doctor = false},
   };
 }
 

@@ -6,8 +6,10 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
+from torchport.virtual import _watching
 from torchport.virtual._watching import as_html, as_text
 
 TORCHPORT = Path(sys.executable).with_name("torchport")
@@ -120,6 +122,16 @@ def test_cuda_can_be_hidden(project: Path) -> None:
 def test_wrong_use_is_refused_in_words(project: Path, words: list[str], said: str) -> None:
     run = torchport("run", *words, cwd=project)
     assert run.returncode == 2 and said in run.stderr, run.stderr
+
+
+def test_every_format_of_a_report_is_written_and_others_are_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for form in _watching.formats():
+        assert callable(getattr(_watching, f"as_{form}"))
+    monkeypatch.setenv("TORCHPORT_REPORT", "pdf:report.pdf")
+    with pytest.raises(ValueError, match="no format 'pdf'; use text, json, html"):
+        _watching.start(ModuleType("torch"))
 
 
 def test_the_port_is_the_same_program(project: Path) -> None:

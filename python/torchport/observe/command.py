@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from torchport import _named
+from torchport import _device_kinds, _named
 from torchport._files import write_text
 
 _USAGE_ERROR = 2
@@ -58,8 +58,8 @@ def _parser() -> argparse.ArgumentParser:
     add(
         "--devices",
         metavar="KIND:N",
-        help="virtual devices to run on: cuda:2, xpu:1, mps. The default for --device cuda is virtual "
-        "cuda devices if this machine has no driver of a GPU",
+        help="virtual devices to run on: cuda:2, xpu:1, mps. The default is virtual devices of the "
+        "kind of --device if this machine has no real ones",
     )
     add("--memory", help="memory of each virtual device: 8GiB")
     add("--profile", help="model of the virtual devices: t4, a100-80g")
@@ -86,18 +86,23 @@ def _made(name: str) -> Any:
     return thing() if is_factory else thing
 
 
-def _has_driver() -> bool:
-    """Whether this machine may have a GPU for CUDA, judged by the device files of Linux and WSL."""
-    return any(Path(file).exists() for file in ("/dev/nvidiactl", "/dev/dxg", "/dev/kfd"))
+def _default_devices(device: str) -> str | None:
+    """The virtual devices for `--device DEVICE`: none if this machine may have real ones."""
+    name, _, index = device.partition(":")
+    kind = _device_kinds.find(name)
+    if kind is None or _device_kinds.may_exist(kind):
+        return None
+    if not kind.several:
+        return kind.name
+    return f"{kind.name}:{int(index) + 1 if index.isdigit() else 1}"
 
 
 def _set_up_devices(options: argparse.Namespace) -> None:
     from torchport import virtual
 
     devices = options.devices
-    kind, _, index = (options.device or "").partition(":")
-    if devices is None and kind == "cuda" and not virtual.enabled() and not _has_driver():
-        devices = f"cuda:{int(index) + 1 if index.isdigit() else 1}"
+    if devices is None and not virtual.enabled():
+        devices = _default_devices(options.device or "")
     if devices is None:
         if options.memory or options.profile:
             raise _WrongUse("--memory and --profile need virtual devices: add --devices cuda:1")

@@ -24,7 +24,7 @@ def enable(
 
     Args:
         devices: A kind and a number, "cuda:4", "npu:2" or "mps" (`torchport run --help` lists the
-            kinds), or "none" for no accelerator at all.
+            kinds), or "none", which hides the real devices of CUDA.
         memory: The size of each device: "8GiB", or a number of bytes. The default is the profile's.
         profile: The real device model that they report, such as "a100-80g".
 

@@ -6,10 +6,20 @@ starts from the same names on all builds.
 
 from __future__ import annotations
 
+import os
 import sys
 from types import ModuleType
 
+from torchport import _device_kinds
 from torchport.virtual._builds import HAS_FLAGS, of_cuda_builds
+
+
+def hide_devices() -> None:
+    """Hides the host's devices of CUDA, and of the other kinds that an environment variable hides.
+    Called before torch is imported."""
+    for kind in _device_kinds.kinds():
+        if kind.visibility_variable:
+            os.environ[kind.visibility_variable] = ""
 
 
 def hide_cuda(torch: ModuleType) -> None:

@@ -28,7 +28,7 @@ def before_torch(module: ModuleType) -> None:
     """Loads the library of the virtual devices, before torch asks for its hooks."""
     torch = Torch.at(Path(module.__spec__.origin).parent)  # type: ignore[union-attr, arg-type]
     if hidden():
-        os.environ["CUDA_VISIBLE_DEVICES"] = ""
+        _hiding.hide_devices()
     if hidden() and not _watching.wanted():
         # A build with CUDA needs the library's hooks to answer like a build without CUDA. If they
         # do not support this version of torch, the variable alone hides the devices.

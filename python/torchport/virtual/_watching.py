@@ -49,9 +49,24 @@ def one_thread_at_a_time(torch: ModuleType) -> Any:
     return torch.autograd.set_multithreading_enabled(False)
 
 
+def formats() -> list[str]:
+    """The formats of reports. `torchport run` reads the same file; as_NAME() writes format NAME."""
+    return Path(__file__).with_name("report_formats.txt").read_text().split()
+
+
+def _check_format(setting: str) -> None:
+    form = setting.partition(":")[0]
+    if form not in formats():
+        raise ValueError(
+            f"torchport: {REPORT}={setting}: there is no format {form!r}; use {', '.join(formats())}"
+        )
+
+
 def start(torch: ModuleType) -> None:
     """Starts to record source lines, watches new threads, and makes the report at the end. Called
     after torch is imported."""
+    if setting := os.environ.get(REPORT):
+        _check_format(setting)
     native = torch._ops.ops.torchport
     own = str(Path(__file__).parents[1])
     native.tell_source_lines([str(Path(str(torch.__file__)).parent), own, "<frozen", "<string>"])
@@ -112,8 +127,7 @@ def collect(native: Any, lines: list[str]) -> dict[str, Any]:
 
 def report(native: Any, lines: list[str], setting: str) -> None:
     form, _, path = setting.partition(":")
-    result = collect(native, lines)
-    text = {"text": as_text, "html": as_html}.get(form, as_json)(result)
+    text = globals()[f"as_{form}"](collect(native, lines))
     if not path:
         sys.stderr.write(text)
         return

@@ -53,6 +53,8 @@ TORCHPORT_DEVICE_KIND(cuda) {
       .preference = 10,
       .visibility_variable = "CUDA_VISIBLE_DEVICES",
       .checked_as = "CUDA",
+      // AMD's builds have the second.
+      .libraries = {"libtorch_cuda.so", "libtorch_hip.so"},
       .profiles =
           {
               {"a100-80g", "NVIDIA A100-SXM4-80GB", 81'152 * kMiB, 8, 0, 108, 40 * kMiB, 2048,
@@ -80,7 +82,10 @@ TORCHPORT_DEVICE_KIND(cuda) {
       .invalid_device = &invalid_device,
       .invalid_device_code = 101,
       .availability = {.expression = "cuda.is_available()", .in_classic_chain = true},
-      .host = {.version_member = "cuda"},
+      // Of NVIDIA's driver, of WSL, and of AMD's driver.
+      .host = {.version_member = "cuda",
+               .vendor = "nvidia",
+               .device_files = {"/dev/nvidiactl", "/dev/dxg", "/dev/kfd"}},
   };
 }
 

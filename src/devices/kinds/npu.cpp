@@ -50,7 +50,7 @@ TORCHPORT_DEVICE_KIND(npu) {
       .out_of_memory = &out_of_memory,
       .invalid_device = &invalid_device,
       .availability = {.expression = "npu.is_available()", .since_major = 2, .since_minor = 1},
-      .host = {.known_to_doctor = false},
+      .host = {.device_files = {"/dev/davinci_manager"}, .known_to_doctor = false},
   };
 }
 

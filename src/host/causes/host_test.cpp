@@ -152,7 +152,7 @@ TEST_CASE("every sum of driver, card and build has a verdict, and the same one t
         facts.nvidia.module = facts.nvidia.library = driver;
         facts.gpus = {{"nvidia", "card", "0000:01:00.0", "10de:1", capability, 0, false, "nvidia"}};
         facts.nodes = {{"/dev/nvidia0", true, "root"}};
-        facts.torches = {{"/t", "3.11", "2.13.0", cuda, "", "", {"sm_80", "sm_90"}, true, ""}};
+        facts.torches = {{"/t", "3.11", "2.13.0", cuda, "", {}, {"sm_80", "sm_90"}, true, ""}};
         const Verdict verdict = judge(facts);
         CHECK((verdict.state == "uses" || verdict.state == "cannot"));
         CHECK((verdict.state == "cannot") ==

@@ -121,7 +121,7 @@ std::vector<std::string> amd_lines(const Facts& facts) {
 
 std::vector<std::string> intel_lines(const Facts& facts) {
   const Torch* torch = facts.torch();
-  if (works(torch) && !torch->xpu.empty()) return {};
+  if (works(torch) && !torch->version_of("xpu").empty()) return {};
   for (const Choice& choice : choices(facts))
     if (choice.release->xpu.value_or(false)) return lines(choice.version, "xpu");
   return {};

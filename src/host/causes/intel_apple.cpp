@@ -13,7 +13,8 @@ namespace {
 
 std::optional<Diagnosis> intel(const Facts& facts) {
   const Torch* torch = facts.torch();
-  if (facts.of("intel").empty() || torch == nullptr || torch->xpu.empty()) return std::nullopt;
+  if (facts.of("intel").empty() || torch == nullptr || torch->version_of("xpu").empty())
+    return std::nullopt;
   const bool module =
       std::any_of(facts.modules.begin(), facts.modules.end(),
                   [](const std::string& name) { return name == "xe" || name == "i915"; });

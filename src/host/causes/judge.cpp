@@ -41,19 +41,13 @@ std::string summary_of(const Facts& facts, const std::string& state) {
 // The name of AMD's builds of torch, whose devices are called "cuda" in a program.
 constexpr std::string_view kRocm = "rocm";
 
-// The value of this name in torch.version.
-std::string version_member(const Torch& torch, std::string_view member) {
-  if (member == "cuda") return torch.cuda;
-  return member == "xpu" ? torch.xpu : std::string();
-}
-
 }  // namespace
 
 std::string built_for(const Torch& torch) {
-  if (!torch.cuda.empty()) return "CUDA " + torch.cuda;
   if (!torch.hip.empty()) return "ROCm " + torch.hip;
-  if (!torch.xpu.empty()) return "XPU " + torch.xpu;
-  return "the CPU";
+  const devices::DeviceKind* kind = torch.kind();
+  if (kind == nullptr) return "the CPU";
+  return fmt::format("{} {}", kind->backend, torch.version_of(kind->host.version_member));
 }
 
 CauseRegistration::CauseRegistration(Examine examine) {
@@ -91,9 +85,10 @@ bool computes_on(const Facts& facts, const Verdict& verdict, std::string_view ki
   if (kind == kRocm) return !torch->hip.empty();
   const devices::DeviceKind* known = devices::find_kind(kind);
   if (known == nullptr) return false;
-  const auto& [member, system, known_to_doctor] = known->host;
-  return known_to_doctor && (member.empty() || !version_member(*torch, member).empty()) &&
-         (system.empty() || system == facts.system);
+  const devices::HostSupport& needed = known->host;
+  return needed.known_to_doctor &&
+         (needed.version_member.empty() || !torch->version_of(needed.version_member).empty()) &&
+         (needed.system.empty() || needed.system == facts.system);
 }
 
 std::vector<std::string> requirable_devices() {

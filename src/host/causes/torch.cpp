@@ -1,6 +1,7 @@
 // Finds the causes in torch's build, compared with what the machine has.
 #include <fmt/format.h>
 
+#include "devices/device_kind.h"
 #include "host/causes/cause.h"
 #include "versions/version.h"
 
@@ -17,10 +18,9 @@ std::optional<Diagnosis> broken(const Facts& facts) {
 
 // The vendor whose GPUs this build computes on; empty for a build for the CPU only.
 std::string vendor_of(const Torch& torch) {
-  if (!torch.cuda.empty()) return "nvidia";
   if (!torch.hip.empty()) return "amd";
-  if (!torch.xpu.empty()) return "intel";
-  return {};
+  const devices::DeviceKind* kind = torch.kind();
+  return kind == nullptr ? std::string() : std::string(kind->host.vendor);
 }
 
 std::optional<Diagnosis> wrong_build(const Facts& facts) {

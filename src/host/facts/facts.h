@@ -7,7 +7,12 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
+
+namespace torchport::devices {
+struct DeviceKind;
+}
 
 namespace torchport::host {
 
@@ -54,12 +59,23 @@ struct Torch {
   std::string version;  // "2.13.0+cu130"
   std::string cuda;     // the CUDA of its build; empty for none
   std::string hip;
-  std::string xpu;
+  // What torch.version says of the other device kinds: {"xpu": "20250302"}; nothing for None.
+  std::map<std::string, std::string> other_versions;
   std::vector<std::string> archs;  // "sm_80", "gfx90a"
   bool cxx11_abi = true;
   std::string fault;  // why it cannot be read; else empty
   bool operator==(const Torch&) const = default;
+
+  // The value of this name in torch.version; empty for None.
+  [[nodiscard]] std::string version_of(std::string_view member) const;
+  // Sets it; an empty value is None.
+  void set_version(std::string_view member, std::string value);
+  // The device kind that it is built for; null for the CPU and for ROCm.
+  [[nodiscard]] const devices::DeviceKind* kind() const;
 };
+
+// The names in torch.version of the device kinds other than CUDA.
+[[nodiscard]] std::vector<std::string> other_version_members();
 
 struct Facts {
   std::string system;   // "Linux", "Darwin", "Windows"

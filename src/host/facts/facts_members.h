@@ -1,6 +1,8 @@
 // Names the members of facts in JSON: see json/members.h.
 #pragma once
 
+#include <utility>
+
 #include "host/facts/facts.h"
 
 namespace torchport::host {
@@ -48,7 +50,11 @@ void members(Torch& torch, Visit&& visit) {
   visit("version", torch.version);
   visit("cuda", torch.cuda);
   visit("hip", torch.hip);
-  visit("xpu", torch.xpu);
+  for (const std::string& name : other_version_members()) {
+    std::string version = torch.version_of(name);
+    visit(name.c_str(), version);
+    torch.set_version(name, std::move(version));
+  }
   visit("archs", torch.archs);
   visit("cxx11_abi", torch.cxx11_abi);
   visit("fault", torch.fault);

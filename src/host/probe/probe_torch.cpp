@@ -94,7 +94,8 @@ Torch read_torch(const Machine& machine, const std::string& root, const std::str
   }
   torch.cuda = assigned(text, "cuda");
   torch.hip = assigned(text, "hip");
-  torch.xpu = assigned(text, "xpu");
+  for (const std::string& name : other_version_members())
+    torch.set_version(name, assigned(text, name));
   torch.cxx11_abi = has_cxx11_abi(machine, torch);
   const std::string library = root + "/lib/libtorch_python.so";
   const auto part = machine.files->status(library, true);

@@ -62,7 +62,7 @@ TEST_CASE("doctor recommends the new release, and the one before it to an older 
 TEST_CASE("doctor names the driver that the new CUDA needs") {
   host::Facts facts = machine("nvidia", "9.0");
   facts.nvidia = {"580.65.06", "580.65.06", "ok", "13.0"};
-  facts.torches = {{"/t", "3.12", "2.99.0+cu140", "14.0", "", "", {"sm_90"}, true, ""}};
+  facts.torches = {{"/t", "3.12", "2.99.0+cu140", "14.0", "", {}, {"sm_90"}, true, ""}};
   const auto verdict = host::judge(facts);
   const auto too_old = std::find_if(
       verdict.diagnoses.begin(), verdict.diagnoses.end(),
@@ -119,7 +119,7 @@ TEST_CASE("ci takes it for the virtual devices") {
 
 TEST_CASE("build-plan names its build for CUDA") {
   build_gate::BuildInputs inputs;
-  inputs.torch = {"/t", "3.12", "2.99.0+cpu", "", "", "", {}, true, ""};
+  inputs.torch = {"/t", "3.12", "2.99.0+cpu", "", "", {}, {}, true, ""};
   inputs.environment = {{"TORCHPORT_BUILD", "cuda"}};
   const auto plan = build_gate::decide(inputs);
   CHECK(plan.code == "torch-for-cpu");

@@ -5,7 +5,7 @@
 //   cuda:4
 //   cuda:2,memory=16GiB,profile=a100-80g
 //   mps
-//   none                (no accelerator at all, whatever the host has)
+//   none                (no CUDA device, whatever the host has)
 #pragma once
 
 #include <cstdint>

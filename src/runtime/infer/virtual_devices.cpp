@@ -4,10 +4,13 @@
 #include <filesystem>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <system_error>
 
 #include <c10/core/Device.h>
 #include <dlfcn.h>
+
+#include "devices/device_kind.h"
 
 namespace torchport::infer {
 
@@ -42,13 +45,15 @@ void load_accelerators() {
   if (dladdr(reinterpret_cast<const void*>(&c10::isValidDeviceType), &place) == 0) return;
   std::error_code error;
   const auto folder = std::filesystem::canonical(place.dli_fname, error).parent_path();
-  for (const char* name : {"libtorch_cuda.so", "libtorch_xpu.so", "libtorch_hip.so"}) {
-    const auto path = folder / name;
-    // A build of torch for the CPU does not have it.
-    if (!std::filesystem::exists(path, error)) continue;
-    if (dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL) == nullptr)
-      throw std::runtime_error(std::string("this torch has ") + name +
-                               ", but it cannot be loaded: " + dlerror());
+  for (const devices::DeviceKind& kind : devices::kinds()) {
+    for (const std::string_view name : kind.libraries) {
+      const auto path = folder / name;
+      // A build of torch for the CPU does not have it.
+      if (!std::filesystem::exists(path, error)) continue;
+      if (dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL) == nullptr)
+        throw std::runtime_error("this torch has " + std::string(name) +
+                                 ", but it cannot be loaded: " + dlerror());
+    }
   }
 }
 

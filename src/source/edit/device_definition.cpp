@@ -13,10 +13,6 @@ namespace torchport::edit {
 using syntax::Kind;
 using syntax::Node;
 
-namespace {
-
-// The kinds that classic code asks for one after the other, where torch.accelerator does not exist
-// yet, as far as this torch has the question.
 std::vector<const devices::DeviceKind*> classic_chain(TorchVersion min_torch) {
   std::vector<const devices::DeviceKind*> chain;
   for (const devices::DeviceKind& kind : devices::kinds()) {
@@ -27,8 +23,6 @@ std::vector<const devices::DeviceKind*> classic_chain(TorchVersion min_torch) {
   }
   return chain;
 }
-
-}  // namespace
 
 std::string DeviceSource::inline_expression(bool as_string) const {
   if (settings_.idiom == Idiom::kHelper && !settings_.helper.empty() && !as_string) {

@@ -12,12 +12,18 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
+#include "devices/device_kind.h"
 #include "source/edit/edit.h"
 #include "source/edit/settings.h"
 #include "source/semantics/semantic_model.h"
 
 namespace torchport::edit {
+
+// The kinds that classic code asks for one after the other, where torch.accelerator does not exist
+// yet, as far as this torch has the question.
+[[nodiscard]] std::vector<const devices::DeviceKind*> classic_chain(TorchVersion min_torch);
 
 struct DeviceRef {
   std::string text;  // the expression to write

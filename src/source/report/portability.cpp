@@ -6,6 +6,7 @@
 
 #include "base/file_system.h"
 #include "devices/device_kind.h"
+#include "source/rules/registry.h"
 
 namespace torchport::report {
 
@@ -57,7 +58,8 @@ std::vector<DeviceBlocks> blocked_devices(const project::Report& report) {
   std::vector<std::set<std::string_view>> files(blocks.size());
   for (const auto& d : report.diagnostics) {
     if (d.severity != rules::Severity::kError) continue;
-    const bool mixes = d.family == "mismatch" || d.family == "export";
+    const rules::Rule* rule = rules::find_rule(d.code);
+    const bool mixes = rule != nullptr && rule->info.on_accelerators;
     for (std::size_t i = 0; i < blocks.size(); ++i) {
       const bool blocked = mixes ? blocks[i].device != "cpu" : blocks[i].device != kAtHome;
       if (!blocked) continue;

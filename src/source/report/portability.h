@@ -21,10 +21,9 @@ struct DeviceBlocks {
   std::size_t files = 0;
 };
 
-// How much blocks each device. Errors of placement, load, parallel, build and kernels stop each
-// host without CUDA. Errors of mismatch and export stop each host on which model and data are not
-// both on the CPU. The CPU comes first, CUDA last, the other kinds between them in order of
-// preference.
+// How much blocks each device. Each rule says in its RuleInfo whether its errors stop the program
+// on accelerators or wherever there is no CUDA. The CPU comes first, CUDA last, the other kinds
+// between them in order of preference.
 [[nodiscard]] std::vector<DeviceBlocks> blocked_devices(const project::Report& report);
 
 struct Group {

@@ -37,6 +37,9 @@ struct RuleInfo {
   std::string_view family;  // placement, mismatch, load, parallel, mode, export, build, kernels
   Severity severity = Severity::kError;
   std::string_view summary;  // one line, no full stop
+  // Whether it stops the program on every accelerator, CUDA too, and not on the CPU. Otherwise it
+  // stops the program wherever there is no CUDA.
+  bool on_accelerators = false;
 };
 
 struct Finding {

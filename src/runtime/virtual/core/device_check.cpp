@@ -41,10 +41,18 @@ std::string full_name(const c10::FunctionSchema& schema) {
                                         : schema.name() + "." + schema.overload_name();
 }
 
+// The bit in `Row::backends` of the backend whose checks the kind has. A kind may name only a
+// backend that is in the table (src/devices/device_kind_test.cpp).
+unsigned backend_of(std::string_view checked_as) {
+  if (checked_as == "CUDA") return kCUDA;
+  if (checked_as == "MPS") return kMPS;
+  TORCH_CHECK(false, "torchport: there is no table of device checks for the backend ", checked_as);
+}
+
 const Row* find(const std::string& name) {
   const auto* row = std::lower_bound(std::begin(kTable), std::end(kTable), name,
                                      [](const Row& a, const std::string& b) { return a.name < b; });
-  const unsigned backend = Runtime::get().description().checked_as == "MPS" ? kMPS : kCUDA;
+  const unsigned backend = backend_of(Runtime::get().description().checked_as);
   const bool found = row != std::end(kTable) && row->name == name && (row->backends & backend) != 0;
   return found ? row : nullptr;
 }

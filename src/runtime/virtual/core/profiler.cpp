@@ -51,6 +51,8 @@ struct Stubs final : torch::profiler::impl::ProfilerStubs {
 }  // namespace
 
 void register_profiler() {
+  // torch.autograd.profiler asks for the events of CUDA and PrivateUse1 only; other kinds in torch
+  // have no such stubs.
   if (Runtime::get().kind().type != c10::DeviceType::CUDA) return;
   static Stubs stubs;
   torch::profiler::impl::registerCUDAMethods(&stubs);

@@ -1,4 +1,4 @@
-// Implements the collectives of a device's own library, NCCL or XCCL: gloo does the work, and the
+// Implements the collectives of a device's own library, such as NCCL: gloo does the work, and the
 // rules are those of the other library. It gets CPU tensors over the bytes of virtual ones
 // (distributed.h).
 //
@@ -330,8 +330,7 @@ class Library final : public c10d::Backend {
 
 // Takes a group whose backend for the CPU is gloo, and adds one for the virtual devices to it.
 void add_library(const intrusive_ptr<c10d::ProcessGroup>& group, std::string name) {
-  using Type = c10d::ProcessGroup::BackendType;
-  const Type type = name == "xccl" ? Type::XCCL : Type::NCCL;
+  const auto type = c10d::ProcessGroup::strToBackendType(name);
   auto gloo = group->getBackend(c10::DeviceType::CPU);
   intrusive_ptr<c10d::Backend> backend =
       c10::make_intrusive<Library>(std::move(name), std::move(gloo), group->getStore());

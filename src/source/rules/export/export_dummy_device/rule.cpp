@@ -21,6 +21,7 @@ constexpr RuleInfo kInfo{
     .family = "export",
     .severity = Severity::kError,
     .summary = "the example input of an export is on another device than the model",
+    .on_accelerators = true,
 };
 
 enum class Where : std::uint8_t { kUnknown, kCpu, kElsewhere };

@@ -20,6 +20,7 @@ constexpr RuleInfo kInfo{
     .family = "export",
     .severity = Severity::kError,
     .summary = "a model is exported or traced without `eval()`",
+    .on_accelerators = true,
 };
 
 // The function around the call, or the module for code outside of functions.

@@ -19,6 +19,7 @@ constexpr RuleInfo kInfo{
     .family = "export",
     .severity = Severity::kError,
     .summary = "a model is exported or traced inside of its `DataParallel` wrapper",
+    .on_accelerators = true,
 };
 
 bool is_wrapper(std::string_view name) {

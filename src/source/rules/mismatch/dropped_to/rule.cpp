@@ -16,6 +16,7 @@ constexpr RuleInfo kInfo{
     .family = "mismatch",
     .severity = Severity::kError,
     .summary = "a tensor's `.to()` returns the moved tensor, and the result is dropped",
+    .on_accelerators = true,
 };
 
 // Whether the file uses libraries whose containers have a `.to()` that moves in place.

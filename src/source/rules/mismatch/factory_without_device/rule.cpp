@@ -21,6 +21,7 @@ constexpr RuleInfo kInfo{
     .severity = Severity::kError,
     .summary =
         "a tensor is made on the CPU in a function that computes with tensors from elsewhere",
+    .on_accelerators = true,
 };
 
 constexpr int kMaxDepth = 4;

@@ -20,6 +20,7 @@ constexpr RuleInfo kInfo{
     .family = "mismatch",
     .severity = Severity::kError,
     .summary = "the weights of a loss stay on the CPU while the logits are on a device",
+    .on_accelerators = true,
 };
 
 constexpr std::array<std::string_view, 6> kCriteria{

@@ -18,6 +18,7 @@ constexpr RuleInfo kInfo{
     .family = "mismatch",
     .severity = Severity::kWarning,
     .summary = "the model is moved after its optimizer was made",
+    .on_accelerators = true,
 };
 
 bool is_optimizer_call(const SemanticModel& model, Node call) {

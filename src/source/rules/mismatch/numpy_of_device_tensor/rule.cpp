@@ -20,6 +20,7 @@ constexpr RuleInfo kInfo{
     .family = "mismatch",
     .severity = Severity::kError,
     .summary = "`.numpy()` of a tensor that is on a device or needs a gradient",
+    .on_accelerators = true,
 };
 
 constexpr int kMaxDepth = 8;

@@ -21,6 +21,7 @@ constexpr RuleInfo kInfo{
     .summary =
         "a tensor attribute of a module is neither parameter nor buffer, and stays where it was "
         "made",
+    .on_accelerators = true,
 };
 
 constexpr edit::TorchVersion kPersistentSince{1, 5};

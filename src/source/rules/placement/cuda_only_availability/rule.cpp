@@ -2,9 +2,13 @@
 #include "source/rules/rule.h"
 
 #include <array>
+#include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "devices/device_kind.h"
+#include "source/edit/device_source.h"
 #include "source/rules/edits.h"
 #include "source/rules/placement/common/device_text.h"
 #include "source/rules/statements.h"
@@ -23,7 +27,10 @@ constexpr RuleInfo kInfo{
 };
 
 constexpr std::string_view kMessage =
-    "This knows only CUDA and the CPU: a Mac's (mps) or an Intel GPU (xpu) is never used.";
+    "This knows only CUDA and the CPU: the GPU of a Mac or of another vendor is never used.";
+
+// The kind that the programs ask for.
+constexpr std::string_view kCuda = "cuda";
 
 // A test for CUDA. It is plain if it tests nothing else.
 struct Test {
@@ -96,9 +103,13 @@ bool has_word(std::string_view text, std::string_view word) {
 }
 
 bool names_others(std::string_view text) {
+  // Words for devices that are no kinds here. A word stays when it becomes a kind.
   static constexpr auto kOthers = std::to_array<std::string_view>(
-      {"mps", "xpu", "npu", "hpu", "xla", "tpu", "ipu", "directml", "accelerator", "mlu", "musa"});
+      {"hpu", "xla", "tpu", "ipu", "directml", "accelerator", "mlu", "musa"});
   const std::string lower = base::lower(text);
+  for (const devices::DeviceKind& kind : devices::kinds()) {
+    if (kind.name != kCuda && has_word(lower, kind.name)) return true;
+  }
   for (const std::string_view other : kOthers) {
     if (has_word(lower, other)) return true;
   }
@@ -130,9 +141,16 @@ bool function_says(Node node, std::string_view word) {
          base::lower(function.child(Field::kName).text()).find(word) != std::string::npos;
 }
 
+// The kinds other than CUDA that can be asked for one after the other.
+std::vector<const devices::DeviceKind*> other_kinds(const PythonContext& context) {
+  auto kinds = edit::classic_chain(context.settings.min_torch);
+  std::erase_if(kinds, [](const devices::DeviceKind* kind) { return kind->name == kCuda; });
+  return kinds;
+}
+
 bool is_of_interest(const PythonContext& context, Node node) {
-  // torch 1.12 introduced mps. A project that supports an older torch has no alternative.
-  if (context.is_test() || context.settings.min_torch < edit::TorchVersion{1, 12}) return false;
+  // A project that supports a torch older than the other kinds has no alternative.
+  if (context.is_test() || other_kinds(context).empty()) return false;
   // Its name says that it returns CUDA devices.
   if (function_says(node, "cuda_device")) return false;
   return !is_cuda_territory(context, node) && !others_are_near(node);
@@ -167,10 +185,15 @@ Fix fix_conditional(const PythonContext& context, Node conditional, const Test& 
   }
   const Node string = device_string(model, cpu);
   const char quote = string.text().back();
-  const std::string text =
-      fitted(string, fmt::format("{0}mps{0} if {1}.backends.mps.is_available() else {2}", quote,
-                                 torch, string.text()));
-  fix.title = fmt::format("ask for mps before the CPU: `{}`", text);
+  std::string choice;
+  std::vector<std::string_view> names;
+  for (const devices::DeviceKind* kind : other_kinds(context)) {
+    names.push_back(kind->name);
+    choice += fmt::format("{0}{1}{0} if {2}.{3} else ", quote, kind->name, torch,
+                          kind->availability.expression);
+  }
+  const std::string text = fitted(string, choice + std::string(string.text()));
+  fix.title = fmt::format("ask for {} before the CPU: `{}`", fmt::join(names, " and "), text);
   fix.edits = {replace(string, text)};
   return fix;
 }
@@ -207,6 +230,28 @@ std::string_view target_of(Node statement) {
   return plain_assignment(statement).child(Field::kLeft).text();
 }
 
+struct Branch {
+  std::string condition;
+  std::string device;
+};
+
+// The branches that ask for other devices: one for all if torch.accelerator can be used.
+std::vector<Branch> other_branches(const PythonContext& context, bool as_string) {
+  const std::string& torch = context.devices.torch_name();
+  if (context.settings.uses_accelerator()) {
+    return {
+        {torch + ".accelerator.is_available()",
+         fmt::format("{}.accelerator.current_accelerator(){}", torch, as_string ? ".type" : "")}};
+  }
+  std::vector<Branch> branches;
+  for (const devices::DeviceKind* kind : other_kinds(context)) {
+    const std::string name = fmt::format("\"{}\"", kind->name);
+    branches.push_back({fmt::format("{}.{}", torch, kind->availability.expression),
+                        as_string ? name : fmt::format("{}.device({})", torch, name)});
+  }
+  return branches;
+}
+
 void check_if(const PythonContext& context, Node statement, Reporter& reporter) {
   const SemanticModel& model = context.model;
   const Test test = test_of(model, statement.child(Field::kCondition));
@@ -224,27 +269,19 @@ void check_if(const PythonContext& context, Node statement, Reporter& reporter) 
   Fix fix;
   fix.title = "add a branch for the other accelerators";
   if (test.plain) {
-    const std::string& torch = context.devices.torch_name();
-    const bool accelerator = context.settings.uses_accelerator();
     const bool as_string = syntax::unwrap(cuda).is(Kind::kString);
-    const std::string condition =
-        fmt::format("{}.{}.is_available()", torch, accelerator ? "accelerator" : "backends.mps");
-    std::string device = as_string ? "\"mps\"" : fmt::format("{}.device(\"mps\")", torch);
-    if (accelerator) {
-      device =
-          fmt::format("{}.accelerator.current_accelerator(){}", torch, as_string ? ".type" : "");
-    }
     const std::string indent(indentation_of(statement));
     const std::string newline(newline_of(statement));
     const std::string head(yes.text().substr(0, cuda.start() - yes.start()));
-    const std::string body = newline + std::string(indentation_of(yes)) + head + device;
+    const std::string word = clause ? "elif " : "if ";
+    std::string branches;
+    for (const Branch& branch : other_branches(context, as_string)) {
+      branches += word + branch.condition + ":" + newline + std::string(indentation_of(yes)) +
+                  head + branch.device + newline + indent;
+    }
     fix.applicability = Applicability::kUnsafe;
     fix.needs.imports = {"import torch"};
-    if (clause) {
-      fix.edits = {insert_before(clause, "elif " + condition + ":" + body + newline + indent)};
-    } else {
-      fix.edits = {insert_before(no, "if " + condition + ":" + body + newline + indent)};
-    }
+    fix.edits = {insert_before(clause ? clause : no, branches)};
   }
   keep_names_honest(statement, fix);
   finding.fix.push_back(std::move(fix));

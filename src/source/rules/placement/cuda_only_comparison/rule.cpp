@@ -112,7 +112,7 @@ void check_if(Node statement, Reporter& reporter) {
   if (object_of(call).text() == tensor.text()) return;
   Finding& finding = reporter.report(
       condition,
-      fmt::format("On mps or xpu `{}` stays on the CPU, and the next operation with `{}` "
+      fmt::format("On another accelerator `{}` stays on the CPU, and the next operation with `{}` "
                   "raises \"Expected all tensors to be on the same device\".",
                   plain_assignment(body).child(Field::kLeft).text(), tensor.text()));
   Fix fix;
@@ -146,10 +146,11 @@ void check_conditional(Node conditional, Reporter& reporter) {
                       conditional.parent().child(Field::kName).text() == "device";
   if (!moves && !device) return;
   Finding& finding = reporter.report(
-      conditional, fmt::format("With `{0}` on mps or xpu this is \"cpu\", and the next operation "
-                               "with `{0}` raises \"Expected all tensors to be on the same "
-                               "device\".",
-                               tensor.text()));
+      conditional,
+      fmt::format("With `{0}` on another accelerator this is \"cpu\", and the next operation "
+                  "with `{0}` raises \"Expected all tensors to be on the same "
+                  "device\".",
+                  tensor.text()));
   Fix fix;
   fix.applicability = Applicability::kUnsafe;
   fix.title = fmt::format("use `{}.device`", tensor.text());

@@ -40,7 +40,8 @@ std::string message_for(std::string_view name) {
     return "This counts only CUDA devices: it is 0 on a machine without CUDA, even if that has "
            "another GPU.";
   }
-  if (name == "empty_cache") return "This frees only CUDA's cache; on mps and xpu it does nothing.";
+  if (name == "empty_cache")
+    return "This frees only CUDA's cache; on other accelerators it does nothing.";
   if (is_seed(name)) {
     return "This seeds only CUDA's generators; torch.manual_seed seeds those of every device.";
   }

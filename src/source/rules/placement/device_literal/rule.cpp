@@ -115,8 +115,8 @@ std::string message_for(const SemanticModel& model, const semantics::Literal& li
     return "Whatever is placed with this device raises \"Torch not compiled with CUDA enabled\" "
            "on a machine without CUDA; other accelerators are never used.";
   }
-  return "On a machine without CUDA this raises \"Torch not compiled with CUDA enabled\"; mps and "
-         "xpu are never used.";
+  return "On a machine without CUDA this raises \"Torch not compiled with CUDA enabled\"; other "
+         "accelerators are never used.";
 }
 
 // Whether the node is in a loop such as `for i in unused_gpus:`.
@@ -158,7 +158,7 @@ void check_integer(const PythonContext& context, Node integer, Reporter& reporte
   Finding& finding = reporter.report(
       integer,
       "A bare index means a CUDA device: on a machine without an accelerator this raises, "
-      "and older torch never uses mps or xpu for it.");
+      "and older torch never uses another accelerator for it.");
   if (integer.text() != "0") return;
   const Node site = name == "torch.device" ? call : integer;
   const Node holder = holder_of(site);
