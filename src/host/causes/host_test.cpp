@@ -124,7 +124,8 @@ TEST_CASE("each torch has its own oldest macOS") {
   facts.gpus.emplace_back();
   facts.gpus[0].vendor = "apple";
   const auto diagnoses = [&](const char* torch) {
-    facts.torches = {{"/t", "3.12", torch, "", "", "", {}, true, ""}};
+    facts.torches.resize(1);
+    facts.torches[0].version = torch;
     return judge(facts).diagnoses;
   };
   REQUIRE(diagnoses("2.9.1").size() == 1);

@@ -76,7 +76,7 @@ TEST_CASE("doctor names the macOS that the new release needs") {
   facts.system = "Darwin";
   facts.machine = "arm64";
   facts.os_version = "19.1";
-  facts.torches = {{"/t", "3.12", "2.99.0", "", "", "", {}, true, ""}};
+  facts.torches = {{"/t", "3.12", "2.99.0", "", "", {}, {}, true, ""}};
   const auto verdict = host::judge(facts);
   REQUIRE(verdict.diagnoses.size() == 1);
   CHECK(verdict.diagnoses.front().remedy == "update to macOS 20 or newer");
