@@ -37,7 +37,11 @@ std::string qualified_name(std::string_view declaration) {
   for (const char c : declaration) {
     if (c == '<') ++depth;
     if (depth == 0 && c == '(') return name;
-    if (depth == 0) name = c == ' ' ? std::string() : name + c;
+    if (depth == 0 && c == ' ') {
+      name.clear();
+    } else if (depth == 0) {
+      name += c;
+    }
     if (c == '>') --depth;
   }
   return {};

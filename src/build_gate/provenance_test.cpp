@@ -231,7 +231,7 @@ TEST_CASE("which operators' kernels a CUDA part has") {
   CHECK(found.names == std::vector<std::string>{"add.out", "nms", "scale"});
   CHECK(cuda_operators({"", "CUDA \"name\""}).names.empty());
   // As long as a picture in a source.
-  const std::string picture(1 << 20, 'A');
+  const std::string picture(std::size_t{1} << 20U, 'A');
   CHECK(cuda_operators({"TORCH_LIBRARY_IMPL(a, CUDA, m) { decode(\"" + picture + "=\"); }"})
             .names.empty());
   CHECK(cuda_operators({"TORCH_LIBRARY_IMPL(" + picture, "TORCH_LIBRARY_IMPL", "\"a.", "\""})

@@ -135,7 +135,7 @@ base::Result<std::string> choose_torch(const Project& project, const TargetOptio
     return options.torch;
   }
   if (stated != nullptr)
-    if (const std::string pin = versions::without_local(versions::pinned(stated->specifier));
+    if (std::string pin = versions::without_local(versions::pinned(stated->specifier));
         !pin.empty())
       return pin;
   auto version = from_table(project, options, stated);

@@ -25,7 +25,7 @@ std::string without_controls(std::string_view text) {
 }  // namespace
 
 std::string shell_word(std::string_view text) {
-  const std::string clean = without_controls(text);
+  std::string clean = without_controls(text);
   const bool ascii = std::all_of(clean.begin(), clean.end(),
                                  [](char c) { return static_cast<unsigned char>(c) < 128; });
   if (!clean.empty() && ascii && std::all_of(clean.begin(), clean.end(), is_bare)) return clean;

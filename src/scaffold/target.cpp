@@ -83,7 +83,7 @@ base::Result<std::string> choose_variant(const Project& project, const TargetOpt
   }
   if (device == Device::kCpu) return std::string("cpu");
   if (const Requirement* stated = project.of("torch"); stated != nullptr && options.torch.empty()) {
-    const std::string local = versions::local_of(versions::pinned(stated->specifier));
+    std::string local = versions::local_of(versions::pinned(stated->specifier));
     if (fits(device, local)) return local;
   }
   const releases::TorchRelease* release = releases::release_of(torch);

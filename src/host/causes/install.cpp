@@ -59,6 +59,7 @@ bool fits(const CudaBuild& build, const Facts& facts, const std::string& driver_
   if (!versions::same_major(build.cuda, driver_cuda) && versions::older(driver_cuda, build.cuda))
     return false;
   std::vector<std::string> archs;
+  archs.reserve(build.archs.size());
   for (const int arch : build.archs) archs.push_back(fmt::format("sm_{}", arch));
   const auto gpus = facts.of("nvidia");
   return std::all_of(gpus.begin(), gpus.end(),

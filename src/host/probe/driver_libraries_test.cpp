@@ -71,7 +71,7 @@ TEST_CASE("what libraries tell joins what the bus told") {
 }
 
 TEST_CASE("a child process answers in time or not at all") {
-  CHECK(in_child([] { return std::string(100'000, 'x'); }, 1000).value().size() == 100'000);
+  CHECK(in_child([] { return std::string(100'000, 'x'); }, 1000) == std::string(100'000, 'x'));
   CHECK(in_child([] { return std::string(); }, 1000) == std::string());
   CHECK_FALSE(in_child([] { return std::string(4'000'000, 'x'); }, 1000).has_value());
   CHECK_FALSE(in_child([]() -> std::string { _exit(3); }, 1000).has_value());

@@ -11,7 +11,7 @@
 #include "host/probe/isolated.h"
 #include "host/probe/probe.h"
 
-extern char** environ;  // NOLINT(readability-identifier-naming): POSIX
+extern char** environ;  // NOLINT(readability-*): POSIX; glibc declares it only for _GNU_SOURCE
 
 namespace torchport::host {
 
@@ -43,6 +43,7 @@ std::string output_of(const std::vector<std::string>& command) {
   posix_spawnattr_init(&attributes);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
   std::vector<char*> words;
+  words.reserve(command.size() + 1);
   for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
   pid_t child = 0;
