@@ -11,7 +11,6 @@ namespace torchport {
 namespace {
 
 using namespace std::string_literals;  // NOLINT: bytes with zeros in them
-using checkpoint::Pickle;
 using checkpoint::read_pickle;
 using checkpoint::Type;
 
@@ -65,7 +64,7 @@ TEST_CASE("a broken pickle is told by its byte") {
 TEST_CASE("a pickle that doubles itself costs its own size") {
   std::string bytes = "\x80\x02]q\x00"s;
   for (int i = 0; i < 60; ++i) bytes += "(h\x00h\x00tq\x00"s;
-  bytes += ".";
+  bytes += '.';
   const auto pickle = read_pickle(bytes);
   REQUIRE(pickle.has_value());
   CHECK(pickle->size() == 61);

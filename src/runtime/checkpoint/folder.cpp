@@ -134,10 +134,10 @@ class Metadata {
     tensor.stride.assign(tensor.shape.size(), 1);
     for (std::size_t i = tensor.shape.size(); i-- > 1;)
       tensor.stride[i - 1] = tensor.stride[i] * std::max<std::int64_t>(tensor.shape[i], 1);
-    if (const Object* properties = member(what, "properties"); properties != nullptr) {
-      if (properties->state != kNoRef && !pickle_.at(properties->state).items.empty())
-        tensor.dtype = dtype_named(pickle_.name_of(pickle_.at(properties->state).items.front()));
-    }
+    if (const Object* properties = member(what, "properties");
+        properties != nullptr && properties->state != kNoRef &&
+        !pickle_.at(properties->state).items.empty())
+      tensor.dtype = dtype_named(pickle_.name_of(pickle_.at(properties->state).items.front()));
     Storage storage;
     storage.key = name;
     storage.dtype = tensor.dtype;

@@ -12,7 +12,7 @@ namespace torchport::checkpoint {
 
 namespace {
 
-using json = nlohmann::ordered_json;  // keeps the tensors in the file's order
+using Json = nlohmann::ordered_json;  // keeps the tensors in the file's order
 
 constexpr std::uint64_t kMostHeader = 100'000'000;  // the format's own limit
 
@@ -40,7 +40,7 @@ struct Range {
 };
 
 // Adds a tensor. Returns false, with a note in `broken`, if the entry violates the format.
-bool add_entry(const std::string& name, const json& entry, std::uint64_t data, Contents& contents,
+bool add_entry(const std::string& name, const Json& entry, std::uint64_t data, Contents& contents,
                std::vector<Range>& ranges) {
   TensorEntry tensor;
   tensor.path = name;
@@ -58,13 +58,13 @@ bool add_entry(const std::string& name, const json& entry, std::uint64_t data, C
   tensor.dtype = dtype_named(dtype->get<std::string>());
   if (shape == entry.end() || !shape->is_array() ||
       !std::all_of(shape->begin(), shape->end(),
-                   [](const json& size) { return size.is_number_unsigned(); }))
+                   [](const Json& size) { return size.is_number_unsigned(); }))
     return wrong("its shape is not a list of sizes");
   if (offsets == entry.end() || !offsets->is_array() || offsets->size() != 2 ||
       !(*offsets)[0].is_number_unsigned() || !(*offsets)[1].is_number_unsigned())
     return wrong("its data_offsets are not two numbers");
   std::uint64_t elements = 1;
-  for (const json& size : *shape) {
+  for (const Json& size : *shape) {
     if (size.get<std::uint64_t>() > INT64_MAX) return wrong("its shape has an impossible size");
     tensor.shape.push_back(size.get<std::int64_t>());
     if (__builtin_mul_overflow(elements, size.get<std::uint64_t>(), &elements))
@@ -98,10 +98,10 @@ bool add_entry(const std::string& name, const json& entry, std::uint64_t data, C
 }
 
 // Reads which tensors torchport.save wrote only once, under the first of their names.
-void read_shared(const json& metadata, Contents& contents) {
+void read_shared(const Json& metadata, Contents& contents) {
   const auto found = metadata.is_object() ? metadata.find("torchport.shared") : metadata.end();
   if (!metadata.is_object() || found == metadata.end() || !found->is_string()) return;
-  const json shared = json::parse(found->get<std::string>(), nullptr, false);
+  const Json shared = Json::parse(found->get<std::string>(), nullptr, false);
   if (!shared.is_object()) {
     contents.broken.emplace_back("its metadata torchport.shared is not a JSON object of names");
     return;
@@ -144,7 +144,7 @@ base::Result<Contents> inspect_safetensors(std::string_view bytes) {
         fmt::format(
             "is a safetensors file that was cut off: its header has {} bytes, but the file has {}",
             size, bytes.size()));
-  const json header = json::parse(bytes.substr(8, size), nullptr, false);
+  const Json header = Json::parse(bytes.substr(8, size), nullptr, false);
   if (!header.is_object())
     return base::fail(base::ErrorCode::kSyntax, "is a safetensors file with a damaged header");
   Contents contents;

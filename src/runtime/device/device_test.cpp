@@ -26,7 +26,7 @@ TEST_CASE("devices are described in one line") {
   const auto spec = parse_spec("cuda:4,memory=16GiB,profile=t4");
   REQUIRE(spec.has_value());
   CHECK(spec->count == 4);
-  CHECK(spec->memory == 16U * 1024 * kMiB);
+  CHECK(spec->memory == std::uint64_t{16} * 1024 * kMiB);
   CHECK(spec->profile->device_name == "Tesla T4");
   CHECK(parse_spec(spec->text())->text() == spec->text());
   CHECK(parse_spec("cuda")->memory == parse_spec("cuda")->profile->memory);
@@ -184,7 +184,7 @@ TEST_CASE("a block may be freed by another thread, while others look on") {
     makers.emplace_back([&, t] {
       for (int i = 0; i < kBlocks; ++i) {
         OutOfMemory failure;
-        const auto bytes = static_cast<std::uint64_t>(i % 7 == 0 ? 2 * kMiB : i % 5000 + 1);
+        const std::uint64_t bytes = i % 7 == 0 ? 2 * kMiB : i % 5000 + 1;
         const auto block = memory.allocate(bytes, t, failure);
         if (!block) continue;
         ++made;
