@@ -95,7 +95,7 @@ std::vector<Edit> DeviceSource::edits_for(const Needs& needs) const {
     added += "\n" + definition();
     // Keeps the blank lines between the imports and the code after them.
     const std::string_view rest = text.substr(offset);
-    if (!rest.empty() && rest.front() != '\n' && rest.front() != '\r') added += "\n";
+    if (!rest.empty() && rest.front() != '\n' && rest.front() != '\r') added += '\n';
   }
   if (added.empty()) return {};
   if (offset == text.size() && !text.empty() && text.back() != '\n' && text.back() != '\r')

@@ -222,9 +222,9 @@ DeviceRef DeviceSource::of_arguments(Node node) const {
                                         "self.args", "self.opt", "self.cfg"}) {
     const std::string_view root = holder.starts_with("self.") ? std::string_view("self") : holder;
     const auto bindings = model_.scopes().reaching(root, node);
-    if (bindings.empty() || bindings.front()->target.start() > node.start()) {
-      if (bindings.empty() || model_.scopes().scope_node(node).is(Kind::kModule)) continue;
-    }
+    if (bindings.empty() || (bindings.front()->target.start() > node.start() &&
+                             model_.scopes().scope_node(node).is(Kind::kModule)))
+      continue;
     const std::string wanted = fmt::format("{}.device", holder);
     const bool accelerator =
         holder == "accelerator" && model_.called(bindings.front()->value).ends_with("Accelerator");

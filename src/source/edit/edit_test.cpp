@@ -16,6 +16,7 @@ Fix fix_of(std::vector<Edit> edits) {
 
 Applied apply_all(std::string_view text, const std::vector<Fix>& fixes) {
   std::vector<const Fix*> pointers;
+  pointers.reserve(fixes.size());
   for (const Fix& fix : fixes) pointers.push_back(&fix);
   return apply_fixes(text, pointers);
 }

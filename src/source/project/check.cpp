@@ -173,14 +173,15 @@ Report check_files(const base::FileSystem& fs, const std::vector<std::string>& f
 
   Report report;
   report.cancelled = options.cancelled != nullptr && options.cancelled->load();
-  for (std::optional<FileResult>& result : results) {
-    if (!result) continue;
+  for (std::optional<FileResult>& reached : results) {
+    if (!reached) continue;
+    FileResult& result = *reached;
     ++report.files;
-    report.bytes += result->bytes;
-    report.relevant += result->relevant ? 1 : 0;
-    report.parsed += result->parsed ? 1 : 0;
-    for (Diagnostic& d : result->findings.diagnostics) report.diagnostics.push_back(std::move(d));
-    for (base::Error& e : result->findings.problems) report.problems.push_back(std::move(e));
+    report.bytes += result.bytes;
+    report.relevant += result.relevant ? 1 : 0;
+    report.parsed += result.parsed ? 1 : 0;
+    for (Diagnostic& d : result.findings.diagnostics) report.diagnostics.push_back(std::move(d));
+    for (base::Error& e : result.findings.problems) report.problems.push_back(std::move(e));
   }
   return report;
 }

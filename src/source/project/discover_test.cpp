@@ -13,7 +13,7 @@ base::MemoryFileSystem tree(const Files& paths) {
   return fs;
 }
 
-Files found(const base::FileSystem& fs, const Files& paths, DiscoveryOptions options = {}) {
+Files found(const base::FileSystem& fs, const Files& paths, const DiscoveryOptions& options = {}) {
   return discover(fs, paths, options).files;
 }
 

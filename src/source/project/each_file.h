@@ -45,6 +45,7 @@ std::vector<std::optional<Result>> each_file(const std::vector<std::string>& fil
   };
   std::vector<std::thread> threads;
   const std::size_t extra = std::min<std::size_t>(std::max(options.threads, 1U) - 1, files.size());
+  threads.reserve(extra);
   for (std::size_t i = 0; i < extra; ++i) threads.emplace_back(loop);
   loop();
   for (std::thread& thread : threads) thread.join();

@@ -80,9 +80,9 @@ FileFix fix_one(const base::FileSystem& fs, const std::string& path, const Check
     result.left.problems.push_back(std::move(error));
     return result;
   }
-  if (fixed->left) {
+  if (const auto& left = fixed->left) {
     const base::LineIndex lines(fixed->text);
-    for (const rules::Finding& finding : *fixed->left)
+    for (const rules::Finding& finding : *left)
       result.left.diagnostics.push_back(make_diagnostic(finding, path, lines));
   } else {
     result.left = check_source(path, fixed->text, options, &deadline);
@@ -113,14 +113,15 @@ FixPlan plan_fixes(const base::FileSystem& fs, const std::vector<std::string>& f
       });
 
   FixPlan plan;
-  for (std::optional<FileFix>& result : results) {
-    if (!result) continue;
+  for (std::optional<FileFix>& reached : results) {
+    if (!reached) continue;
+    FileFix& result = *reached;
     ++plan.files;
-    for (Change& change : result->change) plan.changes.push_back(std::move(change));
-    for (const auto& [code, n] : result->applied)
+    for (Change& change : result.change) plan.changes.push_back(std::move(change));
+    for (const auto& [code, n] : result.applied)
       plan.fixed[std::string(code)] += static_cast<std::size_t>(n);
-    for (Diagnostic& d : result->left.diagnostics) plan.left.push_back(std::move(d));
-    for (base::Error& e : result->left.problems) plan.problems.push_back(std::move(e));
+    for (Diagnostic& d : result.left.diagnostics) plan.left.push_back(std::move(d));
+    for (base::Error& e : result.left.problems) plan.problems.push_back(std::move(e));
   }
   return plan;
 }

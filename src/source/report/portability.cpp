@@ -1,6 +1,7 @@
 #include "source/report/portability.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -47,7 +48,7 @@ int portability_score(const project::Report& report) {
   double lost = 0;
   for (const auto& [path, error] : has_error) lost += error ? 1.0 : 0.5;
   const double share = 1.0 - lost / static_cast<double>(report.relevant);
-  return static_cast<int>(std::max(0.0, share) * 100.0 + 0.5);
+  return static_cast<int>(std::lround(std::max(0.0, share) * 100.0));
 }
 
 std::vector<DeviceBlocks> blocked_devices(const project::Report& report) {

@@ -6,6 +6,7 @@
 // Other languages than python name the kind of file: dockerfile, requirements,
 // cmake, toml, notebook. Every rule has at least three hits and three misses,
 // and a rule that fixes shows at least one fixed text.
+#include <charconv>
 #include <cstdlib>
 #include <map>
 #include <string>
@@ -62,13 +63,19 @@ std::vector<Block> cases_of(std::string_view page) {
   return blocks;
 }
 
+// The number that a text starts with; 0 if there is none.
+std::uint16_t number_at(std::string_view text) {
+  std::uint16_t number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
 edit::Settings settings_of(const Block& block) {
   edit::Settings settings;
   if (block.has("min-torch")) {
-    const std::string& text = block.options.at("min-torch");
-    settings.min_torch.major = static_cast<std::uint16_t>(std::atoi(text.c_str()));
-    settings.min_torch.minor =
-        static_cast<std::uint16_t>(std::atoi(text.c_str() + text.find('.') + 1));
+    const std::string_view text = block.options.at("min-torch");
+    settings.min_torch.major = number_at(text);
+    settings.min_torch.minor = number_at(text.substr(text.find('.') + 1));
     settings.min_torch_stated = true;
   }
   return settings;
@@ -105,6 +112,39 @@ std::string fix(const Block& block, const Rule& rule) {
   return result->text;
 }
 
+// Returns whether a finding comes with a fix that changes the file.
+bool check_hit(const Block& block, const Rule& rule) {
+  const auto findings = examine(block, rule);
+  if (block.has("count"))
+    CHECK(findings.size() == number_at(block.options.at("count")));
+  else
+    CHECK(!findings.empty());
+  bool can_fix = false;
+  for (const Finding& finding : findings) {
+    CHECK(!finding.message.empty());
+    for (const Fix& f : finding.fix) {
+      CHECK(!f.title.empty());
+      can_fix |= f.applicability != Applicability::kDisplay;
+    }
+  }
+  return can_fix;
+}
+
+void check_miss(const Block& block, const Rule& rule) {
+  for (const Finding& finding : examine(block, rule)) {
+    const std::string at = block.code.substr(finding.span.start, finding.span.size());
+    FAIL_CHECK("reported ", at, ": ", finding.message);
+  }
+}
+
+void check_fixed(const Block& hit, const Block& block, const Rule& rule) {
+  const std::string result = fix(hit, rule);
+  CHECK_MESSAGE(result == block.code, "got:\n", result);
+  Block again = hit;
+  again.code = result;
+  CHECK_MESSAGE(fix(again, rule) == result, "a second run changes the file");
+}
+
 void check_rule(const Rule& rule) {
   INFO("rule ", std::string(rule.info.code), " ", std::string(rule.info.name));
   const std::string_view page = page_of(rule.info);
@@ -124,33 +164,14 @@ void check_rule(const Rule& rule) {
     if (block.has("hit")) {
       ++hits;
       hit = &block;
-      const auto findings = examine(block, rule);
-      if (block.has("count"))
-        CHECK(findings.size() ==
-              static_cast<std::size_t>(std::atoi(block.options.at("count").c_str())));
-      else
-        CHECK(!findings.empty());
-      for (const Finding& finding : findings) {
-        CHECK(!finding.message.empty());
-        for (const Fix& f : finding.fix) {
-          CHECK(!f.title.empty());
-          can_fix |= f.applicability != Applicability::kDisplay;
-        }
-      }
+      can_fix |= check_hit(block, rule);
     } else if (block.has("miss")) {
       ++misses;
-      for (const Finding& finding : examine(block, rule)) {
-        const std::string at = block.code.substr(finding.span.start, finding.span.size());
-        FAIL_CHECK("reported ", at, ": ", finding.message);
-      }
+      check_miss(block, rule);
     } else if (block.has("fixed")) {
       ++fixed;
       REQUIRE_MESSAGE(hit != nullptr, "a fixed block needs a hit before it");
-      const std::string result = fix(*hit, rule);
-      CHECK_MESSAGE(result == block.code, "got:\n", result);
-      Block again = *hit;
-      again.code = result;
-      CHECK_MESSAGE(fix(again, rule) == result, "a second run changes the file");
+      check_fixed(*hit, block, rule);
     } else {
       FAIL_CHECK("a case is hit, miss or fixed");
     }

@@ -9,7 +9,6 @@
 namespace torchport::rules {
 
 using semantics::SemanticModel;
-using semantics::Type;
 using syntax::Field;
 using syntax::Kind;
 using syntax::Node;

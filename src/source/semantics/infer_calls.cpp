@@ -13,27 +13,27 @@ std::string_view top_module(std::string_view qualified) {
   return qualified.substr(0, qualified.find('.'));
 }
 
+// What a call of a class of the file or of a builtin returns.
+Value of_plain_name(const SemanticModel& model, Node call, std::string_view name) {
+  if (const ClassFacts* facts = model.class_named(name); facts != nullptr) {
+    return facts->is_module
+               ? of(Type::kModule, call, DeviceState::kCpu, std::string(facts->name))
+               : of(Type::kForeign, call, DeviceState::kUnknown, std::string(facts->name));
+  }
+  if (name == "int" || name == "float" || name == "len") return of(Type::kNumber, call);
+  if (name == "str") return of(Type::kString, call);
+  if (name == "bool") return of(Type::kBool, call);
+  if (name == "list" || name == "dict" || name == "tuple") return of(Type::kContainer, call);
+  return {};
+}
+
 }  // namespace
 
 Value SemanticModel::infer_call(Node call, int depth) const {
   const std::string& name = called(call);
   if (name.empty()) {
     const Node function = syntax::callee(call);
-    if (function.is(Kind::kIdentifier)) {
-      if (const ClassFacts* facts = class_named(function.text()); facts != nullptr) {
-        return facts->is_module
-                   ? of(Type::kModule, call, DeviceState::kCpu, std::string(facts->name))
-                   : of(Type::kForeign, call, DeviceState::kUnknown, std::string(facts->name));
-      }
-      const std::string_view builtin = function.text();
-      if (builtin == "int" || builtin == "float" || builtin == "len")
-        return of(Type::kNumber, call);
-      if (builtin == "str") return of(Type::kString, call);
-      if (builtin == "bool") return of(Type::kBool, call);
-      if (builtin == "list" || builtin == "dict" || builtin == "tuple")
-        return of(Type::kContainer, call);
-      return {};
-    }
+    if (function.is(Kind::kIdentifier)) return of_plain_name(*this, call, function.text());
     if (!function.is(Kind::kAttribute)) return {};
     const Value object = infer(function.child(Field::kObject), depth + 1);
     return infer_method(call, object, function.child(Field::kAttributeName).text(), depth);

@@ -36,7 +36,7 @@ void append_utf8(std::string& out, std::uint32_t code) {
 std::uint32_t four_hex(std::string_view text, std::size_t at) {
   std::uint32_t code = 0;
   for (std::size_t i = at; i < at + 4 && i < text.size(); ++i)
-    code = code * 16 + static_cast<std::uint32_t>(hex_digit(text[i]) & 0xF);
+    code = code * 16 + (static_cast<std::uint32_t>(hex_digit(text[i])) & 0xFU);
   return code;
 }
 
@@ -86,22 +86,63 @@ std::string decode_json_string(std::string_view raw) {
   return text;
 }
 
+namespace {
+
+// An object or a list around the place of the scan.
+struct Frame {
+  bool object = false;
+  std::string key;
+  bool is_code = false;
+  bool has_source = false;
+  SourceValue source;
+};
+
+bool names_source(std::string_view key) {
+  return key == "source" || key == "input";
+}
+
+// The string that opens here, between its quotes.
+base::Span string_at(std::string_view json, std::size_t open) {
+  std::size_t close = open + 1;
+  while (close < json.size() && json[close] != '"') close += json[close] == '\\' ? 2 : 1;
+  return {static_cast<std::uint32_t>(open + 1), static_cast<std::uint32_t>(close)};
+}
+
+void take_key(std::string_view json, base::Span text, Frame& frame) {
+  frame.key = json.substr(text.start, text.size());
+  // A list of strings under "source" is recorded when it opens.
+  const std::size_t value = json.find_first_not_of(" \t\r\n:", text.end + 1);
+  if (names_source(frame.key) && value != std::string_view::npos && json[value] == '[') {
+    frame.has_source = true;
+    frame.source = {};
+    frame.source.is_list = true;
+    frame.source.value.start = static_cast<std::uint32_t>(value);
+  }
+}
+
+// Takes a string that is the value of a key or an item of a list.
+void take_value(std::string_view json, base::Span text, std::vector<Frame>& stack) {
+  if (!stack.empty() && stack.back().object) {
+    Frame& frame = stack.back();
+    if (frame.key == "cell_type") frame.is_code = json.substr(text.start, text.size()) == "code";
+    if (names_source(frame.key)) {
+      frame.has_source = true;
+      frame.source = {{text.start - 1, text.end + 1}, false, {text}};
+    }
+  } else if (stack.size() > 1) {
+    Frame& holder = stack[stack.size() - 2];
+    const bool inside = holder.object && holder.has_source && holder.source.is_list &&
+                        holder.source.value.end == 0 && names_source(holder.key);
+    if (inside) holder.source.items.push_back(text);
+  }
+}
+
+}  // namespace
+
 // The text is known to be valid JSON, so the scan only has to keep count.
 std::vector<SourceValue> scan_code_cells(std::string_view json) {
-  struct Frame {
-    bool object = false;
-    std::string key;
-    bool is_code = false;
-    bool has_source = false;
-    SourceValue source;
-  };
   std::vector<SourceValue> found;
   std::vector<Frame> stack;
-  const auto string_at = [&](std::size_t open) {
-    std::size_t close = open + 1;
-    while (close < json.size() && json[close] != '"') close += json[close] == '\\' ? 2 : 1;
-    return base::Span{static_cast<std::uint32_t>(open + 1), static_cast<std::uint32_t>(close)};
-  };
   bool expect_key = false;
   for (std::size_t i = 0; i < json.size(); ++i) {
     switch (json[i]) {
@@ -132,33 +173,12 @@ std::vector<SourceValue> scan_code_cells(std::string_view json) {
         expect_key = !stack.empty() && stack.back().object;
         break;
       case '"': {
-        const base::Span text = string_at(i);
+        const base::Span text = string_at(json, i);
         if (!stack.empty() && stack.back().object && expect_key) {
-          stack.back().key = json.substr(text.start, text.size());
+          take_key(json, text, stack.back());
           expect_key = false;
-          // A list of strings under "source" is recorded when it opens.
-          std::size_t value = json.find_first_not_of(" \t\r\n:", text.end + 1);
-          const bool wanted = stack.back().key == "source" || stack.back().key == "input";
-          if (wanted && value != std::string_view::npos && json[value] == '[') {
-            stack.back().has_source = true;
-            stack.back().source = {};
-            stack.back().source.is_list = true;
-            stack.back().source.value.start = static_cast<std::uint32_t>(value);
-          }
-        } else if (!stack.empty() && stack.back().object) {
-          Frame& frame = stack.back();
-          if (frame.key == "cell_type")
-            frame.is_code = json.substr(text.start, text.size()) == "code";
-          if (frame.key == "source" || frame.key == "input") {
-            frame.has_source = true;
-            frame.source = {{static_cast<std::uint32_t>(i), text.end + 1}, false, {text}};
-          }
-        } else if (stack.size() > 1) {
-          Frame& holder = stack[stack.size() - 2];
-          const bool inside = holder.object && holder.has_source && holder.source.is_list &&
-                              holder.source.value.end == 0 &&
-                              (holder.key == "source" || holder.key == "input");
-          if (inside) holder.source.items.push_back(text);
+        } else {
+          take_value(json, text, stack);
         }
         i = text.end;
         break;

@@ -81,7 +81,7 @@ class Arena {
     const std::size_t room = size_of(index);
     if (block != nullptr) {
       ASAN_UNPOISON_MEMORY_REGION(block, room);
-      std::memcpy(&free_[index], block, sizeof(std::byte*));
+      std::memcpy(static_cast<void*>(&free_[index]), block, sizeof(std::byte*));
     } else {
       if (static_cast<std::size_t>(end_ - next_) < kHeader + room) add_chunk();
       ASAN_UNPOISON_MEMORY_REGION(next_, kHeader);
@@ -100,7 +100,7 @@ class Arena {
     const std::size_t mark = mark_of(block);
     if (mark >= kClasses) return release_large(block, mark);
     ASAN_UNPOISON_MEMORY_REGION(block, sizeof(std::byte*));
-    std::memcpy(block, &free_[mark], sizeof(std::byte*));
+    std::memcpy(block, static_cast<const void*>(&free_[mark]), sizeof(std::byte*));
     free_[mark] = block;
     ASAN_POISON_MEMORY_REGION(block, size_of(mark));
   }
@@ -132,9 +132,9 @@ class Arena {
       chunks_.pop_back();
     }
     free_.fill(nullptr);
-    next_ = chunks_.empty() ? nullptr : chunks_.front();
-    end_ = chunks_.empty() ? nullptr : next_ + kChunk;
-    if (next_ != nullptr) ASAN_POISON_MEMORY_REGION(next_, kChunk);
+    next_ = nullptr;
+    end_ = nullptr;
+    if (!chunks_.empty()) start_at(chunks_.front());
   }
 
   [[nodiscard]] std::int64_t used() const {
@@ -149,10 +149,14 @@ class Arena {
   }
 
   void add_chunk() {
-    next_ = allocated(kChunk);
-    end_ = next_ + kChunk;
-    chunks_.push_back(next_);
-    ASAN_POISON_MEMORY_REGION(next_, kChunk);
+    chunks_.push_back(allocated(kChunk));
+    start_at(chunks_.back());
+  }
+
+  void start_at(std::byte* chunk) {
+    next_ = chunk;
+    end_ = chunk + kChunk;
+    ASAN_POISON_MEMORY_REGION(chunk, kChunk);
   }
 
   void* allocate_large(std::size_t size) {

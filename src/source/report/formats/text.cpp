@@ -137,7 +137,7 @@ std::string render(const Input& input) {
                 : fmt::format("{}: {}: {}\n", one_line(problem.path), paint(kYellow, "not checked"),
                               one_line(problem.message));
   }
-  if (!report.problems.empty()) text += "\n";
+  if (!report.problems.empty()) text += '\n';
   std::set<std::string_view> hit;
   for (const auto& d : report.diagnostics) hit.insert(d.path);
   if (report.diagnostics.empty() && !report.problems.empty()) {

@@ -97,9 +97,9 @@ std::optional<Pin> wheel_address(std::string_view requirement) {
   for (std::size_t at = requirement.find("cu", address); at != std::string_view::npos;
        at = requirement.find("cu", at + 1)) {
     const char before = requirement[at - 1];
-    if (cuda_tag(requirement.substr(at)) == 0 || base::is_identifier_char(before)) {
-      if (before != 'B' || cuda_tag(requirement.substr(at)) == 0) continue;  // %2Bcu118
-    }
+    if (cuda_tag(requirement.substr(at)) == 0 ||
+        (base::is_identifier_char(before) && before != 'B'))  // %2Bcu118
+      continue;
     return display(base::trim(requirement),
                    "This wheel is a CUDA build for one platform; pip refuses it on any other.",
                    "name the version instead, and let the index decide which build it is");

@@ -28,9 +28,9 @@ bool names_cuda_sources(const SemanticModel& model, Node expression, int depth) 
     const Node node = model.tree().at(i);
     if (node.is(Kind::kString) && is_cu_string(node)) return true;
     if (!node.is(Kind::kIdentifier) || depth >= kMaxNames) continue;
-    if (node.field() == Field::kAttributeName || node.parent().is(Kind::kKeywordArgument)) {
-      if (node.field() != Field::kValue) continue;
-    }
+    if ((node.field() == Field::kAttributeName || node.parent().is(Kind::kKeywordArgument)) &&
+        node.field() != Field::kValue)
+      continue;
     for (const semantics::Binding* binding : model.scopes().reaching(node.text(), node)) {
       const bool data = binding->kind == semantics::BindingKind::kAssign ||
                         binding->kind == semantics::BindingKind::kAugmented ||

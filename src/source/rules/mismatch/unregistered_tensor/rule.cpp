@@ -220,6 +220,7 @@ void check(const PythonContext& context, Node node, Reporter& reporter) {
   const semantics::ClassFacts* facts = model.class_facts(node);
   if (facts == nullptr || !facts->is_module || context.is_test()) return;
   std::vector<std::pair<std::string_view, const std::vector<Attribute>*>> ordered;
+  ordered.reserve(facts->attributes.size());
   for (const auto& [name, all] : facts->attributes) ordered.emplace_back(name, &all);
   std::sort(ordered.begin(), ordered.end());
   for (const auto& [name, all] : ordered) {

@@ -1,6 +1,9 @@
 // TP402: devices that are named by number: `device_ids=[0, 1]`, `device_ids=[rank]` without CUDA.
 #include "source/rules/rule.h"
 
+#include <algorithm>
+#include <charconv>
+
 #include <fmt/format.h>
 
 #include "source/rules/edits.h"
@@ -46,9 +49,10 @@ int literal_ids(const SemanticModel& model, Node ids, int depth = 0) {
     const std::string_view name = syntax::callee(ids).text();
     const Node first = syntax::positional(ids, 0);
     if (name == "list") return literal_ids(model, first, depth + 1);
-    if (name == "range" && first.is(Kind::kInteger))
-      return std::max(1, std::atoi(std::string(first.text()).c_str()));
-    return 0;
+    if (name != "range" || !first.is(Kind::kInteger)) return 0;
+    int count = 0;
+    std::from_chars(first.text().data(), first.text().data() + first.text().size(), count);
+    return std::max(1, count);
   }
   if (!ids.is(Kind::kIdentifier)) return 0;
   const auto bindings = model.scopes().reaching(ids.text(), ids);

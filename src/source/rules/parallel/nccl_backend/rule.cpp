@@ -33,7 +33,7 @@ bool is_backend_option(Node call) {
   if (method_name(call) != "add_argument" && method_name(call) != "option") return false;
   for (const syntax::Argument& arg : syntax::arguments(call)) {
     std::string text;
-    if (arg.keyword.empty() && syntax::string_value(arg.value, text) && text.starts_with("-") &&
+    if (arg.keyword.empty() && syntax::string_value(arg.value, text) && text.starts_with('-') &&
         text.find("backend") != std::string::npos) {
       return true;
     }

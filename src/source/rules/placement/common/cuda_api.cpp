@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "source/rules/edits.h"
 #include "source/rules/placement/common/device_text.h"
 #include "source/rules/statements.h"
@@ -128,7 +130,7 @@ std::vector<Edit> guard_statements(const std::vector<Node>& statements,
   const auto newline = std::string(newline_of(first));
   for (const Node statement : statements) {
     std::string head = unit;
-    if (statement == first) head = "if " + std::string(condition) + ":" + newline + indent + unit;
+    if (statement == first) head = fmt::format("if {}:{}{}{}", condition, newline, indent, unit);
     edits.push_back(insert_before(statement, std::move(head)));
     // Continued lines are indented, too, unless a string spans them.
     const std::string_view text = statement.text();

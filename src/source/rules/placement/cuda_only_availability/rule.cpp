@@ -276,8 +276,8 @@ void check_if(const PythonContext& context, Node statement, Reporter& reporter) 
     const std::string word = clause ? "elif " : "if ";
     std::string branches;
     for (const Branch& branch : other_branches(context, as_string)) {
-      branches += word + branch.condition + ":" + newline + std::string(indentation_of(yes)) +
-                  head + branch.device + newline + indent;
+      branches += fmt::format("{}{}:{}{}{}{}{}{}", word, branch.condition, newline,
+                              indentation_of(yes), head, branch.device, newline, indent);
     }
     fix.applicability = Applicability::kUnsafe;
     fix.needs.imports = {"import torch"};
