@@ -11,7 +11,8 @@
 #include "host/probe/isolated.h"
 #include "host/probe/probe.h"
 
-extern char** environ;  // NOLINT(readability-*): POSIX; glibc declares it only for _GNU_SOURCE
+extern char**
+    environ;  // NOLINT(readability-identifier-naming,readability-redundant-declaration): POSIX
 
 namespace torchport::host {
 
