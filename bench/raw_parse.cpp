@@ -19,7 +19,7 @@
 extern "C" const TSLanguage* tree_sitter_python(void);
 
 int main(int argc, char** argv) {
-  const int threads = argc > 1 ? std::atoi(argv[1]) : 1;
+  const int threads = argc > 1 ? static_cast<int>(std::strtol(argv[1], nullptr, 10)) : 1;
   std::vector<std::string> files;
   for (std::string line; std::getline(std::cin, line);) files.push_back(line);
   std::atomic<std::size_t> next{0};

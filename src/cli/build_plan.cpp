@@ -50,7 +50,7 @@ void print_inputs(const build_gate::BuildInputs& inputs) {
               fmt::format("{} {} ({})", inputs.compiler.family, inputs.compiler.version,
                           inputs.compiler.path));
   for (const auto& [name, value] : inputs.environment)
-    print_row(stdout, "variable", name + "=" + value);
+    print_row(stdout, "variable", fmt::format("{}={}", name, value));
 }
 
 std::string headline(const build_gate::BuildPlan& plan) {

@@ -75,7 +75,7 @@ base::Result<std::vector<std::string>> entry_of(const Options& options,
   if (first.ends_with(".py") && !is_file(base::join_path(options.common.project, first)))
     return base::fail(base::ErrorCode::kUsage,
                       fmt::format("--entry {}: the project does not contain this file", first));
-  if (first.ends_with(".py") || first.starts_with("-")) words->insert(words->begin(), "python");
+  if (first.ends_with(".py") || first.starts_with('-')) words->insert(words->begin(), "python");
   return words;
 }
 

@@ -82,7 +82,7 @@ void print_facts(const host::Facts& facts) {
               fmt::format("CUDA {} in {} ({}), nvcc {}", toolkit.version, toolkit.path,
                           toolkit.from, toolkit.nvcc.empty() ? "does not run" : toolkit.nvcc));
   for (const auto& [name, value] : facts.environment)
-    print_row(stdout, "variable", name + "=" + value);
+    print_row(stdout, "variable", fmt::format("{}={}", name, value));
   for (const host::Torch& torch : facts.torches) print_row(stdout, "torch", text_of(torch));
 }
 

@@ -11,8 +11,8 @@
 #include "host/probe/isolated.h"
 #include "host/probe/probe.h"
 
-extern char**
-    environ;  // NOLINT(readability-identifier-naming,readability-redundant-declaration): POSIX
+// POSIX: NOLINTNEXTLINE(readability-identifier-naming,readability-redundant-declaration)
+extern char** environ;
 
 namespace torchport::host {
 
