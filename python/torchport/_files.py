@@ -1,4 +1,4 @@
-"""Files that are written completely or not at all."""
+"""Files that are written completely or not at all, and how reports name a file."""
 
 from __future__ import annotations
 
@@ -48,3 +48,13 @@ def _to_disk(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def short_path(path: str) -> str:
+    """The path relative to the current folder if that is shorter. A line number may follow it."""
+    if not os.path.isabs(path):
+        return path
+    try:
+        return min(path, os.path.relpath(path), key=len)
+    except OSError:  # the program deleted its folder
+        return path

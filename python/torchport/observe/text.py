@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
 
+from torchport._files import short_path
 from torchport._quantities import counted, size
 from torchport.observe.result import Line, Mixed, ModuleInfo, Side, TensorInfo, Verification
 
@@ -26,8 +26,7 @@ def report(result: Verification) -> str:
 
 def short(line: Line) -> str:
     """The place as file:line, with the relative path if that is shorter."""
-    relative = os.path.relpath(line.file) if os.path.isabs(line.file) else line.file
-    return f"{relative if len(relative) < len(line.file) else line.file}:{line.line}"
+    return f"{short_path(line.file)}:{line.line}"
 
 
 def _head(result: Verification) -> str:

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-from torchport._files import write_text
+from torchport._files import short_path, write_text
 from torchport._pages import render
 from torchport._quantities import size
 
@@ -151,16 +151,6 @@ def _kinds(result: dict[str, Any]) -> dict[str, dict[str, int]]:
     return kinds
 
 
-def _short(place: str) -> str:
-    """The place as file:line, with the relative path if that is shorter."""
-    if not os.path.isabs(place):
-        return place
-    try:
-        return min(place, os.path.relpath(place), key=len)
-    except OSError:  # the program deleted its folder
-        return place
-
-
 def as_text(result: dict[str, Any]) -> str:
     out = ["", "torchport: what the program did on its virtual devices", ""]
     for device in result["devices"]:
@@ -179,7 +169,7 @@ def as_text(result: dict[str, Any]) -> str:
         out.append(f"\n  {kind}: {sums['count']} times{amount}")
         for transfer in [t for t in result["transfers"] if t["kind"] == kind][:10]:
             amount = f"  {size(transfer['bytes'])}" if transfer["bytes"] else ""
-            out.append(f"  {transfer['count']:>8}  {_short(transfer['line'])}{amount}")
+            out.append(f"  {transfer['count']:>8}  {short_path(transfer['line'])}{amount}")
     return "\n".join(out) + "\n"
 
 
@@ -195,7 +185,7 @@ def as_html(result: dict[str, Any]) -> str:
         for d in result["devices"]
     ]
     transfers = [
-        [t["count"], t["kind"], size(t["bytes"]) if t["bytes"] else "", _short(t["line"])]
+        [t["count"], t["kind"], size(t["bytes"]) if t["bytes"] else "", short_path(t["line"])]
         for t in result["transfers"]
     ]
     operators = [[count, name] for name, count in result["operators"].items()]

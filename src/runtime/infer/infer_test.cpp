@@ -1,9 +1,9 @@
 // Files of tensors, and the pipeline with workers of its own: no artefact is loaded.
+#include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <cstdlib>
-#include <filesystem>
 #include <fstream>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -15,6 +15,7 @@
 #include <ATen/ops/zeros.h>
 #include <doctest/doctest.h>
 
+#include "base/temporary_folder.h"
 #include "runtime/infer/feed.h"
 #include "runtime/infer/npy.h"
 #include "runtime/infer/pipeline.h"
@@ -24,23 +25,7 @@ namespace torchport::infer {
 
 namespace {
 
-// A folder that is deleted with everything in it.
-class Folder {
- public:
-  Folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "infer_test.XXXXXX").string();
-    REQUIRE(::mkdtemp(name.data()) != nullptr);
-    path_ = name;
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-
-  [[nodiscard]] std::string file(const std::string& name) const { return (path_ / name).string(); }
-
- private:
-  std::filesystem::path path_;
-};
+using Folder = base::TemporaryFolder;
 
 std::string npy_bytes(const at::Tensor& tensor) {
   return npy_header_for(tensor) +
@@ -71,6 +56,27 @@ Worker doubling(std::string name, std::chrono::milliseconds pause) {
             return std::vector<at::Tensor>{inputs.front().mul(2)};
           }};
 }
+
+// A run over a file of rows, one row a batch.
+class PipelineRun {
+ public:
+  explicit PipelineRun(const at::Tensor& rows) {
+    write_tensors(folder_.file("x.npy"), {{"x", rows}});
+    feed_.emplace(contract_, FeedOptions{{folder_.file("x.npy")}, 1});
+  }
+
+  void operator()(const std::vector<Worker>& workers, const Sink& sink) {
+    run_all(*feed_, workers, sink, progress, stop);
+  }
+
+  Progress progress;
+  std::atomic<bool> stop{false};
+
+ private:
+  Folder folder_;
+  Contract contract_ = rows_of_two();
+  std::optional<Feed> feed_;
+};
 
 }  // namespace
 
@@ -170,35 +176,23 @@ TEST_CASE("batches of all files, in their order, the last of a file with what is
 }
 
 TEST_CASE("results come in the order of the data, whichever worker is faster") {
-  const Folder folder;
   const at::Tensor data = at::arange(400, at::kFloat).view({200, 2});
-  write_tensors(folder.file("x.npy"), {{"x", data}});
-  const Contract contract = rows_of_two();
-  Feed feed(contract, {{folder.file("x.npy")}, 1});
-  Progress progress;
-  const std::atomic<bool> stop{false};
+  PipelineRun run(data);
   std::int64_t next = 0;
-  const Sink sink = [&](std::vector<at::Tensor> outputs) {
-    CHECK(at::equal(outputs.front(), data.narrow(0, next, 1).mul(2)));
-    ++next;
-  };
-  run_all(feed,
-          {doubling("fast", std::chrono::milliseconds(0)),
-           doubling("slow", std::chrono::milliseconds(3)),
-           doubling("middle", std::chrono::milliseconds(1))},
-          sink, progress, stop);
+  run({doubling("fast", std::chrono::milliseconds(0)),
+       doubling("slow", std::chrono::milliseconds(3)),
+       doubling("middle", std::chrono::milliseconds(1))},
+      [&](const std::vector<at::Tensor>& outputs) {
+        CHECK(at::equal(outputs.front(), data.narrow(0, next, 1).mul(2)));
+        ++next;
+      });
   CHECK(next == 200);
-  CHECK(progress.rows == 200);
-  CHECK(progress.batches == 200);
+  CHECK(run.progress.rows == 200);
+  CHECK(run.progress.batches == 200);
 }
 
 TEST_CASE("the error of one worker ends all, and names the batch and the worker") {
-  const Folder folder;
-  write_tensors(folder.file("x.npy"), {{"x", at::zeros({100, 2})}});
-  const Contract contract = rows_of_two();
-  Feed feed(contract, {{folder.file("x.npy")}, 1});
-  Progress progress;
-  const std::atomic<bool> stop{false};
+  PipelineRun run(at::zeros({100, 2}));
   std::atomic<int> calls{0};
   const Worker failing{"cuda:1", [&](const std::vector<at::Tensor>& inputs) {
                          if (++calls == 3) throw std::runtime_error("out of memory");
@@ -206,34 +200,24 @@ TEST_CASE("the error of one worker ends all, and names the batch and the worker"
                        }};
   std::string said;
   try {
-    run_all(
-        feed, {doubling("cuda:0", std::chrono::milliseconds(1)), failing}, [](auto) {}, progress,
-        stop);
+    run({doubling("cuda:0", std::chrono::milliseconds(1)), failing}, [](auto) {});
   } catch (const std::runtime_error& error) {
     said = error.what();
   }
   CAPTURE(said);
   CHECK(said.find("batch ") == 0);
   CHECK(said.find("cuda:1: out of memory") != std::string::npos);
-  CHECK(progress.batches < 100);
+  CHECK(run.progress.batches < 100);
 }
 
 TEST_CASE("stop ends the run early and without an error") {
-  const Folder folder;
-  write_tensors(folder.file("x.npy"), {{"x", at::zeros({1000, 2})}});
-  const Contract contract = rows_of_two();
-  Feed feed(contract, {{folder.file("x.npy")}, 1});
-  Progress progress;
-  std::atomic<bool> stop{false};
-  const Sink sink = [&](const std::vector<at::Tensor>&) {
-    if (progress.batches >= 10) stop = true;
-  };
-  run_all(
-      feed,
-      {doubling("a", std::chrono::milliseconds(1)), doubling("b", std::chrono::milliseconds(1))},
-      sink, progress, stop);
-  CHECK(progress.batches >= 10);
-  CHECK(progress.batches < 1000);
+  PipelineRun run(at::zeros({1000, 2}));
+  run({doubling("a", std::chrono::milliseconds(1)), doubling("b", std::chrono::milliseconds(1))},
+      [&](const std::vector<at::Tensor>&) {
+        if (run.progress.batches >= 10) run.stop = true;
+      });
+  CHECK(run.progress.batches >= 10);
+  CHECK(run.progress.batches < 1000);
 }
 
 }  // namespace torchport::infer

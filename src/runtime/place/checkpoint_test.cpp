@@ -8,29 +8,12 @@
 #include <ATen/ops/ones.h>
 #include <doctest/doctest.h>
 #include <torchport/checkpoint.h>
-#include <unistd.h>
+
+#include "base/temporary_folder.h"
 
 namespace torchport {
 
-namespace {
-
-// A temporary folder, deleted at the end of the test.
-class Folder {
- public:
-  Folder()
-      : path_(std::filesystem::temp_directory_path() / ("torchport." + std::to_string(getpid()))) {
-    std::filesystem::create_directories(path_);
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  [[nodiscard]] std::string file(const char* name) const { return (path_ / name).string(); }
-
- private:
-  std::filesystem::path path_;
-};
-
-}  // namespace
+using Folder = base::TemporaryFolder;
 
 TEST_CASE("what is written is read, shared memory shared, over the mapped file or not") {
   const Folder folder;
