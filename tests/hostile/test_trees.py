@@ -268,8 +268,22 @@ def test_ignore_lists_that_make_no_sense(torchport) -> None:
         b"a = " + b"{b = " * 20_000,
         b"a." * 50_000 + b"b = 1",
         b'select = "' + b"x" * 1_000_000,
+        b"[[[a]]]\n",
+        b"[=]\n",
+        b"[\x0bproject]\n",
     ],
-    ids=["utf16", "nul", "tables", "arrays", "inline_tables", "dotted", "long"],
+    ids=[
+        "utf16",
+        "nul",
+        "tables",
+        "arrays",
+        "inline_tables",
+        "dotted",
+        "long",
+        "three_brackets",
+        "no_key",
+        "vertical_tab",
+    ],
 )
 def test_settings_that_make_no_sense(torchport, content) -> None:
     torchport.write("a.py", TIE)
