@@ -89,6 +89,10 @@ bool contains_word(std::string_view text, std::string_view word) {
   return false;
 }
 
+bool one_of(std::span<const std::string_view> words, std::string_view word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
 std::string lower(std::string_view text) {
   std::string result(text);
   std::transform(result.begin(), result.end(), result.begin(), [](char c) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -53,6 +54,7 @@ class LineIndex {
 [[nodiscard]] std::string_view trim(std::string_view text);
 [[nodiscard]] std::vector<std::string_view> split(std::string_view text, char separator);
 [[nodiscard]] bool contains_word(std::string_view text, std::string_view word);
+[[nodiscard]] bool one_of(std::span<const std::string_view> words, std::string_view word);
 [[nodiscard]] std::string lower(std::string_view text);
 [[nodiscard]] bool is_identifier_char(char c);
 // Levenshtein distance, for "did you mean".

@@ -5,6 +5,9 @@
 #include <exception>
 #include <filesystem>
 #include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -40,7 +43,8 @@ void print_cmake_dir() {
   throw CLI::Success();
 }
 
-int run(int argc, char** argv) {
+// `words` is the command line less the name of the program.
+int run(std::vector<std::string> words) {
   CLI::App app{"Port PyTorch programs to any device, and prove it without the hardware.",
                "torchport"};
   app.set_version_flag("--version", std::string("torchport ") + TORCHPORT_VERSION,
@@ -55,20 +59,20 @@ int run(int argc, char** argv) {
   std::sort(commands.begin(), commands.end(),
             [](const Command& a, const Command& b) { return a.order < b.order; });
   for (const Command& command : commands) command.attach(app);
-  if (argc == 1) {
+  if (words.empty()) {
     fmt::print("{}", app.help());
     return kUsageError;
   }
   for (const Command& command : commands) {
-    if (argv[1] != command.takes_rest) continue;
-    const auto dashes = std::find_if(
-        argv + 2, argv + argc, [](const char* word) { return std::string_view(word) == "--"; });
-    if (dashes == argv + argc) break;
-    after_dashes().emplace(dashes + 1, argv + argc);
-    argc = static_cast<int>(dashes - argv);
+    if (command.takes_rest.empty() || words.front() != command.takes_rest) continue;
+    const auto dashes = std::find(words.begin(), words.end(), "--");
+    if (dashes == words.end()) break;
+    after_dashes().emplace(dashes + 1, words.end());
+    words.erase(dashes, words.end());
   }
+  std::reverse(words.begin(), words.end());  // as CLI11 expects them
   try {
-    app.parse(argc, argv);
+    app.parse(std::move(words));
   } catch (const CLI::Success& done) {
     return app.exit(done);
   } catch (const CLI::ParseError& error) {
@@ -91,7 +95,7 @@ int main(int argc, char** argv) {
   // With this `torchport check | head` ends without an error message.
   std::signal(SIGPIPE, SIG_DFL);
   try {
-    const int code = torchport::cli::run(argc, argv);
+    const int code = torchport::cli::run({argv + std::min(argc, 1), argv + argc});
     return std::fflush(stdout) == 0 ? code : torchport::cli::kInternalError;
   } catch (const std::exception& error) {
     fmt::print(stderr,

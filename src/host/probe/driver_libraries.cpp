@@ -31,8 +31,8 @@ class Library : public DynamicLibrary {
   }
 };
 
-template <std::size_t N>
-std::string text_of(std::array<char, N>& buffer) {
+template <std::size_t kSize>
+std::string text_of(std::array<char, kSize>& buffer) {
   buffer.back() = '\0';
   return buffer.data();
 }

@@ -19,7 +19,7 @@ constexpr int kVersion = 1;
 template <class T>
 T value_or(const Json& object, const char* key, T fallback) {
   const auto found = object.find(key);
-  return found == object.end() || found->is_null() ? fallback : found->get<T>();
+  return found == object.end() || found->is_null() ? std::move(fallback) : found->get<T>();
 }
 
 TensorSpec tensor_of(const Json& entry) {

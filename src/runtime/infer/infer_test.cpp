@@ -200,7 +200,7 @@ TEST_CASE("the error of one worker ends all, and names the batch and the worker"
                        }};
   std::string said;
   try {
-    run({doubling("cuda:0", std::chrono::milliseconds(1)), failing}, [](auto) {});
+    run({doubling("cuda:0", std::chrono::milliseconds(1)), failing}, [](const auto&) {});
   } catch (const std::runtime_error& error) {
     said = error.what();
   }

@@ -1,8 +1,12 @@
 // The program torchport-infer ARTEFACT FILES... --output OUT.
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <exception>
 #include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <ATen/Parallel.h>
 #include <ATen/ops/cat.h>
@@ -179,13 +183,14 @@ std::string_view message_of(const std::exception& error) {
   return message;
 }
 
-int run(int argc, char** argv) {
+int run(std::vector<std::string> words) {
   CLI::App app{"Run batches through an artefact of torchport export, without Python.",
                "torchport infer"};
   Options options;
   add_options(app, options);
   try {
-    app.parse(argc, argv);
+    std::reverse(words.begin(), words.end());  // as CLI11 expects them
+    app.parse(std::move(words));
     if (!options.contract && (options.files.empty() || options.output.empty()))
       throw CLI::ValidationError("inputs and --output are needed");
   } catch (const CLI::ParseError& error) {
@@ -207,7 +212,7 @@ int run(int argc, char** argv) {
 }  // namespace torchport::infer
 
 int main(int argc, char** argv) {
-  const int code = torchport::infer::run(argc, argv);
+  const int code = torchport::infer::run({argv + std::min(argc, 1), argv + argc});
   // Ends without the destructors of libraries that have threads of their own, because their order
   // is unspecified.
   std::fflush(nullptr);

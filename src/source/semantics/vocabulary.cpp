@@ -9,13 +9,13 @@ namespace torchport::semantics {
 
 namespace {
 
-template <std::size_t N>
-bool one_of(const std::array<std::string_view, N>& sorted, std::string_view word) {
+template <std::size_t kSize>
+bool one_of_sorted(const std::array<std::string_view, kSize>& sorted, std::string_view word) {
   return std::binary_search(sorted.begin(), sorted.end(), word);
 }
 
-template <std::size_t N>
-constexpr std::array<std::string_view, N> sorted(std::array<std::string_view, N> words) {
+template <std::size_t kSize>
+constexpr std::array<std::string_view, kSize> sorted(std::array<std::string_view, kSize> words) {
   std::sort(words.begin(), words.end());
   return words;
 }
@@ -146,15 +146,15 @@ constexpr auto kModuleBases = sorted(std::to_array<std::string_view>(
 
 bool is_factory(std::string_view qualified) {
   if (!qualified.starts_with("torch.")) return false;
-  return one_of(kFactories, qualified.substr(6));
+  return one_of_sorted(kFactories, qualified.substr(6));
 }
 
 bool keeps_device(std::string_view method) {
-  return one_of(kKeepers, method);
+  return one_of_sorted(kKeepers, method);
 }
 
 bool is_module_base(std::string_view qualified) {
-  if (one_of(kModuleBases, qualified)) return true;
+  if (one_of_sorted(kModuleBases, qualified)) return true;
   // Any layer or loss class of torch.nn is a module; functions there have lower-case names.
   return qualified.starts_with("torch.nn.") && qualified.find('.', 9) == std::string_view::npos &&
          qualified.size() > 9 && qualified[9] >= 'A' && qualified[9] <= 'Z' &&

@@ -48,9 +48,9 @@ enum class Element : int {
 };
 
 // A function of the table, by its number and its signature.
-template <std::size_t Number, class Signature>
+template <std::size_t kSlot, class Signature>
 struct Function {
-  static constexpr std::size_t kNumber = Number;
+  static constexpr std::size_t kNumber = kSlot;
   using Pointer = Signature*;
 };
 
@@ -93,7 +93,7 @@ class Library {
 
   template <class F, class... Arguments>
   auto call(Arguments... arguments) const {
-    return reinterpret_cast<typename F::Pointer>(table_[F::kNumber])(arguments...);
+    return reinterpret_cast<F::Pointer>(table_[F::kNumber])(arguments...);
   }
 
   // Calls a function that returns a status. Throws std::runtime_error with the library's message if

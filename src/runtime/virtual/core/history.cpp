@@ -163,7 +163,7 @@ std::string history_of(c10::DeviceIndex device) {
   Record copy;
   {
     const std::lock_guard<std::mutex> lock(state().mutex);
-    const auto index = static_cast<std::size_t>(device);
+    const auto index = static_cast<std::uint8_t>(device);
     if (index < state().records.size()) copy = state().records[index];
   }
   Tracebacks tracebacks;

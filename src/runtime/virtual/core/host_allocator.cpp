@@ -65,7 +65,8 @@ class HostAllocator final : public c10::Allocator {
 
 void install_host_allocator() {
   pthread_atfork([] { pool().lock(); }, [] { pool().unlock(); }, [] { pool().unlock(); });
-  c10::SetCPUAllocator(new HostAllocator(), kPriority);
+  static auto& allocator = *new HostAllocator();  // memory is freed until the very end
+  c10::SetCPUAllocator(&allocator, kPriority);
 }
 
 void release_host_memory() {

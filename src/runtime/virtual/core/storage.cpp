@@ -147,7 +147,7 @@ intrusive_ptr<StorageImpl> twin_of(StorageImpl& storage) {
       DataPtr(storage.mutable_data(), Device(c10::DeviceType::CPU)), c10::GetCPUAllocator(), false);
 }
 
-c10::Storage adopt(c10::Storage cpu, DeviceIndex device, bool charged) {
+c10::Storage adopt(const c10::Storage& cpu, DeviceIndex device, bool charged) {
   intrusive_ptr<StorageImpl> twin =
       c10::intrusive_ptr<StorageImpl>::reclaim_copy(cpu.unsafeGetStorageImpl());
   const auto bytes = static_cast<std::int64_t>(twin->nbytes());

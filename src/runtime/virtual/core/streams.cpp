@@ -21,8 +21,13 @@ using c10::DeviceIndex;
 using c10::Stream;
 
 thread_local DeviceIndex this_device = 0;
-thread_local std::array<std::int64_t, device::kMaxDevices> this_stream{};
+thread_local std::array<std::int64_t, device::kMaxDevices> streams_of_thread{};
 std::atomic<DeviceIndex> shown{device::kMaxDevices};
+
+// The id of the calling thread's current stream on a device.
+std::int64_t& this_stream(DeviceIndex device) {
+  return streams_of_thread[static_cast<std::uint8_t>(device)];
+}
 
 // The pool has 32 streams per priority, handed out in turn, as in CUDA.
 constexpr std::int64_t kPoolSize = 32;
@@ -87,7 +92,7 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
   [[nodiscard]] Stream exchangeStream(Stream next) const override {
     const DeviceIndex device = next.device_index();
     const Stream old = stream(next.device(), current_stream(device));
-    this_stream[static_cast<std::size_t>(device)] = next.id();
+    this_stream(device) = next.id();
     return old;
   }
 
@@ -156,7 +161,7 @@ void show_devices(DeviceIndex count) {
 }
 
 std::int64_t current_stream(DeviceIndex device) {
-  return this_stream[static_cast<std::size_t>(device)];
+  return this_stream(device);
 }
 
 void register_guard() {

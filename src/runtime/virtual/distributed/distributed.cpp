@@ -29,7 +29,7 @@ IValue mapped(const IValue& value, const Function& function) {
     for (const at::Tensor& tensor : value.toTensorVector()) list.push_back(function(tensor));
     return list;
   }
-  if (value.isList() && value.toListRef().size() > 0 && value.toListRef().front().isTensorList()) {
+  if (value.isList() && !value.toListRef().empty() && value.toListRef().front().isTensorList()) {
     const auto from = value.toList();
     auto list = c10::impl::GenericList(from.elementType());
     for (const IValue& element : from) list.push_back(mapped(element, function));

@@ -30,7 +30,6 @@ namespace {
 
 using at::Tensor;
 using c10::intrusive_ptr;
-using c10d::ReduceOp;
 using c10d::Work;
 using Tensors = std::vector<Tensor>;
 using Works = std::vector<intrusive_ptr<Work>>;
@@ -162,7 +161,7 @@ class Library final : public c10d::Backend {
     // Sizes may differ, so each rank broadcasts its own part.
     Works works;
     for (int rank = 0; rank < size_; ++rank) {
-      const Tensor target = to[static_cast<std::size_t>(rank)];
+      const Tensor& target = to[static_cast<std::size_t>(rank)];
       if (rank == rank_) target.copy_(input);
       c10d::BroadcastOptions one;
       one.rootRank = rank;

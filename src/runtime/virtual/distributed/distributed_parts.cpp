@@ -180,7 +180,7 @@ intrusive_ptr<Work> after(std::vector<intrusive_ptr<Work>> works, std::vector<Te
   // The works are kept alive, because gloo cancels an operation when its last reference goes.
   auto done = c10::collectAll(futures)->then(
       [works = std::move(works), futures, results, finish = std::move(finish)](Future&) {
-        for (const intrusive_ptr<Future>& future : futures) {
+        for (const intrusive_ptr<Future> future : futures) {
           if (future->hasError()) std::rethrow_exception(future->exception_ptr());
         }
         if (finish) finish();

@@ -12,10 +12,10 @@
 namespace torchport::vdev {
 
 // `Interface` is one of ATen/detail/*HooksInterface.h.
-template <class Interface, c10::DeviceType type>
+template <class Interface, c10::DeviceType kType>
 struct Hooks : Interface {
   // Whether there are virtual devices, and they are of this kind.
-  static bool is_here() { return is_virtual(type) && Runtime::get().count() > 0; }
+  static bool is_here() { return is_virtual(kType) && Runtime::get().count() > 0; }
 
   void init() const override {}
   bool isBuilt() const override { return is_here(); }
@@ -44,7 +44,7 @@ struct Hooks : Interface {
   }
   at::Allocator* getPinnedMemoryAllocator() const override { return pinned_allocator(); }
   bool isPinnedPtr(const void* data) const override { return is_pinned(data); }
-  at::Device getDeviceFromPtr(void*) const override { return {type, current_device()}; }
+  at::Device getDeviceFromPtr(void*) const override { return {kType, current_device()}; }
 };
 
 }  // namespace torchport::vdev

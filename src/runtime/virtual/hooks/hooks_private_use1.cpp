@@ -39,7 +39,8 @@ struct Start {
     const torchport::devices::DeviceKind& kind = vdev::Runtime::get().description();
     if (!kind.out_of_tree) return;
     c10::register_privateuse1_backend(std::string(kind.name));
-    RegisterPrivateUse1HooksInterface(new PrivateUse1Hooks());
+    static auto& hooks = *new PrivateUse1Hooks();
+    RegisterPrivateUse1HooksInterface(&hooks);
     constexpr auto kKey = c10::DispatchKey::AutocastPrivateUse1;
     static auto* all = new torch::Library(torch::Library::IMPL, "_", kKey, __FILE__, __LINE__);
     all->fallback(torch::CppFunction::makeFallthrough());

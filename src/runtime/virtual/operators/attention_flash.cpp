@@ -195,7 +195,7 @@ Tensor forward_into(Tensor& output, const Tensor& query, const Tensor& key, cons
 }
 
 // Adds up the gradients of repeated heads.
-void add_heads(Tensor target, const Tensor& gradient) {
+void add_heads(const Tensor& target, const Tensor& gradient) {
   const Tensor steps = from_kernel(gradient);  // (step, head, element)
   const std::int64_t heads = target.size(1);
   target.copy_(steps.size(1) == heads ? steps

@@ -33,12 +33,12 @@ OperatorGroup::OperatorGroup(Put put, std::initializer_list<Key> keys) : put_(pu
 
 void OperatorGroup::put_all() const {
   // Never destroyed: the kernels stay registered as long as the process lives.
-  static auto* const kept = new std::vector<std::unique_ptr<torch::Library>>();
+  static auto& kept = *new std::vector<std::unique_ptr<torch::Library>>();
   const Silence silence;
   for (const Key key : keys_) {
-    kept->push_back(std::make_unique<torch::Library>(
+    kept.push_back(std::make_unique<torch::Library>(
         torch::Library::IMPL, "aten", Runtime::get().kind().*key, __FILE__, __LINE__));
-    put_(*kept->back());
+    put_(*kept.back());
   }
 }
 

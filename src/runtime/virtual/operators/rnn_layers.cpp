@@ -342,27 +342,27 @@ using Padded = std::tuple<Tensor, Tensor> (*)(const Tensor&, const Tensor&, Tens
 using Packed = std::tuple<Tensor, Tensor> (*)(const Tensor&, const Tensor&, const Tensor&,
                                               TensorList, bool, std::int64_t, double, bool, bool);
 
-template <Cell cell, Padded composite>
+template <Cell kCell, Padded kComposite>
 std::tuple<Tensor, Tensor> one_input(const Tensor& input, const Tensor& hx, TensorList params,
                                      bool has_biases, std::int64_t layers, double dropout,
                                      bool train, bool bidirectional, bool batch_first) {
   const Layout layout{has_biases, layers, dropout, train, bidirectional};
   if (input.dim() != 3 || !is_covered(input, hx, params, has_biases ? 4 : 2, layout))
-    return composite(input, hx, params, has_biases, layers, dropout, train, bidirectional,
-                     batch_first);
-  Run run = run_layers(cell, padded(input, batch_first), hx, params, layout);
+    return kComposite(input, hx, params, has_biases, layers, dropout, train, bidirectional,
+                      batch_first);
+  Run run = run_layers(kCell, padded(input, batch_first), hx, params, layout);
   return {ordered(run.output, batch_first), run.hidden[0]};
 }
 
-template <Cell cell, Packed composite>
+template <Cell kCell, Packed kComposite>
 std::tuple<Tensor, Tensor> one_data(const Tensor& data, const Tensor& batch_sizes, const Tensor& hx,
                                     TensorList params, bool has_biases, std::int64_t layers,
                                     double dropout, bool train, bool bidirectional) {
   const Layout layout{has_biases, layers, dropout, train, bidirectional};
   if (batch_sizes.numel() == 0 || !is_covered(data, hx, params, has_biases ? 4 : 2, layout))
-    return composite(data, batch_sizes, hx, params, has_biases, layers, dropout, train,
-                     bidirectional);
-  Run run = run_layers(cell, packed(data, batch_sizes), hx, params, layout);
+    return kComposite(data, batch_sizes, hx, params, has_biases, layers, dropout, train,
+                      bidirectional);
+  Run run = run_layers(kCell, packed(data, batch_sizes), hx, params, layout);
   return {run.output, run.hidden[0]};
 }
 

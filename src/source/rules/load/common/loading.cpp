@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/text.h"
 #include "source/rules/edits.h"
 #include "source/rules/tensors.h"
 
@@ -11,11 +12,6 @@ namespace torchport::rules {
 namespace {
 
 constexpr int kMaxDepth = 4;
-
-template <std::size_t N>
-bool one_of(const std::array<std::string_view, N>& words, std::string_view word) {
-  return std::find(words.begin(), words.end(), word) != words.end();
-}
 
 // Whether an entry of a checkpoint is a plain number, string or setting.
 bool is_plain_entry(Node subscript_or_call) {
@@ -27,7 +23,7 @@ bool is_plain_entry(Node subscript_or_call) {
   const Node node = subscript_or_call.is(Kind::kCall)
                         ? syntax::positional(subscript_or_call, 0)
                         : subscript_or_call.child(Field::kSubscriptPart);
-  return syntax::string_value(node, key) && one_of(kPlain, key);
+  return syntax::string_value(node, key) && base::one_of(kPlain, key);
 }
 
 // Whether load_state_dict of the receiver copies: by its type, or by a name that such objects
@@ -114,7 +110,7 @@ std::optional<std::size_t> map_location_position(std::string_view qualified) {
       "torch.hub.load_state_dict_from_url", "torch.utils.model_zoo.load_url",
       "torchvision.models.utils.load_state_dict_from_url",
       "torchvision._internally_replaced_utils.load_state_dict_from_url", "torch.hub.load_url"};
-  if (one_of(kFromUrl, qualified)) return 2;
+  if (base::one_of(kFromUrl, qualified)) return 2;
   return std::nullopt;
 }
 

@@ -1,11 +1,11 @@
 // TP201: tensors created without a device in code that gets tensors from elsewhere.
 #include "source/rules/rule.h"
 
-#include <algorithm>
 #include <array>
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "source/rules/edits.h"
 #include "source/rules/mismatch/common/inputs.h"
 #include "source/rules/tensors.h"
@@ -26,16 +26,11 @@ constexpr RuleInfo kInfo{
 
 constexpr int kMaxDepth = 4;
 
-template <std::size_t N>
-bool one_of(const std::array<std::string_view, N>& words, std::string_view word) {
-  return std::find(words.begin(), words.end(), word) != words.end();
-}
-
 bool is_legacy_constructor(std::string_view name) {
   static constexpr std::array<std::string_view, 8> kNames{
       "torch.FloatTensor", "torch.LongTensor", "torch.IntTensor",  "torch.DoubleTensor",
       "torch.ByteTensor",  "torch.BoolTensor", "torch.HalfTensor", "torch.Tensor"};
-  return one_of(kNames, name);
+  return base::one_of(kNames, name);
 }
 
 bool makes_cpu_tensor(const SemanticModel& model, Node call) {
@@ -52,7 +47,7 @@ bool is_random(const SemanticModel& model, Node call) {
   static constexpr std::array<std::string_view, 4> kRandom{"torch.rand", "torch.randn",
                                                            "torch.randint", "torch.randperm"};
   const Node top = chain_top(call);
-  return one_of(kRandom, model.called(call)) ||
+  return base::one_of(kRandom, model.called(call)) ||
          top.text().find("normal_(") != std::string_view::npos ||
          top.text().find("uniform_(") != std::string_view::npos ||
          top.text().find("random_(") != std::string_view::npos;
@@ -78,7 +73,7 @@ bool holds_numbers_only(const SemanticModel& model, Node call) {
 bool is_harmless_method(std::string_view name) {
   static constexpr std::array<std::string_view, 9> kNames{
       "item", "tolist", "numpy", "device", "dtype", "shape", "size", "numel", "dim"};
-  return one_of(kNames, name);
+  return base::one_of(kNames, name);
 }
 
 bool is_harmless_call(const SemanticModel& model, Node call) {
@@ -104,7 +99,7 @@ bool is_harmless_call(const SemanticModel& model, Node call) {
                                                            "zip",
                                                            "fill_",
                                                            "move_to"};
-  if (one_of(kNames, name)) return true;
+  if (base::one_of(kNames, name)) return true;
   if (name.find("device") != std::string_view::npos) return true;
   const std::string& full = model.called(call);
   if (full.starts_with("numpy.") || full.starts_with("random.")) return true;
@@ -118,7 +113,7 @@ enum class Use : std::uint8_t { kMeets, kHarmless, kMoved };
 bool is_reduction(Node attribute) {
   static constexpr std::array<std::string_view, 5> kNames{"max", "min", "sum", "mean", "prod"};
   const Node call = attribute.parent();
-  return one_of(kNames, attribute.child(Field::kAttributeName).text()) && call.is(Kind::kCall) &&
+  return base::one_of(kNames, attribute.child(Field::kAttributeName).text()) && call.is(Kind::kCall) &&
          syntax::arguments(call).empty();
 }
 

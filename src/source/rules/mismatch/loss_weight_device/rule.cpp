@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "source/rules/edits.h"
 #include "source/rules/mismatch/common/inputs.h"
 #include "source/rules/tensors.h"
@@ -30,11 +31,6 @@ constexpr std::array<std::string_view, 4> kFunctions{
     "torch.nn.functional.cross_entropy", "torch.nn.functional.nll_loss",
     "torch.nn.functional.binary_cross_entropy",
     "torch.nn.functional.binary_cross_entropy_with_logits"};
-
-template <std::size_t N>
-bool one_of(const std::array<std::string_view, N>& words, std::string_view word) {
-  return std::find(words.begin(), words.end(), word) != words.end();
-}
 
 // Whether the tensor has no dimensions, such as torch.tensor(2.0), and so goes with any device.
 bool is_number(const SemanticModel& model, Node made) {
@@ -90,8 +86,8 @@ Fix make_fix(const PythonContext& context, Node call, Node weight) {
 void check(const PythonContext& context, Node call, Reporter& reporter) {
   const SemanticModel& model = context.model;
   const std::string& name = model.called(call);
-  const bool criterion = one_of(kCriteria, name);
-  if ((!criterion && !one_of(kFunctions, name)) || context.is_test()) return;
+  const bool criterion = base::one_of(kCriteria, name);
+  if ((!criterion && !base::one_of(kFunctions, name)) || context.is_test()) return;
   for (const syntax::Argument& argument : syntax::arguments(call)) {
     const bool first =
         criterion && argument.keyword.empty() && argument.whole == syntax::positional(call, 0);
