@@ -114,6 +114,15 @@ TEST_CASE("a build that cannot be used is answered with one of the table") {
   CHECK(message("cu130").ends_with("give one like rocm7.2"));
 }
 
+TEST_CASE("device targets have an order of their own, and an unknown one is refused") {
+  CHECK(device_names() == std::vector<std::string>{"cpu", "cuda", "rocm", "xpu"});
+  TargetOptions options;
+  options.device = "tpu";
+  const auto target = choose_target(Project(), options);
+  REQUIRE_FALSE(target.has_value());
+  CHECK(target.error().message == "there is no target tpu: choose one of cpu, cuda, rocm, xpu");
+}
+
 TEST_CASE("names of images") {
   const auto name = [](const char* text) {
     Project project;
