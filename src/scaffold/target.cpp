@@ -94,7 +94,7 @@ base::Result<std::string> choose_python(const Project& project, const TargetOpti
         torch, from_the_middle(nearest.pythons).front(), releases::newest_torch());
   }
   if (target.device->python_of_images != nullptr)
-    if (const std::string python = target.device->python_of_images(project, target.variant);
+    if (std::string python = target.device->python_of_images(project, target.variant);
         std::find(known.begin(), known.end(), python) != known.end() &&
         allows_python(project, python))
       return python;
