@@ -12,6 +12,7 @@
 #include "cli/command.h"
 #include "cli/scaffolding.h"
 #include "cli/session.h"
+#include "scaffold/device_target.h"
 
 namespace torchport::cli {
 
@@ -19,7 +20,6 @@ namespace {
 
 struct Options {
   ScaffoldOptions common;
-  std::string device = "cpu";
   std::string output;
   std::string entry;
 };
@@ -98,7 +98,7 @@ base::Result<void> relate(const std::string& project, const std::string& output,
 void print_target(const ScaffoldOptions& options, const scaffold::Project& project,
                   const scaffold::Target& target) {
   print_choice(options, "torch",
-               fmt::format("{}+{}, for {}", target.torch, target.variant, to_text(target.device)));
+               fmt::format("{}+{}, for {}", target.torch, target.variant, target.device->name));
   print_choice(options, "Python", target.python);
   print_choice(options, "image", target.images.runtime);
   if (project.extension)
@@ -113,7 +113,6 @@ void print_target(const ScaffoldOptions& options, const scaffold::Project& proje
 base::Result<void> container(Options& options) {
   ScaffoldOptions& common = options.common;
   if (auto checked = check_scaffold_options(common); !checked) return checked;
-  common.target.device = *scaffold::parse_device(options.device);
   const auto project =
       scaffold::read_project(base::real_file_system(), common.project, common.requirements);
   if (!project) return tl::unexpected<base::Error>(project.error());
@@ -161,9 +160,9 @@ void attach(CLI::App& app) {
       "container",
       "Write a Dockerfile and a compose file that run a project on one kind of device");
   const std::vector<std::string> devices = scaffold::device_names();
-  sub->add_option(
-         "--device", options->device,
-         fmt::format("The device that it runs on, of {} (default cpu)", fmt::join(devices, ", ")))
+  sub->add_option("--device", options->common.target.device,
+                  fmt::format("The device that it runs on, of {} (default {})",
+                              fmt::join(devices, ", "), options->common.target.device))
       ->type_name("DEVICE")
       ->check(CLI::IsMember(devices));
   add_scaffold_options(*sub, options->common);

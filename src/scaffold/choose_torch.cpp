@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
-#include "releases/published.h"
 #include "releases/table.h"
+#include "scaffold/device_target.h"
 #include "versions/version.h"
 
 namespace torchport::scaffold {
@@ -24,22 +24,6 @@ std::string version_of(const TorchRelease& release, const TargetOptions& options
   return release.virtual_devices.empty() ? std::string() : release.virtual_devices.back();
 }
 
-bool has_build(const TorchRelease& release, const Project& project, const TargetOptions& options) {
-  if (options.device == Device::kCpu) return true;
-  if (options.device == Device::kXpu) return release.xpu.value_or(false);
-  if (options.device == Device::kRocm) {
-    if (!release.rocm) return false;
-    // Native code needs the list of architectures.
-    if (project.cuda && options.arch_list.empty() && release.rocm->archs.empty()) return false;
-    if (!options.variant.empty()) return options.variant == "rocm" + release.rocm->version;
-    // It also needs the image with the compiler.
-    return !project.cuda || releases::rocm_release(release.rocm->version) != nullptr;
-  }
-  return std::any_of(release.cuda.begin(), release.cuda.end(), [&](const auto& build) {
-    return options.variant.empty() || options.variant == releases::variant_of_cuda(build.cuda);
-  });
-}
-
 bool has_python(const TorchRelease& release, const Project& project, const TargetOptions& options) {
   const std::string& wanted = options.python.empty() ? project.python_pin : options.python;
   return std::any_of(release.pythons.begin(), release.pythons.end(), [&](const std::string& one) {
@@ -49,11 +33,11 @@ bool has_python(const TorchRelease& release, const Project& project, const Targe
 
 // The newest version that fits the target and that the specifier allows; empty if there is none.
 std::string newest_for(const Project& project, const TargetOptions& options,
-                       std::string_view specifier) {
+                       const DeviceTarget& device, std::string_view specifier) {
   for (const TorchRelease& release : releases::table().releases) {
     const std::string version = version_of(release, options);
     if (!version.empty() && versions::allows(specifier, version).value_or(false) &&
-        has_build(release, project, options) && has_python(release, project, options))
+        device.has_build(release, project, options) && has_python(release, project, options))
       return version;
   }
   return {};
@@ -69,9 +53,9 @@ std::string newest_allowed(const TargetOptions& options, std::string_view specif
 }
 
 base::Result<std::string> from_table(const Project& project, const TargetOptions& options,
-                                     const Requirement* stated) {
+                                     const DeviceTarget& device, const Requirement* stated) {
   const std::string_view specifier = stated == nullptr ? std::string_view() : stated->specifier;
-  std::string version = newest_for(project, options, specifier);
+  std::string version = newest_for(project, options, device, specifier);
   if (version.empty()) version = newest_allowed(options, specifier);
   if (!version.empty()) return version;
   return base::fail(base::ErrorCode::kUsage,
@@ -93,8 +77,8 @@ void add_reasons(const Project& project, const TargetOptions& options, const Req
     std::string why;
     if (version_of(newest, options).empty())
       why = "has no virtual devices yet";
-    else if (!has_build(newest, project, options))
-      why = fmt::format("has no known build for {}", to_text(options.device));
+    else if (!target.device->has_build(newest, project, options))
+      why = fmt::format("has no known build for {}", target.device->name);
     else if (!has_python(newest, project, options))
       why = fmt::format("has wheels for Python {} only", fmt::join(newest.pythons, ", "));
     if (!why.empty())
@@ -111,20 +95,6 @@ bool allows_python(const Project& project, const std::string& python) {
   return versions::allows(project.python, python + ".99").value_or(false);
 }
 
-bool fits(Device device, std::string_view variant) {
-  switch (device) {
-    case Device::kCpu:
-      return variant == "cpu";
-    case Device::kCuda:
-      return !releases::cuda_of_variant(variant).empty();
-    case Device::kRocm:
-      return !releases::rocm_of_variant(variant).empty();
-    case Device::kXpu:
-      return variant == "xpu";
-  }
-  return false;
-}
-
 base::Result<std::string> choose_torch(const Project& project, const TargetOptions& options,
                                        Target& target) {
   const Requirement* stated = project.of("torch");
@@ -138,7 +108,7 @@ base::Result<std::string> choose_torch(const Project& project, const TargetOptio
     if (std::string pin = versions::without_local(versions::pinned(stated->specifier));
         !pin.empty())
       return pin;
-  auto version = from_table(project, options, stated);
+  auto version = from_table(project, options, *target.device, stated);
   if (!version) return version;
   if (stated == nullptr)
     target.notes.push_back(fmt::format("no file asks for torch: {} is used", *version));

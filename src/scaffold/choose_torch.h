@@ -18,7 +18,4 @@ namespace torchport::scaffold {
 // Whether the project allows this Python ("3.12").
 [[nodiscard]] bool allows_python(const Project& project, const std::string& python);
 
-// Whether a variant can be one for the device: "cu130" for CUDA.
-[[nodiscard]] bool fits(Device device, std::string_view variant);
-
 }  // namespace torchport::scaffold

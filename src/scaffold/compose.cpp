@@ -2,20 +2,12 @@
 
 #include "base/file_system.h"
 #include "scaffold/container.h"
+#include "scaffold/device_target.h"
 #include "scaffold/shell.h"
 
 namespace torchport::scaffold {
 
 namespace {
-
-constexpr std::string_view kNvidia = R"(    deploy:
-      resources:
-        reservations:
-          devices:
-            - driver: nvidia
-              count: all
-              capabilities: [gpu]
-)";
 
 // The group that owns the device nodes has a different number on every host, and no name in the
 // image.
@@ -25,18 +17,12 @@ constexpr std::string_view kGroups = R"(    group_add:
       - "${RENDER_GID:?set RENDER_GID to the id of the host's group render}"
 )";
 
-std::string devices(Device device) {
-  switch (device) {
-    case Device::kCpu:
-      return {};
-    case Device::kCuda:
-      return std::string(kNvidia);
-    case Device::kRocm:
-      return fmt::format("    devices:\n      - /dev/kfd\n      - /dev/dri\n{}", kGroups);
-    case Device::kXpu:
-      return fmt::format("    devices:\n      - /dev/dri\n{}", kGroups);
-  }
-  return {};
+std::string device_lines(const DeviceTarget& device) {
+  std::string text(device.compose_lines);
+  if (device.device_nodes.empty()) return text;
+  text += "    devices:\n";
+  for (const std::string_view node : device.device_nodes) text += fmt::format("      - {}\n", node);
+  return text.append(kGroups);
 }
 
 }  // namespace
@@ -47,12 +33,12 @@ std::string compose_file(const Project& project, const Target& target,
   std::string text = fmt::format(
       "# Written by torchport {}: torchport container --device {}\nname: {}\nservices:\n  app:\n"
       "    image: \"{}:{}\"\n",
-      options.version, to_text(target.device), json_string(name), name, target.variant);
+      options.version, target.device->name, json_string(name), name, target.variant);
   text +=
       fmt::format("    build:\n      context: {}\n      dockerfile: {}\n      target: runtime\n",
                   json_string(options.context), json_string(options.dockerfile));
-  // The table has the wheels for GPUs only for x86_64.
-  if (target.device != Device::kCpu) text += "    platform: linux/amd64\n";
+  if (!target.device->platform.empty())
+    text += fmt::format("    platform: {}\n", target.device->platform);
   text +=
       "    init: true\n"
       "    # DataLoader's workers pass tensors in shared memory; Docker's default limit is 64 "
@@ -60,7 +46,7 @@ std::string compose_file(const Project& project, const Target& target,
       "    shm_size: 2gb\n"
       "    cap_drop: [ALL]\n"
       "    security_opt:\n      - no-new-privileges:true\n";
-  return text + devices(target.device);
+  return text + device_lines(*target.device);
 }
 
 std::string ignore_file(const ContainerOptions& options) {

@@ -2,6 +2,7 @@
 
 #include "base/file_system.h"
 #include "scaffold/container.h"
+#include "scaffold/device_target.h"
 #include "scaffold/install_steps.h"
 #include "scaffold/shell.h"
 
@@ -43,7 +44,7 @@ class Stages {
   void header() {
     line("# syntax=docker/dockerfile:1");
     line("# Written by torchport {}: torchport container --device {}", options_.version,
-         to_text(target_.device));
+         target_.device->name);
     line("# torch {}+{}, Python {}", target_.torch, target_.variant, target_.python);
   }
 
@@ -72,7 +73,7 @@ class Stages {
 
   // It comes first, because it is the largest layer and changes least.
   void torch() {
-    line("# The build of torch for {}, from the index of these builds.", to_text(target_.device));
+    line("# The build of torch for {}, from the index of these builds.", target_.device->name);
     if (leaves_versions_open(target_))
       line("# pip finds the versions that match this torch.\n# hadolint ignore=DL3013");
     run({torch_command(target_)});
@@ -106,20 +107,11 @@ class Stages {
 
   // The variables that decide what is compiled, because the build has no GPU to look at.
   void compilers() {
-    const bool gpu = !target_.arch_list.empty();
     if (!target_.images.toolkit.empty())
       line("COPY --from=toolkit {}/ /usr/local/cuda/", target_.images.toolkit_folder);
-    if (!gpu) {
-      line("ENV TORCHPORT_BUILD=cpu FORCE_CUDA=0");
-    } else if (target_.device == Device::kCuda) {
-      line(
-          "ENV CUDA_HOME=/usr/local/cuda PATH=/usr/local/cuda/bin:$PATH \\\n"
-          "    TORCHPORT_BUILD=cuda FORCE_CUDA=1 TORCH_CUDA_ARCH_LIST={}",
-          json_string(target_.arch_list));
-    } else {
-      line("ENV ROCM_HOME=/opt/rocm FORCE_CUDA=1 PYTORCH_ROCM_ARCH={}",
-           json_string(target_.arch_list));
-    }
+    const std::optional<GpuCode>& code = target_.device->gpu_code;
+    line("ENV {}", code && !target_.arch_list.empty() ? code->variables(target_.arch_list)
+                                                      : "TORCHPORT_BUILD=cpu FORCE_CUDA=0");
   }
 
   // Installs torchport, for the health check and for projects that are built with it, and the build
@@ -154,15 +146,14 @@ class Stages {
     line(
         "ENV VIRTUAL_ENV=/opt/venv PATH=/opt/venv/bin:$PATH PYTHONUNBUFFERED=1 "
         "PYTHONDONTWRITEBYTECODE=1");
-    if (target_.device == Device::kCuda)
-      line("ENV NVIDIA_VISIBLE_DEVICES=all NVIDIA_DRIVER_CAPABILITIES=compute,utility");
+    if (!target_.device->variables.empty()) line("ENV {}", target_.device->variables);
     line("COPY --from=build /opt/venv /opt/venv");
     line("WORKDIR /app");
     if (options_.copy_sources) line("COPY --chown={0}:{0} . .", kUser);
     line("USER {0}:{0}", kUser);
     if (!options_.torchport.empty())
       line("HEALTHCHECK --interval=60s --timeout=10s --start-period=10s --retries=3 \\\n    CMD {}",
-           json_list({"torchport", "doctor", "--require", std::string(to_text(target_.device))}));
+           json_list({"torchport", "doctor", "--require", std::string(target_.device->name)}));
     if (options_.entry.empty())
       line("CMD [\"python\"]");
     else
@@ -176,7 +167,7 @@ class Stages {
     line("      org.opencontainers.image.base.name={} \\", json_string(target_.images.runtime));
     if (!target_.arch_list.empty())
       line("      torchport.archs={} \\", json_string(target_.arch_list));
-    line("      torchport.device={} \\", json_string(to_text(target_.device)));
+    line("      torchport.device={} \\", json_string(target_.device->name));
     line("      torchport.torch={}", json_string(target_.torch + "+" + target_.variant));
   }
 

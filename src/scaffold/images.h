@@ -1,13 +1,17 @@
-// Chooses the base images, each pinned to a release of its contents.
+// Makes the base images of device targets that use Python's own images.
 #pragma once
 
-#include "base/result.h"
+#include <string_view>
+
 #include "scaffold/target.h"
 
 namespace torchport::scaffold {
 
-// Fails with kUsage if no pair of images fits the target: the distribution does not have the
-// Python, or no image with the toolkit is known.
-[[nodiscard]] base::Result<Images> choose_images(const Project& project, const Target& target);
+// Debian 12. It has GCC 12, which every nvcc since 12.0 accepts.
+inline constexpr std::string_view kBookworm = "bookworm";
+
+// Python's images on this release of Debian.
+[[nodiscard]] Images images_on_debian(const Project& project, const Target& target,
+                                      std::string_view debian = kBookworm);
 
 }  // namespace torchport::scaffold

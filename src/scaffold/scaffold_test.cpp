@@ -52,17 +52,16 @@ TEST_CASE("a project in memory, for every device") {
   CHECK(project->extension->line == 6);
   CHECK(project->cuda->line == 2);
   // The newest release with a build for the device, and with architectures for native code.
-  for (const auto& [device, torch] :
-       {std::pair(Device::kCpu, "2.15.0"), std::pair(Device::kCuda, "2.15.0"),
-        std::pair(Device::kRocm, "2.13.0"), std::pair(Device::kXpu, "2.14.1")}) {
+  for (const auto& [device, torch] : {std::pair("cpu", "2.15.0"), std::pair("cuda", "2.15.0"),
+                                      std::pair("rocm", "2.13.0"), std::pair("xpu", "2.14.1")}) {
     TargetOptions options;
     options.device = device;
     const auto target = choose_target(*project, options);
     REQUIRE(target.has_value());
     CHECK(target->torch == torch);
     CHECK(target->python == (target->torch == "2.15.0" ? "3.13" : "3.12"));
-    CHECK(target->arch_list.empty() == (device == Device::kCpu || device == Device::kXpu));
-    CHECK(target->images.toolkit.empty() == (device != Device::kCuda));
+    CHECK(target->arch_list.empty() == (options.device == "cpu" || options.device == "xpu"));
+    CHECK(target->images.toolkit.empty() == (options.device != "cuda"));
     CHECK(target->family ==
           std::vector<std::string>{std::string("torch==") + torch, "torchvision"});
     const std::string text = dockerfile(*project, *target, {});
@@ -97,7 +96,7 @@ TEST_CASE("a build that cannot be used is answered with one of the table") {
   Project project;
   project.cuda = project.extension = SourceLocation{"setup.py", 1};
   TargetOptions options;
-  options.device = Device::kCuda;
+  options.device = "cuda";
   options.torch = "2.15.0";
   options.arch_list = "9.0";
   const auto message = [&](const char* variant) {
@@ -107,12 +106,21 @@ TEST_CASE("a build that cannot be used is answered with one of the table") {
   };
   CHECK(message("cu131").ends_with("choose another build, e.g. --variant cu132"));
   CHECK(message("cpu").ends_with("give one like cu132"));
-  options.device = Device::kRocm;
+  options.device = "rocm";
   options.arch_list = "gfx90a";
   CHECK(message("rocm7.1").ends_with("e.g. --torch 2.13.0 --variant rocm7.2"));
   CHECK(message("cpu").ends_with("give one like rocm7.14"));
   options.torch = "2.13.0";
   CHECK(message("cu130").ends_with("give one like rocm7.2"));
+}
+
+TEST_CASE("device targets have an order of their own, and an unknown one is refused") {
+  CHECK(device_names() == std::vector<std::string>{"cpu", "cuda", "rocm", "xpu"});
+  TargetOptions options;
+  options.device = "tpu";
+  const auto target = choose_target(Project(), options);
+  REQUIRE_FALSE(target.has_value());
+  CHECK(target.error().message == "there is no target tpu: choose one of cpu, cuda, rocm, xpu");
 }
 
 TEST_CASE("names of images") {

@@ -1,17 +1,12 @@
 #include "scaffold/target.h"
 
 #include <algorithm>
-#include <array>
 
 #include <fmt/format.h>
 
-#include "base/text.h"
-#include "releases/cuda.h"
-#include "releases/gpu_arch.h"
-#include "releases/published.h"
 #include "releases/table.h"
 #include "scaffold/choose_torch.h"
-#include "scaffold/images.h"
+#include "scaffold/device_target.h"
 #include "versions/version.h"
 
 namespace torchport::scaffold {
@@ -20,34 +15,16 @@ namespace {
 
 using base::ErrorCode;
 
-constexpr std::array<std::string_view, 4> kDeviceNames{"cpu", "cuda", "rocm", "xpu"};  // by Device
-
 template <class... Arguments>
 tl::unexpected<base::Error> ask(fmt::format_string<Arguments...> text, Arguments&&... arguments) {
   return base::fail(ErrorCode::kUsage, fmt::format(text, std::forward<Arguments>(arguments)...));
 }
 
-// The release's build for the device; empty if it has none or none is known.
-std::string variant_of(Device device, const releases::TorchRelease& release) {
-  switch (device) {
-    case Device::kCpu:
-      return "cpu";
-    case Device::kCuda:
-      return releases::variant_of_cuda(release.cuda.front().cuda);
-    case Device::kRocm:
-      return release.rocm ? "rocm" + release.rocm->version : std::string();
-    case Device::kXpu:
-      return release.xpu.value_or(false) ? "xpu" : std::string();
-  }
-  return {};
-}
-
 // A build for the device, for a message: that of this torch, or else the newest known one.
-std::string example_variant(Device device, const std::string& torch) {
-  const releases::TorchRelease* of_torch = releases::release_of(torch);
-  std::string variant = of_torch == nullptr ? std::string() : variant_of(device, *of_torch);
+std::string example_variant(const DeviceTarget& device, const std::string& torch) {
+  std::string variant = device.variant_of(releases::release_of(torch));
   for (const releases::TorchRelease& release : releases::table().releases)
-    if (variant.empty()) variant = variant_of(device, release);
+    if (variant.empty()) variant = device.variant_of(&release);
   return variant;
 }
 
@@ -74,25 +51,24 @@ std::string allowed_pair(const Project& project) {
 }
 
 base::Result<std::string> choose_variant(const Project& project, const TargetOptions& options,
-                                         const std::string& torch) {
-  const Device device = options.device;
+                                         const Target& target) {
+  const DeviceTarget& device = *target.device;
+  const std::string& torch = target.torch;
   if (!options.variant.empty()) {
-    if (fits(device, options.variant)) return options.variant;
-    return ask("--variant {} is not a build for {}: give one like {}", options.variant,
-               to_text(device), example_variant(device, torch));
+    if (device.takes(options.variant)) return options.variant;
+    return ask("--variant {} is not a build for {}: give one like {}", options.variant, device.name,
+               example_variant(device, torch));
   }
-  if (device == Device::kCpu) return std::string("cpu");
   if (const Requirement* stated = project.of("torch"); stated != nullptr && options.torch.empty()) {
     std::string local = versions::local_of(versions::pinned(stated->specifier));
-    if (fits(device, local)) return local;
+    if (device.takes(local)) return local;
   }
-  const releases::TorchRelease* release = releases::release_of(torch);
-  if (release != nullptr)
-    if (std::string variant = variant_of(device, *release); !variant.empty()) return variant;
+  if (std::string variant = device.variant_of(releases::release_of(torch)); !variant.empty())
+    return variant;
   return ask(
       "the builds of torch {} for {} are not known: name one with --variant "
       "(https://download.pytorch.org/whl/torch lists them), or name another torch with --torch",
-      torch, to_text(device));
+      torch, device.name);
 }
 
 base::Result<std::string> choose_python(const Project& project, const TargetOptions& options,
@@ -117,66 +93,28 @@ base::Result<std::string> choose_python(const Project& project, const TargetOpti
         "e.g. --python {}, or name a newer torch, e.g. --torch {}",
         torch, from_the_middle(nearest.pythons).front(), releases::newest_torch());
   }
-  // HIP's compiler decides the image, and the image the Python.
-  if (options.device == Device::kRocm && project.cuda)
-    if (const auto* rocm = releases::rocm_release(releases::rocm_of_variant(target.variant));
-        rocm != nullptr && std::find(known.begin(), known.end(), rocm->python) != known.end() &&
-        allows_python(project, rocm->python))
-      return rocm->python;
+  if (target.device->python_of_images != nullptr)
+    if (std::string python = target.device->python_of_images(project, target.variant);
+        std::find(known.begin(), known.end(), python) != known.end() &&
+        allows_python(project, python))
+      return python;
   for (const std::string& python : from_the_middle(known))
     if (allows_python(project, python)) return python;
   return ask("the project asks for Python {}, but torch {} has wheels for {} only: name both{}",
              project.python, torch, fmt::join(known, ", "), allowed_pair(project));
 }
 
-// The user's architectures, in the form that every reader of the variable accepts.
-base::Result<std::string> stated_archs(const TargetOptions& options, const Target& target) {
-  if (options.device == Device::kCuda) {
-    const std::string cuda = releases::cuda_of_variant(target.variant);
-    const auto list = releases::parse_arch_list(options.arch_list, releases::NvccArchs(cuda, {}));
-    if (!list) return tl::unexpected<base::Error>(list.error());
-    if (list->asks_for_gpu || list->archs.empty())
-      return ask(
-          "--arch-list {} asks for the GPU of the machine that builds: name the GPUs of the "
-          "machines that will run it, e.g. \"8.0;9.0+PTX\"",
-          options.arch_list);
-    return releases::to_text(list->archs);
-  }
-  std::string archs = options.arch_list;
-  std::replace(archs.begin(), archs.end(), ',', ';');
-  for (const std::string_view arch : base::split(archs, ';'))
-    if (!arch.starts_with("gfx") ||
-        arch.find_first_not_of("0123456789abcdef", 3) != std::string_view::npos || arch.size() < 6)
-      return ask("--arch-list {}: \"{}\" is not an architecture of AMD's GPUs, such as gfx90a",
-                 options.arch_list, arch);
-  return archs;
-}
-
 base::Result<std::string> choose_archs(const Project& project, const TargetOptions& options,
                                        const Target& target) {
-  const bool gpu = options.device == Device::kCuda || options.device == Device::kRocm;
-  if (!gpu || !project.cuda) return std::string();
-  if (!options.arch_list.empty()) return stated_archs(options, target);
-  if (options.device == Device::kRocm) {
-    const releases::TorchRelease* release = releases::release_of(target.torch);
-    if (release != nullptr && release->rocm && !release->rocm->archs.empty() &&
-        "rocm" + release->rocm->version == target.variant)
-      return fmt::format("{}", fmt::join(release->rocm->archs, ";"));
-  }
-  // The architectures of torch itself, so that the extension runs where torch does. PTX of the
-  // newest one serves later GPUs.
-  for (const releases::CudaBuild& build : releases::builds_of(target.torch)) {
-    if (releases::variant_of_cuda(build.cuda) != target.variant) continue;
-    std::vector<std::string> archs;
-    archs.reserve(build.archs.size());
-    for (const int arch : build.archs) archs.push_back(fmt::format("{}.{}", arch / 10, arch % 10));
-    return fmt::format("{}+PTX", fmt::join(archs, ";"));
-  }
+  const std::optional<GpuCode>& code = target.device->gpu_code;
+  if (!code || !project.cuda) return std::string();
+  if (!options.arch_list.empty()) return code->stated_archs(options.arch_list, target.variant);
+  // The extension then runs where torch does.
+  if (std::string archs = code->archs_of_torch(target); !archs.empty()) return archs;
   return ask(
       "{}:{} builds CUDA code, but the GPUs that torch {}+{} is built for are not known: name GPUs "
       "with --arch-list, e.g. --arch-list {}",
-      project.cuda->file, project.cuda->line, target.torch, target.variant,
-      options.device == Device::kCuda ? "\"8.0;9.0+PTX\"" : "\"gfx90a;gfx942\"");
+      project.cuda->file, project.cuda->line, target.torch, target.variant, code->example);
 }
 
 // The packages of torch's family that a project pins, without the local version: the index
@@ -197,37 +135,32 @@ std::vector<std::string> family_of(const Project& project, const Target& target)
   return family;
 }
 
-void add_notes(const Project& project, const TargetOptions& options, Target& target) {
-  const bool gpu = options.device == Device::kCuda || options.device == Device::kRocm;
-  if (project.cuda && !gpu)
+void add_notes(const Project& project, Target& target) {
+  const DeviceTarget& device = *target.device;
+  if (project.cuda && !device.gpu_code)
     target.notes.push_back(fmt::format(
         "{}:{} builds CUDA code, which a build for {} must leave out when FORCE_CUDA=0 is set; "
         "torchport check {} says whether it does",
-        project.cuda->file, project.cuda->line, to_text(options.device), project.cuda->file));
-  const std::string driver = releases::least_driver(releases::cuda_of_variant(target.variant));
-  if (!driver.empty())
-    target.notes.push_back(fmt::format("hosts need NVIDIA's driver {} or newer", driver));
+        project.cuda->file, project.cuda->line, device.name, project.cuda->file));
+  if (device.host_note == nullptr) return;
+  if (std::string note = device.host_note(target.variant); !note.empty())
+    target.notes.push_back(std::move(note));
 }
 
 }  // namespace
 
-std::string_view to_text(Device device) {
-  return kDeviceNames.at(static_cast<std::size_t>(device));
-}
-
-std::optional<Device> parse_device(std::string_view text) {
-  const auto* const found = std::find(kDeviceNames.begin(), kDeviceNames.end(), text);
-  if (found == kDeviceNames.end()) return std::nullopt;
-  return static_cast<Device>(found - kDeviceNames.begin());
-}
-
 std::vector<std::string> device_names() {
-  return {kDeviceNames.begin(), kDeviceNames.end()};
+  std::vector<std::string> names;
+  for (const DeviceTarget& target : device_targets()) names.emplace_back(target.name);
+  return names;
 }
 
 base::Result<Target> choose_target(const Project& project, const TargetOptions& options) {
   Target target;
-  target.device = options.device;
+  target.device = find_device_target(options.device);
+  if (target.device == nullptr)
+    return ask("there is no target {}: choose one of {}", options.device,
+               fmt::join(device_names(), ", "));
   const auto into = [](std::string& member,
                        base::Result<std::string> chosen) -> base::Result<void> {
     if (!chosen) return tl::unexpected<base::Error>(chosen.error());
@@ -235,15 +168,15 @@ base::Result<Target> choose_target(const Project& project, const TargetOptions& 
     return {};
   };
   auto done = into(target.torch, choose_torch(project, options, target));
-  if (done) done = into(target.variant, choose_variant(project, options, target.torch));
+  if (done) done = into(target.variant, choose_variant(project, options, target));
   if (done) done = into(target.python, choose_python(project, options, target));
   if (done) done = into(target.arch_list, choose_archs(project, options, target));
   if (!done) return tl::unexpected<base::Error>(done.error());
-  auto images = choose_images(project, target);
+  auto images = target.device->images(project, target);
   if (!images) return tl::unexpected<base::Error>(images.error());
   target.images = std::move(*images);
   target.family = family_of(project, target);
-  add_notes(project, options, target);
+  add_notes(project, target);
   return target;
 }
 

@@ -2,10 +2,7 @@
 // base images. The decision depends on the target and never on the machine that writes the files.
 #pragma once
 
-#include <cstdint>
-#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -13,16 +10,14 @@
 
 namespace torchport::scaffold {
 
-enum class Device : std::uint8_t { kCpu, kCuda, kRocm, kXpu };
-// "cpu", "cuda", "rocm", "xpu".
-[[nodiscard]] std::string_view to_text(Device device);
-[[nodiscard]] std::optional<Device> parse_device(std::string_view text);
-// The names of all devices, in the order of Device.
+struct DeviceTarget;
+
+// The names of all device targets, in their order: "cpu", "cuda", "rocm", "xpu".
 [[nodiscard]] std::vector<std::string> device_names();
 
 // What the user chooses. If a member is empty, the project's files decide.
 struct TargetOptions {
-  Device device = Device::kCpu;
+  std::string device = "cpu";
   std::string torch;      // "2.13.0"
   std::string variant;    // "cu126"
   std::string python;     // "3.12"
@@ -44,18 +39,18 @@ struct Images {
 };
 
 struct Target {
-  Device device = Device::kCpu;
-  std::string torch;                // "2.13.0"
-  std::string variant;              // "cu130"
-  std::string python;               // "3.12"
-  std::string arch_list;            // empty if nothing is compiled for GPUs
+  const DeviceTarget* device = nullptr;  // never null once it is chosen
+  std::string torch;                     // "2.13.0"
+  std::string variant;                   // "cu130"
+  std::string python;                    // "3.12"
+  std::string arch_list;                 // empty if nothing is compiled for GPUs
   std::vector<std::string> family;  // "torch==2.13.0", "torchvision": the packages from the index
   Images images;
   std::vector<std::string> notes;  // what was chosen and why, and what the user should check
 };
 
-// Decides. Fails with kUsage if the project does not say something; the message names the option
-// that does.
+// Decides. Fails with kUsage if no device target has the name, or if the project does not say
+// something; the message names the option that does.
 [[nodiscard]] base::Result<Target> choose_target(const Project& project,
                                                  const TargetOptions& options);
 

@@ -9,10 +9,9 @@ import sys
 import time
 
 import pytest
+from hostile_file import TIE
 
 pytestmark = pytest.mark.alone
-
-TIE = "import torch\n\nmodel = torch.nn.Linear(2, 2).cuda()\n"
 
 NAMES = [
     b"new\nline.py",

@@ -1,5 +1,6 @@
 // Defines a cause: one reason why torch does not use this machine's GPU. Each is a function with a
-// registration; causes of one vendor may share a file.
+// registration, in a file of its own in the folder of its subject: a vendor or torch. Causes share
+// a file if they share code.
 //
 // A cause uses only the facts, so that a recorded machine gives the same verdict on any other, and
 // a test can replay it.
@@ -45,8 +46,10 @@ struct Verdict {
   // "uses": torch can use the GPU; "none": there is no GPU; "cannot": there is one, and torch
   // cannot use it; "no torch".
   std::string state;
-  std::string summary;               // one line
-  std::vector<Diagnosis> diagnoses;  // most likely first
+  std::string summary;  // one line
+  // Those that block come first, then those with a lower depth, then by code and text: never in the
+  // order in which causes were registered, which depends on the linker.
+  std::vector<Diagnosis> diagnoses;
   // commands that install the right build; empty if none is needed or known
   std::vector<std::string> install;
 };

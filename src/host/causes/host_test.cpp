@@ -143,6 +143,20 @@ TEST_CASE("each torch has its own oldest macOS") {
   CHECK(judge(facts).install.front() == "pip install torch==2.8.0");
 }
 
+TEST_CASE("causes of two vendors have one order, however they are linked") {
+  Facts facts;
+  facts.system = "Linux";
+  facts.machine = "x86_64";
+  facts.gpus = {{"nvidia", "card", "0000:01:00.0", "10de:1", "8.0", 0, false, ""},
+                {"amd", "card", "0000:02:00.0", "1002:1", "gfx90a", 0, false, ""}};
+  facts.torches = {{"/t", "3.11", "2.13.0", "", "7.2", {}, {"gfx90a"}, true, ""}};
+  std::vector<std::string> found;
+  for (const Diagnosis& diagnosis : judge(facts).diagnoses)
+    found.push_back(diagnosis.code + ": " + diagnosis.what);
+  CHECK(found == std::vector<std::string>{"no-driver: NVIDIA's driver is not installed",
+                                          "no-driver: the kernel module amdgpu is not loaded"});
+}
+
 TEST_CASE("every sum of driver, card and build has a verdict, and the same one twice") {
   for (const char* driver : {"", "440.33", "470.256", "535.183", "580.65.06", "595.71"}) {
     for (const char* capability : {"", "3.5", "6.1", "8.0", "9.0", "12.0", "14.0"}) {

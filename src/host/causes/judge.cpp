@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -38,6 +39,12 @@ std::string summary_of(const Facts& facts, const std::string& state) {
   return fmt::format("{}, cannot use {}", which, names_of(facts.gpus));
 }
 
+// The order of Verdict::diagnoses.
+bool before(const Diagnosis& a, const Diagnosis& b) {
+  if (a.blocks != b.blocks) return a.blocks;
+  return std::tie(a.depth, a.code, a.what, a.remedy) < std::tie(b.depth, b.code, b.what, b.remedy);
+}
+
 // The name of AMD's builds of torch, whose devices are called "cuda" in a program.
 constexpr std::string_view kRocm = "rocm";
 
@@ -59,11 +66,7 @@ Verdict judge(const Facts& facts) {
   for (const Examine examine : causes()) {
     if (auto diagnosis = examine(facts)) verdict.diagnoses.push_back(std::move(*diagnosis));
   }
-  std::stable_sort(verdict.diagnoses.begin(), verdict.diagnoses.end(),
-                   [](const Diagnosis& a, const Diagnosis& b) {
-                     if (a.blocks != b.blocks) return a.blocks;
-                     return std::pair(a.depth, a.code) < std::pair(b.depth, b.code);
-                   });
+  std::sort(verdict.diagnoses.begin(), verdict.diagnoses.end(), before);
   const bool blocked = std::any_of(verdict.diagnoses.begin(), verdict.diagnoses.end(),
                                    [](const Diagnosis& diagnosis) { return diagnosis.blocks; });
   if (facts.torch() == nullptr)

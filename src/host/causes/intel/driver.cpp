@@ -1,11 +1,9 @@
-// Finds the causes for Intel's GPUs (XPU) and Apple's (MPS).
-#include <algorithm>
-
+// Finds what is missing between Intel's card and torch: the kernel module, the rights on the device
+// node, Level Zero and its driver.
 #include <fmt/format.h>
 
 #include "host/causes/cause.h"
-#include "releases/table.h"
-#include "versions/version.h"
+#include "host/causes/queries.h"
 
 namespace torchport::host {
 
@@ -15,10 +13,8 @@ std::optional<Diagnosis> intel(const Facts& facts) {
   const Torch* torch = facts.torch();
   if (facts.of("intel").empty() || torch == nullptr || torch->version_of("xpu").empty())
     return std::nullopt;
-  const bool module =
-      std::any_of(facts.modules.begin(), facts.modules.end(),
-                  [](const std::string& name) { return name == "xe" || name == "i915"; });
-  if (!module && !facts.wsl && facts.container.empty())
+  const bool module = has_module(facts, "xe") || has_module(facts, "i915");
+  if (!module && !facts.wsl && !in_container(facts))
     return Diagnosis{"no-driver", "neither of Intel's kernel modules (xe, i915) is loaded",
                      "use a kernel that supports the card (6.8 or newer for Arc B), and install "
                      "intel-opencl-icd",
@@ -42,27 +38,7 @@ std::optional<Diagnosis> intel(const Facts& facts) {
   return std::nullopt;
 }
 
-std::optional<Diagnosis> apple(const Facts& facts) {
-  if (facts.system != "Darwin" || facts.torch() == nullptr) return std::nullopt;
-  const bool silicon = !facts.of("apple").empty();
-  if (silicon && facts.machine == "x86_64")
-    return Diagnosis{
-        "rosetta",
-        "this Python is built for Intel processors and runs under Rosetta: its torch has no MPS",
-        "install a Python for arm64, and torch in it", kBuild};
-  const releases::TorchRelease* release = releases::release_of(facts.torch()->version);
-  const std::string needed = release == nullptr ? std::string() : release->macos;
-  if (silicon && !needed.empty() && !facts.os_version.empty() &&
-      versions::older(facts.os_version, needed))
-    return Diagnosis{"macos-too-old",
-                     fmt::format("macOS {} is too old for the MPS of torch {}", facts.os_version,
-                                 facts.torch()->version),
-                     fmt::format("update to macOS {} or newer", needed), kKernel};
-  return std::nullopt;
-}
-
 const CauseRegistration kIntel(&intel);
-const CauseRegistration kApple(&apple);
 
 }  // namespace
 

@@ -1,0 +1,42 @@
+// Finds what is missing between AMD's card and ROCm: the kernel module, its device node, the rights
+// on that.
+#include <fmt/format.h>
+
+#include "host/causes/cause.h"
+#include "host/causes/queries.h"
+
+namespace torchport::host {
+
+namespace {
+
+std::optional<Diagnosis> no_driver(const Facts& facts) {
+  if (!uses_rocm(facts) || facts.wsl) return std::nullopt;
+  const DeviceNode* kfd = find_node(facts, "/dev/kfd");
+  if (kfd == nullptr && in_container(facts))
+    return Diagnosis{
+        "container-without-gpu",
+        fmt::format("this {} container was started without /dev/kfd", facts.container),
+        "start it with --device /dev/kfd --device /dev/dri --group-add video --group-add render",
+        kContainer};
+  if (kfd == nullptr && !has_module(facts, "amdgpu"))
+    return Diagnosis{"no-driver", "the kernel module amdgpu is not loaded",
+                     "run modprobe amdgpu to see why; amdgpu-install --usecase=rocm installs it",
+                     kKernel};
+  if (kfd == nullptr)
+    return Diagnosis{"no-device-nodes",
+                     "amdgpu is loaded, but /dev/kfd does not exist: ROCm does not support this "
+                     "card, or the module is too old for it",
+                     "install ROCm's own module: amdgpu-install --usecase=rocm", kKernel};
+  if (!kfd->readable)
+    return Diagnosis{"no-permission", "this user may not open /dev/kfd",
+                     fmt::format("usermod -aG {},video $USER, and log in again",
+                                 kfd->group.empty() ? "render" : kfd->group),
+                     kPermission};
+  return std::nullopt;
+}
+
+const CauseRegistration kNoDriver(&no_driver);
+
+}  // namespace
+
+}  // namespace torchport::host

@@ -1,0 +1,49 @@
+// Finds cards that NVIDIA's kernel driver does not serve.
+#include <fmt/format.h>
+
+#include "host/causes/cause.h"
+#include "host/causes/queries.h"
+
+namespace torchport::host {
+
+namespace {
+
+std::optional<Diagnosis> other_driver_bound(const Facts& facts) {
+  for (const Gpu* gpu : facts.of("nvidia")) {
+    if (gpu->driver == "nouveau")
+      return Diagnosis{
+          "nouveau",
+          fmt::format("the card at {} uses the driver nouveau, which does not support CUDA",
+                      gpu->bus),
+          "install NVIDIA's driver (Debian, Ubuntu: apt install nvidia-driver) and reboot",
+          kKernel};
+    if (gpu->driver.starts_with("vfio"))
+      return Diagnosis{"passed-through",
+                       fmt::format("the card at {} is reserved for a virtual machine ({})",
+                                   gpu->bus, gpu->driver),
+                       "use it in the virtual machine, or bind it to the driver nvidia again",
+                       kKernel};
+  }
+  return std::nullopt;
+}
+
+std::optional<Diagnosis> no_driver(const Facts& facts) {
+  if (!has_nvidia(facts) || facts.wsl || in_container(facts)) return std::nullopt;
+  if (!facts.nvidia.module.empty() || other_driver_bound(facts)) return std::nullopt;
+  if (facts.nvidia.library.empty())
+    return Diagnosis{"no-driver", "NVIDIA's driver is not installed",
+                     "install it (Debian, Ubuntu: apt install nvidia-driver) and reboot", kKernel};
+  return Diagnosis{"module-not-loaded",
+                   fmt::format("the driver {} is installed, but its kernel module is not loaded",
+                               facts.nvidia.library),
+                   "run modprobe nvidia to see why; after a kernel update the module must be built "
+                   "again (dkms autoinstall), and with Secure Boot it must be signed",
+                   kKernel};
+}
+
+const CauseRegistration kBound(&other_driver_bound);
+const CauseRegistration kNoDriver(&no_driver);
+
+}  // namespace
+
+}  // namespace torchport::host
