@@ -2,9 +2,10 @@
 // for letters outside of ASCII (is this one a space?). "No" is the right answer there, so the mark
 // becomes `return {}`.
 //
-// Its header parser also calls parse_key() on letters that cannot start a key (`[[[a]]]`, `[=`; mended
-// in pull request 301 of toml++). parse_key() itself reports these as a syntax error, but tells the
-// compiler before that they do not exist. The hint is taken away, so that the report is reached.
+// Its header parser also calls parse_key() on letters that cannot start a key (`[[[a]]]`, `[=`;
+// mended in pull request 301 of toml++). parse_key() itself reports these as a syntax error, but
+// tells the compiler before that they do not exist. The hint is taken away, so that the report is
+// reached.
 #pragma once
 
 #include <toml++/impl/preprocessor.h>

@@ -27,7 +27,8 @@ using c10::DispatchKey;
 using c10::DispatchKeySet;
 using c10::TensorImpl;
 
-Tensor coo(DispatchKey key, const SparseTensorImpl& like, const Tensor& indices, const Tensor& values) {
+Tensor coo(DispatchKey key, const SparseTensorImpl& like, const Tensor& indices,
+           const Tensor& values) {
   // It is created on the current device and stays there.
   const c10::DeviceGuard guard(values.device());
   Tensor tensor = at::detail::make_tensor<SparseTensorImpl>(DispatchKeySet(key), values.dtype());

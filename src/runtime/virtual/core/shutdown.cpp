@@ -4,8 +4,8 @@
 #include <exception>
 
 #include <ATen/ops/empty.h>
-#include <c10/core/GradMode.h>
 #include <c10/core/AutogradState.h>
+#include <c10/core/GradMode.h>
 #include <c10/core/InferenceMode.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <pthread.h>

@@ -27,7 +27,8 @@ void empty_caches();
 
 // Makes a device storage over the bytes of a CPU storage. If `charged`, they are charged to the
 // device; otherwise they belong to another process's account. Raises c10::OutOfMemoryError.
-[[nodiscard]] c10::Storage adopt(const c10::Storage& cpu, c10::DeviceIndex device, bool charged = true);
+[[nodiscard]] c10::Storage adopt(const c10::Storage& cpu, c10::DeviceIndex device,
+                                 bool charged = true);
 
 // Updates a device storage, and its account, after a kernel resized or replaced its twin's memory.
 // Raises c10::OutOfMemoryError.

@@ -113,8 +113,8 @@ enum class Use : std::uint8_t { kMeets, kHarmless, kMoved };
 bool is_reduction(Node attribute) {
   static constexpr std::array<std::string_view, 5> kNames{"max", "min", "sum", "mean", "prod"};
   const Node call = attribute.parent();
-  return base::one_of(kNames, attribute.child(Field::kAttributeName).text()) && call.is(Kind::kCall) &&
-         syntax::arguments(call).empty();
+  return base::one_of(kNames, attribute.child(Field::kAttributeName).text()) &&
+         call.is(Kind::kCall) && syntax::arguments(call).empty();
 }
 
 class Uses {
