@@ -7,16 +7,11 @@
 #include <filesystem>
 #include <system_error>
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/bytes.h"
 #include "base/file_system.h"
-
-extern char** environ;  // NOLINT(readability-redundant-declaration)
+#include "base/process.h"
 
 namespace torchport::proof {
 
@@ -62,54 +57,6 @@ base::Result<void> copy_folder(const fs::path& from, const fs::path& to) {
   return {};
 }
 
-std::vector<std::string> environment_of(const ProgramRun& program, const std::string& trace) {
-  std::vector<std::string> result;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string_view text = *entry;
-    if (!text.starts_with("TORCHPORT_VIRTUAL=") && !text.starts_with("TORCHPORT_TRACE=") &&
-        !text.starts_with("TORCHPORT_SEED=") && !text.starts_with("PYTHONHASHSEED="))
-      result.emplace_back(text);
-  }
-  result.push_back("TORCHPORT_VIRTUAL=" + program.devices);
-  result.push_back("TORCHPORT_TRACE=" + trace);
-  result.push_back("TORCHPORT_SEED=" + program.seed);
-  result.emplace_back("PYTHONHASHSEED=0");
-  return result;
-}
-
-std::vector<char*> pointers(std::vector<std::string>& words) {
-  std::vector<char*> result;
-  for (std::string& word : words) result.push_back(word.data());
-  result.push_back(nullptr);
-  return result;
-}
-
-// Runs a command in a folder, with its output in two files, and returns its exit status.
-base::Result<int> wait_for(std::vector<std::string> words, std::vector<std::string> environment,
-                           const std::string& folder, const std::string& output,
-                           const std::string& errors) {
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addchdir_np(&actions, folder.c_str());
-  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  constexpr int kFlags = O_WRONLY | O_CREAT | O_TRUNC;
-  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, output.c_str(), kFlags, 0644);
-  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, errors.c_str(), kFlags, 0644);
-  pid_t child = 0;
-  auto arguments = pointers(words);
-  auto variables = pointers(environment);
-  const int rc =
-      posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), variables.data());
-  posix_spawn_file_actions_destroy(&actions);
-  if (rc != 0) return tl::unexpected<base::Error>(io_error(std::strerror(rc), words.front()));
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0) {
-    if (errno != EINTR)
-      return tl::unexpected<base::Error>(io_error(std::strerror(errno), words.front()));
-  }
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
 }  // namespace
 
 base::Result<Workplace> Workplace::make() {
@@ -144,10 +91,16 @@ base::Result<ProgramResult> Workplace::run(const ProgramRun& program, const std:
   std::vector<std::string> words{program.python, script.filename().string()};
   words.insert(words.end(), program.arguments.begin(), program.arguments.end());
   const auto started = std::chrono::steady_clock::now();
-  const auto status = wait_for(std::move(words), environment_of(program, result.trace),
-                               result.folder, output, errors);
-  if (!status) return tl::unexpected<base::Error>(status.error());
-  result.status = *status;
+  const auto ended = base::run({.words = std::move(words),
+                                .environment = {{"TORCHPORT_VIRTUAL", program.devices},
+                                                {"TORCHPORT_TRACE", result.trace},
+                                                {"TORCHPORT_SEED", program.seed},
+                                                {"PYTHONHASHSEED", "0"}},
+                                .folder = result.folder,
+                                .output_file = output,
+                                .errors_file = errors});
+  if (!ended) return tl::unexpected<base::Error>(ended.error());
+  result.status = ended->status();
   result.seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
   const base::FileSystem& files = base::real_file_system();
