@@ -1,9 +1,6 @@
 #include "runtime/proof/program.h"
 
-#include <cerrno>
 #include <chrono>
-#include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <system_error>
 
@@ -18,10 +15,6 @@ namespace torchport::proof {
 namespace {
 
 namespace fs = std::filesystem;
-
-base::Error io_error(const std::string& what, const std::string& path) {
-  return {base::ErrorCode::kIo, what, path, 0};
-}
 
 bool is_left_behind(const fs::path& entry) {
   const std::string name = entry.filename().string();
@@ -53,27 +46,16 @@ base::Result<void> copy_folder(const fs::path& from, const fs::path& to) {
       fs::copy(at->path(), target, fs::copy_options::copy_symlinks, error);
     }
   }
-  if (error) return tl::unexpected<base::Error>(io_error(error.message(), from.string()));
+  if (error) return base::fail(base::ErrorCode::kIo, error.message(), from.string());
   return {};
 }
 
 }  // namespace
 
 base::Result<Workplace> Workplace::make() {
-  std::error_code error;
-  std::string name = (fs::temp_directory_path(error) / "torchport-prove-XXXXXX").string();
-  if (mkdtemp(name.data()) == nullptr)
-    return tl::unexpected<base::Error>(io_error(std::strerror(errno), name));
-  return Workplace(name);
-}
-
-Workplace::Workplace(Workplace&& other) noexcept : root_(std::move(other.root_)) {
-  other.root_.clear();
-}
-
-Workplace::~Workplace() {
-  std::error_code ignored;
-  if (!root_.empty()) fs::remove_all(root_, ignored);
+  auto folder = base::TemporaryFolder::make("torchport-prove");
+  if (!folder) return tl::unexpected<base::Error>(folder.error());
+  return Workplace(std::move(*folder));
 }
 
 base::Result<ProgramResult> Workplace::run(const ProgramRun& program, const std::string& name) {
@@ -81,13 +63,13 @@ base::Result<ProgramResult> Workplace::run(const ProgramRun& program, const std:
   ProgramResult result;
   result.folder = script.parent_path().string();
   if (!program.in_place) {
-    result.folder = (fs::path(root_) / name).string();
+    result.folder = folder_.file(name);
     const auto copied = copy_folder(script.parent_path(), result.folder);
     if (!copied) return tl::unexpected<base::Error>(copied.error());
   }
-  result.trace = (fs::path(root_) / (name + ".trace")).string();
-  const std::string output = (fs::path(root_) / (name + ".out")).string();
-  const std::string errors = (fs::path(root_) / (name + ".err")).string();
+  result.trace = folder_.file(name + ".trace");
+  const std::string output = folder_.file(name + ".out");
+  const std::string errors = folder_.file(name + ".err");
   std::vector<std::string> words{program.python, script.filename().string()};
   words.insert(words.end(), program.arguments.begin(), program.arguments.end());
   const auto started = std::chrono::steady_clock::now();
