@@ -1,9 +1,9 @@
 #include "runtime/device/spec.h"
 
-#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -56,23 +56,6 @@ base::Result<Spec> parse_devices(std::string_view text) {
 std::string Spec::text() const {
   if (kind == "none") return kind;
   return fmt::format("{}:{},memory={},profile={}", kind, count, memory, profile->name);
-}
-
-std::vector<int> visible_devices(const char* text, int count) {
-  std::vector<int> visible;
-  if (text == nullptr) {
-    for (int i = 0; i < count; ++i) visible.push_back(i);
-    return visible;
-  }
-  for (const std::string_view part : base::split(text, ',')) {
-    const std::string_view entry = base::trim(part);
-    int index = -1;
-    std::from_chars(entry.data(), entry.data() + entry.size(), index);
-    if (index < 0 || index >= count) break;
-    if (std::find(visible.begin(), visible.end(), index) != visible.end()) return {};
-    visible.push_back(index);
-  }
-  return visible;
 }
 
 base::Result<std::uint64_t> parse_size(std::string_view text) {
