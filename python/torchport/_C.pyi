@@ -54,6 +54,10 @@ def plan_load(
     wanted: _Pairs, given: _Pairs, remap_prefixes: bool, ties: Sequence[Sequence[str]]
 ) -> tuple[list[tuple[int, int]], LoadReport]: ...
 
+# sizes.cpp
+
+def parse_size(text: str) -> int: ...
+
 # place.cpp
 
 class DeviceChoice:

@@ -34,7 +34,5 @@ struct Spec {
 
 // Reads a device spec. Fails with kUsage; the message says what would be right.
 [[nodiscard]] base::Result<Spec> parse_spec(std::string_view text);
-// Reads a size in bytes: "16GiB", "512MiB", "8g", "1024". Fails with kUsage.
-[[nodiscard]] base::Result<std::uint64_t> parse_size(std::string_view text);
 
 }  // namespace torchport::device
