@@ -9,6 +9,7 @@
 #include "base/bytes.h"
 #include "base/file_system.h"
 #include "base/process.h"
+#include "runtime/device/spec.h"
 
 namespace torchport::proof {
 
@@ -74,7 +75,7 @@ base::Result<ProgramResult> Workplace::run(const ProgramRun& program, const std:
   words.insert(words.end(), program.arguments.begin(), program.arguments.end());
   const auto started = std::chrono::steady_clock::now();
   const auto ended = base::run({.words = std::move(words),
-                                .environment = {{"TORCHPORT_VIRTUAL", program.devices},
+                                .environment = {{device::kVariable, program.devices},
                                                 {"TORCHPORT_TRACE", result.trace},
                                                 {"TORCHPORT_SEED", program.seed},
                                                 {"PYTHONHASHSEED", "0"}},
