@@ -89,6 +89,10 @@ def choose_device(wanted: str = "", local_rank: int | None = None) -> DeviceChoi
 def run_profile(name: str = "", folder: str = "") -> RunProfile | None: ...
 def free_memory(device: torch.device) -> int: ...
 
+# wrappers.cpp
+
+def wrapped_attributes() -> dict[str, str]: ...
+
 # observe.cpp
 
 class TensorFacts:
