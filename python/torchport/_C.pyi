@@ -54,6 +54,10 @@ def plan_load(
     wanted: _Pairs, given: _Pairs, remap_prefixes: bool, ties: Sequence[Sequence[str]]
 ) -> tuple[list[tuple[int, int]], LoadReport]: ...
 
+# sizes.cpp
+
+def parse_size(text: str) -> int: ...
+
 # place.cpp
 
 class DeviceChoice:
@@ -84,6 +88,10 @@ class RunProfile:
 def choose_device(wanted: str = "", local_rank: int | None = None) -> DeviceChoice: ...
 def run_profile(name: str = "", folder: str = "") -> RunProfile | None: ...
 def free_memory(device: torch.device) -> int: ...
+
+# wrappers.cpp
+
+def wrapped_attributes() -> dict[str, str]: ...
 
 # observe.cpp
 

@@ -30,4 +30,25 @@ TEST_CASE("sizes as c10 writes them") {
   CHECK(format_bytes_as_c10(5000 * kGiB) == "5000.00 GiB");
 }
 
+TEST_CASE("sizes as people write them") {
+  CHECK(parse_size("1024").value() == kKiB);
+  CHECK(parse_size("7B").value() == 7);
+  CHECK(parse_size("1.5GiB").value() == kGiB + kGiB / 2);
+  CHECK(parse_size("512 MiB").value() == 512 * kMiB);
+  CHECK(parse_size(" 1TiB ").value() == 1024 * kGiB);
+  CHECK(parse_size("8g").value() == 8 * kGiB);
+  CHECK(parse_size("1.5KB").value() == 1500);
+  CHECK(parse_size("500MB").value() == 500'000'000);
+  CHECK(parse_size("2gb").value() == 2'000'000'000);
+  CHECK(parse_size("3TB").value() == 3'000'000'000'000);
+  for (const char* text : {"", "ten", "GiB", "1 2", "1PiB", "-1", "0", "0.5B", "1e99", "nan", "inf",
+                           "1025TiB", "1 Gi B"}) {
+    CAPTURE(text);
+    const auto size = parse_size(text);
+    REQUIRE_FALSE(size.has_value());
+    CHECK(size.error().code == ErrorCode::kUsage);
+    CHECK(size.error().message.find("is not a size") != std::string::npos);
+  }
+}
+
 }  // namespace torchport::base

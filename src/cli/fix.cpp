@@ -130,11 +130,17 @@ bool refuse_dirty(const Session& session, const project::FixPlan& plan) {
                                  ? session.first_path
                                  : std::string(base::parent_path(session.first_path));
   const auto dirty = dirty_files(folder, files);
-  if (dirty.empty()) return false;
+  if (!dirty) {
+    print_error(dirty.error());
+    fmt::print(stderr, "Nothing was written. --allow-dirty writes without asking git.\n");
+    return true;
+  }
+  if (dirty->empty()) return false;
   fmt::print(stderr,
              "torchport: the git tree has uncommitted changes ({}{}); nothing was written.\n"
              "Commit or stash them first, or add --allow-dirty.\n",
-             dirty.front(), dirty.size() > 1 ? fmt::format(" and {} more", dirty.size() - 1) : "");
+             dirty->front(),
+             dirty->size() > 1 ? fmt::format(" and {} more", dirty->size() - 1) : "");
   return true;
 }
 

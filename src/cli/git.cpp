@@ -1,53 +1,38 @@
 #include "cli/git.h"
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
+#include <chrono>
 
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "base/process.h"
 #include "base/text.h"
-
-extern char** environ;  // NOLINT(readability-redundant-declaration)
 
 namespace torchport::cli {
 
 namespace {
 
-// Runs a program and returns its standard output; empty if it fails.
-std::string output_of(std::vector<std::string> words) {
-  std::array<int, 2> ends{};
-  if (pipe(ends.data()) != 0) return {};
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", 1, 0);
-  posix_spawn_file_actions_addclose(&actions, ends[0]);
-  posix_spawn_file_actions_addclose(&actions, ends[1]);
-  std::vector<char*> arguments;
-  arguments.reserve(words.size() + 1);
-  for (std::string& word : words) arguments.push_back(word.data());
-  arguments.push_back(nullptr);
-  pid_t child = 0;
-  const int rc = posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  close(ends[1]);
-  std::string output;
-  std::array<char, 4096> buffer{};
-  while (rc == 0) {
-    const ssize_t got = read(ends[0], buffer.data(), buffer.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) break;
-    output.append(buffer.data(), static_cast<std::size_t>(got));
-  }
-  close(ends[0]);
-  if (rc != 0) return {};
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? output : std::string();
+constexpr std::chrono::seconds kTimeLimit{60};
+
+// Runs `git status` for these files, or for all; `options` are those before `status`. Returns its
+// output; empty if git fails.
+base::Result<std::string> status_of(const std::vector<std::string>& options, const char* untracked,
+                                    const std::vector<std::string>& files) {
+  std::vector<std::string> words{"git"};
+  words.insert(words.end(), options.begin(), options.end());
+  words.insert(words.end(), {"status", "--porcelain=v1", "-z", untracked, "--"});
+  const std::string shown = fmt::format("{}", fmt::join(words.begin(), words.end() - 1, " "));
+  words.insert(words.end(), files.begin(), files.end());
+  auto ended = base::run(
+      {.words = std::move(words), .errors_file = base::kNowhere, .time_limit = kTimeLimit});
+  if (!ended) return std::string();
+  if (ended->out_of_time)
+    return base::fail(base::ErrorCode::kBudget,
+                      fmt::format("`{}` did not end within {} s", shown, kTimeLimit.count()));
+  if (ended->too_much_output)
+    return base::fail(base::ErrorCode::kBudget, fmt::format("`{}` writes too much", shown));
+  return ended->well() ? std::move(ended->output) : std::string();
 }
 
 std::vector<std::string> entries(const std::string& listing) {
@@ -60,15 +45,15 @@ std::vector<std::string> entries(const std::string& listing) {
 
 }  // namespace
 
-std::vector<std::string> dirty_files(const std::string& folder,
-                                     const std::vector<std::string>& files) {
-  auto dirty = entries(
-      output_of({"git", "-C", folder, "status", "--porcelain=v1", "-z", "--untracked-files=no"}));
+base::Result<std::vector<std::string>> dirty_files(const std::string& folder,
+                                                   const std::vector<std::string>& files) {
+  const auto changed = status_of({"-C", folder}, "--untracked-files=no", {});
+  if (!changed) return tl::unexpected<base::Error>(changed.error());
+  auto dirty = entries(*changed);
   if (files.empty()) return dirty;
-  std::vector<std::string> command{"git", "status", "--porcelain=v1", "-z", "--untracked-files=all",
-                                   "--"};
-  command.insert(command.end(), files.begin(), files.end());
-  for (std::string& path : entries(output_of(std::move(command)))) {
+  const auto untracked = status_of({}, "--untracked-files=all", files);
+  if (!untracked) return tl::unexpected<base::Error>(untracked.error());
+  for (std::string& path : entries(*untracked)) {
     if (std::find(dirty.begin(), dirty.end(), path) == dirty.end())
       dirty.push_back(std::move(path));
   }

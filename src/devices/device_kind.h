@@ -61,6 +61,8 @@ struct DeviceKind {
   bool has_streams = true;     // whether copies can run beside kernels
   // The environment variable that hides devices from a process; empty if there is none.
   std::string_view visibility_variable{};
+  // Those that also hide them in builds of torch for ROCm, whose devices have this name, too.
+  std::vector<std::string_view> rocm_visibility_variables{};
   // The backend of native_functions.yaml whose device checks its kernels have: "CUDA", "MPS".
   std::string_view checked_as{};
   // The libraries that builds of torch for such devices have beside libtorch_cpu. A build has some

@@ -108,7 +108,9 @@ def test_formats_and_what_to_know_of_them(inspect) -> None:
     found = inspect("module.pt")
     assert "torch.nn.modules.container.Sequential" in found["refused"]
     assert "weights_only" in found["notes"][0]
-    assert 'begin with "module."' in inspect("parallel.pt")["notes"][0]
+    parallel = inspect("parallel.pt")["notes"][0]
+    assert 'begin with "module."' in parallel
+    assert "from DataParallel, DistributedDataParallel or AveragedModel:" in parallel
     assert "torch.compile" in inspect("compiled.pt")["notes"][0]
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
+from importlib import import_module
 from pathlib import Path
 
 import pytest
+import torch
 import torchport
 from torchport._native import C
 
@@ -77,6 +79,13 @@ def test_classes_have_the_same_members() -> None:
                 assert values or returned(has.fget.__doc__) == told, (name, method)
             elif not (method in OF_ENUMERATIONS and values):
                 assert bound(has.__doc__) == declared(part), (name, method)
+
+
+def test_this_torch_has_the_wrappers() -> None:
+    for name, attribute in C.wrapped_attributes().items():
+        module, _, kind = name.rpartition(".")
+        assert issubclass(getattr(import_module(module), kind), torch.nn.Module), name
+        assert attribute.isidentifier(), name
 
 
 def test_what_cannot_be_made_in_python_has_no_constructor() -> None:

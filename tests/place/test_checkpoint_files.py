@@ -319,5 +319,7 @@ def test_saving_is_whole_or_not_at_all(tmp_path):
     assert torchport.load(tmp_path / "kept.pt")["w"].item() == 1
     assert torchport.load(tmp_path / "kept.safetensors")["w"].item() == 1
     assert not list(tmp_path.glob("*.partial")) and not (tmp_path / "x.safetensors").exists()
-    with pytest.raises(ValueError, match="is not a size"):
+    with pytest.raises(ValueError, match="`lots` is not a size"):
         torchport.save({}, tmp_path / "s", shards="lots")
+    with pytest.raises(ValueError, match="too small"):
+        torchport.save({}, tmp_path / "s", shards=0)

@@ -37,7 +37,7 @@ def test_every_example_runs() -> None:
     for name, value in PUBLIC.items():
         for test in doctests_of(name, value):
             runner.run(test)
-    for name in ("size", "parse_size", "counted"):
+    for name in ("size", "counted"):
         function = getattr(_quantities, name)
         for test in doctest.DocTestFinder().find(function, name, globs=vars(_quantities)):
             runner.run(test)

@@ -112,7 +112,7 @@ def test_cuda_can_be_hidden(project: Path) -> None:
         (["--device", "cuda:2", "train.py"], "unknown option --device"),
         (["--devices", "cuda:0", "x.py"], "1 to 64"),
         (["--devices", "tpu", "x.py"], "`tpu` is not a device kind"),
-        (["--memory", "much", "x.py"], "`much` is not a memory size"),
+        (["--memory", "much", "x.py"], "`much` is not a size"),
         (["--profile", "a1", "x.py"], "`a1` is not a profile"),
         (["--report", "pdf", "x.py"], "pdf"),
         (["-m"], "-m needs"),

@@ -12,7 +12,6 @@ import torch
 
 from torchport._files import staged, write_text
 from torchport._native import C
-from torchport._quantities import parse_size
 from torchport.place import distributed_checkpoints
 from torchport.place.moving import to
 from torchport.place.unwrapping import full_state_dict, unwrap_model
@@ -105,7 +104,7 @@ def _torch_save(state: Any, path: str) -> None:
 
 
 def _bytes(size: str | int) -> int:
-    number = parse_size(size)
+    number = C.parse_size(size) if isinstance(size, str) else size
     if number <= 0:
         raise ValueError(f"torchport: the shard size {size} is too small to hold anything")
     return number

@@ -7,16 +7,11 @@ from typing import cast
 import torch
 from torch import nn
 
+from torchport._native import C
 from torchport.place.moving import to
 
-# The attribute in which each wrapper keeps the wrapped model.
-_WRAPPED = {
-    "torch._dynamo.eval_frame.OptimizedModule": "_orig_mod",
-    "torch.nn.parallel.data_parallel.DataParallel": "module",
-    "torch.nn.parallel.distributed.DistributedDataParallel": "module",
-    "torch.distributed.fsdp.fully_sharded_data_parallel.FullyShardedDataParallel": "module",
-    "torch.optim.swa_utils.AveragedModel": "module",
-}
+# The attribute in which each wrapper keeps the wrapped model, by the wrapper's class.
+_WRAPPED = C.wrapped_attributes()
 
 
 def inner_of(model: nn.Module) -> nn.Module | None:

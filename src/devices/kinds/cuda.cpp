@@ -52,6 +52,7 @@ TORCHPORT_DEVICE_KIND(cuda) {
       .device_type = 1,
       .preference = 10,
       .visibility_variable = "CUDA_VISIBLE_DEVICES",
+      .rocm_visibility_variables = {"HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"},
       .checked_as = "CUDA",
       // AMD's builds have the second.
       .libraries = {"libtorch_cuda.so", "libtorch_hip.so"},

@@ -4,20 +4,21 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdint>
 
 #include <fmt/format.h>
 
+#include "base/process.h"
 #include "host/facts/facts_members.h"
 #include "host/probe/dynamic_library.h"
-#include "host/probe/isolated.h"
 #include "json/members.h"
 
 namespace torchport::host {
 
 namespace {
 
-constexpr int kMostMilliseconds = 2000;
+constexpr std::chrono::seconds kTimeLimit{2};
 constexpr int kNoFunction = -1;
 constexpr std::uint32_t kMostDevices = 64;
 
@@ -113,12 +114,12 @@ DriverAnswer level_zero() {
 }
 
 DriverAnswer asked(DriverAnswer (*ask)()) {
-  const auto text = in_child(
+  const auto text = base::in_child(
       [ask] {
         DriverAnswer answer = ask();
         return json::text_of({{"state", answer.state}, {"gpus", json::written(answer.gpus)}}, -1);
       },
-      kMostMilliseconds);
+      kTimeLimit);
   DriverAnswer answer{"no answer", {}};
   const json::Json whole =
       text ? json::Json::parse(*text, nullptr, /*allow_exceptions=*/false) : json::Json();

@@ -1,13 +1,18 @@
 // Reads the two formats of torch.save (torch/serialization.py) and the formats that build on the
 // newer one.
 #include <algorithm>
+#include <set>
+#include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "runtime/checkpoint/archive.h"
 #include "runtime/checkpoint/formats.h"
 #include "runtime/checkpoint/pickled.h"
+#include "runtime/checkpoint/wrappers.h"
 
 namespace torchport::checkpoint {
 
@@ -48,6 +53,16 @@ void note_devices(Contents& contents) {
   }
 }
 
+// The wrappers with a key prefix: "DataParallel, DistributedDataParallel or AveragedModel".
+std::string wrappers_with(std::string_view prefix) {
+  std::vector<std::string_view> names;
+  for (const Wrapper& wrapper : kWrappers) {
+    if (wrapper.key_prefix == prefix) names.push_back(wrapper.name);
+  }
+  if (names.size() == 1) return std::string(names.front());
+  return fmt::format("{} or {}", fmt::join(names.begin(), names.end() - 1, ", "), names.back());
+}
+
 void note_prefix(Contents& contents) {
   const auto has = [&](std::string_view part) {
     return std::count_if(contents.tensors.begin(), contents.tensors.end(),
@@ -56,15 +71,15 @@ void note_prefix(Contents& contents) {
                                   t.path.find(fmt::format(".{}", part)) != std::string::npos;
                          });
   };
-  for (const auto& [prefix, from] : {std::pair<std::string_view, std::string_view>{
-                                         "module.", "DataParallel or DistributedDataParallel"},
-                                     {"_orig_mod.", "torch.compile"}}) {
-    const auto count = has(prefix);
+  std::set<std::string_view> noted;
+  for (const Wrapper& wrapper : kWrappers) {
+    if (!noted.insert(wrapper.key_prefix).second) continue;
+    const auto count = has(wrapper.key_prefix);
     if (count > 0 && 2 * count >= static_cast<std::ptrdiff_t>(contents.tensors.size()))
       contents.notes.push_back(
           fmt::format("names begin with \"{}\", so it was saved from {}: remove the prefix before "
                       "load_state_dict",
-                      prefix, from));
+                      wrapper.key_prefix, wrappers_with(wrapper.key_prefix)));
   }
 }
 

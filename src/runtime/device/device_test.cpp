@@ -16,7 +16,6 @@ namespace {
 using device::MemoryEvent;
 using device::MemoryModel;
 using device::OutOfMemory;
-using device::parse_size;
 using device::parse_spec;
 using device::PoolStat;
 
@@ -44,10 +43,6 @@ TEST_CASE("what is no device is refused with what would be right") {
     CHECK(spec.error().code == base::ErrorCode::kUsage);
     CHECK(spec.error().message.size() > 10);
   }
-  CHECK(parse_size("1.5GiB").value() == 1536 * kMiB);
-  CHECK(parse_size("2gb").value() == 2'000'000'000);
-  CHECK_FALSE(parse_size("-1").has_value());
-  CHECK_FALSE(parse_size("1e99").has_value());
 }
 
 std::uint64_t taken(MemoryModel& memory, std::uint64_t bytes) {

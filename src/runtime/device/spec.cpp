@@ -1,13 +1,12 @@
 #include "runtime/device/spec.h"
 
-#include <algorithm>
-#include <array>
 #include <charconv>
-#include <cmath>
+#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/bytes.h"
 #include "base/text.h"
 
 namespace torchport::device {
@@ -58,54 +57,6 @@ std::string Spec::text() const {
   return fmt::format("{}:{},memory={},profile={}", kind, count, memory, profile->name);
 }
 
-std::vector<int> visible_devices(const char* text, int count) {
-  std::vector<int> visible;
-  if (text == nullptr) {
-    for (int i = 0; i < count; ++i) visible.push_back(i);
-    return visible;
-  }
-  for (const std::string_view part : base::split(text, ',')) {
-    const std::string_view entry = base::trim(part);
-    int index = -1;
-    std::from_chars(entry.data(), entry.data() + entry.size(), index);
-    if (index < 0 || index >= count) break;
-    if (std::find(visible.begin(), visible.end(), index) != visible.end()) return {};
-    visible.push_back(index);
-  }
-  return visible;
-}
-
-base::Result<std::uint64_t> parse_size(std::string_view text) {
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const std::string unit = base::lower(text.substr(static_cast<std::size_t>(end - text.data())));
-  struct Unit {
-    std::string_view name;
-    double bytes;
-  };
-  static constexpr std::array<Unit, 13> kUnits{{{"", 1},
-                                                {"b", 1},
-                                                {"k", 0x1p10},
-                                                {"kib", 0x1p10},
-                                                {"kb", 1e3},
-                                                {"m", 0x1p20},
-                                                {"mib", 0x1p20},
-                                                {"mb", 1e6},
-                                                {"g", 0x1p30},
-                                                {"gib", 0x1p30},
-                                                {"gb", 1e9},
-                                                {"t", 0x1p40},
-                                                {"tib", 0x1p40}}};
-  for (const Unit& known : kUnits) {
-    if (error != std::errc() || unit != known.name) continue;
-    const double bytes = number * known.bytes;
-    if (!(bytes >= 1) || bytes > 0x1p50) break;
-    return static_cast<std::uint64_t>(std::floor(bytes));
-  }
-  return base::fail(base::ErrorCode::kUsage,
-                    fmt::format("`{}` is not a memory size; write it like 16GiB or 512MiB", text));
-}
-
 base::Result<Spec> parse_spec(std::string_view text) {
   const auto parts = base::split(text, ',');
   auto spec = parse_devices(base::trim(parts.front()));
@@ -117,7 +68,7 @@ base::Result<Spec> parse_spec(std::string_view text) {
     const std::string_view value =
         equals == std::string_view::npos ? std::string_view{} : part.substr(equals + 1);
     if (key == "memory") {
-      const auto bytes = parse_size(value);
+      const auto bytes = base::parse_size(value);
       if (!bytes) return tl::unexpected<base::Error>(bytes.error());
       spec->memory = *bytes;
     } else if (key == "profile") {

@@ -11,7 +11,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/result.h"
 #include "devices/device_kind.h"
@@ -35,12 +34,5 @@ struct Spec {
 
 // Reads a device spec. Fails with kUsage; the message says what would be right.
 [[nodiscard]] base::Result<Spec> parse_spec(std::string_view text);
-// The devices that a variable such as CUDA_VISIBLE_DEVICES leaves of `count`, in its order, by the
-// rules of the CUDA driver: the first entry that is not a device ends the list, and a repeated
-// device leaves none. Null leaves all. Only numbers name virtual devices; other names (GPU-...,
-// MIG-...) are those of real ones.
-[[nodiscard]] std::vector<int> visible_devices(const char* text, int count);
-// Reads a size in bytes: "16GiB", "512MiB", "8g", "1024". Fails with kUsage.
-[[nodiscard]] base::Result<std::uint64_t> parse_size(std::string_view text);
 
 }  // namespace torchport::device

@@ -1,8 +1,12 @@
+#include <array>
 #include <cstdlib>
 #include <memory>
-#include <sstream>
+#include <optional>
 #include <string>
+#include <string_view>
 
+#include "devices/device_kind.h"
+#include "devices/visibility.h"
 #include "host/probe/nvml_library.h"
 #include "runtime/infer/usage.h"
 
@@ -12,28 +16,40 @@ namespace {
 
 using host::kNvmlSuccess;
 
+constexpr unsigned kLongestUuid = 96;  // NVML_DEVICE_UUID_V2_BUFFER_SIZE
+
 // The device that a number of CUDA stands for: CUDA_VISIBLE_DEVICES hides and reorders devices for
-// CUDA, but not for NVML.
-std::string visible_device(c10::DeviceIndex index) {
-  const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
-  if (visible == nullptr) return std::to_string(index);
-  std::istringstream names(visible);
-  std::string name;
-  for (int i = 0; std::getline(names, name, ','); ++i) {
-    if (i == index) return name;
-  }
-  return {};
+// CUDA, but not for NVML. None if there is no such device.
+std::optional<devices::NamedDevice> visible_device(c10::DeviceIndex index) {
+  const std::string variable(devices::find_kind("cuda")->visibility_variable);
+  const char* visible = std::getenv(variable.c_str());
+  if (visible == nullptr) return devices::NamedDevice{.number = index};
+  const auto named = devices::named_devices(visible);
+  const auto place = static_cast<std::size_t>(index);
+  return place < named.size() ? std::optional(named[place]) : std::nullopt;
 }
 
-// Finds a device by NVML's number or by UUID. Null if there is none.
-host::NvmlDevice device_named(const host::NvmlLibrary& nvml, const std::string& name) {
+host::NvmlDevice device_with_number(const host::NvmlLibrary& nvml, unsigned number) {
   host::NvmlDevice device = nullptr;
-  const bool number = name.find_first_not_of("0123456789") == std::string::npos;
-  const int found =
-      number ? nvml.call("nvmlDeviceGetHandleByIndex_v2",
-                         static_cast<unsigned>(std::strtoul(name.c_str(), nullptr, 10)), &device)
-             : nvml.call("nvmlDeviceGetHandleByUUID", name.c_str(), &device);
-  return found == kNvmlSuccess ? device : nullptr;
+  nvml.call("nvmlDeviceGetHandleByIndex_v2", number, &device);
+  return device;
+}
+
+// A GPU's UUID may be shortened for CUDA, but not for NVML.
+host::NvmlDevice device_with_uuid(const host::NvmlLibrary& nvml, const std::string& uuid) {
+  host::NvmlDevice device = nullptr;
+  if (nvml.call("nvmlDeviceGetHandleByUUID", uuid.c_str(), &device) == kNvmlSuccess) return device;
+  unsigned count = 0;
+  nvml.call("nvmlDeviceGetCount_v2", &count);
+  for (unsigned number = 0; number < count; ++number) {
+    std::array<char, kLongestUuid> text{};
+    device = device_with_number(nvml, number);
+    if (device != nullptr &&
+        nvml.call("nvmlDeviceGetUUID", device, text.data(), kLongestUuid) == kNvmlSuccess &&
+        std::string_view(text.data()).starts_with(uuid))
+      return device;
+  }
+  return nullptr;
 }
 
 class NvmlUsage final : public UsageSource {
@@ -63,9 +79,11 @@ class NvmlUsage final : public UsageSource {
 
 std::unique_ptr<UsageSource> nvml_usage(c10::DeviceIndex index) {
   auto nvml = std::make_unique<host::NvmlLibrary>();
-  const std::string name = visible_device(index);
-  if (!nvml->there() || name.empty() || nvml->call("nvmlInit_v2") != kNvmlSuccess) return nullptr;
-  const host::NvmlDevice device = device_named(*nvml, name);
+  const auto named = visible_device(index);
+  if (!nvml->there() || !named || nvml->call("nvmlInit_v2") != kNvmlSuccess) return nullptr;
+  const host::NvmlDevice device =
+      named->number >= 0 ? device_with_number(*nvml, static_cast<unsigned>(named->number))
+                         : device_with_uuid(*nvml, named->uuid);
   if (device == nullptr) return nullptr;
   return std::make_unique<NvmlUsage>(std::move(nvml), device);
 }

@@ -11,6 +11,7 @@
 #include <dlfcn.h>
 
 #include "devices/device_kind.h"
+#include "runtime/device/spec.h"
 
 namespace torchport::infer {
 
@@ -27,7 +28,7 @@ std::filesystem::path library() {
 }  // namespace
 
 bool wants_virtual_devices() {
-  const char* wanted = std::getenv("TORCHPORT_VIRTUAL");
+  const char* wanted = std::getenv(device::kVariable);
   return wanted != nullptr && *wanted != '\0' && std::string_view(wanted) != "none";
 }
 
@@ -35,9 +36,8 @@ void set_up_virtual_devices() {
   if (!wants_virtual_devices()) return;
   const std::string path = library().string();
   if (dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL) == nullptr)
-    throw std::runtime_error(
-        std::string("TORCHPORT_VIRTUAL is set, but the virtual devices cannot be loaded: ") +
-        dlerror());
+    throw std::runtime_error(std::string(device::kVariable) +
+                             " is set, but the virtual devices cannot be loaded: " + dlerror());
 }
 
 void load_accelerators() {

@@ -1,10 +1,15 @@
 // Finds the available devices by asking torch's own hooks.
 #include <cstdlib>
 #include <fstream>
+#include <string_view>
+#include <vector>
 
 #include <ATen/Context.h>
 #include <ATen/DeviceAccelerator.h>
 #include <torchport/device.h>
+
+#include "devices/device_kind.h"
+#include "devices/visibility.h"
 
 namespace torchport {
 
@@ -14,15 +19,28 @@ std::string name_of(c10::DeviceType kind) {
   return c10::DeviceTypeName(kind, /*lower_case=*/true);
 }
 
+// The variables that hide devices of a kind.
+std::vector<std::string_view> visibility_variables(c10::DeviceType type) {
+  // The devices of ROCm have the name of CUDA's, except where c10 tells them apart.
+  if (type == c10::DeviceType::HIP) type = c10::DeviceType::CUDA;
+  for (const devices::DeviceKind& kind : devices::kinds()) {
+    if (kind.device_type != static_cast<int>(type) || kind.visibility_variable.empty()) continue;
+    std::vector<std::string_view> variables{kind.visibility_variable};
+    variables.insert(variables.end(), kind.rocm_visibility_variables.begin(),
+                     kind.rocm_visibility_variables.end());
+    return variables;
+  }
+  return {};
+}
+
 // Why there is no device of a kind that torch was built for.
 std::string why_none_shown(c10::DeviceType kind) {
-  if (kind == c10::DeviceType::CUDA || kind == c10::DeviceType::HIP) {
-    for (const char* variable : {"CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"}) {
-      const char* value = std::getenv(variable);
-      if (value != nullptr && (*value == '\0' || *value == '-'))
-        return std::string("this torch is built for it, but ") + variable + "=\"" + value +
-               "\" hides every device";
-    }
+  for (const std::string_view name : visibility_variables(kind)) {
+    const std::string variable(name);
+    const char* value = std::getenv(variable.c_str());
+    if (value != nullptr && devices::named_devices(value).empty())
+      return "this torch is built for it, but " + variable + "=\"" + value +
+             "\" hides every device";
   }
   return "this torch is built for it but finds no device: the driver is missing, or torch cannot "
          "use it";

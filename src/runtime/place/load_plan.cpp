@@ -1,6 +1,5 @@
 // Decides which tensor of a file goes into which tensor of a model.
 #include <algorithm>
-#include <array>
 #include <map>
 #include <optional>
 #include <unordered_map>
@@ -10,24 +9,23 @@
 #include <fmt/ranges.h>
 #include <torchport/checkpoint.h>
 
+#include "runtime/checkpoint/wrappers.h"
+
 namespace torchport {
 
 namespace {
 
-// What wrappers add to the names of what they wrap: DataParallel and DistributedDataParallel,
-// torch.compile, FSDP, activation checkpointing.
-constexpr std::array<std::string_view, 4> kWrappers{
-    "module.", "_orig_mod.", "_fsdp_wrapped_module.", "_checkpoint_wrapped_module."};
+using checkpoint::kWrappers;
 
-// The name without the parts that wrappers added, at any position.
+// The name without the prefixes of wrappers, at any position.
 std::string without_wrapper_names(std::string_view name) {
   std::string result;
   while (!name.empty()) {
-    const auto wrapper =
-        std::find_if(kWrappers.begin(), kWrappers.end(),
-                     [&](std::string_view part) { return name.starts_with(part); });
+    const auto wrapper = std::find_if(kWrappers.begin(), kWrappers.end(), [&](const auto& known) {
+      return name.starts_with(known.key_prefix);
+    });
     if (wrapper != kWrappers.end()) {
-      name.remove_prefix(wrapper->size());
+      name.remove_prefix(wrapper->key_prefix.size());
       continue;
     }
     const auto dot = name.find('.');

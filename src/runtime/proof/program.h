@@ -2,10 +2,13 @@
 // copy keeps the two runs of a proof from seeing each other's files, such as checkpoints.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
+#include "base/temporary_folder.h"
 
 namespace torchport::proof {
 
@@ -27,24 +30,18 @@ struct ProgramResult {
   std::string folder;  // where it ran
 };
 
-// A temporary folder for runs. Its destructor deletes it with everything in it.
+// A temporary folder for runs.
 class Workplace {
  public:
   [[nodiscard]] static base::Result<Workplace> make();
-  Workplace(Workplace&& other) noexcept;
-  Workplace& operator=(Workplace&&) = delete;
-  Workplace(const Workplace&) = delete;
-  Workplace& operator=(const Workplace&) = delete;
-  ~Workplace();
-
   // Runs a program until it ends. `name` tells runs apart. Fails with kUsage if the folder is too
   // large to be copied, and with kIo.
   [[nodiscard]] base::Result<ProgramResult> run(const ProgramRun& program, const std::string& name);
 
  private:
-  explicit Workplace(std::string root) : root_(std::move(root)) {}
+  explicit Workplace(base::TemporaryFolder folder) : folder_(std::move(folder)) {}
 
-  std::string root_;
+  base::TemporaryFolder folder_;
 };
 
 // The size in bytes of the largest folder that is copied.

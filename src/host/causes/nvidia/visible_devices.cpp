@@ -1,9 +1,10 @@
 // Finds variables that hide the GPUs.
 #include <fmt/format.h>
 
+#include "devices/device_kind.h"
+#include "devices/visibility.h"
 #include "host/causes/cause.h"
 #include "host/causes/queries.h"
-#include "versions/version.h"
 
 namespace torchport::host {
 
@@ -11,22 +12,19 @@ namespace {
 
 std::optional<Diagnosis> hidden(const Facts& facts) {
   if (!has_nvidia(facts)) return std::nullopt;
-  const auto visible = facts.variable("CUDA_VISIBLE_DEVICES");
-  if (visible) {
-    const bool none = visible->empty() || visible->starts_with('-') ||
-                      (!visible->empty() && visible->find_first_of("0123456789GM") != 0);
-    if (none)
-      return Diagnosis{
-          "hidden", fmt::format("CUDA_VISIBLE_DEVICES=\"{}\" hides every GPU", *visible),
-          "unset CUDA_VISIBLE_DEVICES, or name the devices: CUDA_VISIBLE_DEVICES=0", kEnvironment};
-    const auto numbers = versions::parse_version(*visible);
-    if (!numbers.empty() && visible->front() >= '0' && visible->front() <= '9' &&
-        numbers.front() >= static_cast<int>(facts.of("nvidia").size()))
+  const std::string_view variable = devices::find_kind("cuda")->visibility_variable;
+  if (const auto visible = facts.variable(std::string(variable))) {
+    const auto named = devices::named_devices(*visible);
+    if (named.empty())
+      return Diagnosis{"hidden", fmt::format("{}=\"{}\" hides every GPU", variable, *visible),
+                       fmt::format("unset {0}, or name the devices: {0}=0", variable),
+                       kEnvironment};
+    const int count = static_cast<int>(facts.of("nvidia").size());
+    if (named.front().number >= count)
       return Diagnosis{
           "hidden",
-          fmt::format("CUDA_VISIBLE_DEVICES={} names GPU {} first, but there {} only {}", *visible,
-                      numbers.front(), facts.of("nvidia").size() == 1 ? "is" : "are",
-                      facts.of("nvidia").size()),
+          fmt::format("{}={} names GPU {} first, but there {} only {}", variable, *visible,
+                      named.front().number, count == 1 ? "is" : "are", count),
           "number the GPUs from 0; CUDA ignores every GPU after a number that does not exist",
           kEnvironment};
   }

@@ -6,6 +6,7 @@
 #include <c10/core/TensorOptions.h>
 #include <c10/util/Exception.h>
 
+#include "devices/visibility.h"
 #include "runtime/virtual/core/build_facts.h"
 
 // _builds.py reads this in the library's file.
@@ -62,7 +63,7 @@ void Runtime::look_again() {
   if (settled_) return;
   const std::string variable(description_->visibility_variable);
   const char* visible = variable.empty() ? nullptr : std::getenv(variable.c_str());
-  visible_ = device::visible_devices(visible, spec_.count);
+  visible_ = devices::visible_numbers(visible, spec_.count);
 }
 
 Runtime& Runtime::get() {

@@ -1,0 +1,293 @@
+#include "base/process.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <span>
+#include <string_view>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+// POSIX: NOLINTNEXTLINE(readability-identifier-naming,readability-redundant-declaration)
+extern char** environ;
+
+namespace torchport::base {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Deadline = std::optional<Clock::time_point>;
+using std::chrono::milliseconds;
+
+constexpr std::size_t kMostAnswer = 1U << 20U;
+constexpr milliseconds kPause{1};
+// The status of a process that the system has reaped itself, because SIGCHLD is ignored: the exit
+// code 255.
+constexpr int kUnknownEnd = 255 << 8;
+// The time that a killed process has to disappear.
+constexpr milliseconds kDeath{100};
+
+tl::unexpected<Error> system_failure(int code, std::string path) {
+  return fail(ErrorCode::kIo, std::generic_category().message(code), std::move(path));
+}
+
+class Descriptor {
+ public:
+  Descriptor() = default;
+  // Numbers 0 to 2 are the child's own streams. A process that has closed its own may get them for
+  // other files, which then move to a higher number.
+  explicit Descriptor(int opened) : number_(opened) {
+    if (opened < 0 || opened > STDERR_FILENO) return;
+    number_ = fcntl(opened, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    ::close(opened);
+  }
+  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(number_, other.number_);
+    return *this;
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() { close(); }
+
+  void close() {
+    if (number_ >= 0) ::close(number_);
+    number_ = -1;
+  }
+  [[nodiscard]] int number() const { return number_; }
+  [[nodiscard]] bool is_open() const { return number_ >= 0; }
+
+ private:
+  int number_ = -1;
+};
+
+// One output stream of a child process: a pipe, of which this process reads one end, or a file.
+struct Stream {
+  Descriptor reader{};  // not open for a file
+  Descriptor writer{};
+  std::string text{};
+};
+
+Result<Stream> make_pipe() {
+  std::array<int, 2> ends{};
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) return system_failure(errno, "pipe");
+  Stream stream{Descriptor(ends[0]), Descriptor(ends[1]), {}};
+  if (!stream.reader.is_open() || !stream.writer.is_open()) return system_failure(errno, "pipe");
+  return stream;
+}
+
+Result<Stream> make_stream(const std::string& path) {
+  if (path.empty()) return make_pipe();
+  Stream stream;
+  stream.writer = Descriptor(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+  if (!stream.writer.is_open()) return system_failure(errno, path);
+  return stream;
+}
+
+enum class Reading : std::uint8_t { kComplete, kOutOfTime, kTooMuch };
+
+// Appends what a stream has; closes it at its end.
+Reading read_part(Stream& stream, std::size_t most) {
+  std::array<char, 16384> part{};
+  const ssize_t got = read(stream.reader.number(), part.data(), part.size());
+  if (got < 0 && (errno == EINTR || errno == EAGAIN)) return Reading::kComplete;
+  if (got <= 0) {
+    stream.reader.close();
+    return Reading::kComplete;
+  }
+  const auto size = static_cast<std::size_t>(got);
+  const std::size_t room = most - stream.text.size();
+  stream.text.append(part.data(), std::min(size, room));
+  return size > room ? Reading::kTooMuch : Reading::kComplete;
+}
+
+// Milliseconds until the deadline as poll() takes them: -1 is no limit, and a part of one counts.
+int milliseconds_until(const Deadline& deadline) {
+  if (!deadline) return -1;
+  const auto left = std::chrono::ceil<milliseconds>(*deadline - Clock::now()).count();
+  return static_cast<int>(std::clamp<milliseconds::rep>(left, 0, 1'000'000));
+}
+
+// Reads all pipes until their other ends are closed.
+Reading read_all(std::span<Stream> streams, const Deadline& deadline, std::size_t most) {
+  for (;;) {
+    std::vector<pollfd> waiting;
+    std::vector<Stream*> waiting_for;
+    for (Stream& stream : streams) {
+      if (!stream.reader.is_open()) continue;
+      waiting.push_back({stream.reader.number(), POLLIN, 0});
+      waiting_for.push_back(&stream);
+    }
+    if (waiting.empty()) return Reading::kComplete;
+    const int left = milliseconds_until(deadline);
+    if (left == 0) return Reading::kOutOfTime;
+    if (poll(waiting.data(), waiting.size(), left) <= 0) continue;
+    for (std::size_t i = 0; i < waiting.size(); ++i) {
+      if (waiting[i].revents == 0) continue;
+      if (read_part(*waiting_for[i], most) == Reading::kTooMuch) return Reading::kTooMuch;
+    }
+  }
+}
+
+// Waits for a child process and reaps it. None if it still runs at the deadline.
+std::optional<int> reap(pid_t child, const Deadline& deadline) {
+  for (;;) {
+    int status = 0;
+    const pid_t done = waitpid(child, &status, deadline ? WNOHANG : 0);
+    if (done == child) return status;
+    if (done < 0 && errno != EINTR) return kUnknownEnd;
+    if (done == 0) {
+      if (Clock::now() >= *deadline) return std::nullopt;
+      std::this_thread::sleep_for(kPause);
+    }
+  }
+}
+
+// Reads the streams of a child process until they are closed, waits until it has ended, and kills
+// it at a limit. It leads a process group if there is a deadline.
+Ended end_of(pid_t child, std::span<Stream> streams, const Deadline& deadline, std::size_t most) {
+  Ended ended;
+  const Reading reading = read_all(streams, deadline, most);
+  ended.too_much_output = reading == Reading::kTooMuch;
+  ended.out_of_time = reading == Reading::kOutOfTime;
+  // It may still run after its output has ended.
+  std::optional<int> status;
+  if (reading == Reading::kComplete) {
+    status = reap(child, deadline);
+    ended.out_of_time = !status;
+  }
+  if (!status) {
+    // The child is not reaped yet, so no other process has its number.
+    kill(deadline ? -child : child, SIGKILL);
+    // A child that waits in the kernel for a driver survives this, and is not waited for.
+    status = reap(child, Clock::now() + kDeath).value_or(SIGKILL);
+  }
+  ended.exit_code = WIFEXITED(*status) ? WEXITSTATUS(*status) : 0;
+  ended.signal = WIFSIGNALED(*status) ? WTERMSIG(*status) : 0;
+  return ended;
+}
+
+// The arguments of posix_spawn() that have to be released.
+class SpawnSettings {
+ public:
+  SpawnSettings() {
+    posix_spawn_file_actions_init(&actions_);
+    posix_spawnattr_init(&attributes_);
+  }
+  SpawnSettings(const SpawnSettings&) = delete;
+  SpawnSettings& operator=(const SpawnSettings&) = delete;
+  ~SpawnSettings() {
+    posix_spawn_file_actions_destroy(&actions_);
+    posix_spawnattr_destroy(&attributes_);
+  }
+
+  posix_spawn_file_actions_t* actions() { return &actions_; }
+  posix_spawnattr_t* attributes() { return &attributes_; }
+
+ private:
+  posix_spawn_file_actions_t actions_{};
+  posix_spawnattr_t attributes_{};
+};
+
+std::vector<std::string> environment_of(const Program& program) {
+  std::vector<std::string> result;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    if (!program.environment.contains(std::string(text.substr(0, text.find('=')))))
+      result.emplace_back(text);
+  }
+  for (const auto& [name, value] : program.environment) {
+    if (value) result.push_back(std::string(name).append("=").append(*value));
+  }
+  return result;
+}
+
+std::vector<char*> pointers(std::vector<std::string>& words) {
+  std::vector<char*> result;
+  result.reserve(words.size() + 1);
+  for (std::string& word : words) result.push_back(word.data());
+  result.push_back(nullptr);
+  return result;
+}
+
+Result<pid_t> start(const Program& program, const Stream& output, const Stream& errors) {
+  SpawnSettings settings;
+  posix_spawn_file_actions_addopen(settings.actions(), STDIN_FILENO, kNowhere, O_RDONLY, 0);
+  posix_spawn_file_actions_adddup2(settings.actions(), output.writer.number(), STDOUT_FILENO);
+  posix_spawn_file_actions_adddup2(settings.actions(), errors.writer.number(), STDERR_FILENO);
+  if (!program.folder.empty()) {
+    struct stat status {};
+    if (stat(program.folder.c_str(), &status) != 0) return system_failure(errno, program.folder);
+    posix_spawn_file_actions_addchdir_np(settings.actions(), program.folder.c_str());
+  }
+  if (program.time_limit) posix_spawnattr_setflags(settings.attributes(), POSIX_SPAWN_SETPGROUP);
+  std::vector<std::string> words = program.words;
+  std::vector<std::string> variables = environment_of(program);
+  pid_t child = 0;
+  const int error =
+      posix_spawnp(&child, words.front().c_str(), settings.actions(), settings.attributes(),
+                   pointers(words).data(), pointers(variables).data());
+  if (error != 0) return system_failure(error, program.words.front());
+  return child;
+}
+
+}  // namespace
+
+Result<Ended> run(const Program& program) {
+  if (program.words.empty()) return fail(ErrorCode::kInternal, "a program without a name");
+  std::array<Stream, 2> streams;
+  const std::array<std::string, 2> paths{program.output_file, program.errors_file};
+  for (std::size_t i = 0; i < streams.size(); ++i) {
+    auto stream = make_stream(paths[i]);
+    if (!stream) return tl::unexpected<Error>(std::move(stream).error());
+    streams[i] = std::move(*stream);
+  }
+  const auto child = start(program, streams[0], streams[1]);
+  if (!child) return tl::unexpected<Error>(child.error());
+  for (Stream& stream : streams) stream.writer.close();
+  const Deadline deadline =
+      program.time_limit ? Deadline(Clock::now() + *program.time_limit) : std::nullopt;
+  Ended ended = end_of(*child, streams, deadline, program.most_output);
+  ended.output = std::move(streams[0].text);
+  ended.errors = std::move(streams[1].text);
+  return ended;
+}
+
+std::optional<std::string> in_child(const std::function<std::string()>& ask,
+                                    milliseconds time_limit) {
+  auto stream = make_pipe();
+  if (!stream) return std::nullopt;
+  const pid_t child = fork();
+  if (child < 0) return std::nullopt;
+  if (child == 0) {
+    setpgid(0, 0);
+    stream->reader.close();
+    // Output of the library is not shown.
+    const Descriptor silent(open(kNowhere, O_RDWR | O_CLOEXEC));
+    for (const int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+      if (silent.is_open()) dup2(silent.number(), number);
+    }
+    const std::string answer = ask();
+    for (std::size_t at = 0; at < answer.size();) {
+      const ssize_t written = write(stream->writer.number(), &answer[at], answer.size() - at);
+      if (written < 0 && errno != EINTR) break;
+      if (written > 0) at += static_cast<std::size_t>(written);
+    }
+    _exit(0);
+  }
+  setpgid(child, child);  // both processes call it, because either may run first
+  stream->writer.close();
+  const Ended ended = end_of(child, {&*stream, 1}, Clock::now() + time_limit, kMostAnswer);
+  return ended.well() ? std::optional(std::move(stream->text)) : std::nullopt;
+}
+
+}  // namespace torchport::base
