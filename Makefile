@@ -64,7 +64,7 @@ test: build apt-test ecosystem-small $(linters_stamp) ## run the unit tests, the
 	@$(py) -m pytest tests -q -m alone
 
 .PHONY: test-all
-test-all: test test-ecosystem test-conformance test-programs ## run all tests: every package, operator and library
+test-all: test wheel test-ecosystem test-conformance test-programs ## run all tests: every package, operator and library, the wheel from nothing
 
 .PHONY: setup
 setup: apt-build $(parser_stamp) $(venv_stamp) $(torch_stamp) ## fetch everything that build, test and demo need
