@@ -21,6 +21,12 @@ class ModuleFinding:
         kind: "untied", "shadowed", "replaced", "unregistered", "optimizer" or "loss-device".
         name: The tensor's name, from the root of the module.
         message: What is wrong and what to do.
+
+    Example:
+        >>> net = torch.nn.Linear(2, 2)
+        >>> optimizer = torch.optim.SGD([net.weight], lr=0.1)
+        >>> print(torchport.check_module(net, optimizer=optimizer)[0])
+        bias: requires gradients, but the optimizer does not have it: it never changes [optimizer]
     """
 
     kind: str
@@ -52,6 +58,16 @@ class SharedParameters:
 
     Attributes:
         groups: The groups of names, in the order of the module.
+
+    Example:
+        >>> net = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 2))
+        >>> net[1].weight = net[0].weight
+        >>> shared = torchport.shared_parameters(net)
+        >>> net[1].weight = torch.nn.Parameter(torch.zeros(2, 2))
+        >>> [found.name for found in shared.restore(net)]
+        ['1.weight']
+        >>> net[1].weight is net[0].weight
+        True
     """
 
     groups: tuple[tuple[str, ...], ...]

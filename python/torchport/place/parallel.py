@@ -42,6 +42,13 @@ class ParallelPlan:
         device_bytes: The free bytes on the device with the least free memory.
         units: The names of modules that are sharded on their own; only for "fsdp".
         groups: The groups of linear layers that are split; only for "tensor".
+
+    Example:
+        >>> plan = torchport.plan_parallel(torch.nn.Linear(2, 2), device="cpu", memory=2**30)
+        >>> plan.strategy, plan.world, plan.reason
+        ('single', 1, 'there is one process')
+        >>> plan.model_bytes, plan.training_bytes  # 6 float32; then each one 4 times, for Adam
+        (24, 96)
     """
 
     strategy: str

@@ -39,6 +39,14 @@ class Exported:
         contract: The inputs, the outputs and the needs of the artefact, as stored in it.
         parity: The comparison with the model.
         notes: The changes that the export made.
+
+    Example:
+        >>> net = torch.nn.Linear(2, 1).eval()
+        >>> done = torchport.export(net, torch.ones(3, 2), to="pt2", path="net.pt2")
+        >>> done.path.name, done.contract["inputs"][0]["shape"]
+        ('net.pt2', [3, 2])
+        >>> done.parity.findings
+        []
     """
 
     path: Path
