@@ -107,7 +107,7 @@ int run(const RunOptions& options, const std::vector<std::string>& rest) {
   return usage(fmt::format("cannot start {}: {}", command->front(), std::strerror(errno)));
 }
 
-// The formats that python/torchport/virtual/_watching.py writes, which reads the same list.
+// The formats that python/torchport/virtual/_watching.py writes. A test compares the two lists.
 std::vector<std::string> report_formats() {
   static constexpr std::string_view kFormats =
 #include "report_formats.inc"
