@@ -11,7 +11,7 @@
 #include "base/file_system.h"
 #include "cli/command.h"
 #include "cli/scaffolding.h"
-#include "cli/session.h"
+#include "cli/terminal.h"
 
 namespace torchport::cli {
 

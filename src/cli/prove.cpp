@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/python.h"
-#include "cli/session.h"
+#include "cli/terminal.h"
 #include "runtime/device/spec.h"
 #include "runtime/proof/output.h"
 #include "runtime/proof/program.h"
@@ -49,7 +49,7 @@ std::string place_name(const std::string& devices) {
 }
 
 // A source line of the copy, as a line of the project.
-std::string line_of(const ProvedRun& subject, const proof::Call& call) {
+std::string line_of(const ProvedRun& subject, const proof::TracedCall& call) {
   std::string line(subject.trace->line_of(call));
   const std::string inside = subject.result.folder + "/";
   const auto at = line.find(inside);
@@ -63,9 +63,9 @@ void print_call(const char* who, const ProvedRun& subject, std::size_t index) {
     fmt::print("      {:<9} ends before it\n", who);
     return;
   }
-  const proof::Call& call = subject.trace->calls()[index];
+  const proof::TracedCall& call = subject.trace->calls()[index];
   fmt::print("      {:<9} {}  {}\n", who, call.name, line_of(subject, call));
-  for (const proof::Value& value : call.values)
+  for (const proof::TracedValue& value : call.values)
     fmt::print("                {}  mean {:.9g}, of absolute values {:.9g}\n", value.shape,
                value.mean, value.mean_abs);
 }

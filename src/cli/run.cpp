@@ -17,7 +17,7 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/python.h"
-#include "cli/session.h"
+#include "cli/terminal.h"
 #include "runtime/device/memory_model.h"
 #include "runtime/device/spec.h"
 

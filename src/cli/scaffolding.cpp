@@ -5,7 +5,7 @@
 
 #include "base/file_system.h"
 #include "base/text.h"
-#include "cli/session.h"
+#include "cli/terminal.h"
 #include "source/report/report.h"
 
 namespace torchport::cli {

@@ -81,7 +81,7 @@ def start(torch: ModuleType) -> None:
         _check_format(setting)
     native = torch._ops.ops.torchport
     own = str(Path(__file__).parents[1])
-    native.tell_source_lines([str(Path(str(torch.__file__)).parent), own, "<frozen", "<string>"])
+    native.start_source_lines([str(Path(str(torch.__file__)).parent), own, "<frozen", "<string>"])
 
     begin = threading.Thread.run
 
@@ -103,7 +103,7 @@ def start(torch: ModuleType) -> None:
     keep = one_thread_at_a_time(torch) if TRACE in os.environ else None
 
     def end(_keep: Any = keep) -> None:
-        native.tell_no_source_lines()  # C++ must not use an interpreter that is shutting down
+        native.stop_source_lines()  # C++ must not use an interpreter that is shutting down
         lines = [NOWHERE, *native.source_lines()]
         if path := os.environ.get(TRACE):
             native.flush_trace()
