@@ -93,8 +93,8 @@ class SharedParameters:
                         "untied",
                         name,
                         f"was the same tensor as {first} and is now a different one "
-                        f"({_told(two)}; {first}: {_told(one)}): they are trained separately. Keep "
-                        "the tie during the move: with torchport.keep_shared_parameters(model)",
+                        f"({_dtype_and_device(two)}; {first}: {_dtype_and_device(one)}): they are trained separately. Move "
+                        "the model within `with torchport.keep_shared_parameters(model):`",
                     )
                 )
         return found
@@ -122,7 +122,7 @@ class SharedParameters:
         return found
 
 
-def _told(tensor: torch.Tensor) -> str:
+def _dtype_and_device(tensor: torch.Tensor) -> str:
     return f"{str(tensor.dtype).removeprefix('torch.')} on {tensor.device}"
 
 
@@ -228,7 +228,7 @@ def _unregistered(module: nn.Module) -> Iterator[ModuleFinding]:
         yield ModuleFinding(
             "unregistered",
             one.name,
-            f"is a parameter that is in no registry, {_told(one.value)}: it is not moved, saved or "
+            f"is a parameter that is in no registry, {_dtype_and_device(one.value)}: it is not moved, saved or "
             f"trained{hint}",
         )
 
@@ -243,7 +243,7 @@ def _optimizer(module: nn.Module, optimizer: torch.optim.Optimizer) -> Iterator[
                 yield ModuleFinding(
                     "optimizer",
                     f"param_groups[{number}]['params'][{index}]",
-                    f"{list(parameter.shape)}, {_told(parameter)}, is not a parameter of the "
+                    f"{list(parameter.shape)}, {_dtype_and_device(parameter)}, is not a parameter of the "
                     "module: the parameter was replaced after the optimizer was made. Make the "
                     "optimizer after the move",
                 )

@@ -232,7 +232,7 @@ def plan_parallel(
         )
     raise RuntimeError(
         f"torchport: the model does not fit on {world} processes: {told}; sharded it would be "
-        f"{size(sharded)} each, with split layers {size(training - split)}. Use more "
+        f"{size(sharded)} on each, and with split layers {size(training - split)}. Use more "
         "processes, lower precision, or an optimizer with less state (optimizer_states=)"
     )
 

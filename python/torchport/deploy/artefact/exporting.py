@@ -125,7 +125,7 @@ def export(
         raise ExportError(str(error)) from None
     for name in options.given():
         if name not in format_.takes:
-            raise ExportError(f"the option {name} does not apply to {to}")
+            raise ExportError(f"the option {name} does not apply to {to}; leave it out")
     with _without_autocast(), warnings.catch_warnings():
         for kind in (FutureWarning, DeprecationWarning):  # torch calls deprecated parts of itself
             warnings.simplefilter("ignore", kind)

@@ -68,7 +68,7 @@ def _charts(report: BenchmarkReport) -> Iterator[_Chart]:
         yield _chart(f"Peak memory, batch {batch}", rows, lambda r: r.peak, lambda r: size(r.peak))
         if report.timed:
             yield _chart(
-                f"Samples a second, batch {batch}",
+                f"Samples per second, batch {batch}",
                 [r for r in rows if r.mode != "train"],
                 lambda r: r.throughput,
                 lambda r: rate(r.throughput) + (f", rank {r.rank}" if r.rank else ""),
