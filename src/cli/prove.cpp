@@ -212,8 +212,8 @@ bool same_results(const ProveOptions& options, const ProvedRun& a, const ProvedR
       // From there on operators or types differ, so the output decides.
       tolerance = std::max(a.trace->coarsest_tolerance(), b.trace->coarsest_tolerance());
       fmt::print(
-          "    the operators differ from number {} on ({}, {}), so the outputs are compared, to "
-          "{:.2g}\n",
+          "    the operators differ from number {} on ({}, {}), so the outputs are compared, "
+          "within {:.2g}\n",
           *compared.differing + 1, name_at(a, *compared.differing), name_at(b, *compared.differing),
           tolerance);
     }
@@ -229,7 +229,7 @@ void announce(const char* who, const std::string& devices, const ProvedRun& subj
 int prove(const ProveOptions& options) {
   for (const std::string& script : {options.original, options.fixed}) {
     if (!std::filesystem::is_regular_file(script))
-      return fail({base::ErrorCode::kUsage, "is not a script: no such file", script, 0});
+      return fail({base::ErrorCode::kUsage, "there is no such file", script, 0});
   }
   auto workplace = proof::Workplace::make();
   if (!workplace) return fail(workplace.error());
@@ -277,10 +277,10 @@ void attach(CLI::App& app) {
       ->required()
       ->type_name("FIXED");
   sub->add_option("--devices", options->devices,
-                  "Devices that both are compared on (default cuda:1)")
+                  "Devices that both run on for the comparison (default: cuda:1)")
       ->type_name("KIND:N");
   sub->add_option("--elsewhere", options->elsewhere,
-                  "Other devices that the port is run on (default none,mps)")
+                  "Other devices that the port runs on (default: none,mps)")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("LIST");
@@ -294,7 +294,7 @@ void attach(CLI::App& app) {
         return error.empty() ? error : "--lines: " + error;
       })
       ->type_name("REGEX");
-  sub->add_option("--seed", options->seed, "The seed of torch, NumPy and random (default 0)")
+  sub->add_option("--seed", options->seed, "The seed of torch, NumPy and random (default: 0)")
       ->type_name("N");
   sub->add_flag("--in-place", options->in_place,
                 "Run the scripts in their own folders, not in copies of them");

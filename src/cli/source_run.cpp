@@ -86,14 +86,15 @@ base::Result<void> override_settings(const SelectionOptions& options, project::C
 }  // namespace
 
 void add_selection_options(CLI::App& command, SelectionOptions& options) {
-  command.add_option("paths", options.paths, "Files and folders (the current folder)")
+  command
+      .add_option("paths", options.paths, "Files and folders to read (default: the current folder)")
       ->type_name("PATH");
   command
       .add_option("--select", options.select,
-                  "Only these rules: codes, prefixes, names or families, comma-separated")
+                  "Use only these rules: codes, prefixes, names or families, comma-separated")
       ->type_name("RULES")
       ->allow_extra_args(false);
-  command.add_option("--ignore", options.ignore, "All rules except these")
+  command.add_option("--ignore", options.ignore, "Do not use these rules")
       ->type_name("RULES")
       ->allow_extra_args(false);
   command.add_option("--exclude", options.exclude, "Leave out files that match, as in .gitignore")
