@@ -115,7 +115,7 @@ class Axes:
                 if size != tensor.shape[at]:
                     raise ExportError(
                         f"axis {axis.name} has size {size} in {first} and {tensor.shape[at]} in "
-                        f"{name}: give them two labels, or give inputs that agree"
+                        f"{name}: give the two axes different labels, or inputs of equal size"
                     )
         return {name: size for name, (size, _) in sizes.items()}
 
