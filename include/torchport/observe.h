@@ -171,7 +171,7 @@ struct Observed {
 [[nodiscard]] TORCHPORT_API std::uintptr_t storage_number(const at::Tensor& tensor);
 
 namespace observe {
-class Session;
+class ObservationListener;
 }
 namespace observer {
 class Listener;
@@ -209,7 +209,7 @@ class TORCHPORT_API Observation {
   bool leave();
 
  private:
-  std::shared_ptr<observe::Session> session_;
+  std::shared_ptr<observe::ObservationListener> listener_;
   bool finished_ = false;
 };
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from torchport.deploy.artefact.errors import ExportError, NotVerified
     from torchport.deploy.artefact.exporting import Exported, export
     from torchport.deploy.bench.measuring import benchmark
+    from torchport.deploy.bench.report import BenchmarkReport, BenchmarkRow
     from torchport.observe.require import require_same_device
     from torchport.observe.result import Verification
     from torchport.observe.verifying import verify
@@ -36,12 +37,15 @@ if TYPE_CHECKING:
     from torchport.place.policy import DeviceChoice, RunProfile, choose_device, device, run_profile
     from torchport.place.saving import save
     from torchport.place.unwrapping import full_state_dict, unwrap_model
+    from torchport.virtual._builds import UnsupportedTorch
 
 __version__ = _version("torchport")
 
 __all__ = [
     "Adopted",
     "Adoption",
+    "BenchmarkReport",
+    "BenchmarkRow",
     "CheckpointError",
     "DeviceChoice",
     "DeviceModule",
@@ -56,6 +60,7 @@ __all__ = [
     "ParallelPlan",
     "RunProfile",
     "SharedParameters",
+    "UnsupportedTorch",
     "Verification",
     "__version__",
     "adopt",
@@ -96,6 +101,8 @@ _HOMES = {
     "Exported": "deploy.artefact.exporting",
     "export": "deploy.artefact.exporting",
     "benchmark": "deploy.bench.measuring",
+    "BenchmarkReport": "deploy.bench.report",
+    "BenchmarkRow": "deploy.bench.report",
     "require_same_device": "observe.require",
     "Verification": "observe.result",
     "verify": "observe.verifying",
@@ -135,6 +142,7 @@ _HOMES = {
     "save": "place.saving",
     "full_state_dict": "place.unwrapping",
     "unwrap_model": "place.unwrapping",
+    "UnsupportedTorch": "virtual._builds",
 }
 
 

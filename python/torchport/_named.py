@@ -43,7 +43,7 @@ def _from_path(name: str) -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name is None or not (name + ".").startswith(error.name + "."):
             raise  # the module was found, but something that it imports was not
-        raise NotFound(f"no module {name!r} in this folder or on sys.path") from None
+        raise NotFound(f"there is no module {name!r} in this folder or on sys.path") from None
 
 
 def from_file(path: Path) -> ModuleType:

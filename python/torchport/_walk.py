@@ -111,10 +111,10 @@ class Found:
 
     @property
     def path(self) -> str:
-        return told(self.steps)
+        return path_text(self.steps)
 
 
-def told(steps: Iterable[Step]) -> str:
+def path_text(steps: Iterable[Step]) -> str:
     """Steps as Python source, such as `[1]['deep'].mean`."""
     return "".join(map(str, steps))
 

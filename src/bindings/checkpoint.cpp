@@ -64,7 +64,16 @@ Attributes:
     dtypes: Tensors of another dtype, each with name, wanted and given.
     remapped: The changes of names that made them match.
     hint: The option that makes more names match; empty if there is none.
-    complete: Whether all names and shapes match.)")
+    complete: Whether all names and shapes match.
+
+Example:
+    >>> torchport.save({"weight": torch.ones(2, 2)}, "part.safetensors")
+    >>> report = torchport.load_report("part.safetensors", torch.nn.Linear(2, 3))
+    >>> report.missing, report.complete
+    (['bias'], False)
+    >>> one = report.shapes[0]
+    >>> one.name, one.wanted, one.given
+    ('weight', '[3, 2]', '[2, 2]'))")
       .def_readonly("missing", &LoadReport::missing)
       .def_readonly("unexpected", &LoadReport::unexpected)
       .def_readonly("shapes", &LoadReport::shapes)

@@ -17,7 +17,12 @@ Attributes:
     device: The torch.device.
     source: The setting that named it, such as "argument" or "TORCHPORT_DEVICE".
     reason: Why it was chosen.
-    refused: A line for each preferred device that cannot be used.)")
+    refused: A line for each preferred device that cannot be used.
+
+Example:
+    >>> choice = torchport.choose_device("cpu")
+    >>> choice.device, choice.source, choice.refused
+    (device(type='cpu'), 'argument', []))")
       .def_readonly("device", &DeviceChoice::device)
       .def_readonly("source", &DeviceChoice::source)
       .def_readonly("reason", &DeviceChoice::reason)

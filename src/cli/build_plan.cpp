@@ -10,7 +10,8 @@
 #include "cli/build_plan.h"
 #include "cli/command.h"
 #include "cli/python.h"
-#include "cli/session.h"
+#include "cli/recorded.h"
+#include "cli/terminal.h"
 #include "host/causes/cause.h"
 #include "host/probe/probe.h"
 #include "source/report/report.h"
@@ -127,15 +128,15 @@ void attach(CLI::App& app) {
                                "Decide from recorded inputs: a file that --json wrote");
   auto* json = sub->add_flag("--json", options->json,
                              "Print the inputs and the decision as one JSON object");
-  auto* shell =
-      sub->add_flag("--export", options->shell,
-                    "Print shell commands, for eval, that make other builds decide the same");
+  auto* shell = sub->add_flag(
+      "--export", options->shell,
+      "Print commands for `eval` in a shell, so that other build tools decide the same");
   python->type_name("PATH")->excludes(torch)->excludes(from);
   torch->type_name("PATH")->excludes(from);
   from->type_name("FILE");
   json->excludes(shell);
   sub->add_option("--of", options->of,
-                  "Say how an extension, or each one in a wheel, was built; read from the file")
+                  "Read from a file how it was built: an extension, or a wheel with extensions")
       ->type_name("FILE")
       ->excludes(python)
       ->excludes(torch)

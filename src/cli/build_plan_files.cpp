@@ -7,7 +7,7 @@
 #include "build_gate/provenance.h"
 #include "cli/build_plan.h"
 #include "cli/command.h"
-#include "cli/session.h"
+#include "cli/terminal.h"
 #include "runtime/checkpoint/archive.h"
 #include "source/report/report.h"
 

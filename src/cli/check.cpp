@@ -7,7 +7,8 @@
 #include <unistd.h>
 
 #include "cli/command.h"
-#include "cli/session.h"
+#include "cli/source_run.h"
+#include "cli/terminal.h"
 #include "source/project/baseline.h"
 #include "source/report/report.h"
 
@@ -35,24 +36,23 @@ int run(const CheckCommand& command) {
          0});
     return kUsageError;
   }
-  auto session = open_session(command.selection, true);
-  if (!session) {
-    print_error(session.error());
-    return session.error().code == base::ErrorCode::kInternal ? kInternalError : kUsageError;
+  auto source = start_source_run(command.selection, true);
+  if (!source) {
+    print_error(source.error());
+    return source.error().code == base::ErrorCode::kInternal ? kInternalError : kUsageError;
   }
   const auto start = std::chrono::steady_clock::now();
-  project::Report report =
-      project::check_files(base::real_file_system(), session->files, session->check);
+  project::CheckReport report =
+      project::check_files(base::real_file_system(), source->files, source->check);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   clear_progress_line();
-  if (session->cache) session->cache->store();
-  report.problems.insert(report.problems.begin(), session->problems.begin(),
-                         session->problems.end());
+  if (source->cache) source->cache->store();
+  report.problems.insert(report.problems.begin(), source->problems.begin(), source->problems.end());
 
   std::size_t known = 0;
   if (!command.baseline.empty()) {
     auto applied = project::apply_baseline(base::real_file_system(), command.baseline,
-                                           session->config.root, report);
+                                           source->config.root, report);
     if (!applied) {
       print_error(applied.error());
       return kUsageError;
@@ -64,7 +64,7 @@ int run(const CheckCommand& command) {
   }
   report::Input input{report,
                       base::real_file_system(),
-                      session->check,
+                      source->check,
                       TORCHPORT_VERSION,
                       command.output.empty() && wants_colour(STDOUT_FILENO),
                       command.statistics,
@@ -78,7 +78,7 @@ int run(const CheckCommand& command) {
     return kInternalError;
   }
   if (report.cancelled) return 130;
-  const bool missing = !session->problems.empty();
+  const bool missing = !source->problems.empty();
   if (missing && report.files == 0) return kUsageError;
   return (report.diagnostics.empty() && report.problems.empty()) || command.exit_zero ? kClean
                                                                                       : kFindings;

@@ -9,7 +9,7 @@
 #include "base/file_system.h"
 #include "cli/command.h"
 #include "cli/scaffolding.h"
-#include "cli/session.h"
+#include "cli/terminal.h"
 #include "releases/table.h"
 #include "scaffold/workflow.h"
 

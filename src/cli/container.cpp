@@ -11,7 +11,7 @@
 #include "base/file_system.h"
 #include "cli/command.h"
 #include "cli/scaffolding.h"
-#include "cli/session.h"
+#include "cli/terminal.h"
 #include "scaffold/device_target.h"
 
 namespace torchport::cli {
@@ -161,18 +161,20 @@ void attach(CLI::App& app) {
       "Write a Dockerfile and a compose file that run a project on one kind of device");
   const std::vector<std::string> devices = scaffold::device_names();
   sub->add_option("--device", options->common.target.device,
-                  fmt::format("The device that it runs on, of {} (default {})",
+                  fmt::format("The device that the project runs on, one of {} (default: {})",
                               fmt::join(devices, ", "), options->common.target.device))
       ->type_name("DEVICE")
       ->check(CLI::IsMember(devices));
   add_scaffold_options(*sub, options->common);
-  sub->add_option("--output", options->output, "The folder to write to (the project's)")
+  sub->add_option("--output", options->output,
+                  "The folder to write to (default: the project's folder)")
       ->type_name("DIR");
   sub->add_option("--variant", options->common.target.variant,
-                  "The build of torch, named like its index, e.g. cu126, rocm7.2")
+                  "The build of torch, by the name of its index, e.g. cu126, rocm7.2")
       ->type_name("NAME");
-  sub->add_option("--arch-list", options->common.target.arch_list,
-                  "The GPUs that CUDA code is compiled for, e.g. \"8.0;9.0+PTX\" (torch's)")
+  sub->add_option(
+         "--arch-list", options->common.target.arch_list,
+         "The GPUs that CUDA code is compiled for, e.g. \"8.0;9.0+PTX\" (default: those of torch)")
       ->type_name("LIST");
   sub->add_option("--entry", options->entry,
                   "What the container runs: \"train.py --epochs 3\", \"-m package\", a script")

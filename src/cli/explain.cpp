@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "cli/command.h"
-#include "cli/session.h"
+#include "cli/terminal.h"
 #include "source/project/diagnostic.h"
 #include "source/rules/registry.h"
 

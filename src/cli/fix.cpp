@@ -10,7 +10,8 @@
 
 #include "cli/command.h"
 #include "cli/git.h"
-#include "cli/session.h"
+#include "cli/source_run.h"
+#include "cli/terminal.h"
 #include "source/project/undo.h"
 #include "source/report/report.h"
 #include "source/rules/registry.h"
@@ -121,14 +122,14 @@ bool inside_roots(const base::FileSystem& fs, const std::vector<std::string>& ro
   return false;
 }
 
-bool refuse_dirty(const Session& session, const project::FixPlan& plan) {
+bool refuse_dirty(const SourceRun& run, const project::FixPlan& plan) {
   std::vector<std::string> files;
   files.reserve(plan.changes.size());
   for (const project::Change& change : plan.changes) files.push_back(change.path);
-  const auto status = base::real_file_system().status(session.first_path, true);
+  const auto status = base::real_file_system().status(run.first_path, true);
   const std::string folder = status.type == base::FileType::kDirectory
-                                 ? session.first_path
-                                 : std::string(base::parent_path(session.first_path));
+                                 ? run.first_path
+                                 : std::string(base::parent_path(run.first_path));
   const auto dirty = dirty_files(folder, files);
   if (!dirty) {
     print_error(dirty.error());
@@ -145,19 +146,19 @@ bool refuse_dirty(const Session& session, const project::FixPlan& plan) {
 }
 
 int run(const FixCommand& command) {
-  auto session = open_session(command.selection, false);
-  if (!session) {
-    print_error(session.error());
+  auto source = start_source_run(command.selection, false);
+  if (!source) {
+    print_error(source.error());
     return kUsageError;
   }
   base::FileSystem& fs = base::real_file_system();
-  if (command.undo) return run_undo(session->config);
-  for (const base::Error& problem : session->problems) print_error(problem);
-  if (session->files.empty() && !session->problems.empty()) return kUsageError;
+  if (command.undo) return run_undo(source->config);
+  for (const base::Error& problem : source->problems) print_error(problem);
+  if (source->files.empty() && !source->problems.empty()) return kUsageError;
 
-  const bool unsafe_fixes = command.unsafe_fixes || session->config.unsafe_fixes;
+  const bool unsafe_fixes = command.unsafe_fixes || source->config.unsafe_fixes;
   project::FixPlan plan =
-      project::plan_fixes(fs, session->files, session->check,
+      project::plan_fixes(fs, source->files, source->check,
                           unsafe_fixes ? edit::Applicability::kUnsafe : edit::Applicability::kSafe);
   clear_progress_line();
   if (interrupted()) {
@@ -180,8 +181,8 @@ int run(const FixCommand& command) {
       std::fwrite(text.data(), 1, text.size(), stdout);
     }
   } else if (!plan.changes.empty()) {
-    if (!command.allow_dirty && refuse_dirty(*session, plan)) return kUsageError;
-    auto result = project::write_changes(fs, base::join_path(session->config.root, ".torchport"),
+    if (!command.allow_dirty && refuse_dirty(*source, plan)) return kUsageError;
+    auto result = project::write_changes(fs, base::join_path(source->config.root, ".torchport"),
                                          plan.changes);
     if (!result) {
       print_error(result.error());

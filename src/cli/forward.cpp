@@ -14,7 +14,7 @@
 
 #include "cli/command.h"
 #include "cli/python.h"
-#include "cli/session.h"
+#include "cli/terminal.h"
 
 namespace torchport::cli {
 

@@ -8,7 +8,7 @@
 
 #include "base/bytes.h"
 #include "cli/command.h"
-#include "cli/session.h"
+#include "cli/terminal.h"
 #include "runtime/checkpoint/contents.h"
 #include "runtime/checkpoint/json.h"
 #include "source/report/report.h"

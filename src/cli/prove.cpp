@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/python.h"
-#include "cli/session.h"
+#include "cli/terminal.h"
 #include "runtime/device/spec.h"
 #include "runtime/proof/output.h"
 #include "runtime/proof/program.h"
@@ -49,7 +49,7 @@ std::string place_name(const std::string& devices) {
 }
 
 // A source line of the copy, as a line of the project.
-std::string line_of(const ProvedRun& subject, const proof::Call& call) {
+std::string line_of(const ProvedRun& subject, const proof::TracedCall& call) {
   std::string line(subject.trace->line_of(call));
   const std::string inside = subject.result.folder + "/";
   const auto at = line.find(inside);
@@ -63,9 +63,9 @@ void print_call(const char* who, const ProvedRun& subject, std::size_t index) {
     fmt::print("      {:<9} ends before it\n", who);
     return;
   }
-  const proof::Call& call = subject.trace->calls()[index];
+  const proof::TracedCall& call = subject.trace->calls()[index];
   fmt::print("      {:<9} {}  {}\n", who, call.name, line_of(subject, call));
-  for (const proof::Value& value : call.values)
+  for (const proof::TracedValue& value : call.values)
     fmt::print("                {}  mean {:.9g}, of absolute values {:.9g}\n", value.shape,
                value.mean, value.mean_abs);
 }
@@ -212,8 +212,8 @@ bool same_results(const ProveOptions& options, const ProvedRun& a, const ProvedR
       // From there on operators or types differ, so the output decides.
       tolerance = std::max(a.trace->coarsest_tolerance(), b.trace->coarsest_tolerance());
       fmt::print(
-          "    the operators differ from number {} on ({}, {}), so the outputs are compared, to "
-          "{:.2g}\n",
+          "    the operators differ from number {} on ({}, {}), so the outputs are compared, "
+          "within {:.2g}\n",
           *compared.differing + 1, name_at(a, *compared.differing), name_at(b, *compared.differing),
           tolerance);
     }
@@ -229,7 +229,7 @@ void announce(const char* who, const std::string& devices, const ProvedRun& subj
 int prove(const ProveOptions& options) {
   for (const std::string& script : {options.original, options.fixed}) {
     if (!std::filesystem::is_regular_file(script))
-      return fail({base::ErrorCode::kUsage, "is not a script: no such file", script, 0});
+      return fail({base::ErrorCode::kUsage, "there is no such file", script, 0});
   }
   auto workplace = proof::Workplace::make();
   if (!workplace) return fail(workplace.error());
@@ -277,10 +277,10 @@ void attach(CLI::App& app) {
       ->required()
       ->type_name("FIXED");
   sub->add_option("--devices", options->devices,
-                  "Devices that both are compared on (default cuda:1)")
+                  "Devices that both run on for the comparison (default: cuda:1)")
       ->type_name("KIND:N");
   sub->add_option("--elsewhere", options->elsewhere,
-                  "Other devices that the port is run on (default none,mps)")
+                  "Other devices that the port runs on (default: none,mps)")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("LIST");
@@ -294,7 +294,7 @@ void attach(CLI::App& app) {
         return error.empty() ? error : "--lines: " + error;
       })
       ->type_name("REGEX");
-  sub->add_option("--seed", options->seed, "The seed of torch, NumPy and random (default 0)")
+  sub->add_option("--seed", options->seed, "The seed of torch, NumPy and random (default: 0)")
       ->type_name("N");
   sub->add_flag("--in-place", options->in_place,
                 "Run the scripts in their own folders, not in copies of them");

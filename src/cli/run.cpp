@@ -17,7 +17,7 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/python.h"
-#include "cli/session.h"
+#include "cli/terminal.h"
 #include "runtime/device/memory_model.h"
 #include "runtime/device/spec.h"
 
@@ -107,7 +107,7 @@ int run(const RunOptions& options, const std::vector<std::string>& rest) {
   return usage(fmt::format("cannot start {}: {}", command->front(), std::strerror(errno)));
 }
 
-// The formats that python/torchport/virtual/_watching.py writes, which reads the same list.
+// The formats that python/torchport/virtual/_watching.py writes. A test compares the two lists.
 std::vector<std::string> report_formats() {
   static constexpr std::string_view kFormats =
 #include "report_formats.inc"
@@ -130,20 +130,23 @@ void attach(CLI::App& app) {
       "  torchport run [OPTIONS] -- COMMAND [ARGS...]      pytest, torchrun, ...\n\n"
       "Processes that the program starts see the same devices. The exit code is the program's.");
   sub->add_option("--devices", options->devices,
-                  fmt::format("KIND or KIND:N, of {} (default cuda:1)", devices::kind_names()))
+                  fmt::format("The virtual devices, N of one kind: {} (default: cuda:1)",
+                              devices::kind_names()))
       ->type_name("KIND:N");
   sub->add_option("--memory", options->memory, "Memory of each device, e.g. 16GiB")
       ->type_name("SIZE");
   sub->add_option("--profile", options->profile,
                   "The model that the devices claim to be, e.g. a100-80g, t4")
       ->type_name("NAME");
-  sub->add_flag("--hide-cuda", options->hide_cuda, "Hide the devices of CUDA, even real GPUs");
+  sub->add_flag("--hide-cuda", options->hide_cuda,
+                "Hide all CUDA devices, also those of real GPUs");
   sub->add_option("--report", options->report,
-                  "Report devices, peak memory, operators and transfers at exit")
+                  "Report devices, peak memory, operators and transfers when the program ends")
       ->check(CLI::IsMember(report_formats()));
-  sub->add_option("--report-file", options->report_file, "The file to write the report to (stderr)")
+  sub->add_option("--report-file", options->report_file,
+                  "The file to write the report to (default: standard error)")
       ->type_name("FILE");
-  sub->add_flag("-q,--quiet", options->quiet, "Do not print which devices are simulated");
+  sub->add_flag("-q,--quiet", options->quiet, "Do not print which virtual devices there are");
   sub->callback([options, sub] { set_exit_code(run(*options, sub->remaining())); });
 }
 

@@ -5,7 +5,7 @@
 
 #include "base/file_system.h"
 #include "base/text.h"
-#include "cli/session.h"
+#include "cli/terminal.h"
 #include "source/report/report.h"
 
 namespace torchport::cli {
@@ -31,7 +31,8 @@ bool is_file(const std::string& path) {
 }
 
 void add_scaffold_options(CLI::App& command, ScaffoldOptions& options) {
-  command.add_option("project", options.project, "The project's folder (the current one)")
+  command
+      .add_option("project", options.project, "The project's folder (default: the current folder)")
       ->type_name("PROJECT");
   command.add_option("--torch", options.target.torch, "The version of torch, e.g. 2.13.0")
       ->type_name("VERSION");
@@ -39,7 +40,7 @@ void add_scaffold_options(CLI::App& command, ScaffoldOptions& options) {
       ->type_name("VERSION");
   command
       .add_option("--requirements", options.requirements,
-                  "A requirements file of the project (requirements.txt); may be repeated")
+                  "A requirements file of the project (default: requirements.txt); may be repeated")
       ->type_name("FILE")
       ->allow_extra_args(false);
   command

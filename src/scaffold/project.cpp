@@ -92,7 +92,7 @@ bool is_torch_family(std::string_view name) {
   return name == "torch" || name == "torchvision" || name == "torchaudio";
 }
 
-void add_requirement(Project& project, std::string_view text, SourceLocation at) {
+void add_requirement(Project& project, std::string_view text, FileLine at) {
   auto requirement = versions::parse_requirement(text);
   if (requirement && is_torch_family(requirement->name))
     project.requirements.push_back({std::move(*requirement), std::move(at)});
@@ -116,7 +116,7 @@ void read_cmake(std::string_view text, Project& project) {
     ++number;
     const std::string_view bare = line.substr(0, line.find('#'));
     const std::string lower = base::lower(bare);
-    const SourceLocation place{"CMakeLists.txt", number};
+    const FileLine place{"CMakeLists.txt", number};
     if (!project.extension && (lower.find("find_package(torch") != std::string::npos ||
                                lower.find("torchport_torch_extension(") != std::string::npos))
       project.extension = place;

@@ -13,14 +13,14 @@
 
 namespace torchport::scaffold {
 
-struct SourceLocation {
+struct FileLine {
   std::string file;  // relative to the project
   std::uint32_t line = 0;
 };
 
 // A requirement, with the place where the project states it.
 struct Requirement : versions::Requirement {
-  SourceLocation at;
+  FileLine at;
 };
 
 struct Project {
@@ -34,10 +34,10 @@ struct Project {
   std::vector<Requirement> requirements;       // of torch, torchvision and torchaudio
   // The place where native code that uses torch is built: by torch.utils.cpp_extension, or by
   // CMake.
-  std::optional<SourceLocation> extension;
-  std::optional<SourceLocation> cuda;  // the place that says that it has CUDA sources
-  std::vector<std::string> scripts;    // console scripts that an installation creates
-  std::vector<std::string> doubts;     // what could not be found out, with the file
+  std::optional<FileLine> extension;
+  std::optional<FileLine> cuda;      // the place that says that it has CUDA sources
+  std::vector<std::string> scripts;  // console scripts that an installation creates
+  std::vector<std::string> doubts;   // what could not be found out, with the file
   [[nodiscard]] const Requirement* of(std::string_view name) const;
 };
 
@@ -46,7 +46,7 @@ struct Project {
 [[nodiscard]] bool is_torch_family(std::string_view name);
 
 // Adds a requirement if it is on one of these.
-void add_requirement(Project& project, std::string_view text, SourceLocation at);
+void add_requirement(Project& project, std::string_view text, FileLine at);
 
 // Reads pyproject.toml, setup.cfg, setup.py, CMakeLists.txt, .python-version and the requirements
 // files in `root`. Fails with kIo if there is no such folder, with kUsage if a requirements file

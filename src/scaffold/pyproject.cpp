@@ -65,8 +65,8 @@ base::Result<void> read_pyproject(std::string_view text, Project& project) {
   for (const std::string& tool : project.build_requires)
     if (const auto requirement = versions::parse_requirement(tool);
         requirement && requirement->name == "torch" && !project.extension)
-      project.extension = SourceLocation{
-          "pyproject.toml", table["build-system"]["requires"].node()->source().begin.line};
+      project.extension =
+          FileLine{"pyproject.toml", table["build-system"]["requires"].node()->source().begin.line};
   read_dependencies(table, project);
   return {};
 }

@@ -94,7 +94,7 @@ TEST_CASE("the Python is the middle one of torch's, or the nearest one that the 
 
 TEST_CASE("a build that cannot be used is answered with one of the table") {
   Project project;
-  project.cuda = project.extension = SourceLocation{"setup.py", 1};
+  project.cuda = project.extension = FileLine{"setup.py", 1};
   TargetOptions options;
   options.device = "cuda";
   options.torch = "2.15.0";

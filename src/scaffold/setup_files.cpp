@@ -49,13 +49,13 @@ void read_extensions(const semantics::SemanticModel& model, Project& project) {
     const bool cuda = name == "CUDAExtension";
     if (!cuda && name != "CppExtension") continue;
     if (called.find("cpp_extension") == std::string::npos) continue;
-    const SourceLocation place{"setup.py", model.tree().lines().at(call.start()).line};
+    const FileLine place{"setup.py", model.tree().lines().at(call.start()).line};
     if (!project.extension) project.extension = place;
     if (cuda && !project.cuda) project.cuda = place;
   }
   for (const Node call : model.nodes(Kind::kCall)) {
     if (model.called(call) != "torchport.build.extension") continue;
-    const SourceLocation place{"setup.py", model.tree().lines().at(call.start()).line};
+    const FileLine place{"setup.py", model.tree().lines().at(call.start()).line};
     if (!project.extension) project.extension = place;
     for (const Node string : model.nodes(Kind::kString, call)) {
       std::string source;
@@ -67,7 +67,7 @@ void read_extensions(const semantics::SemanticModel& model, Project& project) {
   for (const Node name : model.named("CUDAExtension")) {
     const Node statement = syntax::statement_of(name);
     if (project.cuda || statement.is_any(Kind::kImport, Kind::kImportFrom)) continue;
-    project.cuda = SourceLocation{"setup.py", model.tree().lines().at(name.start()).line};
+    project.cuda = FileLine{"setup.py", model.tree().lines().at(name.start()).line};
     if (!project.extension) project.extension = project.cuda;
   }
 }

@@ -122,9 +122,13 @@ def test_what_fails_is_a_row_with_the_reason(tmp_path):
 def test_processes_that_end_or_hang_are_rows_too(tmp_path):
     words = ["--input", f"{MODELS}:images", "--modes", "eval", "--device", "cpu"]
     done = bench(tmp_path, f"{MODELS}:leaving", *words)
-    assert done.returncode == 1 and "failed: ended with exit code 7" in done.stdout, done.stdout
+    assert done.returncode == 1 and "failed: the process ended with exit code 7" in done.stdout, (
+        done.stdout
+    )
     done = bench(tmp_path, *IMAGES, "--modes", "eval", "--timeout", 0.2)
-    assert done.returncode == 1 and "failed: no answer in 0.2 s" in done.stdout, done.stdout
+    assert (
+        done.returncode == 1 and "failed: the process did not answer within 0.2 s" in done.stdout
+    ), done.stdout
     # A program without a guard would start processes without end.
     done = subprocess.run(
         [sys.executable, "-W", "ignore", PROGRAMS / "bench_unguarded.py"],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from torchport.deploy.bench.measuring import benchmark, importable
 from torchport.deploy.bench.page import page
-from torchport.deploy.bench.report import Report, Row, rate
+from torchport.deploy.bench.report import BenchmarkReport, BenchmarkRow, rate
 from torchport.deploy.bench.statistics import quantile, ranks, ratio
 
 pytestmark = pytest.mark.devices(None)
@@ -60,12 +60,14 @@ def test_what_cannot_be_measured(options: dict, text: str) -> None:
 
 
 def test_the_report_as_text() -> None:
-    report = Report("m", "cpu", "a CPU", "2", 1, 3, True, "eval")
+    report = BenchmarkReport("m", "cpu", "a CPU", "2", 1, 3, True, "eval")
     report.rows = [
-        Row("eval", "eval", 1, p50=0.5, p90=2, p99=3, throughput=2, rank=2, peak=2**20),
-        Row("onnx", "ONNX", 1, p50=0.25, against=ratio(SLOW, FAST), rank=1),
-        Row("aoti", "AOTI", 1, "failed", "no compiler"),
-        Row("no_grad", "no_grad", 1, against=ratio([[1.0], [2.0]], [[2.0], [1.0]]), rank=2),
+        BenchmarkRow("eval", "eval", 1, p50=0.5, p90=2, p99=3, throughput=2, rank=2, peak=2**20),
+        BenchmarkRow("onnx", "ONNX", 1, p50=0.25, against=ratio(SLOW, FAST), rank=1),
+        BenchmarkRow("aoti", "AOTI", 1, "failed", "no compiler"),
+        BenchmarkRow(
+            "no_grad", "no_grad", 1, against=ratio([[1.0], [2.0]], [[2.0], [1.0]]), rank=2
+        ),
     ]
     text = str(report).splitlines()
     assert text[2] == "batch 1" and text[3].split()[:3] == ["mode", "peak", "MiB"]
@@ -87,10 +89,14 @@ def test_large_numbers_have_no_exponent() -> None:
 
 
 def test_bars_and_their_labels_fit_the_page() -> None:
-    report = Report("m", "cpu", "a CPU", "2", 1, 3, True, "eval")
+    report = BenchmarkReport("m", "cpu", "a CPU", "2", 1, 3, True, "eval")
     report.rows = [
-        Row("eval", "eval", 1, throughput=50, throughput_low=40, throughput_high=80, peak=2**20),
-        Row("no_grad", "no_grad", 1, throughput=100, throughput_low=90, throughput_high=100),
+        BenchmarkRow(
+            "eval", "eval", 1, throughput=50, throughput_low=40, throughput_high=80, peak=2**20
+        ),
+        BenchmarkRow(
+            "no_grad", "no_grad", 1, throughput=100, throughput_low=90, throughput_high=100
+        ),
     ]
     text = page(report)
     assert text.count('class="bar"') == 4 and text.count('class="whisker"') == 2

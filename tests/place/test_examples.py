@@ -60,8 +60,10 @@ def test_every_function_has_the_sections_that_it_needs() -> None:
 
 def test_every_class_says_what_it_is() -> None:
     for name, value in PUBLIC.items():
-        if inspect.isclass(value) and value.__module__ != "torchport._C":
-            assert inspect.getdoc(value), name
+        if inspect.isclass(value):
+            doc = inspect.getdoc(value) or ""
+            assert doc, name
+            assert issubclass(value, Exception) or "Example:" in doc, name
 
 
 def test_the_three_lists_of_names_agree() -> None:

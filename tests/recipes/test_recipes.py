@@ -7,7 +7,9 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -126,6 +128,52 @@ TORCHPORT_DEVICE_KIND(musa) {
 }  // namespace torchport::devices
 """
 
+# Imports the shim of a kind and lets it make torch.KIND, with a runtime of two devices that only
+# answers. The real runtime has no kind that was added after it was built.
+SHIM = """\
+import json, os, sys
+
+sys.meta_path[:] = [f for f in sys.meta_path if not type(f).__module__.startswith("_editable")]
+sys.path.insert(0, "python")
+kind = sys.argv[1]
+os.environ["TORCHPORT_VIRTUAL"] = f"{kind}:2"
+import torch
+from torchport import _device_kinds
+from torchport.virtual import torch_c_shim
+from torchport.virtual.torch_c_shim import _device_module
+
+class Runtime:
+    device_count = staticmethod(lambda: 2)
+    get_device = staticmethod(lambda: 1)
+    memory_info = staticmethod(lambda index: (2**30, 2**31))
+    default_generator = staticmethod(lambda index: torch.Generator())
+
+    def describe(self):
+        profile = {"name": "MTT S4000", "multi_processor_count": 48, "L2_cache_size": 2**20}
+        return json.dumps({"kind": kind, "count": 2, "memory": 2**31, "profile": profile})
+
+_device_module.ops = Runtime
+own = [part for part in torch_c_shim._parts() if kind in getattr(part, "KINDS", ())]
+for part in own:
+    assert part.bindings(torch) == {}  # torch._C has nothing of an out-of-tree kind
+    part.finish(torch)
+module = getattr(torch, kind)
+assert sys.modules["torch_" + kind].__dict__[kind] is module
+print(json.dumps({
+    "file": torch_c_shim.__file__,
+    "parts": [part.__name__.rpartition(".")[2] for part in own],
+    "names": sorted(vars(module)),
+    "tensor": sorted(name for name in dir(torch.Tensor) if kind in name),
+    "device": str(torch.device(kind, 1)),
+    "count": module.device_count(),
+    "current": module.current_device(),
+    "name": module.get_device_name(f"{kind}:1"),
+    "free": module.mem_get_info(0),
+    "usage": _device_kinds.usage(),
+    "accepted": _device_kinds.names_devices(f"{kind}:2"),
+}))
+"""
+
 
 def files_of_recipe(heading: str) -> list[str]:
     """The files that a recipe of CONTRIBUTING lists."""
@@ -186,6 +234,20 @@ def add(sources: Path, listed: list[str], names: dict[str, str], contents: dict[
         path.write_text(content)
 
 
+def torch_with(kind: str, sources: Path, libraries: Path) -> dict[str, Any]:
+    """What torch.KIND is and answers, with the package of the copy and the table of its build."""
+    done = subprocess.run(
+        [sys.executable, "-c", SHIM, kind],
+        cwd=sources,
+        env=os.environ | {"TORCHPORT_LIBRARY": str(libraries)},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    answers = json.loads(done.stdout)
+    assert Path(answers["file"]).is_relative_to(sources)
+    return answers
+
+
 def test_a_rule(sources: Path) -> None:
     add(
         sources,
@@ -221,9 +283,22 @@ def test_a_kind_of_device(sources: Path) -> None:
             [folder / "tests" / test], capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, done.stdout
-    table = json.loads((folder / "lib" / "torchport" / "device_kinds.json").read_text())
+    libraries = folder / "lib" / "torchport"
+    table = json.loads((libraries / "device_kinds.json").read_text())
     assert [row["name"] for row in table][-1] == "musa"
     assert table[-1]["profiles"] == ["mtt-s4000"]
+    check_the_shim_of_musa(sources, libraries)
+
+
+def check_the_shim_of_musa(sources: Path, libraries: Path) -> None:
+    """torch.musa has every name that torch.npu has, and the new kind alone has the new part."""
+    musa, npu = (torch_with(kind, sources, libraries) for kind in ("musa", "npu"))
+    assert musa["names"] == npu["names"]
+    assert musa["tensor"] == [name.replace("npu", "musa") for name in npu["tensor"]]
+    assert (musa["parts"], npu["parts"]) == (["musa"], ["npu"])
+    assert (musa["device"], musa["count"], musa["current"]) == ("musa:1", 2, 1)
+    assert (musa["name"], musa["free"]) == ("MTT S4000", [2**30, 2**31])
+    assert "musa:N" in musa["usage"] and musa["accepted"]
 
 
 def test_every_recipe_lists_files_in_folders_that_there_are() -> None:

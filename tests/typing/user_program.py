@@ -15,6 +15,7 @@ virtual.enable("cuda:2", memory="8GiB", profile="a100-80g")
 assert_type(virtual.enabled(), bool)
 with virtual.visible(1):
     pass
+unsupported: type[ImportError] = torchport.UnsupportedTorch
 
 # Where to compute.
 choice = torchport.choose_device("cuda,cpu", local_rank=0)
@@ -138,6 +139,8 @@ try:
 except torchport.NotVerified as different:
     refused: torchport.ExportError = different
 measured = torchport.benchmark("net:make", "net:inputs", modes=["eval"])
+assert_type(measured, torchport.BenchmarkReport)
+assert_type(measured.row("eval"), torchport.BenchmarkRow)
 assert_type(measured.row("eval").peak, int)
 assert_type(torchport.__version__, str)
 

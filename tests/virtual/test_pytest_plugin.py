@@ -91,7 +91,9 @@ assert torch.cuda.device_count() == 2
 print(torch.ones(1, device="cuda:1").device)
 """
     out = run_virtual(code).stdout
-    assert out == "torchport: cannot show 2 devices; there are 1\ncuda:1\n"
+    assert (
+        out == "torchport: visible(2) is not possible, because the number of devices is 1\ncuda:1\n"
+    )
     none = run_virtual("from torchport.virtual import visible\nwith visible(1): pass",
                        devices=None, check=False)  # fmt: skip
     assert "RuntimeError: torchport: there are no virtual devices" in none.stderr

@@ -20,7 +20,7 @@ def main(words: list[str] | None = None) -> int:
     asked.add_argument(
         "--check-target",
         metavar="TORCH",
-        help="check that this torch is the one the build's target has",
+        help="check that the build's target has this torch",
     )
     parser.add_argument(
         "--project", metavar="DIR", default=".", help="the folder that holds pyproject.toml"

@@ -16,6 +16,12 @@ class TorchExtension(Extension):  # type: ignore[misc]  # setuptools brings no t
 
     Attributes:
         cuda_sources: The sources that nvcc compiles, only if the plan says so.
+        host_sources: The other sources; they are always compiled.
+
+    Example:
+        >>> declared = build.extension("pkg._C", ["ops.cpp", "ops.cu"], cuda_sources=["plan.cc"])
+        >>> declared.cuda_sources, declared.host_sources
+        (['ops.cu', 'plan.cc'], ['ops.cpp'])
     """
 
     def __init__(

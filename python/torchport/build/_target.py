@@ -39,7 +39,11 @@ def torch_version(root: Path) -> str | None:
 
 
 def _packaging() -> tuple[type, type]:
-    """The classes Requirement and SpecifierSet, from packaging or from the copy in setuptools."""
+    """The classes Requirement and SpecifierSet, from packaging or from the copy in setuptools.
+
+    packaging is the only reader of requirements and versions in Python; src/versions is the one in
+    C++. src/versions neither evaluates markers nor distinguishes pre-releases, and a build needs both.
+    """
     try:
         from packaging.requirements import Requirement
         from packaging.specifiers import SpecifierSet

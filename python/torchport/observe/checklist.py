@@ -55,7 +55,7 @@ def evaluation_mode(model: nn.Module) -> Answer:
         question,
         "no",
         f"in training mode: {shown}",
-        "model.eval() before the first batch",
+        "call model.eval() before the first batch",
     )
 
 
@@ -92,7 +92,7 @@ def gradients_off(operators: int, with_grad: int, outputs: list[TensorInfo]) -> 
         "no",
         f"{with_grad} of {operators} operators ran with gradients on"
         + (f"; {graphs} of {len(outputs)} outputs hold a graph" if outputs else ""),
-        "with torch.inference_mode(): around the call",
+        "call the model within `with torch.inference_mode():`",
     )
 
 
@@ -159,5 +159,5 @@ def memory(device: torch.device | None, held: list[Held]) -> Answer:
     if peak <= _REASONABLE * total:
         return Answer(question, "yes", seen)
     return Answer(
-        question, "no", seen, "a smaller batch, torch.inference_mode(), or half precision"
+        question, "no", seen, "use a smaller batch, torch.inference_mode(), or half precision"
     )

@@ -167,7 +167,7 @@ def _run(options: argparse.Namespace) -> int:
     return 0 if result.ok else 1
 
 
-def _told(error: Exception) -> int:
+def _print_error(error: Exception) -> int:
     """Prints the exception that the program raised, without torchport's own frames."""
     own = str(Path(__file__).parent)
     frames = traceback.extract_tb(error.__traceback__)
@@ -193,7 +193,7 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         return _INTERRUPTED
     except Exception as error:
-        return _told(error)
+        return _print_error(error)
 
 
 if __name__ == "__main__":

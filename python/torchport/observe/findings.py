@@ -80,9 +80,9 @@ def _misplaced_tensor(item: Held, home: str) -> Iterator[Finding]:
     if unregistered and item.tensor.device.type == "cpu" and item.tensor.dim() == 0:
         return  # a CPU scalar goes with any device
     fix = (
-        f'self.register_buffer("{item.path}", ..., persistent=False) in its module'
+        f'call self.register_buffer("{item.path}", ..., persistent=False) in its module'
         if unregistered
-        else f"model.to({home!r}), once the model is complete"
+        else f"call model.to({home!r}) once the model is complete"
     )
     if item.unregistered_module:
         fix = f"put {item.unregistered_module} into nn.ModuleList or nn.ModuleDict"
@@ -98,7 +98,7 @@ def _modes(result: Verification, model: nn.Module) -> Iterator[Finding]:
     still = training_modules(model)
     if result.purpose == "training" and not still and not model.training:
         yield Finding(
-            "warning", "evaluation-mode", "the model is in evaluation mode", "model.train()"
+            "warning", "evaluation-mode", "the model is in evaluation mode", "call model.train()"
         )
 
 
@@ -110,7 +110,7 @@ def _graphs(held: list[Held]) -> Iterator[Finding]:
                 "kept-graph",
                 f"{item.kind} {item.name} keeps the graph of the run and everything saved in it "
                 f"({_nodes(item.tensor)} nodes)",
-                f"{item.name}.detach(), or .item() for a number, before it is kept",
+                f"call {item.name}.detach() before you keep it, or .item() for a number",
             )
 
 

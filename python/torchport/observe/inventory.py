@@ -9,7 +9,7 @@ from typing import Any, Literal, cast
 import torch
 from torch import nn
 
-from torchport._walk import told, walk
+from torchport._walk import path_text, walk
 from torchport.observe.result import TensorInfo
 from torchport.place.unregistered import find_unregistered
 
@@ -80,5 +80,5 @@ def held_by(model: nn.Module) -> list[Held]:
 def within(path: str, value: Any) -> Iterator[tuple[str, torch.Tensor, str]]:
     """Yields (path, tensor, path of the module that holds it) for each tensor in ``value``."""
     for found in walk(value, open_modules=True):
-        owner = "" if found.module is None else path + told(found.module)
+        owner = "" if found.module is None else path + path_text(found.module)
         yield path + found.path, cast(torch.Tensor, found.value), owner

@@ -204,6 +204,13 @@ class Verification:
         findings: The problems and remarks, most important first.
         output: The value that the model returned; None if it did not finish.
         ok: Whether there is no error and no warning.
+
+    Example:
+        >>> result = torchport.verify(torch.nn.Linear(2, 1), torch.ones(3, 2), evaluate=True)
+        >>> result.ok, result.device, result.operators
+        (True, 'cpu', 1)
+        >>> [(one.name, one.kind, one.sizes) for one in result.modules[0].tensors]
+        [('weight', 'parameter', (1, 2)), ('bias', 'parameter', (1,))]
     """
 
     model: str

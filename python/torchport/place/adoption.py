@@ -53,6 +53,13 @@ class Adopted:
         device: Its device.
         dtype: Its dtype.
         shape: Its shape.
+
+    Example:
+        >>> net = torch.nn.Linear(2, 2)
+        >>> net.masks = [torch.ones(3, 2)]
+        >>> one = torchport.adopt(net).adopted[0]
+        >>> one.name, one.buffer, one.shape
+        ('masks[0]', 'masks_0', (3, 2))
     """
 
     name: str
@@ -69,6 +76,15 @@ class Adoption:
     Attributes:
         adopted: The tensors that are buffers now.
         left: The name of each tensor that was left as it is, and the reason.
+
+    Example:
+        >>> net = torch.nn.Linear(2, 2)
+        >>> net.mask, net.half = torch.ones(3, 2), net.weight[:1].detach()
+        >>> adoption = torchport.adopt(net)
+        >>> [one.name for one in adoption.adopted]
+        ['mask']
+        >>> adoption.left
+        [('half', 'it is a view of weight, which a move would separate from it; make it a property')]
     """
 
     adopted: list[Adopted] = field(default_factory=list)

@@ -21,6 +21,12 @@ class ModuleFinding:
         kind: "untied", "shadowed", "replaced", "unregistered", "optimizer" or "loss-device".
         name: The tensor's name, from the root of the module.
         message: What is wrong and what to do.
+
+    Example:
+        >>> net = torch.nn.Linear(2, 2)
+        >>> optimizer = torch.optim.SGD([net.weight], lr=0.1)
+        >>> print(torchport.check_module(net, optimizer=optimizer)[0])
+        bias: requires gradients, but the optimizer does not have it: it never changes [optimizer]
     """
 
     kind: str
@@ -52,6 +58,16 @@ class SharedParameters:
 
     Attributes:
         groups: The groups of names, in the order of the module.
+
+    Example:
+        >>> net = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 2))
+        >>> net[1].weight = net[0].weight
+        >>> shared = torchport.shared_parameters(net)
+        >>> net[1].weight = torch.nn.Parameter(torch.zeros(2, 2))
+        >>> [found.name for found in shared.restore(net)]
+        ['1.weight']
+        >>> net[1].weight is net[0].weight
+        True
     """
 
     groups: tuple[tuple[str, ...], ...]
@@ -77,8 +93,8 @@ class SharedParameters:
                         "untied",
                         name,
                         f"was the same tensor as {first} and is now a different one "
-                        f"({_told(two)}; {first}: {_told(one)}): they are trained separately. Keep "
-                        "the tie during the move: with torchport.keep_shared_parameters(model)",
+                        f"({_dtype_and_device(two)}; {first}: {_dtype_and_device(one)}): they are trained separately. Move "
+                        "the model within `with torchport.keep_shared_parameters(model):`",
                     )
                 )
         return found
@@ -106,7 +122,7 @@ class SharedParameters:
         return found
 
 
-def _told(tensor: torch.Tensor) -> str:
+def _dtype_and_device(tensor: torch.Tensor) -> str:
     return f"{str(tensor.dtype).removeprefix('torch.')} on {tensor.device}"
 
 
@@ -212,7 +228,7 @@ def _unregistered(module: nn.Module) -> Iterator[ModuleFinding]:
         yield ModuleFinding(
             "unregistered",
             one.name,
-            f"is a parameter that is in no registry, {_told(one.value)}: it is not moved, saved or "
+            f"is a parameter that is in no registry, {_dtype_and_device(one.value)}: it is not moved, saved or "
             f"trained{hint}",
         )
 
@@ -227,7 +243,7 @@ def _optimizer(module: nn.Module, optimizer: torch.optim.Optimizer) -> Iterator[
                 yield ModuleFinding(
                     "optimizer",
                     f"param_groups[{number}]['params'][{index}]",
-                    f"{list(parameter.shape)}, {_told(parameter)}, is not a parameter of the "
+                    f"{list(parameter.shape)}, {_dtype_and_device(parameter)}, is not a parameter of the "
                     "module: the parameter was replaced after the optimizer was made. Make the "
                     "optimizer after the move",
                 )

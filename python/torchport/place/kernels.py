@@ -53,6 +53,16 @@ class Kernel(Generic[P, R]):
 
     Attributes:
         kinds: The device kinds that have their own implementation.
+
+    Example:
+        >>> @torchport.kernel("cuda")
+        ... def half(x: torch.Tensor) -> torch.Tensor:
+        ...     return x.mul(0.5)
+        >>> @half.kernel("mps", "cpu")
+        ... def _(x: torch.Tensor) -> torch.Tensor:
+        ...     return x / 2
+        >>> half.kinds, half(torch.tensor([3.0]))
+        (('cuda', 'mps', 'cpu'), tensor([1.5000]))
     """
 
     __name__: str

@@ -140,6 +140,14 @@ class Loader(Generic[T]):
 
     It can be iterated repeatedly, also several times at once if the DataLoader can. It has the
     attributes of the DataLoader (`sampler`, `dataset`, `batch_size`).
+
+    Example:
+        >>> samples = torch.utils.data.DataLoader(torch.ones(8, 3), batch_size=4)
+        >>> batches = torchport.loader(samples, "cpu")
+        >>> len(batches), batches.batch_size
+        (2, 4)
+        >>> [tuple(batch.shape) for batch in batches]
+        [(4, 3), (4, 3)]
     """
 
     def __init__(

@@ -42,6 +42,13 @@ class ParallelPlan:
         device_bytes: The free bytes on the device with the least free memory.
         units: The names of modules that are sharded on their own; only for "fsdp".
         groups: The groups of linear layers that are split; only for "tensor".
+
+    Example:
+        >>> plan = torchport.plan_parallel(torch.nn.Linear(2, 2), device="cpu", memory=2**30)
+        >>> plan.strategy, plan.world, plan.reason
+        ('single', 1, 'there is one process')
+        >>> plan.model_bytes, plan.training_bytes  # 6 float32; then each one 4 times, for Adam
+        (24, 96)
     """
 
     strategy: str
@@ -225,7 +232,7 @@ def plan_parallel(
         )
     raise RuntimeError(
         f"torchport: the model does not fit on {world} processes: {told}; sharded it would be "
-        f"{size(sharded)} each, with split layers {size(training - split)}. Use more "
+        f"{size(sharded)} on each, and with split layers {size(training - split)}. Use more "
         "processes, lower precision, or an optimizer with less state (optimizer_states=)"
     )
 

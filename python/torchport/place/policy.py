@@ -115,6 +115,13 @@ class RunProfile:
         dtype: The floating-point type to compute in.
         batch_size: Samples in a batch.
         workers: Processes of a DataLoader.
+
+    Example:
+        >>> from pathlib import Path
+        >>> _ = Path("torchport.toml").write_text('profiles.ci = {device = "cpu", batch-size = 8}')
+        >>> torchport.run_profile("ci")
+        RunProfile('ci', device='cpu', batch_size=8)
+        >>> Path("torchport.toml").unlink()
     """
 
     def __init__(self, found: C.RunProfile) -> None:

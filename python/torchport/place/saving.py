@@ -106,7 +106,9 @@ def _torch_save(state: Any, path: str) -> None:
 def _bytes(size: str | int) -> int:
     number = C.parse_size(size) if isinstance(size, str) else size
     if number <= 0:
-        raise ValueError(f"torchport: the shard size {size} is too small to hold anything")
+        raise ValueError(
+            f"torchport: the shard size {size} is too small to hold anything; use a larger one"
+        )
     return number
 
 

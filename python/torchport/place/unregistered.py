@@ -16,7 +16,7 @@ import torch
 from torch import nn
 
 from torchport._remake import replaced
-from torchport._walk import Step, attributes, told, walk
+from torchport._walk import Step, attributes, path_text, walk
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +28,7 @@ class AttributePath:
     steps: tuple[Step, ...] = ()
 
     def __str__(self) -> str:
-        return self.attribute + told(self.steps)
+        return self.attribute + path_text(self.steps)
 
     def get(self) -> Any:
         value = getattr(self.module, self.attribute)
@@ -78,7 +78,7 @@ def find_unregistered(root: nn.Module, *, open_modules: bool = False) -> Iterato
                         f"it is in {attribute} of the class, which all instances share; make it an "
                         "attribute in __init__()"
                     )
-                within = "" if found.module is None else attribute + told(found.module)
+                within = "" if found.module is None else attribute + path_text(found.module)
                 place = AttributePath(module, attribute, found.steps)
                 yield Unregistered(owner, place, found.value, obstacle, within)
 

@@ -105,7 +105,9 @@ def visible(count: int) -> Iterator[None]:
         module.init()  # after this, the variable applies only to child processes
     before = native.device_count()
     if not 1 <= count <= before:
-        raise ValueError(f"torchport: cannot show {count} devices; there are {before}")
+        raise ValueError(
+            f"torchport: visible({count}) is not possible, because the number of devices is {before}"
+        )
     kind = _device_kinds.find(name)
     variable = kind.visibility_variable if kind is not None else ""
     mask = os.environ.get(variable) if variable else None

@@ -17,7 +17,8 @@ from torchport._releases import version_in, virtual_device_versions
 
 
 class UnsupportedTorch(ImportError):
-    """Virtual devices do not support this torch; the message lists the supported versions."""
+    """torchport cannot work with the installed torch: its virtual devices do not support that
+    version, or its libraries were built for another torch. The message says what to install."""
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ import os
 import random
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -49,16 +50,27 @@ def one_thread_at_a_time(torch: ModuleType) -> Any:
     return torch.autograd.set_multithreading_enabled(False)
 
 
-def formats() -> list[str]:
-    """The formats of reports. `torchport run` reads the same file; as_NAME() writes format NAME."""
-    return Path(__file__).with_name("report_formats.txt").read_text().split()
+Result = dict[str, Any]
+# The function that writes a report, for each format. `torchport run` is without Python and reads the
+# names from report_formats.txt; a test compares the two.
+FORMATS: dict[str, Callable[[Result], str]] = {}
+
+
+def _format(name: str) -> Callable[[Callable[[Result], str]], Callable[[Result], str]]:
+    """Decorates the function that writes the report in the format ``name``."""
+
+    def register(write: Callable[[Result], str]) -> Callable[[Result], str]:
+        FORMATS[name] = write
+        return write
+
+    return register
 
 
 def _check_format(setting: str) -> None:
     form = setting.partition(":")[0]
-    if form not in formats():
+    if form not in FORMATS:
         raise ValueError(
-            f"torchport: {REPORT}={setting}: there is no format {form!r}; use {', '.join(formats())}"
+            f"torchport: {REPORT}={setting}: there is no format {form!r}; use {', '.join(FORMATS)}"
         )
 
 
@@ -69,7 +81,7 @@ def start(torch: ModuleType) -> None:
         _check_format(setting)
     native = torch._ops.ops.torchport
     own = str(Path(__file__).parents[1])
-    native.tell_source_lines([str(Path(str(torch.__file__)).parent), own, "<frozen", "<string>"])
+    native.start_source_lines([str(Path(str(torch.__file__)).parent), own, "<frozen", "<string>"])
 
     begin = threading.Thread.run
 
@@ -91,7 +103,7 @@ def start(torch: ModuleType) -> None:
     keep = one_thread_at_a_time(torch) if TRACE in os.environ else None
 
     def end(_keep: Any = keep) -> None:
-        native.tell_no_source_lines()  # C++ must not use an interpreter that is shutting down
+        native.stop_source_lines()  # C++ must not use an interpreter that is shutting down
         lines = [NOWHERE, *native.source_lines()]
         if path := os.environ.get(TRACE):
             native.flush_trace()
@@ -102,7 +114,7 @@ def start(torch: ModuleType) -> None:
     atexit.register(end)
 
 
-def collect(native: Any, lines: list[str]) -> dict[str, Any]:
+def collect(native: Any, lines: list[str]) -> Result:
     """The devices with their peaks, the operators by count, and the transfers by source line."""
     about = json.loads(native.describe())
     counted = json.loads(native.watched())
@@ -127,7 +139,7 @@ def collect(native: Any, lines: list[str]) -> dict[str, Any]:
 
 def report(native: Any, lines: list[str], setting: str) -> None:
     form, _, path = setting.partition(":")
-    text = globals()[f"as_{form}"](collect(native, lines))
+    text = FORMATS[form](collect(native, lines))
     if not path:
         sys.stderr.write(text)
         return
@@ -138,11 +150,7 @@ def report(native: Any, lines: list[str], setting: str) -> None:
     write_text(target, text)
 
 
-def as_json(result: dict[str, Any]) -> str:
-    return json.dumps(result, indent=1) + "\n"
-
-
-def _kinds(result: dict[str, Any]) -> dict[str, dict[str, int]]:
+def _kinds(result: Result) -> dict[str, dict[str, int]]:
     kinds: dict[str, dict[str, int]] = {}
     for transfer in result["transfers"]:
         kind = kinds.setdefault(transfer["kind"], {"count": 0, "bytes": 0})
@@ -151,7 +159,8 @@ def _kinds(result: dict[str, Any]) -> dict[str, dict[str, int]]:
     return kinds
 
 
-def as_text(result: dict[str, Any]) -> str:
+@_format("text")
+def as_text(result: Result) -> str:
     out = ["", "torchport: what the program did on its virtual devices", ""]
     for device in result["devices"]:
         used = device["allocations"] > 0
@@ -173,7 +182,13 @@ def as_text(result: dict[str, Any]) -> str:
     return "\n".join(out) + "\n"
 
 
-def as_html(result: dict[str, Any]) -> str:
+@_format("json")
+def as_json(result: Result) -> str:
+    return json.dumps(result, indent=1) + "\n"
+
+
+@_format("html")
+def as_html(result: Result) -> str:
     devices = [
         [
             d["device"],

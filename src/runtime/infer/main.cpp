@@ -57,10 +57,12 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("-o,--output", options.output,
                  "a .safetensors file, or .npy for one output; - writes .npy arrays to standard "
                  "output, batch by batch");
-  app.add_option("--device", options.devices,
-                 "cpu, cuda:0, ...; with several, a worker runs on each (the artefact's device)")
+  app.add_option(
+         "--device", options.devices,
+         "cpu, cuda:0, ...; with several, a worker runs on each (default: the artefact's device)")
       ->delimiter(',');
-  app.add_option("--batch-size", options.batch_size, "rows of each call (all rows of a file)")
+  app.add_option("--batch-size", options.batch_size,
+                 "rows of each call (default: all rows of a file)")
       ->check(CLI::PositiveNumber);
   app.add_option("--threads", options.threads, "CPU threads of each worker")
       ->check(CLI::PositiveNumber);

@@ -34,7 +34,7 @@ void Log::add_sizes(const c10::TensorImpl& tensor, Seen& seen) {
   sizes.insert(sizes.end(), all.begin(), all.end());
 }
 
-std::optional<std::uint64_t> Log::add(const Call& call, c10::ArrayRef<Seen> inputs,
+std::optional<std::uint64_t> Log::add(const RecordedCall& call, c10::ArrayRef<Seen> inputs,
                                       c10::ArrayRef<Seen> outputs) {
   // On average: calls with lists of hundreds of tensors fill the log sooner.
   constexpr std::size_t kTensorsOfACall = 8;
@@ -46,10 +46,11 @@ std::optional<std::uint64_t> Log::add(const Call& call, c10::ArrayRef<Seen> inpu
   return keep(call, inputs, outputs);
 }
 
-std::uint64_t Log::keep(const Call& call, c10::ArrayRef<Seen> inputs, c10::ArrayRef<Seen> outputs) {
+std::uint64_t Log::keep(const RecordedCall& call, c10::ArrayRef<Seen> inputs,
+                        c10::ArrayRef<Seen> outputs) {
   ++operators;
   calls.push_back(call);
-  Call& kept = calls.back();
+  RecordedCall& kept = calls.back();
   kept.first = static_cast<std::uint32_t>(tensors.size());
   kept.inputs = static_cast<std::uint32_t>(inputs.size());
   kept.outputs = static_cast<std::uint32_t>(outputs.size());

@@ -31,7 +31,7 @@ struct Seen {
 
 using SeenTensors = c10::SmallVector<Seen, 8>;
 
-struct Call {
+struct RecordedCall {
   const observer::OperatorSemantics* semantics = nullptr;
   CallKind kind = CallKind::kComputed;
   bool backward = false;
@@ -65,7 +65,7 @@ struct Log {
   std::size_t max_intermediates = 0;
   std::uint64_t operators = 0;
   std::uint64_t unrecorded = 0;
-  std::vector<Call> calls;
+  std::vector<RecordedCall> calls;
   std::vector<Seen> tensors;
   std::vector<std::int64_t> sizes;
   std::vector<Scope> scopes{Scope{}};
@@ -73,17 +73,18 @@ struct Log {
   std::uint64_t mixed_count = 0;
 
   // Adds a call. Returns its number, or none if max_calls was reached. Like all functions here it
-  // is not thread safe; Session locks.
-  std::optional<std::uint64_t> add(const Call& call, c10::ArrayRef<Seen> inputs,
+  // is not thread safe; ObservationListener locks.
+  std::optional<std::uint64_t> add(const RecordedCall& call, c10::ArrayRef<Seen> inputs,
                                    c10::ArrayRef<Seen> outputs);
   // Adds a call even beyond max_calls.
-  std::uint64_t keep(const Call& call, c10::ArrayRef<Seen> inputs, c10::ArrayRef<Seen> outputs);
+  std::uint64_t keep(const RecordedCall& call, c10::ArrayRef<Seen> inputs,
+                     c10::ArrayRef<Seen> outputs);
   void add_sizes(const c10::TensorImpl& tensor, Seen& seen);
 
-  [[nodiscard]] c10::ArrayRef<Seen> inputs_of(const Call& call) const {
+  [[nodiscard]] c10::ArrayRef<Seen> inputs_of(const RecordedCall& call) const {
     return {tensors.data() + call.first, call.inputs};
   }
-  [[nodiscard]] c10::ArrayRef<Seen> outputs_of(const Call& call) const {
+  [[nodiscard]] c10::ArrayRef<Seen> outputs_of(const RecordedCall& call) const {
     return {tensors.data() + call.first + call.inputs, call.outputs};
   }
 };

@@ -1,8 +1,8 @@
-// Implements Observation: a session of the observer that its owner begins and ends.
+// Implements Observation: a listener that its owner starts and stops.
 #include <c10/util/Exception.h>
 #include <torchport/observe.h>
 
-#include "runtime/observe/session.h"
+#include "runtime/observe/observation_listener.h"
 
 namespace torchport {
 
@@ -16,8 +16,8 @@ std::uintptr_t storage_number(const at::Tensor& tensor) {
 }
 
 Observation::Observation(ObserveOptions options)
-    : session_(std::make_shared<observe::Session>(std::move(options))) {
-  observer::start(session_);
+    : listener_(std::make_shared<observe::ObservationListener>(std::move(options))) {
+  observer::start(listener_);
 }
 
 Observation::~Observation() {
@@ -28,27 +28,27 @@ Observed Observation::finish() {
   TORCH_CHECK(!finished_, "torchport: finish() was called twice on one Observation; call it once");
   finished_ = true;
   detach_thread();
-  return observe::summarize(session_->take_log());
+  return observe::summarize(listener_->take_log());
 }
 
 void Observation::attach_thread() {
-  observer::join_this_thread({session_});
+  observer::join_this_thread({listener_});
 }
 
 void Observation::detach_thread() {
-  observer::leave_this_thread(*session_);
+  observer::leave_this_thread(*listener_);
 }
 
 bool Observation::watches_this_thread() const {
-  return observer::hears_this_thread(*session_);
+  return observer::hears_this_thread(*listener_);
 }
 
 bool Observation::enter(std::uint32_t module) {
-  return session_->enter(module);
+  return listener_->enter(module);
 }
 
 bool Observation::leave() {
-  return session_->leave();
+  return listener_->leave();
 }
 
 ObservedThread ObservedThread::current() {

@@ -19,7 +19,7 @@ class Producers {
     std::unordered_map<const void*, std::uint32_t> tensors;
     std::unordered_map<const void*, std::uint32_t> storages;
     for (std::uint32_t i = 0; i < log.calls.size(); ++i) {
-      const Call& call = log.calls[i];
+      const RecordedCall& call = log.calls[i];
       for (std::uint32_t at = call.first; at < call.first + call.inputs; ++at)
         of_[at] = find(log, log.tensors[at], tensors, storages);
       for (const Seen& seen : log.outputs_of(call)) {
@@ -71,7 +71,7 @@ TensorFacts facts_of(const Log& log, const Seen& seen) {
 }
 
 CallFacts facts_of(const Log& log, std::uint64_t number) {
-  const Call& call = log.calls[number];
+  const RecordedCall& call = log.calls[number];
   const auto outputs = log.outputs_of(call);
   return {number,
           call.semantics->name,
@@ -104,12 +104,12 @@ class Summarizer {
   }
 
  private:
-  [[nodiscard]] std::uint32_t module_of(const Call& call) const {
+  [[nodiscard]] std::uint32_t module_of(const RecordedCall& call) const {
     return log_.scopes[call.scope].module;
   }
 
   void sum(std::uint64_t number, Observed& summary) {
-    const Call& call = log_.calls[number];
+    const RecordedCall& call = log_.calls[number];
     const std::uint32_t module = module_of(call);
     ModuleSum& sums = modules_[module];
     sums.module = module;
@@ -129,7 +129,7 @@ class Summarizer {
       sum_transfer(call, module, bytes);
   }
 
-  void sum_flows(const Call& call, std::uint32_t module) {
+  void sum_flows(const RecordedCall& call, std::uint32_t module) {
     for (std::uint32_t at = call.first; at < call.first + call.inputs; ++at) {
       const std::uint32_t producer = producers_.of(at);
       if (producer == kNone) continue;
@@ -142,13 +142,13 @@ class Summarizer {
   }
 
   // A tensor without elements moves without a transfer: torch.tensor([], device=...).
-  [[nodiscard]] bool is_empty(const Call& call) const {
+  [[nodiscard]] bool is_empty(const RecordedCall& call) const {
     const Seen& first = log_.outputs_of(call).front();
     const auto* sizes = log_.sizes.data() + first.first_size;
     return std::find(sizes, sizes + first.dimensions, 0) != sizes + first.dimensions;
   }
 
-  void sum_transfer(const Call& call, std::uint32_t module, std::uint64_t bytes) {
+  void sum_transfer(const RecordedCall& call, std::uint32_t module, std::uint64_t bytes) {
     const auto outputs = log_.outputs_of(call);
     const c10::Device to = outputs.empty() || call.kind == CallKind::kRead
                                ? c10::Device(c10::DeviceType::CPU)
@@ -170,14 +170,14 @@ class Summarizer {
         return;
       }
       participant.story.push_back(facts_of(log_, number));
-      const Call& call = log_.calls[number];
+      const RecordedCall& call = log_.calls[number];
       if (call.kind == CallKind::kMade || call.inputs == 0) return;
       at = call.first + next_input(call);
     }
   }
 
   // The input from which a call's result has its device.
-  [[nodiscard]] std::uint32_t next_input(const Call& call) const {
+  [[nodiscard]] std::uint32_t next_input(const RecordedCall& call) const {
     const auto inputs = log_.inputs_of(call);
     const auto outputs = log_.outputs_of(call);
     const c10::Device device =
@@ -190,7 +190,7 @@ class Summarizer {
 
   [[nodiscard]] std::vector<Participant> participants_of(const KeptCall& kept) const {
     std::vector<Participant> all;
-    const Call& call = log_.calls[kept.call];
+    const RecordedCall& call = log_.calls[kept.call];
     for (std::uint32_t i = 0; i < call.inputs && i < kept.arguments.size(); ++i) {
       Participant participant{kept.arguments[i].name,
                               kept.arguments[i].tensor,
@@ -204,7 +204,7 @@ class Summarizer {
   }
 
   [[nodiscard]] MixedCall summarize_mixed(const KeptCall& kept) const {
-    const Call& call = log_.calls[kept.call];
+    const RecordedCall& call = log_.calls[kept.call];
     MixedCall mixed{
         facts_of(log_, kept.call), call.backward, {}, participants_of(kept), kept.message};
     if (call.backward) mixed.forward = forward_of(call);
@@ -212,18 +212,18 @@ class Summarizer {
   }
 
   [[nodiscard]] NotFiniteCall summarize_not_finite(const KeptCall& kept, bool nan) const {
-    const Call& call = log_.calls[kept.call];
+    const RecordedCall& call = log_.calls[kept.call];
     return {facts_of(log_, kept.call), nan, facts_of(log_, log_.outputs_of(call).front()),
             participants_of(kept)};
   }
 
   // Autograd numbers its nodes per thread as it creates them, so a node belongs to the last call
   // that began at or before the node's number.
-  [[nodiscard]] std::optional<CallFacts> forward_of(const Call& backward) const {
+  [[nodiscard]] std::optional<CallFacts> forward_of(const RecordedCall& backward) const {
     std::optional<CallFacts> found;
     std::uint64_t best = 0;
     for (std::uint64_t i = 0; i < log_.calls.size(); ++i) {
-      const Call& call = log_.calls[i];
+      const RecordedCall& call = log_.calls[i];
       if (call.backward || !call.grad || call.sequence > backward.sequence || &call == &backward)
         continue;
       if (found && call.sequence < best) continue;

@@ -93,8 +93,9 @@ void Inputs::add(const at::Tensor& tensor) {
   mixed |= all.back().device != all.front().device;
 }
 
-WatchedCall::WatchedCall(Session& session, const observer::Call& call, std::uint32_t scope)
-    : session_(session), semantics_(call.semantics()) {
+WatchedCall::WatchedCall(ObservationListener& listener, const observer::Call& call,
+                         std::uint32_t scope)
+    : listener_(listener), semantics_(call.semantics()) {
   const IValue* arguments = call.arguments();
   for (const std::uint16_t i : semantics_.tensor_inputs)
     each_tensor(arguments[i], [&](const at::Tensor& tensor) { inputs_.add(tensor); });
@@ -106,13 +107,13 @@ WatchedCall::WatchedCall(Session& session, const observer::Call& call, std::uint
   if (!inputs_.all.empty()) call_.from = inputs_.all.front().device;
   reads_ = semantics_.reads_values(arguments);
   blocking_ = semantics_.is_blocking(arguments);
-  if (inputs_.mixed || session_.options().check_finite) arguments_ = keep_arguments(call);
+  if (inputs_.mixed || listener_.options().check_finite) arguments_ = keep_arguments(call);
 }
 
 void WatchedCall::failed(const char* message) {
   if (!inputs_.mixed || !mixes_more_than_numbers(inputs_) || !is_about_devices(message)) return;
   look_closer();
-  session_.with_log([&](Log& log) {
+  listener_.with_log([&](Log& log) {
     ++log.mixed_count;
     if (log.mixed) return;
     const std::uint64_t number = log.keep(call_, inputs_.all, {});
@@ -126,13 +127,13 @@ void WatchedCall::done(const observer::Call& call) {
   each_result(call, [&](const at::Tensor& tensor) { outputs.push_back(look_at(tensor)); });
   classify(outputs);
   if (outputs.empty() && call_.kind == CallKind::kComputed) {
-    session_.with_log([](Log& log) { ++log.operators; });
+    listener_.with_log([](Log& log) { ++log.operators; });
     return;
   }
-  if (call_.kind != CallKind::kComputed || session_.options().every_place) look_closer();
+  if (call_.kind != CallKind::kComputed || listener_.options().every_place) look_closer();
   std::optional<std::uint64_t> number;
-  session_.with_log([&](Log& log) { number = log.add(call_, inputs_.all, outputs); });
-  if (session_.options().check_finite && number) check_finite(call, *number);
+  listener_.with_log([&](Log& log) { number = log.add(call_, inputs_.all, outputs); });
+  if (listener_.options().check_finite && number) check_finite(call, *number);
 }
 
 void WatchedCall::classify(c10::ArrayRef<Seen> outputs) {
@@ -151,7 +152,7 @@ void WatchedCall::classify(c10::ArrayRef<Seen> outputs) {
 
 // Collects what is expensive and only needed for a call that will be reported.
 void WatchedCall::look_closer() {
-  call_.place = session_.place();
+  call_.place = listener_.place();
   if (const auto node = torch::autograd::get_current_node()) {
     call_.backward = true;
     call_.sequence = node->sequence_nr();
@@ -172,11 +173,11 @@ void WatchedCall::check_finite(const observer::Call& call, std::uint64_t number)
   each_result(call, [&](const at::Tensor& tensor) {
     const Finite found = look_for_not_finite(tensor);
     if (!found.nan && (!found.infinite || semantics_.has(observer::kFills))) return;
-    const bool known = session_.with_log(
+    const bool known = listener_.with_log(
         [&](Log& log) { return (found.nan ? log.nan : log.infinity).has_value(); }, true);
     if (known || !all_finite(arguments_)) return;
-    const std::uint32_t place = session_.place();
-    session_.with_log([&](Log& log) {
+    const std::uint32_t place = listener_.place();
+    listener_.with_log([&](Log& log) {
       auto& kept = found.nan ? log.nan : log.infinity;
       if (kept) return;
       log.calls[number].place = place;

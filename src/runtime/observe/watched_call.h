@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "runtime/observe/log.h"
-#include "runtime/observe/session.h"
+#include "runtime/observe/observation_listener.h"
 #include "runtime/observer/observer.h"
 
 namespace torchport::observe {
@@ -21,7 +21,7 @@ struct Inputs {
 class WatchedCall {
  public:
   // Looks at the inputs, before the call. `scope` is the calling thread's.
-  WatchedCall(Session& session, const observer::Call& call, std::uint32_t scope);
+  WatchedCall(ObservationListener& listener, const observer::Call& call, std::uint32_t scope);
 
   // Call one of these after the call.
   void done(const observer::Call& call);
@@ -33,10 +33,10 @@ class WatchedCall {
   void check_finite(const observer::Call& call, std::uint64_t number);
   void keep_sizes(Log& log, std::uint64_t number) const;
 
-  Session& session_;
+  ObservationListener& listener_;
   const observer::OperatorSemantics& semantics_;
   Inputs inputs_;
-  Call call_;
+  RecordedCall call_;
   bool reads_ = false;
   bool blocking_ = true;
   std::vector<KeptArgument> arguments_;

@@ -13,7 +13,7 @@ std::string name_of(c10::DeviceType kind) {
   return c10::DeviceTypeName(kind, /*lower_case=*/true);
 }
 
-std::string told(const KernelArguments& arguments) {
+std::string devices_of(const KernelArguments& arguments) {
   std::vector<std::string> each;
   each.reserve(arguments.tensors.size());
   for (const auto& [number, tensor] : arguments.tensors)
@@ -36,7 +36,7 @@ c10::DeviceType kind_of(const std::string& name, const KernelArguments& argument
   if (kinds.size() > 1) {
     throw std::invalid_argument(fmt::format(
         "torchport: {} got tensors on several device kinds: {}; move them to one device", name,
-        told(arguments)));
+        devices_of(arguments)));
   }
   if (arguments.asked) return arguments.asked->type();
   throw std::invalid_argument(

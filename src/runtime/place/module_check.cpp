@@ -19,7 +19,7 @@ NamedTensors tensors_of(const torch::nn::Module& module) {
   return all;
 }
 
-std::string told(const at::Tensor& tensor) {
+std::string dtype_and_device(const at::Tensor& tensor) {
   return fmt::format("{} on {}", c10::toString(tensor.scalar_type()), tensor.device().str());
 }
 
@@ -42,14 +42,14 @@ void check_member(const std::string& prefix, const NamedTensors& registered,
              "the member ({}) and the registered tensor ({}) are different tensors: forward() "
              "computes with one that to(), save() and the optimizer do not see. Move modules with "
              "to(), write values with copy_(), or assign through named_parameters()",
-             told(member.tensor), told(tensor))});
+             dtype_and_device(member.tensor), dtype_and_device(tensor))});
     return;
   }
   findings.push_back(
       {ModuleFinding::Kind::kUnregistered, prefix + member.name,
        fmt::format("the member ({}) is not registered, so it is neither moved nor saved. Register "
                    "it with register_parameter() or register_buffer()",
-                   told(member.tensor))});
+                   dtype_and_device(member.tensor))});
 }
 
 NamedTensors own_tensors(const torch::nn::Module& module) {
@@ -119,7 +119,8 @@ std::vector<ModuleFinding> SharedParameters::broken(const torch::nn::Module& mod
           {ModuleFinding::Kind::kUntied, name,
            fmt::format("was the same tensor as {} and is now a different one ({}; {}: {}): they "
                        "are trained separately",
-                       first->first, told(other->second), first->first, told(first->second))});
+                       first->first, dtype_and_device(other->second), first->first,
+                       dtype_and_device(first->second))});
     }
   }
   return findings;

@@ -17,8 +17,8 @@ bool number(std::string_view text, T& value) {
   return std::from_chars(text.data(), text.data() + text.size(), value).ec == std::errc();
 }
 
-Value value_of(std::string_view text) {
-  Value value;
+TracedValue value_of(std::string_view text) {
+  TracedValue value;
   const auto parts = base::split(text, ':');
   value.shape = parts[0];
   if (parts.size() == 4) {
@@ -29,12 +29,12 @@ Value value_of(std::string_view text) {
   return value;
 }
 
-bool same_bits(const Value& a, const Value& b) {
+bool same_bits(const TracedValue& a, const TracedValue& b) {
   return a.shape == b.shape && a.checksum == b.checksum;
 }
 
 // The deviation of the means, relative to the size of the numbers.
-double deviation(const Value& a, const Value& b) {
+double deviation(const TracedValue& a, const TracedValue& b) {
   if (a.checksum == b.checksum) return 0;
   const double scale = std::max({std::abs(a.mean_abs), std::abs(b.mean_abs), 1e-12});
   return std::max(std::abs(a.mean - b.mean), std::abs(a.mean_abs - b.mean_abs)) / scale;
@@ -45,12 +45,12 @@ Comparison compare_by(const Trace& a, const Trace& b, Same same) {
   Comparison result;
   const std::size_t both = std::min(a.calls().size(), b.calls().size());
   for (std::size_t i = 0; i < both; ++i) {
-    const Call& first = a.calls()[i];
-    const Call& second = b.calls()[i];
+    const TracedCall& first = a.calls()[i];
+    const TracedCall& second = b.calls()[i];
     bool equal = first.name == second.name && first.values.size() == second.values.size();
     for (std::size_t k = 0; equal && k < first.values.size(); ++k) {
-      const Value& x = first.values[k];
-      const Value& y = second.values[k];
+      const TracedValue& x = first.values[k];
+      const TracedValue& y = second.values[k];
       result.equal_bits &= same_bits(x, y);
       if (x.shape == y.shape) result.deviation = std::max(result.deviation, deviation(x, y));
       equal = same(x, y);
@@ -83,7 +83,7 @@ base::Result<Trace> Trace::read(const base::FileSystem& files, const std::string
   for (const std::string_view line : base::split(trace.texts_[0], '\n')) {
     if (line.empty()) continue;
     const auto parts = base::split(line, '\t');
-    Call call;
+    TracedCall call;
     call.name = parts[0];
     if (parts.size() < 3 || !number(parts[1], call.line))
       return base::fail(base::ErrorCode::kSyntax, fmt::format("{} is not a trace", path));
@@ -95,13 +95,14 @@ base::Result<Trace> Trace::read(const base::FileSystem& files, const std::string
 
 double Trace::coarsest_tolerance() const {
   double coarsest = tolerance_of("Float[");
-  for (const Call& call : calls_) {
-    for (const Value& value : call.values) coarsest = std::max(coarsest, tolerance_of(value.shape));
+  for (const TracedCall& call : calls_) {
+    for (const TracedValue& value : call.values)
+      coarsest = std::max(coarsest, tolerance_of(value.shape));
   }
   return coarsest;
 }
 
-std::string_view Trace::line_of(const Call& call) const {
+std::string_view Trace::line_of(const TracedCall& call) const {
   return call.line < lines_.size() ? lines_[call.line] : std::string_view{};
 }
 
@@ -110,7 +111,7 @@ Comparison compare(const Trace& a, const Trace& b) {
 }
 
 Comparison compare_within_tolerance(const Trace& a, const Trace& b) {
-  return compare_by(a, b, [](const Value& x, const Value& y) {
+  return compare_by(a, b, [](const TracedValue& x, const TracedValue& y) {
     return x.shape == y.shape && deviation(x, y) <= tolerance_of(x.shape);
   });
 }

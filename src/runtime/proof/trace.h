@@ -14,17 +14,17 @@
 namespace torchport::proof {
 
 // One result of an operator: "Float[2,3]:CHECKSUM:MEAN:MEAN_ABS".
-struct Value {
+struct TracedValue {
   std::string_view shape;  // the type and the shape
   std::string_view checksum;
   double mean = 0;
   double mean_abs = 0;
 };
 
-struct Call {
+struct TracedCall {
   std::string_view name;
   std::uint32_t line = 0;  // index into the trace's lines
-  std::vector<Value> values;
+  std::vector<TracedValue> values;
 };
 
 // A trace in memory. Its views point into its texts, so it is moved but never copied.
@@ -41,16 +41,16 @@ class Trace {
   [[nodiscard]] static base::Result<Trace> read(const base::FileSystem& files,
                                                 const std::string& path);
 
-  [[nodiscard]] const std::vector<Call>& calls() const { return calls_; }
+  [[nodiscard]] const std::vector<TracedCall>& calls() const { return calls_; }
   // The largest tolerance_of() among the types of its values; that of float if there are none.
   [[nodiscard]] double coarsest_tolerance() const;
   // "train.py:12", or a few words on why there is no line.
-  [[nodiscard]] std::string_view line_of(const Call& call) const;
+  [[nodiscard]] std::string_view line_of(const TracedCall& call) const;
 
  private:
   std::vector<std::string> texts_;  // views stay valid: moving a vector does not move its strings
   std::vector<std::string_view> lines_;
-  std::vector<Call> calls_;
+  std::vector<TracedCall> calls_;
 };
 
 // How two traces compare.

@@ -62,7 +62,7 @@ base::Result<Counts> load(const base::FileSystem& fs, const std::string& path) {
 }  // namespace
 
 base::Result<BaselineResult> apply_baseline(base::FileSystem& fs, const std::string& path,
-                                            const std::string& root, Report& report) {
+                                            const std::string& root, CheckReport& report) {
   BaselineResult result;
   if (fs.status(path, true).type == base::FileType::kMissing) {
     Counts counts;

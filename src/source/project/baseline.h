@@ -20,6 +20,7 @@ struct BaselineResult {
 // do, because code moves. Fails with kConfig if the file is not a baseline.
 [[nodiscard]] base::Result<BaselineResult> apply_baseline(base::FileSystem& fs,
                                                           const std::string& path,
-                                                          const std::string& root, Report& report);
+                                                          const std::string& root,
+                                                          CheckReport& report);
 
 }  // namespace torchport::project

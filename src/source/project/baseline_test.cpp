@@ -13,15 +13,15 @@ Diagnostic finding(const char* path, const char* code, const char* line) {
   return d;
 }
 
-Report report_of(std::vector<Diagnostic> diagnostics) {
-  Report report;
+CheckReport report_of(std::vector<Diagnostic> diagnostics) {
+  CheckReport report;
   report.diagnostics = std::move(diagnostics);
   return report;
 }
 
 TEST_CASE("the first run writes what is there, later ones count what is new") {
   base::MemoryFileSystem fs;
-  Report first =
+  CheckReport first =
       report_of({finding("p/a.py", "TP101", "x.cuda()"), finding("p/a.py", "TP101", "x.cuda()")});
   const auto written = apply_baseline(fs, "base.json", "p", first);
   REQUIRE(written.has_value());
@@ -31,7 +31,7 @@ TEST_CASE("the first run writes what is there, later ones count what is new") {
 
   // A moved or indented line is not new. A third finding of the same kind, another code and another
   // file are new.
-  Report second =
+  CheckReport second =
       report_of({finding("p/a.py", "TP101", "    x.cuda()"), finding("p/a.py", "TP101", "x.cuda()"),
                  finding("p/a.py", "TP101", "x.cuda()"), finding("p/a.py", "TP102", "x.cuda()"),
                  finding("p/b.py", "TP101", "x.cuda()")});
@@ -44,21 +44,21 @@ TEST_CASE("the first run writes what is there, later ones count what is new") {
 
 TEST_CASE("what is gone cannot come back") {
   base::MemoryFileSystem fs;
-  Report first = report_of({finding("a.py", "TP101", "x.cuda()")});
+  CheckReport first = report_of({finding("a.py", "TP101", "x.cuda()")});
   REQUIRE(apply_baseline(fs, "base.json", ".", first).has_value());
-  Report clean = report_of({});
+  CheckReport clean = report_of({});
   REQUIRE(apply_baseline(fs, "base.json", ".", clean).has_value());
-  Report again = report_of({finding("a.py", "TP101", "x.cuda()")});
+  CheckReport again = report_of({finding("a.py", "TP101", "x.cuda()")});
   REQUIRE(apply_baseline(fs, "base.json", ".", again).has_value());
   CHECK(again.diagnostics.size() == 1);
 }
 
 TEST_CASE("an interrupted run takes nothing out of the file") {
   base::MemoryFileSystem fs;
-  Report first = report_of({finding("a.py", "TP101", "x.cuda()")});
+  CheckReport first = report_of({finding("a.py", "TP101", "x.cuda()")});
   REQUIRE(apply_baseline(fs, "base.json", ".", first).has_value());
   const std::string before = fs.read("base.json").value();
-  Report interrupted = report_of({});
+  CheckReport interrupted = report_of({});
   interrupted.cancelled = true;
   REQUIRE(apply_baseline(fs, "base.json", ".", interrupted).has_value());
   CHECK(fs.read("base.json").value() == before);
@@ -69,7 +69,7 @@ TEST_CASE("a file that is no baseline is refused and kept") {
                            "{\"torchport-baseline\": 1, \"findings\": [1]}"}) {
     base::MemoryFileSystem fs;
     fs.add("base.json", text);
-    Report report = report_of({finding("a.py", "TP101", "x.cuda()")});
+    CheckReport report = report_of({finding("a.py", "TP101", "x.cuda()")});
     const auto applied = apply_baseline(fs, "base.json", ".", report);
     REQUIRE(!applied.has_value());
     CHECK(applied.error().code == base::ErrorCode::kConfig);
@@ -81,7 +81,7 @@ TEST_CASE("a file that is no baseline is refused and kept") {
 TEST_CASE("a full disk is said") {
   base::MemoryFileSystem fs;
   fs.fail_writes_from(1);
-  Report report = report_of({finding("a.py", "TP101", "x.cuda()")});
+  CheckReport report = report_of({finding("a.py", "TP101", "x.cuda()")});
   const auto applied = apply_baseline(fs, "base.json", ".", report);
   REQUIRE(!applied.has_value());
   CHECK(applied.error().code == base::ErrorCode::kIo);

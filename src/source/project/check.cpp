@@ -159,8 +159,8 @@ FileFindings check_source(const std::string& path, std::string source, const Che
   }
 }
 
-Report check_files(const base::FileSystem& fs, const std::vector<std::string>& files,
-                   const CheckOptions& options) {
+CheckReport check_files(const base::FileSystem& fs, const std::vector<std::string>& files,
+                        const CheckOptions& options) {
   const std::string settings = settings_key(options);
   auto results = each_file<FileResult>(
       files, options,
@@ -171,7 +171,7 @@ Report check_files(const base::FileSystem& fs, const std::vector<std::string>& f
         return result;
       });
 
-  Report report;
+  CheckReport report;
   report.cancelled = options.cancelled != nullptr && options.cancelled->load();
   for (std::optional<FileResult>& reached : results) {
     if (!reached) continue;

@@ -31,7 +31,7 @@ struct CheckOptions {
   std::function<void(std::size_t done)> progress;  // called from worker threads
 };
 
-struct Report {
+struct CheckReport {
   std::vector<Diagnostic> diagnostics;  // by path, then position
   std::vector<base::Error> problems;    // files that could not be read or understood
   std::size_t files = 0;
@@ -42,8 +42,9 @@ struct Report {
 };
 
 // Checks files. The result does not depend on the number of threads.
-[[nodiscard]] Report check_files(const base::FileSystem& fs, const std::vector<std::string>& files,
-                                 const CheckOptions& options);
+[[nodiscard]] CheckReport check_files(const base::FileSystem& fs,
+                                      const std::vector<std::string>& files,
+                                      const CheckOptions& options);
 
 // The findings in one file, and what kept it from being understood.
 struct FileFindings {

@@ -29,7 +29,7 @@ std::vector<Group> sorted(std::map<std::string, Group> groups) {
 }
 
 template <class Key>
-std::vector<Group> grouped(const project::Report& report, Key key) {
+std::vector<Group> grouped(const project::CheckReport& report, Key key) {
   std::map<std::string, Group> groups;
   for (const auto& d : report.diagnostics) {
     Group& group = groups[key(d)];
@@ -40,7 +40,7 @@ std::vector<Group> grouped(const project::Report& report, Key key) {
 
 }  // namespace
 
-int portability_score(const project::Report& report) {
+int portability_score(const project::CheckReport& report) {
   if (report.relevant == 0) return 100;
   std::map<std::string_view, bool> has_error;
   for (const auto& d : report.diagnostics)
@@ -51,7 +51,7 @@ int portability_score(const project::Report& report) {
   return static_cast<int>(std::lround(std::max(0.0, share) * 100.0));
 }
 
-std::vector<DeviceBlocks> blocked_devices(const project::Report& report) {
+std::vector<DeviceBlocks> blocked_devices(const project::CheckReport& report) {
   std::vector<DeviceBlocks> blocks{{"cpu", 0, 0}};
   for (const devices::DeviceKind& kind : devices::kinds())
     if (kind.name != kAtHome) blocks.push_back({kind.name, 0, 0});
@@ -72,12 +72,12 @@ std::vector<DeviceBlocks> blocked_devices(const project::Report& report) {
   return blocks;
 }
 
-std::vector<Group> by_folder(const project::Report& report) {
+std::vector<Group> by_folder(const project::CheckReport& report) {
   return grouped(
       report, [](const project::Diagnostic& d) { return std::string(base::parent_path(d.path)); });
 }
 
-std::vector<Group> by_rule(const project::Report& report) {
+std::vector<Group> by_rule(const project::CheckReport& report) {
   return grouped(report, [](const project::Diagnostic& d) { return d.code; });
 }
 

@@ -13,7 +13,7 @@ namespace torchport::report {
 // The share, 0 to 100, of the files that mention torch or CUDA and run unchanged on any device. A
 // file with an error counts as 0, a file with only warnings as a half. It is 100 if no file
 // mentions either.
-[[nodiscard]] int portability_score(const project::Report& report);
+[[nodiscard]] int portability_score(const project::CheckReport& report);
 
 struct DeviceBlocks {
   std::string_view device;   // "cpu" or a device kind
@@ -24,7 +24,7 @@ struct DeviceBlocks {
 // How much blocks each device. Each rule says in its RuleInfo whether its errors stop the program
 // on accelerators or wherever there is no CUDA. The CPU comes first, CUDA last, the other kinds
 // between them in order of preference.
-[[nodiscard]] std::vector<DeviceBlocks> blocked_devices(const project::Report& report);
+[[nodiscard]] std::vector<DeviceBlocks> blocked_devices(const project::CheckReport& report);
 
 struct Group {
   std::string name;
@@ -33,7 +33,7 @@ struct Group {
 };
 
 // Counts by the file's folder and by the rule's code, the largest first.
-[[nodiscard]] std::vector<Group> by_folder(const project::Report& report);
-[[nodiscard]] std::vector<Group> by_rule(const project::Report& report);
+[[nodiscard]] std::vector<Group> by_folder(const project::CheckReport& report);
+[[nodiscard]] std::vector<Group> by_rule(const project::CheckReport& report);
 
 }  // namespace torchport::report

@@ -37,7 +37,8 @@ const Format* find_format(std::string_view name) {
   return found == formats.end() ? nullptr : &*found;
 }
 
-std::vector<std::pair<std::string_view, std::size_t>> count_by_code(const project::Report& report) {
+std::vector<std::pair<std::string_view, std::size_t>> count_by_code(
+    const project::CheckReport& report) {
   std::map<std::string_view, std::size_t> counts;
   for (const auto& d : report.diagnostics) ++counts[d.code];
   return {counts.begin(), counts.end()};

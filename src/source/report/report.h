@@ -11,7 +11,7 @@
 namespace torchport::report {
 
 struct Input {
-  const project::Report& report;
+  const project::CheckReport& report;
   const base::FileSystem& fs;  // for formats that show complete files
   const project::CheckOptions& options;
   std::string_view version;
@@ -41,7 +41,7 @@ struct FormatRegistration {
 
 // (code, number of its findings), sorted by code.
 [[nodiscard]] std::vector<std::pair<std::string_view, std::size_t>> count_by_code(
-    const project::Report& report);
+    const project::CheckReport& report);
 
 // "1 file", "2 files".
 [[nodiscard]] std::string counted(std::size_t n, std::string_view singular,

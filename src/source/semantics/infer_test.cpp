@@ -42,7 +42,7 @@ SemanticModel model_of(const std::string& text) {
   return SemanticModel(syntax::Tree::parse(text).value());
 }
 
-std::string told(const Value& value) {
+std::string text_of(const Value& value) {
   return std::to_string(static_cast<int>(value.type)) + "/" +
          std::to_string(static_cast<int>(value.device_state)) + "/" + value.text;
 }
@@ -51,7 +51,7 @@ std::string told(const Value& value) {
 std::vector<std::string> answers(const std::string& text, const std::vector<std::uint32_t>& order) {
   const SemanticModel model = model_of(text);
   std::vector<std::string> all(order.size());
-  for (const std::uint32_t node : order) all[node] = told(model.value(model.tree().at(node)));
+  for (const std::uint32_t node : order) all[node] = text_of(model.value(model.tree().at(node)));
   return all;
 }
 

@@ -70,7 +70,8 @@ class Axes:
             rank = tensors[name].dim()
             if not -rank <= int(axis) < rank:
                 raise ExportError(
-                    f"--dynamic {spec!r}: the input {name} has {rank} dimensions; axes count from 0"
+                    f"--dynamic {spec!r}: the input {name} has {rank} dimensions; "
+                    "the first axis is 0"
                 )
             self._add(name, int(axis) % rank, label, low, high)
 
@@ -114,7 +115,7 @@ class Axes:
                 if size != tensor.shape[at]:
                     raise ExportError(
                         f"axis {axis.name} has size {size} in {first} and {tensor.shape[at]} in "
-                        f"{name}: use two labels, or inputs of one size"
+                        f"{name}: give the two axes different labels, or inputs of equal size"
                     )
         return {name: size for name, (size, _) in sizes.items()}
 

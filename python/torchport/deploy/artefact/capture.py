@@ -35,7 +35,7 @@ def capture(prepared: Prepared, axes: Axes) -> ExportedProgram:
         except UserError as error:
             shapes = _refined(error, shapes)
         except Exception as error:
-            raise ExportError(_told(error)) from error
+            raise ExportError(_summary_of(error)) from error
     raise ExportError(
         "torch.export suggests different bounds for the dynamic axes at each attempt; give the range "
         "of sizes: --dynamic 'NAME:AXIS=LABEL[16..512]'"
@@ -52,7 +52,7 @@ def _export(prepared: Prepared, sample: Sample, shapes: Any) -> ExportedProgram:
 def _refined(error: UserError, shapes: Any) -> Any:
     text = str(error)
     if shapes is None or "Suggested fixes:" not in text:
-        raise ExportError(_told(error)) from error
+        raise ExportError(_summary_of(error)) from error
     before, _, fixes = text.partition("Suggested fixes:")
     fixes = fixes.strip().partition("\n\n")[0]
     if fixed := re.search(r"^\s*(\w+) = (\d+)\s*$", fixes, re.MULTILINE):
@@ -108,7 +108,7 @@ def output_values(program: ExportedProgram) -> list[torch.Tensor]:
     ]
 
 
-def _told(error: Exception) -> str:
+def _summary_of(error: Exception) -> str:
     text = str(error).strip()
     line = re.findall(r'File "([^"]+)", line (\d+)', text)
     own = [place for place in line if "/torch/" not in place[0]]

@@ -39,6 +39,14 @@ class Exported:
         contract: The inputs, the outputs and the needs of the artefact, as stored in it.
         parity: The comparison with the model.
         notes: The changes that the export made.
+
+    Example:
+        >>> net = torch.nn.Linear(2, 1).eval()
+        >>> done = torchport.export(net, torch.ones(3, 2), to="pt2", path="net.pt2")
+        >>> done.path.name, done.contract["inputs"][0]["shape"]
+        ('net.pt2', [3, 2])
+        >>> done.parity.findings
+        []
     """
 
     path: Path
@@ -117,7 +125,7 @@ def export(
         raise ExportError(str(error)) from None
     for name in options.given():
         if name not in format_.takes:
-            raise ExportError(f"the option {name} does not apply to {to}")
+            raise ExportError(f"the option {name} does not apply to {to}; leave it out")
     with _without_autocast(), warnings.catch_warnings():
         for kind in (FutureWarning, DeprecationWarning):  # torch calls deprecated parts of itself
             warnings.simplefilter("ignore", kind)

@@ -90,25 +90,31 @@ def _parser() -> argparse.ArgumentParser:
         "--input",
         required=True,
         metavar="MODULE:MAKER",
-        help="makes the inputs: a tensor, a tuple or a dict; a parameter is the batch size",
+        help="function that makes the inputs: a tensor, a tuple or a dict. If it has a parameter, it "
+        "gets the batch size",
     )
     parser.add_argument("--batch", metavar="N,N", help="batch sizes (default: the input's own)")
-    parser.add_argument("--modes", metavar="NAMES", help="train,eval,... (default: all)")
+    parser.add_argument(
+        "--modes", metavar="NAMES", help="modes to measure: train,eval (default: all)"
+    )
     parser.add_argument("--device", help="device to measure on (default: the best available one)")
     parser.add_argument("--devices", metavar="KIND:N", help="virtual devices: cuda:1,memory=16GiB")
-    parser.add_argument("--rounds", type=int, default=7, help="(default: %(default)s)")
+    parser.add_argument(
+        "--rounds", type=int, default=7, help="number of rounds (default: %(default)s)"
+    )
     parser.add_argument(
         "--seconds",
         type=float,
         default=0.5,
-        help="how long each mode runs in a round, in seconds (default: %(default)s)",
+        help="seconds that each mode runs in a round (default: %(default)s)",
     )
     parser.add_argument("--threads", type=int, help="CPU threads (default: torch's own number)")
     parser.add_argument(
         "--timeout",
         type=float,
         default=900,
-        help="time limit for starting a mode, in seconds (default: %(default)s)",
+        help="seconds to wait for an answer of a mode's process; its compilation is included "
+        "(default: %(default)s)",
     )
     parser.add_argument(
         "--json", metavar="FILE", help="write all figures as JSON; - is standard output"

@@ -22,7 +22,7 @@ from torchport._native import C
 from torchport._startup import VARIABLE
 from torchport.deploy.bench.modes import MODES
 from torchport.deploy.bench.processes import WORKER, Worker, WorkerFailed, WorkerSkipped
-from torchport.deploy.bench.report import Report, Row
+from torchport.deploy.bench.report import BenchmarkReport, BenchmarkRow
 from torchport.deploy.bench.statistics import quantile, ranks, ratio
 
 # The reference for the other modes: the first of these modes that is measured.
@@ -82,7 +82,7 @@ def benchmark(
     threads: int | None = None,
     timeout: float = 900,
     tell: Callable[[str], None] = lambda _: None,
-) -> Report:
+) -> BenchmarkReport:
     """Measures the peak memory, latency and throughput of a model in each mode.
 
     Each mode at each batch size has its own process. When all are ready they run in turns, in
@@ -146,7 +146,7 @@ def benchmark(
         timeout,
     )
     target, source = importable(model), importable(inputs)
-    report = Report(
+    report = BenchmarkReport(
         model=target,
         device=chosen,
         device_name=_device_name(settings),
@@ -191,16 +191,16 @@ def _device_name(settings: Settings) -> str:
 
 
 def _measure_batch(
-    report: Report, settings: Settings, base: dict[str, Any], tell: Callable[[str], None]
+    report: BenchmarkReport, settings: Settings, base: dict[str, Any], tell: Callable[[str], None]
 ) -> None:
     base = base | {"device": settings.device, "threads": settings.threads}
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="torchport-bench-"))
-        rows: list[Row] = []
+        rows: list[BenchmarkRow] = []
         workers: dict[str, Worker] = {}
         for name in settings.modes:
             tell(f"{name}: starting")
-            row = Row(name, MODES[name].title, base["batch"] or 1)
+            row = BenchmarkRow(name, MODES[name].title, base["batch"] or 1)
             rows.append(row)
             _make_ready(row, settings, base, folder, stack, workers)
         batch = next((r.batch for r in rows if r.mode in workers), base["batch"] or 1)
@@ -215,7 +215,7 @@ def _measure_batch(
 
 
 def _make_ready(
-    row: Row,
+    row: BenchmarkRow,
     settings: Settings,
     base: dict[str, Any],
     folder: str,
@@ -237,13 +237,16 @@ def _make_ready(
         _give_up(row, error)
 
 
-def _give_up(row: Row, error: WorkerFailed | WorkerSkipped) -> None:
+def _give_up(row: BenchmarkRow, error: WorkerFailed | WorkerSkipped) -> None:
     row.status = "failed" if isinstance(error, WorkerFailed) else "skipped"
     row.reason = str(error)
 
 
 def _run_rounds(
-    rows: list[Row], workers: dict[str, Worker], settings: Settings, tell: Callable[[str], None]
+    rows: list[BenchmarkRow],
+    workers: dict[str, Worker],
+    settings: Settings,
+    tell: Callable[[str], None],
 ) -> None:
     """Runs all workers in each round, in a different order each time, so that a change of the
     machine's speed does not favour a mode. A first run determines the number of steps that fill
@@ -266,7 +269,7 @@ def _run_rounds(
                 workers[row.mode].keep(seconds)
 
 
-def _summarize(row: Row, worker: Worker) -> None:
+def _summarize(row: BenchmarkRow, worker: Worker) -> None:
     every = [seconds for one in worker.rounds for seconds in one]
     speeds = [row.batch / median(one) for one in worker.rounds]
     row.peak, row.reserved, row.steps = worker.peak, worker.reserved, len(every)
@@ -275,7 +278,7 @@ def _summarize(row: Row, worker: Worker) -> None:
     row.throughput_low, row.throughput_high = quantile(speeds, 0.1), quantile(speeds, 0.9)
 
 
-def _compare(rows: list[Row], workers: dict[str, Worker], report: Report) -> None:
+def _compare(rows: list[BenchmarkRow], workers: dict[str, Worker], report: BenchmarkReport) -> None:
     """Compares the rows with the reference, and ranks them. The training mode gets no rank, because
     its step does more work."""
     if not report.timed:

@@ -13,7 +13,7 @@ from pathlib import Path
 from torchport._files import write_text
 from torchport._pages import render
 from torchport._quantities import size
-from torchport.deploy.bench.report import Report, Row, rate
+from torchport.deploy.bench.report import BenchmarkReport, BenchmarkRow, rate
 
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 _LONGEST = 0.7  # the share of the width for the longest bar; its label follows it
@@ -44,10 +44,10 @@ class _Chart:
 
 def _chart(
     title: str,
-    rows: list[Row],
-    value: Callable[[Row], float],
-    label: Callable[[Row], str],
-    spread: Callable[[Row], tuple[float, float]] | None = None,
+    rows: list[BenchmarkRow],
+    value: Callable[[BenchmarkRow], float],
+    label: Callable[[BenchmarkRow], str],
+    spread: Callable[[BenchmarkRow], tuple[float, float]] | None = None,
 ) -> _Chart:
     """Makes a plot with one bar for each row, and with the spread as a whisker."""
     top = max((max(value(r), spread(r)[1] if spread else 0) for r in rows), default=0) or 1
@@ -62,13 +62,13 @@ def _chart(
     return _Chart(title, bars)
 
 
-def _charts(report: Report) -> Iterator[_Chart]:
+def _charts(report: BenchmarkReport) -> Iterator[_Chart]:
     for batch in report.batches:
         rows = [r for r in report.rows if r.batch == batch and r.status == "measured"]
         yield _chart(f"Peak memory, batch {batch}", rows, lambda r: r.peak, lambda r: size(r.peak))
         if report.timed:
             yield _chart(
-                f"Samples a second, batch {batch}",
+                f"Samples per second, batch {batch}",
                 [r for r in rows if r.mode != "train"],
                 lambda r: r.throughput,
                 lambda r: rate(r.throughput) + (f", rank {r.rank}" if r.rank else ""),
@@ -76,7 +76,7 @@ def _charts(report: Report) -> Iterator[_Chart]:
             )
 
 
-def page(report: Report) -> str:
+def page(report: BenchmarkReport) -> str:
     """Returns the report as a self-contained HTML page."""
     threads = f", {report.threads} threads" if report.device == "cpu" else ""
     rounds = f", {report.rounds} interleaved rounds" if report.timed else ""
@@ -84,12 +84,12 @@ def page(report: Report) -> str:
     return render("bench.html", report=report, conditions=conditions, charts=list(_charts(report)))
 
 
-def write_page(report: Report, path: str | Path) -> None:
+def write_page(report: BenchmarkReport, path: str | Path) -> None:
     """Writes the page, completely or not at all. Raises OSError."""
     write_text(path, page(report))
 
 
-def write_png(report: Report, path: str | Path) -> None:
+def write_png(report: BenchmarkReport, path: str | Path) -> None:
     """Writes a picture of the page, made by Chromium. ValueError if that is missing or fails."""
     browser = next(filter(None, map(shutil.which, _BROWSERS)), None)
     if browser is None:

@@ -61,7 +61,7 @@ class Worker:
             raise WorkerFailed(
                 self._last_words()
                 if ready
-                else f"no answer in {self._timeout:g} s; a larger --timeout waits longer"
+                else f"the process did not answer within {self._timeout:g} s; give a larger timeout"
             )
         said: dict[str, Any] = json.loads(line)
         if "failed" in said:
@@ -102,6 +102,10 @@ class Worker:
         lines = [line.strip() for line in self._log if line.strip()]
         if status < 0:
             name = signal.Signals(-status).name
-            hint = ": out of memory?" if status == -signal.SIGKILL else ""
-            return f"ended by {name}{hint}"
-        return lines[-1] if lines else f"ended with exit code {status}"
+            hint = (
+                "; the memory of this machine was perhaps used up"
+                if status == -signal.SIGKILL
+                else ""
+            )
+            return f"the process was ended by {name}{hint}"
+        return lines[-1] if lines else f"the process ended with exit code {status}"

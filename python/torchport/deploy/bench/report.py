@@ -12,32 +12,78 @@ MIB = 2**20
 
 
 @dataclass
-class Row:
-    """A mode at a batch size. Times are in seconds, memory is in bytes, throughput in samples per
-    second."""
+class BenchmarkRow:
+    """The figures of one mode at one batch size.
+
+    Attributes:
+        mode: The name of the mode, such as "eval".
+        title: The name of the mode in the table.
+        batch: The batch size.
+        status: "measured", "skipped" or "failed".
+        reason: Why the mode was skipped or failed.
+        peak: The peak memory in bytes.
+        reserved: The bytes that an accelerator's allocator reserved; 0 on the CPU.
+        p50: The median latency of a step in seconds.
+        p90: The seconds within which 90 % of the steps ended.
+        p99: The seconds within which 99 % of the steps ended.
+        steps: The number of steps.
+        throughput: Samples per second, the median of the rounds.
+        throughput_low: A tenth of the rounds had fewer samples per second.
+        throughput_high: A tenth of the rounds had more samples per second.
+        against: The speed compared with the report's reference mode.
+        rank: The place among the modes that do not train, from 1; 0 if there is none.
+        prepared: The seconds to load, compile and warm up.
+
+    Example:
+        >>> report = torchport.benchmark("net:make", "net:inputs", modes=["eval"])  # doctest: +SKIP
+        >>> row = report.row("eval")  # doctest: +SKIP
+        >>> row.status, row.batch, row.peak  # doctest: +SKIP
+        ('measured', 8, 1781760)
+    """
 
     mode: str
     title: str
     batch: int
-    status: str = "measured"  # or "skipped", "failed"
+    status: str = "measured"
     reason: str = ""
     peak: int = 0
-    reserved: int = 0  # the memory that an accelerator's allocator reserved
+    reserved: int = 0
     p50: float = 0
     p90: float = 0
     p99: float = 0
     steps: int = 0
     throughput: float = 0
-    throughput_low: float = 0  # 80 % of the rounds lie between low and high
+    throughput_low: float = 0
     throughput_high: float = 0
-    against: Ratio | None = None  # the speed compared with the report's reference mode
+    against: Ratio | None = None
     rank: int = 0
-    prepared: float = 0  # seconds to load, compile and warm up
+    prepared: float = 0
 
 
 @dataclass
-class Report:
-    """All rows. `timed` is false on virtual devices, because the CPU computes for them."""
+class BenchmarkReport:
+    """The result of `benchmark`. Its text is a table.
+
+    Attributes:
+        model: The name of the function that makes the model.
+        device: The device that was measured on.
+        device_name: The name of the device's model.
+        torch: The version of torch.
+        threads: The number of CPU threads.
+        rounds: The number of rounds.
+        timed: Whether times were measured. They are not on virtual devices, because the CPU
+            computes for them.
+        reference: The mode that the others are compared with; empty if there is none.
+        rows: A row for each mode at each batch size.
+        batches: The batch sizes.
+
+    Example:
+        >>> report = torchport.benchmark("net:make", "net:inputs", modes=["eval"])  # doctest: +SKIP
+        >>> report.device, report.reference, report.batches  # doctest: +SKIP
+        ('cpu', 'eval', [8])
+        >>> [(row.mode, row.status) for row in report.rows]  # doctest: +SKIP
+        [('eval', 'measured')]
+    """
 
     model: str
     device: str
@@ -47,10 +93,21 @@ class Report:
     rounds: int
     timed: bool
     reference: str
-    rows: list[Row] = field(default_factory=list)
+    rows: list[BenchmarkRow] = field(default_factory=list)
 
-    def row(self, mode: str, batch: int | None = None) -> Row:
-        """Returns the row of a mode, by default for the first batch size. May raise KeyError."""
+    def row(self, mode: str, batch: int | None = None) -> BenchmarkRow:
+        """Finds the row of a mode.
+
+        Args:
+            mode: The name of the mode.
+            batch: The batch size. The default is the first one that was measured.
+
+        Returns:
+            The row.
+
+        Raises:
+            KeyError: The report does not have this row.
+        """
         for row in self.rows:
             if row.mode == mode and batch in (None, row.batch):
                 return row
@@ -61,6 +118,11 @@ class Report:
         return list(dict.fromkeys(row.batch for row in self.rows))
 
     def as_json(self) -> str:
+        """Makes the report as JSON.
+
+        Returns:
+            The text, with the keys of the attributes.
+        """
         data: dict[str, Any] = asdict(self)
         for row, held in zip(data["rows"], self.rows, strict=True):
             if held.against is not None:
@@ -81,14 +143,14 @@ def rate(value: float, digits: int = 4) -> str:
     return f"{value:,.0f}" if value >= 999.5 else f"{value:.{digits}g}"
 
 
-def _against(row: Row, report: Report) -> str:
+def _against(row: BenchmarkRow, report: BenchmarkReport) -> str:
     if row.mode == report.reference or row.against is None:
         return ""
     spread = f"{row.against.low:.2f}-{row.against.high:.2f}"
     return f"{row.against.median:.2f}x ({spread})" if row.against.clear else f"same ({spread})"
 
 
-def _cells(row: Row, report: Report) -> list[str]:
+def _cells(row: BenchmarkRow, report: BenchmarkReport) -> list[str]:
     cells = [row.title]
     if row.status != "measured":
         return [row.title, f"{row.status}: {row.reason}"]
@@ -103,7 +165,7 @@ def _cells(row: Row, report: Report) -> list[str]:
     return cells
 
 
-def _heads(report: Report) -> list[str]:
+def _heads(report: BenchmarkReport) -> list[str]:
     heads = ["mode", "peak MiB"]
     if report.device != "cpu":
         heads.append("reserved MiB")
@@ -112,7 +174,7 @@ def _heads(report: Report) -> list[str]:
     return heads
 
 
-def _table(rows: list[Row], report: Report) -> list[str]:
+def _table(rows: list[BenchmarkRow], report: BenchmarkReport) -> list[str]:
     heads = _heads(report)
     cells = [_cells(row, report) for row in rows]
     full = [line for line in cells if len(line) == len(heads)]
@@ -129,7 +191,7 @@ def _table(rows: list[Row], report: Report) -> list[str]:
     return [lined(heads), *(lined(line) for line in cells)]
 
 
-def _text(report: Report) -> str:
+def _text(report: BenchmarkReport) -> str:
     threads = f", {report.threads} threads" if report.device == "cpu" else ""
     rounds = f", {report.rounds} interleaved rounds" if report.timed else ""
     lines = [

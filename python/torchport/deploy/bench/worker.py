@@ -122,7 +122,7 @@ def _answer(file: Any, **what: Any) -> None:
     file.flush()
 
 
-def _told(error: BaseException) -> str:
+def _summary_of(error: BaseException) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return f"{type(error).__name__}: {lines[0] if lines else 'no message'}"
 
@@ -152,7 +152,7 @@ def main(spec: dict[str, Any]) -> int:
         import traceback
 
         traceback.print_exc()
-        _answer(answers, failed=_told(error))
+        _answer(answers, failed=_summary_of(error))
         return 1
     return 0
 

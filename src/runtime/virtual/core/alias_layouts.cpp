@@ -121,7 +121,7 @@ Tensor Aliases::layout_of(const Tensor& tensor) {
 }
 
 Tensor Aliases::layout_back(const Tensor& result) {
-  const Kind& kind = Runtime::get().kind();
+  const KindKeys& kind = Runtime::get().kind();
   const TensorImpl& impl = *result.unsafeGetTensorImpl();
   if (impl.is_sparse()) {
     const auto* own = at::sparse::get_sparse_impl(result);

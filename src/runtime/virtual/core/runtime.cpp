@@ -19,7 +19,7 @@ namespace {
 
 using c10::DispatchKey;
 
-Kind keys_of(const devices::DeviceKind& description) {
+KindKeys keys_of(const devices::DeviceKind& description) {
   const DispatchKey dense = c10::parseDispatchKey(std::string(description.backend));
   const c10::BackendComponent backend = c10::toBackendComponent(dense);
   const auto key = [&](DispatchKey functionality) {

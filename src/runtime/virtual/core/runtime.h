@@ -18,7 +18,7 @@ namespace torchport::vdev {
 
 // The dispatch keys of a device kind. Kernels are written once for all kinds; whatever differs
 // between kinds is here and in the kind's description (devices/device_kind.h).
-struct Kind {
+struct KindKeys {
   c10::DeviceType type;
   c10::DispatchKey dense;
   c10::DispatchKey sparse;
@@ -34,7 +34,7 @@ class Runtime {
   static Runtime& get();
 
   [[nodiscard]] const device::Spec& spec() const { return spec_; }
-  [[nodiscard]] const Kind& kind() const { return kind_; }
+  [[nodiscard]] const KindKeys& kind() const { return kind_; }
   // The description of the device kind. Without devices it is CUDA's, because a program that runs
   // here is one for CUDA.
   [[nodiscard]] const devices::DeviceKind& description() const { return *description_; }
@@ -56,7 +56,7 @@ class Runtime {
 
   device::Spec spec_;
   const devices::DeviceKind* description_;
-  Kind kind_;
+  KindKeys kind_;
   std::vector<int> visible_;
   bool settled_ = false;
   std::vector<std::unique_ptr<device::MemoryModel>> memories_;

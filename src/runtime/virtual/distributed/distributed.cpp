@@ -123,7 +123,7 @@ void register_distributed() {
   // Never destroyed: the kernels stay registered as long as the process lives.
   static auto* handles = new std::vector<c10::RegistrationHandleRAII>();
   auto& dispatcher = c10::Dispatcher::singleton();
-  const Kind& kind = Runtime::get().kind();
+  const KindKeys& kind = Runtime::get().kind();
   for (const c10::OperatorName& name : dispatcher.getAllOpNames()) {
     if (name.name.rfind("c10d::", 0) != 0) continue;
     const auto op = dispatcher.findSchema(name);

@@ -141,7 +141,7 @@ void put_in_place_of_real(const OperatorHandle& op, const Pair& pair) {
 
 // Registers a kernel for each operator of PyTorch, over any kernel of a real device.
 void register_operators() {
-  const Kind& kind = Runtime::get().kind();
+  const KindKeys& kind = Runtime::get().kind();
   const std::array<Pair, 5> pairs = {{{kind.dense, DispatchKey::CPU},
                                       {kind.sparse, DispatchKey::SparseCPU},
                                       {kind.sparse_csr, DispatchKey::SparseCsrCPU},
@@ -166,7 +166,7 @@ struct Start {
   Start() {
     if (Runtime::get().spec().count == 0) return;
     const Silence silence;
-    const Kind& kind = Runtime::get().kind();
+    const KindKeys& kind = Runtime::get().kind();
     install_host_allocator();
     c10::SetAllocator(kind.type, device_allocator(), kAllocatorOverReal);
     register_guard();

@@ -87,7 +87,7 @@ void put_quantized_memory(torch::Library& aten) {
 }
 
 const OperatorGroup kGroup(&put_memory);
-const OperatorGroup kQuantized(&put_quantized_memory, {&Kind::quantized});
+const OperatorGroup kQuantized(&put_quantized_memory, {&KindKeys::quantized});
 
 }  // namespace
 

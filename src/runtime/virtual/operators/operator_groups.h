@@ -29,11 +29,11 @@ namespace torchport::vdev {
 class OperatorGroup {
  public:
   using Put = void (*)(torch::Library& aten);
-  using Key = c10::DispatchKey Kind::*;
+  using Key = c10::DispatchKey KindKeys::*;
 
   // `put` is called once for each of `keys`, with a library for that key of the process's device
   // kind. REQUIRED to have static storage duration.
-  explicit OperatorGroup(Put put, std::initializer_list<Key> keys = {&Kind::dense});
+  explicit OperatorGroup(Put put, std::initializer_list<Key> keys = {&KindKeys::dense});
   OperatorGroup(const OperatorGroup&) = delete;
   OperatorGroup& operator=(const OperatorGroup&) = delete;
 

@@ -12,7 +12,7 @@
 namespace torchport::vdev {
 
 // The devices of the tensors among some values.
-struct Report::Places {
+struct RunReport::Places {
   bool host = false;
   bool device = false;
   std::uint64_t device_bytes = 0;
@@ -30,7 +30,7 @@ struct Report::Places {
   }
 };
 
-void Report::observe(observer::Call& call) {
+void RunReport::observe(observer::Call& call) {
   const observer::OperatorSemantics& semantics = call.semantics();
   Places before;
   for (const std::uint16_t i : semantics.tensor_inputs) before.add(call.arguments()[i]);
@@ -43,7 +43,7 @@ void Report::observe(observer::Call& call) {
   count_transfer(call, before, reads);
 }
 
-void Report::count_transfer(const observer::Call& call, const Places& before, bool reads) {
+void RunReport::count_transfer(const observer::Call& call, const Places& before, bool reads) {
   if (reads) return transferred(Transfer::kRead, 0);
   Places after;
   for (const c10::IValue& result : call.results()) after.add(result);
@@ -56,7 +56,7 @@ void Report::count_transfer(const observer::Call& call, const Places& before, bo
   }
 }
 
-void Report::transferred(Transfer kind, std::uint64_t bytes) {
+void RunReport::transferred(Transfer kind, std::uint64_t bytes) {
   const std::int64_t line = source_line();
   const std::lock_guard<std::mutex> lock(counts_->mutex);
   Sum& sum = counts_->transfers[{kind, line}];
@@ -64,13 +64,13 @@ void Report::transferred(Transfer kind, std::uint64_t bytes) {
   sum.bytes += bytes;
 }
 
-void Report::after_fork_in_child() noexcept {
+void RunReport::after_fork_in_child() noexcept {
   auto* counts = new (std::nothrow) Counts();
   if (counts == nullptr) return stop();
   counts_ = counts;
 }
 
-std::string Report::json() const {
+std::string RunReport::json() const {
   static constexpr const char* kNames[] = {"to device", "to host", "between devices",
                                            "synchronising read"};
   const std::lock_guard<std::mutex> lock(counts_->mutex);

@@ -12,7 +12,7 @@
 
 namespace torchport::vdev {
 
-class Report final : public observer::Listener {
+class RunReport final : public observer::Listener {
  public:
   void observe(observer::Call& call) override;
   // A child process counts for itself and has a report of its own. A thread that does not exist in

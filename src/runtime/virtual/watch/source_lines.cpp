@@ -101,27 +101,27 @@ class Lines {
 
 // Never destroyed: another thread may be using it.
 std::atomic<Lines*> lines{nullptr};
-std::atomic<bool> told{false};
+std::atomic<bool> started{false};
 
 TORCH_LIBRARY_FRAGMENT(torchport, library) {
-  library.def("tell_source_lines(str[] passed_over) -> ()", &tell_source_lines);
-  library.def("tell_no_source_lines() -> ()", &tell_no_source_lines);
+  library.def("start_source_lines(str[] passed_over) -> ()", &start_source_lines);
+  library.def("stop_source_lines() -> ()", &stop_source_lines);
   library.def("source_lines() -> str[]", &source_lines);
 }
 
 }  // namespace
 
-void tell_source_lines(std::vector<std::string> passed_over) {
+void start_source_lines(std::vector<std::string> passed_over) {
   if (lines == nullptr) lines = new Lines(std::move(passed_over));
-  told = true;
+  started = true;
 }
 
-void tell_no_source_lines() {
-  told = false;
+void stop_source_lines() {
+  started = false;
 }
 
 std::int64_t source_line() {
-  return told ? lines.load()->here() : 0;
+  return started ? lines.load()->here() : 0;
 }
 
 std::vector<std::string> source_lines() {

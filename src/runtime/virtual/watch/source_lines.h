@@ -11,13 +11,13 @@
 
 namespace torchport::vdev {
 
-// Starts telling lines. Frames of files whose names start with one of `passed_over` are skipped.
-void tell_source_lines(std::vector<std::string> passed_over);
-// Stops telling lines. Call it before the interpreter ends.
-void tell_no_source_lines();
+// Starts to find lines. Frames of files whose names start with one of `passed_over` are skipped.
+void start_source_lines(std::vector<std::string> passed_over);
+// Stops finding lines. Call it before the interpreter ends.
+void stop_source_lines();
 
 // The number of the line that the calling thread is at; 0 if it runs no line of the program or
-// lines are not told. Works with and without Python's lock. Thread safe.
+// lines are not looked for. Works with and without Python's lock. Thread safe.
 [[nodiscard]] std::int64_t source_line();
 // "FILE:LINE" of each number, from 1 on.
 [[nodiscard]] std::vector<std::string> source_lines();

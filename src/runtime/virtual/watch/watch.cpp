@@ -12,9 +12,9 @@ namespace torchport::vdev {
 namespace {
 
 // The report of this process; null if none is asked for.
-const std::shared_ptr<Report>& report() {
-  static const auto& report = *new std::shared_ptr<Report>(
-      std::getenv("TORCHPORT_REPORT") == nullptr ? nullptr : std::make_shared<Report>());
+const std::shared_ptr<RunReport>& report() {
+  static const auto& report = *new std::shared_ptr<RunReport>(
+      std::getenv("TORCHPORT_REPORT") == nullptr ? nullptr : std::make_shared<RunReport>());
   return report;
 }
 
@@ -37,7 +37,7 @@ void watch_this_thread() {
 }
 
 std::string watched() {
-  return report() == nullptr ? Report().json() : report()->json();
+  return report() == nullptr ? RunReport().json() : report()->json();
 }
 
 void flush_trace() {

@@ -13,7 +13,7 @@ namespace torchport::vdev {
 // Watches the operators of the calling thread from now on. Autograd's threads are watched without
 // it.
 void watch_this_thread();
-// The report so far, as JSON; see Report::json(). Thread safe.
+// The report so far, as JSON; see RunReport::json(). Thread safe.
 [[nodiscard]] std::string watched();
 // Writes what the trace has buffered to its file.
 void flush_trace();

@@ -87,7 +87,7 @@ std::string prose(std::string_view text) {
 }
 
 std::string head(const Input& input) {
-  const project::Report& report = input.report;
+  const project::CheckReport& report = input.report;
   std::string html = fmt::format(
       "<h1>Portability of this code</h1>\n<p class=soft>torchport {}; files read: {}; files that "
       "mention torch or CUDA: {}</p>\n",
@@ -190,7 +190,7 @@ std::string source(const Input& input, const std::string& path, const Findings& 
 }
 
 std::string render(const Input& input) {
-  const project::Report& report = input.report;
+  const project::CheckReport& report = input.report;
   std::string html = head(input);
   if (!report.diagnostics.empty()) {
     html += "<h2>By rule</h2>\n" + table("rules", "rule", by_rule(report), true);

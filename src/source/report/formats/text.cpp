@@ -107,7 +107,7 @@ std::string statistics(const Input& input, const Paint& paint) {
   return text.empty() ? text : text + "\n";
 }
 
-std::string next_step(const project::Report& report) {
+std::string next_step(const project::CheckReport& report) {
   const auto has = [&](edit::Applicability tier) {
     return static_cast<std::size_t>(
         std::count_if(report.diagnostics.begin(), report.diagnostics.end(),
@@ -123,7 +123,7 @@ std::string next_step(const project::Report& report) {
 
 std::string render(const Input& input) {
   const Paint paint{input.colour};
-  const project::Report& report = input.report;
+  const project::CheckReport& report = input.report;
   std::string text;
   if (input.statistics) {
     text += statistics(input, paint);

@@ -48,7 +48,7 @@ class OnnxModel(Format):
         import onnxruntime
 
         if virtual or "CUDAExecutionProvider" not in onnxruntime.get_available_providers():
-            return f"ONNX Runtime cannot run on this {device.type}"
+            return "the installed ONNX Runtime cannot use this device"
         return ""
 
     def bench_step(self, model: MeasuredModel) -> Callable[[], Any]:

@@ -1,8 +1,8 @@
 // Implements one observation: the listener that fills its log.
 //
-// Any thread that joined the session may add to the log, under the session's own lock, and the log
-// is taken out once. At that moment threads may still be within a call: they find that the session
-// has stopped, and add nothing.
+// Any thread that joined the observation may add to the log, under the listener's own lock, and the
+// log is taken out once. At that moment threads may still be within a call: they find that the
+// listener has stopped, and add nothing.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,14 @@
 
 namespace torchport::observe {
 
-class Session final : public observer::Listener {
+class ObservationListener final : public observer::Listener {
  public:
-  explicit Session(ObserveOptions options);
+  explicit ObservationListener(ObserveOptions options);
 
   void observe(observer::Call& call) override;
 
   // Attributes what the calling thread does to `module`, until leave(). Returns false if this
-  // session does not hear the thread.
+  // listener does not hear the thread.
   bool enter(std::uint32_t module);
   // Returns false if there is nothing to leave: no module was entered on this thread.
   bool leave();
@@ -33,8 +33,8 @@ class Session final : public observer::Listener {
   // Python's global interpreter lock.
   [[nodiscard]] std::uint32_t place() const { return options_.place ? options_.place() : 0; }
 
-  // Calls `use(log)` under the lock. After the session has stopped it does not, and the second form
-  // returns `otherwise`.
+  // Calls `use(log)` under the lock. After the listener has stopped it does not, and the second
+  // form returns `otherwise`.
   template <typename Use>
   void with_log(const Use& use) {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -45,7 +45,7 @@ class Session final : public observer::Listener {
     const std::lock_guard<std::mutex> lock(mutex_);
     return active() ? use(log_) : otherwise;
   }
-  // Ends the session and takes its log. Call it once.
+  // Stops the listener and takes its log. Call it once.
   [[nodiscard]] Log take_log();
 
  private:

@@ -1,16 +1,15 @@
-#include "cli/session.h"
+#include "cli/source_run.h"
 
-#include <chrono>
 #include <cstdlib>
 #include <thread>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
-#include <unistd.h>
 
+#include "base/file_system.h"
 #include "cli/command.h"
+#include "cli/terminal.h"
 #include "source/project/discover.h"
-#include "source/report/report.h"
 
 namespace torchport::cli {
 
@@ -87,14 +86,15 @@ base::Result<void> override_settings(const SelectionOptions& options, project::C
 }  // namespace
 
 void add_selection_options(CLI::App& command, SelectionOptions& options) {
-  command.add_option("paths", options.paths, "Files and folders (the current folder)")
+  command
+      .add_option("paths", options.paths, "Files and folders to read (default: the current folder)")
       ->type_name("PATH");
   command
       .add_option("--select", options.select,
-                  "Only these rules: codes, prefixes, names or families, comma-separated")
+                  "Use only these rules: codes, prefixes, names or families, comma-separated")
       ->type_name("RULES")
       ->allow_extra_args(false);
-  command.add_option("--ignore", options.ignore, "All rules except these")
+  command.add_option("--ignore", options.ignore, "Do not use these rules")
       ->type_name("RULES")
       ->allow_extra_args(false);
   command.add_option("--exclude", options.exclude, "Leave out files that match, as in .gitignore")
@@ -123,9 +123,9 @@ void add_selection_options(CLI::App& command, SelectionOptions& options) {
   command.add_flag("-q,--quiet", options.quiet, "Do not print a progress line");
 }
 
-base::Result<Session> open_session(const SelectionOptions& options, bool use_cache) {
+base::Result<SourceRun> start_source_run(const SelectionOptions& options, bool use_cache) {
   base::FileSystem& fs = base::real_file_system();
-  Session session;
+  SourceRun run;
   std::vector<std::string> paths = options.paths;
   if (!options.package.empty()) {
     if (!paths.empty())
@@ -137,23 +137,23 @@ base::Result<Session> open_session(const SelectionOptions& options, bool use_cac
     paths.push_back(*folder);
   }
   if (paths.empty()) paths.emplace_back(".");
-  session.first_path = paths.front();
+  run.first_path = paths.front();
   auto config = options.config_file.empty() ? project::load_config(fs, paths.front())
                                             : project::load_config_file(fs, options.config_file);
   if (!config) return tl::unexpected<base::Error>(config.error());
-  session.config = std::move(*config);
-  if (auto done = override_settings(options, session.config); !done)
+  run.config = std::move(*config);
+  if (auto done = override_settings(options, run.config); !done)
     return tl::unexpected<base::Error>(done.error());
-  auto selection = project::select_rules(session.config.select, session.config.ignore);
+  auto selection = project::select_rules(run.config.select, run.config.ignore);
   if (!selection) {
     selection.error().code = base::ErrorCode::kUsage;
     return tl::unexpected<base::Error>(selection.error());
   }
-  project::CheckOptions& check = session.check;
+  project::CheckOptions& check = run.check;
   check.selection = std::move(*selection);
-  check.settings = session.config.settings;
-  check.root = session.config.root;
-  for (const auto& [pattern, codes] : session.config.per_file_ignores) {
+  check.settings = run.config.settings;
+  check.root = run.config.root;
+  for (const auto& [pattern, codes] : run.config.per_file_ignores) {
     auto ignored = project::select_rules(codes, {});
     if (!ignored) return tl::unexpected<base::Error>(ignored.error());
     project::GlobList globs;
@@ -164,53 +164,18 @@ base::Result<Session> open_session(const SelectionOptions& options, bool use_cac
       options.threads != 0 ? options.threads : std::max(1U, std::thread::hardware_concurrency());
   check.fingerprint = fingerprint();
   check.cancelled = &interrupted();
-  if (use_cache && !options.no_cache) session.cache = open_cache(session.config.root);
-  check.cache = session.cache.get();
+  if (use_cache && !options.no_cache) run.cache = open_cache(run.config.root);
+  check.cache = run.cache.get();
 
   project::DiscoveryOptions walk;
-  walk.root = session.config.root;
+  walk.root = run.config.root;
   walk.respect_gitignore = !options.no_gitignore;
-  for (const std::string& pattern : session.config.exclude) walk.exclude.add(pattern);
+  for (const std::string& pattern : run.config.exclude) walk.exclude.add(pattern);
   auto found = project::discover(fs, paths, walk);
-  session.files = std::move(found.files);
-  session.problems = std::move(found.problems);
-  if (!options.quiet) check.progress = progress_line(session.files.size(), "Checking");
-  return session;
-}
-
-void print_error(const base::Error& error) {
-  std::string place = report::one_line(error.path);
-  if (!place.empty()) place += error.line > 0 ? fmt::format(":{}: ", error.line) : ": ";
-  fmt::print(stderr, "torchport: {}{}\n", place, report::printable(error.message));
-}
-
-void print_row(std::FILE* to, std::string_view name, std::string_view value) {
-  if (!value.empty()) fmt::print(to, "  {:<12} {}\n", name, report::one_line(value));
-}
-
-bool wants_colour(int file_descriptor) {
-  if (!environment("NO_COLOR").empty()) return false;
-  if (environment("TERM") == "dumb") return false;
-  return !environment("FORCE_COLOR").empty() || isatty(file_descriptor) == 1;
-}
-
-std::function<void(std::size_t)> progress_line(std::size_t total, std::string_view verb) {
-  using Clock = std::chrono::steady_clock;
-  if (isatty(STDERR_FILENO) != 1) return {};
-  const auto start = Clock::now();
-  const auto last = std::make_shared<std::atomic<std::int64_t>>(0);
-  return [start, last, total, verb = std::string(verb)](std::size_t done) {
-    const auto now =
-        std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - start).count();
-    std::int64_t shown = last->load();
-    // Short runs show nothing; long ones update ten times a second.
-    if (now < 500 || now - shown < 100 || !last->compare_exchange_strong(shown, now)) return;
-    fmt::print(stderr, "\r{} {}/{} files", verb, done, total);
-  };
-}
-
-void clear_progress_line() {
-  if (isatty(STDERR_FILENO) == 1) fmt::print(stderr, "\r\x1b[K");
+  run.files = std::move(found.files);
+  run.problems = std::move(found.problems);
+  if (!options.quiet) check.progress = progress_line(run.files.size(), "Checking");
+  return run;
 }
 
 }  // namespace torchport::cli

@@ -1,4 +1,4 @@
-#include "runtime/observe/session.h"
+#include "runtime/observe/observation_listener.h"
 
 #include <algorithm>
 #include <atomic>
@@ -14,25 +14,26 @@ namespace {
 std::atomic<std::uint64_t> next_number{1};
 
 struct Entered {
-  std::uint64_t session = 0;
+  std::uint64_t listener = 0;
   std::uint32_t scope = 0;
 };
-// The modules that this thread has entered, of all sessions, in the order of entering.
+// The modules that this thread has entered, of all observations, in the order of entering.
 thread_local std::vector<Entered> entered;
 
-auto innermost_of(std::uint64_t session) {
+auto innermost_of(std::uint64_t listener) {
   return std::find_if(entered.rbegin(), entered.rend(),
-                      [&](const Entered& one) { return one.session == session; });
+                      [&](const Entered& one) { return one.listener == listener; });
 }
 
 }  // namespace
 
-Session::Session(ObserveOptions options) : options_(std::move(options)), number_(next_number++) {
+ObservationListener::ObservationListener(ObserveOptions options)
+    : options_(std::move(options)), number_(next_number++) {
   log_.max_calls = options_.max_calls;
   log_.max_intermediates = options_.max_intermediates;
 }
 
-void Session::observe(observer::Call& call) {
+void ObservationListener::observe(observer::Call& call) {
   WatchedCall watched(*this, call, current_scope());
   try {
     call.proceed();
@@ -43,12 +44,12 @@ void Session::observe(observer::Call& call) {
   watched.done(call);
 }
 
-std::uint32_t Session::current_scope() const {
+std::uint32_t ObservationListener::current_scope() const {
   const auto found = innermost_of(number_);
   return found == entered.rend() ? 0 : found->scope;
 }
 
-bool Session::enter(std::uint32_t module) {
+bool ObservationListener::enter(std::uint32_t module) {
   if (!observer::hears_this_thread(*this)) return false;
   const std::uint32_t here = place();
   const auto scope = with_log(
@@ -61,14 +62,14 @@ bool Session::enter(std::uint32_t module) {
   return true;
 }
 
-bool Session::leave() {
+bool ObservationListener::leave() {
   const auto found = innermost_of(number_);
   if (found == entered.rend()) return false;
   entered.erase(std::next(found).base());
   return true;
 }
 
-Log Session::take_log() {
+Log ObservationListener::take_log() {
   stop();
   const std::lock_guard<std::mutex> lock(mutex_);
   return std::exchange(log_, Log());
