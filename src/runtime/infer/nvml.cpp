@@ -25,7 +25,7 @@ std::optional<devices::NamedDevice> visible_device(c10::DeviceIndex index) {
   const char* visible = std::getenv(variable.c_str());
   if (visible == nullptr) return devices::NamedDevice{.number = index};
   const auto named = devices::named_devices(visible);
-  const auto place = static_cast<std::size_t>(index);
+  const auto place = static_cast<std::uint8_t>(index);
   return place < named.size() ? std::optional(named[place]) : std::nullopt;
 }
 

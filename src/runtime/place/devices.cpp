@@ -61,8 +61,8 @@ int device_count(c10::DeviceType kind, std::string* why_not) {
   if (!hooks.isBuilt())
     return refuse("this torch (" TORCHPORT_TORCH_VERSION ") is built without " + name_of(kind));
   if (!hooks.isAvailable()) return refuse(why_none_shown(kind));
-  const int count = hooks.deviceCount();
-  return count > 0 ? count : refuse(why_none_shown(kind));
+  const c10::DeviceIndex count = hooks.deviceCount();
+  return count > 0 ? static_cast<std::uint8_t>(count) : refuse(why_none_shown(kind));
 }
 
 std::size_t free_memory(c10::Device device) {
