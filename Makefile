@@ -85,7 +85,7 @@ lint: format-check lint-python clang-tidy ## check the formatting, the C++ and t
 
 .PHONY: clang-tidy
 clang-tidy: compile $(linters_stamp) ## run clang-tidy on the C++ files that changed since it last passed
-	@$(py) .ci/clang_tidy.py build/release -j $(JOBS)
+	@$(py) .ci/clang_tidy.py -j $(JOBS)
 
 .PHONY: format-check
 format-check: apt-format ## check that every C++ file is formatted

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """clang-tidy over every translation unit of this project that has changed since it last passed.
 
-A unit has changed if it, a header of this project that it includes, or .clang-tidy has; the build's
-own dependency log says which headers those are. So a first run is slow, and others are not.
+A unit has changed if it, a header of this project that it includes, or .clang-tidy has. The
+dependency log of build/release says which headers those are. So a first run is slow, and others are
+not.
 
-Units are read without the precompiled headers. This takes less time, and finds a file that does not
-include what it uses.
+Most of the time goes into reading torch's headers. Therefore the units are those of a build that
+joins the sources of LibTorch parts, ten at a time, and is only configured. Its precompiled headers
+are left out: they are of another compiler.
 """
 
 import argparse
@@ -20,6 +22,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = tuple(f"{ROOT / name}/" for name in ("src", "tests", "bench", "fuzz"))
+BUILT = ROOT / "build" / "release"
 CLANG_TIDY = ROOT / "build" / "linters" / "bin" / "clang-tidy"
 # The commands are those of g++, whose warnings clang does not all know.
 EXTRA = ["--extra-arg=-Wno-unknown-warning-option", "--extra-arg=-Wno-error"]
@@ -28,27 +31,53 @@ EXTRA = ["--extra-arg=-Wno-unknown-warning-option", "--extra-arg=-Wno-error"]
 for word in ("-Xclang", "-analyzer-config", "-Xclang", "max-nodes=20000"):
     EXTRA.append(f"--extra-arg={word}")
 
+# A joined unit includes sources, which is what it is for.
+JOINED = ["--checks=-bugprone-suspicious-include"]
 
-def headers_by_object(build: Path) -> dict[str, list[Path]]:
-    """What ninja recorded for each object file, less what does not belong to this project."""
+
+def headers_of_sources() -> dict[Path, list[Path]]:
+    """The headers of each source, less those that do not belong to this project."""
     log = subprocess.run(
-        ["ninja", "-C", build, "-t", "deps"], capture_output=True, text=True, check=True
+        ["ninja", "-C", BUILT, "-t", "deps"], capture_output=True, text=True, check=True
     ).stdout
-    found: dict[str, list[Path]] = {}
+    by_object: dict[str, list[Path]] = {}
     headers: list[Path] = []
     for line in log.splitlines():
         if line.startswith("    "):
-            path = (build / line.strip()).resolve()
+            path = (BUILT / line.strip()).resolve()
             if path.is_relative_to(ROOT) and "node_modules" not in path.parts:
                 headers.append(path)
         elif line and not line.startswith("ninja:"):
-            headers = found.setdefault(line.partition(": ")[0], [])
+            headers = by_object.setdefault(line.partition(": ")[0], [])
+    found: dict[Path, list[Path]] = {}
+    for unit in json.loads((BUILT / "compile_commands.json").read_text()):
+        output = unit["command"].split(" -o ")[1].split()[0]
+        found.setdefault(Path(unit["file"]), []).extend(by_object.get(output, []))
     return found
 
 
-def fingerprint(source: Path, command: str, headers: list[Path]) -> str:
+def generate(build: Path) -> None:
+    """Makes the files that sources include and that the build generates."""
+    listed = subprocess.run(
+        ["ninja", "-C", build, "-t", "targets", "rule", "CUSTOM_COMMAND"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    files = [line for line in listed.split() if line.endswith((".inc", ".cpp"))]
+    subprocess.run(["ninja", "-C", build, "--quiet", *files], check=True)
+
+
+def sources_of(unit: Path) -> list[Path]:
+    """The source itself, or those that a joined unit includes."""
+    if unit.name.startswith("unity_"):
+        return [Path(path) for path in re.findall(r'^#include "(.*)"', unit.read_text(), re.M)]
+    return [unit]
+
+
+def fingerprint(sources: list[Path], command: str, headers: list[Path]) -> str:
     digest = hashlib.sha256(command.encode())
-    for path in [ROOT / ".clang-tidy", source, *sorted(set(headers))]:
+    for path in [ROOT / ".clang-tidy", *sources, *sorted(set(headers))]:
         digest.update(path.read_bytes() if path.is_file() else b"")
     return digest.hexdigest()
 
@@ -63,32 +92,37 @@ def without_precompiled(units: list[dict[str, str]], folder: Path) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("build", type=Path, help="a built folder with compile_commands.json")
     parser.add_argument("-j", "--jobs", type=int, default=2)
     options = parser.parse_args()
 
-    build = options.build.resolve()
-    headers = headers_by_object(build)
+    subprocess.run(
+        ["cmake", "--preset", "clang-tidy"], cwd=ROOT, stdout=subprocess.DEVNULL, check=True
+    )
+    build = ROOT / "build" / "clang-tidy"
+    generate(build)
+    headers = headers_of_sources()
     passed = ROOT / "build" / ".stamps" / "clang-tidy"
     passed.mkdir(parents=True, exist_ok=True)
     units = json.loads((build / "compile_commands.json").read_text())
-    commands = build / "clang-tidy"
+    commands = build / "commands"
     without_precompiled(units, commands)
     pending = []
     for unit in units:
-        if unit["file"].startswith(FOLDERS):
-            source = Path(unit["file"])
-            output = unit["command"].split(" -o ")[1].split()[0]
-            mark = passed / fingerprint(source, unit["command"], headers.get(output, []))
+        sources = sources_of(Path(unit["file"]))
+        if all(str(source).startswith(FOLDERS) for source in sources):
+            included = [header for source in sources for header in headers.get(source, [])]
+            mark = passed / fingerprint(sources, unit["command"], included)
             if not mark.exists():
-                pending.append((source, mark))
+                pending.append((Path(unit["file"]), mark))
+    # The largest first, so that the last one does not run alone.
+    pending.sort(key=lambda unit: -len(sources_of(unit[0])))
 
     took: dict[Path, float] = {}
 
     def check(source: Path, mark: Path) -> bool:
         started = time.monotonic()
         done = subprocess.run(
-            [CLANG_TIDY, "--quiet", "-p", commands, *EXTRA, source],
+            [CLANG_TIDY, "--quiet", "-p", commands, *EXTRA, *JOINED, source],
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,

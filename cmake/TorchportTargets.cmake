@@ -77,13 +77,20 @@ endfunction()
 set(TORCHPORT_PRECOMPILED_OPTIONS -fPIC $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
 
 # What nearly every file without torch includes.
+set(TORCHPORT_BASE_HEADERS <algorithm> <filesystem> <functional> <map> <optional> <string> <vector>
+  <fmt/format.h>)
 function(torchport_uses_base target)
-  torchport_precompile(${target} HEADERS <algorithm> <filesystem> <functional> <map> <optional>
-    <string> <vector> <fmt/format.h> DEPENDS fmt::fmt)
+  torchport_precompile(${target} HEADERS ${TORCHPORT_BASE_HEADERS} DEPENDS fmt::fmt)
 endfunction()
+
+# torch's headers take longer to read than a file of this project. So a build that starts from nothing
+# joins ten files in one unit. Names in one target are unique for this, also in unnamed namespaces.
+option(TORCHPORT_JOIN_SOURCES "Compile the sources of LibTorch parts ten at a time" OFF)
 
 # What every target that includes torch's headers needs.
 function(torchport_uses_torch target)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${TORCHPORT_JOIN_SOURCES}
+    UNITY_BUILD_BATCH_SIZE 10)
   # torch has its own fmt among its headers, but no library of it.
   torchport_precompile(${target} HEADERS <ATen/core/Tensor.h> <ATen/core/dispatch/Dispatcher.h>
     <torch/library.h> DEPENDS torchport_torch DEFINITIONS FMT_HEADER_ONLY=1)
@@ -179,8 +186,12 @@ endfunction()
 # torchport_add_test(NAME SOURCES... [DEPENDS target...])
 function(torchport_add_test name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS" ${ARGN})
-  add_executable(${name} ${ARG_SOURCES} ${PROJECT_SOURCE_DIR}/cmake/test_main.cpp)
-  target_link_libraries(${name} PRIVATE torchport_options doctest::doctest ${ARG_DEPENDS})
+  if(NOT TARGET torchport_test_main)
+    add_library(torchport_test_main OBJECT ${PROJECT_SOURCE_DIR}/cmake/test_main.cpp)
+    target_link_libraries(torchport_test_main PUBLIC torchport_options doctest::doctest)
+  endif()
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE torchport_test_main ${ARG_DEPENDS})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   add_test(NAME ${name} COMMAND ${name})
   add_dependencies(torchport_tests ${name})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,10 @@ from pathlib import Path
 import pytest
 
 pytest_plugins = ("device_modules",)  # tests/plugins
+
+# A job in the background ignores Ctrl-C, and so do the programs that it starts; tests send it.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 TORCHPORT = Path(sys.executable).parent / "torchport"
 

@@ -64,6 +64,10 @@ class VirtualCuda:
 
     Attributes:
         count: The number of devices that the test sees.
+
+    Example:
+        >>> VirtualCuda(2).devices
+        ['cuda:0', 'cuda:1']
     """
 
     count: int

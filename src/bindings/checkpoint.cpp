@@ -43,7 +43,7 @@ std::vector<TensorSlot> slots_of(const Pairs& pairs) {
   return slots;
 }
 
-void define(py::module_& module) {
+void define_checkpoint(py::module_& module) {
   py::class_<FileSummary>(module, "FileSummary")
       .def_readonly("format", &FileSummary::format)
       .def_readonly("fault", &FileSummary::fault)
@@ -96,7 +96,7 @@ Example:
       py::arg("wanted"), py::arg("given"), py::arg("remap_prefixes"), py::arg("ties"));
 }
 
-const Part kPart{&define};
+const Part kCheckpoint{&define_checkpoint};
 
 }  // namespace
 

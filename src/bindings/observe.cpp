@@ -154,7 +154,7 @@ void define_observing(py::module_& module) {
   module.def("frames_of_location", &frames_of_location, py::arg("number"));
 }
 
-const Part kPart{&define_observing};
+const Part kObserve{&define_observing};
 
 }  // namespace
 

@@ -44,7 +44,7 @@ Example:
   module.def("free_memory", &free_memory, py::arg("device"));
 }
 
-const Part kPart{&define_devices};
+const Part kPlace{&define_devices};
 
 }  // namespace
 

@@ -13,11 +13,11 @@ std::uint64_t parse_size(const std::string& text) {
   return *bytes;
 }
 
-void define(py::module_& module) {
+void define_sizes(py::module_& module) {
   module.def("parse_size", &parse_size, py::arg("text"));
 }
 
-const Part kPart{&define};
+const Part kSizes{&define_sizes};
 
 }  // namespace
 

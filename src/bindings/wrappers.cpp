@@ -20,11 +20,11 @@ std::map<std::string, std::string> wrapped_attributes() {
   return attributes;
 }
 
-void define(py::module_& module) {
+void define_wrappers(py::module_& module) {
   module.def("wrapped_attributes", &wrapped_attributes);
 }
 
-const Part kPart{&define};
+const Part kWrappers{&define_wrappers};
 
 }  // namespace
 

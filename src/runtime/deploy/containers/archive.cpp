@@ -18,7 +18,7 @@ bool recognises(std::string_view bytes) {
   return bytes.starts_with("PK");
 }
 
-Result<std::string> read(const std::string& path, std::string_view bytes) {
+Result<std::string> read_archive(const std::string& path, std::string_view bytes) {
   const auto archive = checkpoint::Archive::open(path, bytes);
   if (!archive) return tl::unexpected(archive.error());
   for (const auto& entry : archive->entries()) {
@@ -27,7 +27,7 @@ Result<std::string> read(const std::string& path, std::string_view bytes) {
   return no_contract(path);
 }
 
-const ContainerRegistration kRegistered({.recognises = &recognises, .read = &read});
+const ContainerRegistration kArchive({.recognises = &recognises, .read = &read_archive});
 
 }  // namespace
 

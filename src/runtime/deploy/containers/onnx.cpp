@@ -82,7 +82,7 @@ class Fields {
   bool damaged_ = false;
 };
 
-Result<std::string> read(const std::string& path, std::string_view bytes) {
+Result<std::string> read_onnx(const std::string& path, std::string_view bytes) {
   Fields model(bytes);
   while (const auto field = model.next()) {
     if (field->first != kModelMetadata) continue;
@@ -101,7 +101,7 @@ Result<std::string> read(const std::string& path, std::string_view bytes) {
   return no_contract(path);
 }
 
-const ContainerRegistration kRegistered({.recognises = nullptr, .read = &read});
+const ContainerRegistration kOnnx({.recognises = nullptr, .read = &read_onnx});
 
 }  // namespace
 

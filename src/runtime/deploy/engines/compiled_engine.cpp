@@ -28,12 +28,12 @@ class CompiledEngine final : public Engine {
   torch::inductor::AOTIModelPackageLoader loader_;
 };
 
-std::unique_ptr<Engine> open(const std::string& path, const Contract& /*contract*/,
-                             c10::Device device, const SessionOptions& /*options*/) {
+std::unique_ptr<Engine> open_compiled(const std::string& path, const Contract& /*contract*/,
+                                      c10::Device device, const SessionOptions& /*options*/) {
   return std::make_unique<CompiledEngine>(path, device);
 }
 
-const EngineRegistration kRegistered({.name = "aoti", .open = &open});
+const EngineRegistration kCompiled({.name = "aoti", .open = &open_compiled});
 
 }  // namespace
 

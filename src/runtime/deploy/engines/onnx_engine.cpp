@@ -153,8 +153,8 @@ at::Tensor OnnxEngine::tensor_of(Value value) const {
       data, sizes, [owner](void*) {}, dtype_of(element));
 }
 
-std::unique_ptr<Engine> open(const std::string& path, const Contract& contract,
-                             c10::Device /*device*/, const SessionOptions& options) {
+std::unique_ptr<Engine> open_onnx(const std::string& path, const Contract& contract,
+                                  c10::Device /*device*/, const SessionOptions& options) {
   return std::make_unique<OnnxEngine>(path, contract, options);
 }
 
@@ -164,7 +164,7 @@ std::string refuses(c10::Device device) {
                                " export with --to aoti";
 }
 
-const EngineRegistration kRegistered({.name = "onnx", .open = &open, .refuses = &refuses});
+const EngineRegistration kOnnxRuntime({.name = "onnx", .open = &open_onnx, .refuses = &refuses});
 
 }  // namespace
 

@@ -53,12 +53,12 @@ class ScriptEngine final : public Engine {
   torch::jit::Module module_;
 };
 
-std::unique_ptr<Engine> open(const std::string& path, const Contract& /*contract*/,
-                             c10::Device device, const SessionOptions& /*options*/) {
+std::unique_ptr<Engine> open_script(const std::string& path, const Contract& /*contract*/,
+                                    c10::Device device, const SessionOptions& /*options*/) {
   return std::make_unique<ScriptEngine>(path, device);
 }
 
-const EngineRegistration kRegistered({.name = "torchscript", .open = &open});
+const EngineRegistration kScript({.name = "torchscript", .open = &open_script});
 
 }  // namespace
 

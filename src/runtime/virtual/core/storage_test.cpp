@@ -15,14 +15,11 @@
 
 #include "runtime/virtual/core/alias.h"
 #include "runtime/virtual/core/runtime.h"
+#include "runtime/virtual/core/test_options.h"
 
 namespace torchport::vdev {
 
 namespace {
-
-at::TensorOptions on(c10::DeviceIndex device) {
-  return at::TensorOptions().device(c10::Device(c10::DeviceType::CUDA, device));
-}
 
 std::int64_t allocated(c10::DeviceIndex device) {
   return Runtime::get().memory(device).stats().allocated_bytes.of[device::PoolStat::kAll].current;

@@ -18,6 +18,7 @@
 #include <torch/csrc/distributed/c10d/HashStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 
+#include "runtime/virtual/core/test_options.h"
 #include "runtime/virtual/distributed/distributed_parts.h"
 
 namespace torchport::vdev {
@@ -32,10 +33,6 @@ using c10d::Work;
 using Tensors = std::vector<Tensor>;
 
 constexpr std::array<c10::DeviceIndex, 2> kDevices = {0, 1};
-
-at::TensorOptions on(c10::DeviceIndex device) {
-  return at::TensorOptions().device(c10::Device(c10::DeviceType::CUDA, device));
-}
 
 intrusive_ptr<Future> future_of_tensors() {
   return c10::make_intrusive<Future>(c10::ListType::create(c10::TensorType::get()));

@@ -162,8 +162,8 @@ void register_operators() {
   }
 }
 
-struct Start {
-  Start() {
+struct StartEntry {
+  StartEntry() {
     if (Runtime::get().spec().count == 0) return;
     const Silence silence;
     const KindKeys& kind = Runtime::get().kind();
@@ -182,7 +182,7 @@ struct Start {
   }
 };
 
-const Start kStart;
+const StartEntry kEntry;
 
 }  // namespace
 

@@ -34,8 +34,8 @@ void register_autocast(torch::Library& m) {
 #undef PROMOTE
 }
 
-struct Start {
-  Start() {
+struct StartPrivateUse1 {
+  StartPrivateUse1() {
     const torchport::devices::DeviceKind& kind = vdev::Runtime::get().description();
     if (!kind.out_of_tree) return;
     c10::register_privateuse1_backend(std::string(kind.name));
@@ -49,7 +49,7 @@ struct Start {
   }
 };
 
-const Start kStart;
+const StartPrivateUse1 kPrivateUse1;
 
 }  // namespace
 }  // namespace at

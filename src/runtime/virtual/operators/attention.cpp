@@ -98,7 +98,7 @@ Tensor laid_out(const Tensor& output) {
 }
 
 // The efficient kernel pads its rows of logarithms, and returns none if they are not wanted.
-Tensor padded(const Tensor& logsumexp, bool wanted) {
+Tensor padded_sums(const Tensor& logsumexp, bool wanted) {
   constexpr std::int64_t kAlign = 32;
   if (!wanted) return at::empty({logsumexp.size(0), logsumexp.size(1), 0}, logsumexp.options());
   const std::int64_t missing = (kAlign - logsumexp.size(2) % kAlign) % kAlign;
@@ -114,7 +114,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> efficient(const Tensor& query, const 
   check_devices(query, key, value, bias);
   auto [output, logsumexp] = at::_scaled_dot_product_flash_attention_for_cpu(
       query, key, value, dropout, causal, bias, scale);
-  return {laid_out(output), padded(logsumexp, with_logsumexp), no_seed(), no_seed()};
+  return {laid_out(output), padded_sums(logsumexp, with_logsumexp), no_seed(), no_seed()};
 }
 
 std::tuple<Tensor, Tensor, Tensor, Tensor> efficient_backward(
@@ -172,7 +172,7 @@ void put_attention(torch::Library& aten) {
   aten.impl("_scaled_dot_product_flash_attention_backward", TORCH_FN(flash_backward));
 }
 
-const OperatorGroup kGroup(&put_attention);
+const OperatorGroup kAttention(&put_attention);
 
 }  // namespace
 

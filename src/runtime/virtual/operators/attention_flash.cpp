@@ -243,7 +243,7 @@ void put_flash_attention(torch::Library& aten) {
   aten.impl("_flash_attention_forward_no_dropout_inplace", TORCH_FN(forward_into));
 }
 
-const OperatorGroup kGroup(&put_flash_attention);
+const OperatorGroup kFlashAttention(&put_flash_attention);
 
 }  // namespace
 

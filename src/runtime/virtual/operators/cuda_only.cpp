@@ -126,7 +126,7 @@ void put_cuda_only(torch::Library& aten) {
   aten.impl("_masked_scale", TORCH_FN(masked_scale));
 }
 
-const OperatorGroup kGroup(&put_cuda_only);
+const OperatorGroup kCudaOnly(&put_cuda_only);
 
 }  // namespace
 

@@ -125,7 +125,7 @@ void put_cudnn(torch::Library& aten) {
   aten.impl("cudnn_affine_grid_generator_backward", TORCH_FN(affine_grid_backward));
 }
 
-const OperatorGroup kGroup(&put_cudnn);
+const OperatorGroup kCudnn(&put_cudnn);
 
 }  // namespace
 

@@ -86,7 +86,7 @@ void put_quantized_memory(torch::Library& aten) {
   aten.impl("set_.source_Storage_storage_offset", TORCH_FN(at::native::set_storage_quantized_));
 }
 
-const OperatorGroup kGroup(&put_memory);
+const OperatorGroup kMemory(&put_memory);
 const OperatorGroup kQuantized(&put_quantized_memory, {&KindKeys::quantized});
 
 }  // namespace

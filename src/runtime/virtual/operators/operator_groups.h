@@ -2,7 +2,7 @@
 // this folder, which registers itself:
 //
 //   void put_softmax(torch::Library& aten) { aten.impl("_softmax", TORCH_FN(softmax)); }
-//   const OperatorGroup kGroup(&put_softmax);
+//   const OperatorGroup kSoftmax(&put_softmax);
 //
 // No list names the groups, so a new group is a new file.
 //

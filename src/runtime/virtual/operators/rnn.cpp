@@ -96,7 +96,7 @@ void put_rnn(torch::Library& aten) {
   aten.impl("_thnn_fused_gru_cell_backward", TORCH_FN(gru_cell_backward));
 }
 
-const OperatorGroup kGroup(&put_rnn);
+const OperatorGroup kRnn(&put_rnn);
 
 }  // namespace
 

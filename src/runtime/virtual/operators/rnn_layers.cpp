@@ -377,7 +377,7 @@ void put_rnn_layers(torch::Library& aten) {
   aten.impl("rnn_relu.data", TORCH_FN((one_data<Cell::kRelu, &at::native::rnn_relu>)));
 }
 
-const OperatorGroup kGroup(&put_rnn_layers, {&KindKeys::dense, &KindKeys::autograd});
+const OperatorGroup kRnnLayers(&put_rnn_layers, {&KindKeys::dense, &KindKeys::autograd});
 
 }  // namespace
 

@@ -71,7 +71,7 @@ void put_softmax(torch::Library& aten) {
   }
 }
 
-const OperatorGroup kGroup(&put_softmax);
+const OperatorGroup kSoftmax(&put_softmax);
 
 }  // namespace
 

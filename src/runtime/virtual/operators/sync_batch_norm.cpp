@@ -72,9 +72,10 @@ std::tuple<Tensor, Tensor> gather_with_counts(const Tensor&, const Tensor& mean,
   return {all_mean, (squares / total + epsilon).rsqrt()};
 }
 
-std::tuple<Tensor, Tensor> gather(const Tensor& input, const Tensor& mean, const Tensor& invstd,
-                                  const MaybeTensor& running_mean, const MaybeTensor& running_var,
-                                  double momentum, double epsilon, std::int64_t count) {
+std::tuple<Tensor, Tensor> gather_stats(const Tensor& input, const Tensor& mean,
+                                        const Tensor& invstd, const MaybeTensor& running_mean,
+                                        const MaybeTensor& running_var, double momentum,
+                                        double epsilon, std::int64_t count) {
   const Tensor counts = mean.new_full({mean.size(0)}, count);
   return gather_with_counts(input, mean, invstd, running_mean, running_var, momentum, epsilon,
                             counts);
@@ -113,13 +114,13 @@ void put_sync_batch_norm(torch::Library& aten) {
   aten.impl("batch_norm_stats", TORCH_FN(stats));
   aten.impl("batch_norm_elemt", TORCH_FN(elemt));
   aten.impl("batch_norm_elemt.out", TORCH_FN(elemt_out));
-  aten.impl("batch_norm_gather_stats", TORCH_FN(gather));
+  aten.impl("batch_norm_gather_stats", TORCH_FN(gather_stats));
   aten.impl("batch_norm_gather_stats_with_counts", TORCH_FN(gather_with_counts));
   aten.impl("batch_norm_backward_reduce", TORCH_FN(backward_reduce));
   aten.impl("batch_norm_backward_elemt", TORCH_FN(backward_elemt));
 }
 
-const OperatorGroup kGroup(&put_sync_batch_norm);
+const OperatorGroup kSyncBatchNorm(&put_sync_batch_norm);
 
 }  // namespace
 

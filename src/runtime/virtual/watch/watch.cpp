@@ -18,14 +18,14 @@ const std::shared_ptr<RunReport>& report() {
   return report;
 }
 
-struct Start {
-  Start() {
+struct StartWatching {
+  StartWatching() {
     if (report() != nullptr) observer::start(report());
     if (TraceWriter::of_environment() != nullptr) observer::start(TraceWriter::of_environment());
   }
 };
 
-const Start kStart;
+const StartWatching kWatching;
 
 }  // namespace
 
