@@ -76,6 +76,15 @@ endfunction()
 # The second option is for ccache.
 set(TORCHPORT_PRECOMPILED_OPTIONS -fPIC $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
 
+# Most headers take longer to read than a file of this project. So a build that starts from nothing
+# joins ten files in one unit. Names in one target are unique for this, also in unnamed namespaces.
+# Layers whose parts register themselves are left out: there, files are made by copying one.
+option(TORCHPORT_JOIN_SOURCES "Compile ten sources of a layer at a time" OFF)
+function(torchport_join_sources target)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${TORCHPORT_JOIN_SOURCES}
+    UNITY_BUILD_BATCH_SIZE 10)
+endfunction()
+
 # What nearly every file without torch includes.
 set(TORCHPORT_BASE_HEADERS <algorithm> <filesystem> <functional> <map> <optional> <string> <vector>
   <fmt/format.h>)
@@ -83,14 +92,9 @@ function(torchport_uses_base target)
   torchport_precompile(${target} HEADERS ${TORCHPORT_BASE_HEADERS} DEPENDS fmt::fmt)
 endfunction()
 
-# torch's headers take longer to read than a file of this project. So a build that starts from nothing
-# joins ten files in one unit. Names in one target are unique for this, also in unnamed namespaces.
-option(TORCHPORT_JOIN_SOURCES "Compile the sources of LibTorch parts ten at a time" OFF)
-
 # What every target that includes torch's headers needs.
 function(torchport_uses_torch target)
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ${TORCHPORT_JOIN_SOURCES}
-    UNITY_BUILD_BATCH_SIZE 10)
+  torchport_join_sources(${target})
   # torch has its own fmt among its headers, but no library of it.
   torchport_precompile(${target} HEADERS <ATen/core/Tensor.h> <ATen/core/dispatch/Dispatcher.h>
     <torch/library.h> DEPENDS torchport_torch DEFINITIONS FMT_HEADER_ONLY=1)
@@ -111,6 +115,7 @@ function(torchport_add_layer name)
     add_library(torchport_${name} OBJECT ${sources})
   else()
     add_library(torchport_${name} STATIC ${sources})
+    torchport_join_sources(torchport_${name})
   endif()
   target_link_libraries(torchport_${name} PUBLIC torchport_options ${ARG_DEPENDS})
   torchport_include_root(torchport_${name})
@@ -191,6 +196,7 @@ function(torchport_add_test name)
     target_link_libraries(torchport_test_main PUBLIC torchport_options doctest::doctest)
   endif()
   add_executable(${name} ${ARG_SOURCES})
+  torchport_join_sources(${name})
   target_link_libraries(${name} PRIVATE torchport_test_main ${ARG_DEPENDS})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   add_test(NAME ${name} COMMAND ${name})

@@ -18,7 +18,7 @@ namespace torchport::host {
 
 namespace {
 
-constexpr std::chrono::seconds kTimeLimit{2};
+constexpr std::chrono::seconds kDriverTimeLimit{2};
 constexpr int kNoFunction = -1;
 constexpr std::uint32_t kMostDevices = 64;
 
@@ -119,7 +119,7 @@ DriverAnswer asked(DriverAnswer (*ask)()) {
         DriverAnswer answer = ask();
         return json::text_of({{"state", answer.state}, {"gpus", json::written(answer.gpus)}}, -1);
       },
-      kTimeLimit);
+      kDriverTimeLimit);
   DriverAnswer answer{"no answer", {}};
   const json::Json whole =
       text ? json::Json::parse(*text, nullptr, /*allow_exceptions=*/false) : json::Json();

@@ -63,7 +63,8 @@ std::string gcc_version(const Machine& machine) {
   return {};
 }
 
-void add(const Machine& machine, Facts& facts, const std::string& path, const std::string& from) {
+void add_toolkit(const Machine& machine, Facts& facts, const std::string& path,
+                 const std::string& from) {
   const std::string nvcc = base::join_path(base::join_path(path, "bin"), "nvcc");
   const bool has_nvcc = machine.files->status(nvcc, true).type == base::FileType::kRegular;
   const auto canonical = machine.files->canonical(path);
@@ -82,7 +83,7 @@ void add(const Machine& machine, Facts& facts, const std::string& path, const st
 void probe_toolkits(const Machine& machine, Facts& facts) {
   for (const char* name : {"CUDA_HOME", "CUDA_PATH"})
     if (const auto path = facts.variable(name); path && !path->empty())
-      add(machine, facts, *path, name);
+      add_toolkit(machine, facts, *path, name);
   const auto path = machine.environment.find("PATH");
   if (path != machine.environment.end()) {
     for (const std::string_view folder : base::split(path->second, ':')) {
@@ -90,13 +91,14 @@ void probe_toolkits(const Machine& machine, Facts& facts) {
       if (folder.empty() || machine.files->status(nvcc, true).type != base::FileType::kRegular)
         continue;
       if (const auto real = machine.files->canonical(nvcc))
-        add(machine, facts, std::string(base::parent_path(base::parent_path(*real))), "PATH");
+        add_toolkit(machine, facts, std::string(base::parent_path(base::parent_path(*real))),
+                    "PATH");
     }
   }
   if (const auto entries = machine.files->list("/usr/local"))
     for (const base::DirectoryEntry& entry : *entries)
       if (entry.name.starts_with("cuda"))
-        add(machine, facts, base::join_path("/usr/local", entry.name), "/usr/local");
+        add_toolkit(machine, facts, base::join_path("/usr/local", entry.name), "/usr/local");
   if (!facts.toolkits.empty()) facts.host_gcc = gcc_version(machine);
 }
 

@@ -112,7 +112,8 @@ Torch read_torch(const Machine& machine, const std::string& root, const std::str
 
 namespace {
 
-void add(const Machine& machine, Facts& facts, const std::string& site, const std::string& python) {
+void add_torch(const Machine& machine, Facts& facts, const std::string& site,
+               const std::string& python) {
   const std::string root = base::join_path(site, "torch");
   // Something of this name that is not a file belongs to a damaged torch.
   if (machine.files->status(root + "/version.py", true).type == base::FileType::kMissing) return;
@@ -130,7 +131,7 @@ void add_prefix(const Machine& machine, Facts& facts, const std::string& prefix)
   for (const base::DirectoryEntry& entry : *entries) {
     if (!entry.name.starts_with("python3.")) continue;
     for (const char* folder : {"site-packages", "dist-packages"})
-      add(machine, facts, lib + "/" + entry.name + "/" + folder, entry.name.substr(6));
+      add_torch(machine, facts, lib + "/" + entry.name + "/" + folder, entry.name.substr(6));
   }
 }
 
@@ -139,7 +140,7 @@ void add_prefix(const Machine& machine, Facts& facts, const std::string& prefix)
 void probe_torch(const Machine& machine, Facts& facts) {
   if (const auto path = facts.variable("PYTHONPATH"))
     for (const std::string_view folder : base::split(*path, ':'))
-      if (!folder.empty()) add(machine, facts, std::string(folder), {});
+      if (!folder.empty()) add_torch(machine, facts, std::string(folder), {});
   for (const char* name : {"VIRTUAL_ENV", "CONDA_PREFIX"})
     if (const auto prefix = facts.variable(name); prefix && !prefix->empty())
       add_prefix(machine, facts, *prefix);

@@ -15,7 +15,7 @@ namespace torchport::host {
 
 namespace {
 
-constexpr std::chrono::seconds kTimeLimit{2};
+constexpr std::chrono::seconds kProgramTimeLimit{2};
 constexpr std::size_t kMostOutput = 65536;
 
 DeviceNode node_at(const std::string& path) {
@@ -31,7 +31,7 @@ std::string output_of(const std::vector<std::string>& command) {
   auto ended = base::run({.words = command,
                           .errors_file = base::kNowhere,
                           .most_output = kMostOutput,
-                          .time_limit = kTimeLimit});
+                          .time_limit = kProgramTimeLimit});
   return ended && ended->well() ? std::move(ended->output) : std::string();
 }
 

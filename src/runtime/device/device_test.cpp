@@ -7,6 +7,7 @@
 
 #include <doctest/doctest.h>
 
+#include "devices/profile.h"
 #include "runtime/device/memory_model.h"
 #include "runtime/device/spec.h"
 
@@ -19,7 +20,7 @@ using device::OutOfMemory;
 using device::parse_spec;
 using device::PoolStat;
 
-constexpr std::uint64_t kMiB = std::uint64_t{1} << 20U;
+using devices::kMiB;
 
 TEST_CASE("devices are described in one line") {
   const auto spec = parse_spec("cuda:4,memory=16GiB,profile=t4");

@@ -9,12 +9,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "devices/profile.h"
+
 namespace torchport {
 namespace {
 
 using device::HostPool;
-
-constexpr std::size_t kMiB = std::size_t{1} << 20U;
+using devices::kMiB;
 
 TEST_CASE("a freed block is given again, to what fits it closely") {
   HostPool pool;

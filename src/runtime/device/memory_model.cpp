@@ -2,11 +2,14 @@
 
 #include <algorithm>
 
+#include "devices/profile.h"
+
 namespace torchport::device {
 
 namespace {
 
-constexpr std::uint64_t kMiB = std::uint64_t{1} << 20U;
+using devices::kMiB;
+
 constexpr std::uint64_t kMinBlock = 512;            // all sizes are rounded to at least this
 constexpr std::uint64_t kSmallSize = kMiB;          // largest request of the small pool
 constexpr std::uint64_t kSmallSegment = 2 * kMiB;   // of the small pool

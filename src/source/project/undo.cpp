@@ -10,7 +10,6 @@ namespace torchport::project {
 namespace {
 
 using base::ErrorCode;
-using Json = nlohmann::json;
 
 constexpr std::string_view kJournal = "undo.cbor";
 
@@ -29,12 +28,12 @@ base::Result<Written> write_changes(base::FileSystem& fs, const std::string& sta
                                     const std::vector<Change>& changes) {
   Written written;
   if (changes.empty()) return written;
-  Json journal = Json::array();
+  nlohmann::json journal = nlohmann::json::array();
   for (const Change& change : changes) {
     // Absolute, so that undo works from any folder.
     const std::string path = fs.canonical(change.path).value_or(change.path);
     journal.push_back({{"path", bytes_of(path)},
-                       {"before", Json::binary(bytes_of(change.before))},
+                       {"before", nlohmann::json::binary(bytes_of(change.before))},
                        {"after", digest(change.after)},
                        {"mode", change.mode}});
   }
@@ -46,7 +45,7 @@ base::Result<Written> write_changes(base::FileSystem& fs, const std::string& sta
     if (auto done = fs.write_atomic(ignore, "*\n", 0644); !done)
       return tl::unexpected<base::Error>(done.error());
   }
-  const auto packed = Json::to_cbor(journal);
+  const auto packed = nlohmann::json::to_cbor(journal);
   const std::string_view content(reinterpret_cast<const char*>(packed.data()), packed.size());
   if (auto done = fs.write_atomic(base::join_path(state, kJournal), content, 0600); !done)
     return tl::unexpected<base::Error>(done.error());
@@ -81,7 +80,7 @@ base::Result<Undone> undo(base::FileSystem& fs, const std::string& state) {
   if (!content) return tl::unexpected<base::Error>(content.error());
   Undone undone;
   try {
-    for (const Json& entry : Json::from_cbor(*content)) {
+    for (const nlohmann::json& entry : nlohmann::json::from_cbor(*content)) {
       const auto& name = entry.at("path").get<std::vector<std::uint8_t>>();
       const std::string file(name.begin(), name.end());
       const auto& old = entry.at("before").get_binary();
@@ -101,7 +100,7 @@ base::Result<Undone> undo(base::FileSystem& fs, const std::string& state) {
         undone.restored.push_back(file);
       }
     }
-  } catch (const Json::exception&) {
+  } catch (const nlohmann::json::exception&) {
     return base::fail(ErrorCode::kIo, "the journal is damaged; nothing was changed", path);
   }
   if (undone.problems.empty()) {

@@ -7,7 +7,7 @@ namespace torchport::semantics {
 
 namespace {
 
-constexpr int kMaxDepth = 8;
+constexpr int kMaxConditionDepth = 8;
 
 CudaKnowledge known(bool present, Node condition) {
   CudaKnowledge result;
@@ -127,7 +127,7 @@ CudaKnowledge comparison_knowledge(const SemanticModel& model, Node comparison, 
 
 CudaKnowledge implied(const SemanticModel& model, Node condition, bool truth, int depth) {
   condition = syntax::unwrap(condition);
-  if (!condition || depth > kMaxDepth) return {};
+  if (!condition || depth > kMaxConditionDepth) return {};
   switch (condition.kind()) {
     case Kind::kNotOperator:
       return implied(model, condition.child(Field::kArgument), !truth, depth + 1);

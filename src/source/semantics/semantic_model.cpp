@@ -6,7 +6,7 @@ namespace torchport::semantics {
 
 namespace {
 
-constexpr int kMaxDepth = 12;  // the answer for longer chains is "unknown"
+constexpr int kMaxChain = 12;  // the answer for longer chains is "unknown"
 
 }  // namespace
 
@@ -46,7 +46,7 @@ const std::string& SemanticModel::called(Node call) const {
 
 std::string SemanticModel::resolve(Node expression, int depth) const {
   expression = syntax::unwrap(expression);
-  if (depth > kMaxDepth) return {};
+  if (depth > kMaxChain) return {};
   if (expression.is(Kind::kAttribute)) {
     std::string object = resolve(expression.child(Field::kObject), depth + 1);
     if (object.empty()) return {};

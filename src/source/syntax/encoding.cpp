@@ -35,7 +35,7 @@ std::size_t sequence_length(std::string_view bytes, std::size_t i) {
   return length;
 }
 
-enum class Width : std::uint8_t {
+enum class CharacterWidth : std::uint8_t {
   kSingleByte,
   kDoubleByteHighTrail,
   kDoubleByteAnyTrail,
@@ -44,7 +44,7 @@ enum class Width : std::uint8_t {
 };
 
 // How many bytes the encodings of Python's standard codecs use for characters above ASCII.
-Width width_of(std::string name) {
+CharacterWidth width_of(std::string name) {
   std::replace(name.begin(), name.end(), '_', '-');
   static constexpr std::array kUtf8{"utf-8",   "utf8", "utf-8-sig", "u8",
                                     "cp65001", "utf",  "ascii",     "us-ascii"};
@@ -56,11 +56,13 @@ Width width_of(std::string name) {
                                         "sjis", "cp932",   "cp949", "uhc",  "johab"};
   const auto starts = [&](const char* prefix) { return name.starts_with(prefix); };
   if (std::any_of(kUtf8.begin(), kUtf8.end(), [&](const char* n) { return name == n; }))
-    return Width::kUtf8;
-  if (std::any_of(kSingle.begin(), kSingle.end(), starts)) return Width::kSingleByte;
-  if (std::any_of(kHighTrail.begin(), kHighTrail.end(), starts)) return Width::kDoubleByteHighTrail;
-  if (std::any_of(kAnyTrail.begin(), kAnyTrail.end(), starts)) return Width::kDoubleByteAnyTrail;
-  return Width::kUnknown;
+    return CharacterWidth::kUtf8;
+  if (std::any_of(kSingle.begin(), kSingle.end(), starts)) return CharacterWidth::kSingleByte;
+  if (std::any_of(kHighTrail.begin(), kHighTrail.end(), starts))
+    return CharacterWidth::kDoubleByteHighTrail;
+  if (std::any_of(kAnyTrail.begin(), kAnyTrail.end(), starts))
+    return CharacterWidth::kDoubleByteAnyTrail;
+  return CharacterWidth::kUnknown;
 }
 
 void mask_high_bytes(std::string& view, bool any_trail) {
@@ -126,12 +128,12 @@ base::Result<std::string> parser_view(std::string_view source) {
   }
   std::string view(source);
   const std::string cookie = encoding_cookie(source);
-  const Width width = cookie.empty() ? Width::kUtf8 : width_of(cookie);
-  if (width == Width::kUnknown) {
+  const CharacterWidth width = cookie.empty() ? CharacterWidth::kUtf8 : width_of(cookie);
+  if (width == CharacterWidth::kUnknown) {
     return base::fail(ErrorCode::kEncoding,
                       fmt::format("unknown encoding \"{}\" in the coding comment", cookie));
   }
-  if (width == Width::kUtf8) {
+  if (width == CharacterWidth::kUtf8) {
     std::size_t bad = 0;
     if (!is_valid_utf8(source, bad)) {
       const auto line =
@@ -145,7 +147,7 @@ base::Result<std::string> parser_view(std::string_view source) {
           {}, line);
     }
   } else {
-    mask_high_bytes(view, width == Width::kDoubleByteAnyTrail);
+    mask_high_bytes(view, width == CharacterWidth::kDoubleByteAnyTrail);
   }
   for (std::size_t i = 0; i < view.size(); ++i) {
     if (view[i] == '\r' && (i + 1 == view.size() || view[i + 1] != '\n')) view[i] = '\n';
