@@ -68,9 +68,13 @@ def generate(build: Path) -> None:
     subprocess.run(["ninja", "-C", build, "--quiet", *files], check=True)
 
 
+def is_joined(unit: Path) -> bool:
+    return unit.name.startswith("unity_")
+
+
 def sources_of(unit: Path) -> list[Path]:
     """The source itself, or those that a joined unit includes."""
-    if unit.name.startswith("unity_"):
+    if is_joined(unit):
         return [Path(path) for path in re.findall(r'^#include "(.*)"', unit.read_text(), re.M)]
     return [unit]
 
@@ -121,8 +125,9 @@ def main() -> int:
 
     def check(source: Path, mark: Path) -> bool:
         started = time.monotonic()
+        joined = JOINED if is_joined(source) else []
         done = subprocess.run(
-            [CLANG_TIDY, "--quiet", "-p", commands, *EXTRA, *JOINED, source],
+            [CLANG_TIDY, "--quiet", "-p", commands, *EXTRA, *joined, source],
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,

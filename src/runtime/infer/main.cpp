@@ -1,5 +1,4 @@
 // The program torchport-infer ARTEFACT FILES... --output OUT.
-#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -185,14 +184,13 @@ std::string_view message_of(const std::exception& error) {
   return message;
 }
 
-int run(std::vector<std::string> words) {
+int run(int argc, char** argv) {
   CLI::App app{"Run batches through an artefact of torchport export, without Python.",
                "torchport infer"};
   Options options;
   add_options(app, options);
   try {
-    std::reverse(words.begin(), words.end());  // as CLI11 expects them
-    app.parse(std::move(words));
+    app.parse(argc, argv);
     if (!options.contract && (options.files.empty() || options.output.empty()))
       throw CLI::ValidationError("inputs and --output are needed");
   } catch (const CLI::ParseError& error) {
@@ -214,7 +212,7 @@ int run(std::vector<std::string> words) {
 }  // namespace torchport::infer
 
 int main(int argc, char** argv) {
-  const int code = torchport::infer::run({argv + std::min(argc, 1), argv + argc});
+  const int code = torchport::infer::run(argc, argv);
   // Ends without the destructors of libraries that have threads of their own, because their order
   // is unspecified.
   std::fflush(nullptr);

@@ -19,7 +19,7 @@ namespace torchport {
 
 namespace {
 
-using json = nlohmann::ordered_json;
+using Json = nlohmann::ordered_json;
 
 template <class T>
 T checked(base::Result<T> result) {
@@ -39,7 +39,7 @@ Identity identity_of(const at::Tensor& tensor) {
 }
 
 struct Layout {
-  json header = json::object();
+  Json header = Json::object();
   std::vector<const at::Tensor*> written;
 };
 
@@ -61,9 +61,9 @@ void check(const NamedTensor& named, std::set<std::string>& names) {
 Layout lay_out(const std::vector<NamedTensor>& tensors,
                const std::vector<std::pair<std::string, std::string>>& metadata) {
   Layout layout;
-  json own{{"format", "pt"}};
+  Json own{{"format", "pt"}};
   for (const auto& [key, value] : metadata) own[key] = value;
-  json shared = json::object();
+  Json shared = Json::object();
   layout.header["__metadata__"] = nullptr;  // inserted first, so that it is written first
   std::map<Identity, std::string> first;
   std::set<std::string> names;
@@ -105,7 +105,7 @@ void save_safetensors(const std::string& path, const std::vector<NamedTensor>& t
     return width(a.tensor) > width(b.tensor);
   });
   const Layout layout = lay_out(ordered, metadata);
-  std::string header = layout.header.dump(-1, ' ', false, json::error_handler_t::replace);
+  std::string header = layout.header.dump(-1, ' ', false, Json::error_handler_t::replace);
   header.append((8 - header.size() % 8) % 8, ' ');
   auto file = checked(base::PartialFile::create(path));
   std::array<unsigned char, 8> size{};
