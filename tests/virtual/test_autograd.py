@@ -1,6 +1,7 @@
 """Autograd: hooks, checkpoints, double backward, functions of the program's own, inference mode."""
 
 import functools
+import threading
 
 import pytest
 import torch
@@ -226,3 +227,14 @@ def inference(x: torch.Tensor, w: torch.Tensor) -> object:
 
 def test_inference_mode() -> None:
     same(inference, x, w)
+
+
+def test_a_backward_pass_runs_on_the_thread_that_asks_for_it() -> None:
+    # A thread of autograd's own would bring OpenMP threads of its own, more than there are cores.
+    y = torch.ones(2, device="cuda", requires_grad=True)
+    threads = []
+    y.register_hook(lambda _: threads.append(threading.get_ident()))
+    y.sum().backward()
+    with torch.autograd.set_multithreading_enabled(True):
+        y.sum().backward()
+    assert threads[0] == threading.get_ident() != threads[1]

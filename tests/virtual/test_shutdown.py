@@ -18,6 +18,7 @@ pytestmark = pytest.mark.alone
 BACKWARD = """
 import time, torch
 {before}
+torch.autograd.set_multithreading_enabled(True)  # as on CUDA: a thread for each device
 class Late:
     def __del__(self, sleep=time.sleep):
         sleep(1)  # Python is about to go: the threads that still want its lock are ended
