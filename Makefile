@@ -27,6 +27,16 @@ export CCACHE_SLOPPINESS ?= pch_defines,time_macros
 export CCACHE_BASEDIR ?= $(CURDIR)
 python_dirs = $(wildcard python tests bench .ci)
 
+# Installs a build folder: $(call install,BUILD,ENVIRONMENT). The environment gets the program, and a
+# link by which the program finds the checkout's package. The package gets the libraries, in a folder
+# for each torch.
+define install
+cmake --install $(1) --component program --prefix $(2) >/dev/null
+cmake --install $(1) --component package --prefix python >/dev/null
+cmake --install $(1) --component runtime --prefix python >/dev/null
+ln -sfn $(abspath python/torchport) $(2)/torchport
+endef
+
 # The name of a stamp: $(call stamp,PREFIX,INPUTS)
 stamp = $(1).$(shell cat $(2) | sha256sum | cut -c1-16)
 
@@ -55,7 +65,7 @@ demo: build ## port examples/legacy and train it here, without a GPU
 
 .PHONY: build
 build: compile $(package_stamp) ## compile torchport and install it into .venv
-	@cmake --install build/release --prefix $(venv) >/dev/null
+	@$(call install,build/release,$(venv))
 
 .PHONY: test
 test: build apt-test ecosystem-small $(linters_stamp) ## run the unit tests, then the tests of the program
@@ -131,7 +141,7 @@ test-cuda-build: apt-build $(parser_stamp) $(cuda_package_stamp) ## test virtual
 	  -DCMAKE_BUILD_TYPE=Release -DBUILD_TESTING=OFF -DTORCHPORT_TORCH=ON \
 	  -DPython3_EXECUTABLE=$(abspath $(cuda_py))
 	@cmake --build $(cuda_build)/native -j $(JOBS)
-	@cmake --install $(cuda_build)/native --prefix $(cuda_build)/venv >/dev/null
+	@$(call install,$(cuda_build)/native,$(cuda_build)/venv)
 	@PYTHONPATH=tests/cuda_build $(cuda_py) -m pytest -p known_failures tests/virtual tests/cuda_build -q
 	@$(cuda_py) tests/conformance/run.py --dtypes float32 --workers $(JOBS)
 
@@ -153,10 +163,26 @@ bench: build apt-bench $(bench_stamp) ecosystem ## measure the source tool and v
 	@$(py) bench/export_parity.py
 	@$(py) bench/host_doctor.py
 
+# The releases of torch that the table has libraries for. The libraries for the checkout's own torch come
+# from `make build`, those for the others from folders of their own.
+releases = $(shell $(py) deps/fetch_torch.py --list)
+own_release := $(shell sed -n 's/^torch==//p' deps/torch.txt)
+
+.PHONY: runtimes
+runtimes: compile ## build the libraries for every supported release of torch (1 GB each to fetch)
+	@for release in $(filter-out $(own_release),$(releases)); do $(MAKE) runtime-$$release; done
+
+runtime-%: compile
+	@$(py) deps/fetch_torch.py $* build/torches/$*
+	@[ -f build/runtimes/$*/build.ninja ] || cmake -S . -B build/runtimes/$* -G Ninja \
+	  -DCMAKE_BUILD_TYPE=Release -DBUILD_TESTING=OFF -DTORCHPORT_TORCH=ON -DTORCHPORT_JOIN_SOURCES=ON \
+	  -DTORCHPORT_TORCH_ROOT=$(abspath build/torches/$*/torch) -DPython3_EXECUTABLE=$(abspath $(py))
+	@cmake --build build/runtimes/$* --target torchport_runtime -j $(JOBS)
+	@cmake --install build/runtimes/$* --component runtime --prefix python >/dev/null
+
 .PHONY: wheel
-wheel: apt-build $(parser_stamp) $(torch_stamp) ## build the wheel, into dist/
-	@$(py) -m pip --disable-pip-version-check wheel --quiet --no-build-isolation --no-deps -w dist .
-	@ls dist/*.whl
+wheel: runtimes ## build the wheel for every supported release of torch, into dist/
+	@$(py) deps/make_wheel.py build/release $(patsubst %,build/runtimes/%,$(filter-out $(own_release),$(releases)))
 
 ##@ Parts
 

@@ -24,8 +24,8 @@ class Worker:
 
     def __init__(self, program: str, device: str) -> None:
         environment = {k: v for k, v in os.environ.items() if not k.startswith("TORCHPORT_")}
-        if library := os.environ.get("TORCHPORT_VIRTUAL_LIBRARY"):
-            environment["TORCHPORT_VIRTUAL_LIBRARY"] = library
+        if library := os.environ.get("TORCHPORT_LIBRARY"):
+            environment["TORCHPORT_LIBRARY"] = library
         if device != "cpu":
             environment["TORCHPORT_VIRTUAL"] = "cuda:1"
         self._process = subprocess.Popen(

@@ -159,7 +159,6 @@ install_programs() {
   quietly .venv/bin/python -m venv --clear "$folder" || die "there is no virtual environment $folder."
   site=$(.venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
   echo "import site; site.addsitedir('$site')" >"$folder/lib/${site#*/lib/}/venv.pth"
-  ln -sfn ../../../.venv/lib/torchport "$folder/lib/torchport"
   quietly "$folder/bin/python" -m pip --disable-pip-version-check install --no-input --no-deps \
     -r deps/programs.txt || die \
     "pip could not install the packages of deps/programs.txt." \

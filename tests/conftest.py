@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import signal
 import subprocess
@@ -51,6 +52,20 @@ class Torchport:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content.encode() if isinstance(content, str) else content)
         return path
+
+
+@pytest.fixture(scope="session")
+def torch_folder() -> Path:
+    """The package torch of this environment, which is not imported."""
+    return Path(importlib.util.find_spec("torch").origin).parent
+
+
+@pytest.fixture(scope="session")
+def runtime_folder(torch_folder: Path) -> Path:
+    """torchport's libraries for this environment's torch."""
+    from torchport import _runtimes
+
+    return _runtimes.find(_runtimes.Torch.at(torch_folder))
 
 
 @pytest.fixture

@@ -41,6 +41,11 @@ struct DeviceChoice {
 // is available; both messages say why. Thread safe.
 [[nodiscard]] TORCHPORT_API DeviceChoice choose_device(const DeviceRequest& request = {});
 
+// The version of the torch in this process, with its build: "2.13.0+cpu". One libtorchport.so
+// serves all builds of a release, so this is read from torch's version.py. Without that file it is
+// the release that the library was built for. Thread safe.
+[[nodiscard]] TORCHPORT_API const std::string& torch_version();
+
 // The number of devices of a kind that can be used now. If it is 0 and `why_not` is given,
 // `why_not` receives the reason. Thread safe.
 [[nodiscard]] TORCHPORT_API int device_count(c10::DeviceType kind, std::string* why_not = nullptr);

@@ -6,12 +6,14 @@ This package works on Python objects. It imports torch on first use, so that
 """
 
 from importlib import import_module as _import_module
-from importlib.metadata import version as _version
 from typing import TYPE_CHECKING
 from typing import Any as _Any
 
 if TYPE_CHECKING:
     from torchport import build, virtual
+
+    __version__: str
+    from torchport._runtimes import UnsupportedTorch
     from torchport.deploy.artefact.errors import ExportError, NotVerified
     from torchport.deploy.artefact.exporting import Exported, export
     from torchport.deploy.bench.measuring import benchmark
@@ -37,9 +39,6 @@ if TYPE_CHECKING:
     from torchport.place.policy import DeviceChoice, RunProfile, choose_device, device, run_profile
     from torchport.place.saving import save
     from torchport.place.unwrapping import full_state_dict, unwrap_model
-    from torchport.virtual._builds import UnsupportedTorch
-
-__version__ = _version("torchport")
 
 __all__ = [
     "Adopted",
@@ -142,7 +141,7 @@ _HOMES = {
     "save": "place.saving",
     "full_state_dict": "place.unwrapping",
     "unwrap_model": "place.unwrapping",
-    "UnsupportedTorch": "virtual._builds",
+    "UnsupportedTorch": "_runtimes",
 }
 
 
@@ -151,6 +150,9 @@ if not TYPE_CHECKING:  # a type checker that sees a module's __getattr__ accepts
     def __getattr__(name: str) -> _Any:
         if name in ("build", "virtual"):
             return _import_module(f"torchport.{name}")
+        if name == "__version__":
+            globals()[name] = version = _import_module("torchport._version").read()
+            return version
         if name not in _HOMES:
             raise AttributeError(f"module 'torchport' has no attribute {name!r}")
         value = getattr(_import_module(f"torchport.{_HOMES[name]}"), name)

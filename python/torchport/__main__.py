@@ -1,18 +1,35 @@
-"""``python -m torchport``: runs the torchport program of this environment."""
+"""``python -m torchport``: runs the torchport program that was installed with this package."""
+
+from __future__ import annotations
 
 import os
 import sys
 import sysconfig
+from collections.abc import Iterator
 from pathlib import Path
 
 
+def places() -> Iterator[Path]:
+    """The folders in which installers put the program, the usual one first."""
+    site = Path(__file__).resolve().parents[1]
+    yield Path(sysconfig.get_path("scripts"))
+    yield site / "bin"  # pip install --target
+    yield site.parents[2] / "bin"  # the environment of this file, if Python is that of another one
+    yield Path(sysconfig.get_path("scripts", f"{os.name}_user"))
+
+
 def main() -> int:
-    name = "torchport.exe" if os.name == "nt" else "torchport"
-    program = Path(sysconfig.get_path("scripts"), name)
-    if not program.is_file():
-        print(f"torchport: there is no program at {program}; reinstall torchport", file=sys.stderr)
-        return 3
-    os.execv(program, [str(program), *sys.argv[1:]])
+    """Replaces this process by the program. Returns only if there is none."""
+    for folder in places():
+        program = folder / "torchport"
+        if os.access(program, os.X_OK):
+            os.execv(program, [str(program), *sys.argv[1:]])
+    print(
+        f"torchport: there is no program torchport in {sysconfig.get_path('scripts')}; install "
+        "torchport again",
+        file=sys.stderr,
+    )
+    return 3
 
 
 if __name__ == "__main__":

@@ -1,25 +1,25 @@
-"""The location of torchport's own libraries and tables: `lib/torchport` of the environment."""
+"""The location of torchport's own libraries and tables: the folder ``lib`` of the package."""
 
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 
 
+def folder() -> Path:
+    """The folder of the native files: the package's own, or that of another build."""
+    if chosen := os.environ.get("TORCHPORT_LIBRARY"):
+        return Path(chosen)
+    return Path(__file__).parent / "lib"
+
+
 def find(name: str) -> Path:
-    """Returns the path of the file `name` in lib/torchport.
+    """Returns the path of the file ``name``, which does not depend on torch.
 
     Raises:
-        ImportError: The environment does not have the file.
+        ImportError: The installation does not have the file.
     """
-    if chosen := os.environ.get("TORCHPORT_LIBRARY"):  # the folder of another build
-        return Path(chosen) / name
-    installed = Path(sys.prefix, "lib", "torchport")
-    for folder in (installed, Path(__file__).parent / "lib"):
-        if (folder / name).is_file():
-            return folder / name
-    raise ImportError(
-        f"torchport: {name} is missing from {installed}; reinstall torchport in an environment "
-        "that has torch"
-    )
+    path = folder() / name
+    if not path.is_file():
+        raise ImportError(f"torchport: {path} is missing; install torchport again")
+    return path

@@ -15,11 +15,9 @@ __all__ = ["C"]
 def _load() -> ModuleType:
     import torch
 
-    from torchport import _libraries
-    from torchport.virtual._builds import Torch
+    from torchport import _runtimes
 
-    path = _libraries.find("_C.so")
-    Torch.at(Path(torch.__file__).parent).check_library(path.with_name("libtorchport.so"))
+    path = _runtimes.find(_runtimes.Torch.at(Path(torch.__file__).parent)) / "_C.so"
     loader = ExtensionFileLoader("torchport._C", str(path))
     spec = spec_from_loader("torchport._C", loader)
     assert spec is not None  # a loader was given

@@ -67,6 +67,10 @@ def _minor(version: str) -> tuple[str, ...]:
     return tuple(version.split("+")[0].split(".")[:2])
 
 
+def _patch(version: str) -> int:
+    return int(version.split(".")[2])
+
+
 def _numbers(text: str | None) -> tuple[int, int, int] | None:
     """The first three numbers of ``9.20.0.48``."""
     if text is None:
@@ -82,10 +86,30 @@ def _build(row: dict[str, Any]) -> CUDABuild:
     )
 
 
-def virtual_device_versions() -> tuple[str, ...]:
-    """The versions of torch that the virtual devices are tested for, oldest first."""
-    rows = reversed(_table()["releases"])
-    return tuple(version for row in rows for version in row["virtual_devices"])
+@dataclass(frozen=True)
+class ServedTorch:
+    """A version of torch that torchport has libraries for.
+
+    Attributes:
+        version: The version, without its build: "2.12.0".
+        git_version: What its torch/version.py says.
+        built_for: The version whose headers the libraries were compiled with: "2.12.1".
+    """
+
+    version: str
+    git_version: str
+    built_for: str
+
+
+@functools.cache
+def served_torches() -> tuple[ServedTorch, ...]:
+    """The versions of torch that torchport has libraries for, oldest first."""
+    found = []
+    for row in reversed(_table()["releases"]):
+        if runtime := row["runtime"]:
+            serves = sorted(runtime["serves"].items(), key=lambda served: _patch(served[0]))
+            found += [ServedTorch(version, git, runtime["built_for"]) for version, git in serves]
+    return tuple(found)
 
 
 def cuda_builds(torch: str) -> tuple[CUDABuild, ...]:

@@ -23,7 +23,7 @@ struct Options {
 };
 
 base::Result<void> check_virtual_devices(const std::string& torch) {
-  const auto supported = releases::virtual_device_versions();
+  const auto supported = releases::runtime_versions();
   if (std::find(supported.begin(), supported.end(), torch) != supported.end()) return {};
   return base::fail(
       base::ErrorCode::kUsage,

@@ -8,6 +8,7 @@
 #include "base/bytes.h"
 #include "base/file_system.h"
 #include "cli/command.h"
+#include "cli/forward.h"
 #include "cli/python.h"
 #include "cli/recorded.h"
 #include "cli/terminal.h"
@@ -24,6 +25,7 @@ struct DoctorOptions {
   std::string from;
   std::string require;
   bool json = false;
+  bool self = false;
 };
 
 std::string text_of(const host::Gpu& gpu) {
@@ -114,6 +116,10 @@ std::string to_json(const host::Facts& facts, const host::Verdict& verdict) {
 }
 
 int doctor(const DoctorOptions& options) {
+  if (options.self)
+    return become_python_module("torchport._self_check", options.json
+                                                             ? std::vector<std::string>{"--json"}
+                                                             : std::vector<std::string>{});
   const auto read = options.from.empty()
                         ? base::Result<host::Facts>(host::probe(host::this_machine(own_prefix())))
                         : read_recorded(options.from, &host::from_json);
@@ -149,6 +155,10 @@ void attach(CLI::App& app) {
                   "Exit with 0 only if torch can compute on this device")
       ->type_name("DEVICE")
       ->check(CLI::IsMember(host::requirable_devices()));
+  sub->add_flag("--self", options->self,
+                "Check this installation of torchport instead; put the answer into a bug report")
+      ->excludes("--from")
+      ->excludes("--require");
   sub->footer(
       "\nExit codes: 0 torch can use the GPU, or there is no GPU; 1 torch cannot use the GPU, or "
       "--require is not met; 2 wrong use.");

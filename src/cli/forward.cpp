@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <string>
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #include "cli/command.h"
+#include "cli/package.h"
 #include "cli/python.h"
 #include "cli/terminal.h"
 
@@ -39,29 +41,51 @@ int become(std::vector<std::string> command, const std::vector<std::string>& res
   return kUsageError;
 }
 
+std::vector<std::string> python_module(const char* module) {
+  const Python python = find_python();
+  if (!python.own) show_package_to_python();
+  return {python.program, "-m", module};
+}
+
 // Passes all words after the subcommand's name to `command`.
 void attach_forward(CLI::App& app, const char* name, const char* summary,
-                    std::function<std::vector<std::string>()> command) {
+                    std::function<base::Result<std::vector<std::string>>()> command) {
   CLI::App* sub = app.add_subcommand(name, summary);
   sub->set_help_flag();
   sub->prefix_command();
-  sub->callback(
-      [sub, command = std::move(command)] { set_exit_code(become(command(), sub->remaining())); });
+  sub->callback([sub, command = std::move(command)] {
+    auto words = command();
+    if (words) {
+      set_exit_code(become(std::move(*words), sub->remaining()));
+    } else {
+      print_error(words.error());
+      set_exit_code(kUsageError);
+    }
+  });
 }
 
 }  // namespace
 
+int become_python_module(const char* module, const std::vector<std::string>& words) {
+  return become(python_module(module), words);
+}
+
 void attach_python_command(CLI::App& app, const char* name, const char* summary,
                            const char* module) {
-  attach_forward(app, name, summary, [module] {
-    return std::vector<std::string>{python_of_this_environment(), "-m", module};
-  });
+  attach_forward(app, name, summary, [module] { return python_module(module); });
 }
 
 void attach_program_command(CLI::App& app, const char* name, const char* summary,
                             const char* program) {
-  attach_forward(app, name, summary,
-                 [program] { return std::vector<std::string>{(own_folder() / program).string()}; });
+  attach_forward(app, name, summary, [program]() -> base::Result<std::vector<std::string>> {
+    const auto found = runtime_program(program);
+    if (!found) return tl::unexpected<base::Error>(found.error());
+    const char* given = std::getenv("LD_LIBRARY_PATH");
+    const std::string more = given == nullptr || *given == '\0' ? "" : given;
+    setenv("LD_LIBRARY_PATH", (found->torch_libraries + (more.empty() ? "" : ":") + more).c_str(),
+           1);
+    return std::vector<std::string>{found->path};
+  });
 }
 
 }  // namespace torchport::cli

@@ -3,7 +3,6 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
@@ -13,7 +12,7 @@
 #include <fmt/format.h>
 
 #include "cli/command.h"
-#include "cli/python.h"
+#include "cli/package.h"
 
 namespace torchport::cli {
 
@@ -30,17 +29,20 @@ void on_interrupt(int /*signal*/) {
   if (interrupted().exchange(true)) std::_Exit(130);
 }
 
-// Prints the folder of the CMake package, which is beside this program in an installation. It ends
-// by an exception, as flags of CLI11 do.
-void print_cmake_dir() {
-  const std::string folder = own_prefix() + "/lib/cmake/torchport";
-  std::error_code error;
-  if (!std::filesystem::exists(folder + "/Torchport.cmake", error))
-    throw CLI::ValidationError(
-        "--cmake-dir",
-        fmt::format("{} does not contain Torchport.cmake: install torchport again", folder));
-  fmt::print("{}\n", folder);
+// Prints a folder of the package. It ends by an exception, as flags of CLI11 do.
+void print_package_folder(const char* flag, const char* below) {
+  const auto package = package_folder();
+  if (!package) throw CLI::ValidationError(flag, package.error().message);
+  fmt::print("{}{}\n", *package, below);
   throw CLI::Success();
+}
+
+void print_cmake_dir() {
+  print_package_folder("--cmake-dir", "/build/cmake");
+}
+
+void print_cmake_prefix() {
+  print_package_folder("--cmake-prefix", "");
 }
 
 // `words` is the command line less the name of the program.
@@ -52,6 +54,9 @@ int run(std::vector<std::string> words) {
   app.set_help_flag("-h,--help", "Print this help and exit");
   app.add_flag_callback("--cmake-dir", &print_cmake_dir,
                         "Print the folder of Torchport.cmake, for CMAKE_MODULE_PATH, and exit");
+  app.add_flag_callback("--cmake-prefix", &print_cmake_prefix,
+                        "Print the folder for CMAKE_PREFIX_PATH, by which find_package(torchport) "
+                        "works, and exit");
   app.require_subcommand(1);
   app.footer(kFooter);
   app.get_formatter()->column_width(34);

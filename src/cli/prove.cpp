@@ -10,6 +10,7 @@
 #include "base/file_system.h"
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/package.h"
 #include "cli/python.h"
 #include "cli/terminal.h"
 #include "runtime/device/spec.h"
@@ -231,6 +232,7 @@ int prove(const ProveOptions& options) {
     if (!std::filesystem::is_regular_file(script))
       return fail({base::ErrorCode::kUsage, "there is no such file", script, 0});
   }
+  if (!find_python().own) show_package_to_python();
   auto workplace = proof::Workplace::make();
   if (!workplace) return fail(workplace.error());
   const auto original = run_one(*workplace, options, options.original, options.devices, "original");

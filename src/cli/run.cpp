@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -16,6 +17,7 @@
 #include "base/bytes.h"
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/package.h"
 #include "cli/python.h"
 #include "cli/terminal.h"
 #include "runtime/device/memory_model.h"
@@ -84,6 +86,24 @@ base::Result<std::vector<std::string>> command_of(std::vector<std::string> rest)
   return rest;
 }
 
+// The folder in which a command is found; empty if it is not found.
+std::filesystem::path folder_of(const std::string& command) {
+  std::error_code error;
+  if (command.find('/') != std::string::npos)
+    return std::filesystem::absolute(command, error).parent_path();
+  const char* path = std::getenv("PATH");
+  for (const std::string_view folder : base::split(path == nullptr ? "" : path, ':'))
+    if (std::filesystem::exists(std::filesystem::path(folder) / command, error)) return folder;
+  return {};
+}
+
+// Whether the command belongs to the environment of this program, whose Python sets virtual devices
+// up by itself.
+bool is_of_this_environment(const std::string& command) {
+  std::error_code error;
+  return std::filesystem::equivalent(folder_of(command), own_folder(), error);
+}
+
 int run(const RunOptions& options, const std::vector<std::string>& rest) {
   const auto spec = spec_of(options);
   if (!spec) return usage(spec.error().message);
@@ -98,6 +118,7 @@ int run(const RunOptions& options, const std::vector<std::string>& rest) {
     // it.
     setenv("TORCHPORT_REPORT_PID", std::to_string(getpid()).c_str(), 1);
   }
+  if (!is_of_this_environment(command->front())) show_package_to_python();
   if (!options.quiet) fmt::print(stderr, "{}\n", announcement(*spec));
   std::fflush(nullptr);
   std::vector<char*> words;

@@ -95,8 +95,13 @@ TEST_CASE("a table that is wrong is refused, with the release and the member") {
         first + "\"default_cuda\" is missing or wrong");
   CHECK(refused("/releases/0/cuda/0/archs", {90, 80}) ==
         first + "\"cuda.archs\" is missing or wrong");
-  CHECK(refused("/releases/0/virtual_devices", {"1.0.0"}) ==
-        first + "\"virtual_devices\" is missing or wrong");
+  const auto runtime = [](const char* built_for, const char* serves) {
+    return nlohmann::json{{"built_for", built_for}, {"serves", {{serves, "0123abc"}}}};
+  };
+  CHECK(refused("/releases/0/runtime", runtime("1.0.0", "1.0.0")) ==
+        first + "\"runtime.serves\" is missing or wrong");
+  CHECK(refused("/releases/0/runtime", runtime("1.0.0", newest_torch().c_str())) ==
+        first + "\"runtime.built_for\" is missing or wrong");
   CHECK(refused("/releases/0/version", "2.0.0") == "\"releases\" is not sorted, newest first");
   CHECK(refused("/cuda/0/version", "1.0") == "\"cuda\" is not sorted, newest first");
   CHECK(refused("/rocm/1", whole["rocm"][0]) == "\"rocm\" is not sorted, newest first");

@@ -28,6 +28,15 @@ CudaBuild cuda_build(const Json& object, const std::string& by_default) {
   return build;
 }
 
+Runtime runtime_in(const Json& object) {
+  Runtime runtime{object.at("built_for"), {}};
+  for (const auto& [version, git] : object.at("serves").items())
+    runtime.serves.emplace_back(version, git.get<std::string>());
+  std::sort(runtime.serves.begin(), runtime.serves.end(),
+            [](const auto& a, const auto& b) { return versions::older(a.first, b.first); });
+  return runtime;
+}
+
 TorchRelease torch_release(const Json& object) {
   TorchRelease release;
   release.version = object.at("version");
@@ -38,7 +47,8 @@ TorchRelease torch_release(const Json& object) {
     release.rocm = {rocm.at("version"), known<std::vector<std::string>>(rocm, "archs")};
   if (const Json& xpu = object.at("xpu"); !xpu.is_null()) release.xpu = xpu.get<bool>();
   release.macos = known<std::string>(object, "macos");
-  release.virtual_devices = object.at("virtual_devices");
+  if (const Json& runtime = object.at("runtime"); !runtime.is_null())
+    release.runtime = runtime_in(runtime);
   release.changes = object.at("changes");
   release.sources = object.at("sources");
   return release;
@@ -60,9 +70,13 @@ std::string fault_of(const TorchRelease& release) {
   for (const CudaBuild& build : release.cuda)
     if (build.archs.empty() || !std::is_sorted(build.archs.begin(), build.archs.end()))
       return "cuda.archs";
-  for (const std::string& version : release.virtual_devices)
-    if (!versions::same_minor(version, release.version)) return "virtual_devices";
-  return {};
+  if (!release.runtime) return {};
+  bool serves_its_own = false;
+  for (const auto& [version, git] : release.runtime->serves) {
+    if (!versions::same_minor(version, release.version) || git.empty()) return "runtime.serves";
+    serves_its_own = serves_its_own || version == release.runtime->built_for;
+  }
+  return serves_its_own ? "" : "runtime.built_for";
 }
 
 base::Result<void> check(const Table& table) {
@@ -140,12 +154,23 @@ const RocmRelease* rocm_release(std::string_view version) {
   return found == releases.end() ? nullptr : &*found;
 }
 
-std::vector<std::string> virtual_device_versions() {
+std::vector<std::string> runtime_versions() {
   std::vector<std::string> versions;
-  for (const TorchRelease& release : table().releases)
-    versions.insert(versions.begin(), release.virtual_devices.begin(),
-                    release.virtual_devices.end());
+  const auto& releases = table().releases;
+  for (auto release = releases.rbegin(); release != releases.rend(); ++release) {
+    if (!release->runtime) continue;
+    for (const auto& served : release->runtime->serves) versions.push_back(served.first);
+  }
   return versions;
+}
+
+const Runtime* runtime_of(std::string_view torch) {
+  const TorchRelease* release = release_of(torch);
+  if (release == nullptr || !release->runtime) return nullptr;
+  const std::string_view version = torch.substr(0, torch.find('+'));
+  for (const auto& served : release->runtime->serves)
+    if (served.first == version) return &*release->runtime;
+  return nullptr;
 }
 
 const std::string& newest_torch() {

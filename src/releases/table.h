@@ -16,6 +16,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -37,16 +38,23 @@ struct RocmBuild {
   std::vector<std::string> archs;  // "gfx90a"; empty if unknown
 };
 
+// torchport's own libraries for a release.
+struct Runtime {
+  std::string built_for;  // the version whose headers they were compiled with: "2.12.1"
+  // Each version that they run with, oldest first, and the git_version in its torch/version.py.
+  std::vector<std::pair<std::string, std::string>> serves;
+};
+
 struct TorchRelease {
-  std::string version;                       // the newest patch release: "2.13.0"
-  std::vector<std::string> pythons;          // with wheels, oldest first: "3.10"
-  std::vector<CudaBuild> cuda;               // the default first
-  std::optional<RocmBuild> rocm;             // none if unknown
-  std::optional<bool> xpu;                   // whether there is a build for Intel's GPUs
-  std::string macos;                         // the first with MPS: "14"; empty if unknown
-  std::vector<std::string> virtual_devices;  // versions that virtual devices are tested for
-  std::vector<std::string> changes;          // what users have to know, one sentence each
-  std::vector<std::string> sources;          // where these facts come from
+  std::string version;               // the newest patch release: "2.13.0"
+  std::vector<std::string> pythons;  // with wheels, oldest first: "3.10"
+  std::vector<CudaBuild> cuda;       // the default first
+  std::optional<RocmBuild> rocm;     // none if unknown
+  std::optional<bool> xpu;           // whether there is a build for Intel's GPUs
+  std::string macos;                 // the first with MPS: "14"; empty if unknown
+  std::optional<Runtime> runtime;    // none if torchport has none
+  std::vector<std::string> changes;  // what users have to know, one sentence each
+  std::vector<std::string> sources;  // where these facts come from
 };
 
 struct CudaRelease {
@@ -100,8 +108,10 @@ struct Table {
 [[nodiscard]] const std::vector<CudaBuild>& builds_of(std::string_view torch);
 // The ROCm release of this version ("7.2"); null if the table has no image with its compiler.
 [[nodiscard]] const RocmRelease* rocm_release(std::string_view version);
-// The versions that the virtual devices are tested for, oldest first.
-[[nodiscard]] std::vector<std::string> virtual_device_versions();
+// The versions that torchport has libraries for, oldest first.
+[[nodiscard]] std::vector<std::string> runtime_versions();
+// The libraries that serve exactly this version ("2.12.0+cu130"); null if there are none.
+[[nodiscard]] const Runtime* runtime_of(std::string_view torch);
 // The newest version of the table.
 [[nodiscard]] const std::string& newest_torch();
 

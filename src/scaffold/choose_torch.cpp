@@ -21,7 +21,7 @@ std::string place_of(const Requirement& requirement) {
 // The version of this release for the target; empty if it does not fit the target.
 std::string version_of(const TorchRelease& release, const TargetOptions& options) {
   if (!options.virtual_devices) return release.version;
-  return release.virtual_devices.empty() ? std::string() : release.virtual_devices.back();
+  return release.runtime ? release.runtime->serves.back().first : std::string();
 }
 
 bool has_python(const TorchRelease& release, const Project& project, const TargetOptions& options) {

@@ -1,5 +1,7 @@
 """The wheel is what users install: it has to carry the program, and to agree on the version."""
 
+import os
+import shutil
 import subprocess
 import sys
 import venv
@@ -11,8 +13,27 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 
 
+def package_of(scripts: Path) -> Path:
+    return next(scripts.parent.glob("lib/python*/site-packages/torchport"))
+
+
+# No other environment may serve where one without torch is tested.
+ALONE = {k: v for k, v in os.environ.items() if k not in ("VIRTUAL_ENV", "CONDA_PREFIX")}
+ALONE["PATH"] = os.pathsep.join(
+    folder
+    for folder in ALONE["PATH"].split(os.pathsep)
+    if Path(folder) != Path(sys.executable).parent
+)
+
+
+def run(*command, **options):
+    return subprocess.run(
+        command, capture_output=True, text=True, check=False, env=ALONE, **options
+    )
+
+
 def output(*command):
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return subprocess.run(command, capture_output=True, text=True, check=True, env=ALONE).stdout
 
 
 @pytest.fixture(scope="module")
@@ -21,8 +42,11 @@ def installed(tmp_path_factory):
     dist = tmp_path_factory.mktemp("dist")
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
     options = ["--no-build-isolation", "--no-deps", "--wheel-dir", dist]
-    # What `make build` compiled is packed, not compiled again; `make wheel` compiles its own.
-    settings = {"build-dir": "build/release", "cmake.define.BUILD_TESTING": "ON"}
+    # What `make build` compiled is packed, not compiled again, by a build folder of its own.
+    settings = {
+        "build-dir": tmp_path_factory.mktemp("build"),
+        "cmake.define.TORCHPORT_PREBUILT": ROOT / "build/release",
+    }
     options += [f"--config-settings={name}={value}" for name, value in settings.items()]
     subprocess.run([*pip, "wheel", *options, ROOT], check=True)
     wheel = next(dist.glob("torchport-*.whl"))
@@ -33,23 +57,59 @@ def installed(tmp_path_factory):
     return home / "bin"
 
 
-def test_virtual_devices_come_with_it(installed):
-    home = installed.parent
-    site = next(home.glob("lib/python*/site-packages"))
-    assert (home / "lib" / "torchport" / "libtorchport_virtual.so").is_file()
-    for name in ("libtorchport_observer.so", "libtorchport.so", "_C.so"):
-        assert (home / "lib" / "torchport" / name).is_file()
-    assert (installed / "torchport-infer").is_file()
-    assert (home / "lib" / "cmake" / "torchport" / "torchportConfig.cmake").is_file()
-    assert (home / "include" / "torchport" / "device.h").is_file()
-    assert "TORCHPORT_VIRTUAL" in (site / "torchport_virtual.pth").read_text()
-    run = subprocess.run(
-        [installed / "torchport", "run", "-q", "--", installed / "python", "-c", "import torch"],
-        capture_output=True,
-        text=True,
-    )
-    # This environment has no torch: the word on it is Python's own.
-    assert "No module named 'torch'" in run.stderr and run.returncode == 1
+def test_everything_comes_with_it(installed, runtime_folder):
+    package = package_of(installed)
+    for path in runtime_folder.iterdir():
+        assert (package / "lib" / runtime_folder.name / path.name).is_file()
+    for name in (
+        "lib/device_kinds.json",
+        "lib/cmake/torchport/torchportConfig.cmake",
+        "build/cmake/Torchport.cmake",
+        "include/torchport/device.h",
+    ):
+        assert (package / name).is_file()
+    assert "TORCHPORT_VIRTUAL" in (package.parent / "torchport_virtual.pth").read_text()
+    # Nothing else of it is in the environment: pip's --target and --user bring all of it.
+    assert sorted(path.name for path in installed.glob("torchport*")) == ["torchport"]
+    assert not list(installed.parent.glob("lib/torchport*"))
+
+
+NEED_TORCH = {
+    "verify": ["model.py:make"],
+    "export": ["model.py:make", "--input", "model.py:data", "--to", "onnx", "--output", "m.onnx"],
+    "bench": ["model.py:make", "--input", "model.py:data"],
+    "infer": ["model.pt2", "data.safetensors"],
+}
+
+
+@pytest.mark.parametrize("command", sorted(NEED_TORCH))
+def test_a_command_that_needs_torch_says_which_it_supports(installed, tmp_path, command):
+    (tmp_path / "model.py").write_text("import torch\n")
+    done = run(installed / "torchport", command, *NEED_TORCH[command], cwd=tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert " has no torch" in done.stderr and "2.13.0" in done.stderr
+    assert "Traceback" not in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_a_program_that_imports_torch_hears_it_from_python(installed):
+    words = ["run", "-q", "--", installed / "python", "-c", "import torch"]
+    done = run(installed / "torchport", *words)
+    assert "No module named 'torch'" in done.stderr and done.returncode == 1
+
+
+def test_the_rest_works_without_torch(installed, tmp_path):
+    (tmp_path / "train.py").write_text("import torch\nx = torch.ones(2).cuda()\n")
+    (tmp_path / "requirements.txt").write_text("torch\n")
+    for words, code in (
+        (["check", "."], 1),
+        (["fix", "--diff", "."], 1),
+        (["explain", "TP101"], 0),
+        (["doctor", "--json"], None),
+        (["container", ".", "--device", "cpu", "--entry", "train.py"], 0),
+        (["ci", "."], 0),
+    ):
+        done = run(installed / "torchport", *words, cwd=tmp_path)
+        assert done.returncode == code or (code is None and done.returncode < 2), (words, done)
 
 
 def test_program_module_and_metadata_agree_on_the_version(installed):
@@ -61,6 +121,8 @@ def test_program_module_and_metadata_agree_on_the_version(installed):
 
 
 def test_cmake_finds_its_module(installed):
+    prefix = output(installed / "torchport", "--cmake-prefix").strip()
+    assert Path(prefix) == package_of(installed)
     folders = [
         output(installed / "torchport", "--cmake-dir"),
         output(installed / "python", "-m", "torchport.build", "--cmake-dir"),
@@ -76,17 +138,43 @@ def test_the_checkout_has_that_version_too():
     assert version("torchport") in output(Path(sys.executable).with_name("torchport"), "--version")
 
 
-def test_the_program_takes_its_libraries_from_beside_it(installed):
-    """Another distribution, or the image of a container, has other versions of them, or none."""
-    own = installed.parent / "lib" / "torchport"
-    linked = {
-        line.split()[0]: Path(line.split()[2]).resolve()
-        for line in output("ldd", installed / "torchport").splitlines()
-        if "=>" in line
-    }
-    found = {name for name, path in linked.items() if path.parent == own.resolve()}
-    assert {name.split(".")[0] for name in found} == {"libfmt", "libsqlite3", "libxxhash"}
-    # What is left is glibc's, GCC's and zlib, which every image has that has Python.
-    assert {name.split(".")[0] for name in linked.keys() - found} == {
-        *("libc", "libm", "libstdc++", "libgcc_s", "libz")
-    }
+PROGRAM = """
+import os, sys, torch
+print(torch.cuda.get_device_name(), torch.ones(2).cuda().sum().item(), sys.prefix)
+import torchport
+print(torchport.choose_device("cuda").device)
+"""
+
+
+def test_a_tool_of_its_own_serves_the_environment_with_torch(installed, tmp_path, torch_folder):
+    """As pipx and `uv tool` install it: torchport has an environment without torch, and the active
+    one has torch but no torchport."""
+    home = tmp_path / "active"
+    venv.create(home, with_pip=False, symlinks=True)
+    site = next(home.glob("lib/python*/site-packages"))
+    for package in torch_folder.parent.iterdir():
+        if "torchport" not in package.name and not package.name.endswith(".pth"):
+            (site / package.name).symlink_to(package)
+    (tmp_path / "program.py").write_text(PROGRAM)
+    env = ALONE | {"VIRTUAL_ENV": str(home)}
+    done = subprocess.run(
+        [installed / "torchport", "run", "-q", "--devices", "cuda:1", "program.py"],
+        cwd=tmp_path, env=env, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.stdout == f"NVIDIA A100-SXM4-80GB 2.0 {home}\ncuda:0\n", done.stderr
+
+
+def test_pip_install_target(installed, tmp_path):
+    """The files lie in a folder that Python does not read .pth files from."""
+    package = package_of(installed)
+    target = tmp_path / "a folder of müsli"
+    (target / "bin").mkdir(parents=True)
+    shutil.copytree(package, target / "torchport")
+    shutil.copy2(installed / "torchport", target / "bin")
+    (tmp_path / "program.py").write_text(PROGRAM)
+    env = ALONE | {"PATH": f"{Path(sys.executable).parent}:{ALONE['PATH']}"}
+    done = subprocess.run(
+        [target / "bin/torchport", "run", "-q", "--devices", "cuda:1", "program.py"],
+        cwd=tmp_path, env=env, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.stdout == f"NVIDIA A100-SXM4-80GB 2.0 {sys.prefix}\ncuda:0\n", done.stderr

@@ -60,5 +60,5 @@ def test_doctor_and_python_read_the_same_table(torchport) -> None:
     newest = _releases._table()["releases"][0]["version"]
     assert verdict["install"] == [f"pip install torch=={newest}", f"uv pip install torch=={newest}"]
     run = torchport("ci", "--torch", newest)
-    supported = ", ".join(_releases.virtual_device_versions())
+    supported = ", ".join(served.version for served in _releases.served_torches())
     assert run.returncode == 2 and f"only {supported}" in run.stderr

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import importlib.util
-import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 
 
-def test_observing_without_python(tmp_path) -> None:
-    torch = Path(importlib.util.find_spec("torch").origin).parent
-    library = Path(os.environ.get("TORCHPORT_LIBRARY") or Path(sys.prefix, "lib", "torchport"))
+def test_observing_without_python(tmp_path, torch_folder, runtime_folder) -> None:
     compiler = ["ccache", "c++"] if shutil.which("ccache") else ["c++"]
     command = [*compiler, "-std=c++20", "-O0", "-Wall", "-Wextra", "-Werror", "-c"]
-    command += [f"-I{ROOT / 'include'}", f"-isystem{torch / 'include'}"]
+    command += [f"-I{ROOT / 'include'}", f"-isystem{torch_folder / 'include'}"]
     source = Path(__file__).parent / "programs/observing.cpp"
     subprocess.run([*command, source, "-o", tmp_path / "observing.o"], check=True)
-    places = [library, torch / "lib"]
+    places = [runtime_folder, torch_folder / "lib"]
     subprocess.run(
         ["c++", tmp_path / "observing.o", "-o", tmp_path / "observing"]
         + ["-ltorchport", "-ltorch_cpu", "-lc10", *(f"-L{place}" for place in places)]

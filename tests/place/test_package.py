@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
@@ -20,18 +19,18 @@ def test_a_program_finds_and_uses_the_library(tmp_path):
         return done.stdout
 
     build = tmp_path / "build"
-    run("cmake", "-S", PACKAGE, "-B", build, "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={sys.prefix}")
+    prefix = run(Path(sys.executable).with_name("torchport"), "--cmake-prefix").strip()
+    words = [f"-DCMAKE_PREFIX_PATH={prefix}", f"-DPython3_EXECUTABLE={sys.executable}"]
+    run("cmake", "-S", PACKAGE, "-B", build, "-G", "Ninja", *words)
     run("cmake", "--build", build)
     output = run(build / "uses_torchport", tmp_path / "weights.safetensors")
     checks = re.findall(r'"([^"]+)"\);', (PACKAGE / "main.cpp").read_text())
     assert re.findall(r"^passed: (.*)$", output, re.MULTILINE) == checks
 
 
-def test_nothing_but_the_public_interface_is_seen_from_outside():
-    # $TORCHPORT_LIBRARY: the folder of another build.
-    folder = os.environ.get("TORCHPORT_LIBRARY") or Path(sys.prefix, "lib", "torchport")
+def test_nothing_but_the_public_interface_is_seen_from_outside(runtime_folder):
     names = subprocess.run(
-        ["nm", "-DC", "--defined-only", Path(folder, "libtorchport.so")],
+        ["nm", "-DC", "--defined-only", runtime_folder / "libtorchport.so"],
         capture_output=True, text=True, check=True,
     ).stdout  # fmt: skip
     functions = re.findall(r"^\S+ T (.*)$", names, re.MULTILINE)

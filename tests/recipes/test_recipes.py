@@ -283,7 +283,7 @@ def test_a_kind_of_device(sources: Path) -> None:
             [folder / "tests" / test], capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, done.stdout
-    libraries = folder / "lib" / "torchport"
+    libraries = folder / "torchport" / "lib"
     table = json.loads((libraries / "device_kinds.json").read_text())
     assert [row["name"] for row in table][-1] == "musa"
     assert table[-1]["profiles"] == ["mtt-s4000"]

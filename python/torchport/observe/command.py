@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from torchport import _device_kinds, _named
+from torchport import _device_kinds, _named, _runtimes
 from torchport._files import write_text
 
 _USAGE_ERROR = 2
@@ -142,6 +142,7 @@ def _say(text: str) -> None:
 def _run(options: argparse.Namespace) -> int:
     if options.eval and options.train:
         raise _WrongUse("--eval and --train cannot be used together")
+    _runtimes.require()
     _set_up_devices(options)
     device = _device(options)
     from torchport.observe.verifying import verify
@@ -189,6 +190,9 @@ def main(arguments: list[str] | None = None) -> int:
         return _run(options)
     except (_WrongUse, _named.NotFound) as error:
         print(f"torchport verify: {error}", file=sys.stderr)
+        return _USAGE_ERROR
+    except _runtimes.UnsupportedTorch as error:
+        print(error, file=sys.stderr)
         return _USAGE_ERROR
     except KeyboardInterrupt:
         return _INTERRUPTED

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 
-from torchport import _libraries
+from torchport import _runtimes
+from torchport._runtimes import Torch, UnsupportedTorch
 from torchport._startup import VARIABLE
 from torchport.virtual import _hiding, _watching
-from torchport.virtual._builds import Torch
-
-
-def _library() -> Path:
-    if chosen := os.environ.get("TORCHPORT_VIRTUAL_LIBRARY"):  # the library of another build
-        return Path(chosen)
-    return _libraries.find("libtorchport_virtual.so")
 
 
 def hidden() -> bool:
@@ -33,19 +26,17 @@ def before_torch(module: ModuleType) -> None:
         # A build with CUDA needs the library's hooks to answer like a build without CUDA. If they
         # do not support this version of torch, the variable alone hides the devices.
         if torch.has_cuda:
-            with suppress(ImportError):
+            with suppress(UnsupportedTorch):
                 _load(torch)
         return
     _load(torch)
 
 
 def _load(torch: Torch) -> None:
-    torch.check()
-    library = _library()
-    torch.check_library(library)
+    library = _runtimes.find(torch) / "libtorchport_virtual.so"
     # Full paths, so that the library is linked to this torch and to no other.
     for path in (*torch.libraries, library):
-        ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
+        _runtimes.load(path)
 
 
 def before_cuda(torch: ModuleType) -> None:

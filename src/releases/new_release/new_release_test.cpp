@@ -114,7 +114,10 @@ TEST_CASE("only the new CUDA compiles for its new architecture") {
 
 TEST_CASE("ci takes it for the virtual devices") {
   CHECK(target("cpu", true).torch == "2.99.0");
-  CHECK(releases::virtual_device_versions().back() == "2.99.0");
+  CHECK(releases::runtime_versions().back() == "2.99.0");
+  REQUIRE(releases::runtime_of("2.99.0+cu140") != nullptr);
+  CHECK(releases::runtime_of("2.99.0+cu140")->built_for == "2.99.0");
+  CHECK(releases::runtime_of("2.99.1") == nullptr);
 }
 
 TEST_CASE("build-plan names its build for CUDA") {

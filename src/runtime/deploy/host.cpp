@@ -60,9 +60,9 @@ std::vector<std::string> unmet_needs(const Contract& contract, c10::Device devic
     unmet.push_back("it is compiled with instructions that this CPU lacks: " + missing +
                     "; export it again here");
   }
-  if (!needs.torch.empty() && versions::older(TORCHPORT_TORCH_VERSION, needs.torch)) {
+  if (!needs.torch.empty() && versions::older(torch_version(), needs.torch)) {
     unmet.push_back("it needs torch " + needs.torch + " or newer, but this is torch " +
-                    TORCHPORT_TORCH_VERSION);
+                    torch_version());
   }
   return unmet;
 }

@@ -18,11 +18,9 @@ namespace torchport::infer {
 namespace {
 
 std::filesystem::path library() {
-  if (const char* chosen = std::getenv("TORCHPORT_VIRTUAL_LIBRARY"); chosen != nullptr)
-    return chosen;
   std::error_code error;
   const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
-  return self.parent_path().parent_path() / "lib" / "torchport" / "libtorchport_virtual.so";
+  return self.parent_path() / "libtorchport_virtual.so";
 }
 
 }  // namespace

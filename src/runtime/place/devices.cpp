@@ -59,7 +59,7 @@ int device_count(c10::DeviceType kind, std::string* why_not) {
     return refuse("no backend has registered itself");
   const auto& hooks = at::globalContext().getAcceleratorHooksInterface(kind);
   if (!hooks.isBuilt())
-    return refuse("this torch (" TORCHPORT_TORCH_VERSION ") is built without " + name_of(kind));
+    return refuse("this torch (" + torch_version() + ") is built without " + name_of(kind));
   if (!hooks.isAvailable()) return refuse(why_none_shown(kind));
   const c10::DeviceIndex count = hooks.deviceCount();
   return count > 0 ? static_cast<std::uint8_t>(count) : refuse(why_none_shown(kind));

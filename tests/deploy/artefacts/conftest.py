@@ -34,6 +34,7 @@ def run(words: list[object], folder: Path, *, check: bool = True, timeout: float
     return done
 
 
+INFER = [Path(sys.executable).with_name("torchport"), "infer"]
 EXPORT = [sys.executable, "-W", "ignore", "-m", "torchport.deploy.artefact.command"]
 
 
@@ -58,21 +59,12 @@ def python(tmp_path: Path):
     return command
 
 
-def infer_program() -> Path:
-    """Of the build that TORCHPORT_LIBRARY names, else of this environment."""
-    if chosen := os.environ.get("TORCHPORT_LIBRARY"):
-        return Path(chosen).parents[1] / "bin" / "torchport-infer"
-    # Its folder is linked from an environment that adds packages to this one: build/programs.
-    library = Path(sys.prefix, "lib", "torchport").resolve()
-    return library.parents[1] / "bin" / "torchport-infer"
-
-
 @pytest.fixture
 def infer(tmp_path: Path):
-    """infer(artefact, files..., "--output", ...): torchport-infer; `before` starts it."""
+    """infer(artefact, files..., "--output", ...): torchport infer; `before` starts it."""
 
     def command(*words: object, before: list[str] | None = None, check: bool = True, **options):
-        return run([*(before or []), infer_program(), *words], tmp_path, check=check, **options)
+        return run([*(before or []), *INFER, *words], tmp_path, check=check, **options)
 
     return command
 
@@ -80,7 +72,7 @@ def infer(tmp_path: Path):
 @pytest.fixture
 def start(tmp_path: Path):
     """start("infer", ...), start("export", ...): the running process, for signals."""
-    commands = {"infer": [infer_program()], "export": EXPORT}
+    commands = {"infer": INFER, "export": EXPORT}
     started = []
 
     def begin(name: str, *words: object) -> subprocess.Popen:

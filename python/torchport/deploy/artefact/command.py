@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from torchport import _named as named
 from torchport._quantities import size
+from torchport._runtimes import UnsupportedTorch, require
 from torchport.deploy.artefact import formats
 from torchport.deploy.artefact.errors import ExportError, NotVerified
 
@@ -32,6 +33,9 @@ def main(words: Sequence[str] | None = None) -> int:
         done = _run(options)
     except KeyboardInterrupt:
         return 130
+    except UnsupportedTorch as error:
+        print(error, file=sys.stderr)
+        return 2
     except named.NotFound as error:
         print(f"torchport export: {error}", file=sys.stderr)
         return 2
@@ -68,6 +72,7 @@ def report(done: Exported) -> str:
 
 
 def _run(options: argparse.Namespace) -> Exported:
+    require()
     # torch takes seconds to import, so wrong use is reported before.
     import torch
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from torchport import _named as named
 from torchport._files import write_text
+from torchport._runtimes import UnsupportedTorch, require
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -19,6 +20,9 @@ def main(words: Sequence[str] | None = None) -> int:
         return _run(options)
     except KeyboardInterrupt:
         return 130
+    except UnsupportedTorch as error:
+        print(error, file=sys.stderr)
+        return 2
     except (named.NotFound, ValueError) as error:
         print(f"torchport bench: {str(error).removeprefix('torchport: ')}", file=sys.stderr)
         return 2
@@ -28,6 +32,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
+    require()
     # Imported late, because torch takes seconds to import and wrong use is reported before.
     from torchport.deploy.bench.measuring import benchmark
     from torchport.deploy.bench.modes import MODES

@@ -62,7 +62,9 @@ def _nccl(torch: ModuleType) -> type:
         NCCL_CTA_POLICY_EFFICIENCY = 1
         NCCL_CTA_POLICY_ZERO = 2
 
-        def __new__(cls, store: Any, rank: int, size: int, options: Any = None) -> Any:
+        def __new__(
+            cls, store: Any, rank: int, size: int, options: Any = None, device: Any = None
+        ) -> Any:
             timeout = TIMEOUT if options is None else options._timeout
             gloo = c10d.ProcessGroupGloo(store, rank, size, timeout=timeout)
             # Backends can be passed to and from C++ only within a group.

@@ -1,5 +1,6 @@
 // Runs AOTInductor packages.
 #include <torch/csrc/inductor/aoti_package/model_package_loader.h>
+#include <torchport/device.h>
 
 #include "runtime/deploy/engines/engine.h"
 
@@ -20,9 +21,7 @@ class CompiledEngine final : public Engine {
     return outputs;
   }
 
-  [[nodiscard]] std::string runtime() const override {
-    return "AOTInductor " TORCHPORT_TORCH_VERSION;
-  }
+  [[nodiscard]] std::string runtime() const override { return "AOTInductor " + torch_version(); }
 
  private:
   torch::inductor::AOTIModelPackageLoader loader_;

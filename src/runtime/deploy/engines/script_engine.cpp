@@ -4,6 +4,7 @@
 #include <c10/core/InferenceMode.h>
 #include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/serialization/import.h>
+#include <torchport/device.h>
 
 #include "runtime/deploy/engines/engine.h"
 
@@ -45,9 +46,7 @@ class ScriptEngine final : public Engine {
     return outputs;
   }
 
-  [[nodiscard]] std::string runtime() const override {
-    return "TorchScript " TORCHPORT_TORCH_VERSION;
-  }
+  [[nodiscard]] std::string runtime() const override { return "TorchScript " + torch_version(); }
 
  private:
   torch::jit::Module module_;

@@ -33,7 +33,3 @@ struct CudaBuild {
 [[nodiscard]] const CudaBuild& cuda_build_for(int major, int minor);
 
 }  // namespace torchport::vdev
-
-// Names the torch that the library was built against. A loader finds it in the file without loading
-// the library, whose ABI is that version's.
-#define TORCHPORT_BUILT_FOR "torchport: built for torch " TORCHPORT_TORCH_VERSION ";"

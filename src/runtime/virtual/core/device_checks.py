@@ -2,9 +2,10 @@
 
 device_check.cpp includes the result.
 
-    device_checks.py OUTPUT
+    device_checks.py OUTPUT TORCH
 
-It reads torch's native_functions.yaml (in torchgen) line by line, so that no YAML parser is needed.
+TORCH is the folder of the package torch. The script reads native_functions.yaml (in torchgen, beside
+torch) line by line, so that no YAML parser is needed.
 The rules are those of torchgen/dest/register_dispatch_key.py: a generated wrapper checks devices if
 the backend has a kernel and the entry does not say `device_check: NoCheck`. For operators that use
 TensorIterator, the iterator checks them.
@@ -12,7 +13,6 @@ TensorIterator, the iterator checks them.
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import sys
 from collections.abc import Iterator
@@ -75,10 +75,9 @@ def table(all_functions: dict[str, Function]) -> Iterator[str]:
 
 
 def main() -> None:
-    torchgen = importlib.util.find_spec("torchgen")
-    if torchgen is None or torchgen.origin is None:
-        sys.exit(f"device_checks.py: torch is not installed for {sys.executable}")
-    path = Path(torchgen.origin).parent / "packaged/ATen/native/native_functions.yaml"
+    path = Path(sys.argv[2]).parent / "torchgen/packaged/ATen/native/native_functions.yaml"
+    if not path.is_file():
+        sys.exit(f"device_checks.py: {path} is missing: install torch again")
     found = {f.name: f for f in functions(path.read_text().splitlines())}
     Path(sys.argv[1]).write_text("\n".join(table(found)) + "\n")
 

@@ -9,10 +9,6 @@
 #include "devices/visibility.h"
 #include "runtime/virtual/core/build_facts.h"
 
-// _builds.py reads this in the library's file.
-extern "C" [[gnu::used, gnu::visibility("default")]] constexpr char torchport_virtual_built_for[] =
-    TORCHPORT_BUILT_FOR;
-
 namespace torchport::vdev {
 
 namespace {

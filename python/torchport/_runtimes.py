@@ -1,0 +1,172 @@
+"""Chooses the libraries that fit the installed torch, before torch is imported.
+
+torchport's libraries use interfaces of torch that differ between releases, so that there is a folder
+of them for each release: ``lib/torch-2.13.0``, called a runtime. The choice is made by torch's own
+``version.py``. torch is not imported, because virtual devices have to be there before its import.
+
+The libraries do not depend on the build of torch (CPU, CUDA) nor on Python: the builds of one release
+have the same interfaces, because they come from one revision of its source. So the revision is compared,
+too: a torch that somebody built from another revision may have any version.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import json
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from torchport import _libraries
+from torchport._releases import ServedTorch, served_torches, version_in
+
+ABOUT = "runtime.json"
+
+
+class UnsupportedTorch(ImportError):
+    """torchport has no libraries for the installed torch, or they cannot be loaded. The message says
+    what to install."""
+
+
+@dataclass(frozen=True)
+class Torch:
+    """A torch that is not imported yet."""
+
+    root: Path
+    version: str  # the version with its build: "2.12.1+cu130"
+    git_version: str  # the revision of its source; empty if it does not say
+    has_cuda: bool
+
+    @classmethod
+    def at(cls, root: Path) -> Torch:
+        """Reads ``root/version.py``.
+
+        Raises:
+            UnsupportedTorch: There is no such file, or it has no version.
+        """
+        path = root / "version.py"
+        try:
+            text = path.read_text(encoding="utf-8", errors="replace")
+        except OSError as error:
+            raise UnsupportedTorch(
+                f"torchport: torch in {root} is incomplete: {path}: {error.strerror}; install torch "
+                "again"
+            ) from None
+        version = version_in(text)
+        if version is None:
+            raise UnsupportedTorch(
+                f"torchport: {path} does not contain a version; install torch again"
+            )
+        git = re.search(r"^git_version\s*=\s*['\"](\w+)", text, re.MULTILINE)
+        has_cuda = re.search(r"^cuda\b[^=]*= '", text, re.MULTILINE) is not None
+        return cls(root, version, git[1] if git else "", has_cuda)
+
+    @property
+    def release(self) -> str:
+        """The version without its build: "2.12.1"."""
+        return self.version.partition("+")[0]
+
+    @property
+    def libraries(self) -> list[Path]:
+        """The libraries to load before the library of the virtual devices, in this order."""
+        names = ["libtorch_global_deps.so", "libc10.so", "libtorch_cpu.so"]
+        if self.has_cuda:
+            names += ["libc10_cuda.so", "libtorch_cuda.so"]
+        return [self.root / "lib" / name for name in names]
+
+
+def installed() -> Torch:
+    """The torch that ``import torch`` would import.
+
+    Raises:
+        UnsupportedTorch: There is none, or it is incomplete.
+    """
+    spec = importlib.util.find_spec("torch")
+    if spec is None or spec.origin is None:
+        raise UnsupportedTorch(
+            f"torchport: {sys.executable} has no torch. This needs torch {supported()}: "
+            "pip install torch"
+        )
+    return Torch.at(Path(spec.origin).parent)
+
+
+def require() -> Path:
+    """Returns the folder of the libraries for the installed torch, for a command that needs them.
+
+    Raises:
+        UnsupportedTorch: There is no torch, or there are no libraries for it.
+    """
+    return find(installed())
+
+
+def supported() -> str:
+    """The versions of torch that torchport has libraries for, as text: "2.12.1 and 2.13.0"."""
+    *most, last = (served.version for served in served_torches())
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def _served(torch: Torch) -> ServedTorch:
+    for served in served_torches():
+        if served.version == torch.release:
+            if torch.git_version != served.git_version:
+                raise UnsupportedTorch(
+                    f"torchport: this torch says that it is {torch.version}, but its source is "
+                    f"{torch.git_version or 'unknown'} and that of the release "
+                    f"{served.git_version[:12]}. torchport's libraries may not fit a build of your "
+                    "own; install the release: "
+                    f"pip install torch=={torch.release}"
+                )
+            return served
+    raise UnsupportedTorch(
+        f"torchport: virtual devices and the commands that run models support torch {supported()}; "
+        f"this is torch {torch.version}. Install one of these, or run without torchport."
+    )
+
+
+def find(torch: Torch) -> Path:
+    """Returns the folder of the libraries for this torch.
+
+    Raises:
+        UnsupportedTorch: There are none, or they belong to another torchport.
+    """
+    from torchport import __version__
+
+    served = _served(torch)
+    folder = _libraries.folder() / f"torch-{served.built_for}"
+    try:
+        about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UnsupportedTorch(
+            f"torchport: this installation has no libraries for torch {torch.version}: {folder} is "
+            "missing; install torchport again"
+        ) from None
+    except (OSError, ValueError) as error:
+        raise UnsupportedTorch(
+            f"torchport: {folder / ABOUT} cannot be read: {error}; install torchport again"
+        ) from None
+    if not isinstance(about, dict) or about.get("torchport") != __version__:
+        raise UnsupportedTorch(
+            f"torchport: {folder} belongs to another version of torchport than {__version__}; "
+            "install torchport again"
+        )
+    return folder
+
+
+def load(path: Path) -> None:
+    """Loads one library and makes its symbols visible to those that follow.
+
+    All symbols that the library needs are looked up before any of its code runs, so a library that
+    does not fit changes nothing.
+
+    Raises:
+        UnsupportedTorch: The library is damaged, or torch lacks a symbol that it needs.
+    """
+    try:
+        ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
+    except OSError as error:
+        raise UnsupportedTorch(
+            f"torchport: {path} cannot be loaded: {error}. Install "
+            f"{'torch' if path.parent.name == 'lib' else 'torchport'} again"
+        ) from None

@@ -1,0 +1,58 @@
+"""Sets virtual devices up in a Python that does not have torchport among its packages.
+
+`torchport run` puts this folder into PYTHONPATH if the program's Python is not that of torchport's own
+environment (pipx, `uv tool`), or does not read .pth files from there (`pip install --target`). Python
+imports a module of this name when it starts. It may be any Python, so that nothing here may fail or use
+new syntax, and the sitecustomize that this one hides is run afterwards.
+"""
+
+import os
+import sys
+
+
+def _make_importable(package):  # type: (str) -> None
+    """Lets `import torchport` find this package, and no other that is installed beside it."""
+    import importlib.util
+
+    class Finder:
+        @staticmethod
+        def find_spec(name, path=None, target=None):  # type: ignore
+            if name != "torchport":
+                return None
+            return importlib.util.spec_from_file_location(
+                name,
+                os.path.join(package, "__init__.py"),
+                submodule_search_locations=[package],
+            )
+
+    sys.meta_path.append(Finder)  # behind the others: an installed torchport is preferred
+
+
+def _run_next(here):  # type: (str) -> None
+    """Runs the sitecustomize that Python would have found without this folder."""
+    from importlib.machinery import PathFinder
+
+    rest = [folder for folder in sys.path if os.path.abspath(folder or ".") != here]
+    spec = PathFinder.find_spec("sitecustomize", rest)
+    if spec is not None and spec.loader is not None:
+        import importlib.util
+
+        module = importlib.util.module_from_spec(spec)
+        sys.modules["sitecustomize"] = module
+        spec.loader.exec_module(module)
+
+
+def _start():  # type: () -> None
+    here = os.path.dirname(os.path.abspath(__file__))
+    if sys.version_info >= (3, 10):
+        try:
+            _make_importable(os.path.dirname(here))
+            if os.environ.get("TORCHPORT_VIRTUAL"):
+                __import__("torchport._startup")
+        except Exception as error:
+            sys.stderr.write("torchport: no virtual devices in this process: %s\n" % (error,))
+    if sys.version_info >= (3, 4):
+        _run_next(here)
+
+
+_start()

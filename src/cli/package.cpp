@@ -1,0 +1,133 @@
+#include "cli/package.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/file_system.h"
+#include "base/process.h"
+#include "base/text.h"
+#include "cli/python.h"
+#include "releases/table.h"
+
+namespace torchport::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// Every installation has this file, whatever torch there is.
+constexpr std::string_view kSign = "lib/device_kinds.json";
+
+bool is_package(const fs::path& folder) {
+  std::error_code error;
+  return fs::is_regular_file(folder / kSign, error);
+}
+
+// The package in the site-packages below `lib`, the folder of libraries of an environment; empty if
+// there is none.
+fs::path package_below(const fs::path& lib) {
+  const auto entries = base::real_file_system().list(lib.string());
+  if (!entries) return {};
+  for (const base::DirectoryEntry& entry : *entries) {
+    if (!entry.name.starts_with("python3")) continue;
+    for (const char* site : {"site-packages", "dist-packages"})
+      if (auto folder = lib / entry.name / site / "torchport"; is_package(folder)) return folder;
+  }
+  return {};
+}
+
+// What Python prints for an expression over the module `name`; empty if it does not have it.
+std::string ask_python(std::string_view name) {
+  const std::string code = fmt::format(
+      "import importlib.util as u; s = u.find_spec('{}'); print(s.origin if s else '', end='')",
+      name);
+  const auto ended = base::run(
+      {.words = {python_of_this_environment(), "-c", code}, .errors_file = base::kNowhere});
+  return ended && ended->well() ? ended->output : std::string();
+}
+
+// The value that a line `name = 'value'` of version.py has; empty if there is none.
+std::string value_in(std::string_view text, std::string_view name) {
+  for (const std::string_view line : base::split(text, '\n')) {
+    if (!line.starts_with(name)) continue;
+    const auto start = line.find('\'');
+    const auto end = line.rfind('\'');
+    if (start != std::string_view::npos && end > start)
+      return std::string(line.substr(start + 1, end - start - 1));
+  }
+  return {};
+}
+
+tl::unexpected<base::Error> failure(std::string message) {
+  return base::fail(base::ErrorCode::kUsage, std::move(message));
+}
+
+base::Result<fs::path> find_torch(const fs::path& package) {
+  std::error_code error;
+  const fs::path beside = package.parent_path() / "torch";
+  if (fs::is_regular_file(beside / "version.py", error)) return beside;
+  if (const std::string module = ask_python("torch"); !module.empty())
+    return fs::path(module).parent_path();
+  return failure(fmt::format("{} has no torch; torchport supports torch {}: pip install torch",
+                             python_of_this_environment(),
+                             fmt::join(releases::runtime_versions(), ", ")));
+}
+
+}  // namespace
+
+base::Result<std::string> package_folder() {
+  if (const fs::path own = own_folder(); !own.empty()) {
+    const fs::path prefix = own.parent_path();
+    for (const char* lib : {"lib", "lib64", "local/lib"})
+      if (const fs::path folder = package_below(prefix / lib); !folder.empty())
+        return folder.string();
+    // The second is the layout of `pip install --target`, and of a checkout.
+    std::error_code error;
+    if (is_package(prefix / "torchport"))
+      return fs::canonical(prefix / "torchport", error).string();
+  }
+  if (const std::string module = ask_python("torchport"); !module.empty()) {
+    const fs::path folder = fs::path(module).parent_path();
+    if (is_package(folder)) return folder.string();
+  }
+  return failure(fmt::format(
+      "the Python package torchport is not installed beside {}; install torchport again",
+      own_folder().string()));
+}
+
+void show_package_to_python() {
+  const auto package = package_folder();
+  if (!package) return;  // what follows says so
+  const char* given = std::getenv("PYTHONPATH");
+  const std::string more = given == nullptr || *given == '\0' ? "" : std::string(":") + given;
+  setenv("PYTHONPATH", (*package + "/_start" + more).c_str(), 1);
+}
+
+base::Result<RuntimeProgram> runtime_program(const std::string& name) {
+  const auto package = package_folder();
+  if (!package) return tl::unexpected<base::Error>(package.error());
+  const auto torch = find_torch(*package);
+  if (!torch) return tl::unexpected<base::Error>(torch.error());
+  const auto text = base::real_file_system().read((*torch / "version.py").string());
+  if (!text) return tl::unexpected<base::Error>(text.error());
+  const std::string version = value_in(*text, "__version__");
+  const releases::Runtime* runtime = releases::runtime_of(version);
+  if (runtime == nullptr)
+    return failure(fmt::format("torch {} in {} is not supported; torchport supports torch {}",
+                               version, torch->string(),
+                               fmt::join(releases::runtime_versions(), ", ")));
+  const char* other_build = std::getenv("TORCHPORT_LIBRARY");  // as python/torchport/_libraries.py
+  const fs::path lib = other_build == nullptr ? fs::path(*package) / "lib" : fs::path(other_build);
+  const fs::path program = lib / ("torch-" + runtime->built_for) / name;
+  std::error_code error;
+  if (!fs::is_regular_file(program, error))
+    return failure(fmt::format("{} is missing; install torchport again", program.string()));
+  return RuntimeProgram{program.string(), (*torch / "lib").string()};
+}
+
+}  // namespace torchport::cli

@@ -1,0 +1,29 @@
+// Finds the Python package that this program belongs to, and the libraries in it that fit a torch.
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+
+namespace torchport::cli {
+
+// The folder of the Python package torchport: beside the program in an environment, or in the
+// folder of `pip install --target`. If it is in neither, the environment's Python is asked. Fails
+// if there is none.
+[[nodiscard]] base::Result<std::string> package_folder();
+
+// Makes the package importable, and virtual devices possible, in a Python of another environment:
+// adds its folder _start to PYTHONPATH. Programs that this process becomes inherit this.
+void show_package_to_python();
+
+// A program of the package that links torch, ready to be started.
+struct RuntimeProgram {
+  std::string path;
+  std::string torch_libraries;  // the folder for LD_LIBRARY_PATH
+};
+
+// The program `name` that fits the torch beside the package, else the torch of the environment's
+// Python. Fails if there is no torch, or if the package has no libraries for it.
+[[nodiscard]] base::Result<RuntimeProgram> runtime_program(const std::string& name);
+
+}  // namespace torchport::cli

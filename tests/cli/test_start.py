@@ -1,0 +1,65 @@
+"""Any Python may start with torchport's start-up files: none may fail because of them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torchport
+
+START = Path(torchport.__file__).parent / "_start"
+OTHERS = sorted(
+    Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")).glob("versions/*/bin/python")
+)
+PYTHONS = [Path(sys.executable), *OTHERS]
+
+
+def start(python: Path, code: str, **env: str) -> subprocess.CompletedProcess:
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("TORCHPORT", "PYTHON"))}
+    return subprocess.run(
+        [python, "-c", code], env=kept | env, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.parametrize("python", PYTHONS, ids=lambda path: path.parents[1].name)
+def test_a_python_of_any_version_starts(python: Path) -> None:
+    code = "import sys; print('%d.%d' % sys.version_info[:2])"
+    plain = start(python, code).stdout
+    done = start(python, code, PYTHONPATH=str(START), TORCHPORT_VIRTUAL="cuda:1")
+    assert (done.stdout, done.stderr) == (plain, "")
+
+
+@pytest.mark.parametrize("python", OTHERS, ids=lambda path: path.parents[1].name)
+def test_the_package_is_found_in_another_environment(python: Path) -> None:
+    code = "import torchport, sys; sys.stdout.write(torchport.__version__)"
+    done = start(python, code, PYTHONPATH=str(START))
+    if tuple(map(int, python.parents[1].name.split(".")[:2])) < (3, 10):
+        assert "No module named" in done.stderr
+    else:
+        assert (done.stdout, done.stderr) == (torchport.__version__, "")
+
+
+def test_the_users_own_sitecustomize_runs(tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text("print('mine')\n")
+    path = os.pathsep.join([str(START), str(tmp_path)])
+    done = start(
+        Path(sys.executable), "import sitecustomize as s; print(s.__file__)", PYTHONPATH=path
+    )
+    assert done.stdout.splitlines() == ["mine", str(tmp_path / "sitecustomize.py")]
+
+
+def test_a_fault_of_ours_is_one_line(tmp_path: Path) -> None:
+    """A damaged installation: the package is there and cannot be imported."""
+    package = tmp_path / "torchport"
+    (package / "_start").mkdir(parents=True)
+    (package / "_start/sitecustomize.py").write_bytes((START / "sitecustomize.py").read_bytes())
+    (package / "__init__.py").write_text("import what_is_not_there\n")
+    python = OTHERS[-1] if OTHERS else Path(sys.executable)
+    path = str(package / "_start")
+    done = start(python, "print(1)", PYTHONPATH=path, TORCHPORT_VIRTUAL="cuda:1")
+    assert done.stdout == "1\n"
+    assert not OTHERS or done.stderr.startswith("torchport: no virtual devices in this process: ")
+    assert done.stderr.count("\n") <= 1
