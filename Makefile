@@ -159,7 +159,9 @@ bench: build apt-bench $(bench_stamp) ecosystem ## measure the source tool and v
 
 .PHONY: wheel
 wheel: apt-build $(parser_stamp) $(torch_stamp) ## build the wheel, into dist/
+	@rm -f dist/torchport-*.whl
 	@$(py) -m pip --disable-pip-version-check wheel --quiet --no-build-isolation --no-deps -w dist .
+	@$(py) .ci/tag_wheel.py dist/torchport-*.whl
 	@ls dist/*.whl
 
 ##@ Parts

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+CACHE = ROOT / "build/release/CMakeCache.txt"
+PORTABLE = CACHE.exists() and "TORCHPORT_PORTABLE:BOOL=ON" in CACHE.read_text()
 
 
 def output(*command):
@@ -27,6 +29,10 @@ def installed(tmp_path_factory):
     settings = {"build-dir": "build/release", "cmake.define.BUILD_TESTING": "ON"}
     options += [f"--config-settings={name}={value}" for name, value in settings.items()]
     subprocess.run([*pip, "wheel", *options, ROOT], check=True)
+    if PORTABLE:
+        wheel = next(dist.glob("torchport-*.whl"))
+        subprocess.run([sys.executable, ROOT / ".ci/tag_wheel.py", wheel], check=True)
+        assert next(dist.glob("torchport-*.whl")).stem.endswith("-manylinux_2_28_x86_64")
     wheel = next(dist.glob("torchport-*.whl"))
     home = tmp_path_factory.mktemp("home")
     venv.create(home, with_pip=False, symlinks=True)
@@ -86,10 +92,7 @@ SYSTEM = GLIBC | {"libstdc++.so.6", "libgcc_s.so.1"}
 TORCH = {"libtorch_cpu.so", "libc10.so", "libtorch_python.so"}
 OWN = {"libtorchport.so", "libtorchport_observer.so"}
 
-portable = pytest.mark.skipif(
-    "TORCHPORT_PORTABLE:BOOL=ON" not in (ROOT / "build/release/CMakeCache.txt").read_text(),
-    reason="the build is for this system only",
-)
+portable = pytest.mark.skipif(not PORTABLE, reason="the build is for this system only")
 
 
 def binaries(installed):
