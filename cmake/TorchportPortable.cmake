@@ -45,6 +45,7 @@ function(torchport_link_portable target)
     return()
   endif()
   target_link_options(${target} PRIVATE -L${TORCHPORT_STUBS} -Wl,--exclude-libs,ALL
+    -Wl,--gc-sections
     $<$<BOOL:${ARG_STATIC_CXX}>:-static-libstdc++ -static-libgcc>)
   add_dependencies(${target} torchport_old_glibc)
   set_property(TARGET ${target} APPEND PROPERTY
