@@ -130,6 +130,10 @@ fuzz: apt-build apt-sanitize $(parser_stamp) $(preset_stamp) $(torch_stamp) ## f
 test-ecosystem: build ecosystem ## check and fix the real packages of tests/ecosystem
 	@TORCHPORT_ECOSYSTEM=all $(py) -m pytest tests/ecosystem -q
 
+.PHONY: test-old-systems
+test-old-systems: build apt-old-systems ## run the program in roots of older Debian releases; as root
+	@$(py) tests/old_systems/run.py
+
 .PHONY: test-programs
 test-programs: build $(torch_stamp) $(programs_stamp) ## run and export timm, transformers, accelerate and lightning on virtual devices
 	@build/programs/bin/python -m pytest tests/virtual/test_programs_libraries.py tests/observe/test_models_timm.py tests/observe/test_models_transformers.py tests/place/test_real_models.py \
@@ -197,8 +201,8 @@ ecosystem: $(venv_stamp) ## fetch the real packages of tests/ecosystem
 ecosystem-small: $(venv_stamp)
 	@$(py) tests/ecosystem/fetch.py --set small --quiet
 
-.PHONY: apt-build apt-test apt-bench apt-format apt-sanitize
-apt-build apt-test apt-bench apt-format apt-sanitize: apt-%:
+.PHONY: apt-build apt-test apt-bench apt-format apt-sanitize apt-old-systems
+apt-build apt-test apt-bench apt-format apt-sanitize apt-old-systems: apt-%:
 	@deps/install.sh apt $*
 
 # A stamp of other inputs describes an old state, so it is deleted.

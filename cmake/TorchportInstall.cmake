@@ -32,7 +32,8 @@ macro(torchport_install_package)
 endmacro()
 
 # torchport_install_runtime(TARGET)
-#   Builds a library or a program that links torch in the folder of its torch, and installs it there.
+#   Links a library or a program that uses torch for older systems, builds it in the folder of its torch,
+#   and installs it there.
 function(torchport_install_runtime target)
   set(folder lib/torch-${TORCHPORT_TORCH_RELEASE})
   # torch is usually beside the package. If it is elsewhere, it is loaded before (python/torchport), or
@@ -40,6 +41,7 @@ function(torchport_install_runtime target)
   set_target_properties(${target} PROPERTIES INSTALL_RPATH "$ORIGIN;$ORIGIN/../../../torch/lib"
     LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/${TORCHPORT_PACKAGE_DIR}/${folder}
     RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/${TORCHPORT_PACKAGE_DIR}/${folder})
+  torchport_link_portable(${target})
   add_dependencies(torchport_runtime ${target})
   install(TARGETS ${target} COMPONENT runtime
     LIBRARY DESTINATION ${TORCHPORT_PACKAGE_DIR}/${folder}

@@ -89,7 +89,7 @@ endfunction()
 set(TORCHPORT_BASE_HEADERS <algorithm> <filesystem> <functional> <map> <optional> <string> <vector>
   <fmt/format.h>)
 function(torchport_uses_base target)
-  torchport_precompile(${target} HEADERS ${TORCHPORT_BASE_HEADERS} DEPENDS fmt::fmt)
+  torchport_precompile(${target} HEADERS ${TORCHPORT_BASE_HEADERS} DEPENDS torchport_fmt)
 endfunction()
 
 # What every target that includes torch's headers needs.

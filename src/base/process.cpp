@@ -12,8 +12,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <spawn.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -176,28 +174,6 @@ Ended end_of(pid_t child, std::span<Stream> streams, const Deadline& deadline, s
   return ended;
 }
 
-// The arguments of posix_spawn() that have to be released.
-class SpawnSettings {
- public:
-  SpawnSettings() {
-    posix_spawn_file_actions_init(&actions_);
-    posix_spawnattr_init(&attributes_);
-  }
-  SpawnSettings(const SpawnSettings&) = delete;
-  SpawnSettings& operator=(const SpawnSettings&) = delete;
-  ~SpawnSettings() {
-    posix_spawn_file_actions_destroy(&actions_);
-    posix_spawnattr_destroy(&attributes_);
-  }
-
-  posix_spawn_file_actions_t* actions() { return &actions_; }
-  posix_spawnattr_t* attributes() { return &attributes_; }
-
- private:
-  posix_spawn_file_actions_t actions_{};
-  posix_spawnattr_t attributes_{};
-};
-
 std::vector<std::string> environment_of(const Program& program) {
   std::vector<std::string> result;
   for (char** entry = environ; *entry != nullptr; ++entry) {
@@ -219,25 +195,52 @@ std::vector<char*> pointers(std::vector<std::string>& words) {
   return result;
 }
 
+// Why a child process could not become its program.
+struct NotStarted {
+  int code = 0;
+  bool folder = false;
+};
+
+// Turns a child process into its program; returns only if that fails. It takes no memory and no
+// lock, because another thread of the parent may have held one during fork().
+NotStarted become(const Program& program, char** words, char** variables, int output, int errors) {
+  if (program.time_limit && setpgid(0, 0) != 0) return {errno};
+  const Descriptor input(open(kNowhere, O_RDONLY | O_CLOEXEC));
+  if (!input.is_open() || dup2(input.number(), STDIN_FILENO) < 0 ||
+      dup2(output, STDOUT_FILENO) < 0 || dup2(errors, STDERR_FILENO) < 0)
+    return {errno};
+  if (!program.folder.empty() && chdir(program.folder.c_str()) != 0) return {errno, true};
+  execvpe(words[0], words, variables);
+  return {errno};
+}
+
+// posix_spawn() is not used, because before glibc 2.29 it cannot change the folder.
 Result<pid_t> start(const Program& program, const Stream& output, const Stream& errors) {
-  SpawnSettings settings;
-  posix_spawn_file_actions_addopen(settings.actions(), STDIN_FILENO, kNowhere, O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(settings.actions(), output.writer.number(), STDOUT_FILENO);
-  posix_spawn_file_actions_adddup2(settings.actions(), errors.writer.number(), STDERR_FILENO);
-  if (!program.folder.empty()) {
-    struct stat status {};
-    if (stat(program.folder.c_str(), &status) != 0) return system_failure(errno, program.folder);
-    posix_spawn_file_actions_addchdir_np(settings.actions(), program.folder.c_str());
-  }
-  if (program.time_limit) posix_spawnattr_setflags(settings.attributes(), POSIX_SPAWN_SETPGROUP);
+  auto report = make_pipe();
+  if (!report) return tl::unexpected<Error>(std::move(report).error());
   std::vector<std::string> words = program.words;
   std::vector<std::string> variables = environment_of(program);
-  pid_t child = 0;
-  const int error =
-      posix_spawnp(&child, words.front().c_str(), settings.actions(), settings.attributes(),
-                   pointers(words).data(), pointers(variables).data());
-  if (error != 0) return system_failure(error, program.words.front());
-  return child;
+  std::vector<char*> arguments = pointers(words);
+  std::vector<char*> environment = pointers(variables);
+  const pid_t child = fork();
+  if (child < 0) return system_failure(errno, program.words.front());
+  NotStarted failure;
+  if (child == 0) {
+    failure = become(program, arguments.data(), environment.data(), output.writer.number(),
+                     errors.writer.number());
+    [[maybe_unused]] const ssize_t written =
+        write(report->writer.number(), &failure, sizeof failure);
+    _exit(127);
+  }
+  if (program.time_limit) setpgid(child, child);  // both call it, because either may run first
+  // The program closes the pipe when it starts.
+  report->writer.close();
+  ssize_t got = 0;
+  while ((got = read(report->reader.number(), &failure, sizeof failure)) < 0 && errno == EINTR) {
+  }
+  if (got != sizeof failure) return child;
+  reap(child, std::nullopt);
+  return system_failure(failure.code, failure.folder ? program.folder : program.words.front());
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 """The wheel is what users install: it has to carry the program, and to agree on the version."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -11,6 +12,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+CACHE = ROOT / "build/release/CMakeCache.txt"
+PORTABLE = CACHE.exists() and "TORCHPORT_PORTABLE:BOOL=ON" in CACHE.read_text()
 
 
 def package_of(scripts: Path) -> Path:
@@ -49,6 +52,10 @@ def installed(tmp_path_factory):
     }
     options += [f"--config-settings={name}={value}" for name, value in settings.items()]
     subprocess.run([*pip, "wheel", *options, ROOT], check=True)
+    if PORTABLE:
+        wheel = next(dist.glob("torchport-*.whl"))
+        subprocess.run([sys.executable, ROOT / ".ci/tag_wheel.py", wheel], check=True)
+        assert next(dist.glob("torchport-*.whl")).stem.endswith("-manylinux_2_28_x86_64")
     wheel = next(dist.glob("torchport-*.whl"))
     home = tmp_path_factory.mktemp("home")
     venv.create(home, with_pip=False, symlinks=True)
@@ -178,3 +185,80 @@ def test_pip_install_target(installed, tmp_path):
         cwd=tmp_path, env=env, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.stdout == f"NVIDIA A100-SXM4-80GB 2.0 {sys.prefix}\ncuda:0\n", done.stderr
+
+
+# The newest versions of the policy manylinux_2_28, and the libraries that a system of that age has.
+LIMITS = {"GLIBC": (2, 28), "GLIBCXX": (3, 4, 24), "CXXABI": (1, 3, 11), "GCC": (7, 0, 0)}
+GLIBC = {"libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2", "librt.so.1"}
+GLIBC |= {"ld-linux-x86-64.so.2"}
+SYSTEM = GLIBC | {"libstdc++.so.6", "libgcc_s.so.1"}
+TORCH = {"libtorch_cpu.so", "libc10.so"}
+OWN = {"libtorchport.so", "libtorchport_observer.so"}
+
+portable = pytest.mark.skipif(not PORTABLE, reason="the build is for this system only")
+
+
+def binaries(installed):
+    home = installed.parent
+    files = [installed / "torchport", *home.rglob("torchport-infer"), *home.rglob("*.so")]
+    return {path.resolve() for path in files if path.read_bytes().startswith(b"\x7fELF")}
+
+
+def linked(binary):
+    return set(re.findall(r"\(NEEDED\).*\[(.+)\]", output("readelf", "-dW", binary)))
+
+
+@portable
+def test_no_binary_needs_a_newer_system_than_the_tag_says(installed):
+    names = {path.name for path in binaries(installed)}
+    assert {"torchport", "torchport-infer", "libtorchport.so", "libtorchport_virtual.so"} <= names
+    newer = []
+    for path in binaries(installed):
+        needs = re.findall(r"Name: ([A-Z]+)_([0-9.]+)", output("readelf", "-VW", path))
+        assert needs, path
+        for family, number in needs:
+            if tuple(map(int, number.split("."))) > LIMITS[family]:
+                newer.append((path.name, f"{family}_{number}"))
+        assert linked(path) <= SYSTEM | TORCH | OWN, path
+    assert not newer
+
+
+@portable
+def test_the_program_links_nothing_but_glibc(installed):
+    """An image of a container may have no C++ library."""
+    assert linked(installed / "torchport") <= GLIBC
+
+
+@portable
+def test_the_libraries_hide_what_they_contain_of_others(installed):
+    """torch and Python have zlib, fmt and libstdc++ of their own, in other versions."""
+    for path in binaries(installed):
+        table = output("nm", "-D", "--defined-only", path)
+        found = re.findall(
+            r"(?m) [A-Za-z] (inflate|unz\w+|XXH\w+|sqlite3_\w+|stat|_ZN3fmt2v9\w+)$", table
+        )
+        assert not found, (path.name, found)
+        assert "from_chars" not in table, path.name
+
+
+def test_the_program_from_the_wheel_works(installed, tmp_path):
+    program = installed / "torchport"
+    (tmp_path / "a.py").write_text("import torch\nx = torch.zeros(2).cuda()\n")
+    header = b'{"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}'
+    weights = len(header).to_bytes(8, "little") + header + bytes(4)
+    (tmp_path / "w.safetensors").write_bytes(weights)
+    environment = ALONE | {"TORCHPORT_CACHE_DIR": str(tmp_path / "cache")}
+
+    def run(*words):
+        done = subprocess.run(
+            [program, *words], cwd=tmp_path, env=environment, capture_output=True, text=True
+        )
+        return done.returncode, done.stdout
+
+    first = run("check", "a.py")
+    assert first[0] == 1 and "TP1" in first[1]
+    assert list((tmp_path / "cache").glob("*.sqlite"))
+    assert run("check", "a.py") == first
+    assert run("check", "--no-such-option")[0] == 2  # an exception inside of the program
+    code, text = run("inspect", "--json", "w.safetensors")
+    assert code == 0 and "float32" in text
