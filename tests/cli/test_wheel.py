@@ -37,7 +37,7 @@ def test_virtual_devices_come_with_it(installed):
     home = installed.parent
     site = next(home.glob("lib/python*/site-packages"))
     assert (home / "lib" / "torchport" / "libtorchport_virtual.so").is_file()
-    for name in ("libtorchport_observer.so", "libtorchport.so", "_C.so"):
+    for name in ("libtorchport_observer.so", "libtorchport.so", "libtorchport_bindings.so"):
         assert (home / "lib" / "torchport" / name).is_file()
     assert (installed / "torchport-infer").is_file()
     assert (home / "lib" / "cmake" / "torchport" / "torchportConfig.cmake").is_file()
