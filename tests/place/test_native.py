@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 from importlib import import_module
 from pathlib import Path
 
@@ -177,8 +178,7 @@ def test_two_observations_share_their_places() -> None:
     (frame, *_) = frames_of_location(of_outer.call.place)
     assert frame.file == __file__ and frame.line == frame.end_line
     text = Path(__file__).read_text().splitlines()[frame.line - 1]
-    if sys.version_info >= (3, 11):
-        assert text.encode()[frame.column : frame.end_column] == b"torch.ones(3)"
+    assert text.encode()[frame.column : frame.end_column] == b"torch.ones(3)"
     del outer
     gc.collect()
     assert frames_of_location(of_outer.call.place) == []
@@ -194,15 +194,15 @@ def test_an_observation_is_one_object() -> None:
         observation.finish()
 
 
-def test_observations_that_are_not_finished_end() -> None:
-    for _ in range(3):
-        Observation([])
+def test_an_observation_that_nobody_finishes_ends_with_its_object() -> None:
+    abandoned = Observation([])
+    assert abandoned.watches_this_thread()
+    ended = weakref.ref(abandoned)
+    del abandoned
     gc.collect()
-    assert not torch._C._dispatch_tls_is_dispatch_key_included(
-        torch._C._dispatch_key_parse("TESTING_ONLY_GenericMode")
-        if hasattr(torch._C.DispatchKey, "TESTING_ONLY_GenericMode")
-        else torch._C.DispatchKey.Python
-    )
+    following = Observation([])
+    torch.ones(2)
+    assert ended() is None and following.finish().operators == 1
 
 
 AT_THE_END = """
