@@ -217,6 +217,28 @@ def _not_finite(raw: _Raw, tensors: Iterator[torch.Tensor]) -> NotFiniteCall:
     return NotFiniteCall(**raw)
 
 
+def _intermediate(
+    call: int,
+    op: str,
+    kind: str,
+    scope: int,
+    place: int,
+    source: str,
+    target: str,
+    module: int,
+    tensor: int,
+    storage: int,
+    device: str,
+    dtype: str,
+    size: int,
+    sizes: list[int],
+) -> Intermediate:
+    """The columns are those of rows_of() in observed_members.h."""
+    made = CallFacts(call, op, CallKind[kind], scope, place, _device(source), _device(target))
+    facts = TensorFacts(tensor, storage, _device(device), _dtype(dtype), size, sizes)
+    return Intermediate(made, module, facts)
+
+
 def observed_of(raw: _Raw, participating: list[torch.Tensor]) -> Observed:
     """Makes the objects of the JSON of one observation. ``participating`` are the tensors of the
     participants of its calls ``mixed``, ``nan`` and ``infinity``, in this order."""
@@ -233,8 +255,5 @@ def observed_of(raw: _Raw, participating: list[torch.Tensor]) -> Observed:
     for one in raw["results"]:
         one["device"], one["dtype"] = _device(one["device"]), _dtype(one["dtype"])
     raw["results"] = [ResultSum(**one) for one in raw["results"]]
-    raw["intermediates"] = [
-        Intermediate(_call(one["call"]), one["module"], _facts(one["facts"]))
-        for one in raw["intermediates"]
-    ]
+    raw["intermediates"] = [_intermediate(*row) for row in raw["intermediates"]]
     return Observed(**raw)
