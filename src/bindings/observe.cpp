@@ -3,7 +3,9 @@
 // What runs once for each module or thread is a plain function for ctypes and no operator: a call
 // through the dispatcher costs microseconds. REQUIRED of Python: it gives an address only while the
 // object exists, and frees it once (python/torchport/_native/observing.py).
+#include <bit>
 #include <exception>
+#include <memory>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -38,12 +40,12 @@ struct PlacedObservation {
 namespace {
 
 std::int64_t address_of(const void* object) {
-  return static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(object));
+  return std::bit_cast<std::int64_t>(object);
 }
 
 template <typename Object>
 Object& at_address(std::int64_t address) {
-  return *reinterpret_cast<Object*>(static_cast<std::intptr_t>(address));
+  return *std::bit_cast<Object*>(address);
 }
 
 std::int64_t start_observation(std::vector<std::string> passed_over, bool every_place,
@@ -129,7 +131,7 @@ TORCHPORT_API void torchport_observation_free(PlacedObservation* placed) noexcep
 TORCHPORT_API ObservedThread* torchport_observed_thread() noexcept {
   ObservedThread* thread = nullptr;
   without_exception([&] {
-    thread = new ObservedThread(ObservedThread::current());
+    thread = std::make_unique<ObservedThread>(ObservedThread::current()).release();
     return true;
   });
   return thread;
