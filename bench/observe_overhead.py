@@ -24,7 +24,7 @@ from torch import nn
 from torch.utils._debug_mode import DebugMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torchport import verify
-from torchport._native import C
+from torchport._native.observing import Observation
 
 BOUNDS = {"operator": 0.5, "operator, with its line": 4.0}
 CALLS = {
@@ -48,7 +48,7 @@ class Empty(TorchDispatchMode):
 
 @contextmanager
 def watched(every_line: bool = False):
-    observation = C.Observation([str(Path(torch.__file__).parent)], every_line)
+    observation = Observation([str(Path(torch.__file__).parent)], every_line)
     try:
         yield
     finally:

@@ -154,8 +154,8 @@ def find(torch: Torch) -> Path:
     return folder
 
 
-def load(path: Path) -> None:
-    """Loads one library and makes its symbols visible to those that follow.
+def load(path: Path, kind: type[ctypes.CDLL] = ctypes.CDLL) -> ctypes.CDLL:
+    """Loads one library, as a CDLL or a PyDLL, and makes its symbols visible to those that follow.
 
     All symbols that the library needs are looked up before any of its code runs, so a library that
     does not fit changes nothing.
@@ -164,7 +164,7 @@ def load(path: Path) -> None:
         UnsupportedTorch: The library is damaged, or torch lacks a symbol that it needs.
     """
     try:
-        ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
+        return kind(str(path), mode=ctypes.RTLD_GLOBAL)
     except OSError as error:
         raise UnsupportedTorch(
             f"torchport: {path} cannot be loaded: {error}. Install "

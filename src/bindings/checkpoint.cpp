@@ -1,103 +1,117 @@
-#include <pybind11/stl.h>
+#include <tuple>
+
+#include <nlohmann/json.hpp>
+#include <torch/library.h>
 #include <torchport/checkpoint.h>
 
-#include "bindings/part.h"
+#include "bindings/as_json.h"
 
-namespace torchport::bindings {
+namespace torchport {
+
+template <typename Visit>
+void members(FileSummary& summary, const Visit& visit) {
+  visit("format", summary.format);
+  visit("fault", summary.fault);
+  visit("refused", summary.refused);
+  visit("mappable", summary.mappable);
+}
+
+template <typename Visit>
+void members(LoadReport::Mismatch& mismatch, const Visit& visit) {
+  visit("name", mismatch.name);
+  visit("wanted", mismatch.wanted);
+  visit("given", mismatch.given);
+}
+
+template <typename Visit>
+void members(LoadReport& report, const Visit& visit) {
+  visit("missing", report.missing);
+  visit("unexpected", report.unexpected);
+  visit("shapes", report.shapes);
+  visit("dtypes", report.dtypes);
+  visit("remapped", report.remapped);
+  visit("hint", report.hint);
+  bool complete = report.complete();
+  visit("complete", complete);
+  std::string text = report.text();
+  visit("text", text);
+}
+
+template <typename Visit>
+void members(LoadPlan& plan, const Visit& visit) {
+  visit("pairs", plan.pairs);
+  visit("report", plan.report);
+}
+
+namespace bindings {
 
 namespace {
 
-namespace py = pybind11;
-
-using Pairs = std::vector<std::pair<std::string, at::Tensor>>;
-
-std::pair<std::string, Pairs> load(const std::string& path, c10::Device device, bool map,
-                                   std::optional<at::ScalarType> dtype) {
+std::tuple<std::string, std::vector<std::string>, std::vector<at::Tensor>> load(
+    const std::string& path, c10::Device device, bool map, std::optional<at::ScalarType> dtype) {
   LoadOptions options;
   options.device = device;
   options.map = map;
   options.dtype = dtype;
-  LoadedTensors loaded;
-  {
-    py::gil_scoped_release release;
-    loaded = load_tensors(path, options);
+  LoadedTensors loaded = load_tensors(path, options);
+  std::vector<std::string> names;
+  std::vector<at::Tensor> tensors;
+  for (NamedTensor& named : loaded.tensors) {
+    names.push_back(std::move(named.name));
+    tensors.push_back(std::move(named.tensor));
   }
-  Pairs pairs;
-  for (NamedTensor& named : loaded.tensors)
-    pairs.emplace_back(std::move(named.name), std::move(named.tensor));
-  return {loaded.format, std::move(pairs)};
+  return {std::move(loaded.format), std::move(names), std::move(tensors)};
 }
 
-void save(const std::string& path, const Pairs& pairs,
-          const std::vector<std::pair<std::string, std::string>>& metadata) {
-  std::vector<NamedTensor> tensors;
-  for (const auto& [name, tensor] : pairs) tensors.push_back({name, tensor});
-  py::gil_scoped_release release;
-  save_safetensors(path, tensors, metadata);
+// `metadata` is JSON: [[key, value], ...].
+void save(const std::string& path, std::vector<std::string> names, std::vector<at::Tensor> tensors,
+          const std::string& metadata) {
+  TORCH_CHECK_VALUE(names.size() == tensors.size(), "torchport: ", names.size(), " names for ",
+                    tensors.size(), " tensors");
+  std::vector<NamedTensor> named;
+  for (std::size_t i = 0; i < names.size(); ++i)
+    named.push_back({std::move(names[i]), std::move(tensors[i])});
+  save_safetensors(
+      path, named,
+      json::Json::parse(metadata).get<std::vector<std::pair<std::string, std::string>>>());
 }
 
-std::vector<TensorSlot> slots_of(const Pairs& pairs) {
+// Out of JSON: [[name, shape, dtype], ...].
+std::vector<TensorSlot> slots_of(const std::string& text) {
   std::vector<TensorSlot> slots;
-  for (const auto& [name, tensor] : pairs)
-    slots.push_back({name, tensor.sizes().vec(), tensor.scalar_type()});
+  for (const json::Json& slot : json::Json::parse(text)) {
+    const auto dtype = dtype_named(slot.at(2).get<std::string>());
+    TORCH_CHECK_VALUE(dtype, "torchport: ", slot.at(2).get<std::string>(), " is not a dtype");
+    slots.push_back(
+        {slot.at(0).get<std::string>(), slot.at(1).get<std::vector<std::int64_t>>(), *dtype});
+  }
   return slots;
 }
 
-void define_checkpoint(py::module_& module) {
-  py::class_<FileSummary>(module, "FileSummary")
-      .def_readonly("format", &FileSummary::format)
-      .def_readonly("fault", &FileSummary::fault)
-      .def_readonly("refused", &FileSummary::refused)
-      .def_readonly("mappable", &FileSummary::mappable);
-  py::class_<LoadReport::Mismatch>(module, "Mismatch")
-      .def_readonly("name", &LoadReport::Mismatch::name)
-      .def_readonly("wanted", &LoadReport::Mismatch::wanted)
-      .def_readonly("given", &LoadReport::Mismatch::given);
-  py::class_<LoadReport>(
-      module, "LoadReport",
-      R"(The differences between a checkpoint and a module. Its text is a summary.
-
-Attributes:
-    missing: Names that only the module has.
-    unexpected: Names that only the checkpoint has.
-    shapes: Tensors of another shape, each with name, wanted and given.
-    dtypes: Tensors of another dtype, each with name, wanted and given.
-    remapped: The changes of names that made them match.
-    hint: The option that makes more names match; empty if there is none.
-    complete: Whether all names and shapes match.
-
-Example:
-    >>> torchport.save({"weight": torch.ones(2, 2)}, "part.safetensors")
-    >>> report = torchport.load_report("part.safetensors", torch.nn.Linear(2, 3))
-    >>> report.missing, report.complete
-    (['bias'], False)
-    >>> one = report.shapes[0]
-    >>> one.name, one.wanted, one.given
-    ('weight', '[3, 2]', '[2, 2]'))")
-      .def_readonly("missing", &LoadReport::missing)
-      .def_readonly("unexpected", &LoadReport::unexpected)
-      .def_readonly("shapes", &LoadReport::shapes)
-      .def_readonly("dtypes", &LoadReport::dtypes)
-      .def_readonly("remapped", &LoadReport::remapped)
-      .def_readonly("hint", &LoadReport::hint)
-      .def_property_readonly("complete", &LoadReport::complete)
-      .def("__str__", &LoadReport::text);
-  module.def("load_tensors", &load, py::arg("path"), py::arg("device"), py::arg("map"),
-             py::arg("dtype"));
-  module.def("save_safetensors", &save, py::arg("path"), py::arg("tensors"), py::arg("metadata"));
-  module.def("summarize", &summarize, py::arg("path"));
-  module.def(
-      "plan_load",
-      [](const Pairs& wanted, const Pairs& given, bool remap_prefixes,
-         const std::vector<std::vector<std::string>>& ties) {
-        LoadPlan plan = plan_load(slots_of(wanted), slots_of(given), remap_prefixes, ties);
-        return std::pair(std::move(plan.pairs), std::move(plan.report));
-      },
-      py::arg("wanted"), py::arg("given"), py::arg("remap_prefixes"), py::arg("ties"));
+std::string summarize_file(const std::string& path) {
+  return as_json(summarize(path));
 }
 
-const Part kCheckpoint{&define_checkpoint};
+// `ties` is JSON: lists of names.
+std::string plan(const std::string& wanted, const std::string& given, bool remap_prefixes,
+                 const std::string& ties) {
+  return as_json(plan_load(slots_of(wanted), slots_of(given), remap_prefixes,
+                           json::Json::parse(ties).get<std::vector<std::vector<std::string>>>()));
+}
+
+TORCH_LIBRARY_FRAGMENT(torchport, library) {
+  library.def(
+      "load_tensors(str path, Device device, bool map, ScalarType? dtype) -> (str, str[], "
+      "Tensor[])",
+      &load);
+  library.def("save_safetensors(str path, str[] names, Tensor[] tensors, str metadata) -> ()",
+              &save);
+  library.def("summarize_file(str path) -> str", &summarize_file);
+  library.def("plan_load(str wanted, str given, bool remap_prefixes, str ties) -> str", &plan);
+}
 
 }  // namespace
 
-}  // namespace torchport::bindings
+}  // namespace bindings
+
+}  // namespace torchport

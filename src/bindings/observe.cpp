@@ -1,161 +1,153 @@
-#include <pybind11/stl.h>
+// Observations and threads for Python, which holds each by its address.
+//
+// What runs once for each module or thread is a plain function for ctypes and no operator: a call
+// through the dispatcher costs microseconds. REQUIRED of Python: it gives an address only while the
+// object exists, and frees it once (python/torchport/_native/observing.py).
+#include <bit>
+#include <exception>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include <torch/library.h>
 #include <torchport/observe.h>
 
-#include "bindings/part.h"
+#include "bindings/observed_members.h"
 #include "bindings/source_locations.h"
 
 namespace torchport::bindings {
 
-namespace {
-
-namespace py = pybind11;
-
-void define_facts(py::module_& module) {
-  py::class_<TensorFacts>(module, "TensorFacts")
-      .def_readonly("tensor", &TensorFacts::tensor)
-      .def_readonly("storage", &TensorFacts::storage)
-      .def_readonly("device", &TensorFacts::device)
-      .def_readonly("dtype", &TensorFacts::dtype)
-      .def_readonly("bytes", &TensorFacts::bytes)
-      .def_readonly("sizes", &TensorFacts::sizes);
-  py::enum_<CallKind>(module, "CallKind")
-      .value("computed", CallKind::kComputed)
-      .value("made", CallKind::kMade)
-      .value("moved", CallKind::kMoved)
-      .value("read", CallKind::kRead);
-  py::class_<CallFacts>(module, "CallFacts")
-      .def_readonly("call", &CallFacts::call)
-      .def_readonly("op", &CallFacts::op)
-      .def_readonly("kind", &CallFacts::kind)
-      .def_readonly("scope", &CallFacts::scope)
-      .def_readonly("place", &CallFacts::place)
-      .def_readonly("from_device", &CallFacts::from)
-      .def_readonly("to_device", &CallFacts::to);
-  py::class_<Participant>(module, "Participant")
-      .def_readonly("argument", &Participant::argument)
-      .def_readonly("tensor", &Participant::tensor)
-      .def_readonly("facts", &Participant::facts)
-      .def_readonly("story", &Participant::story)
-      .def_readonly("root", &Participant::root);
-}
-
-void define_sums(py::module_& module) {
-  py::class_<Scope>(module, "Scope")
-      .def_readonly("module", &Scope::module)
-      .def_readonly("place", &Scope::place);
-  py::class_<ModuleSum>(module, "ModuleSum")
-      .def_readonly("module", &ModuleSum::module)
-      .def_readonly("operators", &ModuleSum::operators)
-      .def_readonly("with_grad", &ModuleSum::with_grad)
-      .def_readonly("with_autocast", &ModuleSum::with_autocast);
-  py::class_<ResultSum>(module, "ResultSum")
-      .def_readonly("module", &ResultSum::module)
-      .def_readonly("device", &ResultSum::device)
-      .def_readonly("dtype", &ResultSum::dtype)
-      .def_readonly("count", &ResultSum::count)
-      .def_readonly("bytes", &ResultSum::bytes);
-  py::class_<FlowSum>(module, "FlowSum")
-      .def_readonly("source", &FlowSum::from)
-      .def_readonly("target", &FlowSum::to)
-      .def_readonly("device", &FlowSum::device)
-      .def_readonly("count", &FlowSum::count)
-      .def_readonly("bytes", &FlowSum::bytes);
-  py::class_<TransferSum>(module, "TransferSum")
-      .def_readonly("kind", &TransferSum::kind)
-      .def_readonly("op", &TransferSum::op)
-      .def_readonly("module", &TransferSum::module)
-      .def_readonly("place", &TransferSum::place)
-      .def_readonly("from_device", &TransferSum::from)
-      .def_readonly("to_device", &TransferSum::to)
-      .def_readonly("waits", &TransferSum::waits)
-      .def_readonly("backward", &TransferSum::backward)
-      .def_readonly("count", &TransferSum::count)
-      .def_readonly("bytes", &TransferSum::bytes);
-}
-
-void define_observed(py::module_& module) {
-  py::class_<Result>(module, "Intermediate")
-      .def_readonly("call", &Result::call)
-      .def_readonly("module", &Result::module)
-      .def_readonly("facts", &Result::facts);
-  py::class_<MixedCall>(module, "MixedCall")
-      .def_readonly("call", &MixedCall::call)
-      .def_readonly("backward", &MixedCall::backward)
-      .def_readonly("forward", &MixedCall::forward)
-      .def_readonly("participants", &MixedCall::participants)
-      .def_readonly("message", &MixedCall::message);
-  py::class_<NotFiniteCall>(module, "NotFiniteCall")
-      .def_readonly("call", &NotFiniteCall::call)
-      .def_readonly("nan", &NotFiniteCall::nan)
-      .def_readonly("result", &NotFiniteCall::result)
-      .def_readonly("participants", &NotFiniteCall::participants);
-  py::class_<Observed>(module, "Observed")
-      .def_readonly("operators", &Observed::operators)
-      .def_readonly("unrecorded", &Observed::unrecorded)
-      .def_readonly("scopes", &Observed::scopes)
-      .def_readonly("modules", &Observed::modules)
-      .def_readonly("results", &Observed::results)
-      .def_readonly("flows", &Observed::flows)
-      .def_readonly("transfers", &Observed::transfers)
-      .def_readonly("intermediates", &Observed::intermediates)
-      .def_readonly("mixed", &Observed::mixed)
-      .def_readonly("mixed_count", &Observed::mixed_count)
-      .def_readonly("nan", &Observed::nan)
-      .def_readonly("infinity", &Observed::infinity);
+template <typename Visit>
+void members(SourceLocation& location, const Visit& visit) {
+  visit("file", location.file);
+  visit("function", location.function);
+  visit("line", location.line);
+  visit("end_line", location.end_line);
+  visit("column", location.column);
+  visit("end_column", location.end_column);
 }
 
 // An observation with the numbering of its places, which is valid while this object lives.
-struct PyObservation {
-  PyObservation(std::vector<std::string> passed_over, bool every_place, bool check_finite,
-                std::size_t max_calls)
-      : places(std::move(passed_over)),
-        observation(options(every_place, check_finite, max_calls)) {}
-
-  static ObserveOptions options(bool every_place, bool check_finite, std::size_t max_calls) {
-    ObserveOptions options;
-    options.place = &location_here;
-    options.every_place = every_place;
-    options.check_finite = check_finite;
-    options.max_calls = max_calls;
-    return options;
-  }
+struct PlacedObservation {
+  PlacedObservation(std::vector<std::string> passed_over, ObserveOptions options)
+      : places(std::move(passed_over)), observation(std::move(options)) {}
 
   KeptPlaces places;
   Observation observation;
 };
 
-void define_observing(py::module_& module) {
-  define_facts(module);
-  define_sums(module);
-  define_observed(module);
-  py::class_<PyObservation>(module, "Observation")
-      .def(py::init<std::vector<std::string>, bool, bool, std::size_t>(), py::arg("passed_over"),
-           py::arg("every_place") = false, py::arg("check_finite") = false,
-           py::arg("max_calls") = std::size_t{1} << 20U)
-      .def("finish", [](PyObservation& self) { return self.observation.finish(); })
-      .def("watches_this_thread",
-           [](const PyObservation& self) { return self.observation.watches_this_thread(); })
-      .def(
-          "enter", [](PyObservation& self, std::uint32_t m) { return self.observation.enter(m); },
-          py::arg("module"))
-      .def("leave", [](PyObservation& self) { return self.observation.leave(); });
-  py::class_<ObservedThread>(module, "ObservedThread")
-      .def_static("current", &ObservedThread::current)
-      .def("join", &ObservedThread::join);
-  module.def("tensor_number", &tensor_number, py::arg("tensor"));
-  module.def("storage_number", &storage_number, py::arg("tensor"));
-  py::class_<SourceLocation>(module, "SourceLocation")
-      .def_readonly("file", &SourceLocation::file)
-      .def_readonly("function", &SourceLocation::function)
-      .def_readonly("line", &SourceLocation::line)
-      .def_readonly("end_line", &SourceLocation::end_line)
-      .def_readonly("column", &SourceLocation::column)
-      .def_readonly("end_column", &SourceLocation::end_column);
-  module.def("frames_of_location", &frames_of_location, py::arg("number"));
+namespace {
+
+std::int64_t address_of(const void* object) {
+  return std::bit_cast<std::int64_t>(object);
 }
 
-const Part kObserve{&define_observing};
+template <typename Object>
+Object& at_address(std::int64_t address) {
+  return *std::bit_cast<Object*>(address);
+}
+
+std::int64_t start_observation(std::vector<std::string> passed_over, bool every_place,
+                               bool check_finite, std::int64_t max_calls) {
+  ObserveOptions options;
+  options.place = &location_here;
+  options.every_place = every_place;
+  options.check_finite = check_finite;
+  options.max_calls = static_cast<std::size_t>(max_calls);
+  return address_of(new PlacedObservation(std::move(passed_over), std::move(options)));
+}
+
+// What it saw as JSON, and the tensors of the participants of its calls `mixed`, `nan` and
+// `infinity`, in this order.
+std::tuple<std::string, std::vector<at::Tensor>> finish_observation(std::int64_t observation) {
+  Observed observed = at_address<PlacedObservation>(observation).observation.finish();
+  std::vector<at::Tensor> tensors;
+  const auto keep = [&](const auto& call) {
+    if (!call) return;
+    for (const Participant& participant : call->participants) tensors.push_back(participant.tensor);
+  };
+  keep(observed.mixed);
+  keep(observed.nan);
+  keep(observed.infinity);
+  return {as_json(std::move(observed)), std::move(tensors)};
+}
+
+std::int64_t number_of_tensor(const at::Tensor& tensor) {
+  return static_cast<std::int64_t>(tensor_number(tensor));
+}
+
+std::int64_t number_of_storage(const at::Tensor& tensor) {
+  return static_cast<std::int64_t>(storage_number(tensor));
+}
+
+std::string frames_of_place(std::int64_t place) {
+  return as_json(frames_of_location(static_cast<std::uint32_t>(place)));
+}
+
+TORCH_LIBRARY_FRAGMENT(torchport, library) {
+  library.def(
+      "start_observation(str[] passed_over, bool every_place, bool check_finite, int max_calls)"
+      " -> int",
+      &start_observation);
+  library.def("finish_observation(int observation) -> (str, Tensor[])", &finish_observation);
+  library.def("tensor_number(Tensor tensor) -> int", &number_of_tensor);
+  library.def("storage_number(Tensor tensor) -> int", &number_of_storage);
+  library.def("frames_of_place(int place) -> str", &frames_of_place);
+}
+
+// Calls `function`, which may run out of memory. No exception may reach ctypes.
+template <typename Function>
+bool without_exception(const Function& function) noexcept {
+  try {
+    return function();
+  } catch (const std::exception&) {
+    return false;
+  }
+}
 
 }  // namespace
+
+extern "C" {
+
+TORCHPORT_API bool torchport_observation_watches(const PlacedObservation* placed) noexcept {
+  return without_exception([&] { return placed->observation.watches_this_thread(); });
+}
+
+TORCHPORT_API bool torchport_observation_enter(PlacedObservation* placed,
+                                               std::uint32_t module) noexcept {
+  return without_exception([&] { return placed->observation.enter(module); });
+}
+
+TORCHPORT_API bool torchport_observation_leave(PlacedObservation* placed) noexcept {
+  return without_exception([&] { return placed->observation.leave(); });
+}
+
+TORCHPORT_API void torchport_observation_free(PlacedObservation* placed) noexcept {
+  delete placed;
+}
+
+// Null if there is no memory.
+TORCHPORT_API ObservedThread* torchport_observed_thread() noexcept {
+  ObservedThread* thread = nullptr;
+  without_exception([&] {
+    thread = std::make_unique<ObservedThread>(ObservedThread::current()).release();
+    return true;
+  });
+  return thread;
+}
+
+TORCHPORT_API void torchport_observed_thread_join(const ObservedThread* thread) noexcept {
+  without_exception([&] {
+    thread->join();
+    return true;
+  });
+}
+
+TORCHPORT_API void torchport_observed_thread_free(ObservedThread* thread) noexcept {
+  delete thread;
+}
+
+}  // extern "C"
 
 }  // namespace torchport::bindings

@@ -1,51 +1,57 @@
-#include <pybind11/stl.h>
+#include <c10/util/TypeCast.h>
+#include <torch/library.h>
 #include <torchport/device.h>
 
-#include "bindings/part.h"
+#include "bindings/as_json.h"
 
-namespace torchport::bindings {
+namespace torchport {
+
+template <typename Visit>
+void members(DeviceChoice& choice, const Visit& visit) {
+  visit("device", choice.device);
+  visit("source", choice.source);
+  visit("reason", choice.reason);
+  visit("refused", choice.refused);
+}
+
+template <typename Visit>
+void members(RunProfile& profile, const Visit& visit) {
+  visit("name", profile.name);
+  visit("file", profile.file);
+  visit("device", profile.device);
+  visit("dtype", profile.dtype);
+  visit("batch_size", profile.batch_size);
+  visit("workers", profile.workers);
+}
+
+namespace bindings {
 
 namespace {
 
-namespace py = pybind11;
-
-void define_devices(py::module_& module) {
-  py::class_<DeviceChoice>(module, "DeviceChoice",
-                           R"(A chosen device, with the reason.
-
-Attributes:
-    device: The torch.device.
-    source: The setting that named it, such as "argument" or "TORCHPORT_DEVICE".
-    reason: Why it was chosen.
-    refused: A line for each preferred device that cannot be used.
-
-Example:
-    >>> choice = torchport.choose_device("cpu")
-    >>> choice.device, choice.source, choice.refused
-    (device(type='cpu'), 'argument', []))")
-      .def_readonly("device", &DeviceChoice::device)
-      .def_readonly("source", &DeviceChoice::source)
-      .def_readonly("reason", &DeviceChoice::reason)
-      .def_readonly("refused", &DeviceChoice::refused);
-  py::class_<RunProfile>(module, "RunProfile")
-      .def_readonly("name", &RunProfile::name)
-      .def_readonly("file", &RunProfile::file)
-      .def_readonly("device", &RunProfile::device)
-      .def_readonly("dtype", &RunProfile::dtype)
-      .def_readonly("batch_size", &RunProfile::batch_size)
-      .def_readonly("workers", &RunProfile::workers);
-  module.def(
-      "choose_device",
-      [](const std::string& wanted, std::optional<int> local_rank) {
-        return choose_device({wanted, local_rank, {}});
-      },
-      py::arg("wanted") = "", py::arg("local_rank") = std::nullopt);
-  module.def("run_profile", &run_profile, py::arg("name") = "", py::arg("folder") = "");
-  module.def("free_memory", &free_memory, py::arg("device"));
+std::string choose(const std::string& wanted, std::optional<std::int64_t> local_rank) {
+  DeviceRequest request;
+  request.wanted = wanted;
+  if (local_rank) request.local_rank = c10::checked_convert<int>(*local_rank, "int");
+  return as_json(choose_device(request));
 }
 
-const Part kPlace{&define_devices};
+// "null" if there is no profile.
+std::string read_run_profile(const std::string& name, const std::string& folder) {
+  return as_json(run_profile(name, folder));
+}
+
+std::int64_t free_memory_of(c10::Device device) {
+  return static_cast<std::int64_t>(free_memory(device));
+}
+
+TORCH_LIBRARY_FRAGMENT(torchport, library) {
+  library.def("choose_device(str wanted, int? local_rank) -> str", &choose);
+  library.def("run_profile(str name, str folder) -> str", &read_run_profile);
+  library.def("free_memory(Device device) -> int", &free_memory_of);
+}
 
 }  // namespace
 
-}  // namespace torchport::bindings
+}  // namespace bindings
+
+}  // namespace torchport

@@ -1,23 +1,22 @@
+#include <stdexcept>
+
+#include <torch/library.h>
+
 #include "base/bytes.h"
-#include "bindings/part.h"
 
 namespace torchport::bindings {
 
 namespace {
 
-namespace py = pybind11;
-
-std::uint64_t parse_size(const std::string& text) {
+std::int64_t parse_size(const std::string& text) {
   const auto bytes = base::parse_size(text);
-  if (!bytes) throw py::value_error("torchport: " + bytes.error().message);
-  return *bytes;
+  if (!bytes) throw std::invalid_argument("torchport: " + bytes.error().message);
+  return static_cast<std::int64_t>(*bytes);
 }
 
-void define_sizes(py::module_& module) {
-  module.def("parse_size", &parse_size, py::arg("text"));
+TORCH_LIBRARY_FRAGMENT(torchport, library) {
+  library.def("parse_size(str text) -> int", &parse_size);
 }
-
-const Part kSizes{&define_sizes};
 
 }  // namespace
 

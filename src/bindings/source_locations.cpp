@@ -1,22 +1,24 @@
 #include "bindings/source_locations.h"
 
-#include <algorithm>
 #include <array>
-#include <string_view>
+#include <mutex>
+#include <new>
+#include <optional>
 #include <unordered_map>
 
-#include <pybind11/pybind11.h>
+#include "runtime/python_frames/python_frames.h"
 
 namespace torchport::bindings {
 
 namespace {
 
-namespace py = pybind11;
+using python_frames::Object;
+using python_frames::Python;
 
 constexpr std::size_t kFrames = 3;
 
 struct Frame {
-  PyCodeObject* code = nullptr;
+  Object* code = nullptr;
   int instruction = -1;  // offset of the instruction; before Python 3.11 a line number
 
   bool operator==(const Frame&) const = default;
@@ -33,80 +35,86 @@ struct Hash {
   }
 };
 
-// Python's lock guards all of it.
+using KnownCode = std::unordered_map<Object*, bool>;
+
+// `mutex` guards all of it, because there are builds of Python without its lock. Python's lock is
+// taken first, also where it is not needed: so threads cannot block each other, and os.fork(),
+// which holds Python's lock, finds `mutex` free.
 struct LocationTable {
+  std::mutex mutex;
   std::size_t keepers = 0;
   std::vector<std::string> passed_over;
-  std::unordered_map<PyCodeObject*, bool> of_program;  // holds a reference to each code object
+  KnownCode of_program;  // whether it is the program's; holds a reference to each
   std::unordered_map<Frames, std::uint32_t, Hash> numbers;
   std::vector<Frames> frames;
 
-  bool is_of_program(PyCodeObject* code) {
+  bool is_of_program(const Python& python, Object* code) {
     const auto [found, fresh] = of_program.try_emplace(code, false);
     if (!fresh) return found->second;
-    Py_INCREF(code);
-    const char* file = PyUnicode_AsUTF8(code->co_filename);
-    if (file == nullptr) {
-      PyErr_Clear();  // a name that is not UTF-8 cannot be shown
-      return false;
-    }
-    const std::string_view name(file);
-    found->second = std::none_of(passed_over.begin(), passed_over.end(),
-                                 [&](const std::string& start) { return name.starts_with(start); });
+    python.hold(code);
+    const python_frames::TextOf file(python, code, "co_filename");
+    found->second = file.is_known() && !python_frames::is_passed_over(passed_over, file.get());
     return found->second;
   }
 
-  void clear() {
-    for (const auto& [code, known] : of_program) Py_DECREF(code);
-    of_program.clear();
-    numbers.clear();
-    frames.clear();
+  std::uint32_t number_of(const Frames& place) {
+    const auto [number, fresh] =
+        numbers.try_emplace(place, static_cast<std::uint32_t>(frames.size() + 1));
+    if (fresh) frames.push_back(place);
+    return number->second;
   }
 };
 
-LocationTable& places() {
-  static auto* places = new LocationTable();
-  return *places;
+LocationTable& locations() {
+  static auto* locations = new LocationTable();
+  return *locations;
 }
 
-int instruction_of(PyFrameObject* frame) {
-#if PY_VERSION_HEX >= 0x030B0000
-  return PyFrame_GetLasti(frame);
-#else
-  return PyFrame_GetLineNumber(frame);
-#endif
+// The Python of this process; null if there is none, or if it has not begun or has ended.
+const Python* running_python() {
+  const auto& python = python_frames::of_this_process();
+  return python && python->is_initialized() != 0 ? &*python : nullptr;
 }
 
-std::uint32_t find_place() {
-  LocationTable& all = places();
-  Frames found{};
-  std::size_t count = 0;
-  PyFrameObject* frame = PyEval_GetFrame();
-  Py_XINCREF(frame);
-  while (frame != nullptr && count < kFrames) {
-    PyCodeObject* code = PyFrame_GetCode(frame);
-    if (all.is_of_program(code)) found[count++] = {code, instruction_of(frame)};
-    Py_DECREF(code);
-    PyFrameObject* caller = PyFrame_GetBack(frame);
-    Py_DECREF(frame);
-    frame = caller;
+// Holds Python's lock if there is a Python.
+class MaybeLocked {
+ public:
+  MaybeLocked() : python_(running_python()) {
+    if (python_ != nullptr) locked_.emplace(*python_);
   }
-  Py_XDECREF(frame);
-  if (count == 0) return 0;
-  const auto [number, fresh] =
-      all.numbers.try_emplace(found, static_cast<std::uint32_t>(all.frames.size() + 1));
-  if (fresh) all.frames.push_back(found);
-  return number->second;
+  [[nodiscard]] const Python* python() const { return python_; }
+
+ private:
+  const Python* python_;
+  std::optional<python_frames::Locked> locked_;
+};
+
+std::uint32_t find_place(const Python& python) {
+  LocationTable& all = locations();
+  const python_frames::Locked locked(python);
+  const std::lock_guard<std::mutex> guard(all.mutex);
+  Frames place{};
+  std::size_t count = 0;
+  python_frames::each_frame(python, [&](Object* frame, Object* code) {
+    if (all.is_of_program(python, code))
+      place[count++] = {code,
+                        python.has_positions() ? python.instruction(frame) : python.line(frame)};
+    return count < kFrames;
+  });
+  return count == 0 ? 0 : all.number_of(place);
 }
 
-void put_positions(const Frame& frame, SourceLocation& place) {
-#if PY_VERSION_HEX >= 0x030B0000
-  place.line = PyCode_Addr2Line(frame.code, frame.instruction);
+void put_positions(const Python& python, const Frame& frame, SourceLocation& place) {
+  if (!python.has_positions()) {
+    place.line = frame.instruction;
+    return;
+  }
+  place.line = python.line_of(frame.code, frame.instruction);
   int line = 0;
   int end_line = 0;
   int column = 0;
   int end_column = 0;
-  if (PyCode_Addr2Location(frame.code, frame.instruction, &line, &column, &end_line, &end_column) ==
+  if (python.position_of(frame.code, frame.instruction, &line, &column, &end_line, &end_column) ==
           1 &&
       column >= 0) {
     place.line = line;
@@ -114,43 +122,57 @@ void put_positions(const Frame& frame, SourceLocation& place) {
     place.column = column;
     place.end_column = end_column;
   }
-#else
-  place.line = frame.instruction;
-#endif
 }
 
 }  // namespace
 
 KeptPlaces::KeptPlaces(std::vector<std::string> passed_over) {
-  if (places().keepers++ == 0) places().passed_over = std::move(passed_over);
+  const MaybeLocked locked;
+  LocationTable& all = locations();
+  const std::lock_guard<std::mutex> guard(all.mutex);
+  if (all.keepers++ == 0) all.passed_over = std::move(passed_over);
 }
 
 KeptPlaces::~KeptPlaces() {
-  if (--places().keepers == 0) places().clear();
+  const MaybeLocked locked;
+  LocationTable& all = locations();
+  KnownCode dropped;
+  {
+    const std::lock_guard<std::mutex> guard(all.mutex);
+    if (--all.keepers > 0) return;
+    dropped.swap(all.of_program);
+    all.numbers.clear();
+    all.frames.clear();
+  }
+  // Python may run code when nobody holds an object any more. That must not happen under the mutex.
+  if (locked.python() == nullptr) return;
+  for (const auto& [code, known] : dropped) locked.python()->drop(code);
 }
 
 std::uint32_t location_here() noexcept {
-  if (Py_IsInitialized() == 0) return 0;
-  const PyGILState_STATE lock = PyGILState_Ensure();
-  std::uint32_t place = 0;
+  const Python* python = running_python();
+  if (python == nullptr) return 0;
   try {
-    place = find_place();
+    return find_place(*python);
   } catch (const std::bad_alloc&) {
-    place = 0;  // a missing place is no reason to end the program
+    return 0;  // a missing place is no reason to end the program
   }
-  PyGILState_Release(lock);
-  return place;
 }
 
 std::vector<SourceLocation> frames_of_location(std::uint32_t number) {
   std::vector<SourceLocation> told;
-  if (number == 0 || number > places().frames.size()) return told;
-  for (const Frame& frame : places().frames[number - 1]) {
+  const Python* python = running_python();
+  if (python == nullptr) return told;
+  LocationTable& all = locations();
+  const python_frames::Locked locked(*python);
+  const std::lock_guard<std::mutex> guard(all.mutex);
+  if (number == 0 || number > all.frames.size()) return told;
+  for (const Frame& frame : all.frames[number - 1]) {
     if (frame.code == nullptr) break;
     SourceLocation place;
-    place.file = py::cast<std::string>(py::handle(frame.code->co_filename));
-    place.function = py::cast<std::string>(py::handle(frame.code->co_name));
-    put_positions(frame, place);
+    place.file = python_frames::TextOf(*python, frame.code, "co_filename").get();
+    place.function = python_frames::TextOf(*python, frame.code, "co_name").get();
+    put_positions(*python, frame, place);
     told.push_back(std::move(place));
   }
   return told;

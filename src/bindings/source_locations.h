@@ -11,7 +11,7 @@ namespace torchport::bindings {
 // Keeps the numbers of places valid while at least one such object lives. The first object after
 // that starts a new numbering, with its own `passed_over`: frames of files whose names start with
 // one of these are skipped. There is one numbering for all objects, so that two observations at the
-// same time look a place up once. Construct and destroy it under Python's lock.
+// same time look a place up once. Thread safe; Python's lock is not needed.
 class KeptPlaces {
  public:
   explicit KeptPlaces(std::vector<std::string> passed_over);
@@ -20,17 +20,19 @@ class KeptPlaces {
   KeptPlaces& operator=(const KeptPlaces&) = delete;
 };
 
-// The number of the calling thread's place, from 1 on; 0 if it runs no line of the program. Takes
-// Python's lock and runs no Python code. Thread safe, never throws.
+// The number of the calling thread's place, from 1 on; 0 if it runs no line of the program, or if
+// this process has no Python. Takes Python's lock and runs no Python code. Thread safe, never
+// throws.
 [[nodiscard]] std::uint32_t location_here() noexcept;
 
-// The position of a frame. Numbers are 0 if Python does not know them.
+// The position of a frame. Numbers are 0 if Python does not know them: before Python 3.11 it knows
+// the line alone.
 struct SourceLocation {
   std::string file, function;
   int line = 0, end_line = 0, column = 0, end_column = 0;
 };
 
-// The frames of a place, innermost first. REQUIRED: the caller holds Python's lock.
+// The frames of a place, innermost first; none for a number that is not valid. Thread safe.
 [[nodiscard]] std::vector<SourceLocation> frames_of_location(std::uint32_t number);
 
 }  // namespace torchport::bindings

@@ -2,29 +2,26 @@
 
 #include <map>
 
-#include <pybind11/stl.h>
+#include <torch/library.h>
 
-#include "bindings/part.h"
+#include "bindings/as_json.h"
 
 namespace torchport::bindings {
 
 namespace {
 
-namespace py = pybind11;
-
-std::map<std::string, std::string> wrapped_attributes() {
+// The attribute in which each class of wrapper keeps the wrapped model, as JSON.
+std::string wrapped_attributes() {
   std::map<std::string, std::string> attributes;
   for (const checkpoint::Wrapper& wrapper : checkpoint::kWrappers) {
     if (!wrapper.attribute.empty()) attributes.emplace(wrapper.type, wrapper.attribute);
   }
-  return attributes;
+  return as_json(attributes);
 }
 
-void define_wrappers(py::module_& module) {
-  module.def("wrapped_attributes", &wrapped_attributes);
+TORCH_LIBRARY_FRAGMENT(torchport, library) {
+  library.def("wrapped_attributes() -> str", &wrapped_attributes);
 }
-
-const Part kWrappers{&define_wrappers};
 
 }  // namespace
 

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -35,6 +36,11 @@ template <class T>
 struct IsList<std::vector<T>> : std::true_type {};
 
 template <class T>
+struct IsOptional : std::false_type {};
+template <class T>
+struct IsOptional<std::optional<T>> : std::true_type {};
+
+template <class T>
 Json written(T& value) {
   if constexpr (Structure<T>) {
     Json object = Json::object();
@@ -44,6 +50,8 @@ Json written(T& value) {
     Json list = Json::array();
     for (auto& item : value) list.push_back(written(item));
     return list;
+  } else if constexpr (IsOptional<T>::value) {
+    return value ? written(*value) : Json();
   } else {
     return value;
   }
@@ -77,6 +85,8 @@ std::string read(const Json& source, T& value, const std::string& path) {
       value[name] = item.template get<std::string>();
     }
     return {};
+  } else if constexpr (IsOptional<T>::value) {
+    return source.is_null() ? std::string() : read(source, value.emplace(), path);
   } else {
     const bool fits =
         std::is_same_v<T, std::string>

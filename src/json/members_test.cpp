@@ -40,6 +40,28 @@ TEST_CASE("what is written is read again, members in their order") {
   CHECK(text_of(Json("\xff"), -1) == "\"\xef\xbf\xbd\"");
 }
 
+struct Perhaps {
+  std::optional<std::string> text;
+  std::vector<std::optional<bool>> answers;
+  bool operator==(const Perhaps&) const = default;
+};
+template <class Visit>
+void members(Perhaps& perhaps, Visit&& visit) {
+  visit("text", perhaps.text);
+  visit("answers", perhaps.answers);
+}
+
+TEST_CASE("a value that is not there is null") {
+  Perhaps perhaps{std::nullopt, {true, std::nullopt}};
+  const std::string text = text_of(written(perhaps), -1);
+  CHECK(text == R"({"text":null,"answers":[true,null]})");
+  CHECK(read_document<Perhaps>(text, "x", "a test").value() == perhaps);
+  perhaps.text = "here";
+  CHECK(read_document<Perhaps>(text_of(written(perhaps), -1), "x", "a test").value() == perhaps);
+  CHECK(read_document<Perhaps>(R"({"text": 1})", "x", "a test").error().message ==
+        "\"text\" has the wrong type");
+}
+
 TEST_CASE("missing members keep their value, unknown ones are ignored") {
   const auto read = read_document<Outer>(R"({"list": [{"more": 1}], "other": []})", "x", "a test");
   CHECK(read.value() == Outer{{{"", 7, false}}, {}});

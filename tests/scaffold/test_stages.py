@@ -21,15 +21,13 @@ PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 
 
 def wheel_of(program: Path, folder: Path) -> Path:
-    """A wheel with nothing but the program and the libraries that it brings along."""
+    """A wheel with nothing but the program."""
     info = "torchport-0.1.0.dist-info"
     files = {
         "torchport-0.1.0.data/scripts/torchport": program.read_bytes(),
         f"{info}/METADATA": b"Metadata-Version: 2.1\nName: torchport\nVersion: 0.1.0\n",
         f"{info}/WHEEL": b"Wheel-Version: 1.0\nRoot-Is-Purelib: false\nTag: py3-none-any\n",
     }
-    for library in (program.parents[1] / "lib" / "torchport").glob("lib*.so.[0-9]*"):
-        files[f"torchport-0.1.0.data/data/lib/torchport/{library.name}"] = library.read_bytes()
     record = "".join(
         f"{name},sha256={base64.urlsafe_b64encode(hashlib.sha256(data).digest()).decode().rstrip('=')},{len(data)}\n"
         for name, data in files.items()

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from torchport._native import C
+from torchport._native.observing import storage_number
 from torchport._quantities import counted, size
 from torchport.observe.inventory import Held, bytes_of
 from torchport.observe.mixing import home_of
@@ -146,7 +146,7 @@ def peak_of(device: torch.device | None) -> tuple[int, int] | None:
 
 def memory(device: torch.device | None, held: list[Held]) -> Answer:
     question = "Is the memory use reasonable?"
-    storages = {C.storage_number(h.tensor) or id(h.tensor): bytes_of(h.tensor) for h in held}
+    storages = {storage_number(h.tensor) or id(h.tensor): bytes_of(h.tensor) for h in held}
     model = size(sum(storages.values()))
     found = peak_of(device)
     if found is None:

@@ -117,10 +117,10 @@ def _set_up_devices(options: argparse.Namespace) -> None:
 def _device(options: argparse.Namespace) -> Any:
     if options.device is None:
         return None
-    from torchport._native import C
+    from torchport._native.devices import choose_device
 
     try:
-        return C.choose_device(options.device).device
+        return choose_device(options.device).device
     except (ValueError, RuntimeError) as error:
         raise _WrongUse(str(error).removeprefix("torchport: ")) from None
 

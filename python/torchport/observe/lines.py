@@ -6,11 +6,10 @@ import ast
 import inspect
 import linecache
 import textwrap
-from typing import Any
 
 from torch import nn
 
-from torchport._native import C
+from torchport._native.observing import SourceLocation, frames_of_location
 from torchport.observe.result import Line
 
 # Factories that take `device=`. For others the fix appends `.to(...)`.
@@ -58,7 +57,7 @@ _TAKES_DEVICE = frozenset(
 
 def line_of(place: int) -> Line | None:
     """The program's innermost line for a place, which is a number that the observer assigned."""
-    frames = C.frames_of_location(place)
+    frames = frames_of_location(place)
     if not frames:
         return None
     frame = frames[0]
@@ -74,7 +73,7 @@ def line_of(place: int) -> Line | None:
     )
 
 
-def _source_between(frame: Any) -> str:
+def _source_between(frame: SourceLocation) -> str:
     if not frame.end_line or frame.end_line - frame.line > 20:
         return ""
     lines = [

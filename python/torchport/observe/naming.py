@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from torchport._native import C
+from torchport._native.observing import storage_number, tensor_number
 from torchport.observe.inventory import Held, within
 
 _OWN = ("/torchport/observe/", "/torchport/deploy/artefact/")
@@ -42,8 +42,8 @@ class Names:
 
     def _add(self, tensor: torch.Tensor, named: Named) -> None:
         self._keep.append(tensor)
-        self._tensors.setdefault(C.tensor_number(tensor), named)
-        if storage := C.storage_number(tensor):
+        self._tensors.setdefault(tensor_number(tensor), named)
+        if storage := storage_number(tensor):
             self._storages.setdefault(storage, named)
 
     def after(self, error: BaseException | None) -> None:
@@ -76,7 +76,7 @@ class Names:
         return None
 
     def of(self, tensor: torch.Tensor) -> Named | None:
-        return self.find(C.tensor_number(tensor), C.storage_number(tensor)) or self.local(tensor)
+        return self.find(tensor_number(tensor), storage_number(tensor)) or self.local(tensor)
 
     def on(self, device: torch.device, function: str) -> str:
         """The name of a tensor on ``device`` in the frame of ``function``; empty if there is none.

@@ -13,7 +13,7 @@ import torch
 from torch import nn
 from torch.nn.modules import module as nn_module
 
-from torchport._native import C
+from torchport._native.observing import Observation, ObservedThread
 from torchport.observe.inventory import info_of, within
 from torchport.observe.result import OUTSIDE, TensorInfo
 
@@ -113,7 +113,7 @@ def _threads_join_in() -> Iterator[None]:
     begin = threading.Thread.start
 
     def start(self: threading.Thread) -> None:
-        run, starter = self.run, C.ObservedThread.current()
+        run, starter = self.run, ObservedThread.current()
 
         def watched() -> None:
             del self.run  # it would keep the thread alive in a cycle
@@ -139,7 +139,7 @@ def watching(watch: Watch, *, every_line: bool, check_finite: bool) -> Iterator[
 
     Compiled modules run in eager mode: they compute the same, and their operators have lines.
     """
-    watch.observation = C.Observation(_PASSED_OVER, every_line, check_finite)
+    watch.observation = Observation(_PASSED_OVER, every_line, check_finite)
 
     def end() -> None:
         watch.observed = watch.observation.finish()

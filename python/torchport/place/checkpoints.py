@@ -9,11 +9,10 @@ from typing import Any
 
 import torch
 
-from torchport._native import C
+from torchport._native.checkpoints import LoadReport as LoadReport
+from torchport._native.checkpoints import load_tensors, plan_load, summarize
 from torchport.place import distributed_checkpoints, policy
 from torchport.place.moving import to
-
-LoadReport = C.LoadReport
 
 _INDEX = ".index.json"
 _ARCHIVES = ("TorchScript", "torch.export")  # programs; only their weights are loaded
@@ -129,7 +128,7 @@ def load_report(
         ['bias']
     """
     given = _tensors_of(os.fspath(path), torch.device("cpu"), key, True)
-    return C.plan_load(list(_slots(module).items()), given, remap_prefixes, _ties(module))[1]
+    return plan_load(_slots(module).items(), given, remap_prefixes, _ties(module))[1]
 
 
 def _device(wanted: str | torch.device | None) -> torch.device:
@@ -173,7 +172,7 @@ def _load_object(path: str, device: torch.device, mmap: bool) -> Any:
         if os.path.isdir(path) and distributed_checkpoints.is_one(path):
             return to(distributed_checkpoints.load(path), device)
         if _is_safetensors(path):
-            return dict(C.load_tensors(path, device, mmap, None)[1])
+            return dict(load_tensors(path, device, map=mmap)[1])
         return _torch_load(path, device, mmap)
     except OSError as error:
         raise CheckpointError(f"torchport: {path}: {error.strerror or error}") from error
@@ -184,7 +183,7 @@ def _load_object(path: str, device: torch.device, mmap: bool) -> Any:
 
 
 def _torch_load(path: str, device: torch.device, mmap: bool) -> Any:
-    found = C.summarize(path)
+    found = summarize(path)
     if found.refused:
         raise CheckpointError(
             f"torchport: {path} asks for {', '.join(found.refused)}, which a file of weights does "
@@ -194,7 +193,7 @@ def _torch_load(path: str, device: torch.device, mmap: bool) -> Any:
     if found.fault:
         raise CheckpointError(f"torchport: {path} {found.fault}")
     if found.format in _ARCHIVES:
-        return dict(C.load_tensors(path, device, mmap, None)[1])
+        return dict(load_tensors(path, device, map=mmap)[1])
     mmap = mmap and found.mappable and found.format == "torch.save"
     try:
         return torch.load(path, map_location=device, weights_only=True, mmap=mmap)
@@ -266,7 +265,7 @@ def _fill(
 ) -> Any:
     ties = _ties(module)
     wanted = list(_slots(module).items())
-    pairs, found = C.plan_load(wanted, tensors, remap_prefixes, ties)
+    pairs, found = plan_load(wanted, tensors, remap_prefixes, ties)
     if strict and not found.complete:
         raise CheckpointError(
             f"torchport: {path} does not fit {type(module).__name__}\n{found}", found

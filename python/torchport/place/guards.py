@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from torchport import _device_kinds
-from torchport._native import C
+from torchport._native.devices import choose_device
 from torchport._remake import Remaker
 from torchport._walk import is_a, walk
 
@@ -54,7 +54,7 @@ def require_gpu(kinds: str = _GPUS, *, what: str = "this program") -> torch.devi
         >>> torchport.require_gpu("cuda", what="training")  # doctest: +SKIP
         device(type='cuda', index=0)
     """
-    choice = C.choose_device(f"{kinds},cpu")
+    choice = choose_device(f"{kinds},cpu")
     if choice.device.type != "cpu":
         return choice.device
     reasons = "\n".join(f"  {reason}" for reason in choice.refused)

@@ -16,7 +16,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-from torchport._native import C
+from torchport._native.devices import free_memory
 from torchport._quantities import size
 from torchport.place import policy, tensor_plan
 from torchport.place.tensor_plan import LinearGroup
@@ -83,7 +83,7 @@ def _world() -> int:
 
 
 def _memory_of_a_process(device: torch.device) -> int:
-    free = C.free_memory(device)
+    free = free_memory(device)
     if device.type == "cpu":  # all processes of the host share its memory
         free //= max(1, int(os.environ.get("LOCAL_WORLD_SIZE") or _world()))
     return free

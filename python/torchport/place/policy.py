@@ -7,9 +7,9 @@ from functools import cache
 
 import torch
 
-from torchport._native import C
-
-DeviceChoice = C.DeviceChoice
+from torchport._native import devices
+from torchport._native.devices import DeviceChoice as DeviceChoice
+from torchport._native.devices import RunProfile as RunProfile
 
 _log = logging.getLogger("torchport")
 
@@ -40,7 +40,7 @@ def choose_device(
         >>> choice.device, choice.source, choice.reason
         (device(type='cpu'), 'argument', 'cpu is always there')
     """
-    return C.choose_device("" if wanted is None else str(wanted), local_rank)
+    return devices.choose_device("" if wanted is None else str(wanted), local_rank)
 
 
 @cache
@@ -101,38 +101,4 @@ def run_profile(name: str | None = None, folder: str | None = None) -> RunProfil
         >>> profile = torchport.run_profile()
         >>> batch_size = (profile and profile.batch_size) or 32
     """
-    found = C.run_profile(name or "", folder or "")
-    return None if found is None else RunProfile(found)
-
-
-class RunProfile:
-    """The settings of a run profile; a setting that the profile does not have is None.
-
-    Attributes:
-        name: The profile's name.
-        file: The file that it was read from.
-        device: Devices in order of preference, as in `choose_device`.
-        dtype: The floating-point type to compute in.
-        batch_size: Samples in a batch.
-        workers: Processes of a DataLoader.
-
-    Example:
-        >>> from pathlib import Path
-        >>> _ = Path("torchport.toml").write_text('profiles.ci = {device = "cpu", batch-size = 8}')
-        >>> torchport.run_profile("ci")
-        RunProfile('ci', device='cpu', batch_size=8)
-        >>> Path("torchport.toml").unlink()
-    """
-
-    def __init__(self, found: C.RunProfile) -> None:
-        self.name: str = found.name
-        self.file: str = found.file
-        self.device: str | None = found.device
-        self.dtype: torch.dtype | None = getattr(torch, found.dtype) if found.dtype else None
-        self.batch_size: int | None = found.batch_size
-        self.workers: int | None = found.workers
-
-    def __repr__(self) -> str:
-        said = ("device", "dtype", "batch_size", "workers")
-        parts = [f"{key}={value!r}" for key in said if (value := getattr(self, key)) is not None]
-        return f"RunProfile({self.name!r}, {', '.join(parts)})"
+    return devices.run_profile(name or "", folder or "")

@@ -11,7 +11,8 @@ from typing import Any
 import torch
 
 from torchport._files import staged, write_text
-from torchport._native import C
+from torchport._native.checkpoints import save_safetensors
+from torchport._native.devices import parse_size
 from torchport.place import distributed_checkpoints
 from torchport.place.moving import to
 from torchport.place.unwrapping import full_state_dict, unwrap_model
@@ -63,7 +64,7 @@ def save(
     elif shards is not None:
         _save_shards(_tensors(state), Path(target), _bytes(shards), metadata)
     elif target.endswith(".safetensors"):
-        C.save_safetensors(target, _tensors(state), list((metadata or {}).items()))
+        save_safetensors(target, _tensors(state), (metadata or {}).items())
     else:
         _torch_save(to(state, torch.device("cpu")), target)
 
@@ -104,7 +105,7 @@ def _torch_save(state: Any, path: str) -> None:
 
 
 def _bytes(size: str | int) -> int:
-    number = C.parse_size(size) if isinstance(size, str) else size
+    number = parse_size(size) if isinstance(size, str) else size
     if number <= 0:
         raise ValueError(
             f"torchport: the shard size {size} is too small to hold anything; use a larger one"
@@ -140,7 +141,7 @@ def _save_shards(
     weight_map: dict[str, str] = {}
     for number, part in enumerate(parts, 1):
         file = f"model-{number:05d}-of-{len(parts):05d}.safetensors"
-        C.save_safetensors(str(folder / file), part, list((metadata or {}).items()))
+        save_safetensors(str(folder / file), part, (metadata or {}).items())
         weight_map |= {name: file for name, _ in part}
     index = {"metadata": {"total_size": sum(sizes)}, "weight_map": dict(sorted(weight_map.items()))}
     write_text(folder / "model.safetensors.index.json", json.dumps(index, indent=2) + "\n")

@@ -7,11 +7,11 @@ from typing import cast
 import torch
 from torch import nn
 
-from torchport._native import C
+from torchport._native.checkpoints import wrapped_attributes
 from torchport.place.moving import to
 
 # The attribute in which each wrapper keeps the wrapped model, by the wrapper's class.
-_WRAPPED = C.wrapped_attributes()
+_WRAPPED = wrapped_attributes()
 
 
 def inner_of(model: nn.Module) -> nn.Module | None:

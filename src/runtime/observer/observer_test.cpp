@@ -116,7 +116,17 @@ TEST_CASE("torchport's own operators are not seen") {
                       .findSchemaOrThrow("torchport::observer_test_nothing", "")
                       .typed<void()>();
   op.call();
-  CHECK(listening.counter->counts().empty());
+  std::thread([&, own = joined_by_this_thread()] {
+    op.call();  // nobody listens here
+    join_this_thread(*own);
+    op.call();
+    // A thread of autograd has the key and has joined nothing, so all listeners hear it.
+    leave_this_thread(*listening.counter);
+    c10::impl::IncludeDispatchKeyGuard key(c10::DispatchKey::TESTING_ONLY_GenericMode);
+    op.call();
+    at::ones({1});
+  }).join();
+  CHECK(listening.counter->counts() == Counts{{"aten::ones", 1}});
 }
 
 TEST_CASE("what an operator raises goes through, and the next call is seen") {

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import torch
 from torch.utils._pytree import tree_leaves
-from torchport._native import C
+from torchport._native.observing import Observation
 
 warnings.simplefilter("ignore")
 # What was in memory.
@@ -69,7 +69,7 @@ def _differs(operator, sample):
         plain = _run(operator, sample)
     except Exception:
         return None
-    observation = C.Observation([str(Path(torch.__file__).parent)], True)
+    observation = Observation([str(Path(torch.__file__).parent)], True)
     try:
         seen = _run(operator, sample)
     except Exception as error:

@@ -148,10 +148,10 @@ def export(
 
 def _device(wanted: torch.device | str) -> torch.device:
     """Returns the wanted device. Raises ExportError if it does not exist."""
-    from torchport._native import C
+    from torchport._native.devices import choose_device
 
     try:
-        return C.choose_device(str(wanted)).device
+        return choose_device(str(wanted)).device
     except (ValueError, RuntimeError) as error:
         raise ExportError(str(error)) from None
 

@@ -18,7 +18,7 @@ from typing import Any
 import torch
 
 from torchport import _device_kinds, virtual
-from torchport._native import C
+from torchport._native.devices import choose_device
 from torchport._startup import VARIABLE
 from torchport.deploy.bench.modes import MODES
 from torchport.deploy.bench.processes import WORKER, Worker, WorkerFailed, WorkerSkipped
@@ -169,7 +169,7 @@ def _device(device: str | None, devices: str | None) -> str:
         except RuntimeError:
             raise ValueError(f"torchport: {device or devices!r} is not a device") from None
     try:
-        return str(C.choose_device(device or "").device)
+        return str(choose_device(device or "").device)
     except RuntimeError as error:
         raise ValueError(str(error)) from None
 

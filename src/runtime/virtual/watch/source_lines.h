@@ -1,8 +1,5 @@
 // Finds out which line of its own Python sources the program is at.
-//
-// It asks CPython through its C interface, which it looks up at run time, because this library does
-// not link to Python. No Python code runs for it, so no signal handler does either: an exception
-// out of a handler (Ctrl-C) would have no Python frame above it and be lost.
+// src/runtime/python_frames walks the frames, without Python at build time.
 #pragma once
 
 #include <cstdint>
