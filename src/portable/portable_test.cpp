@@ -11,10 +11,14 @@
 #include <string>
 #include <thread>
 
-#include <doctest/doctest.h>
 #include <sys/stat.h>
 
 #include "portable/condition_wait.h"
+
+// doctest would ask for the size of a signal stack in a way that only glibc 2.34 and later know.
+#define DOCTEST_CONFIG_NO_POSIX_SIGNALS
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include <doctest/doctest.h>
 
 namespace {
 

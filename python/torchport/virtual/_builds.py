@@ -14,7 +14,7 @@ import re
 # the names that the expression matches exist only in builds with CUDA.
 HAS_FLAGS = ("_has_cuda", "_has_cudnn", "_has_magma", "_has_cusparselt")
 _OF_CUDA_BUILDS = re.compile(
-    r"_cuda|_Cuda|_CUDA|_CU|_cudnn|_cusparselt|_nccl_|_gds_|_nvtx$|_MemPool$|_StaticCudaLauncher$|"
+    r"_cuda|_Cuda|_CUDA|_CU|_cudnn|_cusparselt|_nccl_|_gds_|_nvtx$|_MemPool$|_\w*CudaLauncher$|"
     r"_WorkqueueScope$|_(broadcast|scatter|gather)(_coalesced|_out)?$"
 )
 

@@ -39,8 +39,9 @@ def hide_cuda(torch: ModuleType) -> None:
         first = not hasattr(bindings, "_distributed_c10d")
         done: bool = init()
         c10d = bindings._distributed_c10d
-        if first and hasattr(c10d, "ProcessGroupNCCL"):
-            del c10d.ProcessGroupNCCL
+        if first:
+            for name in [name for name in vars(c10d) if name.startswith("ProcessGroupNCCL")]:
+                delattr(c10d, name)
         return done
 
     bindings._c10d_init = c10d_init
