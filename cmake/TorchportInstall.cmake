@@ -13,7 +13,8 @@
 include_guard()
 set(TORCHPORT_PACKAGE_DIR torchport)
 set(TORCHPORT_CMAKE_DIR ${TORCHPORT_PACKAGE_DIR}/lib/cmake/torchport)
-if(DEFINED SKBUILD_SCRIPTS_DIR)
+# scikit-build-core's folder lives only as long as its build. A build folder keeps the name for ever.
+if(SKBUILD_SCRIPTS_DIR AND EXISTS "${SKBUILD_SCRIPTS_DIR}")
   set(TORCHPORT_PROGRAM_DIR ${SKBUILD_SCRIPTS_DIR})
   set(TORCHPORT_SITE_DIR .)
 else()
