@@ -51,12 +51,13 @@ function(torchport_include_root target)
   target_include_directories(${target} ${scope} ${root})
 endfunction()
 
-# torchport_precompile(TARGET HEADERS header... [DEPENDS target...] [DEFINITIONS NAME=VALUE...])
+# torchport_precompile(TARGET HEADERS header... [DEPENDS target...] [DEFINITIONS NAME=VALUE...]
+#                      [OPTIONS option...])
 #   Precompiles HEADERS for TARGET, once for all targets that name the same headers. Libraries and
 #   programs are compiled with the same flags, because a compiler refuses headers that were
 #   precompiled with others.
 function(torchport_precompile target)
-  cmake_parse_arguments(ARG "" "" "HEADERS;DEPENDS;DEFINITIONS" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "HEADERS;DEPENDS;DEFINITIONS;OPTIONS" ${ARGN})
   string(MD5 owner "${ARG_HEADERS}")
   string(SUBSTRING ${owner} 0 8 owner)
   set(owner torchport_headers_${owner})
@@ -65,11 +66,11 @@ function(torchport_precompile target)
     file(WRITE ${empty} "")
     add_library(${owner} OBJECT ${empty})
     target_link_libraries(${owner} PRIVATE torchport_options ${ARG_DEPENDS})
-    target_compile_options(${owner} PRIVATE ${TORCHPORT_PRECOMPILED_OPTIONS})
+    target_compile_options(${owner} PRIVATE ${TORCHPORT_PRECOMPILED_OPTIONS} ${ARG_OPTIONS})
     target_compile_definitions(${owner} PRIVATE ${ARG_DEFINITIONS})
     target_precompile_headers(${owner} PRIVATE ${ARG_HEADERS})
   endif()
-  target_compile_options(${target} PRIVATE ${TORCHPORT_PRECOMPILED_OPTIONS})
+  target_compile_options(${target} PRIVATE ${TORCHPORT_PRECOMPILED_OPTIONS} ${ARG_OPTIONS})
   target_compile_definitions(${target} PRIVATE ${ARG_DEFINITIONS})
   target_precompile_headers(${target} REUSE_FROM ${owner})
 endfunction()
@@ -92,12 +93,28 @@ function(torchport_uses_base target)
   torchport_precompile(${target} HEADERS ${TORCHPORT_BASE_HEADERS} DEPENDS torchport_fmt)
 endfunction()
 
+# torchport_short_paths(RESULT)
+#   Options for code with torch's checks, which contain the path of their source file: the compiler
+#   writes it from the project's or torch's folder on, so that a build in another folder gives the
+#   same bytes. ccache makes paths relative to the build folder before the compiler sees them.
+function(torchport_short_paths result)
+  set(torch ${TORCHPORT_TORCH_ROOT}/include)
+  file(REAL_PATH ${torch} real_torch)  # GCC follows links to headers of the system
+  foreach(root ${PROJECT_SOURCE_DIR} ${torch} ${real_torch})  # the last that fits counts
+    cmake_path(RELATIVE_PATH root BASE_DIRECTORY ${PROJECT_BINARY_DIR} OUTPUT_VARIABLE relative)
+    list(APPEND options -fmacro-prefix-map=${root}/= -fmacro-prefix-map=${relative}/=)
+  endforeach()
+  set(${result} ${options} PARENT_SCOPE)
+endfunction()
+
 # What every target that includes torch's headers needs.
 function(torchport_uses_torch target)
   torchport_join_sources(${target})
+  torchport_short_paths(paths)
   # torch has its own fmt among its headers, but no library of it.
   torchport_precompile(${target} HEADERS <ATen/core/Tensor.h> <ATen/core/dispatch/Dispatcher.h>
-    <torch/library.h> DEPENDS torchport_torch DEFINITIONS FMT_HEADER_ONLY=1)
+    <torch/library.h> DEPENDS torchport_torch DEFINITIONS FMT_HEADER_ONLY=1
+    OPTIONS ${paths})
 endfunction()
 
 # torchport_add_layer(NAME [OBJECTS] [THREADS] [DEPENDS target...] [TEST_DEPENDS target...])
