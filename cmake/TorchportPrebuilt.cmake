@@ -9,11 +9,13 @@ foreach(build IN LISTS TORCHPORT_PREBUILT)
   endif()
   foreach(component IN LISTS components)
     install(CODE "execute_process(COMMAND \"${CMAKE_COMMAND}\" --install \"${build}\"
-      --component ${component} --prefix \"\${CMAKE_INSTALL_PREFIX}\" OUTPUT_QUIET
+      --component ${component} --strip --prefix \"\${CMAKE_INSTALL_PREFIX}\" OUTPUT_QUIET
       COMMAND_ERROR_IS_FATAL ANY)")
   endforeach()
   set(components runtime)
 endforeach()
 list(GET TORCHPORT_PREBUILT 0 build)
-install(PROGRAMS ${build}/bin/torchport DESTINATION ${TORCHPORT_PROGRAM_DIR})
+execute_process(COMMAND ${CMAKE_STRIP} -o ${PROJECT_BINARY_DIR}/torchport ${build}/bin/torchport
+  COMMAND_ERROR_IS_FATAL ANY)
+install(PROGRAMS ${PROJECT_BINARY_DIR}/torchport DESTINATION ${TORCHPORT_PROGRAM_DIR})
 install(FILES ${PROJECT_SOURCE_DIR}/src/cli/torchport_virtual.pth DESTINATION ${TORCHPORT_SITE_DIR})

@@ -11,8 +11,12 @@ import pytest
 import torchport
 
 START = Path(torchport.__file__).parent / "_start"
-OTHERS = sorted(
+ALL = sorted(
     Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")).glob("versions/*/bin/python")
+)
+OTHERS = [path for path in ALL if sys.executable not in (str(path), str(path.resolve()))]
+NEWEST = max(
+    OTHERS, key=lambda path: [int(n) for n in path.parents[1].name.split(".")], default=None
 )
 PYTHONS = [Path(sys.executable), *OTHERS]
 
@@ -57,7 +61,7 @@ def test_a_fault_of_ours_is_one_line(tmp_path: Path) -> None:
     (package / "_start").mkdir(parents=True)
     (package / "_start/sitecustomize.py").write_bytes((START / "sitecustomize.py").read_bytes())
     (package / "__init__.py").write_text("import what_is_not_there\n")
-    python = OTHERS[-1] if OTHERS else Path(sys.executable)
+    python = NEWEST or Path(sys.executable)
     path = str(package / "_start")
     done = start(python, "print(1)", PYTHONPATH=path, TORCHPORT_VIRTUAL="cuda:1")
     assert done.stdout == "1\n"

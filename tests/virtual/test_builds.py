@@ -21,6 +21,12 @@ def torch_at(folder: Path, version: str, cuda: str | None = None, git: str = "")
     return folder
 
 
+def link_files(source: Path, target: Path) -> None:
+    for path in source.iterdir():
+        if path.is_file():
+            (target / path.name).symlink_to(path)
+
+
 @pytest.fixture
 def refusal(run_virtual):
     """refusal(**env): why `import torch` is refused, before any of torch's code runs."""
@@ -68,7 +74,7 @@ def test_a_torch_that_was_half_installed(refusal, tmp_path: Path, text, why) -> 
 def test_a_missing_runtime(refusal, tmp_path: Path, runtime_folder: Path) -> None:
     folder = tmp_path / "lib"
     folder.mkdir()
-    (folder / "device_kinds.json").symlink_to(runtime_folder.parent / "device_kinds.json")
+    link_files(runtime_folder.parent, folder)
     said = refusal(TORCHPORT_LIBRARY=str(folder))
     assert f"{folder / runtime_folder.name} is missing; install torchport again" in said
 
@@ -78,9 +84,8 @@ def damaged(tmp_path: Path, runtime_folder: Path) -> Path:
     """A copy of the runtime by links, whose files a test replaces."""
     folder = tmp_path / "lib" / runtime_folder.name
     folder.mkdir(parents=True)
-    (folder.parent / "device_kinds.json").symlink_to(runtime_folder.parent / "device_kinds.json")
-    for path in runtime_folder.iterdir():
-        (folder / path.name).symlink_to(path)
+    link_files(runtime_folder.parent, folder.parent)
+    link_files(runtime_folder, folder)
     return folder
 
 
