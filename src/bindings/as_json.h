@@ -1,9 +1,9 @@
 // Writes the structures of libtorchport as JSON text, which operators can return. Python makes its
 // own classes of it (python/torchport/_native).
 //
-// Tensors are no JSON: an operator returns them beside the text. torch.classes was rejected,
-// because its classes have no properties, and a mode of torch (FakeTensorMode) takes part in their
-// calls.
+// Tensors are no JSON: an operator returns them beside the text. Classes of torch.classes were
+// rejected: each structure would be registered with each of its members, and Python still would not
+// know their types.
 #pragma once
 
 #include <string>
