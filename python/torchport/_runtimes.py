@@ -14,7 +14,9 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import json
+import os
 import re
+import struct
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -154,6 +156,22 @@ def find(torch: Torch) -> Path:
     return folder
 
 
+def _check_whole(path: Path) -> None:
+    """Raises OSError if the file ends too early, as after a full disk: using it would be a SIGBUS.
+
+    The last part of a library is the table of its sections, whose place its header says (ELF-64).
+    """
+    with path.open("rb") as file:
+        header = file.read(64)
+        size = os.fstat(file.fileno()).st_size
+    if len(header) < 64 or header[:5] != b"\x7fELF\x02":
+        raise OSError("it is no library")
+    (start,) = struct.unpack_from("<Q", header, 40)
+    entry_size, count = struct.unpack_from("<HH", header, 58)
+    if start + entry_size * count > size:
+        raise OSError(f"it has {size} bytes, and needs {start + entry_size * count}")
+
+
 def load(path: Path, kind: type[ctypes.CDLL] = ctypes.CDLL) -> ctypes.CDLL:
     """Loads one library, as a CDLL or a PyDLL, and makes its symbols visible to those that follow.
 
@@ -164,6 +182,7 @@ def load(path: Path, kind: type[ctypes.CDLL] = ctypes.CDLL) -> ctypes.CDLL:
         UnsupportedTorch: The library is damaged, or torch lacks a symbol that it needs.
     """
     try:
+        _check_whole(path)
         return kind(str(path), mode=ctypes.RTLD_GLOBAL)
     except OSError as error:
         raise UnsupportedTorch(
