@@ -43,6 +43,8 @@ function(torchport_install_runtime target)
     LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/${TORCHPORT_PACKAGE_DIR}/${folder}
     RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/${TORCHPORT_PACKAGE_DIR}/${folder})
   torchport_link_portable(${target})
+  # torch's libraries need others (of CUDA, OpenMP), which are there when the program runs.
+  target_link_options(${target} PRIVATE $<$<STREQUAL:$<TARGET_PROPERTY:${target},TYPE>,EXECUTABLE>:-Wl,--allow-shlib-undefined>)
   add_dependencies(torchport_runtime ${target})
   install(TARGETS ${target} COMPONENT runtime
     LIBRARY DESTINATION ${TORCHPORT_PACKAGE_DIR}/${folder}
