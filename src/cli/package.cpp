@@ -69,7 +69,7 @@ tl::unexpected<base::Error> failure(std::string message) {
 
 base::Result<fs::path> find_torch(const fs::path& package) {
   std::error_code error;
-  const fs::path beside = package.parent_path() / "torch";
+  fs::path beside = package.parent_path() / "torch";
   if (fs::is_regular_file(beside / "version.py", error)) return beside;
   if (const std::string module = ask_python("torch"); !module.empty())
     return fs::path(module).parent_path();

@@ -38,8 +38,8 @@ std::string read_version() {
 }  // namespace
 
 const std::string& torch_version() {
-  static const std::string version = read_version();
-  return version;
+  static const std::string kVersion = read_version();
+  return kVersion;
 }
 
 }  // namespace torchport
