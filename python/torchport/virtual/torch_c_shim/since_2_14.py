@@ -22,6 +22,11 @@ class _CUDAGraph(graphs._CUDAGraph):
     def capture_end_post(self) -> None:
         pass
 
+    @property
+    def _has_graph_exec(self) -> bool:
+        """Whether the graph can be replayed; torch asks since 2.15."""
+        return self._tape is not None
+
     def pools(self) -> list[tuple[int, int]]:
         return [self.pool()]
 
@@ -76,5 +81,5 @@ def bindings(torch: ModuleType) -> dict[str, Any]:
             algorithms=count
         ),
         "_cuda_tunableop_get_cublaslt_requested_algo_count": lambda: asked["algorithms"],
-        "_has_gds": False,
+        "_has_gds": True,
     }
