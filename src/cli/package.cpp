@@ -10,8 +10,8 @@
 
 #include "base/file_system.h"
 #include "base/process.h"
-#include "base/text.h"
 #include "cli/python.h"
+#include "host/probe/probe.h"
 #include "releases/table.h"
 
 namespace torchport::cli {
@@ -28,19 +28,6 @@ bool is_package(const fs::path& folder) {
   return fs::is_regular_file(folder / kSign, error);
 }
 
-// The package in the site-packages below `lib`, the folder of libraries of an environment; empty if
-// there is none.
-fs::path package_below(const fs::path& lib) {
-  const auto entries = base::real_file_system().list(lib.string());
-  if (!entries) return {};
-  for (const base::DirectoryEntry& entry : *entries) {
-    if (!entry.name.starts_with("python3")) continue;
-    for (const char* site : {"site-packages", "dist-packages"})
-      if (auto folder = lib / entry.name / site / "torchport"; is_package(folder)) return folder;
-  }
-  return {};
-}
-
 // What Python prints for an expression over the module `name`; empty if it does not have it.
 std::string ask_python(std::string_view name) {
   const std::string code = fmt::format(
@@ -49,18 +36,6 @@ std::string ask_python(std::string_view name) {
   const auto ended = base::run(
       {.words = {python_of_this_environment(), "-c", code}, .errors_file = base::kNowhere});
   return ended && ended->well() ? ended->output : std::string();
-}
-
-// The value that a line `name = 'value'` of version.py has; empty if there is none.
-std::string value_in(std::string_view text, std::string_view name) {
-  for (const std::string_view line : base::split(text, '\n')) {
-    if (!line.starts_with(name)) continue;
-    const auto start = line.find('\'');
-    const auto end = line.rfind('\'');
-    if (start != std::string_view::npos && end > start)
-      return std::string(line.substr(start + 1, end - start - 1));
-  }
-  return {};
 }
 
 tl::unexpected<base::Error> failure(std::string message) {
@@ -83,9 +58,8 @@ base::Result<fs::path> find_torch(const fs::path& package) {
 base::Result<std::string> package_folder() {
   if (const fs::path own = own_folder(); !own.empty()) {
     const fs::path prefix = own.parent_path();
-    for (const char* lib : {"lib", "lib64", "local/lib"})
-      if (const fs::path folder = package_below(prefix / lib); !folder.empty())
-        return folder.string();
+    for (const fs::path& site : site_folders(prefix))
+      if (is_package(site / "torchport")) return (site / "torchport").string();
     // The second is the layout of `pip install --target`, and of a checkout.
     std::error_code error;
     if (is_package(prefix / "torchport"))
@@ -115,7 +89,7 @@ base::Result<RuntimeProgram> runtime_program(const std::string& name) {
   if (!torch) return tl::unexpected<base::Error>(torch.error());
   const auto text = base::real_file_system().read((*torch / "version.py").string());
   if (!text) return tl::unexpected<base::Error>(text.error());
-  const std::string version = value_in(*text, "__version__");
+  const std::string version = host::version_member(*text, "__version__");
   const releases::Runtime* runtime = releases::runtime_of(version);
   if (runtime == nullptr)
     return failure(fmt::format("torch {} in {} is not supported; torchport supports torch {}",

@@ -25,16 +25,8 @@ fs::path python_in(const fs::path& folder) {
 // Whether the files of an environment have torch.
 bool has_torch(const fs::path& prefix) {
   std::error_code error;
-  for (const char* lib : {"lib", "lib64", "local/lib"}) {
-    const auto entries = base::real_file_system().list((prefix / lib).string());
-    if (!entries) continue;
-    for (const base::DirectoryEntry& entry : *entries) {
-      if (!entry.name.starts_with("python3")) continue;
-      for (const char* site : {"site-packages", "dist-packages"})
-        if (fs::exists(prefix / lib / entry.name / site / "torch" / "version.py", error))
-          return true;
-    }
-  }
+  for (const fs::path& site : site_folders(prefix))
+    if (fs::exists(site / "torch" / "version.py", error)) return true;
   return false;
 }
 
@@ -66,6 +58,20 @@ std::vector<fs::path> others() {
 fs::path own_folder() {
   std::error_code error;
   return fs::read_symlink("/proc/self/exe", error).parent_path();
+}
+
+std::vector<fs::path> site_folders(const fs::path& prefix) {
+  std::vector<fs::path> found;
+  for (const char* lib : {"lib", "lib64", "local/lib"}) {
+    const auto entries = base::real_file_system().list((prefix / lib).string());
+    if (!entries) continue;
+    for (const base::DirectoryEntry& entry : *entries) {
+      if (!entry.name.starts_with("python3")) continue;
+      for (const char* site : {"site-packages", "dist-packages"})
+        found.push_back(prefix / lib / entry.name / site);
+    }
+  }
+  return found;
 }
 
 std::string own_prefix() {

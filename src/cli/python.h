@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 namespace torchport::cli {
 
@@ -11,6 +12,9 @@ namespace torchport::cli {
 
 // The folder of the environment in which this program is installed; empty if unknown.
 [[nodiscard]] std::string own_prefix();
+
+// Where an environment may have packages, whether the folders are there or not.
+[[nodiscard]] std::vector<std::filesystem::path> site_folders(const std::filesystem::path& prefix);
 
 struct Python {
   std::string program;

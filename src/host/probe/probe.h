@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/file_system.h"
@@ -42,6 +43,9 @@ void probe_torch(const Machine& machine, Facts& facts);
 // Reads the torch in this folder from its files. If it cannot be read, `fault` says why.
 [[nodiscard]] Torch read_torch(const Machine& machine, const std::string& root,
                                const std::string& python);
+// The value of a line of torch/version.py, such as "cuda: Optional[str] = '13.0'"; empty for None
+// and if there is no such line.
+[[nodiscard]] std::string version_member(std::string_view text, std::string_view name);
 // The folders in which the dynamic linker looks for libraries of drivers.
 [[nodiscard]] std::vector<std::string> library_folders(const Machine& machine, const Facts& facts);
 [[nodiscard]] std::string read_text(const Machine& machine, const std::string& path);

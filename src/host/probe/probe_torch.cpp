@@ -16,23 +16,6 @@ namespace {
 constexpr std::uint64_t kMostVersion = 1U << 20U;
 constexpr std::uint64_t kMostLibrary = 1U << 30U;
 
-// The value in "cuda: Optional[str] = '13.0'" of version.py; empty for None and if there is no such
-// line.
-std::string assigned(std::string_view text, std::string_view name) {
-  for (const std::string_view line : base::split(text, '\n')) {
-    if (!line.starts_with(name)) continue;
-    const std::string_view rest = line.substr(name.size());
-    const auto equals = rest.find('=');
-    if (equals == std::string_view::npos || (rest.front() != ' ' && rest.front() != ':')) continue;
-    const auto open = rest.find_first_of("'\"", equals);
-    if (open == std::string_view::npos) return {};
-    const auto close = rest.find(rest[open], open + 1);
-    if (close == std::string_view::npos) return {};
-    return std::string(rest.substr(open + 1, close - open - 1));
-  }
-  return {};
-}
-
 // The architectures at the start of a text: "sm_75 sm_80". `read` receives their length.
 std::vector<std::string> archs_at(std::string_view text, std::size_t& read) {
   std::vector<std::string> archs;
@@ -74,6 +57,21 @@ bool has_cxx11_abi(const Machine& machine, const Torch& torch) {
 
 }  // namespace
 
+std::string version_member(std::string_view text, std::string_view name) {
+  for (const std::string_view line : base::split(text, '\n')) {
+    if (!line.starts_with(name)) continue;
+    const std::string_view rest = line.substr(name.size());
+    const auto equals = rest.find('=');
+    if (equals == std::string_view::npos || (rest.front() != ' ' && rest.front() != ':')) continue;
+    const auto open = rest.find_first_of("'\"", equals);
+    if (open == std::string_view::npos) return {};
+    const auto close = rest.find(rest[open], open + 1);
+    if (close == std::string_view::npos) return {};
+    return std::string(rest.substr(open + 1, close - open - 1));
+  }
+  return {};
+}
+
 Torch read_torch(const Machine& machine, const std::string& root, const std::string& python) {
   Torch torch;
   torch.root = root;
@@ -86,16 +84,16 @@ Torch read_torch(const Machine& machine, const std::string& root, const std::str
     return torch;
   }
   const std::string text = read_text(machine, root + "/version.py");
-  torch.version = assigned(text, "__version__");
+  torch.version = version_member(text, "__version__");
   if (versions::parse_version(torch.version).size() < 2 || torch.version.size() > 64) {
     torch.fault = "version.py does not contain a version";
     torch.version.clear();
     return torch;
   }
-  torch.cuda = assigned(text, "cuda");
-  torch.hip = assigned(text, "hip");
+  torch.cuda = version_member(text, "cuda");
+  torch.hip = version_member(text, "hip");
   for (const std::string& name : other_version_members())
-    torch.set_version(name, assigned(text, name));
+    torch.set_version(name, version_member(text, name));
   torch.cxx11_abi = has_cxx11_abi(machine, torch);
   const std::string library = root + "/lib/libtorch_python.so";
   const auto part = machine.files->status(library, true);

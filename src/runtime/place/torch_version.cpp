@@ -8,20 +8,11 @@
 #include <torchport/device.h>
 
 #include "base/file_system.h"
+#include "host/probe/probe.h"
 
 namespace torchport {
 
 namespace {
-
-// The version in torch/version.py; empty if `text` has none.
-std::string version_in(const std::string& text) {
-  constexpr std::string_view kStart = "__version__ = '";
-  const auto start = text.find(kStart);
-  if (start == std::string::npos) return {};
-  const auto end = text.find('\'', start + kStart.size());
-  if (end == std::string::npos) return {};
-  return text.substr(start + kStart.size(), end - start - kStart.size());
-}
 
 std::string read_version() {
   Dl_info place{};
@@ -30,7 +21,8 @@ std::string read_version() {
     const auto library = std::filesystem::canonical(place.dli_fname, error);
     const auto file = library.parent_path().parent_path() / "version.py";
     if (const auto text = base::real_file_system().read(file.string()))
-      if (std::string version = version_in(*text); !version.empty()) return version;
+      if (std::string version = host::version_member(*text, "__version__"); !version.empty())
+        return version;
   }
   return TORCH_VERSION;
 }
