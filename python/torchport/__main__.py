@@ -10,11 +10,16 @@ from pathlib import Path
 
 
 def places() -> Iterator[Path]:
-    """The folders in which installers put the program, the usual one first."""
+    """The folders in which installers put the program, the one that belongs to this package first.
+
+    The package may lie in a folder that pip made for one build, and not in the environment that
+    Python was started from.
+    """
     site = Path(__file__).resolve().parents[1]
+    for environment in [*site.parents][2:3]:  # a --target folder may have fewer
+        yield environment / "bin"
     yield Path(sysconfig.get_path("scripts"))
     yield site / "bin"  # pip install --target
-    yield site.parents[2] / "bin"  # the environment of this file, if Python is that of another one
     yield Path(sysconfig.get_path("scripts", f"{os.name}_user"))
 
 

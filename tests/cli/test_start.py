@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import torchport
+from torchport import __main__ as start_program
 
 START = Path(torchport.__file__).parent / "_start"
 ALL = sorted(
@@ -67,3 +68,9 @@ def test_a_fault_of_ours_is_one_line(tmp_path: Path) -> None:
     assert done.stdout == "1\n"
     assert not OTHERS or done.stderr.startswith("torchport: no virtual devices in this process: ")
     assert done.stderr.count("\n") <= 1
+
+
+def test_the_program_is_looked_for_from_a_folder_near_the_root(monkeypatch) -> None:
+    """`pip install --target /tp`: there is no environment three folders above the package."""
+    monkeypatch.setattr(start_program, "__file__", "/tp/torchport/__main__.py")
+    assert Path("/tp/bin") in list(start_program.places())

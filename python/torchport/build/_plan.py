@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import subprocess
-import sysconfig
 import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,19 +14,16 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from torchport.__main__ import places
+
 
 class BuildRefused(RuntimeError):
     """Nothing can be built correctly here; the message says why and what to do."""
 
 
 def program() -> Path:
-    """Returns the torchport program that belongs to this package; raises BuildRefused without it.
-
-    The package may lie in a folder that pip made for one build, and not in the environment that
-    Python was started from.
-    """
-    bins = [prefix / "bin" for prefix in [*Path(__file__).parents][5:6]]
-    bins.append(Path(sysconfig.get_path("scripts")))
+    """Returns the torchport program that belongs to this package; raises BuildRefused without it."""
+    bins = list(places())
     for folder in bins:
         if (folder / "torchport").is_file():
             return folder / "torchport"
