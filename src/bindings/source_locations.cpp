@@ -40,6 +40,10 @@ using KnownCode = std::unordered_map<Object*, bool>;
 // `mutex` guards all of it, because there are builds of Python without its lock. Python's lock is
 // taken first, also where it is not needed: so threads cannot block each other, and os.fork(),
 // which holds Python's lock, finds `mutex` free.
+//
+// Under `mutex`, nothing of Python is called but to take a reference. Anything that makes an object
+// (a frame, before Python 3.12) may start the garbage collector, which runs code of the program:
+// that may come back here, or let another thread have Python's lock.
 struct LocationTable {
   std::mutex mutex;
   std::size_t keepers = 0;
@@ -49,19 +53,31 @@ struct LocationTable {
   std::vector<Frames> frames;
 
   bool is_of_program(const Python& python, Object* code) {
+    {
+      const std::lock_guard<std::mutex> guard(mutex);
+      if (const auto known = of_program.find(code); known != of_program.end()) return known->second;
+    }
+    const python_frames::TextOf file(python, code, "co_filename");
+    const std::lock_guard<std::mutex> guard(mutex);
     const auto [found, fresh] = of_program.try_emplace(code, false);
     if (!fresh) return found->second;
     python.hold(code);
-    const python_frames::TextOf file(python, code, "co_filename");
     found->second = file.is_known() && !python_frames::is_passed_over(passed_over, file.get());
     return found->second;
   }
 
   std::uint32_t number_of(const Frames& place) {
+    const std::lock_guard<std::mutex> guard(mutex);
     const auto [number, fresh] =
         numbers.try_emplace(place, static_cast<std::uint32_t>(frames.size() + 1));
     if (fresh) frames.push_back(place);
     return number->second;
+  }
+
+  // The frames of a place; none for a number that is no place.
+  Frames frames_of(std::uint32_t number) {
+    const std::lock_guard<std::mutex> guard(mutex);
+    return number == 0 || number > frames.size() ? Frames{} : frames[number - 1];
   }
 };
 
@@ -92,7 +108,6 @@ class MaybeLocked {
 std::uint32_t find_place(const Python& python) {
   LocationTable& all = locations();
   const python_frames::Locked locked(python);
-  const std::lock_guard<std::mutex> guard(all.mutex);
   Frames place{};
   std::size_t count = 0;
   python_frames::each_frame(python, [&](Object* frame, Object* code) {
@@ -130,7 +145,11 @@ KeptPlaces::KeptPlaces(std::vector<std::string> passed_over) {
   const MaybeLocked locked;
   LocationTable& all = locations();
   const std::lock_guard<std::mutex> guard(all.mutex);
-  if (all.keepers++ == 0) all.passed_over = std::move(passed_over);
+  if (all.keepers++ > 0) return;
+  all.passed_over = std::move(passed_over);
+  // A thread that was inside find_place() when the last keeper left may have put one in since.
+  all.numbers.clear();
+  all.frames.clear();
 }
 
 KeptPlaces::~KeptPlaces() {
@@ -163,11 +182,8 @@ std::vector<SourceLocation> frames_of_location(std::uint32_t number) {
   std::vector<SourceLocation> told;
   const Python* python = running_python();
   if (python == nullptr) return told;
-  LocationTable& all = locations();
   const python_frames::Locked locked(*python);
-  const std::lock_guard<std::mutex> guard(all.mutex);
-  if (number == 0 || number > all.frames.size()) return told;
-  for (const Frame& frame : all.frames[number - 1]) {
+  for (const Frame& frame : locations().frames_of(number)) {
     if (frame.code == nullptr) break;
     SourceLocation place;
     place.file = python_frames::TextOf(*python, frame.code, "co_filename").get();

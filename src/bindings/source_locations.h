@@ -21,8 +21,8 @@ class KeptPlaces {
 };
 
 // The number of the calling thread's place, from 1 on; 0 if it runs no line of the program, or if
-// this process has no Python. Takes Python's lock and runs no Python code. Thread safe, never
-// throws.
+// this process has no Python. Takes Python's lock; before Python 3.12 it may start the garbage
+// collector. Thread safe, never throws.
 [[nodiscard]] std::uint32_t location_here() noexcept;
 
 // The position of a frame. Numbers are 0 if Python does not know them: before Python 3.11 it knows

@@ -221,3 +221,29 @@ def test_a_program_without_its_source() -> None:
     mixed = result.mixed
     assert mixed.line.line == 3 and mixed.line.text == ""
     assert mixed.fixed_line == "" and mixed.fix
+
+
+def test_garbage_that_is_collected_while_a_place_is_looked_up() -> None:
+    """Finalizers run operators at each moment at which Python may collect garbage."""
+
+    class Garbage:
+        def __init__(self):
+            self.circle = self
+
+        def __del__(self):
+            torch.ones(2).sum().item()
+
+    class Layer(nn.Module):
+        def forward(self, x):
+            Garbage()
+            return x + 1
+
+    model = nn.Sequential(*(Layer() for _ in range(5)))
+    before = gc.get_threshold()
+    try:
+        for threshold in range(1, 60):
+            gc.set_threshold(threshold, 1000, 1000)
+            result = torchport.verify(model, torch.ones(2), evaluate=True)
+            assert result.output.tolist() == [6.0, 6.0]
+    finally:
+        gc.set_threshold(*before)

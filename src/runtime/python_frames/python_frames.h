@@ -6,8 +6,9 @@
 // C++ program that has no Python. pybind11 was rejected, because it ties a library to one version
 // of Python, and the limited API was rejected, because it has neither frames nor positions of code.
 //
-// No Python code runs for it, so no signal handler does either: an exception out of a handler
-// (Ctrl-C) would have no Python frame above it and be lost.
+// No signal handler runs for it: an exception out of a handler (Ctrl-C) would have no Python frame
+// above it and be lost. But to ask for a frame makes an object, which before Python 3.12 may start
+// the garbage collector and with it code of the program: hold no lock of your own meanwhile.
 #pragma once
 
 #include <string>
