@@ -189,6 +189,16 @@ def test_a_trace_of_one_way_is_found_out_and_script_has_both():
         torchport.export(model, models.rows(), to="pt2", path=path)
 
 
+@pytest.mark.parametrize(("script", "gone"), [(False, "trace"), (True, "script")])
+def test_a_torch_without_torchscript_names_the_other_formats(monkeypatch, script, gone):
+    monkeypatch.delattr(torch.jit, gone)
+    path = fresh(f"without-{gone}")
+    with pytest.raises(ExportError, match="no longer has TorchScript; use --to onnx, aoti or pt2"):
+        torchport.export(models.plain(), models.rows(), to="torchscript", path=path, script=script)
+    nothing_left(path.parent)
+    assert torchport.export(models.plain(), models.rows(), to="pt2", path=path).parity
+
+
 @pytest.mark.parametrize(("to", "option"), [("pt2", {"opset": 18}), ("onnx", {"script": True})])
 def test_an_option_of_another_format_is_refused(to, option):
     with pytest.raises(ExportError, match=f"{next(iter(option))} does not apply to {to}"):

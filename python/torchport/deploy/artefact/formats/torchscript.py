@@ -27,6 +27,10 @@ class ScriptArchive(Format):
     takes = frozenset({"script"})
 
     def write(self, subject: ExportedModel, path: Path, options: Options) -> dict[str, Any]:
+        if not hasattr(torch.jit, "script" if options.script else "trace"):
+            raise ExportError(
+                f"torch {torch.__version__} no longer has TorchScript; use --to onnx, aoti or pt2"
+            )
         with warnings.catch_warnings(), torch.no_grad():
             warnings.simplefilter("ignore")  # torch warns that TorchScript is deprecated
             compiled = _scripted(subject) if options.script else _traced(subject)
