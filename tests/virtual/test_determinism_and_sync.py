@@ -47,7 +47,10 @@ REFUSED = {
     "reflection_pad2d_backward_cuda": lambda: back(F.pad(image, (1, 1, 1, 1), "reflect")),
     "reflection_pad3d_backward_out_cuda": lambda: back(F.pad(solid, (1,) * 6, "reflect")),
     "upsample_linear1d_backward_out_cuda": lambda: back(F.interpolate(line, 9, mode="linear")),
-    "upsample_bicubic2d_backward_out_cuda": lambda: back(F.interpolate(image, 9, mode="bicubic")),
+    "upsample_bicubic2d_backward_out_cuda": lambda: back(
+        # F.interpolate has another way since torch 2.15.
+        torch._C._nn.upsample_bicubic2d(image, (9, 9), False)
+    ),
     "upsample_trilinear3d_backward_out_cuda": lambda: back(
         torch._C._nn.upsample_trilinear3d(solid, (5, 5, 5), False)
     ),

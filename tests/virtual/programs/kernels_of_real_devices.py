@@ -18,6 +18,8 @@ ours = [
     row for row in rows if "torchport virtual device" in row[2] or "/src/runtime/virtual/" in row[2]
 ]
 others = set(rows) - set(ours)
+# What _native_aot has are questions about kernels, for all devices; torch.topk asks it on real ones.
+others = {row for row in others if not row[0].startswith("_native_aot::")}
 real = [r for r in others if re.search(r"cuda|cudnn", r[2].replace(sys.prefix, ""), re.IGNORECASE)]
 assert not real, real[:20]
 assert len(ours) > 1500, (len(rows), rows[:10])

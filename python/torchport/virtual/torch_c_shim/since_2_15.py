@@ -18,6 +18,12 @@ def _streams_of_mps(torch: ModuleType) -> dict[str, Any]:
         def __init__(self, *, stream_id: int = 1) -> None:
             self._id = stream_id
 
+        def __eq__(self, other: object) -> bool:
+            return isinstance(other, _MPSStreamBase) and other._id == self._id
+
+        def __hash__(self) -> int:
+            return hash(self._id)
+
         def synchronize(self) -> None:
             pass
 

@@ -9,6 +9,7 @@
 
 #include "runtime/virtual/core/build_facts.h"
 #include "runtime/virtual/core/runtime.h"
+#include "runtime/virtual/core/torch_release.h"
 
 namespace torchport::vdev {
 
@@ -42,10 +43,17 @@ class PinnedMemory final : public at::HostAllocator {
   at::HostStats get_stats() override {
     const PinnedStats from = stats();
     at::HostStats to;
+#if TORCHPORT_TORCH_SINCE(2, 10)
     copy_stat(from.blocks, to.allocations);
     copy_stat(from.bytes, to.allocated_bytes);
     copy_stat(from.active_blocks, to.active_requests);
     copy_stat(from.active_bytes, to.active_bytes);
+#else
+    copy_stat(from.blocks, to.segment);
+    copy_stat(from.bytes, to.reserved_bytes);
+    copy_stat(from.active_blocks, to.allocation);
+    copy_stat(from.active_bytes, to.allocated_bytes);
+#endif
     to.num_host_alloc = from.blocks.allocated;
     to.num_host_free = from.blocks.freed;
     return to;

@@ -9,6 +9,7 @@
 #include "runtime/virtual/core/runtime.h"
 #include "runtime/virtual/core/shutdown.h"
 #include "runtime/virtual/core/streams.h"
+#include "runtime/virtual/core/torch_release.h"
 
 namespace torchport::vdev {
 
@@ -93,10 +94,12 @@ class DeviceMemory final : public c10::DeviceAllocator {
     Runtime::get().memory(device).reset_accumulated();
   }
   void resetPeakStats(DeviceIndex device) override { Runtime::get().memory(device).reset_peak(); }
+#if TORCHPORT_TORCH_SINCE(2, 10)
   std::pair<std::size_t, std::size_t> getMemoryInfo(DeviceIndex device) override {
     const auto& memory = Runtime::get().memory(device);
     return {memory.device_free(), memory.total()};
   }
+#endif
 };
 
 void copy_stat(const device::PoolStat& from, c10::CachingAllocator::StatArray& to) {

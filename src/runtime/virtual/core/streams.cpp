@@ -10,6 +10,7 @@
 #include <c10/util/Exception.h>
 
 #include "runtime/virtual/core/runtime.h"
+#include "runtime/virtual/core/torch_release.h"
 #include "runtime/virtual/watch/determinism_and_sync.h"
 
 namespace torchport::vdev {
@@ -49,14 +50,18 @@ struct Event {
       kind.invalid_device_code, text);
 }
 
-// The bit of a dtype in c10::DeviceCapability.
+#if TORCHPORT_TORCH_SINCE(2, 10)
+// The bit of a dtype in c10::DeviceCapability, which has a bit for each in the order of this list.
 std::uint64_t bit_of(std::string_view type) {
-#define BIT_OF_TYPE(_, name) \
-  if (type == #name) return std::uint64_t{1} << static_cast<unsigned>(c10::kIndex_##name);
+  std::uint64_t bit = 1;
+#define BIT_OF_TYPE(_, name)     \
+  if (type == #name) return bit; \
+  bit <<= 1U;
   AT_FORALL_SCALAR_TYPES_WITH_COMPLEX_AND_QINTS(BIT_OF_TYPE)
 #undef BIT_OF_TYPE
   return 0;
 }
+#endif
 
 class Guard final : public c10::impl::DeviceGuardImplInterface {
  public:
@@ -120,12 +125,14 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
     return std::chrono::duration<double, std::milli>(between).count();
   }
 
+#if TORCHPORT_TORCH_SINCE(2, 10)
   [[nodiscard]] c10::DeviceCapability getDeviceCapability(Device) const override {
     c10::DeviceCapability capability;  // all dtypes
     for (const devices::RefusedType& refused : Runtime::get().description().refused_types)
       capability.capability_data.capability_bits &= ~bit_of(refused.type);
     return capability;
   }
+#endif
 
   [[nodiscard]] DeviceIndex deviceCount() const noexcept override { return Runtime::get().count(); }
 

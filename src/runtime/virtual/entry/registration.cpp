@@ -41,6 +41,8 @@ const std::set<std::string>& taken_whole(DispatchKey cpu) {
       "aten::conj_physical_",  // and svd.U, through it
       // Not aten::convolution, which calls it: torch.jit.trace records only aten::_convolution.
       "aten::_convolution",
+      // It calls the flattening of indices of the tensor's own device, not an operator.
+      "aten::_validate_sparse_coo_tensor_args",
       "aten::convolution_backward",
       "aten::copy_",
       "aten::mode.values",

@@ -4,9 +4,12 @@
 // logarithms.
 #include <algorithm>
 #include <limits>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include <ATen/TensorOperators.h>
+#include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu.h>
 #include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu_backward.h>
 #include <ATen/ops/arange.h>
@@ -237,10 +240,27 @@ std::tuple<Tensor, Tensor, Tensor> backward(
   return {of_query, of_key, of_value};
 }
 
+// Before torch 2.12 the operator has no block_table and no num_splits, and none writes into
+// `output`.
+std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> forward_until_2_11(
+    const Tensor& query, const Tensor& key, const Tensor& value, const MaybeTensor& sums_of_query,
+    const MaybeTensor& sums_of_key, c10::SymInt most_queries, c10::SymInt most_keys, double dropout,
+    bool causal, bool debug, std::optional<double> scale, MaybeInt left, MaybeInt right,
+    const MaybeTensor& used, const MaybeTensor& alibi) {
+  return forward(query, key, value, sums_of_query, sums_of_key, std::move(most_queries),
+                 std::move(most_keys), dropout, causal, debug, scale, std::move(left),
+                 std::move(right), used, alibi, std::nullopt, std::nullopt);
+}
+
 void put_flash_attention(torch::Library& aten) {
-  aten.impl("_flash_attention_forward", TORCH_FN(forward));
   aten.impl("_flash_attention_backward", TORCH_FN(backward));
-  aten.impl("_flash_attention_forward_no_dropout_inplace", TORCH_FN(forward_into));
+  const char* into = "_flash_attention_forward_no_dropout_inplace";
+  if (c10::Dispatcher::singleton().findSchema({std::string("aten::") + into, ""})) {
+    aten.impl(into, TORCH_FN(forward_into));
+    aten.impl(kForward, TORCH_FN(forward));
+  } else {
+    aten.impl(kForward, TORCH_FN(forward_until_2_11));
+  }
 }
 
 const OperatorGroup kFlashAttention(&put_flash_attention);

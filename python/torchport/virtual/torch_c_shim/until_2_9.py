@@ -1,0 +1,25 @@
+"""What torch._C has for CUDA until torch 2.9."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+KINDS = ("cuda",)
+
+
+def bindings(torch: ModuleType) -> dict[str, Any]:
+    def write_file(filename: str) -> bool:
+        """Writes the results of TunableOp, of which there are none."""
+        validators = torch._C._cuda_tunableop_get_validators()
+        with open(filename, "w") as file:
+            file.writelines(f"Validator,{name},{value}\n" for name, value in validators)
+        return True
+
+    return {
+        "_cuda_tunableop_write_file": write_file,
+        "_cuda_tunableop_write_file_on_exit": lambda value: None,
+        "_cuda_cudaCachingAllocator_set_allocator_settings": (
+            torch._C._accelerator_setAllocatorSettings
+        ),
+    }
