@@ -40,23 +40,10 @@ def output(*command):
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory):
+def installed(wheel, tmp_path_factory):
     """The bin folder of a fresh environment with the wheel, and nothing else, in it."""
-    dist = tmp_path_factory.mktemp("dist")
+    assert not PORTABLE or wheel.stem.endswith("-manylinux_2_28_x86_64")
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
-    options = ["--no-build-isolation", "--no-deps", "--wheel-dir", dist]
-    # What `make build` compiled is packed, not compiled again, by a build folder of its own.
-    settings = {
-        "build-dir": tmp_path_factory.mktemp("build"),
-        "cmake.define.TORCHPORT_PREBUILT": ROOT / "build/release",
-    }
-    options += [f"--config-settings={name}={value}" for name, value in settings.items()]
-    subprocess.run([*pip, "wheel", *options, ROOT], check=True)
-    if PORTABLE:
-        wheel = next(dist.glob("torchport-*.whl"))
-        subprocess.run([sys.executable, ROOT / ".ci/tag_wheel.py", wheel], check=True)
-        assert next(dist.glob("torchport-*.whl")).stem.endswith("-manylinux_2_28_x86_64")
-    wheel = next(dist.glob("torchport-*.whl"))
     home = tmp_path_factory.mktemp("home")
     venv.create(home, with_pip=False, symlinks=True)
     target = home / "bin" / "python"
