@@ -14,6 +14,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 CACHE = ROOT / "build/release/CMakeCache.txt"
 PORTABLE = CACHE.exists() and "TORCHPORT_PORTABLE:BOOL=ON" in CACHE.read_text()
+portable = pytest.mark.skipif(not PORTABLE, reason="the build is for this system only")
 
 
 def package_of(scripts: Path) -> Path:
@@ -131,6 +132,13 @@ def test_cmake_finds_its_module(installed):
     assert "torchport.build.cmake" in output(installed / "python", "-c", show)
 
 
+@portable
+def test_the_readme_starts_with_this_wheel(wheel):
+    readme = (ROOT / "README.md").read_text()
+    first = readme.split("```sh\n")[1].splitlines()[0]
+    assert first == f"pip install {wheel.name}"
+
+
 def test_the_checkout_has_that_version_too():
     assert version("torchport") in output(Path(sys.executable).with_name("torchport"), "--version")
 
@@ -184,8 +192,6 @@ GLIBC |= {"ld-linux-x86-64.so.2"}
 SYSTEM = GLIBC | {"libstdc++.so.6", "libgcc_s.so.1"}
 TORCH = {"libtorch_cpu.so", "libc10.so"}
 OWN = {"libtorchport.so", "libtorchport_observer.so"}
-
-portable = pytest.mark.skipif(not PORTABLE, reason="the build is for this system only")
 
 
 def binaries(installed):

@@ -135,6 +135,7 @@ def test_the_action_installs_this_version(action) -> None:
     text = (ROOT / "CMakeLists.txt").read_text()
     version = re.search(r"project\(torchport\s+VERSION\s+([0-9.]+)", text)[1]
     assert action["inputs"]["version"]["default"] == version
+    assert f"/torchport@v{version} " in (ROOT / "docs/ci.md").read_text()
 
 
 def test_inputs_do_not_become_commands(action) -> None:

@@ -82,7 +82,8 @@ def test_the_published_repository_names_this_version() -> None:
     package = tomllib.loads((PUBLISHED / "pyproject.toml").read_text())["project"]
     assert package["version"] == VERSION[1]
     assert package["dependencies"] == [f"torchport=={VERSION[1]}"]
-    assert f"rev: v{VERSION[1]}\n" in (PUBLISHED / "README.md").read_text()
+    for page in (PUBLISHED / "README.md", ROOT / "docs/ci.md"):
+        assert f"rev: v{VERSION[1]}\n" in page.read_text()
 
 
 def test_the_published_hooks_install_the_wheel(project, environment, tmp_path: Path) -> None:
