@@ -38,7 +38,7 @@ base::Result<std::string> wheel_in_project(const std::string& project, const std
   const fs::path root = resolved(project);
   for (const fs::path& path : {root / given, fs::path(given)}) {
     if (!is_file(path.string())) continue;
-    const std::string inner = resolved(path).lexically_relative(root).generic_string();
+    std::string inner = resolved(path).lexically_relative(root).generic_string();
     if (error || inner.empty() || inner.starts_with(".."))
       return usage(fmt::format(
           "--torchport {} is not a file in the project {}: copy it there, e.g. into wheels/", given,
