@@ -137,6 +137,10 @@ test-ecosystem: build ecosystem ## check and fix the real packages of tests/ecos
 test-old-systems: build apt-old-systems ## run the program in roots of older Debian releases; as root
 	@$(py) tests/old_systems/run.py
 
+.PHONY: test-generated
+test-generated: build apt-old-systems $(linters_stamp) ## run what container and ci write in clean roots of Debian; as root
+	@$(py) tests/scaffold/clean_root.py
+
 .PHONY: test-programs
 test-programs: build $(torch_stamp) $(programs_stamp) ## run and export timm, transformers, accelerate and lightning on virtual devices
 	@build/programs/bin/python -m pytest tests/virtual/test_programs_libraries.py tests/observe/test_models_timm.py tests/observe/test_models_transformers.py tests/place/test_real_models.py \

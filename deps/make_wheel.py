@@ -1,12 +1,14 @@
-"""Packs build folders into one wheel, in dist/: make_wheel.py PROGRAM_BUILD [RUNTIME_BUILD...].
+"""Packs build folders into one wheel: make_wheel.py [--into FOLDER] PROGRAM_BUILD [RUNTIME_BUILD...].
 
 The first folder has the program and one runtime, each of the others the runtime of another release of
-torch. Nothing is compiled. The wheel has the tag manylinux_2_28 (.ci/tag_wheel.py checks it), and two
-runs on the same files give the same bytes.
+torch. Nothing is compiled. The wheel replaces those in FOLDER (default: dist/). It has the tag
+manylinux_2_28 (.ci/tag_wheel.py checks it), unless the program was built for this system only. Two runs
+on the same files give the same bytes.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import subprocess
 import sys
@@ -36,26 +38,36 @@ def build(folders: list[Path], dist: Path, scratch: Path) -> Path:
     return next(dist.glob("torchport-*.whl"))
 
 
-def main() -> int:
-    folders = [Path(word) for word in sys.argv[1:]]
-    if not folders:
-        print(__doc__, file=sys.stderr)
-        return 2
-    dist = ROOT / "dist"
-    dist.mkdir(exist_ok=True)
+def is_portable(build: Path) -> bool:
+    return "TORCHPORT_PORTABLE:BOOL=ON" in (build / "CMakeCache.txt").read_text()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--into", type=Path, default=ROOT / "dist", metavar="FOLDER")
+    parser.add_argument("folders", type=Path, nargs="+", metavar="BUILD")
+    options = parser.parse_args()
+    dist = options.into
+    dist.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as name:
         scratch = Path(name)
-        wheel = build(folders, scratch / "dist", scratch / "build")
-        tagger = ROOT / ".ci/tag_wheel.py"
-        subprocess.run([sys.executable, tagger, wheel], env=environment(), check=True)
-        tagged = next(wheel.parent.glob("torchport-*.whl"))
+        wheel = build(options.folders, scratch / "dist", scratch / "build")
+        if is_portable(options.folders[0]):
+            tagger = ROOT / ".ci/tag_wheel.py"
+            subprocess.run([sys.executable, tagger, wheel], env=environment(), check=True)
+            wheel = next(wheel.parent.glob("torchport-*.whl"))
+        else:
+            print(
+                "The program was built for this system only, and so is the wheel.", file=sys.stderr
+            )
         for old in dist.glob("torchport-*.whl"):
             old.unlink()
-        target = dist / tagged.name
-        target.write_bytes(tagged.read_bytes())
-    print(f"{target.relative_to(ROOT)}  {target.stat().st_size / 1e6:.1f} MB")
-    return 0
+        target = dist / wheel.name
+        target.write_bytes(wheel.read_bytes())
+    print(f"{os.path.relpath(target)}  {target.stat().st_size / 1e6:.1f} MB")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

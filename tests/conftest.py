@@ -17,6 +17,7 @@ pytest_plugins = ("device_modules",)  # tests/plugins
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+ROOT = Path(__file__).resolve().parents[1]
 TORCHPORT = Path(sys.executable).parent / "torchport"
 
 
@@ -66,6 +67,15 @@ def runtime_folder(torch_folder: Path) -> Path:
     from torchport import _runtimes
 
     return _runtimes.find(_runtimes.Torch.at(torch_folder))
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel of what `make build` compiled."""
+    dist = tmp_path_factory.mktemp("dist")
+    command = [sys.executable, ROOT / "deps/make_wheel.py", "--into", dist, ROOT / "build/release"]
+    subprocess.run(command, check=True)
+    return next(dist.glob("torchport-*.whl"))
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@
 
 #include "base/file_system.h"
 #include "cli/command.h"
+#include "cli/git.h"
 #include "cli/scaffolding.h"
 #include "cli/terminal.h"
 #include "releases/table.h"
@@ -46,6 +47,9 @@ base::Result<void> ci(const Options& options) {
   std::vector<std::string> notes;
   auto source = torchport_source(common, notes);
   if (!source) return tl::unexpected<base::Error>(source.error());
+  if (source->ends_with(".whl") && is_ignored(common.project, *source))
+    notes.push_back(fmt::format(
+        "git ignores {0}, so the workflow would not find it: git add --force {0}", *source));
   scaffold::WorkflowOptions workflow;
   workflow.version = TORCHPORT_VERSION;
   workflow.torchport = std::move(*source);

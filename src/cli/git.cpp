@@ -60,4 +60,12 @@ base::Result<std::vector<std::string>> dirty_files(const std::string& folder,
   return dirty;
 }
 
+bool is_ignored(const std::string& folder, const std::string& file) {
+  const auto ended =
+      base::run({.words = {"git", "-C", folder, "check-ignore", "--quiet", "--", file},
+                 .errors_file = base::kNowhere,
+                 .time_limit = kTimeLimit});
+  return ended && ended->well();
+}
+
 }  // namespace torchport::cli

@@ -1,4 +1,5 @@
-// Asks git about a working tree, so that `fix` can refuse to change files with uncommitted changes.
+// Asks git about a working tree: `fix` refuses to change files with uncommitted changes, and `ci`
+// tells which files a checkout will not have.
 #pragma once
 
 #include <string>
@@ -13,5 +14,9 @@ namespace torchport::cli {
 // answer; the message names the command.
 [[nodiscard]] base::Result<std::vector<std::string>> dirty_files(
     const std::string& folder, const std::vector<std::string>& files);
+
+// Whether git ignores a file of this folder, so that no checkout has it. False if git is not
+// installed, does not answer, or tracks the file.
+[[nodiscard]] bool is_ignored(const std::string& folder, const std::string& file);
 
 }  // namespace torchport::cli

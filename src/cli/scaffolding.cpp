@@ -1,5 +1,8 @@
 #include "cli/scaffolding.h"
 
+#include <filesystem>
+#include <utility>
+
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
@@ -12,7 +15,7 @@ namespace torchport::cli {
 
 namespace {
 
-base::Result<void> usage(std::string message) {
+tl::unexpected<base::Error> usage(std::string message) {
   return base::fail(base::ErrorCode::kUsage, std::move(message));
 }
 
@@ -22,6 +25,50 @@ std::size_t parts(const std::string& version) {
 
 std::FILE* beside_files(const ScaffoldOptions& options) {
   return options.only_show ? stderr : stdout;
+}
+
+// A wheel that the user names, relative to the project: neither an image's context nor a checkout
+// has anything else of this machine. The name is relative to the project or to the current folder.
+base::Result<std::string> wheel_in_project(const std::string& project, const std::string& given) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const auto resolved = [&error](const fs::path& path) {
+    return fs::weakly_canonical(fs::absolute(path, error), error);
+  };
+  const fs::path root = resolved(project);
+  for (const fs::path& path : {root / given, fs::path(given)}) {
+    if (!is_file(path.string())) continue;
+    std::string inner = resolved(path).lexically_relative(root).generic_string();
+    if (error || inner.empty() || inner.starts_with(".."))
+      return usage(fmt::format(
+          "--torchport {} is not a file in the project {}: copy it there, e.g. into wheels/", given,
+          project));
+    if (inner.find_first_of(" ,;=") != std::string::npos)
+      return usage(fmt::format(
+          "--torchport {}: the path of a wheel must not contain blanks or , ; =", given));
+    return inner;
+  }
+  return usage(fmt::format("--torchport {} is not a file in the project", given));
+}
+
+// The wheel in one of the folders where wheels usually lie; empty if there is none. Of several, the
+// one of this version, else the last by name.
+std::string find_wheel(const std::string& project) {
+  const std::string own = fmt::format("torchport-{}-", TORCHPORT_VERSION);
+  for (const char* folder : {"", "wheels", "dist"}) {
+    const auto entries = base::real_file_system().list(base::join_path(project, folder));
+    if (!entries) continue;
+    std::string best;
+    for (const base::DirectoryEntry& entry : *entries) {
+      const std::string& name = entry.name;
+      if (!name.starts_with("torchport-") || !name.ends_with(".whl")) continue;
+      if (best.empty() ||
+          std::pair(name.starts_with(own), name) > std::pair(best.starts_with(own), best))
+        best = name;
+    }
+    if (!best.empty()) return *folder == '\0' ? best : base::join_path(folder, best);
+  }
+  return {};
 }
 
 }  // namespace
@@ -80,17 +127,9 @@ base::Result<void> check_scaffold_options(const ScaffoldOptions& options) {
 base::Result<std::string> torchport_source(const ScaffoldOptions& options,
                                            std::vector<std::string>& notes) {
   const std::string& given = options.torchport;
-  if (given.ends_with(".whl") && !is_file(base::join_path(options.project, given)))
-    return base::fail(base::ErrorCode::kUsage,
-                      fmt::format("--torchport {} is not a file in the project", given));
+  if (given.ends_with(".whl")) return wheel_in_project(options.project, given);
   if (!given.empty()) return given;
-  for (const char* folder : {"", "wheels", "dist"}) {
-    const auto entries = base::real_file_system().list(base::join_path(options.project, folder));
-    if (!entries) continue;
-    for (const base::DirectoryEntry& entry : *entries)
-      if (entry.name.starts_with("torchport-") && entry.name.ends_with(".whl"))
-        return *folder == '\0' ? entry.name : base::join_path(folder, entry.name);
-  }
+  if (std::string wheel = find_wheel(options.project); !wheel.empty()) return wheel;
   notes.push_back(
       fmt::format("pip takes torchport=={0} from its index; --torchport "
                   "wheels/torchport-{0}-....whl takes a wheel in the project",

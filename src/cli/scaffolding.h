@@ -36,7 +36,8 @@ void add_scaffold_options(CLI::App& command, ScaffoldOptions& options);
 [[nodiscard]] base::Result<void> check_scaffold_options(const ScaffoldOptions& options);
 
 // Where the written files get torchport from: as the options say, else from a wheel in the project,
-// else the release of this version, with a note. Fails with kUsage for a wheel that does not exist.
+// else the release of this version, with a note. A wheel is a path relative to the project. Fails
+// with kUsage for a wheel that does not exist or lies outside of the project.
 [[nodiscard]] base::Result<std::string> torchport_source(const ScaffoldOptions& options,
                                                          std::vector<std::string>& notes);
 

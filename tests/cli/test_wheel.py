@@ -14,6 +14,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 CACHE = ROOT / "build/release/CMakeCache.txt"
 PORTABLE = CACHE.exists() and "TORCHPORT_PORTABLE:BOOL=ON" in CACHE.read_text()
+portable = pytest.mark.skipif(not PORTABLE, reason="the build is for this system only")
 
 
 def package_of(scripts: Path) -> Path:
@@ -40,23 +41,10 @@ def output(*command):
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory):
+def installed(wheel, tmp_path_factory):
     """The bin folder of a fresh environment with the wheel, and nothing else, in it."""
-    dist = tmp_path_factory.mktemp("dist")
+    assert not PORTABLE or wheel.stem.endswith("-manylinux_2_28_x86_64")
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
-    options = ["--no-build-isolation", "--no-deps", "--wheel-dir", dist]
-    # What `make build` compiled is packed, not compiled again, by a build folder of its own.
-    settings = {
-        "build-dir": tmp_path_factory.mktemp("build"),
-        "cmake.define.TORCHPORT_PREBUILT": ROOT / "build/release",
-    }
-    options += [f"--config-settings={name}={value}" for name, value in settings.items()]
-    subprocess.run([*pip, "wheel", *options, ROOT], check=True)
-    if PORTABLE:
-        wheel = next(dist.glob("torchport-*.whl"))
-        subprocess.run([sys.executable, ROOT / ".ci/tag_wheel.py", wheel], check=True)
-        assert next(dist.glob("torchport-*.whl")).stem.endswith("-manylinux_2_28_x86_64")
-    wheel = next(dist.glob("torchport-*.whl"))
     home = tmp_path_factory.mktemp("home")
     venv.create(home, with_pip=False, symlinks=True)
     target = home / "bin" / "python"
@@ -144,6 +132,13 @@ def test_cmake_finds_its_module(installed):
     assert "torchport.build.cmake" in output(installed / "python", "-c", show)
 
 
+@portable
+def test_the_readme_starts_with_this_wheel(wheel):
+    readme = (ROOT / "README.md").read_text()
+    first = readme.split("```sh\n")[1].splitlines()[0]
+    assert first == f"pip install {wheel.name}"
+
+
 def test_the_checkout_has_that_version_too():
     assert version("torchport") in output(Path(sys.executable).with_name("torchport"), "--version")
 
@@ -197,8 +192,6 @@ GLIBC |= {"ld-linux-x86-64.so.2"}
 SYSTEM = GLIBC | {"libstdc++.so.6", "libgcc_s.so.1"}
 TORCH = {"libtorch_cpu.so", "libc10.so"}
 OWN = {"libtorchport.so", "libtorchport_observer.so"}
-
-portable = pytest.mark.skipif(not PORTABLE, reason="the build is for this system only")
 
 
 def binaries(installed):

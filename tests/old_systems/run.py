@@ -51,15 +51,16 @@ def mirror() -> str:
     return sites[0]
 
 
-def make_root(release: str, folder: Path) -> bool:
-    """Whether there is such a root."""
+def make_root(release: str, folder: Path, packages: tuple[str, ...] = ()) -> bool:
+    """Whether there is such a root. `packages` are installed beside the smallest system."""
     if (folder / "usr/bin/env").exists():
         return True
     site = mirror()
     index = ["curl", "-sfI", "-m", "30", f"{site}/dists/{release}/Release"]
     if subprocess.run(index, capture_output=True, check=False).returncode != 0:
         return False
-    command = ["debootstrap", "--variant=minbase", release, folder, site]
+    included = [f"--include={','.join(packages)}"] if packages else []
+    command = ["debootstrap", "--variant=minbase", *included, release, folder, site]
     made = subprocess.run(command, capture_output=True, text=True, check=False)
     if made.returncode != 0:
         sys.exit(f"debootstrap {release}: {made.stdout[-2000:]}{made.stderr[-2000:]}")

