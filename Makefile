@@ -141,6 +141,11 @@ test-old-systems: build apt-old-systems ## run the program in roots of older Deb
 test-generated: build apt-old-systems $(linters_stamp) ## run what container and ci write in clean roots of Debian; as root
 	@$(py) tests/scaffold/clean_root.py
 
+# RELEASES="2.15.0 2.12.1" PARTS=commands limits it.
+.PHONY: test-releases
+test-releases: build ## test the wheel of dist/ beside every supported release of torch (1 GB each, and 3 GB for each CUDA)
+	@$(py) tests/releases/run.py $(if $(PARTS),--parts $(PARTS)) $(RELEASES)
+
 .PHONY: test-programs
 test-programs: build $(torch_stamp) $(programs_stamp) ## run and export timm, transformers, accelerate and lightning on virtual devices
 	@build/programs/bin/python -m pytest tests/virtual/test_programs_libraries.py tests/observe/test_models_timm.py tests/observe/test_models_transformers.py tests/place/test_real_models.py \

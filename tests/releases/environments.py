@@ -1,0 +1,121 @@
+"""Environments with a release of torch, for tests/releases/run.py.
+
+One environment has torch as PyPI has it, without its dependencies: for Linux a build for CUDA. NVIDIA's
+libraries, without which such a build cannot be imported, are 3 GB; all releases of one major version of
+CUDA share one folder of them. The other packages are the checkout's own. torchport itself is installed
+from the wheel, as users have it.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import venv
+from dataclasses import dataclass
+from email.parser import Parser
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+NVIDIA = re.compile(r"(nvidia-|cuda-toolkit\b)")
+
+
+@dataclass(frozen=True)
+class Environment:
+    """A virtual environment with torch and torchport."""
+
+    folder: Path
+    release: str
+
+    @property
+    def python(self) -> Path:
+        return self.folder / "bin/python"
+
+    @property
+    def packages(self) -> Path:
+        return next(self.folder.glob("lib/python*/site-packages"))
+
+    def ask(self, code: str) -> str:
+        """What a line of Python prints there."""
+        command = [self.python, "-W", "ignore", "-c", code]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+    @property
+    def build(self) -> str:
+        return self.ask("import torch; print(torch.__version__)")
+
+    @property
+    def python_version(self) -> str:
+        return self.ask("import platform; print(platform.python_version())")
+
+
+def pip(*words: object) -> None:
+    command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet", *words]
+    subprocess.run([str(word) for word in command], check=True)
+
+
+def needs_of(environment: Environment) -> list[str]:
+    """What torch needs of NVIDIA's packages, as pip takes it."""
+    about = next(environment.packages.glob("torch-*.dist-info")) / "METADATA"
+    needs = Parser().parsestr(about.read_text(encoding="utf-8")).get_all("Requires-Dist") or []
+    return sorted(need.partition(";")[0].strip() for need in needs if NVIDIA.match(need))
+
+
+def cuda_of(environment: Environment) -> tuple[int, int] | None:
+    """The CUDA that torch is built for; None for a build for the CPU."""
+    text = (environment.packages / "torch/version.py").read_text()
+    found = re.search(r"^cuda\b[^=]*= '(\d+)\.(\d+)'", text, re.MULTILINE)
+    return (int(found[1]), int(found[2])) if found else None
+
+
+def nvidia_libraries(environment: Environment, cache: Path) -> Path | None:
+    """A folder of NVIDIA's packages that this torch can be imported with. One for a later CUDA of the
+    same major version serves, too."""
+    cuda = cuda_of(environment)
+    if cuda is None:
+        return None
+    for folder in sorted(cache.glob(f"nvidia-{cuda[0]}.*")):
+        if int(folder.name.rpartition(".")[2]) >= cuda[1]:
+            return folder / "nvidia"
+    folder = cache / f"nvidia-{cuda[0]}.{cuda[1]}"
+    print(f"== fetching NVIDIA's libraries for CUDA {cuda[0]}.{cuda[1]} (3 GB)", flush=True)
+    scratch = cache / "nvidia-scratch"
+    shutil.rmtree(scratch, ignore_errors=True)
+    pip("install", "--no-cache-dir", "--target", scratch, *needs_of(environment))
+    scratch.rename(folder)
+    return folder / "nvidia"
+
+
+def make(release: str, cache: Path, python: Path) -> Environment:
+    """The environment of a release, made once; without torchport."""
+    environment = Environment(cache / f"torch-{release}" / "venv", release)
+    stamp = environment.folder / ".made"
+    if stamp.exists():
+        return environment
+    shutil.rmtree(environment.folder, ignore_errors=True)
+    print(f"== fetching torch {release} (0.5 to 1 GB)", flush=True)
+    if python == Path(sys.executable):
+        venv.create(environment.folder, symlinks=True)
+    else:
+        subprocess.run([python, "-m", "venv", "--without-pip", environment.folder], check=True)
+    pip(
+        f"--python={environment.python}",
+        "install",
+        "--no-cache-dir",
+        "--no-deps",
+        f"torch=={release}",
+    )
+    libraries = nvidia_libraries(environment, cache)
+    if libraries is not None:
+        (environment.packages / "nvidia").symlink_to(libraries)
+    own = next((ROOT / ".venv").glob("lib/python*/site-packages"))
+    (environment.packages / "of_the_checkout.pth").write_text(f"{own}\n")
+    stamp.touch()
+    return environment
+
+
+def install(environment: Environment, wheel: Path) -> None:
+    """Puts the wheel into an environment."""
+    words = ["install", "--no-deps", "--no-index", "--force-reinstall", wheel]
+    pip(f"--python={environment.python}", *words)
