@@ -133,9 +133,9 @@ fuzz: apt-build apt-sanitize $(parser_stamp) $(preset_stamp) $(torch_stamp) ## f
 test-ecosystem: build ecosystem ## check and fix the real packages of tests/ecosystem
 	@TORCHPORT_ECOSYSTEM=all $(py) -m pytest tests/ecosystem -q
 
-.PHONY: test-old-systems
-test-old-systems: build apt-old-systems ## run the program in roots of older Debian releases; as root
-	@$(py) tests/old_systems/run.py
+.PHONY: test-systems
+test-systems: build apt-systems ## install the wheel in roots of other Debian releases and use it there; as root (5 GB)
+	@$(py) tests/systems/run.py
 
 .PHONY: test-programs
 test-programs: build $(torch_stamp) $(programs_stamp) ## run and export timm, transformers, accelerate and lightning on virtual devices
@@ -204,8 +204,8 @@ ecosystem: $(venv_stamp) ## fetch the real packages of tests/ecosystem
 ecosystem-small: $(venv_stamp)
 	@$(py) tests/ecosystem/fetch.py --set small --quiet
 
-.PHONY: apt-build apt-test apt-bench apt-format apt-sanitize apt-old-systems
-apt-build apt-test apt-bench apt-format apt-sanitize apt-old-systems: apt-%:
+.PHONY: apt-build apt-test apt-bench apt-format apt-sanitize apt-systems
+apt-build apt-test apt-bench apt-format apt-sanitize apt-systems: apt-%:
 	@deps/install.sh apt $*
 
 # A stamp of other inputs describes an old state, so it is deleted.

@@ -1,12 +1,14 @@
-"""Packs build folders into one wheel, in dist/: make_wheel.py PROGRAM_BUILD [RUNTIME_BUILD...].
+"""Packs build folders into one wheel: make_wheel.py [--dist FOLDER] PROGRAM_BUILD [RUNTIME_BUILD...].
 
-The first folder has the program and one runtime, each of the others the runtime of another release of
-torch. Nothing is compiled. The wheel has the tag manylinux_2_28 (.ci/tag_wheel.py checks it), and two
-runs on the same files give the same bytes.
+The wheel replaces the one in FOLDER, which is dist/ by default. The first build folder has the program
+and one runtime, each of the others the runtime of another release of torch. Nothing is compiled. The
+wheel has the tag manylinux_2_28 (.ci/tag_wheel.py checks it), and two runs on the same files give the
+same bytes.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import subprocess
 import sys
@@ -37,15 +39,17 @@ def build(folders: list[Path], dist: Path, scratch: Path) -> Path:
 
 
 def main() -> int:
-    folders = [Path(word) for word in sys.argv[1:]]
-    if not folders:
-        print(__doc__, file=sys.stderr)
-        return 2
-    dist = ROOT / "dist"
-    dist.mkdir(exist_ok=True)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--dist", type=Path, default=ROOT / "dist")
+    parser.add_argument("folders", type=Path, nargs="+")
+    options = parser.parse_args()
+    dist = options.dist.resolve()
+    dist.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as name:
         scratch = Path(name)
-        wheel = build(folders, scratch / "dist", scratch / "build")
+        wheel = build(options.folders, scratch / "dist", scratch / "build")
         tagger = ROOT / ".ci/tag_wheel.py"
         subprocess.run([sys.executable, tagger, wheel], env=environment(), check=True)
         tagged = next(wheel.parent.glob("torchport-*.whl"))
@@ -53,7 +57,7 @@ def main() -> int:
             old.unlink()
         target = dist / tagged.name
         target.write_bytes(tagged.read_bytes())
-    print(f"{target.relative_to(ROOT)}  {target.stat().st_size / 1e6:.1f} MB")
+    print(f"{os.path.relpath(target)}  {target.stat().st_size / 1e6:.1f} MB")
     return 0
 
 
