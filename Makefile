@@ -159,6 +159,8 @@ test-conformance: build $(torch_stamp) ## test every operator of PyTorch's own d
 .PHONY: bench
 bench: build apt-bench $(bench_stamp) ecosystem ## measure the source tool and virtual devices against others
 	@$(py) bench/run.py
+	@$(py) deps/make_wheel.py --dist build/bench build/release
+	@$(py) bench/install.py build/bench/torchport-*.whl
 	@$(py) bench/virtual_start.py
 	@$(py) bench/virtual_overhead.py
 	@$(py) bench/virtual_programs.py
