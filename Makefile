@@ -133,12 +133,12 @@ fuzz: apt-build apt-sanitize $(parser_stamp) $(preset_stamp) $(torch_stamp) ## f
 test-ecosystem: build ecosystem ## check and fix the real packages of tests/ecosystem
 	@TORCHPORT_ECOSYSTEM=all $(py) -m pytest tests/ecosystem -q
 
-.PHONY: test-old-systems
-test-old-systems: build apt-old-systems ## run the program in roots of older Debian releases; as root
-	@$(py) tests/old_systems/run.py
+.PHONY: test-systems
+test-systems: build apt-systems ## install the wheel in roots of other Debian releases and use it there; as root (5 GB)
+	@$(py) tests/systems/run.py
 
 .PHONY: test-generated
-test-generated: build apt-old-systems $(linters_stamp) ## run what container and ci write in clean roots of Debian; as root
+test-generated: build apt-systems $(linters_stamp) ## run what container and ci write in clean roots of Debian; as root
 	@$(py) tests/scaffold/clean_root.py
 
 # RELEASES="2.15.0 2.12.1" PARTS=commands limits it.
@@ -168,6 +168,8 @@ test-conformance: build $(torch_stamp) ## test every operator of PyTorch's own d
 .PHONY: bench
 bench: build apt-bench $(bench_stamp) ecosystem ## measure the source tool and virtual devices against others
 	@$(py) bench/run.py
+	@$(py) deps/make_wheel.py --into build/bench build/release
+	@$(py) bench/install.py build/bench/torchport-*.whl
 	@$(py) bench/virtual_start.py
 	@$(py) bench/virtual_overhead.py
 	@$(py) bench/virtual_programs.py
@@ -213,8 +215,8 @@ ecosystem: $(venv_stamp) ## fetch the real packages of tests/ecosystem
 ecosystem-small: $(venv_stamp)
 	@$(py) tests/ecosystem/fetch.py --set small --quiet
 
-.PHONY: apt-build apt-test apt-bench apt-format apt-sanitize apt-old-systems
-apt-build apt-test apt-bench apt-format apt-sanitize apt-old-systems: apt-%:
+.PHONY: apt-build apt-test apt-bench apt-format apt-sanitize apt-systems
+apt-build apt-test apt-bench apt-format apt-sanitize apt-systems: apt-%:
 	@deps/install.sh apt $*
 
 # A stamp of other inputs describes an old state, so it is deleted.

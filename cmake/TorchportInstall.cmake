@@ -38,11 +38,13 @@ endmacro()
 function(torchport_install_runtime target)
   set(folder lib/torch-${TORCHPORT_TORCH_RELEASE})
   # torch is usually beside the package. If it is elsewhere, it is loaded before (python/torchport), or
-  # the program sets LD_LIBRARY_PATH (src/cli/package.cpp).
+  # the program sets LD_LIBRARY_PATH (src/cli/package.cpp). As DT_RPATH, which comes before LD_LIBRARY_PATH,
+  # so that a torchport of another environment in that variable is not mixed with this one.
   set_target_properties(${target} PROPERTIES INSTALL_RPATH "$ORIGIN;$ORIGIN/../../../torch/lib"
     LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/${TORCHPORT_PACKAGE_DIR}/${folder}
     RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/${TORCHPORT_PACKAGE_DIR}/${folder})
   torchport_link_portable(${target})
+  target_link_options(${target} PRIVATE -Wl,--disable-new-dtags)
   # torch's libraries need others (of CUDA, OpenMP), which are there when the program runs.
   target_link_options(${target} PRIVATE $<$<STREQUAL:$<TARGET_PROPERTY:${target},TYPE>,EXECUTABLE>:-Wl,--allow-shlib-undefined>)
   add_dependencies(torchport_runtime ${target})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -40,6 +41,25 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
     """Replaces the file with ``text``, in UTF-8. Raises OSError."""
     with staged(path) as target:
         target.write_text(text, encoding="utf-8")
+
+
+class OutputError(Exception):
+    """Standard output cannot be written, for example because the disk is full."""
+
+
+def say(text: str) -> None:
+    """Prints the result of a command. A reader that closed the pipe, such as `head`, is no error.
+
+    Raises:
+        OutputError: The text was not written.
+    """
+    try:
+        print(text, flush=True)
+    except OSError as error:
+        # Else Python writes what is left when it ends, and fails again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not isinstance(error, BrokenPipeError):
+            raise OutputError(f"the output cannot be written: {error.strerror}") from None
 
 
 def _to_disk(path: Path) -> None:

@@ -25,6 +25,12 @@ from torchport import _libraries
 from torchport._releases import ServedTorch, served_torches, version_in
 
 ABOUT = "runtime.json"
+LIBRARIES = (
+    "libtorchport_observer.so",
+    "libtorchport_virtual.so",
+    "libtorchport.so",
+    "libtorchport_bindings.so",
+)
 
 
 class UnsupportedTorch(ImportError):
@@ -153,7 +159,21 @@ def find(torch: Torch) -> Path:
             f"torchport: {folder} belongs to another version of torchport than {__version__}; "
             "install torchport again"
         )
+    for name in LIBRARIES:  # also those that another one links, which the system's loader opens
+        try:
+            _check_whole(folder / name)
+        except OSError as error:
+            raise _unloadable(folder / name, error) from None
     return folder
+
+
+def _unloadable(path: Path, error: OSError) -> UnsupportedTorch:
+    whose = "torch" if path.parent.name == "lib" else "torchport"
+    reason = error.strerror or str(error)
+    if "undefined symbol" in reason:
+        reason += ", which the torch that it was built for has"
+        whose = "torch and torchport"
+    return UnsupportedTorch(f"torchport: {path} cannot be loaded: {reason}. Install {whose} again")
 
 
 def _check_whole(path: Path) -> None:
@@ -161,6 +181,8 @@ def _check_whole(path: Path) -> None:
 
     The last part of a library is the table of its sections, whose place its header says (ELF-64).
     """
+    if path.exists() and not path.is_file():  # to open a pipe would wait for its other end
+        raise OSError("it is no file")
     with path.open("rb") as file:
         header = file.read(64)
         size = os.fstat(file.fileno()).st_size
@@ -185,7 +207,33 @@ def load(path: Path, kind: type[ctypes.CDLL] = ctypes.CDLL) -> ctypes.CDLL:
         _check_whole(path)
         return kind(str(path), mode=ctypes.RTLD_GLOBAL)
     except OSError as error:
+        raise _unloadable(path, error) from None
+
+
+def load_torch(torch: Torch) -> None:
+    """Loads torch's libraries by their full paths, so that torchport's are linked to them and to no
+    others.
+
+    Raises:
+        UnsupportedTorch: A library is damaged, or they belong to another release than
+            ``version.py`` says. Symbols alone do not show this: a function of another release may
+            have the same name.
+    """
+    for path in torch.libraries:
+        library = load(path)
+        if path.name == "libtorch_cpu.so":
+            _check_release(torch, library)
+
+
+def _check_release(torch: Torch, library: ctypes.CDLL) -> None:
+    try:
+        ask = library.aoti_torch_abi_version  # torch 2.10 and later; in the first bytes: 2, 13, 0
+    except AttributeError:
+        return
+    ask.restype = ctypes.c_uint64
+    number = ".".join(map(str, ask().to_bytes(8, "big")[:3]))
+    if number.split(".") != torch.release.split(".")[:3]:
         raise UnsupportedTorch(
-            f"torchport: {path} cannot be loaded: {error}. Install "
-            f"{'torch' if path.parent.name == 'lib' else 'torchport'} again"
-        ) from None
+            f"torchport: {torch.root / 'version.py'} says that this is torch {torch.version}, but the "
+            f"libraries in {torch.root / 'lib'} are those of torch {number}; install torch again"
+        )

@@ -19,16 +19,9 @@ from pathlib import Path
 
 from torchport import __version__, _libraries, _runtimes
 from torchport.__main__ import places
+from torchport.virtual import _rivals
 
 STARTUP = "torchport_virtual.pth"
-# Their backends claim the same hooks of torch as the virtual devices.
-RIVALS = (
-    "torch_npu",
-    "intel_extension_for_pytorch",
-    "habana_frameworks",
-    "torch_musa",
-    "torch_mlu",
-)
 VARIABLES = (
     "TORCHPORT_LIBRARY",
     "TORCHPORT_VIRTUAL",
@@ -131,17 +124,18 @@ def _runtime(torch: _runtimes.Torch) -> Iterator[Check]:
     if done.returncode == 0:
         yield Check("virtual device", f"computes, as {done.stdout.strip()}")
     else:
-        yield Check("virtual device", last, False)
+        # What Python prints of an exception begins with the name of its class.
+        yield Check("virtual device", last.rpartition("torchport: ")[2], False)
 
 
 def _surroundings() -> Iterator[Check]:
     from importlib.util import find_spec
 
-    for name in RIVALS:
+    for name in _rivals.NAMES:
         if find_spec(name) is not None:
             yield Check(
                 "other backend",
-                f"{name} is installed; virtual devices do not work in a program that imports it",
+                f"{name} is installed; a program with virtual devices cannot import it",
             )
     for name in VARIABLES:
         if value := os.environ.get(name):

@@ -33,7 +33,12 @@ int become(std::vector<std::string> command, const std::vector<std::string>& res
   std::vector<char*> words;
   for (std::string& word : command) words.push_back(word.data());
   words.push_back(nullptr);
-  execvp(words.front(), words.data());
+  // Not execvp for a path: it would give a damaged program to the shell, which does nothing or
+  // worse.
+  if (command.front().find('/') != std::string::npos)
+    execv(words.front(), words.data());
+  else
+    execvp(words.front(), words.data());
   print_error({base::ErrorCode::kUsage,
                fmt::format("cannot start {}: {}", command.front(), std::strerror(errno)),
                {},

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
@@ -43,6 +44,13 @@ void print_cmake_dir() {
 
 void print_cmake_prefix() {
   print_package_folder("--cmake-prefix", "");
+}
+
+// The exit code after everything is written. A full disk must not look like success.
+int written(int code) {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+  fmt::print(stderr, "torchport: the output cannot be written: {}\n", std::strerror(errno));
+  return kInternalError;
 }
 
 // `words` is the command line less the name of the program.
@@ -100,9 +108,10 @@ int main(int argc, char** argv) {
   // With this `torchport check | head` ends without an error message.
   std::signal(SIGPIPE, SIG_DFL);
   try {
-    const int code = torchport::cli::run({argv + std::min(argc, 1), argv + argc});
-    return std::fflush(stdout) == 0 ? code : torchport::cli::kInternalError;
+    return torchport::cli::written(torchport::cli::run({argv + std::min(argc, 1), argv + argc}));
   } catch (const std::exception& error) {
+    // fmt::print throws if a large output meets a full disk.
+    if (std::ferror(stdout) != 0) return torchport::cli::written(torchport::cli::kInternalError);
     fmt::print(stderr,
                "torchport: internal error: {}\nThis is a bug of torchport; please report it with "
                "the command you ran.\n",

@@ -1,10 +1,13 @@
 #include "cli/package.h"
 
+#include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <string_view>
 #include <system_error>
 
+#include <elf.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -51,6 +54,18 @@ base::Result<fs::path> find_torch(const fs::path& package) {
   return failure(fmt::format("{} has no torch; torchport supports torch {}: pip install torch",
                              python_of_this_environment(),
                              fmt::join(releases::runtime_versions(), ", ")));
+}
+
+// Whether the file ends where its header says. A program that ends too early, as after a full disk,
+// crashes when it is started. python/torchport/_runtimes.py does the same for libraries.
+bool is_whole(const fs::path& path) {
+  const auto bytes = base::real_file_system().read(path.string());
+  Elf64_Ehdr header{};
+  if (!bytes || bytes->size() < sizeof header) return false;
+  std::memcpy(&header, bytes->data(), sizeof header);
+  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64)
+    return false;
+  return header.e_shoff + (std::uint64_t{header.e_shentsize} * header.e_shnum) <= bytes->size();
 }
 
 }  // namespace
@@ -101,6 +116,12 @@ base::Result<RuntimeProgram> runtime_program(const std::string& name) {
   std::error_code error;
   if (!fs::is_regular_file(program, error))
     return failure(fmt::format("{} is missing; install torchport again", program.string()));
+  for (const std::string& part :
+       {name, std::string("libtorchport.so"), std::string("libtorchport_observer.so")}) {
+    const fs::path path = program.parent_path() / part;
+    if (!is_whole(path))
+      return failure(fmt::format("{} is damaged; install torchport again", path.string()));
+  }
   return RuntimeProgram{program.string(), (*torch / "lib").string()};
 }
 

@@ -11,6 +11,7 @@ import pytest
 import torchport
 from torchport import __main__ as start_program
 
+TORCHPORT = Path(sys.executable).with_name("torchport")
 START = Path(torchport.__file__).parent / "_start"
 ALL = sorted(
     Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")).glob("versions/*/bin/python")
@@ -42,9 +43,33 @@ def test_the_package_is_found_in_another_environment(python: Path) -> None:
     code = "import torchport, sys; sys.stdout.write(torchport.__version__)"
     done = start(python, code, PYTHONPATH=str(START))
     if tuple(map(int, python.parents[1].name.split(".")[:2])) < (3, 10):
-        assert "No module named" in done.stderr
+        assert "needs Python 3.10" in done.stderr or python.parents[1].name.startswith("2.")
+        assert done.returncode == 1
     else:
         assert (done.stdout, done.stderr) == (torchport.__version__, "")
+
+
+OLD = [path for path in OTHERS if path.parents[1].name.startswith(("3.6", "3.8", "3.9"))]
+
+
+@pytest.mark.skipif(not OLD, reason="there is no Python before 3.10")
+def test_an_old_python_is_refused_and_not_left_without_devices(tmp_path: Path) -> None:
+    """A program would run without the devices that were announced."""
+    (tmp_path / "torch.py").write_text("print('torch without virtual devices')\n")
+    (tmp_path / "program.py").write_text("import torch\n")
+    for python in OLD:
+        done = subprocess.run(
+            [TORCHPORT, "run", "-q", "--", python, "program.py"],
+            cwd=tmp_path, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert (done.returncode, done.stdout) == (1, ""), python
+        last = done.stderr.splitlines()[-1]
+        assert last.startswith("ImportError: torchport: this needs Python 3.10 or newer; "), python
+        command = [python, "-m", "torchport.observe.command"]
+        environment = os.environ | {"PYTHONPATH": str(START)}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 2 and done.stderr.count("\n") == 1, done.stderr
+        assert done.stderr.startswith("torchport: this needs Python 3.10"), python
 
 
 def test_the_users_own_sitecustomize_runs(tmp_path: Path) -> None:

@@ -27,8 +27,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "common"))
 sys.path.insert(0, str(Path(__file__).parent / "programs"))
-sys.path.insert(0, str(Path(__file__).parents[1] / "old_systems"))
-from run import make_root
+sys.path.insert(0, str(Path(__file__).parents[1] / "systems"))
+from roots import make
 from run_stages import Runner
 from workflow_steps import filled, read_yaml, shell_lines
 
@@ -272,7 +272,7 @@ def main() -> None:
     wheel = next((roots / "dist").glob("torchport-*.whl"))
     for release in options.releases:
         base = roots / release
-        if not make_root(release, base, PACKAGES):
+        if not make(release, base, PACKAGES):
             print(f"{release}: the mirror does not have it")
             continue
         python = python_of(base)

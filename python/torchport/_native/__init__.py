@@ -21,9 +21,9 @@ _KEYS = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
 
 
 def _load() -> ctypes.CDLL:
-    path = (
-        _runtimes.find(_runtimes.Torch.at(Path(torch.__file__).parent)) / "libtorchport_bindings.so"
-    )
+    installed = _runtimes.Torch.at(Path(torch.__file__).parent)
+    path = _runtimes.find(installed) / "libtorchport_bindings.so"
+    _runtimes.load_torch(installed)
     # PyDLL keeps Python's lock during a call, CDLL would release it. The plain functions take less
     # time than giving the lock away and waiting for it again, and none of them waits for a thread
     # that needs it. Operators release it.

@@ -28,6 +28,31 @@ def _make_importable(package):  # type: (str) -> None
     sys.meta_path.append(Finder)  # behind the others: an installed torchport is preferred
 
 
+def _refuse():  # type: () -> None
+    """Lets `import torch` and `import torchport` fail in a Python that torchport does not support.
+
+    Without this, a program would run without the virtual devices that `torchport run` announced. A
+    program that imports neither is not disturbed.
+    """
+    reason = "torchport: this needs Python 3.10 or newer; %s is Python %d.%d" % (
+        sys.executable,
+        sys.version_info[0],
+        sys.version_info[1],
+    )
+
+    class Finder:
+        @staticmethod
+        def find_spec(name, path=None, target=None):  # type: ignore
+            if name == "torchport" and sys.argv[:1] == ["-m"]:  # a command of ours
+                sys.stderr.write(reason + "\n")
+                raise SystemExit(2)
+            if name == "torchport" or (name == "torch" and os.environ.get("TORCHPORT_VIRTUAL")):
+                raise ImportError(reason)
+            return None
+
+    sys.meta_path.insert(0, Finder)
+
+
 def _run_next(here):  # type: (str) -> None
     """Runs the sitecustomize that Python would have found without this folder."""
     from importlib.machinery import PathFinder
@@ -51,6 +76,8 @@ def _start():  # type: () -> None
                 __import__("torchport._startup")
         except Exception as error:
             sys.stderr.write("torchport: no virtual devices in this process: %s\n" % (error,))
+    elif sys.version_info >= (3, 4):
+        _refuse()
     if sys.version_info >= (3, 4):
         _run_next(here)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
-import os
 import sys
 import traceback
 from collections.abc import Callable
@@ -16,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from torchport import _device_kinds, _named, _runtimes
-from torchport._files import write_text
+from torchport._files import OutputError, say, write_text
 
 _USAGE_ERROR = 2
 _INTERNAL_ERROR = 3
@@ -132,13 +131,6 @@ def _write(path: Path, text: str) -> None:
         raise _WrongUse(f"{path} cannot be written: {error.strerror}") from None
 
 
-def _say(text: str) -> None:
-    try:
-        print(text, flush=True)
-    except BrokenPipeError:  # the reader closed the pipe, such as `head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
 def _run(options: argparse.Namespace) -> int:
     if options.eval and options.train:
         raise _WrongUse("--eval and --train cannot be used together")
@@ -164,7 +156,7 @@ def _run(options: argparse.Namespace) -> int:
         )
     if options.html is not None:
         _write(options.html, result.html())
-    _say(json.dumps(result.to_dict(), indent=1) if options.json else str(result).rstrip())
+    say(json.dumps(result.to_dict(), indent=1) if options.json else str(result).rstrip())
     return 0 if result.ok else 1
 
 
@@ -188,7 +180,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         return _run(options)
-    except (_WrongUse, _named.NotFound) as error:
+    except (_WrongUse, _named.NotFound, OutputError) as error:
         print(f"torchport verify: {error}", file=sys.stderr)
         return _USAGE_ERROR
     except _runtimes.UnsupportedTorch as error:

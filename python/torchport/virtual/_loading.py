@@ -10,7 +10,7 @@ from types import ModuleType
 from torchport import _runtimes
 from torchport._runtimes import Torch, UnsupportedTorch
 from torchport._startup import VARIABLE
-from torchport.virtual import _hiding, _watching
+from torchport.virtual import _hiding, _rivals, _watching
 
 
 def hidden() -> bool:
@@ -30,13 +30,13 @@ def before_torch(module: ModuleType) -> None:
                 _load(torch)
         return
     _load(torch)
+    _rivals.refuse()
 
 
 def _load(torch: Torch) -> None:
     library = _runtimes.find(torch) / "libtorchport_virtual.so"
-    # Full paths, so that the library is linked to this torch and to no other.
-    for path in (*torch.libraries, library):
-        _runtimes.load(path)
+    _runtimes.load_torch(torch)
+    _runtimes.load(library)
 
 
 def before_cuda(torch: ModuleType) -> None:
@@ -49,6 +49,7 @@ def before_cuda(torch: ModuleType) -> None:
 
 
 def after_torch(torch: ModuleType) -> None:
+    _rivals.restore()
     torch.version.cuda = None  # the shim sets the version of virtual CUDA devices
     if not hidden():
         from torchport.virtual import torch_c_shim

@@ -109,7 +109,12 @@ def start(torch: ModuleType) -> None:
             native.flush_trace()
             Path(path + ".lines").write_text("\n".join(lines) + "\n")
         if setting := os.environ.get(REPORT):
-            report(native, lines, setting)
+            try:
+                report(native, lines, setting)
+            except OSError as error:
+                path = setting.partition(":")[2] or "standard error"
+                reason = f"{path}: {error.strerror}"
+                sys.stderr.write(f"torchport: the report cannot be written to {reason}\n")
 
     atexit.register(end)
 

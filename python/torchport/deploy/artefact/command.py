@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from torchport import _named as named
+from torchport._files import OutputError, say
 from torchport._quantities import size
 from torchport._runtimes import UnsupportedTorch, require
 from torchport.deploy.artefact import formats
@@ -47,7 +48,11 @@ def main(words: Sequence[str] | None = None) -> int:
     except Exception:
         traceback.print_exc()
         return 3
-    print(report(done))
+    try:
+        say(report(done))
+    except OutputError as error:
+        print(f"torchport export: {error}", file=sys.stderr)
+        return 2
     return 0
 
 

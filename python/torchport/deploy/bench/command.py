@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from torchport import _named as named
-from torchport._files import write_text
+from torchport._files import OutputError, say, write_text
 from torchport._runtimes import UnsupportedTorch, require
 
 
@@ -23,7 +24,7 @@ def main(words: Sequence[str] | None = None) -> int:
     except UnsupportedTorch as error:
         print(error, file=sys.stderr)
         return 2
-    except (named.NotFound, ValueError) as error:
+    except (named.NotFound, ValueError, OutputError) as error:
         print(f"torchport bench: {str(error).removeprefix('torchport: ')}", file=sys.stderr)
         return 2
     except Exception:
@@ -58,21 +59,32 @@ def _run(options: argparse.Namespace) -> int:
     if sys.stderr.isatty():
         print("\r\x1b[K", end="", file=sys.stderr)
     if options.html:
-        write_page(report, options.html)
+        with _named_in_errors(options.html):
+            write_page(report, options.html)
     if options.png:
-        write_png(report, options.png)
+        with _named_in_errors(options.png):
+            write_png(report, options.png)
     if options.json:
-        _write(options.json, report.as_json())
+        with _named_in_errors(options.json):
+            _write(options.json, report.as_json())
     if options.json != "-":
-        print(report)
+        say(str(report))
     failed = [row for row in report.rows if row.status == "failed"]
     nothing = all(row.status != "measured" for row in report.rows)
     return 1 if nothing or (options.modes and failed) else 0
 
 
+@contextmanager
+def _named_in_errors(path: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise OutputError(f"{path} cannot be written: {error.strerror}") from None
+
+
 def _write(path: str, text: str) -> None:
     if path == "-":
-        sys.stdout.write(text)
+        say(text.rstrip("\n"))
         return
     write_text(path, text)
 

@@ -11,6 +11,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.machinery import ModuleSpec
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -46,6 +47,7 @@ def install(
     torch._register_device_module(name, module)
     torch.utils.generate_methods_for_privateuse1_backend()
     stand_in = ModuleType(package)
+    stand_in.__spec__ = ModuleSpec(package, None)  # importlib.util.find_spec asks for it
     stand_in.__doc__ = f"The virtual {name} devices of torchport, in place of {package}."
     setattr(stand_in, name, module)
     # torch calls _autoload of backend packages. This backend is already loaded.
