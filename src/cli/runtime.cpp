@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -24,6 +25,7 @@
 #include "runtime_build/build.h"
 #include "runtime_build/choice.h"
 #include "runtime_build/needs.h"
+#include "runtime_build/probe.h"
 
 namespace torchport::cli {
 
@@ -201,6 +203,32 @@ void stop_on_signals() {
   sigaction(SIGHUP, &on_interrupt, nullptr);
 }
 
+// Checks all needs, and says what is missing: none then.
+std::optional<runtime_build::BuildRequest> request_for(const RuntimeOptions& options,
+                                                       const Places& places,
+                                                       const TorchFiles& torch) {
+  auto needs = runtime_build::find_needs(base::real_file_system(), places, torch, variable("PATH"),
+                                         variable("CXX"));
+  if (!places.cache.empty())
+    if (std::string sentence = no_room(places); !sentence.empty())
+      needs.missing.push_back(std::move(sentence));
+  for (const std::string& sentence : needs.missing) fmt::print(stderr, "torchport: {}\n", sentence);
+  if (!needs.missing.empty()) return std::nullopt;
+  const Python python = find_python();
+  if (!python.own) show_package_to_python();
+  stop_on_signals();
+  const auto shown = std::make_shared<Shown>();
+  return runtime_build::BuildRequest{.places = places,
+                                     .torch = torch,
+                                     .tools = needs.tools,
+                                     .python = python.program,
+                                     .jobs = options.jobs > 0 ? options.jobs : default_jobs(),
+                                     .show = [shown](const runtime_build::Progress& progress) {
+                                       (*shown)(progress);
+                                       return !interrupted();
+                                     }};
+}
+
 int build(const RuntimeOptions& options) {
   const auto package = package_folder();
   if (!package) return refuse(package.error());
@@ -217,27 +245,50 @@ int build(const RuntimeOptions& options) {
     fmt::print("the libraries for torch {} are there: {}\n", torch->version, *chosen);
     return kClean;
   }
-  auto needs = runtime_build::find_needs(files, places, *torch, variable("PATH"), variable("CXX"));
-  if (!places.cache.empty())
-    if (std::string sentence = no_room(places); !sentence.empty())
-      needs.missing.push_back(std::move(sentence));
-  for (const std::string& sentence : needs.missing) fmt::print(stderr, "torchport: {}\n", sentence);
-  if (!needs.missing.empty()) return kUsageError;
-  const Python python = find_python();
-  if (!python.own) show_package_to_python();
-  stop_on_signals();
-  Shown shown;
-  const auto built = runtime_build::build({.places = places,
-                                           .torch = *torch,
-                                           .tools = needs.tools,
-                                           .python = python.program,
-                                           .jobs = options.jobs > 0 ? options.jobs : default_jobs(),
-                                           .show = [&](const runtime_build::Progress& progress) {
-                                             shown(progress);
-                                             return !interrupted();
-                                           }});
+  const auto request = request_for(options, places, *torch);
+  if (!request) return kUsageError;
+  const auto built = runtime_build::build(*request);
   if (!built) return refuse(built.error());
   return report(*built, *torch, places);
+}
+
+void print_lacks(const std::vector<runtime_build::Lack>& lacks) {
+  std::size_t width = 0;
+  std::vector<std::string> places;
+  for (const runtime_build::Lack& lack : lacks) {
+    places.push_back(lack.line > 0 ? fmt::format("{}:{}", lack.file, lack.line) : lack.file);
+    width = std::max(width, places.back().size());
+  }
+  for (std::size_t i = 0; i < lacks.size(); ++i)
+    fmt::print("{:<{}}  {}{}{}\n", places[i], width, lacks[i].name,
+               lacks[i].name.empty() ? "" : ": ", lacks[i].what);
+}
+
+int probe(const RuntimeOptions& options) {
+  const auto package = package_folder();
+  if (!package) return refuse(package.error());
+  const auto torch = torch_of(options, *package);
+  if (!torch) return refuse(torch.error());
+  const auto reference = torch_folder(*package);
+  if (!reference) return refuse(reference.error());
+  const Places places = runtime_places(*package);
+  const auto request = request_for(options, places, *torch);
+  if (!request) return kUsageError;
+  const auto probed = runtime_build::probe(*request, *package, *reference);
+  if (!probed) return refuse(probed.error());
+  using State = runtime_build::Built::State;
+  if (probed->built.state == State::kStopped || probed->built.state == State::kNoSpace)
+    return report(probed->built, *torch, places);
+  clear_progress_line();
+  print_lacks(probed->lacks);
+  for (const std::string& sentence : probed->not_checked) fmt::print("not checked: {}\n", sentence);
+  const std::size_t count = probed->lacks.size();
+  if (count > 0)
+    fmt::print("torch {} lacks {} thing{} that torchport needs\n", torch->version, count,
+               count == 1 ? "" : "s");
+  else
+    fmt::print("torch {} has all that was compared\n", torch->version);
+  return count > 0 ? kFindings : kClean;
 }
 
 int clean() {
@@ -264,10 +315,14 @@ void attach(CLI::App& app) {
   CLI::App* building = sub->add_subcommand(
       "build", "Compile the libraries for a torch that is not a supported release");
   building->add_flag("--again", options->again, "Compile also if the libraries are there");
-  building->add_option("-j,--jobs", options->jobs, "How many compilers run at a time")
-      ->type_name("N")
-      ->check(CLI::Range(1, 256));
-  for (CLI::App* one : {listing, building})
+  CLI::App* probing = sub->add_subcommand("probe",
+                                          "Compare all that torchport needs of torch with a torch; "
+                                          "for who adds a release to the table");
+  for (CLI::App* one : {building, probing})
+    one->add_option("-j,--jobs", options->jobs, "How many compilers run at a time")
+        ->type_name("N")
+        ->check(CLI::Range(1, 256));
+  for (CLI::App* one : {listing, building, probing})
     one->add_option("--torch", options->torch,
                     "The folder of another torch than that of the active environment")
         ->type_name("FOLDER");
@@ -276,6 +331,8 @@ void attach(CLI::App& app) {
   building->footer(
       "\nExit codes: 0 the libraries are there, 1 they do not compile or run with this torch, 2 "
       "something that compiling needs is missing, 130 interrupted.");
+  probing->footer("\nExit codes: 0 nothing is missing, 1 something is, 2 wrong use.");
+  probing->callback([options] { set_exit_code(probe(*options)); });
   listing->callback([options] { set_exit_code(list(*options)); });
   building->callback([options] { set_exit_code(build(*options)); });
   cleaning->callback([] { set_exit_code(clean()); });

@@ -8,6 +8,7 @@
 #include "runtime_build/build.h"
 #include "runtime_build/choice.h"
 #include "runtime_build/needs.h"
+#include "runtime_build/probe.h"
 #include "runtime_build/workplace.h"
 
 namespace torchport::runtime_build {
@@ -136,6 +137,42 @@ TEST_CASE("headers that the compiler does not find, with their packages") {
   CHECK(said ==
         "the compiler finds no fmt/format.h, tl/expected.hpp: apt install libexpected-dev "
         "libfmt-dev");
+}
+
+TEST_CASE("the errors of a compiler, each once, in torchport's own files") {
+  const auto lacks = compile_errors(
+      "In file included from /c/.building-x/source/src/a.cpp:1:\n"
+      "../source/src/runtime/a.cpp:34:16: error: no member named b\n   34 | a.b();\n"
+      "../source/src/runtime/a.cpp:34:16: error: no member named b\n"
+      "/site/torch/include/c10/x.h:9:1: fatal error: y.h: No such file or directory\n");
+  REQUIRE(lacks.size() == 2);
+  CHECK(lacks[0].file == "src/runtime/a.cpp");
+  CHECK(lacks[0].line == 34);
+  CHECK(lacks[0].what == "no member named b");
+  CHECK(lacks[1].file == "/site/torch/include/c10/x.h");
+}
+
+TEST_CASE("operators whose schema is another one") {
+  const auto uses = registered_operators(
+      "// aten.impl(\"no\", x)\naten.impl(\"a.out\", TORCH_FN(a));\n"
+      "  aten.impl(\"b\", TORCH_FN(b));\n  aten.impl(\"c\", TORCH_FN(c));\n",
+      "src/x.cpp");
+  REQUIRE(uses.size() == 3);
+  CHECK(uses[0].line == 2);
+  const auto lacks = compare_schemas(uses, "- func: a.out(int x) -> int\n- func: c() -> ()\n",
+                                     "- func: a.out(int y) -> int\n- func: c() -> ()\n");
+  REQUIRE(lacks.size() == 2);
+  CHECK(lacks[0].what == "the schema is a.out(int x) -> int, and was a.out(int y) -> int");
+  CHECK(lacks[1].name == "b");
+  CHECK(lacks[1].what == "torch has no such operator");
+}
+
+TEST_CASE("the names that a shim adds") {
+  const auto uses = added_names(
+      "    return {\n        \"_cuda_init\": init,\n        \"about\": 1,\n    }\n", "cuda.py");
+  REQUIRE(uses.size() == 1);
+  CHECK(uses[0].name == "_cuda_init");
+  CHECK(uses[0].line == 2);
 }
 
 TEST_CASE("what a killed build left is deleted, and what a running one uses is not") {

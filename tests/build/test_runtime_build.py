@@ -238,9 +238,9 @@ def test_a_disk_without_room(runtime, disk) -> None:
     assert done.stderr.count("\n") == 1 and not list(folder.iterdir())
 
 
-def start(torchport, torch: Path, **options) -> subprocess.Popen:
+def start(torchport, torch: Path, command: str = "build", **options) -> subprocess.Popen:
     return subprocess.Popen(
-        [torchport.program, "runtime", "build", "--torch", torch],
+        [torchport.program, "runtime", command, "--torch", torch],
         env=torchport.env,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -296,6 +296,11 @@ def test_an_interrupted_build_leaves_nothing(torchport, torch: Path, cache: Path
     assert left(cache) == []
 
 
+def test_a_probe_checks_its_needs_first(runtime, tmp_path: Path, cache: Path) -> None:
+    done = runtime("probe", code=2, PATH=tools(tmp_path / "empty"))
+    assert "no C++ compiler" in done.stderr and not cache.exists()
+
+
 @compiles
 def test_the_libraries_are_compiled_once_and_work(torchport, torch: Path, cache: Path) -> None:
     """Two builds at the same time, and a third one that has nothing to do."""
@@ -326,6 +331,22 @@ def test_what_does_not_compile_is_shown(torchport, torch: Path, cache: Path) -> 
     shutil.copytree(real, include)
     header = include / "ATen/detail/CUDAHooksInterface.h"
     header.write_text("#error this torch has another interface\n")
+    schemas = torch.parent / "torchgen"
+    packaged = schemas.resolve() / "packaged"
+    schemas.unlink()
+    shutil.copytree(packaged, schemas / "packaged")
+    yaml = schemas / "packaged/ATen/native/native_functions.yaml"
+    yaml.write_text(
+        yaml.read_text().replace(
+            "- func: _fused_dropout(Tensor self,", "- func: _fused_dropout(Tensor it,"
+        )
+    )
+    with start(torchport, torch, command="probe") as process:
+        said = process.communicate(timeout=3000)[0]
+    assert process.returncode == 1, said
+    assert re.search(r"^\S+/CUDAHooksInterface.h:1 +#error this torch has another", said, re.M)
+    assert re.search(r"^src/runtime/\S+:\d+ +_fused_dropout: the schema is", said, re.M)
+    assert "not checked: symbols" in said and left(cache) == []
     with start(torchport, torch) as process:
         said = process.communicate(timeout=3000)[0]
     assert process.returncode == 1 and "error: #error this torch has another" in said
