@@ -9,7 +9,7 @@
 #include <memory>
 #include <set>
 #include <string>
-#include <tuple>
+#include <utility>
 
 #include <cxxabi.h>
 #include <fmt/format.h>
@@ -80,7 +80,10 @@ std::set<std::string, std::less<>> names_of(const std::string& torch) {
   std::set<std::string, std::less<>> names;
   for (const char* part : {"_C", "cuda", "xpu", "mps", "accelerator", "distributed", "utils"})
     each_file(torch + "/" + part, {".py", ".pyi"},
-              [&](const fs::path& /*path*/, const std::string& text) { add_names(text, names); });
+              [&](const fs::path& path, const std::string& text) {
+                names.insert(path.stem());  // a module is a name, too
+                add_names(text, names);
+              });
   if (const auto library = base::real_file_system().read(torch + "/lib/libtorch_python.so"))
     add_names(*library, names);
   return names;
@@ -171,7 +174,7 @@ void check_symbols(const std::string& result, const TorchFiles& torch, Probed& p
 
 std::vector<Lack> compile_errors(std::string_view log) {
   std::vector<Lack> lacks;
-  std::set<std::tuple<std::string, std::uint32_t, std::string>> seen;
+  std::set<std::pair<std::string, std::uint32_t>> seen;  // a macro has many errors in one line
   for (const std::string_view line : base::split(log, '\n')) {
     std::string_view kind = ": error: ";
     auto at = line.find(kind);
@@ -182,7 +185,7 @@ std::vector<Lack> compile_errors(std::string_view log) {
     Lack lack{source_path(parts.front()), 0, {}, std::string(line.substr(at + kind.size()))};
     if (parts.size() > 1)
       std::from_chars(parts[1].data(), parts[1].data() + parts[1].size(), lack.line);
-    if (seen.emplace(lack.file, lack.line, lack.what).second) lacks.push_back(std::move(lack));
+    if (seen.emplace(lack.file, lack.line).second) lacks.push_back(std::move(lack));
   }
   return lacks;
 }

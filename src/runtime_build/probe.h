@@ -20,7 +20,7 @@ struct Lack {
   std::string what;
 };
 
-// The errors of a compiler in a log, without repetition; paths begin with src/ or include/.
+// The first error of a compiler for each line of a file; paths begin with src/ or include/.
 [[nodiscard]] std::vector<Lack> compile_errors(std::string_view log);
 
 // A place in a file where a name stands.

@@ -143,7 +143,7 @@ TEST_CASE("the errors of a compiler, each once, in torchport's own files") {
   const auto lacks = compile_errors(
       "In file included from /c/.building-x/source/src/a.cpp:1:\n"
       "../source/src/runtime/a.cpp:34:16: error: no member named b\n   34 | a.b();\n"
-      "../source/src/runtime/a.cpp:34:16: error: no member named b\n"
+      "../source/src/runtime/a.cpp:34:16: error: no member named c\n"
       "/site/torch/include/c10/x.h:9:1: fatal error: y.h: No such file or directory\n");
   REQUIRE(lacks.size() == 2);
   CHECK(lacks[0].file == "src/runtime/a.cpp");
