@@ -132,7 +132,8 @@ std::vector<ElfSymbol> ElfFile::symbols_of(std::uint32_t type) const {
     for (std::uint64_t at = 0; const auto symbol = structure_at<Elf64_Sym>(one.content, at);
          at += sizeof(Elf64_Sym))
       symbols.push_back({string_at(strings, symbol->st_name), symbol->st_shndx != SHN_UNDEF,
-                         ELF64_ST_BIND(symbol->st_info) != STB_LOCAL});
+                         ELF64_ST_BIND(symbol->st_info) != STB_LOCAL,
+                         ELF64_ST_BIND(symbol->st_info) == STB_WEAK});
   }
   return symbols;
 }

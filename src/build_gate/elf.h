@@ -28,6 +28,7 @@ struct ElfSymbol {
   std::string_view name;
   bool defined = false;
   bool global = false;
+  bool weak = false;  // if it is not defined, it may be absent
 };
 
 // This is a view: the bytes must outlive it. No offset of the file is trusted. An entry that points

@@ -149,7 +149,7 @@ std::map<std::string, std::string> symbols_in(const std::string& folder, bool de
               const auto elf = build_gate::ElfFile::parse(bytes);
               if (!elf) return;
               for (const build_gate::ElfSymbol& symbol : elf->dynamic_symbols())
-                if (symbol.defined == defined && symbol.global)
+                if (symbol.defined == defined && symbol.global && (defined || !symbol.weak))
                   symbols.emplace(symbol.name, path.filename().string());
             });
   return symbols;
