@@ -77,7 +77,7 @@ test: build apt-test ecosystem-small $(linters_stamp) ## run the unit tests, the
 	@$(py) -m pytest tests -q -m alone
 
 .PHONY: test-all
-test-all: test wheel test-ecosystem test-conformance test-programs ## run all tests: every package, operator and library, the wheel from nothing
+test-all: test wheel test-ecosystem test-conformance test-programs test-runtime-build ## run all tests: every package, operator and library, the wheel from nothing
 
 .PHONY: setup
 setup: apt-build $(parser_stamp) $(venv_stamp) $(torch_stamp) ## fetch everything that build, test and demo need
@@ -164,6 +164,10 @@ test-cuda-build: apt-build $(parser_stamp) $(cuda_package_stamp) ## test virtual
 .PHONY: test-conformance
 test-conformance: build $(torch_stamp) ## test every operator of PyTorch's own database on virtual devices
 	@$(py) tests/conformance/run.py --workers $(JOBS)
+
+.PHONY: test-runtime-build
+test-runtime-build: build ## compile the libraries for a torch that is not in the table
+	@TORCHPORT_RUNTIME_BUILD=1 $(py) -m pytest tests/build/test_runtime_build.py -q
 
 .PHONY: bench
 bench: build apt-bench $(bench_stamp) ecosystem ## measure the source tool and virtual devices against others

@@ -3,9 +3,11 @@
 # of them or none.
 find_package(fmt REQUIRED)
 find_library(TORCHPORT_STATIC_XXHASH NAMES libxxhash.a xxhash REQUIRED)
-find_library(TORCHPORT_STATIC_SQLITE NAMES libsqlite3.a sqlite3 REQUIRED)
 find_library(TORCHPORT_STATIC_MINIZIP NAMES libminizip.a minizip REQUIRED)
 find_library(TORCHPORT_STATIC_ZLIB NAMES libz.a z REQUIRED)
+if(NOT TORCHPORT_RUNTIME_ONLY)
+  find_library(TORCHPORT_STATIC_SQLITE NAMES libsqlite3.a sqlite3 REQUIRED)
+endif()
 
 # Debian has fmt only as a shared library, so it is compiled from its headers. fmt's own header-only
 # target would compile it once for each of our files.

@@ -9,7 +9,7 @@ add_library(torchport_options INTERFACE)
 target_compile_features(torchport_options INTERFACE cxx_std_20)
 target_compile_options(torchport_options INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion
-  -Werror -fno-omit-frame-pointer>
+  $<$<NOT:$<BOOL:${TORCHPORT_RUNTIME_ONLY}>>:-Werror> -fno-omit-frame-pointer>
   # GCC 12 warns about errors of std::string's operator+ that do not exist (GCC PR 105651).
   $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict
   -Wno-stringop-overflow -Wno-stringop-overread -Wno-array-bounds>

@@ -123,6 +123,19 @@ def cuda_builds(torch: str) -> tuple[CUDABuild, ...]:
     return ()
 
 
+def builds_like(torch: str) -> tuple[CUDABuild, ...]:
+    """The builds of this version; those of the newest release for a torch that is newer.
+
+    A nightly build and a torch that somebody built may be newer than the table, and what they are built
+    for is closest to the newest release.
+    """
+    newest = _table()["releases"][0]["version"]
+    found = re.match(r"(\d+)\.(\d+)", torch)
+    if found and tuple(map(int, found.groups())) > tuple(map(int, _minor(newest))):
+        return cuda_builds(newest)
+    return cuda_builds(torch)
+
+
 def cuda_build_for(torch: str, capability: tuple[int, int]) -> CUDABuild:
     """The build of this torch to install for a device of this compute capability.
 
@@ -133,7 +146,7 @@ def cuda_build_for(torch: str, capability: tuple[int, int]) -> CUDABuild:
     Raises:
         LookupError: The table does not have this release.
     """
-    builds = cuda_builds(torch)
+    builds = builds_like(torch)
     if not builds:
         raise LookupError(
             f"torchport does not know the builds of torch {torch}; "

@@ -3,6 +3,8 @@
 torchport's libraries use interfaces of torch that differ between releases, so that there is a folder
 of them for each release: ``lib/torch-2.13.0``, called a runtime. The choice is made by torch's own
 ``version.py``. torch is not imported, because virtual devices have to be there before its import.
+For a torch that the table does not have, ``torchport runtime build`` compiles the libraries into the
+cache of the user (src/runtime_build/choice.cpp, src/package/torchportConfig.cmake: the same names).
 
 The libraries do not depend on the build of torch (CPU, CUDA) nor on Python: the builds of one release
 have the same interfaces, because they come from one revision of its source. So the revision is compared,
@@ -31,6 +33,7 @@ LIBRARIES = (
     "libtorchport.so",
     "libtorchport_bindings.so",
 )
+_ADVICE = "or compile torchport's libraries for this torch: torchport runtime build"
 
 
 class UnsupportedTorch(ImportError):
@@ -115,21 +118,56 @@ def supported() -> str:
     return f"{', '.join(most)} and {last}" if most else last
 
 
-def _served(torch: Torch) -> ServedTorch:
+def _cache() -> Path | None:
+    """Where `torchport runtime build` puts its results; None if this user has no place for caches."""
+    if chosen := os.environ.get("TORCHPORT_CACHE_DIR"):
+        return Path(chosen, "runtimes")
+    if chosen := os.environ.get("XDG_CACHE_HOME"):
+        return Path(chosen, "torchport", "runtimes")
+    if home := os.environ.get("HOME"):
+        return Path(home, ".cache", "torchport", "runtimes")
+    return None
+
+
+def _built(torch: Torch) -> Path | None:
+    """The folder of the libraries that were compiled on this machine for exactly this torch.
+
+    Its name has a digest of the sources, torch's version and revision, and the size of its library:
+    one revision that is built with other options has another size.
+    """
+    cache = _cache()
+    try:
+        key = (Path(__file__).parent / "lib/source/KEY").read_text(encoding="utf-8").strip()
+        size = (torch.root / "lib/libtorch_cpu.so").stat().st_size
+    except OSError:
+        return None
+    version, git = (
+        re.sub(r"[^A-Za-z0-9_.+]", "-", text) for text in (torch.version, torch.git_version[:12])
+    )
+    folder = cache / key / f"torch-{version}-{git}-{size}" if cache else None
+    return folder if folder and (folder / ABOUT).is_file() else None
+
+
+def _served(torch: Torch) -> ServedTorch | None:
+    """The row of the table with this version and revision."""
+    for served in served_torches():
+        if (served.version, served.git_version) == (torch.release, torch.git_version):
+            return served
+    return None
+
+
+def _refusal(torch: Torch) -> UnsupportedTorch:
     for served in served_torches():
         if served.version == torch.release:
-            if torch.git_version != served.git_version:
-                raise UnsupportedTorch(
-                    f"torchport: this torch says that it is {torch.version}, but its source is "
-                    f"{torch.git_version or 'unknown'} and that of the release "
-                    f"{served.git_version[:12]}. torchport's libraries may not fit a build of your "
-                    "own; install the release: "
-                    f"pip install torch=={torch.release}"
-                )
-            return served
-    raise UnsupportedTorch(
+            return UnsupportedTorch(
+                f"torchport: this torch says that it is {torch.version}, but its source is "
+                f"{torch.git_version or 'unknown'} and that of the release "
+                f"{served.git_version[:12]}. Install the release, pip install torch=={torch.release}, "
+                f"{_ADVICE}"
+            )
+    return UnsupportedTorch(
         f"torchport: virtual devices and the commands that run models support torch {supported()}; "
-        f"this is torch {torch.version}. Install one of these, or run without torchport."
+        f"this is torch {torch.version}. Install one of these, {_ADVICE}"
     )
 
 
@@ -141,8 +179,12 @@ def find(torch: Torch) -> Path:
     """
     from torchport import __version__
 
-    served = _served(torch)
-    folder = _libraries.folder() / f"torch-{served.built_for}"
+    if served := _served(torch):
+        folder = _libraries.folder() / f"torch-{served.built_for}"
+    elif built := _built(torch):
+        folder = built
+    else:
+        raise _refusal(torch)
     try:
         about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -221,7 +263,8 @@ def load_torch(torch: Torch) -> None:
     """
     for path in torch.libraries:
         library = load(path)
-        if path.name == "libtorch_cpu.so":
+        # What was compiled here was tried with exactly this torch, whatever it says of itself.
+        if path.name == "libtorch_cpu.so" and _served(torch):
             _check_release(torch, library)
 
 

@@ -33,6 +33,9 @@ constexpr milliseconds kPause{1};
 constexpr int kUnknownEnd = 255 << 8;
 // The time that a killed process has to disappear.
 constexpr milliseconds kDeath{100};
+// The time that a program has to end by itself after SIGTERM, and how often it is looked at.
+constexpr milliseconds kFarewell{5000};
+constexpr milliseconds kLook{100};
 
 tl::unexpected<Error> system_failure(int code, std::string path) {
   return fail(ErrorCode::kIo, std::generic_category().message(code), std::move(path));
@@ -174,6 +177,22 @@ Ended end_of(pid_t child, std::span<Stream> streams, const Deadline& deadline, s
   return ended;
 }
 
+// Waits for a child process that leads a process group, and ends it when `watch` says so.
+Ended watched_end_of(pid_t child, const std::function<bool()>& watch) {
+  Ended ended;
+  std::optional<int> status;
+  while (!(status = reap(child, Clock::now() + kLook)) && !ended.stopped) ended.stopped = !watch();
+  if (!status) {
+    kill(-child, SIGTERM);
+    status = reap(child, Clock::now() + kFarewell);
+  }
+  if (ended.stopped) kill(-child, SIGKILL);
+  if (!status) status = reap(child, Clock::now() + kDeath).value_or(SIGKILL);
+  ended.exit_code = WIFEXITED(*status) ? WEXITSTATUS(*status) : 0;
+  ended.signal = WIFSIGNALED(*status) ? WTERMSIG(*status) : 0;
+  return ended;
+}
+
 std::vector<std::string> environment_of(const Program& program) {
   std::vector<std::string> result;
   for (char** entry = environ; *entry != nullptr; ++entry) {
@@ -204,7 +223,7 @@ struct NotStarted {
 // Turns a child process into its program; returns only if that fails. It takes no memory and no
 // lock, because another thread of the parent may have held one during fork().
 NotStarted become(const Program& program, char** words, char** variables, int output, int errors) {
-  if (program.time_limit && setpgid(0, 0) != 0) return {errno};
+  if ((program.time_limit || program.watch) && setpgid(0, 0) != 0) return {errno};
   const Descriptor input(open(kNowhere, O_RDONLY | O_CLOEXEC));
   if (!input.is_open() || dup2(input.number(), STDIN_FILENO) < 0 ||
       dup2(output, STDOUT_FILENO) < 0 || dup2(errors, STDERR_FILENO) < 0)
@@ -232,7 +251,8 @@ Result<pid_t> start(const Program& program, const Stream& output, const Stream& 
         write(report->writer.number(), &failure, sizeof failure);
     _exit(127);
   }
-  if (program.time_limit) setpgid(child, child);  // both call it, because either may run first
+  if (program.time_limit || program.watch)
+    setpgid(child, child);  // both call it, because either may run first
   // The program closes the pipe when it starts.
   report->writer.close();
   ssize_t got = 0;
@@ -257,6 +277,7 @@ Result<Ended> run(const Program& program) {
   const auto child = start(program, streams[0], streams[1]);
   if (!child) return tl::unexpected<Error>(child.error());
   for (Stream& stream : streams) stream.writer.close();
+  if (program.watch) return watched_end_of(*child, program.watch);
   const Deadline deadline =
       program.time_limit ? Deadline(Clock::now() + *program.time_limit) : std::nullopt;
   Ended ended = end_of(*child, streams, deadline, program.most_output);

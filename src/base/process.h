@@ -1,8 +1,8 @@
 // Runs other programs, and questions in a child process. It is the only place where a process is
 // started and waited for, so that each has the same limits and leaks no descriptor.
 //
-// run() takes no callback and starts no thread: it waits until the program has ended. A command
-// that *replaces* this program (execvp, cli/forward.h) needs nothing of this.
+// run() starts no thread: it waits until the program has ended. A command *replaces* this program
+// (execvp, cli/forward.h) needs nothing of this.
 #pragma once
 
 #include <chrono>
@@ -36,6 +36,10 @@ struct Program {
   // processes in it. It gets no Ctrl-C of the terminal. One without a limit stays in the group of
   // this process.
   std::optional<std::chrono::milliseconds> time_limit{};
+  // For long work: it is called ten times a second while the program runs, and ends the program by
+  // returning false: SIGTERM first, because build tools then end what they started themselves. The
+  // program leads a process group, too. REQUIRED: both streams go to files, and no time limit.
+  std::function<bool()> watch{};
 };
 
 struct Ended {
@@ -43,12 +47,13 @@ struct Ended {
   int signal = 0;     // 0 if it exited
   bool out_of_time = false;
   bool too_much_output = false;
+  bool stopped = false;  // by `watch`
   std::string output{};  // as far as it was kept in memory
   std::string errors{};
 
   // Whether it exited with 0 within its limits.
   [[nodiscard]] bool well() const {
-    return exit_code == 0 && signal == 0 && !out_of_time && !too_much_output;
+    return exit_code == 0 && signal == 0 && !out_of_time && !too_much_output && !stopped;
   }
   // As a shell tells it: the exit code, or 128 + the signal.
   [[nodiscard]] int status() const { return signal == 0 ? exit_code : 128 + signal; }

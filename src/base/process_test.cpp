@@ -146,6 +146,27 @@ TEST_CASE("output goes to files") {
   CHECK(line == "err");
 }
 
+TEST_CASE("a watched program is ended with what it started, and may say farewell") {
+  const TemporaryFolder folder;
+  const std::string note = folder.file("note");
+  Program program = shell("trap 'echo bye >" + note + "; exit 3' TERM; sleep 60 & wait");
+  program.output_file = folder.file("output");
+  program.errors_file = kNowhere;
+  int looks = 0;
+  program.watch = [&] { return ++looks < 3; };
+  std::optional<Ended> ended;
+  CHECK(seconds_of([&] { ended = run(program).value(); }) < 5);
+  CHECK(ended->stopped);
+  CHECK(!ended->well());
+  CHECK(ended->exit_code == 3);
+  CHECK(looks == 3);
+  CHECK(std::filesystem::exists(note));
+  Program quick = shell("exit 0");
+  quick.output_file = quick.errors_file = kNowhere;
+  quick.watch = [] { return true; };
+  CHECK(run(quick).value().well());
+}
+
 TEST_CASE("the folder and the environment") {
   setenv("TORCHPORT_PROCESS_TEST", "old", 1);
   const TemporaryFolder folder;

@@ -117,14 +117,23 @@ std::vector<std::string_view> ElfFile::needed() const {
 }
 
 std::vector<ElfSymbol> ElfFile::symbols() const {
+  return symbols_of(SHT_SYMTAB);
+}
+
+std::vector<ElfSymbol> ElfFile::dynamic_symbols() const {
+  return symbols_of(SHT_DYNSYM);
+}
+
+std::vector<ElfSymbol> ElfFile::symbols_of(std::uint32_t type) const {
   std::vector<ElfSymbol> symbols;
   for (const ElfSection& one : sections_) {
-    if (one.type != SHT_SYMTAB || one.link >= sections_.size()) continue;
+    if (one.type != type || one.link >= sections_.size()) continue;
     const std::string_view strings = sections_[one.link].content;
     for (std::uint64_t at = 0; const auto symbol = structure_at<Elf64_Sym>(one.content, at);
          at += sizeof(Elf64_Sym))
       symbols.push_back({string_at(strings, symbol->st_name), symbol->st_shndx != SHN_UNDEF,
-                         ELF64_ST_BIND(symbol->st_info) != STB_LOCAL});
+                         ELF64_ST_BIND(symbol->st_info) != STB_LOCAL,
+                         ELF64_ST_BIND(symbol->st_info) == STB_WEAK});
   }
   return symbols;
 }

@@ -28,6 +28,7 @@ struct ElfSymbol {
   std::string_view name;
   bool defined = false;
   bool global = false;
+  bool weak = false;  // if it is not defined, it may be absent
 };
 
 // This is a view: the bytes must outlive it. No offset of the file is trusted. An entry that points
@@ -42,10 +43,13 @@ class ElfFile {
   [[nodiscard]] std::string_view section(std::string_view name) const;
   // The notes of sections or, in files without section headers, of segments.
   [[nodiscard]] std::vector<ElfNote> notes() const;
-  [[nodiscard]] std::vector<std::string_view> needed() const;  // DT_NEEDED
-  [[nodiscard]] std::vector<ElfSymbol> symbols() const;        // of .symtab
+  [[nodiscard]] std::vector<std::string_view> needed() const;    // DT_NEEDED
+  [[nodiscard]] std::vector<ElfSymbol> symbols() const;          // of .symtab
+  [[nodiscard]] std::vector<ElfSymbol> dynamic_symbols() const;  // of .dynsym
 
  private:
+  [[nodiscard]] std::vector<ElfSymbol> symbols_of(std::uint32_t type) const;
+
   std::vector<ElfSection> sections_;
   std::vector<std::string_view> note_segments_;
 };

@@ -14,7 +14,6 @@
 #include "base/file_system.h"
 #include "base/process.h"
 #include "cli/python.h"
-#include "host/probe/probe.h"
 #include "releases/table.h"
 
 namespace torchport::cli {
@@ -43,17 +42,6 @@ std::string ask_python(std::string_view name) {
 
 tl::unexpected<base::Error> failure(std::string message) {
   return base::fail(base::ErrorCode::kUsage, std::move(message));
-}
-
-base::Result<fs::path> find_torch(const fs::path& package) {
-  std::error_code error;
-  fs::path beside = package.parent_path() / "torch";
-  if (fs::is_regular_file(beside / "version.py", error)) return beside;
-  if (const std::string module = ask_python("torch"); !module.empty())
-    return fs::path(module).parent_path();
-  return failure(fmt::format("{} has no torch; torchport supports torch {}: pip install torch",
-                             python_of_this_environment(),
-                             fmt::join(releases::runtime_versions(), ", ")));
 }
 
 // Whether the file ends where its header says. A program that ends too early, as after a full disk,
@@ -97,22 +85,35 @@ void show_package_to_python() {
   setenv("PYTHONPATH", (*package + "/_start" + more).c_str(), 1);
 }
 
+base::Result<std::string> torch_folder(const std::string& package) {
+  std::error_code error;
+  const fs::path beside = fs::path(package).parent_path() / "torch";
+  if (fs::is_regular_file(beside / "version.py", error)) return beside.string();
+  if (const std::string module = ask_python("torch"); !module.empty())
+    return fs::path(module).parent_path().string();
+  return failure(fmt::format("{} has no torch; torchport supports torch {}: pip install torch",
+                             python_of_this_environment(),
+                             fmt::join(releases::runtime_versions(), ", ")));
+}
+
+runtime_build::Places runtime_places(const std::string& package) {
+  return runtime_build::places_of(package, [](const char* name) {
+    const char* value = std::getenv(name);
+    return std::string(value == nullptr ? "" : value);
+  });
+}
+
 base::Result<RuntimeProgram> runtime_program(const std::string& name) {
   const auto package = package_folder();
   if (!package) return tl::unexpected<base::Error>(package.error());
-  const auto torch = find_torch(*package);
+  const auto root = torch_folder(*package);
+  if (!root) return tl::unexpected<base::Error>(root.error());
+  const base::FileSystem& files = base::real_file_system();
+  const auto torch = runtime_build::read_torch_files(files, *root);
   if (!torch) return tl::unexpected<base::Error>(torch.error());
-  const auto text = base::real_file_system().read((*torch / "version.py").string());
-  if (!text) return tl::unexpected<base::Error>(text.error());
-  const std::string version = host::version_member(*text, "__version__");
-  const releases::Runtime* runtime = releases::runtime_of(version);
-  if (runtime == nullptr)
-    return failure(fmt::format("torch {} in {} is not supported; torchport supports torch {}",
-                               version, torch->string(),
-                               fmt::join(releases::runtime_versions(), ", ")));
-  const char* other_build = std::getenv("TORCHPORT_LIBRARY");  // as python/torchport/_libraries.py
-  const fs::path lib = other_build == nullptr ? fs::path(*package) / "lib" : fs::path(other_build);
-  const fs::path program = lib / ("torch-" + runtime->built_for) / name;
+  const auto folder = runtime_build::choose(files, runtime_places(*package), *torch);
+  if (!folder) return tl::unexpected<base::Error>(folder.error());
+  const fs::path program = fs::path(*folder) / name;
   std::error_code error;
   if (!fs::is_regular_file(program, error))
     return failure(fmt::format("{} is missing; install torchport again", program.string()));
@@ -122,7 +123,7 @@ base::Result<RuntimeProgram> runtime_program(const std::string& name) {
     if (!is_whole(path))
       return failure(fmt::format("{} is damaged; install torchport again", path.string()));
   }
-  return RuntimeProgram{program.string(), (*torch / "lib").string()};
+  return RuntimeProgram{program.string(), *root + "/lib"};
 }
 
 }  // namespace torchport::cli

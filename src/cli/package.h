@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "runtime_build/choice.h"
 
 namespace torchport::cli {
 
@@ -15,6 +16,13 @@ namespace torchport::cli {
 // Makes the package importable, and virtual devices possible, in a Python of another environment:
 // adds its folder _start to PYTHONPATH. Programs that this process becomes inherit this.
 void show_package_to_python();
+
+// The folder of the torch beside the package, else of the one that the environment's Python would
+// import. Fails if there is none.
+[[nodiscard]] base::Result<std::string> torch_folder(const std::string& package);
+
+// The places of the package's libraries and of those that were compiled here.
+[[nodiscard]] runtime_build::Places runtime_places(const std::string& package);
 
 // A program of the package that links torch, ready to be started.
 struct RuntimeProgram {

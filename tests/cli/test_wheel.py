@@ -58,6 +58,8 @@ def test_everything_comes_with_it(installed, runtime_folder):
         assert (package / "lib" / runtime_folder.name / path.name).is_file()
     for name in (
         "lib/device_kinds.json",
+        "lib/source/KEY",
+        "lib/source/src/runtime/virtual/CMakeLists.txt",
         "lib/cmake/torchport/torchportConfig.cmake",
         "build/cmake/Torchport.cmake",
         "include/torchport/device.h",

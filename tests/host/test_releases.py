@@ -15,7 +15,7 @@ def test_what_pip_brings_is_the_first_build() -> None:
         assert "{}.{}".format(*default.version) == row["default_cuda"]
         assert default.cudnn and default.nccl
     assert [one.version for one in _releases.cuda_builds("2.15.0")] == [(13, 2), (13, 0)]
-    assert _releases.cuda_builds("2.16.0") == ()
+    assert _releases.cuda_builds("2.99.0") == ()
 
 
 @pytest.mark.parametrize(
@@ -33,6 +33,13 @@ def test_what_pip_brings_is_the_first_build() -> None:
 def test_the_build_for_a_device(torch, capability, cuda, cudnn, nccl) -> None:
     build = _releases.cuda_build_for(torch, capability)
     assert (build.number, build.cudnn_number, build.nccl) == (cuda, cudnn, nccl)
+
+
+def test_a_torch_that_is_newer_than_the_table_is_like_the_newest() -> None:
+    newest = _releases._table()["releases"][0]["version"]
+    for version in ("2.99.0a0+git1a2b3c4", "9.0"):
+        assert _releases.builds_like(version) == _releases.cuda_builds(newest) != ()
+    assert _releases.builds_like("1.13.1") == _releases.builds_like("unknown") == ()
 
 
 def test_a_release_that_the_table_does_not_have() -> None:

@@ -20,7 +20,7 @@ def main() -> None:
     assert spec is not None and spec.loader is not None
     releases = sys.modules[name] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(releases)
-    builds = releases.cuda_builds(version)
+    builds = releases.builds_like(version)
     if not builds:
         sys.exit(
             f"cuda_builds.py: torch {version} is not in python/torchport/torch_releases.json: add "
