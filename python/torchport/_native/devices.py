@@ -84,6 +84,9 @@ def run_profile(name: str = "", folder: str = "") -> RunProfile | None:
 
 def free_memory(device: torch.device) -> int:
     """The free memory of a device in bytes."""
+    if device.type != "cpu" and not hasattr(torch._C, "_accelerator_getMemoryInfo"):
+        free: int = getattr(torch, device.type).mem_get_info(device)[0]  # until torch 2.9
+        return free
     return cast(int, call("free_memory", device))
 
 

@@ -27,8 +27,9 @@ std::string bar(double share) {
 std::string usage_line(const std::string& name, const Usage& usage) {
   const std::string busy =
       usage.busy ? fmt::format("{:3.0f} % [{}]", *usage.busy * 100, bar(*usage.busy)) : "  - ";
-  return fmt::format("{:8} busy {}  memory {} of {}", name, busy, base::format_bytes(usage.used, 2),
-                     base::format_bytes(usage.total, 2));
+  const std::string of = usage.total == 0 ? "" : " of " + base::format_bytes(usage.total, 2);
+  return fmt::format("{:8} busy {}  memory {}{}", name, busy, base::format_bytes(usage.used, 2),
+                     of);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include <ATen/DeviceAccelerator.h>
+#include <torch/version.h>
 #include <unistd.h>
 
 #include "runtime/infer/virtual_devices.h"
@@ -57,8 +58,13 @@ class AcceleratorUsage final : public UsageSource {
   explicit AcceleratorUsage(c10::DeviceIndex index) : index_(index) {}
 
   Usage look() override {
+#if TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 10
     const auto [free, total] = at::accelerator::getMemoryInfo(index_);
     return {std::nullopt, total - free, total};
+#else
+    const auto stats = at::accelerator::getDeviceStats(index_);
+    return {std::nullopt, static_cast<std::uint64_t>(stats.reserved_bytes[0].current), 0};
+#endif
   }
 
  private:

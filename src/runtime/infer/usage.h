@@ -16,7 +16,7 @@ namespace torchport::infer {
 struct Usage {
   std::optional<double> busy;  // 0 to 1, since the last look(); none if nothing can tell
   std::uint64_t used = 0;      // in bytes; for the CPU, those of this program
-  std::uint64_t total = 0;
+  std::uint64_t total = 0;     // 0 if nothing can tell
 };
 
 class UsageSource {

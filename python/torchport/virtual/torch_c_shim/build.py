@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import json
+import sys
 from collections.abc import Callable
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -101,6 +102,6 @@ def finish(torch: ModuleType) -> None:
     torch._C._jit_override_can_fuse_on_gpu(False)
     torch.version.cuda = "{}.{}".format(*build(torch).version)
     # These modules were imported before the names existed, so they hold those of a CPU build.
-    for module in (torch.backends.cudnn, getattr(torch.backends.cudnn, "rnn", None)):
-        if module is not None:
-            module._cudnn = torch._C._cudnn
+    for name in ("torch.backends.cudnn", "torch.backends.cudnn.rnn"):
+        if name in sys.modules:
+            sys.modules[name]._cudnn = torch._C._cudnn  # type: ignore[attr-defined]

@@ -19,7 +19,6 @@ def bindings(torch: ModuleType) -> dict[str, Any]:
     return {
         "_cuda_tunableop_write_file": write_file,
         "_cuda_tunableop_write_file_on_exit": lambda value: None,
-        "_cuda_cudaCachingAllocator_set_allocator_settings": (
-            torch._C._accelerator_setAllocatorSettings
-        ),
+        # Settings of the real allocator; the memory model has none.
+        "_cuda_cudaCachingAllocator_set_allocator_settings": lambda text: None,
     }

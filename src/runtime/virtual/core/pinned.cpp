@@ -6,10 +6,10 @@
 
 #include <ATen/core/CachingHostAllocator.h>
 #include <c10/core/CPUAllocator.h>
+#include <torch/version.h>
 
 #include "runtime/virtual/core/build_facts.h"
 #include "runtime/virtual/core/runtime.h"
-#include "runtime/virtual/core/torch_release.h"
 
 namespace torchport::vdev {
 
@@ -43,7 +43,7 @@ class PinnedMemory final : public at::HostAllocator {
   at::HostStats get_stats() override {
     const PinnedStats from = stats();
     at::HostStats to;
-#if TORCHPORT_TORCH_SINCE(2, 10)
+#if TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 10
     copy_stat(from.blocks, to.allocations);
     copy_stat(from.bytes, to.allocated_bytes);
     copy_stat(from.active_blocks, to.active_requests);

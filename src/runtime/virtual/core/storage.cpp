@@ -3,13 +3,13 @@
 #include <c10/core/CPUAllocator.h>
 #include <c10/core/CachingDeviceAllocator.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
+#include <torch/version.h>
 
 #include "runtime/virtual/core/history.h"
 #include "runtime/virtual/core/host_allocator.h"
 #include "runtime/virtual/core/runtime.h"
 #include "runtime/virtual/core/shutdown.h"
 #include "runtime/virtual/core/streams.h"
-#include "runtime/virtual/core/torch_release.h"
 
 namespace torchport::vdev {
 
@@ -94,7 +94,7 @@ class DeviceMemory final : public c10::DeviceAllocator {
     Runtime::get().memory(device).reset_accumulated();
   }
   void resetPeakStats(DeviceIndex device) override { Runtime::get().memory(device).reset_peak(); }
-#if TORCHPORT_TORCH_SINCE(2, 10)
+#if TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 10
   std::pair<std::size_t, std::size_t> getMemoryInfo(DeviceIndex device) override {
     const auto& memory = Runtime::get().memory(device);
     return {memory.device_free(), memory.total()};

@@ -8,9 +8,9 @@
 #include <c10/core/Stream.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <c10/util/Exception.h>
+#include <torch/version.h>
 
 #include "runtime/virtual/core/runtime.h"
-#include "runtime/virtual/core/torch_release.h"
 #include "runtime/virtual/watch/determinism_and_sync.h"
 
 namespace torchport::vdev {
@@ -50,7 +50,7 @@ struct Event {
       kind.invalid_device_code, text);
 }
 
-#if TORCHPORT_TORCH_SINCE(2, 10)
+#if TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 10
 // The bit of a dtype in c10::DeviceCapability, which has a bit for each in the order of this list.
 std::uint64_t bit_of(std::string_view type) {
   std::uint64_t bit = 1;
@@ -125,7 +125,7 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
     return std::chrono::duration<double, std::milli>(between).count();
   }
 
-#if TORCHPORT_TORCH_SINCE(2, 10)
+#if TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 10
   [[nodiscard]] c10::DeviceCapability getDeviceCapability(Device) const override {
     c10::DeviceCapability capability;  // all dtypes
     for (const devices::RefusedType& refused : Runtime::get().description().refused_types)
