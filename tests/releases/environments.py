@@ -1,9 +1,10 @@
 """Environments with a release of torch, for tests/releases/run.py.
 
 One environment has torch as PyPI has it, without its dependencies: for Linux a build for CUDA. NVIDIA's
-libraries, without which such a build cannot be imported, are 3 GB; all releases of one major version of
-CUDA share one folder of them. The other packages are the checkout's own. torchport itself is installed
-from the wheel, as users have it.
+libraries, without which such a build cannot be imported, are 3 GB; all releases of one version of CUDA
+share one folder of them. (Those of another minor version can be imported, too, but CUPTI 13.2 ends a
+program that profiles with torch 2.12 for CUDA 13.0.) The other packages are the checkout's own.
+torchport itself is installed from the wheel, as users have it.
 """
 
 from __future__ import annotations
@@ -70,15 +71,13 @@ def cuda_of(environment: Environment) -> tuple[int, int] | None:
 
 
 def nvidia_libraries(environment: Environment, cache: Path) -> Path | None:
-    """A folder of NVIDIA's packages that this torch can be imported with. One for a later CUDA of the
-    same major version serves, too."""
+    """The folder of NVIDIA's packages for this torch; None for a build for the CPU."""
     cuda = cuda_of(environment)
     if cuda is None:
         return None
-    for folder in sorted(cache.glob(f"nvidia-{cuda[0]}.*")):
-        if int(folder.name.rpartition(".")[2]) >= cuda[1]:
-            return folder / "nvidia"
     folder = cache / f"nvidia-{cuda[0]}.{cuda[1]}"
+    if folder.exists():
+        return folder / "nvidia"
     print(f"== fetching NVIDIA's libraries for CUDA {cuda[0]}.{cuda[1]} (3 GB)", flush=True)
     scratch = cache / "nvidia-scratch"
     shutil.rmtree(scratch, ignore_errors=True)

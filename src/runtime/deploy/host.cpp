@@ -20,9 +20,9 @@ namespace {
 // has.
 bool has_instructions(const std::string& name) {
 #if TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 11
-  static const auto has = at::cpu::get_cpu_capabilities();
-  const auto found = has.find(name);
-  return found != has.end() && found->second.isBool() && found->second.toBool();
+  static const auto kHas = at::cpu::get_cpu_capabilities();
+  const auto found = kHas.find(name);
+  return found != kHas.end() && found->second.isBool() && found->second.toBool();
 #else
   if (name == "avx2" || name == "fma3" || name == "f16c") return at::cpu::is_avx2_supported();
   if (name == "avx512_vnni") return at::cpu::is_avx512_vnni_supported();

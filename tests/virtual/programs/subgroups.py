@@ -7,6 +7,9 @@ import torch.distributed as dist
 from ranks import spawn
 from torch.distributed.device_mesh import init_device_mesh
 
+# Before torch 2.12, the wrapper that DETAIL puts around a group cannot be split.
+RELEASE = tuple(int(number) for number in torch.__version__.split(".")[:2])
+
 
 def total(group: dist.ProcessGroup | None = None) -> int:
     x = torch.tensor([2 ** dist.get_rank()], device="cuda")
@@ -18,8 +21,9 @@ def body(rank: int) -> None:
     assert total() == 0b1111
     some = dist.new_group([0, 1])  # from here on the ranks are in different numbers of groups
     assert rank > 1 or total(some) == 0b0011
-    split = dist.split_group(split_ranks=[[0, 2], [1, 3]])
-    assert total(split) == (0b0101 if rank % 2 == 0 else 0b1010)
+    if dist.get_debug_level() != dist.DebugLevel.DETAIL or RELEASE >= (2, 12):
+        split = dist.split_group(split_ranks=[[0, 2], [1, 3]])
+        assert total(split) == (0b0101 if rank % 2 == 0 else 0b1010)
     mesh = init_device_mesh("cuda", (2, 2), mesh_dim_names=("data", "model"))
     assert total(mesh["model"].get_group()) == (0b0011 if rank < 2 else 0b1100)
     assert total(mesh["data"].get_group()) == (0b0101 if rank % 2 == 0 else 0b1010)
