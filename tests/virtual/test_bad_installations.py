@@ -93,11 +93,12 @@ def library(path: Path, source: str) -> None:
     subprocess.run(["cc", "-shared", "-fPIC", "-o", path, code], check=True)
 
 
-def torch_with(folder: Path, version_number: str) -> str:
-    """A torch that says that it is the newest supported release, with libraries of another one.
+def torch_with(folder: Path, version_number: str, runtime: Path) -> str:
+    """A torch that says that it is the release of `runtime`, with libraries of another one.
 
     Returns the release that it says."""
-    served = _releases.served_torches()[-1]
+    built_for = runtime.name.removeprefix("torch-")
+    served = next(s for s in _releases.served_torches() if s.built_for == built_for)
     (folder / "torch/lib").mkdir(parents=True)
     (folder / "torch/__init__.py").write_text("print('imported')\n")
     (folder / "torch/version.py").write_text(
@@ -112,8 +113,10 @@ def torch_with(folder: Path, version_number: str) -> str:
 
 
 @needs_cc
-def test_a_torch_whose_libraries_are_of_another_release(run_virtual, tmp_path: Path) -> None:
-    served = torch_with(tmp_path, "0x0263070000000000")
+def test_a_torch_whose_libraries_are_of_another_release(
+    run_virtual, tmp_path: Path, runtime_folder: Path
+) -> None:
+    served = torch_with(tmp_path, "0x0263070000000000", runtime_folder)
     done = run_virtual("import torch", check=False, PYTHONPATH=str(tmp_path))
     assert done.returncode == 1 and "imported" not in done.stdout
     assert done.stderr.splitlines()[-1].endswith(
@@ -123,8 +126,10 @@ def test_a_torch_whose_libraries_are_of_another_release(run_virtual, tmp_path: P
 
 
 @needs_cc
-def test_a_torch_of_which_a_library_is_missing(run_virtual, tmp_path: Path) -> None:
-    torch_with(tmp_path, "0")
+def test_a_torch_of_which_a_library_is_missing(
+    run_virtual, tmp_path: Path, runtime_folder: Path
+) -> None:
+    torch_with(tmp_path, "0", runtime_folder)
     (tmp_path / "torch/lib/libc10.so").unlink()
     done = run_virtual("import torch", check=False, PYTHONPATH=str(tmp_path))
     assert done.returncode == 1 and "imported" not in done.stdout
