@@ -70,8 +70,10 @@ def test_what_is_asked_of_a_project(torchport):
     (torchport.folder / "requirements.txt").write_text("torch\n")
     torchport.python("-c", "import net, torch; torch.save(net.make().state_dict(), 'net.pt')")
     assert "first.weight" in torchport("inspect", "net.pt")
-    assert "FROM" in torchport("container", ".", "--device", "cpu", "--entry", "train.py")
-    assert "torchport check" in torchport("ci", ".")
+    torchport("container", ".", "--device", "cpu", "--entry", "train.py")
+    assert "FROM" in (torchport.folder / "Dockerfile").read_text()
+    torchport("ci", ".")
+    assert list((torchport.folder / ".github/workflows").glob("*.yml"))
     assert torchport("build-plan")
     json.loads(torchport("doctor", "--json", code=1))  # there is no GPU here
 
