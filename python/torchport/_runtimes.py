@@ -113,9 +113,9 @@ def require() -> Path:
 
 
 def supported() -> str:
-    """The versions of torch that torchport has libraries for, as text: "2.12.1 and 2.13.0"."""
+    """The versions of torch that torchport has libraries for, as text: "2.13.0 or 2.12.1"."""
     *most, last = (served.version for served in served_torches())
-    return f"{', '.join(most)} and {last}" if most else last
+    return f"{', '.join(most)} or {last}" if most else last
 
 
 def _cache() -> Path | None:
@@ -167,7 +167,7 @@ def _refusal(torch: Torch) -> UnsupportedTorch:
             )
     return UnsupportedTorch(
         f"torchport: virtual devices and the commands that run models support torch {supported()}; "
-        f"this is torch {torch.version}. Install one of these, {_ADVICE}"
+        f"this is torch {torch.version} in {torch.root}. Install one of these, {_ADVICE}"
     )
 
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -85,5 +86,9 @@ class MemoryFileSystem final : public FileSystem {
 [[nodiscard]] std::string_view file_name(std::string_view path);
 // The part before the last slash; "." if there is none.
 [[nodiscard]] std::string_view parent_path(std::string_view path);
+// Where torchport keeps what it can make again: $TORCHPORT_CACHE_DIR, else a folder of
+// $XDG_CACHE_HOME or of $HOME. Empty if this user has none of them. `variable` reads an environment
+// variable, empty if it is not set.
+[[nodiscard]] std::string cache_folder(const std::function<std::string(const char*)>& variable);
 
 }  // namespace torchport::base

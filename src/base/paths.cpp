@@ -21,4 +21,13 @@ std::string_view parent_path(std::string_view path) {
   return slash == 0 ? path.substr(0, 1) : path.substr(0, slash);
 }
 
+std::string cache_folder(const std::function<std::string(const char*)>& variable) {
+  if (std::string chosen = variable("TORCHPORT_CACHE_DIR"); !chosen.empty()) return chosen;
+  if (const std::string caches = variable("XDG_CACHE_HOME"); !caches.empty())
+    return join_path(caches, "torchport");
+  if (const std::string home = variable("HOME"); !home.empty())
+    return join_path(home, ".cache/torchport");
+  return {};
+}
+
 }  // namespace torchport::base

@@ -6,12 +6,13 @@
 #include <exception>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/package.h"
 
@@ -53,6 +54,31 @@ int written(int code) {
   return kInternalError;
 }
 
+// What was wrong with the command line. CLI11 does not name a command that does not exist.
+std::string what_is_wrong(const CLI::ParseError& error, CLI::App& app,
+                          const std::vector<std::string>& words) {
+  const auto used = app.get_subcommands();
+  CLI::App& parent = used.empty() ? app : *used.front();
+  const std::size_t depth = used.empty() ? 0 : 1;
+  const auto commands = parent.get_subcommands({});
+  if (commands.empty() || !parent.get_subcommands().empty()) return error.what();
+  if (words.size() <= depth) {
+    std::vector<std::string> names;
+    for (const CLI::App* command : commands) names.push_back(command->get_name());
+    return fmt::format("{} needs one of these commands: {}", parent.get_name(),
+                       fmt::join(names, ", "));
+  }
+  const std::string& word = words[depth];
+  if (word.starts_with('-')) return fmt::format("unknown option {}", word);
+  const auto distance = [&](const CLI::App* command) {
+    return base::edit_distance(word, command->get_name());
+  };
+  const auto* closest = *std::min_element(
+      commands.begin(), commands.end(),
+      [&](const CLI::App* a, const CLI::App* b) { return distance(a) < distance(b); });
+  return fmt::format("there is no command \"{}\"; did you mean \"{}\"?", word, closest->get_name());
+}
+
 // `words` is the command line less the name of the program.
 int run(std::vector<std::string> words) {
   CLI::App app{"Port PyTorch programs to any device, and prove it without the hardware.",
@@ -83,14 +109,14 @@ int run(std::vector<std::string> words) {
     after_dashes().emplace(dashes + 1, words.end());
     words.erase(dashes, words.end());
   }
-  std::reverse(words.begin(), words.end());  // as CLI11 expects them
   try {
-    app.parse(std::move(words));
+    app.parse(std::vector<std::string>(words.rbegin(), words.rend()));  // as CLI11 expects them
   } catch (const CLI::Success& done) {
     return app.exit(done);
   } catch (const CLI::ParseError& error) {
     const auto used = app.get_subcommands();
-    fmt::print(stderr, "torchport: {}\nTry `torchport {}--help`.\n", error.what(),
+    fmt::print(stderr, "torchport: {}\nTry `torchport {}--help`.\n",
+               what_is_wrong(error, app, words),
                used.empty() ? "" : used.front()->get_name() + " ");
     return kUsageError;
   }

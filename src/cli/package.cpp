@@ -1,9 +1,12 @@
 #include "cli/package.h"
 
+#include <array>
+#include <bit>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <string_view>
 #include <system_error>
 
@@ -14,6 +17,7 @@
 #include "base/file_system.h"
 #include "base/process.h"
 #include "cli/python.h"
+#include "cli/terminal.h"
 #include "releases/table.h"
 
 namespace torchport::cli {
@@ -47,13 +51,16 @@ tl::unexpected<base::Error> failure(std::string message) {
 // Whether the file ends where its header says. A program that ends too early, as after a full disk,
 // crashes when it is started. python/torchport/_runtimes.py does the same for libraries.
 bool is_whole(const fs::path& path) {
-  const auto bytes = base::real_file_system().read(path.string());
-  Elf64_Ehdr header{};
-  if (!bytes || bytes->size() < sizeof header) return false;
-  std::memcpy(&header, bytes->data(), sizeof header);
-  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64)
+  std::ifstream file(path, std::ios::binary);
+  std::array<char, sizeof(Elf64_Ehdr)> bytes{};
+  if (!file.read(bytes.data(), bytes.size())) return false;
+  const auto header = std::bit_cast<Elf64_Ehdr>(bytes);
+  std::error_code error;
+  const std::uintmax_t size = fs::file_size(path, error);
+  if (error || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
+      header.e_ident[EI_CLASS] != ELFCLASS64)
     return false;
-  return header.e_shoff + (std::uint64_t{header.e_shentsize} * header.e_shnum) <= bytes->size();
+  return header.e_shoff + (std::uint64_t{header.e_shentsize} * header.e_shnum) <= size;
 }
 
 }  // namespace
@@ -97,10 +104,7 @@ base::Result<std::string> torch_folder(const std::string& package) {
 }
 
 runtime_build::Places runtime_places(const std::string& package) {
-  return runtime_build::places_of(package, [](const char* name) {
-    const char* value = std::getenv(name);
-    return std::string(value == nullptr ? "" : value);
-  });
+  return runtime_build::places_of(package, &environment);
 }
 
 base::Result<RuntimeProgram> runtime_program(const std::string& name) {

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/bytes.h"
+#include "base/file_system.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/package.h"
@@ -22,6 +23,7 @@
 #include "cli/terminal.h"
 #include "runtime/device/memory_model.h"
 #include "runtime/device/spec.h"
+#include "runtime_build/needs.h"
 
 namespace torchport::cli {
 
@@ -86,22 +88,14 @@ base::Result<std::vector<std::string>> command_of(std::vector<std::string> rest)
   return rest;
 }
 
-// The folder in which a command is found; empty if it is not found.
-std::filesystem::path folder_of(const std::string& command) {
-  std::error_code error;
-  if (command.find('/') != std::string::npos)
-    return std::filesystem::absolute(command, error).parent_path();
-  const char* path = std::getenv("PATH");
-  for (const std::string_view folder : base::split(path == nullptr ? "" : path, ':'))
-    if (std::filesystem::exists(std::filesystem::path(folder) / command, error)) return folder;
-  return {};
-}
-
 // Whether the command belongs to the environment of this program, whose Python sets virtual devices
 // up by itself.
 bool is_of_this_environment(const std::string& command) {
+  const std::string program =
+      runtime_build::program_in(base::real_file_system(), environment("PATH"), command);
   std::error_code error;
-  return std::filesystem::equivalent(folder_of(command), own_folder(), error);
+  return std::filesystem::equivalent(std::filesystem::absolute(program, error).parent_path(),
+                                     own_folder(), error);
 }
 
 int run(const RunOptions& options, const std::vector<std::string>& rest) {

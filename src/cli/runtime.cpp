@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <string>
@@ -43,11 +42,6 @@ struct RuntimeOptions {
   bool again = false;
   int jobs = 0;
 };
-
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? std::string() : std::string(value);
-}
 
 int refuse(const base::Error& error) {
   print_error(error);
@@ -207,8 +201,8 @@ void stop_on_signals() {
 std::optional<runtime_build::BuildRequest> request_for(const RuntimeOptions& options,
                                                        const Places& places,
                                                        const TorchFiles& torch) {
-  auto needs = runtime_build::find_needs(base::real_file_system(), places, torch, variable("PATH"),
-                                         variable("CXX"));
+  auto needs = runtime_build::find_needs(base::real_file_system(), places, torch,
+                                         environment("PATH"), environment("CXX"));
   if (!places.cache.empty())
     if (std::string sentence = no_room(places); !sentence.empty())
       needs.missing.push_back(std::move(sentence));

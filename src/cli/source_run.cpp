@@ -1,6 +1,5 @@
 #include "cli/source_run.h"
 
-#include <cstdlib>
 #include <thread>
 
 #include <CLI/CLI.hpp>
@@ -14,11 +13,6 @@
 namespace torchport::cli {
 
 namespace {
-
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
 
 std::vector<std::string> split_words(const std::vector<std::string>& words) {
   std::vector<std::string> result;
@@ -37,13 +31,8 @@ std::string fingerprint() {
 }
 
 std::unique_ptr<project::Cache> open_cache(const std::string& root) {
-  std::string folder = environment("TORCHPORT_CACHE_DIR");
-  if (folder.empty()) {
-    const std::string base = environment("XDG_CACHE_HOME");
-    const std::string home = environment("HOME");
-    if (base.empty() && home.empty()) return nullptr;
-    folder = base.empty() ? home + "/.cache/torchport" : base + "/torchport";
-  }
+  const std::string folder = base::cache_folder(&environment);
+  if (folder.empty()) return nullptr;
   base::FileSystem& fs = base::real_file_system();
   if (!fs.make_directories(folder)) return nullptr;
   const project::CacheKey key = project::cache_key({fs.canonical(root).value_or(root)});

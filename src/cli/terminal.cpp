@@ -23,6 +23,11 @@ bool is_set(const char* name) {
 
 }  // namespace
 
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? std::string() : std::string(value);
+}
+
 void print_error(const base::Error& error) {
   std::string place = report::one_line(error.path);
   if (!place.empty()) place += error.line > 0 ? fmt::format(":{}: ", error.line) : ": ";

@@ -1,15 +1,19 @@
-// Prints what all subcommands print in the same way: errors, rows of a table, the progress of a
-// run.
+// What all subcommands do in the same way: print errors, rows of a table and the progress of a run,
+// and read the environment.
 #pragma once
 
 #include <cstddef>
 #include <cstdio>
 #include <functional>
+#include <string>
 #include <string_view>
 
 #include "base/result.h"
 
 namespace torchport::cli {
+
+// The value of an environment variable; empty if it is not set.
+[[nodiscard]] std::string environment(const char* name);
 
 // Prints an error as "torchport: path:line: message" to stderr.
 void print_error(const base::Error& error);

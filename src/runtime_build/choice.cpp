@@ -87,15 +87,8 @@ Places places_of(const std::string& package,
       variable("TORCHPORT_LIBRARY");  // another build: python/torchport/_libraries.py
   if (places.libraries.empty()) places.libraries = join_path(package, "lib");
   places.source = join_path(package, "lib/source");
-  const std::string chosen = variable("TORCHPORT_CACHE_DIR");
-  const std::string caches = variable("XDG_CACHE_HOME");
-  const std::string home = variable("HOME");
-  if (!chosen.empty())
-    places.cache = join_path(chosen, "runtimes");
-  else if (!caches.empty())
-    places.cache = join_path(caches, "torchport/runtimes");
-  else if (!home.empty())
-    places.cache = join_path(home, ".cache/torchport/runtimes");
+  if (const std::string cache = base::cache_folder(variable); !cache.empty())
+    places.cache = join_path(cache, "runtimes");
   return places;
 }
 

@@ -31,7 +31,10 @@ def test_version_and_help(torchport) -> None:
     "words, said",
     [
         ([], "Usage"),
-        (["chek"], "--help"),
+        (["chek", "."], 'there is no command "chek"; did you mean "check"?'),
+        (["runtime", "bild"], 'there is no command "bild"; did you mean "build"?'),
+        (["runtime"], "runtime needs one of these commands: list, build"),
+        (["--nope"], "unknown option --nope"),
         (["check", "--format", "yaml", "."], "--format yaml is not a report format"),
         (["check", "--select", "TP1O1", "."], 'did you mean "TP101"'),
         (["check", "--min-torch", "new", "."], "--min-torch new is not a version"),

@@ -3,8 +3,8 @@
 One environment has torch as PyPI has it, without its dependencies: for Linux a build for CUDA. NVIDIA's
 libraries, without which such a build cannot be imported, are 3 GB; all releases of one version of CUDA
 share one folder of them. (Those of another minor version can be imported, too, but CUPTI 13.2 ends a
-program that profiles with torch 2.12 for CUDA 13.0.) The other packages are the checkout's own.
-torchport itself is installed from the wheel, as users have it.
+program that profiles with torch 2.12 for CUDA 13.0.) The other packages are the checkout's own, or for
+another Python the same ones installed for it. torchport itself is installed from the wheel, as users have it.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ import re
 import shutil
 import subprocess
 import sys
-import venv
 from dataclasses import dataclass
 from email.parser import Parser
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 NVIDIA = re.compile(r"(nvidia-|cuda-toolkit\b)")
+NOT_LENT = re.compile(r"torch(port|gen)?(-.*)?$|_editable|__pycache__|.*\.pth$")
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,11 @@ class Environment:
 
     folder: Path
     release: str
+
+    @property
+    def name(self) -> str:
+        """What results are kept under: "2.13.0", or "2.13.0-python-3.12"."""
+        return self.folder.parent.name.removeprefix("torch-")
 
     @property
     def python(self) -> Path:
@@ -86,18 +91,39 @@ def nvidia_libraries(environment: Environment, cache: Path) -> Path | None:
     return folder / "nvidia"
 
 
+def minor_of(python: Path) -> str:
+    """The version of a Python, "3.12"."""
+    code = "import sys; print('%d.%d' % sys.version_info[:2])"
+    return subprocess.run(
+        [python, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.strip()
+
+
+def bring_other_packages(environment: Environment, minor: str) -> None:
+    """Gives an environment the packages that tests need beside torch."""
+    own = next((ROOT / ".venv").glob("lib/python*/site-packages"))
+    if own.parent.name == f"python{minor}":
+        for package in own.iterdir():  # programs in C++ look for ONNX Runtime beside torch
+            there = environment.packages / package.name
+            if not NOT_LENT.match(package.name) and not there.exists():
+                there.symlink_to(package)
+        return
+    lock = ROOT / "deps/requirements.lock"
+    pip(f"--python={environment.python}", "install", "--no-cache-dir", "--no-deps", "-r", lock)
+
+
 def make(release: str, cache: Path, python: Path) -> Environment:
-    """The environment of a release, made once; without torchport."""
-    environment = Environment(cache / f"torch-{release}" / "venv", release)
+    """The environment of a release for a Python, made once; without torchport."""
+    minor = minor_of(python)
+    own = minor == minor_of(Path(sys.executable))
+    name = f"torch-{release}" if own else f"torch-{release}-python-{minor}"
+    environment = Environment(cache / name / "venv", release)
     stamp = environment.folder / ".made"
     if stamp.exists():
         return environment
     shutil.rmtree(environment.folder, ignore_errors=True)
     print(f"== fetching torch {release} (0.5 to 1 GB)", flush=True)
-    if python == Path(sys.executable):
-        venv.create(environment.folder, symlinks=True)
-    else:
-        subprocess.run([python, "-m", "venv", "--without-pip", environment.folder], check=True)
+    subprocess.run([python, "-m", "venv", "--without-pip", environment.folder], check=True)
     pip(
         f"--python={environment.python}",
         "install",
@@ -108,8 +134,7 @@ def make(release: str, cache: Path, python: Path) -> Environment:
     libraries = nvidia_libraries(environment, cache)
     if libraries is not None:
         (environment.packages / "nvidia").symlink_to(libraries)
-    own = next((ROOT / ".venv").glob("lib/python*/site-packages"))
-    (environment.packages / "of_the_checkout.pth").write_text(f"{own}\n")
+    bring_other_packages(environment, minor)
     stamp.touch()
     return environment
 

@@ -96,10 +96,10 @@ def test(environment: Environment, parts: list[str], logs: Path) -> Row:
     return row
 
 
-def wrong_in(release: str, row: Row, known: Row) -> list[str]:
+def wrong_in(row: Row, known: Row) -> list[str]:
     """What is not as it should be, in words."""
     wrong = [
-        f"torch {release}: {name}"
+        f"torch {row['build']}: {name}"
         for part in ("commands", "programs")
         for name in row.get(part, {}).get("failed", [])
     ]
@@ -107,7 +107,8 @@ def wrong_in(release: str, row: Row, known: Row) -> list[str]:
         accepted = set(known.get("operators", {}).get("differ", row["operators"]["differ"]))
         differ = set(row["operators"]["differ"])
         wrong += [
-            f"torch {release}: {name} differs from the CPU" for name in sorted(differ - accepted)
+            f"torch {row['build']}: {name} differs from the CPU"
+            for name in sorted(differ - accepted)
         ]
     return wrong
 
@@ -132,8 +133,9 @@ def write_page(results: dict[str, Row]) -> None:
         "| torch | build | Python | commands | CUDA programs | operators alike, float32 | time |",
         "|---|---|---|---|---|---|---|",
     ]
-    for release, row in results.items():
-        words = [release, row["build"].partition("+")[2] or "own", row["python"], *cells(row)]
+    for row in results.values():
+        release, _, build = row["build"].partition("+")
+        words = [release, build or "cpu", row["python"], *cells(row)]
         lines.append(f"| {' | '.join(words)} |")
     page = PAGE.read_text()
     before, after = page.partition(BEGIN)[0], page.partition(END)[2]
@@ -141,10 +143,10 @@ def write_page(results: dict[str, Row]) -> None:
 
 
 def newest_first(results: dict[str, Row]) -> dict[str, Row]:
-    def key(release: str) -> list[int]:
-        return [int(number) for number in release.split(".")]
+    def key(name: str) -> list[int]:
+        return [int(number) for number in re.findall(r"\d+", name)]
 
-    return {release: results[release] for release in sorted(results, key=key, reverse=True)}
+    return {name: results[name] for name in sorted(results, key=key, reverse=True)}
 
 
 def default_wheel() -> Path:
@@ -178,10 +180,11 @@ def main() -> int:
         environments.install(environment, wheel)
         logs = environment.folder.parent
         row = test(environment, parts, logs)
-        wrong += wrong_in(release, row, results.get(release, {}))
+        known = results.get(environment.name, {})
+        wrong += wrong_in(row, known)
         print(f"torch {row['build']}, Python {row['python']}: {', '.join(cells(row))}", flush=True)
         # A part that was not run keeps what it had before.
-        results[release] = results.get(release, {}) | row
+        results[environment.name] = known | row
         RESULTS.write_text(json.dumps(newest_first(results), indent=1) + "\n")
         write_page(newest_first(results))
     print(*wrong, sep="\n")

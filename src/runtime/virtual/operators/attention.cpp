@@ -6,9 +6,12 @@
 #include <tuple>
 
 #include <ATen/Context.h>
+#include <ATen/core/grad_mode.h>
 #include <ATen/core/op_registration/adaption.h>
 #include <ATen/native/transformers/attention.h>
 #include <ATen/ops/_fused_sdp_choice_ops.h>
+#include <ATen/ops/_scaled_dot_product_attention_math.h>
+#include <ATen/ops/_scaled_dot_product_efficient_attention.h>
 #include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu.h>
 #include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu_backward.h>
 #include <ATen/ops/constant_pad_nd.h>
@@ -160,11 +163,69 @@ std::tuple<Tensor, Tensor, Tensor> flash_backward(const Tensor& grad, const Tens
       grad, query, key, value, out, logsumexp, dropout, causal, std::nullopt, scale);
 }
 
+// Raises what torch's own scaled_dot_product_attention raises for these inputs.
+void check_inputs(const Tensor& query, const Tensor& key, const Tensor& value,
+                  const MaybeTensor& mask) {
+  TORCH_CHECK(
+      query.dtype() == key.dtype() && query.dtype() == value.dtype(),
+      "Expected query, key, and value to have the same dtype, but got query.dtype: ", query.dtype(),
+      " key.dtype: ", key.dtype(), " and value.dtype: ", value.dtype(), " instead.");
+  TORCH_CHECK(query.device() == key.device() && query.device() == value.device(),
+              "Expected query, key, and value to have the same device type, but got query.device: ",
+              query.device(), " key.device: ", key.device(), " and value.device: ", value.device(),
+              " instead.");
+  TORCH_CHECK(
+      query.dim() >= 2 && key.dim() >= 2 && value.dim() >= 2,
+      "Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: ",
+      query.dim(), " key.dim: ", key.dim(), " and value.dim: ", value.dim(), " instead.");
+  if (!has(mask)) return;
+  const at::ScalarType type = mask->scalar_type();
+  TORCH_CHECK(type == at::kBool || type == at::kFloat || type == query.scalar_type(),
+              "Expected attn_mask dtype to be bool or float or to match query dtype, but got "
+              "attn_mask.dtype: ",
+              mask->dtype(), " and  query.dtype: ", query.dtype(), " instead.");
+}
+
+// A mask that is added to the products, from one that says which of them take part.
+MaybeTensor as_bias(const MaybeTensor& mask, at::ScalarType type) {
+  if (!has(mask) || mask->scalar_type() != at::kBool) return mask;
+  return at::zeros_symint(mask->sym_sizes(), mask->options().dtype(type))
+      .masked_fill_(mask->logical_not(), -std::numeric_limits<double>::infinity());
+}
+
+// scaled_dot_product_attention for devices that torch's stub refuses. The CPU build asks it about
+// every device, and it raises for those that it was not compiled for.
+Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value,
+                 const MaybeTensor& mask, double dropout, bool causal, std::optional<double> scale,
+                 bool grouped) {
+  check_inputs(query, key, value, mask);
+  const std::int64_t chosen = choice(query, key, value, mask, dropout, causal, scale, grouped);
+  TORCH_CHECK(chosen >= 0, "No viable backend for scaled_dot_product_attention was found.");
+  const MaybeTensor bias = as_bias(mask, query.scalar_type());
+  if (chosen != kEfficient)
+    return std::get<0>(at::_scaled_dot_product_attention_math(
+        query, key, value, bias, dropout, causal, std::nullopt, scale, grouped));
+  const bool wants_grad = at::GradMode::is_enabled() &&
+                          (query.requires_grad() || key.requires_grad() || value.requires_grad());
+  return std::get<0>(at::_scaled_dot_product_efficient_attention(
+      query, key, value, bias, wants_grad, dropout, causal, scale));
+}
+
+// Both keys: without autograd a call goes to the dense one. One with nested tensors has a key of
+// its own, which stays torch's.
+void put_whole(torch::Library& aten) {
+  const c10::DeviceType type = Runtime::get().kind().type;
+  if (type == c10::DeviceType::MPS || type == c10::DeviceType::XPU)
+    aten.impl("scaled_dot_product_attention", TORCH_FN(attention));
+}
+
 void put_attention(torch::Library& aten) {
   // scaled_dot_product_attention calls the stub only for devices that have one.
   const c10::DispatchKey key = Runtime::get().kind().dense;
   if (key == c10::DispatchKey::CUDA)
     at::native::_fused_sdp_choice_stub.set_cuda_dispatch_ptr(&choice);
+  if (key == c10::DispatchKey::PrivateUse1)
+    at::native::_fused_sdp_choice_stub.set_privateuse1_dispatch_ptr(&choice);
   aten.impl("_fused_sdp_choice", TORCH_FN(choice));
   aten.impl("_scaled_dot_product_efficient_attention", TORCH_FN(efficient));
   aten.impl("_scaled_dot_product_efficient_attention_backward", TORCH_FN(efficient_backward));
@@ -173,6 +234,7 @@ void put_attention(torch::Library& aten) {
 }
 
 const OperatorGroup kAttention(&put_attention);
+const OperatorGroup kWhole(&put_whole, {&KindKeys::dense, &KindKeys::autograd});
 
 }  // namespace
 
