@@ -146,6 +146,15 @@ test-generated: build apt-systems $(linters_stamp) ## run what container and ci 
 test-releases: build ## test the wheel of dist/ beside every supported release of torch (1 GB each, and 3 GB for each CUDA)
 	@$(py) tests/releases/run.py $(if $(PARTS),--parts $(PARTS)) $(RELEASES)
 
+# What .ci/run can afford of it: the checkout's own release and the newest one, which is built for CUDA.
+newest_release = $(lastword $(releases))
+.PHONY: test-sample
+test-sample: build ## test a wheel beside the checkout's release of torch and the newest one (4 GB)
+	@$(MAKE) runtime-$(newest_release)
+	@$(py) deps/make_wheel.py --into build/sample build/release build/runtimes/$(newest_release)
+	@$(py) tests/releases/run.py --wheel build/sample/torchport-*.whl --no-record --parts commands \
+	  $(own_release) $(newest_release)
+
 .PHONY: test-programs
 test-programs: build $(torch_stamp) $(programs_stamp) ## run and export timm, transformers, accelerate and lightning on virtual devices
 	@build/programs/bin/python -m pytest tests/virtual/test_programs_libraries.py tests/observe/test_models_timm.py tests/observe/test_models_transformers.py tests/place/test_real_models.py \

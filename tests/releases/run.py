@@ -1,6 +1,7 @@
 """Tests the wheel beside the releases of torch: `make test-releases`.
 
-    run.py [--wheel FILE] [--cache FOLDER] [--python PYTHON] [--parts PART,...] [RELEASE...]
+    run.py [--wheel FILE] [--cache FOLDER] [--python PYTHON] [--parts PART,...] [--no-record]
+           [RELEASE...]
 
 Without RELEASE, all that the wheel has libraries for. The parts:
 
@@ -8,7 +9,7 @@ Without RELEASE, all that the wheel has libraries for. The parts:
     programs    tests/virtual, the CUDA programs
     operators   PyTorch's own database of operators in float32 (tests/conformance)
 
-Results are kept in results.json, from which docs/releases.md has its table. Of the operators, those may
+Results are kept in results.json, from which docs/releases.md has its table, unless --no-record is given. Of the operators, those may
 differ that differed when results.json was committed.
 """
 
@@ -165,6 +166,7 @@ def main() -> int:
     parser.add_argument("--cache", type=Path, default=ROOT / "build/releases")
     parser.add_argument("--python", type=Path, default=Path(sys.executable))
     parser.add_argument("--parts", default=",".join(PARTS))
+    parser.add_argument("--no-record", action="store_true")
     options = parser.parse_args()
     parts = options.parts.split(",")
     if unknown := set(parts) - set(PARTS):
@@ -183,6 +185,8 @@ def main() -> int:
         known = results.get(environment.name, {})
         wrong += wrong_in(row, known)
         print(f"torch {row['build']}, Python {row['python']}: {', '.join(cells(row))}", flush=True)
+        if options.no_record:
+            continue
         # A part that was not run keeps what it had before.
         results[environment.name] = known | row
         RESULTS.write_text(json.dumps(newest_first(results), indent=1) + "\n")

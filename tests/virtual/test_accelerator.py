@@ -22,8 +22,10 @@ def test_every_function_answers() -> None:
         ):
             function()
             called += 1
-    assert called > 15, called
-    assert torch.float64 in torch.accelerator.get_device_capability("cuda:1")["supported_dtypes"]
+    assert called >= 15, called
+    if hasattr(torch.accelerator, "get_device_capability"):  # since torch 2.10
+        capability = torch.accelerator.get_device_capability("cuda:1")
+        assert torch.float64 in capability["supported_dtypes"]
     assert torch.accelerator.memory_allocated() == 512 == torch.cuda.memory_allocated()
     pinned = torch.ones(1000).pin_memory()
     del pinned

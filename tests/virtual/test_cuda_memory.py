@@ -33,7 +33,9 @@ def test_accounts() -> None:
     torch.cuda.empty_cache()
     assert torch.cuda.memory_reserved() == 2 * MIB
     free, total = torch.cuda.mem_get_info()
-    assert total - free == 2 * MIB and total == torch.accelerator.get_memory_info()[1]
+    assert total - free == 2 * MIB
+    if hasattr(torch.accelerator, "get_memory_info"):  # since torch 2.10
+        assert total == torch.accelerator.get_memory_info()[1]
     assert "CUDA OOMs: 0" in torch.cuda.memory_summary()
 
 

@@ -23,4 +23,5 @@ def test_collectives_give_what_they_must(run_virtual):
 def test_groups_of_some_ranks(run_virtual, level):
     # With DETAIL every backend is wrapped in one that compares what the ranks call.
     done = run_virtual(Path("subgroups.py"), devices="cuda:4", TORCH_DISTRIBUTED_DEBUG=level)
-    assert done.stdout == "passed\n"
+    # Before torch 2.11 Gloo prints lines of its own, of all ranks at once.
+    assert done.stdout.splitlines()[-1] == "passed"

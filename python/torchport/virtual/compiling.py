@@ -31,7 +31,8 @@ def install(common: ModuleType) -> None:
     if device in utils.GPU_TYPES:
         utils.GPU_TYPES.remove(device)
     # A build with CUDA includes Triton, and inductor would ask it for the driver.
-    config.triton_disable_device_detection = True
+    if hasattr(config, "triton_disable_device_detection"):  # since torch 2.10
+        config.triton_disable_device_detection = True
     _triton.has_triton.cache_clear()
     setattr(torch._C._dynamo.guards, f"_empty_strided_{device}", _empty_strided(torch, device))
     _register_with_others(common, device)
@@ -94,9 +95,10 @@ def _answer_for(device: str) -> None:
 
     backend_of, needs_guard = utils.get_current_backend, utils.device_need_guard
 
-    def get_current_backend(device_type: str | None = None) -> str:
-        asked = device_type or V.graph.get_current_device_or_throw().type
-        return "cpp" if asked == device else backend_of(asked)
+    def get_current_backend(*device_type: str) -> str:  # torch 2.9 passes none
+        given = device_type[0] if device_type else None
+        asked = given or V.graph.get_current_device_or_throw().type
+        return "cpp" if asked == device else backend_of(*device_type)
 
     def device_need_guard(asked: str) -> bool:
         return asked == device or needs_guard(asked)

@@ -10,10 +10,13 @@ KINDS = ("cuda",)
 
 def bindings(torch: ModuleType) -> dict[str, Any]:
     def write_file(filename: str) -> bool:
-        """Writes the results of TunableOp, of which there are none."""
+        """Writes the results of TunableOp, of which there are none; returns whether it could."""
         validators = torch._C._cuda_tunableop_get_validators()
-        with open(filename, "w") as file:
-            file.writelines(f"Validator,{name},{value}\n" for name, value in validators)
+        try:
+            with open(filename, "w") as file:
+                file.writelines(f"Validator,{name},{value}\n" for name, value in validators)
+        except OSError:
+            return False
         return True
 
     return {
