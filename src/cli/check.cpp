@@ -25,15 +25,21 @@ struct CheckCommand {
   bool exit_zero = false;
 };
 
+std::string format_names() {
+  std::string names;
+  for (const report::Format& format : report::all_formats())
+    names += (names.empty() ? "" : ", ") + std::string(format.name);
+  return names;
+}
+
 int run(const CheckCommand& command) {
   const report::Format* format = report::find_format(command.format);
   if (format == nullptr) {
-    print_error(
-        {base::ErrorCode::kUsage,
-         fmt::format("--format {} is not a report format; `torchport check --help` lists them",
-                     command.format),
-         {},
-         0});
+    print_error({base::ErrorCode::kUsage,
+                 fmt::format("--format {} is not a report format; it is one of {}", command.format,
+                             format_names()),
+                 {},
+                 0});
     return kUsageError;
   }
   auto source = start_source_run(command.selection, true);
@@ -92,10 +98,8 @@ void attach(CLI::App& app) {
   sub->add_option("--package", command->selection.package,
                   "Check an installed package by its import name")
       ->type_name("NAME");
-  std::string formats;
-  for (const report::Format& format : report::all_formats())
-    formats += (formats.empty() ? "" : ", ") + std::string(format.name);
-  sub->add_option("--format", command->format, "Report format: " + formats)->type_name("NAME");
+  sub->add_option("--format", command->format, "Report format: " + format_names())
+      ->type_name("NAME");
   sub->add_option("-o,--output", command->output, "Write the report to this file")
       ->type_name("FILE");
   sub->add_option(

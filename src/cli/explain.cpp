@@ -16,12 +16,7 @@ namespace {
 int explain(const std::string& word) {
   const rules::Rule* rule = rules::find_rule(word);
   if (rule == nullptr) {
-    print_error(
-        {base::ErrorCode::kUsage,
-         fmt::format("no rule is called \"{}\"; did you mean \"{}\"? `torchport rules` lists them",
-                     word, rules::nearest_rule(word)),
-         {},
-         0});
+    print_error({base::ErrorCode::kUsage, rules::no_such_rule(word), {}, 0});
     return kUsageError;
   }
   fmt::print("# {} {}\n\n{}. Family {}, {}.\n\n{}", rule->info.code, rule->info.name,

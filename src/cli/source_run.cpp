@@ -69,6 +69,14 @@ base::Result<void> override_settings(const SelectionOptions& options, project::C
   config.ignore.insert(config.ignore.end(), ignore.begin(), ignore.end());
   const auto exclude = split_words(options.exclude);
   config.exclude.insert(config.exclude.end(), exclude.begin(), exclude.end());
+  for (const std::string& pattern : config.exclude) {
+    if (project::Glob(pattern).empty())
+      return base::fail(
+          base::ErrorCode::kUsage,
+          fmt::format("\"{}\" is not a pattern for files to exclude: it is empty, a comment, or "
+                      "has a \"[\" that nothing closes",
+                      pattern));
+  }
   return {};
 }
 

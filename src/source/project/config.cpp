@@ -289,9 +289,10 @@ std::optional<edit::TorchVersion> stated_torch(const base::FileSystem& fs,
 
 base::Result<rules::Selection> select_rules(const std::vector<std::string>& select,
                                             const std::vector<std::string>& ignore) {
-  const auto names = [](const rules::Rule& rule, std::string_view word) {
-    return rule.info.code.starts_with(word) || rule.info.name == word || rule.info.family == word ||
-           word == "ALL" || word == "all";
+  const auto names = [](const rules::Rule& rule, std::string_view written) {
+    const std::string word = base::lower(written);
+    return base::lower(rule.info.code).starts_with(word) || rule.info.name == word ||
+           rule.info.family == word || word == "all";
   };
   for (const auto* words : {&select, &ignore}) {
     for (const std::string& word : *words) {
@@ -299,9 +300,7 @@ base::Result<rules::Selection> select_rules(const std::vector<std::string>& sele
           !word.empty() && std::any_of(rules::all_rules().begin(), rules::all_rules().end(),
                                        [&](const rules::Rule& rule) { return names(rule, word); });
       if (!known) {
-        return base::fail(ErrorCode::kConfig,
-                          fmt::format("no rule is called \"{}\"; did you mean \"{}\"?", word,
-                                      rules::nearest_rule(word)));
+        return base::fail(ErrorCode::kConfig, rules::no_such_rule(word));
       }
     }
   }

@@ -3,6 +3,10 @@
 #include <algorithm>
 #include <limits>
 
+#include <fmt/format.h>
+
+#include "base/text.h"
+
 namespace torchport::rules {
 
 namespace {
@@ -28,8 +32,9 @@ const std::vector<Rule>& all_rules() {
 
 const Rule* find_rule(std::string_view code_or_name) {
   const auto& rules = all_rules();
+  const std::string small = base::lower(code_or_name);
   const auto found = std::find_if(rules.begin(), rules.end(), [&](const Rule& rule) {
-    return rule.info.code == code_or_name || rule.info.name == code_or_name;
+    return rule.info.name == small || base::lower(rule.info.code) == small;
   });
   return found == rules.end() ? nullptr : &*found;
 }
@@ -44,19 +49,22 @@ std::string_view page_of(const RuleInfo& rule) {
   return {};
 }
 
-std::string_view nearest_rule(std::string_view written) {
+std::string no_such_rule(std::string_view written) {
+  const std::string small = base::lower(written);
   std::string_view best;
   std::size_t distance = std::numeric_limits<std::size_t>::max();
   for (const Rule& rule : all_rules()) {
     for (const std::string_view candidate : {rule.info.code, rule.info.name}) {
-      const std::size_t d = base::edit_distance(written, candidate);
+      const std::size_t d = base::edit_distance(small, base::lower(candidate));
       if (d < distance) {
         distance = d;
         best = candidate;
       }
     }
   }
-  return best;
+  const bool close = distance <= std::max<std::size_t>(2, written.size() / 3);
+  return fmt::format("no rule is called \"{}\"{}; `torchport rules` lists them", written,
+                     close ? fmt::format("; did you mean \"{}\"?", best) : "");
 }
 
 bool PythonContext::is_build_script() const {

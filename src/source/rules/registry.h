@@ -21,12 +21,14 @@ struct EmbeddedPage {
 // All rules, sorted by code. They register before main() runs; from then on this is constant and
 // thread safe.
 [[nodiscard]] const std::vector<Rule>& all_rules();
-// The rule with this code ("TP101") or name ("cuda-call"); null if there is none.
+// The rule with this code ("TP101") or name ("cuda-call"), in capitals or not; null if there is
+// none.
 [[nodiscard]] const Rule* find_rule(std::string_view code_or_name);
 // The page of a rule, which is the one whose folder ends in the rule's name with '_' for '-'. Empty
 // if it has none.
 [[nodiscard]] std::string_view page_of(const RuleInfo& rule);
-// The code or name that is closest to what a user wrote, for "did you mean".
-[[nodiscard]] std::string_view nearest_rule(std::string_view written);
+// What to tell a user who wrote the name of no rule: with the closest code or name, if one is
+// close.
+[[nodiscard]] std::string no_such_rule(std::string_view written);
 
 }  // namespace torchport::rules
