@@ -83,6 +83,14 @@ def compared(environment: Environment, log: Path) -> Row:
     return {"alike": len(rows) - len(differ), "differ": differ}
 
 
+def commit() -> str:
+    """The state of the checkout, "1a2b3c4"."""
+    command = ["git", "rev-parse", "--short=7", "HEAD"]
+    return subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, check=False
+    ).stdout.strip()
+
+
 def test(environment: Environment, parts: list[str], logs: Path) -> Row:
     run_part: dict[str, Callable[[Path], Row]] = {
         "commands": lambda log: tested(environment, log, HERE / "commands.py"),
@@ -94,6 +102,7 @@ def test(environment: Environment, parts: list[str], logs: Path) -> Row:
         started = time.monotonic()
         row[part] = run_part[part](logs / f"{part}.log")
         row[part]["minutes"] = round((time.monotonic() - started) / 60, 1)
+        row[part]["commit"] = commit()
     return row
 
 
@@ -125,14 +134,16 @@ def cells(row: Row) -> list[str]:
     alike = "not run"
     if operators:
         alike = f"{operators['alike']} of {operators['alike'] + len(operators['differ'])}"
-    minutes = sum(row[part]["minutes"] for part in PARTS if part in row)
-    return [of_tests("commands"), of_tests("programs"), alike, f"{minutes:.0f} min"]
+    run = [row[part] for part in PARTS if part in row]
+    commits = dict.fromkeys(part["commit"] for part in run if "commit" in part)
+    time = f"{sum(part['minutes'] for part in run):.0f} min"
+    return [of_tests("commands"), of_tests("programs"), alike, time, ", ".join(commits)]
 
 
 def write_page(results: dict[str, Row]) -> None:
     lines = [
-        "| torch | build | Python | commands | CUDA programs | operators alike, float32 | time |",
-        "|---|---|---|---|---|---|---|",
+        "| torch | build | Python | commands | CUDA programs | operators alike, float32 | time | commit |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     for row in results.values():
         release, _, build = row["build"].partition("+")
