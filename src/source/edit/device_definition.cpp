@@ -90,7 +90,7 @@ std::vector<Edit> DeviceSource::edits_for(const Needs& needs) const {
     added += statement + "\n";
   }
   const std::string_view text = model_.tree().source();
-  const std::uint32_t offset = end_of_imports(model_.tree());
+  const std::uint32_t offset = insertion_point_;
   if (needs.module_device && !variable_defined_) {
     added += "\n" + definition();
     // Keeps the blank lines between the imports and the code after them.

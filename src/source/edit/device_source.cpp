@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "source/edit/imports.h"
+
 namespace torchport::edit {
 
 namespace {
@@ -42,10 +44,14 @@ bool follows_accelerator(const semantics::SemanticModel& model, Node value) {
 DeviceSource::DeviceSource(const semantics::SemanticModel& model, const Settings& settings)
     : model_(model), settings_(settings) {
   const Node root = model.tree().root();
+  insertion_point_ = end_of_imports(model.tree());
   for (const Binding* binding : model.scopes().of_scope(root)) {
     if (binding->kind == BindingKind::kImport && binding->qualified == "torch") {
       torch_ = std::string(binding->name);
       torch_imported_ = true;
+      Node statement = binding->target;
+      while (statement.parent() && statement.parent() != root) statement = statement.parent();
+      insertion_point_ = std::max(insertion_point_, next_line(model.tree(), statement));
     }
   }
   for (const Node name : model.named("device")) {
@@ -273,9 +279,23 @@ DeviceRef DeviceSource::in_scope(Node node) const {
   return {};
 }
 
+// Whether a function imports torch by itself, in a module that does not.
+bool DeviceSource::has_torch_of_its_own(Node node) const {
+  if (torch_imported_ || settings_.idiom == Idiom::kHelper) return false;
+  const auto seen = model_.scopes().reaching(torch_, node);
+  return std::any_of(seen.begin(), seen.end(), [](const Binding* binding) {
+    return binding->kind == BindingKind::kImport && binding->qualified == "torch";
+  });
+}
+
 DeviceRef DeviceSource::at(Node node) const {
   DeviceRef found = in_scope(node);
   if (!found.text.empty()) return found;
+  // The author delays the import, so the module gets none.
+  if (has_torch_of_its_own(node)) {
+    const std::string choice = inline_expression(false);
+    return {settings_.uses_accelerator() ? fmt::format("({})", choice) : choice, false, true};
+  }
   return {variable_, !variable_defined_, true};
 }
 

@@ -50,6 +50,11 @@ class DeviceSource {
   // The name of the module's device variable ("DEVICE", or another when that is taken).
   [[nodiscard]] const std::string& variable() const { return variable_; }
 
+  // Whether the module has this import already.
+  [[nodiscard]] bool has_import(std::string_view statement) const;
+  // Where the lines of edits_for() go: after the imports at the top of the file, and after that of
+  // torch, wherever the module has it.
+  [[nodiscard]] std::uint32_t insertion_point() const { return insertion_point_; }
   // The edits that fulfil `needs`: imports at the end of the import block, then the device
   // variable. What the file already has is not added again.
   [[nodiscard]] std::vector<Edit> edits_for(const Needs& needs) const;
@@ -60,14 +65,15 @@ class DeviceSource {
   [[nodiscard]] DeviceRef of_tensor_parameter(syntax::Node node) const;
   [[nodiscard]] DeviceRef of_arguments(syntax::Node node) const;
   [[nodiscard]] DeviceRef of_helper(syntax::Node node) const;
+  [[nodiscard]] bool has_torch_of_its_own(syntax::Node node) const;
   [[nodiscard]] const std::vector<const semantics::Binding*>& device_bindings(
       syntax::Node scope) const;
   [[nodiscard]] std::string definition() const;
-  [[nodiscard]] bool has_import(std::string_view statement) const;
 
   const semantics::SemanticModel& model_;
   const Settings& settings_;
   std::string torch_ = "torch";
+  std::uint32_t insertion_point_ = 0;
   bool torch_imported_ = false;
   std::string variable_;
   bool variable_defined_ = false;

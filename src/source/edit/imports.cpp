@@ -61,8 +61,13 @@ std::uint32_t end_of_imports(const syntax::Tree& tree) {
     if (!statement) return static_cast<std::uint32_t>(text.size());
     return tree.lines().line_start(tree.lines().at(statement.start()).line);
   }
+  return next_line(tree, last);
+}
+
+std::uint32_t next_line(const syntax::Tree& tree, Node node) {
+  const std::string& text = tree.source();
   // Continues to the end of that line, past a trailing comment.
-  std::size_t offset = last.end();
+  std::size_t offset = node.end();
   while (offset < text.size() && text[offset] != '\n' && text[offset] != '\r') ++offset;
   if (offset < text.size())
     offset += text[offset] == '\r' && offset + 1 < text.size() && text[offset + 1] == '\n' ? 2 : 1;

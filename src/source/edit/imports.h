@@ -14,6 +14,9 @@ namespace torchport::edit {
 // the block.
 [[nodiscard]] std::uint32_t end_of_imports(const syntax::Tree& tree);
 
+// The offset of the line after the one in which the node ends.
+[[nodiscard]] std::uint32_t next_line(const syntax::Tree& tree, syntax::Node node);
+
 // The line end that the file uses ("\n", "\r\n" or "\r").
 [[nodiscard]] std::string_view newline_of(std::string_view text);
 

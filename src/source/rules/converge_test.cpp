@@ -52,5 +52,63 @@ TEST_CASE("tiers: an unsafe fix waits to be asked for") {
   CHECK(fix(Applicability::kUnsafe).find(".cuda(1)") == std::string::npos);
 }
 
+// The text after all fixes, or "" if nothing changed.
+std::string fixed_by_all(const std::string& text) {
+  const edit::Settings settings;
+  const auto fixed = converge_python("a.py", text, {}, settings, Applicability::kUnsafe);
+  REQUIRE(fixed.has_value());
+  return fixed->text == text ? std::string() : fixed->text;
+}
+
+TEST_CASE("what a fix inserts is bound where it is used") {
+  // The module's device comes after the import of torch, wherever that is.
+  const std::string late = "import math\n\nN = 3\nimport torch\nx = torch.ones(N).cuda()\n";
+  const std::string fixed = fixed_by_all(late);
+  CHECK(fixed.find("import torch\n\nDEVICE = ") != std::string::npos);
+  CHECK(fixed.find("DEVICE = ") < fixed.find("device=DEVICE"));
+  // There is no line between the import and its use.
+  CHECK(fixed_by_all("import torch; x = torch.ones(3).cuda()\n").empty());
+  // At import time the class runs before the import; its method does not.
+  const std::string early =
+      "class A:\n    def f(self):\n        return torch.ones(3).cuda()\nimport torch\n";
+  CHECK(fixed_by_all(early).find("DEVICE = ") > early.find("import torch"));
+}
+
+TEST_CASE("a name that the file has already may be used before the end of its imports") {
+  const std::string fixed = fixed_by_all(
+      "import torch\ntorch.set_default_tensor_type(\"torch.cuda.FloatTensor\")\nimport math\n");
+  CHECK(fixed.find("if torch.cuda.is_available():\n    torch.set_default_tensor_type") !=
+        std::string::npos);
+}
+
+TEST_CASE("a module that imports torch only in functions goes on doing so") {
+  const std::string lazy =
+      "import math\n\ndef f():\n    import torch\n    return torch.ones(3).cuda() * math.pi\n";
+  const std::string fixed = fixed_by_all(lazy);
+  CHECK(fixed.starts_with("import math\n\ndef f():\n    import torch\n    return torch.ones(3, "));
+  CHECK(fixed.find("device=torch.device(\"cuda\" if torch.cuda.is_available() else") !=
+        std::string::npos);
+}
+
+TEST_CASE("code that leaves its module gains no global") {
+  CHECK(fixed_by_all("import torch\n@torch.jit.script\ndef f(n: int):\n"
+                     "    return torch.ones(n).cuda()\n")
+            .empty());
+  CHECK(fixed_by_all("import torch\nclass M(torch.nn.Module):\n    def go(self):\n"
+                     "        return torch.ones(2).cuda()\nm = M()\ns = torch.jit.script(m)\n")
+            .empty());
+  CHECK(fixed_by_all("import inspect\nimport torch\ndef f():\n    return torch.ones(2).cuda()\n"
+                     "source = inspect.getsource(f)\n")
+            .empty());
+}
+
+TEST_CASE("two fixes of one program agree whether there is a wrapper") {
+  const std::string fixed = fixed_by_all(
+      "import torch\nmodel = torch.nn.DataParallel(torch.nn.Linear(2, 2)).cuda()\n"
+      "torch.save(model.state_dict(), \"a.pt\")\n");
+  CHECK(fixed.find("if torch.cuda.device_count() > 1:") != std::string::npos);
+  CHECK(fixed.find("hasattr(model, \"module\")") != std::string::npos);
+}
+
 }  // namespace
 }  // namespace torchport::rules

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "base/file_system.h"
+#include "source/rules/bindable.h"
 #include "source/rules/registry.h"
 
 namespace torchport::rules {
@@ -87,6 +88,13 @@ std::vector<Finding> examine_python(const PythonContext& context, const Selectio
       Reporter reporter(rule->info, findings);
       rule->python(context, node, reporter);
     }
+  }
+  const bool any_fix = std::any_of(findings.begin(), findings.end(),
+                                   [](const Finding& finding) { return !finding.fix.empty(); });
+  if (any_fix) {
+    const Bindable bindable(context);
+    for (Finding& finding : findings)
+      std::erase_if(finding.fix, [&](const Fix& fix) { return !bindable.holds(fix); });
   }
   Silence silence;
   for (const Node comment : tree.comments()) {

@@ -59,6 +59,11 @@ struct Wrappings {
       if (wraps(model, node.child(Field::kRight)) != Wrapped::kNo)
         names.insert(node.child(Field::kLeft).text());
     }
+    for (const Node call : model.nodes(Kind::kCall)) {
+      const std::string& called = model.called(call);
+      data_parallel |=
+          is_parallel_wrapper(called) && called.find("Distributed") == std::string::npos;
+    }
     std::string text;
     for (const Node node : model.nodes(Kind::kString))
       speaks_of_keys |= syntax::string_value(node, text) && text == "module.";
@@ -66,6 +71,7 @@ struct Wrappings {
 
   std::unordered_set<std::string_view> names;
   bool speaks_of_keys = false;
+  bool data_parallel = false;  // TP401's fix lets a machine with one device go without it
 };
 
 // A parameter is wrapped if the same file wraps the argument of that name, or handles
@@ -158,7 +164,8 @@ bool is_handled(Node call) {
 }
 
 std::string inner(const SemanticModel& model, Node object, Wrapped state) {
-  if (state == Wrapped::kYes) return fmt::format("{}.module", object.text());
+  if (state == Wrapped::kYes && !model.facts<Wrappings>().data_parallel)
+    return fmt::format("{}.module", object.text());
   return fmt::format("({0}.module if hasattr({0}, {1}) else {0})", object.text(),
                      quoted(model, "module"));
 }
@@ -166,8 +173,7 @@ std::string inner(const SemanticModel& model, Node object, Wrapped state) {
 Fix make_fix(const SemanticModel& model, Node object, Wrapped state) {
   Fix fix;
   fix.applicability = Applicability::kUnsafe;
-  fix.title =
-      state == Wrapped::kYes ? "save the module inside" : "save the module inside, if there is one";
+  fix.title = "save the module inside, if there is one";
   fix.edits = {replace(object, inner(model, object, state))};
   // If the same object loads its state again, the keys have to stay the same.
   for (const Node call : model.calls_of("load_state_dict")) {
