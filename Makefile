@@ -146,7 +146,7 @@ test-generated: build apt-systems $(linters_stamp) ## run what container and ci 
 test-releases: build ## test the wheel of dist/ beside every supported release of torch (1 GB each, and 3 GB for each CUDA)
 	@$(py) tests/releases/run.py $(if $(PARTS),--parts $(PARTS)) $(RELEASES)
 
-# What .ci/run can afford of it: the checkout's own release and the newest one, which is built for CUDA.
+# The part of it that takes minutes: the checkout's own release and the newest one, which is for CUDA.
 newest_release = $(lastword $(releases))
 .PHONY: test-sample
 test-sample: build ## test a wheel beside the checkout's release of torch and the newest one (4 GB)
