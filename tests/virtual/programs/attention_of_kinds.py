@@ -5,6 +5,7 @@ import sys
 
 import torch
 import torch.nn.functional as F
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 DEVICE = sys.argv[1]
 torch.manual_seed(0)
@@ -87,4 +88,16 @@ for tensors, words in (
     there = words_of(*tensors, **words)
     assert here.split(" dtype")[0] == there.split(" dtype")[0] and here != "no error", (here, there)
 assert "same device type" in words_of(q.to(DEVICE), k, v.to(DEVICE))
+
+
+def attend(x):
+    return F.scaled_dot_product_attention(x, x, x)
+
+
+several = torch.stack([q, k, v])
+assert torch.vmap(attend)(several.to(DEVICE)).cpu().allclose(torch.vmap(attend)(several), atol=1e-6)
+slope = torch.func.grad(lambda x: attend(x).sum())
+assert slope(q.to(DEVICE)).cpu().allclose(slope(q), atol=1e-6)
+with FakeTensorMode(), torch.inference_mode():
+    assert attend(torch.empty(q.shape, device=DEVICE)).device.type == DEVICE
 print("alike")

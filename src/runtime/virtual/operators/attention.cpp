@@ -16,6 +16,7 @@
 #include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu_backward.h>
 #include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/scaled_dot_product_attention_native.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/CPUAllocator.h>
 #include <c10/core/TensorImpl.h>
@@ -198,6 +199,9 @@ MaybeTensor as_bias(const MaybeTensor& mask, at::ScalarType type) {
 Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value,
                  const MaybeTensor& mask, double dropout, bool causal, std::optional<double> scale,
                  bool grouped) {
+  if (query.device().type() != Runtime::get().kind().type)
+    return at::native::scaled_dot_product_attention(query, key, value, mask, dropout, causal, scale,
+                                                    grouped);
   check_inputs(query, key, value, mask);
   const std::int64_t chosen = choice(query, key, value, mask, dropout, causal, scale, grouped);
   TORCH_CHECK(chosen >= 0, "No viable backend for scaled_dot_product_attention was found.");
@@ -211,12 +215,18 @@ Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value,
       query, key, value, bias, wants_grad, dropout, causal, scale));
 }
 
-// Both keys: without autograd a call goes to the dense one. One with nested tensors has a key of
-// its own, which stays torch's.
-void put_whole(torch::Library& aten) {
+// The operator is composed of others. This replaces the composition for all devices and modes, and
+// the two copies of it that torch.vmap calls.
+void put_composition(torch::Library&) {
   const c10::DeviceType type = Runtime::get().kind().type;
-  if (type == c10::DeviceType::MPS || type == c10::DeviceType::XPU)
-    aten.impl("scaled_dot_product_attention", TORCH_FN(attention));
+  if (type != c10::DeviceType::MPS && type != c10::DeviceType::XPU) return;
+  for (const c10::DispatchKey key :
+       {c10::DispatchKey::CompositeImplicitAutograd, c10::DispatchKey::FuncTorchVmapMode,
+        c10::DispatchKey::FuncTorchBatchedDecomposition}) {
+    // Never destroyed: the kernels stay registered as long as the process lives.
+    auto& library = *new torch::Library(torch::Library::IMPL, "aten", key, __FILE__, __LINE__);
+    library.impl("scaled_dot_product_attention", TORCH_FN(attention));
+  }
 }
 
 void put_attention(torch::Library& aten) {
@@ -234,7 +244,7 @@ void put_attention(torch::Library& aten) {
 }
 
 const OperatorGroup kAttention(&put_attention);
-const OperatorGroup kWhole(&put_whole, {&KindKeys::dense, &KindKeys::autograd});
+const OperatorGroup kComposition(&put_composition);
 
 }  // namespace
 
