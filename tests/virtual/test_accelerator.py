@@ -22,7 +22,7 @@ def test_every_function_answers() -> None:
         ):
             function()
             called += 1
-    assert called >= 15, called
+    assert called > (15 if hasattr(torch.accelerator, "get_memory_info") else 14), called
     if hasattr(torch.accelerator, "get_device_capability"):  # since torch 2.10
         capability = torch.accelerator.get_device_capability("cuda:1")
         assert torch.float64 in capability["supported_dtypes"]

@@ -150,8 +150,11 @@ def test_memory_is_counted() -> None:
 
 def test_packages_are_refused() -> None:
     program = torch.export.export(nn.Linear(3, 3).cuda(), (torch.ones(1, 3, device="cuda"),))
-    with pytest.raises(
-        Exception,
-        match="torchport: virtual devices do not support AOTInductor and cpp_wrapper",
-    ):
+    with pytest.raises(Exception, match="torchport: virtual devices do not support") as raised:
         torch._inductor.aoti_compile_and_package(program)
+    # Torch 2.9 raises it as it is, later releases wrap it in an error of their own.
+    said = f"{raised.type.__name__}: {raised.value}"
+    assert (
+        "NotImplementedError: torchport: virtual devices do not support AOTInductor and cpp_wrapper"
+        in said
+    )

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 import shutil
+from importlib.metadata import version
 from pathlib import Path
 
+RELEASE = tuple(int(number) for number in version("torch").split(".")[:2])
 LEGACY = Path(__file__).parents[2] / "examples" / "legacy"
 
 
@@ -27,4 +29,4 @@ def test_legacy_trains_unchanged(run_virtual, tmp_path):
     assert "peak 0 MB" not in trained.stdout
     assert list(tmp_path.glob("built/**/local_contrast_cuda.so"))
     used = run_virtual(project / "infer.py", **options)
-    assert figure(used.stdout, "infer", "acc") > 0.85
+    assert figure(used.stdout, "infer", "acc") > (0.9 if RELEASE >= (2, 10) else 0.85)
