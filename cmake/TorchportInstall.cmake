@@ -40,9 +40,13 @@ function(torchport_install_runtime target)
   # torch is usually beside the package. If it is elsewhere, it is loaded before (python/torchport), or
   # the program sets LD_LIBRARY_PATH (src/cli/package.cpp). As DT_RPATH, which comes before LD_LIBRARY_PATH,
   # so that a torchport of another environment in that variable is not mixed with this one.
+  # The build folder has a link to torch at the same place (below): with one RPATH for both, the file does
+  # not depend on how long the name of the build folder is.
   set_target_properties(${target} PROPERTIES INSTALL_RPATH "$ORIGIN;$ORIGIN/../../../torch/lib"
+    BUILD_WITH_INSTALL_RPATH ON
     LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/${TORCHPORT_PACKAGE_DIR}/${folder}
     RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/${TORCHPORT_PACKAGE_DIR}/${folder})
+  file(CREATE_LINK ${TORCHPORT_TORCH_ROOT} ${PROJECT_BINARY_DIR}/torch SYMBOLIC)
   torchport_link_portable(${target})
   target_link_options(${target} PRIVATE -Wl,--disable-new-dtags)
   # torch's libraries need others (of CUDA, OpenMP), which are there when the program runs.

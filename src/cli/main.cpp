@@ -6,13 +6,14 @@
 #include <exception>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "base/text.h"
+#include "base/nearest.h"
 #include "cli/command.h"
 #include "cli/package.h"
 
@@ -70,13 +71,13 @@ std::string what_is_wrong(const CLI::ParseError& error, CLI::App& app,
   }
   const std::string& word = words[depth];
   if (word.starts_with('-')) return fmt::format("unknown option {}", word);
-  const auto distance = [&](const CLI::App* command) {
-    return base::edit_distance(word, command->get_name());
-  };
-  const auto* closest = *std::min_element(
-      commands.begin(), commands.end(),
-      [&](const CLI::App* a, const CLI::App* b) { return distance(a) < distance(b); });
-  return fmt::format("there is no command \"{}\"; did you mean \"{}\"?", word, closest->get_name());
+  std::vector<std::string> kept;
+  for (const CLI::App* command : commands) kept.push_back(command->get_name());
+  const std::vector<std::string_view> names(kept.begin(), kept.end());
+  const std::string meant = base::did_you_mean(word, names);
+  return fmt::format(
+      "there is no command \"{}\"{}", word,
+      meant.empty() ? fmt::format("; the commands are {}", fmt::join(names, ", ")) : meant);
 }
 
 // `words` is the command line less the name of the program.

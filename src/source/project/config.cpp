@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/nearest.h"
 #include "base/text.h"
 #include "base/toml.h"
 #include "source/rules/registry.h"
@@ -43,12 +44,6 @@ base::Result<std::vector<std::string>> strings(const std::string& path, std::str
     result.push_back(*text);
   }
   return result;
-}
-
-std::string_view nearest_key(std::string_view written) {
-  return *std::min_element(kKeys.begin(), kKeys.end(), [&](std::string_view a, std::string_view b) {
-    return base::edit_distance(written, a) < base::edit_distance(written, b);
-  });
 }
 
 base::Result<void> read_key(Config& config, const std::string& path, std::string_view key,
@@ -122,9 +117,9 @@ base::Result<Config> from_table(const toml::table& table, const std::string& pat
     if (key.str() == "profiles")
       continue;  // settings for running programs: src/runtime/place/run_profile.cpp
     if (std::find(kKeys.begin(), kKeys.end(), key.str()) == kKeys.end()) {
-      return bad<Config>(path, node,
-                         fmt::format("unknown key \"{}\"; did you mean \"{}\"?", key.str(),
-                                     nearest_key(key.str())));
+      return bad<Config>(
+          path, node,
+          fmt::format("unknown key \"{}\"{}", key.str(), base::did_you_mean(key.str(), kKeys)));
     }
     if (auto done = read_key(config, path, key.str(), node); !done)
       return tl::unexpected<base::Error>(done.error());

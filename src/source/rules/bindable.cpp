@@ -50,42 +50,52 @@ std::string_view bound_name(std::string_view statement) {
   return last.substr(0, last.find('.'));
 }
 
+// Those that lie in no other one, in source order.
+std::vector<base::Span> outermost(std::vector<base::Span> spans) {
+  std::sort(spans.begin(), spans.end(), [](const base::Span& a, const base::Span& b) {
+    return a.start != b.start ? a.start < b.start : a.end > b.end;
+  });
+  std::vector<base::Span> outer;
+  for (const base::Span& span : spans)
+    if (outer.empty() || span.start >= outer.back().end) outer.push_back(span);
+  return outer;
+}
+
+// Whether an offset is in one of these spans, which are outermost().
+bool covers(const std::vector<base::Span>& spans, std::uint32_t offset) {
+  const auto after =
+      std::upper_bound(spans.begin(), spans.end(), offset,
+                       [](std::uint32_t at, const base::Span& span) { return at < span.start; });
+  return after != spans.begin() && offset < std::prev(after)->end;
+}
+
 }  // namespace
 
 Bindable::Bindable(const PythonContext& context) : devices_(context.devices) {
   const SemanticModel& model = context.model;
-  for (const Node function : model.nodes(Kind::kFunction)) {
-    const base::Span body = function.child(Field::kBody).span();
-    if (bodies_.empty() || body.start >= bodies_.back().end) bodies_.push_back(body);
-  }
+  std::vector<base::Span> bodies;
+  for (const Node function : model.nodes(Kind::kFunction))
+    bodies.push_back(function.child(Field::kBody).span());
+  bodies_ = outermost(std::move(bodies));
+  std::vector<base::Span> imports;
   for (const Kind kind : {Kind::kImport, Kind::kImportFrom})
-    for (const Node node : model.nodes(kind)) imports_.push_back(node.span());
+    for (const Node node : model.nodes(kind)) imports.push_back(node.span());
+  imports_ = outermost(std::move(imports));
   const auto names = taken_out(model);
+  std::vector<base::Span> stand_alones;
   for (const Kind kind : {Kind::kFunction, Kind::kClass}) {
     for (const Node definition : model.nodes(kind)) {
       if (names.contains(definition.child(Field::kName).text()) ||
           is_decorated_so(model, definition))
-        stand_alones_.push_back(definition.span());
+        stand_alones.push_back(definition.span());
     }
   }
+  stand_alones_ = outermost(std::move(stand_alones));
 }
 
+// What an import statement imports is no use of a name.
 bool Bindable::runs_on_import(std::uint32_t offset) const {
-  // What an import statement imports is no use of a name.
-  if (std::any_of(imports_.begin(), imports_.end(), [&](const base::Span& span) {
-        return span.start <= offset && offset < span.end;
-      }))
-    return false;
-  const auto after =
-      std::upper_bound(bodies_.begin(), bodies_.end(), offset,
-                       [](std::uint32_t at, const base::Span& body) { return at < body.start; });
-  return after == bodies_.begin() || offset >= std::prev(after)->end;
-}
-
-bool Bindable::stands_alone(std::uint32_t offset) const {
-  return std::any_of(stand_alones_.begin(), stand_alones_.end(), [&](const base::Span& span) {
-    return span.start <= offset && offset < span.end;
-  });
+  return !covers(imports_, offset) && !covers(bodies_, offset);
 }
 
 bool Bindable::holds(const Fix& fix) const {
@@ -95,7 +105,7 @@ bool Bindable::holds(const Fix& fix) const {
     if (!devices_.has_import(statement)) names.push_back(bound_name(statement));
   return std::none_of(fix.edits.begin(), fix.edits.end(), [&](const edit::Edit& edit) {
     const std::uint32_t at = edit.span.start;
-    return ((at < devices_.insertion_point() && runs_on_import(at)) || stands_alone(at)) &&
+    return ((at < devices_.insertion_point() && runs_on_import(at)) || covers(stand_alones_, at)) &&
            std::any_of(names.begin(), names.end(),
                        [&](std::string_view name) { return base::contains_word(edit.text, name); });
   });

@@ -18,10 +18,10 @@ class Bindable {
 
  private:
   [[nodiscard]] bool runs_on_import(std::uint32_t offset) const;
-  [[nodiscard]] bool stands_alone(std::uint32_t offset) const;
 
   const edit::DeviceSource& devices_;
-  std::vector<base::Span> bodies_;  // of the outermost functions, in order
+  // In source order; none lies in another one.
+  std::vector<base::Span> bodies_;  // of functions
   std::vector<base::Span> imports_;
   std::vector<base::Span> stand_alones_;  // what TorchScript compiles and inspect.getsource copies
 };

@@ -1,10 +1,10 @@
 #include "source/rules/registry.h"
 
 #include <algorithm>
-#include <limits>
 
 #include <fmt/format.h>
 
+#include "base/nearest.h"
 #include "base/text.h"
 
 namespace torchport::rules {
@@ -50,21 +50,10 @@ std::string_view page_of(const RuleInfo& rule) {
 }
 
 std::string no_such_rule(std::string_view written) {
-  const std::string small = base::lower(written);
-  std::string_view best;
-  std::size_t distance = std::numeric_limits<std::size_t>::max();
-  for (const Rule& rule : all_rules()) {
-    for (const std::string_view candidate : {rule.info.code, rule.info.name}) {
-      const std::size_t d = base::edit_distance(small, base::lower(candidate));
-      if (d < distance) {
-        distance = d;
-        best = candidate;
-      }
-    }
-  }
-  const bool close = distance <= std::max<std::size_t>(2, written.size() / 3);
+  std::vector<std::string_view> names;
+  for (const Rule& rule : all_rules()) names.insert(names.end(), {rule.info.code, rule.info.name});
   return fmt::format("no rule is called \"{}\"{}; `torchport rules` lists them", written,
-                     close ? fmt::format("; did you mean \"{}\"?", best) : "");
+                     base::did_you_mean(written, names));
 }
 
 bool PythonContext::is_build_script() const {
