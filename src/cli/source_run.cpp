@@ -1,5 +1,6 @@
 #include "cli/source_run.h"
 
+#include <algorithm>
 #include <thread>
 
 #include <CLI/CLI.hpp>
@@ -171,6 +172,15 @@ base::Result<SourceRun> start_source_run(const SelectionOptions& options, bool u
   auto found = project::discover(fs, paths, walk);
   run.files = std::move(found.files);
   run.problems = std::move(found.problems);
+  const auto real = [&](const std::string& path) { return fs.canonical(path).value_or(path); };
+  const bool whole = std::any_of(paths.begin(), paths.end(), [&](const std::string& path) {
+    return real(path) == real(walk.root);
+  });
+  if (!whole) {
+    check.rest = [walk] {
+      return project::discover(base::real_file_system(), {walk.root}, walk).files;
+    };
+  }
   if (!options.quiet) check.progress = progress_line(run.files.size(), "Checking");
   return run;
 }

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "source/project/callers.h"
 #include "source/project/each_file.h"
 #include "source/project/notebook_check.h"
 #include "source/rules/examine.h"
@@ -51,10 +52,12 @@ FileFindings check_python(const std::string& path, std::string source, const Che
   }
   const rules::SemanticModel model(*tree);
   const edit::DeviceSource devices(model, options.settings);
-  for (const auto& finding : rules::examine_python({path, model, devices, options.settings},
-                                                   options.selection, &deadline)) {
+  for (const auto& finding :
+       rules::examine_python({path, model, devices, options.settings, options.project},
+                             options.selection, &deadline)) {
     result.diagnostics.push_back(make_diagnostic(finding, path, lines));
   }
+  if (options.project == nullptr && !deadline.passed) result.facts = flow::collect_facts(model);
   note_surplus(path, result);
   if (deadline.passed) {
     result.problems.push_back(
@@ -95,6 +98,30 @@ void drop_ignored(const std::string& path, const CheckOptions& options,
   });
 }
 
+// What the files say together, and the rest of the project with them; null if no finding depends
+// on it.
+std::shared_ptr<const flow::Summary> ask_project(const base::FileSystem& fs,
+                                                 const std::vector<std::string>& files,
+                                                 std::vector<std::optional<FileResult>>& results,
+                                                 const CheckOptions& options) {
+  const bool any_condition = std::any_of(results.begin(), results.end(), [](const auto& result) {
+    return result &&
+           std::any_of(result->findings.diagnostics.begin(), result->findings.diagnostics.end(),
+                       [](const Diagnostic& d) { return !d.unless.empty(); });
+  });
+  if (!any_condition) return nullptr;
+  ProjectFacts known;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    if (!results[i]) continue;
+    if (results[i]->relevant)
+      known.files.push_back({files[i], std::move(results[i]->findings.facts)});
+    else
+      known.not_parsed.push_back(files[i]);
+  }
+  if (options.rest) add_rest(fs, files, options, known);
+  return join(fs, std::move(known));
+}
+
 FileResult check_one(const base::FileSystem& fs, const std::string& path,
                      const CheckOptions& options, const std::string& settings) {
   FileResult result;
@@ -109,18 +136,21 @@ FileResult check_one(const base::FileSystem& fs, const std::string& path,
   CacheKey key;
   if (options.cache != nullptr) {
     key = cache_key({settings, path, *source});
-    if (const std::string* packed = options.cache->get(key);
-        packed != nullptr && unpack(*packed, path, result.findings.diagnostics)) {
+    const std::string* packed = options.cache->get(key);
+    if (packed != nullptr && unpack(*packed, path, result.findings.diagnostics) &&
+        cached_facts(*source, options, result.findings.facts)) {
       drop_ignored(path, options, result.findings.diagnostics);
       return result;
     }
   }
   result.parsed = true;
-  result.findings = check_source(path, std::move(*source), options);
+  result.findings = check_source(path, *source, options);
   // The content is the key, so a file that changes while it is read is checked again by the next
   // run.
-  if (options.cache != nullptr && result.findings.problems.empty())
+  if (options.cache != nullptr && result.findings.problems.empty()) {
     options.cache->put(key, pack(result.findings.diagnostics));
+    cache_facts(*source, options, result.findings.facts);
+  }
   drop_ignored(path, options, result.findings.diagnostics);
   return result;
 }
@@ -172,6 +202,7 @@ CheckReport check_files(const base::FileSystem& fs, const std::vector<std::strin
       });
 
   CheckReport report;
+  report.project = ask_project(fs, files, results, options);
   report.cancelled = options.cancelled != nullptr && options.cancelled->load();
   for (std::optional<FileResult>& reached : results) {
     if (!reached) continue;
@@ -180,7 +211,13 @@ CheckReport check_files(const base::FileSystem& fs, const std::vector<std::strin
     report.bytes += result.bytes;
     report.relevant += result.relevant ? 1 : 0;
     report.parsed += result.parsed ? 1 : 0;
-    for (Diagnostic& d : result.findings.diagnostics) report.diagnostics.push_back(std::move(d));
+    for (Diagnostic& d : result.findings.diagnostics) {
+      const bool is_void =
+          std::any_of(d.unless.begin(), d.unless.end(), [&](const flow::Condition& condition) {
+            return report.project->holds(d.path, condition);
+          });
+      if (!is_void) report.diagnostics.push_back(std::move(d));
+    }
     for (base::Error& e : result.findings.problems) report.problems.push_back(std::move(e));
   }
   return report;

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,11 @@ struct CheckOptions {
   unsigned threads = 1;
   std::string fingerprint;  // identifies this program; a part of every cache key
   Cache* cache = nullptr;
+  // What the whole project says. Without it, diagnostics keep their conditions.
+  const flow::Summary* project = nullptr;
+  // The other files of the project. They are asked for, and read, if a finding depends on who calls
+  // its function.
+  std::function<std::vector<std::string>()> rest;
   // The run stops before the next file when this is true.
   const std::atomic<bool>* cancelled = nullptr;
   std::function<void(std::size_t done)> progress;  // called from worker threads
@@ -39,9 +45,12 @@ struct CheckReport {
   std::size_t relevant = 0;  // files that mention torch or CUDA
   std::size_t parsed = 0;    // files that had to be parsed (neither irrelevant nor cached)
   bool cancelled = false;
+  // What the files say together; null if no finding depends on it.
+  std::shared_ptr<const flow::Summary> project;
 };
 
-// Checks files. The result does not depend on the number of threads.
+// Checks files, and drops what they make void together. The result does not depend on the number of
+// threads.
 [[nodiscard]] CheckReport check_files(const base::FileSystem& fs,
                                       const std::vector<std::string>& files,
                                       const CheckOptions& options);
@@ -50,6 +59,7 @@ struct CheckReport {
 struct FileFindings {
   std::vector<Diagnostic> diagnostics;
   std::vector<base::Error> problems;
+  flow::FileFacts facts;  // of Python files and notebooks, if CheckOptions::project is not set
 };
 // Checks one file's bytes. Ends at the deadline or, without one, after the budget of one file.
 // Thread safe.

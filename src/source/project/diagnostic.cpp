@@ -36,6 +36,7 @@ Diagnostic make_diagnostic(const rules::Finding& finding, std::string_view path,
   result.end_column = end.column;
   result.message = finding.message;
   result.source_line = shorten(lines.line(start.line));
+  result.unless = finding.unless;
   if (!finding.fix.empty()) {
     const edit::Fix& fix = finding.fix.front();
     result.has_fix = true;
@@ -53,9 +54,13 @@ std::string pack(const std::vector<Diagnostic>& diagnostics) {
   if (diagnostics.empty()) return {};
   nlohmann::json list = nlohmann::json::array();
   for (const Diagnostic& d : diagnostics) {
+    nlohmann::json unless = nlohmann::json::array();
+    for (const flow::Condition& condition : d.unless)
+      unless.push_back(
+          {static_cast<int>(condition.kind), condition.function, condition.parameters});
     list.push_back({d.code, d.line, d.column, d.end_line, d.end_column, d.message,
                     nlohmann::json::binary({d.source_line.begin(), d.source_line.end()}), d.has_fix,
-                    static_cast<int>(d.applicability), d.fix_title});
+                    static_cast<int>(d.applicability), d.fix_title, std::move(unless)});
   }
   const std::vector<std::uint8_t> bytes = nlohmann::json::to_cbor(list);
   return {bytes.begin(), bytes.end()};
@@ -84,6 +89,11 @@ bool unpack(std::string_view packed, std::string_view path, std::vector<Diagnost
       d.has_fix = row.at(7);
       d.applicability = static_cast<edit::Applicability>(row.at(8).get<int>());
       d.fix_title = row.at(9).get<std::string>();
+      for (const auto& condition : row.at(10)) {
+        d.unless.push_back({static_cast<flow::Condition::Kind>(condition.at(0).get<int>()),
+                            condition.at(1).get<std::string>(),
+                            condition.at(2).get<std::vector<std::string>>()});
+      }
       diagnostics.push_back(std::move(d));
     }
   } catch (const nlohmann::json::exception&) {

@@ -30,6 +30,8 @@ struct Diagnostic {
   bool has_fix = false;
   edit::Applicability applicability = edit::Applicability::kDisplay;
   std::string fix_title;
+  // It is void if one of these holds (rules::Finding::unless).
+  std::vector<flow::Condition> unless;
 };
 
 [[nodiscard]] Diagnostic make_diagnostic(const rules::Finding& finding, std::string_view path,

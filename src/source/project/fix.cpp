@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <unordered_map>
 
 #include <fmt/format.h>
 
@@ -44,7 +45,7 @@ base::Result<rules::Converged> converge(const std::string& path, const std::stri
     case rules::FileKind::kPython:
     case rules::FileKind::kOther:
       return rules::converge_python(path, source, options.selection, options.settings, tier,
-                                    &deadline);
+                                    &deadline, options.project);
     case rules::FileKind::kNotebook:
       return converge_notebook(path, source, options, tier, &deadline);
     default:
@@ -100,12 +101,44 @@ FileFix fix_one(const base::FileSystem& fs, const std::string& path, const Check
   return result;
 }
 
+// What a check found, by path.
+using Left = std::unordered_map<std::string, FileFindings>;
+
+Left by_file(CheckReport& report) {
+  Left left;
+  for (Diagnostic& d : report.diagnostics) left[d.path].diagnostics.push_back(std::move(d));
+  for (base::Error& e : report.problems) left[e.path].problems.push_back(std::move(e));
+  return left;
+}
+
+bool has_fix(const FileFindings& findings, edit::Applicability tier) {
+  return std::any_of(findings.diagnostics.begin(), findings.diagnostics.end(),
+                     [&](const Diagnostic& d) {
+                       return d.has_fix && d.applicability != edit::Applicability::kDisplay &&
+                              d.applicability <= tier;
+                     });
+}
+
 }  // namespace
 
 FixPlan plan_fixes(const base::FileSystem& fs, const std::vector<std::string>& files,
-                   const CheckOptions& options, edit::Applicability tier) {
+                   const CheckOptions& all, edit::Applicability tier) {
+  CheckOptions options = all;
+  options.progress = nullptr;
+  CheckReport before = check_files(fs, files, options);
+  options.progress = all.progress;
+  options.project = before.project.get();
+  Left left = by_file(before);
   auto results = each_file<FileFix>(
-      files, options, [&](const std::string& path) { return fix_one(fs, path, options, tier); },
+      files, options,
+      [&](const std::string& path) {
+        const auto found = left.find(path);
+        if (found == left.end()) return FileFix{};
+        if (has_fix(found->second, tier)) return fix_one(fs, path, options, tier);
+        FileFix same;
+        same.left = std::move(found->second);
+        return same;
+      },
       [](base::Error error) {
         FileFix result;
         result.left.problems.push_back(std::move(error));

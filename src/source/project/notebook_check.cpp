@@ -36,13 +36,16 @@ FileFindings check_notebook(const std::string& path, const std::string& source,
   }
   const rules::SemanticModel model(*tree);
   const edit::DeviceSource devices(model, options.settings);
-  for (rules::Finding& finding : rules::examine_python({path, model, devices, options.settings},
-                                                       options.selection, deadline)) {
+  for (rules::Finding& finding :
+       rules::examine_python({path, model, devices, options.settings, options.project},
+                             options.selection, deadline)) {
     finding.span = {notebook->json_offset(finding.span.start),
                     notebook->json_offset(finding.span.end)};
     result.diagnostics.push_back(make_diagnostic(finding, path, lines));
   }
-  if (deadline != nullptr && deadline->passed)
+  const bool late = deadline != nullptr && deadline->passed;
+  if (options.project == nullptr && !late) result.facts = flow::collect_facts(model);
+  if (late)
     result.problems.push_back(
         {base::ErrorCode::kBudget, "skipped: takes too long to check", path, 0});
   return result;
@@ -55,7 +58,7 @@ base::Result<rules::Converged> converge_notebook(const std::string& path, const 
   auto notebook = syntax::Notebook::parse(source);
   if (!notebook) return at_path(notebook.error(), path);
   auto fixed = rules::converge_python(path, notebook->program(), options.selection,
-                                      options.settings, tier, deadline);
+                                      options.settings, tier, deadline, options.project);
   if (!fixed) return at_path(fixed.error(), path);
   fixed->left.reset();  // these are findings of the program, not of the file
   if (fixed->text == notebook->program()) {

@@ -35,7 +35,8 @@ void count(Converged& result, const Wanted& wanted, const edit::Applied& applied
 
 base::Result<Converged> converge_python(std::string_view path, const std::string& source,
                                         const Selection& selection, const edit::Settings& settings,
-                                        Applicability tier, Deadline* deadline) {
+                                        Applicability tier, Deadline* deadline,
+                                        const flow::Summary* project) {
   Converged result;
   result.text = source;
   auto parsed = syntax::Tree::parse(source, parse_limits(path, deadline));
@@ -44,7 +45,7 @@ base::Result<Converged> converge_python(std::string_view path, const std::string
   while (result.passes < kMaxPasses) {
     const SemanticModel model(*parsed);
     const edit::DeviceSource devices(model, settings);
-    const PythonContext context{path, model, devices, settings};
+    const PythonContext context{path, model, devices, settings, project};
     auto findings = examine_python(context, selection, deadline);
     if (deadline != nullptr && deadline->passed)
       return base::fail(base::ErrorCode::kBudget, "takes too long to fix, so it was not changed");

@@ -29,7 +29,8 @@ struct Converged {
 // (`reverted` is set). Fails with kBudget when the deadline passes, and with the parser's errors.
 [[nodiscard]] base::Result<Converged> converge_python(
     std::string_view path, const std::string& source, const Selection& selection,
-    const edit::Settings& settings, Applicability tier, Deadline* deadline = nullptr);
+    const edit::Settings& settings, Applicability tier, Deadline* deadline = nullptr,
+    const flow::Summary* project = nullptr);
 
 // Does the same for a file that is not Python.
 [[nodiscard]] Converged converge_text(std::string_view path, FileKind kind,

@@ -37,6 +37,30 @@ bool is_silenced(const Silence& silence, std::uint32_t line, const RuleInfo& rul
   });
 }
 
+// Adds that a finding is void if its function is only called with CUDA. Drops findings that the
+// project makes void.
+void ask_callers(const PythonContext& context, std::vector<Finding>& findings) {
+  const semantics::Nodes functions = context.model.nodes(Kind::kFunction);
+  for (Finding& finding : findings) {
+    if (!finding.rule->void_with_cuda) continue;
+    Node innermost;
+    for (const Node function : functions) {
+      const base::Span body = function.child(Field::kBody).span();
+      if (body.start > finding.span.start) break;
+      if (finding.span.start < body.end) innermost = function;
+    }
+    if (innermost)
+      finding.unless.push_back(
+          {flow::Condition::Kind::kCalledWithCuda, flow::name_of(innermost), {}});
+  }
+  if (context.project == nullptr) return;
+  std::erase_if(findings, [&](const Finding& finding) {
+    return std::any_of(finding.unless.begin(), finding.unless.end(), [&](const auto& condition) {
+      return context.project->holds(context.path, condition);
+    });
+  });
+}
+
 void finish(std::vector<Finding>& findings, const Silence& silence, const base::LineIndex& lines) {
   std::erase_if(findings, [&](const Finding& finding) {
     const std::uint32_t first = lines.at(finding.span.start).line;
@@ -89,6 +113,7 @@ std::vector<Finding> examine_python(const PythonContext& context, const Selectio
       rule->python(context, node, reporter);
     }
   }
+  ask_callers(context, findings);
   const bool any_fix = std::any_of(findings.begin(), findings.end(),
                                    [](const Finding& finding) { return !finding.fix.empty(); });
   if (any_fix) {

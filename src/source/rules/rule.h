@@ -11,6 +11,7 @@
 
 #include "source/edit/device_source.h"
 #include "source/edit/edit.h"
+#include "source/flow/summary.h"
 #include "source/semantics/semantic_model.h"
 
 namespace torchport::rules {
@@ -40,6 +41,8 @@ struct RuleInfo {
   // Whether it stops the program on every accelerator, CUDA too, and not on the CPU. Otherwise it
   // stops the program wherever there is no CUDA.
   bool on_accelerators = false;
+  // Whether a finding is void in code that runs only if CUDA is available.
+  bool void_with_cuda = false;
 };
 
 struct Finding {
@@ -47,6 +50,8 @@ struct Finding {
   base::Span span;
   std::string message;   // what breaks and where, one or two sentences
   std::vector<Fix> fix;  // at most one
+  // The finding is void if one of these holds. Only the whole project can tell.
+  std::vector<flow::Condition> unless;
 };
 
 // The most findings in one file. More are of no use, and would take memory without a bound.
@@ -58,7 +63,7 @@ class Reporter {
   Reporter(const RuleInfo& rule, std::vector<Finding>& sink) : rule_(rule), sink_(sink) {}
 
   Finding& report(base::Span span, std::string message) {
-    Finding finding{&rule_, span, std::move(message), {}};
+    Finding finding{&rule_, span, std::move(message), {}, {}};
     if (sink_.size() >= kMaxFindings) return surplus_ = std::move(finding);
     return sink_.emplace_back(std::move(finding));
   }
@@ -90,6 +95,8 @@ struct PythonContext {
   const SemanticModel& model;
   const edit::DeviceSource& devices;
   const edit::Settings& settings;
+  // What the other files say. Without it, findings keep their conditions (Finding::unless).
+  const flow::Summary* project = nullptr;
 
   [[nodiscard]] bool is_build_script() const;  // setup.py and the like
   [[nodiscard]] bool is_test() const;          // tests/, test_*.py, *_test.py, conftest.py

@@ -23,6 +23,7 @@ constexpr RuleInfo kInfo{
     .family = "kernels",
     .severity = Severity::kError,
     .summary = "a package that only works with CUDA is imported without an alternative",
+    .void_with_cuda = true,
 };
 
 constexpr std::size_t kMaxGuards = 3;  // functions that get a clear error; more is a rewrite

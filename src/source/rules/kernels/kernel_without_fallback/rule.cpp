@@ -23,6 +23,7 @@ constexpr RuleInfo kInfo{
     .family = "kernels",
     .severity = Severity::kError,
     .summary = "a CUDA kernel is compiled, imported or launched without an alternative",
+    .void_with_cuda = true,
 };
 
 bool is_guarded(const SemanticModel& model, Node node) {

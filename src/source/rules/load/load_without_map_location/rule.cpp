@@ -18,6 +18,7 @@ constexpr RuleInfo kInfo{
     .family = "load",
     .severity = Severity::kError,
     .summary = "a checkpoint is loaded onto the device that it was saved from",
+    .void_with_cuda = true,
 };
 
 // Whether these are torchvision's own weights, which were saved from the CPU.

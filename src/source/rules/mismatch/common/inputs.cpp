@@ -21,19 +21,15 @@ bool is_tensor_hint(const std::string& name) {
   return std::find(kHints.begin(), kHints.end(), name) != kHints.end();
 }
 
-// Whether the function is one that feeds a model, which runs on the CPU: datasets, samplers,
-// collate functions, transforms.
-bool feeds_from_cpu(const SemanticModel& model, Node function, const semantics::ClassFacts* facts) {
-  const std::string_view name = function.child(Field::kName).text();
-  if (name.find("collate") != std::string_view::npos || name == "__init__" ||
-      name == "__getitem__" || name == "__iter__")
+// Whether what the function gets is on the CPU, or says nothing: where data is prepared, in
+// constructors, and in torch.autograd.Function.
+bool has_no_inputs(const SemanticModel& model, Node function, const semantics::ClassFacts* facts) {
+  if (function.child(Field::kName).text() == "__init__" || !model.imports_torch() ||
+      flow::feeds_from_cpu(model, function))
     return true;
-  for (const std::string& base : facts != nullptr ? facts->bases : std::vector<std::string>{}) {
-    if (base.ends_with("Dataset") || base.ends_with("Transform") || base.ends_with("Sampler") ||
-        base.ends_with("DataLoader") || base.ends_with("Function"))
-      return true;
-  }
-  return !model.imports_torch();
+  return facts != nullptr &&
+         std::any_of(facts->bases.begin(), facts->bases.end(),
+                     [](const std::string& base) { return base.ends_with("Function"); });
 }
 
 // Whether the function brings the name to the CPU: `x = x.cpu()`, `x = x.numpy()`, `with
@@ -46,6 +42,28 @@ bool goes_to_cpu(const SemanticModel& model, Node function, std::string_view nam
         base = base.is(Kind::kCall) ? object_of(base) : base.child(Field::kObject);
       if (base.text() == name) return true;
     }
+  }
+  return false;
+}
+
+// Whether the function works with inputs on the CPU only: `x.permute(1, 2, 0).numpy()`, with no
+// `.cpu()` before it, or `edges = edges.to("cpu")` for what was computed from them.
+bool works_on_cpu_only(const SemanticModel& model, Node function, const TensorInputs& inputs) {
+  for (const Node call : model.calls_of("numpy", function)) {
+    const Node object = object_of(call);
+    const bool brought = object.text().find("cpu") != std::string_view::npos;
+    if (!brought && syntax::function_of(call) == function && inputs.feed(model, object))
+      return true;
+  }
+  for (const Node call : model.calls_of("to", function)) {
+    Node target = syntax::argument(call, 0, "device");
+    if (target.is(Kind::kCall) && model.called(target) == "torch.device")
+      target = syntax::argument(target, 0, "type");
+    const Node assignment = call.parent();
+    const bool kept = assignment.is(Kind::kAssignment) &&
+                      assignment.child(Field::kLeft).text() == object_of(call).text();
+    if (kept && model.constant_string(target) == "cpu" && inputs.feed(model, object_of(call)))
+      return true;
   }
   return false;
 }
@@ -126,7 +144,7 @@ TensorInputs TensorInputs::of(const SemanticModel& model, Node function) {
   const Node holder = syntax::statement_of(function).parent().parent();
   const semantics::ClassFacts* facts =
       holder.is(Kind::kClass) ? model.class_facts(holder) : nullptr;
-  if (feeds_from_cpu(model, function, facts)) return result;
+  if (has_no_inputs(model, function, facts)) return result;
   const bool forward =
       facts != nullptr && facts->is_module && function.child(Field::kName).text() == "forward";
   for (const Binding* binding : model.scopes().of_scope(function)) {
@@ -142,8 +160,10 @@ TensorInputs TensorInputs::of(const SemanticModel& model, Node function) {
     if (may_be_made_here(model, function, *binding)) continue;
     if (evidence.tensor) result.names_.push_back(binding->name);
     result.derived_.insert(binding->name);
+    result.parameters_.emplace_back(binding->name);
   }
   if (result) result.spread(model, function);
+  if (result && works_on_cpu_only(model, function, result)) return {};
   return result;
 }
 

@@ -23,6 +23,8 @@ class TensorInputs {
   [[nodiscard]] std::string_view any() const {
     return names_.empty() ? *derived_.begin() : names_.front();
   }
+  // The parameters that are inputs.
+  [[nodiscard]] const std::vector<std::string>& parameters() const { return parameters_; }
   // Whether the expression contains, as a tensor, an input or a value computed from one: `x`,
   // `self.conv(x)[0]`; but not `x.size(0)`, `len(x)`, `x.device`.
   [[nodiscard]] bool feed(const SemanticModel& model, Node expression) const;
@@ -37,6 +39,7 @@ class TensorInputs {
  private:
   void spread(const SemanticModel& model, Node function);
 
+  std::vector<std::string> parameters_;
   std::vector<std::string_view> names_;  // names that are known to be tensors
   std::set<std::string_view> derived_;   // these names, and those computed from them
 };

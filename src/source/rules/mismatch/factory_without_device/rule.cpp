@@ -66,6 +66,7 @@ bool holds_numbers_only(const SemanticModel& model, Node call) {
            first.text().find(".size(") != std::string_view::npos;
   }
   if (first.is_any(Kind::kTuple, Kind::kList) && !first.first_child()) return true;
+  if (name == "torch.empty" && first.text() == "1") return true;  // stands for an absent tensor
   return first.text() == "0" || first.text() == "[0]" || first.text() == "(0,)";
 }
 
@@ -202,6 +203,8 @@ Use Uses::of(Node expression, int depth) const {
       if (node.field() == Field::kSubscriptPart ||
           parent.child(Field::kSubscriptPart).is(Kind::kInteger))
         return Use::kHarmless;
+    } else if (parent.is(Kind::kListSplat)) {
+      return Use::kHarmless;  // numbers: x.permute(*order)
     } else if (parent.is(Kind::kAttribute)) {
       if (is_reduction(parent)) return Use::kHarmless;
       if (is_harmless_method(parent.child(Field::kAttributeName).text())) return Use::kHarmless;
@@ -264,6 +267,20 @@ bool holds_lengths(Node call) {
   return false;
 }
 
+// Whether the function prepares data, by the names of its file and its folders. Layers do not.
+bool prepares_data(const PythonContext& context, Node function) {
+  const semantics::ClassFacts* facts = context.model.enclosing_class(function);
+  if (facts != nullptr && facts->is_module) return false;
+  static constexpr std::array<std::string_view, 8> kNames{
+      "data",        "dataset",     "datasets",   "dataloader",
+      "dataloaders", "dataparsers", "transforms", "augmentations"};
+  std::string_view path = context.path;
+  if (path.ends_with(".py")) path.remove_suffix(3);
+  for (const std::string_view part : base::split(path, '/'))
+    if (base::one_of(kNames, part)) return true;
+  return false;
+}
+
 Fix make_fix(const PythonContext& context, Node call, const TensorInputs& inputs) {
   Fix fix;
   std::string device = inputs.device_for(context, call);
@@ -290,16 +307,19 @@ void check(const PythonContext& context, Node call, Reporter& reporter) {
       holds_lengths(call))
     return;
   const Node function = syntax::function_of(call);
+  if (prepares_data(context, function)) return;
   const TensorInputs inputs = TensorInputs::of(model, function);
   if (!inputs || Uses(model, inputs).of(call) != Use::kMeets) return;
   if (converts_input(model, call, inputs)) return;
-  reporter
-      .report(syntax::callee(call),
-              fmt::format("This makes the tensor on the CPU; with `{}` on another device it raises "
-                          "\"Expected all tensors to be on the same "
-                          "device\".",
-                          inputs.any()))
-      .fix.push_back(make_fix(context, call, inputs));
+  Finding& finding = reporter.report(
+      syntax::callee(call),
+      fmt::format("This makes the tensor on the CPU; with `{}` on another device it raises "
+                  "\"Expected all tensors to be on the same "
+                  "device\".",
+                  inputs.any()));
+  finding.fix.push_back(make_fix(context, call, inputs));
+  finding.unless.push_back(
+      {flow::Condition::Kind::kFedFromCpu, flow::name_of(function), inputs.parameters()});
 }
 
 const Registration kRegistered{

@@ -21,6 +21,7 @@ constexpr RuleInfo kInfo{
     .family = "mode",
     .severity = Severity::kWarning,
     .summary = "`torch.cuda.amp` is mixed precision for CUDA only",
+    .void_with_cuda = true,
 };
 
 enum class Amp : std::uint8_t { kNone, kAutocast, kScaler, kCustom };

@@ -17,6 +17,7 @@ constexpr RuleInfo kInfo{
     .family = "mode",
     .severity = Severity::kWarning,
     .summary = "autocast or a gradient scaler for `\"cuda\"` does nothing on other devices",
+    .void_with_cuda = true,
 };
 
 bool is_autocast(std::string_view name) {

@@ -20,6 +20,7 @@ constexpr RuleInfo kInfo{
     .family = "parallel",
     .severity = Severity::kWarning,
     .summary = "`nn.DataParallel` wraps the model whatever devices there are",
+    .void_with_cuda = true,
 };
 
 bool is_data_parallel(std::string_view name) {

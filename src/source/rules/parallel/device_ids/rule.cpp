@@ -20,6 +20,7 @@ constexpr RuleInfo kInfo{
     .family = "parallel",
     .severity = Severity::kError,
     .summary = "`device_ids` names CUDA devices that another machine does not have",
+    .void_with_cuda = true,
 };
 
 bool is_distributed(std::string_view name) {

@@ -19,6 +19,7 @@ constexpr RuleInfo kInfo{
     .family = "parallel",
     .severity = Severity::kError,
     .summary = "a literal `\"nccl\"` is a backend for CUDA devices only",
+    .void_with_cuda = true,
 };
 
 bool is_backend_name(std::string_view name) {

@@ -17,6 +17,7 @@ constexpr RuleInfo kInfo{
     .family = "parallel",
     .severity = Severity::kWarning,
     .summary = "memory is pinned although there may be no device to copy to",
+    .void_with_cuda = true,
 };
 
 std::string availability(const PythonContext& context) {

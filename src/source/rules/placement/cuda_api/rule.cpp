@@ -21,6 +21,7 @@ constexpr RuleInfo kInfo{
     .family = "placement",
     .severity = Severity::kError,
     .summary = "a function of torch.cuda that raises without CUDA",
+    .void_with_cuda = true,
 };
 
 // All of these raised when they were called on a CPU build of torch 2.13.

@@ -19,6 +19,7 @@ constexpr RuleInfo kInfo{
     .family = "placement",
     .severity = Severity::kError,
     .summary = "`.cuda()` sends a tensor or module to CUDA and nowhere else",
+    .void_with_cuda = true,
 };
 
 // Whether the object is of another library, or of a class of this file that is not a module and has

@@ -20,6 +20,7 @@ constexpr RuleInfo kInfo{
     .family = "placement",
     .severity = Severity::kWarning,
     .summary = "counts, seeds, measures or frees CUDA devices only",
+    .void_with_cuda = true,
 };
 
 // All of these did nothing or returned 0 when they were called on a CPU build of torch 2.13.

@@ -21,6 +21,7 @@ constexpr RuleInfo kInfo{
     .family = "placement",
     .severity = Severity::kError,
     .summary = "a tensor type of torch.cuda makes tensors on CUDA and nowhere else",
+    .void_with_cuda = true,
 };
 
 struct TensorType {

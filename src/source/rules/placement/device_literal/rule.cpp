@@ -21,6 +21,7 @@ constexpr RuleInfo kInfo{
     .family = "placement",
     .severity = Severity::kError,
     .summary = "a literal such as \"cuda\" says where tensors and modules go",
+    .void_with_cuda = true,
 };
 
 Node call_of_argument(Node argument) {

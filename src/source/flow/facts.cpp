@@ -1,0 +1,193 @@
+#include "source/flow/facts.h"
+
+#include <algorithm>
+#include <array>
+#include <unordered_map>
+
+#include "source/flow/sources.h"
+#include "source/semantics/guards.h"
+
+namespace torchport::flow {
+
+namespace {
+
+using semantics::Binding;
+using semantics::BindingKind;
+using semantics::SemanticModel;
+using syntax::Field;
+using syntax::Kind;
+using syntax::Node;
+
+// Decorators that leave a function to the callers of its name.
+bool keeps_callers(const SemanticModel& model, Node decorator) {
+  static constexpr std::array<std::string_view, 8> kNames{
+      "staticmethod", "classmethod", "abstractmethod", "contextmanager",
+      "no_grad",      "lru_cache",   "inference_mode", "wraps"};
+  Node what = decorator.first_child();
+  if (what.is(Kind::kCall)) what = syntax::callee(what);
+  const std::string& name = model.qualified(what);
+  const std::string_view text = name.empty() ? what.text() : std::string_view(name);
+  return base::one_of(kNames, text.substr(text.rfind('.') + 1));
+}
+
+bool is_decorated(const SemanticModel& model, Node function) {
+  const Node parent = function.parent();
+  if (!parent.is(Kind::kDecorated)) return false;
+  for (Node decorator = parent.first_child(); decorator.is(Kind::kDecorator);
+       decorator = decorator.next_sibling())
+    if (!keeps_callers(model, decorator)) return true;
+  return false;
+}
+
+// Whether an expression hands a function on without calling it: `Process(target=f)`, `return f`.
+bool is_handed_on(Node expression) {
+  const Node parent = expression.parent();
+  if (parent.is(Kind::kKeywordArgument) || parent.is(Kind::kAssignment))
+    return expression.field() != Field::kName && expression.field() != Field::kLeft;
+  return parent.is_any(Kind::kArgumentList, Kind::kReturn, Kind::kList, Kind::kTuple, Kind::kPair,
+                       Kind::kConditional, Kind::kLambda, Kind::kDecorator);
+}
+
+class Collector {
+ public:
+  explicit Collector(const SemanticModel& model) : model_(model), sources_(model) {}
+
+  FileFacts collect() {
+    collect_imports();
+    for (const Node node : model_.nodes(Kind::kFunction)) add_function(node);
+    for (const Node node : model_.nodes(Kind::kClass)) add_class(node);
+    for (const Node node : model_.nodes(Kind::kReturn)) add_result(node, node.first_child());
+    for (const Node node : model_.nodes(Kind::kYield)) add_result(node, node.first_child());
+    for (const Node node : model_.nodes(Kind::kCall)) add_call(node);
+    for (const Node node : model_.nodes(Kind::kIdentifier)) {
+      if (node.field() != Field::kAttributeName) add_reference(node);
+    }
+    for (const Node node : model_.nodes(Kind::kAttribute)) add_reference(node);
+    return std::move(facts_);
+  }
+
+ private:
+  void collect_imports() {
+    for (const Binding* binding : model_.scopes().of_scope(model_.tree().root())) {
+      if (binding->kind == BindingKind::kImport && !binding->qualified.starts_with("torch."))
+        facts_.imports.emplace_back(binding->name, binding->qualified);
+    }
+  }
+
+  void add_function(Node node) {
+    Function function;
+    function.name = name_of(node);
+    function.feeds = feeds_from_cpu(model_, node);
+    const Node parameters = node.child(Field::kParametersPart);
+    for (Node parameter = parameters.first_child(); parameter;
+         parameter = parameter.next_sibling()) {
+      Node name = parameter;
+      if (const Node named = parameter.child(Field::kName))
+        name = named;
+      else if (!parameter.is(Kind::kIdentifier))
+        name = parameter.first_child();
+      function.parameters.emplace_back(name.text());
+    }
+    const auto index = static_cast<std::uint16_t>(facts_.functions.size());
+    if (index == kModuleCode) return;
+    index_[node.index()] = index;
+    if (is_decorated(model_, node)) add(node, "=" + function.name, true);
+    facts_.functions.push_back(std::move(function));
+  }
+
+  void add_class(Node node) {
+    const semantics::ClassFacts* known = model_.class_facts(node);
+    if (known == nullptr) return;
+    facts_.classes.push_back({std::string(known->name), known->bases});
+  }
+
+  void add_result(Node statement, Node value) {
+    const auto function = index_.find(syntax::function_of(statement).index());
+    if (function != index_.end() && value)
+      facts_.functions[function->second].results.add(sources_.of(value));
+  }
+
+  // The function whose code runs a node; kModuleCode outside. A lambda's code counts as that of the
+  // function around it.
+  std::uint16_t caller_of(Node node) {
+    for (Node function = syntax::function_of(node); function;
+         function = syntax::function_of(function)) {
+      if (const auto found = index_.find(function.index()); found != index_.end())
+        return found->second;
+    }
+    return kModuleCode;
+  }
+
+  Call& add(Node at, Callee callee, bool unknown_arguments) {
+    Call call;
+    call.callee = std::move(callee);
+    call.caller = caller_of(at);
+    call.guarded = semantics::is_cuda_guarded(model_, at);
+    call.unknown_arguments = unknown_arguments;
+    return facts_.calls.emplace_back(std::move(call));
+  }
+
+  void add_call(Node node) {
+    Callee callee = callee_of(model_, node);
+    // A method that tensors have is one of a tensor.
+    if (callee.empty() || (callee.front() == '.' && semantics::keeps_device(callee.substr(1))))
+      return;
+    Call& call = add(node, std::move(callee), syntax::has_splat(node));
+    if (call.unknown_arguments) return;
+    for (const syntax::Argument& argument : syntax::arguments(node)) {
+      Sources sources = sources_.of(argument.value);
+      if (argument.keyword.empty())
+        call.positional.push_back(std::move(sources));
+      else
+        call.keywords.emplace_back(argument.keyword, std::move(sources));
+    }
+  }
+
+  void add_reference(Node node) {
+    if (!is_handed_on(node)) return;
+    if (node.is(Kind::kAttribute)) {
+      // self.x that is data of the class
+      const semantics::ClassFacts* known = model_.enclosing_class(node);
+      if (known != nullptr && known->attributes.contains(node.child(Field::kAttributeName).text()))
+        return;
+    }
+    Callee callee = referred_to(model_, node);
+    if (!callee.empty()) add(node, std::move(callee), true);
+  }
+
+  const SemanticModel& model_;
+  SourceFinder sources_;
+  FileFacts facts_;
+  std::unordered_map<std::uint32_t, std::uint16_t> index_;  // by the function's node
+};
+
+}  // namespace
+
+FileFacts collect_facts(const SemanticModel& model) {
+  return Collector(model).collect();
+}
+
+std::string name_of(Node function) {
+  std::string name(function.child(Field::kName).text());
+  for (Node up = function.parent(); up; up = up.parent()) {
+    if (up.is_any(Kind::kFunction, Kind::kClass))
+      name.insert(0, std::string(up.child(Field::kName).text()) + ".");
+  }
+  return name;
+}
+
+bool feeds_from_cpu(const SemanticModel& model, Node function) {
+  const std::string_view name = function.child(Field::kName).text();
+  if (name.find("collate") != std::string_view::npos || name == "__getitem__" || name == "__iter__")
+    return true;
+  const Node holder = syntax::statement_of(function).parent().parent();
+  const semantics::ClassFacts* facts =
+      holder.is(Kind::kClass) ? model.class_facts(holder) : nullptr;
+  if (facts == nullptr) return false;
+  return std::any_of(facts->bases.begin(), facts->bases.end(), [](const std::string& base) {
+    return base.ends_with("Dataset") || base.ends_with("Transform") || base.ends_with("Sampler") ||
+           base.ends_with("DataLoader");
+  });
+}
+
+}  // namespace torchport::flow

@@ -1,0 +1,77 @@
+// What one file says about the functions of a project: which it defines, where it calls which, what
+// is known about CUDA there, and where the arguments come from. Facts depend on the file's bytes
+// only, so they are cached with its findings; summary.h joins those of all files.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "source/semantics/semantic_model.h"
+
+namespace torchport::flow {
+
+// A function as a file names it. The first character says how:
+//   "=f", "=C.m"        a function of the same file
+//   "@pkg.mod.f"        by an import; "@.mod.f" by a relative one
+//   ".m"                a method m of an object that the file does not know
+using Callee = std::string;
+
+// Where the tensors in a value come from. Without any source, it has none, or they were made on the
+// CPU.
+struct Sources {
+  bool elsewhere = false;             // from where the file does not say, or moved to a device
+  std::vector<std::uint16_t> inputs;  // parameters of the function around it
+  std::vector<Callee> results;        // functions whose results it contains
+
+  void add(const Sources& other);
+  [[nodiscard]] bool operator==(const Sources&) const = default;
+};
+
+constexpr std::uint16_t kModuleCode = 0xFFFF;  // code outside of functions
+
+struct Call {
+  Callee callee;
+  std::uint16_t caller = kModuleCode;  // an index into FileFacts::functions
+  bool guarded = false;                // it runs only with CUDA
+  bool unknown_arguments = false;      // a reference, or a call with *args or **kwargs
+  std::vector<Sources> positional;
+  std::vector<std::pair<std::string, Sources>> keywords;
+};
+
+struct Function {
+  std::string name;                     // name_of()
+  std::vector<std::string> parameters;  // as they are written, with self, * and /
+  bool feeds = false;                   // its inputs live on the CPU: see feeds_from_cpu()
+  Sources results;                      // of all values that it returns
+};
+
+struct Class {
+  std::string name;
+  std::vector<std::string> bases;  // dotted names, or names of the file
+};
+
+struct FileFacts {
+  std::vector<Function> functions;
+  std::vector<Class> classes;
+  std::vector<Call> calls;
+  std::vector<std::pair<std::string, std::string>> imports;  // name of the module -> dotted name
+};
+
+// The facts of a file. The cost is linear in its size.
+[[nodiscard]] FileFacts collect_facts(const semantics::SemanticModel& model);
+
+// The name of a function in its file: "f", "C.m", "f.g" for a function in a function.
+[[nodiscard]] std::string name_of(syntax::Node function);
+
+// Whether a function runs where data is prepared, before anything is moved to a device: methods of
+// datasets and samplers, collate functions, transforms.
+[[nodiscard]] bool feeds_from_cpu(const semantics::SemanticModel& model, syntax::Node function);
+
+// Facts as bytes, and back. unpack_facts() returns false for bytes that pack_facts() did not write.
+[[nodiscard]] std::string pack_facts(const FileFacts& facts);
+[[nodiscard]] bool unpack_facts(std::string_view packed, FileFacts& facts);
+
+}  // namespace torchport::flow

@@ -1,0 +1,165 @@
+#include <doctest/doctest.h>
+
+#include "source/flow/summary.h"
+
+namespace torchport::flow {
+namespace {
+
+using Kind = Condition::Kind;
+using Sourced = std::vector<std::pair<std::string, std::string>>;  // path, source
+
+FileFacts facts_of(const std::string& source) {
+  auto tree = syntax::Tree::parse(source);
+  REQUIRE(tree);
+  return collect_facts(semantics::SemanticModel(*tree));
+}
+
+Summary join(const Sourced& sources) {
+  std::vector<FileOfProject> files;
+  for (const auto& [path, source] : sources) files.push_back({path, facts_of(source)});
+  return Summary(std::move(files));
+}
+
+bool with_cuda(const Sourced& sources, const std::string& path, const std::string& function) {
+  return join(sources).holds(path, {Kind::kCalledWithCuda, function, {}});
+}
+
+bool from_cpu(const Sourced& sources, const std::string& path, const std::string& function,
+              const std::vector<std::string>& parameters) {
+  return join(sources).holds(path, {Kind::kFedFromCpu, function, parameters});
+}
+
+constexpr const char* kWork = "import torch\ndef work(x):\n    return x.cuda()\n";
+
+TEST_CASE("a function is called with CUDA if all its callers check") {
+  const std::string guarded =
+      "import torch\nfrom pkg.gpu import work\nif torch.cuda.is_available():\n    work(1)\n";
+  CHECK(with_cuda({{"pkg/gpu.py", kWork}, {"main.py", guarded}}, "pkg/gpu.py", "work"));
+  CHECK(!with_cuda({{"pkg/gpu.py", kWork}}, "pkg/gpu.py", "work"));
+  const std::string bare = "from pkg.gpu import work\nwork(2)\n";
+  CHECK(!with_cuda({{"pkg/gpu.py", kWork}, {"main.py", guarded}, {"b.py", bare}}, "pkg/gpu.py",
+                   "work"));
+}
+
+TEST_CASE("a check reaches through callers, relative imports and packages") {
+  const Sourced sources{
+      {"pkg/__init__.py", "from .gpu import work\n"},
+      {"pkg/gpu.py", kWork},
+      {"pkg/step.py", "from . import work\ndef step(x):\n    work(x)\n"},
+      {"run.py",
+       "import torch\nimport pkg.step as s\nuse_cuda = torch.cuda.is_available()\n"
+       "if use_cuda:\n    s.step(1)\n"},
+  };
+  CHECK(with_cuda(sources, "pkg/gpu.py", "work"));
+  CHECK(with_cuda(sources, "pkg/step.py", "step"));
+}
+
+TEST_CASE("functions that only call each other are not called with CUDA") {
+  const std::string source = "def a():\n    b()\ndef b():\n    a()\n";
+  CHECK(!with_cuda({{"m.py", source}}, "m.py", "a"));
+  const std::string itself =
+      "import torch\ndef a(n):\n    a(n - 1)\nif torch.cuda.is_available():\n    a(3)\n";
+  CHECK(with_cuda({{"m.py", itself}}, "m.py", "a"));
+}
+
+TEST_CASE("a function that is handed on counts as called there") {
+  const std::string handed =
+      "import torch\nimport torch.multiprocessing as mp\nfrom gpu import work\n"
+      "if torch.cuda.is_available():\n    mp.spawn(work, nprocs=2)\n";
+  CHECK(with_cuda({{"gpu.py", kWork}, {"m.py", handed}}, "gpu.py", "work"));
+  CHECK(!with_cuda({{"gpu.py", kWork}, {"m.py", handed + "mp.spawn(work, nprocs=1)\n"}}, "gpu.py",
+                   "work"));
+  const std::string registered = "@register('x')\ndef f(x):\n    pass\n";
+  const std::string call =
+      "import torch\nfrom r import f\nif torch.cuda.is_available():\n    f(1)\n";
+  CHECK(!with_cuda({{"r.py", registered}, {"m.py", call}}, "r.py", "f"));
+}
+
+TEST_CASE("methods: those of one class are known by their name, those of several are not") {
+  const std::string engine =
+      "import torch\nclass Engine:\n    def run(self):\n"
+      "        if torch.cuda.is_available():\n            self.graph()\n"
+      "    def graph(self):\n        torch.cuda.Stream()\n";
+  CHECK(with_cuda({{"e.py", engine}}, "e.py", "Engine.graph"));
+  CHECK(!with_cuda({{"e.py", engine}, {"u.py", "def u(e):\n    e.graph()\n"}}, "e.py",
+                   "Engine.graph"));
+  // The method of a derived class, by the call in its base.
+  const std::string derived =
+      "from e import Engine\nclass More(Engine):\n    def graph(self):\n"
+      "        pass\ndef use(m):\n    m.graph()\n";
+  CHECK(!with_cuda({{"e.py", engine}, {"d.py", derived}}, "d.py", "More.graph"));
+  // Two classes with a method of this name, and an object of neither.
+  const std::string two =
+      "import torch\nclass A:\n    def go(self):\n        pass\nclass B:\n    def go(self):\n"
+      "        pass\ndef use(x):\n    if torch.cuda.is_available():\n        x.go()\n";
+  CHECK(!with_cuda({{"two.py", two}}, "two.py", "A.go"));
+}
+
+TEST_CASE("forward is called by torch, so nothing is known of its callers") {
+  const std::string source =
+      "import torch\nclass Net(torch.nn.Module):\n    def forward(self, x):\n        return x\n"
+      "def use(n):\n    if torch.cuda.is_available():\n        n.forward(1)\n";
+  CHECK(!with_cuda({{"n.py", source}}, "n.py", "Net.forward"));
+}
+
+TEST_CASE("a parameter is on the CPU if all callers pass what is made there") {
+  const std::string helper = "import torch\ndef pad(x, n=0):\n    return x\n";
+  const auto by = [&](const std::string& caller, const std::vector<std::string>& parameters) {
+    return from_cpu({{"h.py", helper}, {"c.py", "import torch\nfrom h import pad\n" + caller}},
+                    "h.py", "pad", parameters);
+  };
+  CHECK(by("pad(torch.zeros(3))\n", {"x"}));
+  CHECK(by("pad(torch.zeros(3))\n", {"x", "n"}));
+  CHECK(by("pad(x=torch.zeros(3) + 1)\n", {"x"}));
+  CHECK(by("y = torch.arange(4).view(2, 2)\npad(y, n=3)\n", {"x"}));
+  CHECK(by("def g(b):\n    pad(b.cpu())\n", {"x"}));
+  CHECK(by("def g(b):\n    pad(b)\ng(torch.ones(2))\n", {"x"}));
+  CHECK(by("def mk():\n    return torch.ones(2)\npad(mk())\n", {"x"}));
+  CHECK(
+      by("class D(torch.utils.data.Dataset):\n    def __getitem__(self, i):\n"
+         "        return pad(self.data[i])\n",
+         {"x"}));
+  CHECK(!by("pad(torch.zeros(3).cuda())\n", {"x"}));
+  CHECK(!by("pad(torch.zeros(3, device='mps'))\n", {"x"}));
+  CHECK(!by("def g(b):\n    pad(b)\n", {"x"}));
+  CHECK(!by("def g(d):\n    pad(torch.zeros(3).to(d))\n", {"x"}));
+  CHECK(!by("pad(torch.load('a.pt'))\n", {"x"}));
+  CHECK(!by("args = [torch.zeros(2)]\npad(*args)\n", {"x"}));
+  CHECK(!by("net = torch.nn.Linear(2, 2)\npad(net(torch.ones(2)))\n", {"x"}));
+  CHECK(!by("def mk(d):\n    return torch.ones(2, device=d)\npad(mk('x'))\n", {"x"}));
+}
+
+TEST_CASE("a word in a file that was not parsed makes a function unknown again") {
+  const Sourced sources{{"gpu.py", kWork},
+                        {"step.py",
+                         "import torch\nimport gpu\ndef step():\n    gpu.work(1)\n"
+                         "if torch.cuda.is_available():\n    step()\n"}};
+  Summary summary = join(sources);
+  const Condition work{Kind::kCalledWithCuda, "work", {}};
+  REQUIRE(summary.holds("gpu.py", work));
+  const auto names = summary.settled_names();
+  CHECK(std::find(names.begin(), names.end(), "step") != names.end());
+  summary.doubt({"step"});
+  CHECK(!summary.holds("gpu.py", work));
+}
+
+TEST_CASE("facts are read as they were written, and nothing else is") {
+  const FileFacts facts = facts_of(
+      "import torch\nfrom a.b import c as d\nclass N(d):\n    def m(self, x, *, k=1):\n"
+      "        return self.m(x, k=torch.zeros(1))\nN().m(*[1])\nif torch.cuda.is_available():\n"
+      "    d(1)\n");
+  const std::string packed = pack_facts(facts);
+  FileFacts back;
+  REQUIRE(unpack_facts(packed, back));
+  CHECK(pack_facts(back) == packed);
+  REQUIRE(back.calls.size() == facts.calls.size());
+  CHECK(back.functions.at(0).parameters == facts.functions.at(0).parameters);
+  CHECK(!unpack_facts("", back));
+  CHECK(!unpack_facts("garbage, not facts", back));
+  for (std::size_t size = 0; size < packed.size(); ++size)
+    CHECK(!unpack_facts(packed.substr(0, size), back));
+  CHECK(!unpack_facts(packed + "x", back));
+}
+
+}  // namespace
+}  // namespace torchport::flow

@@ -1,0 +1,185 @@
+// The bytes of facts: numbers of seven bits a byte, and each text once.
+#include <unordered_map>
+
+#include "source/flow/facts.h"
+
+namespace torchport::flow {
+
+namespace {
+
+class Writer {
+ public:
+  void number(std::uint64_t value) {
+    for (; value >= 0x80; value >>= 7U) body_.push_back(static_cast<char>(value | 0x80U));
+    body_.push_back(static_cast<char>(value));
+  }
+
+  void text(const std::string& value) {
+    const auto [entry, fresh] = numbers_.try_emplace(value, texts_.size());
+    if (fresh) texts_.push_back(&entry->first);
+    number(entry->second);
+  }
+
+  template <class List, class Write>
+  void list(const List& items, const Write& write) {
+    number(items.size());
+    for (const auto& item : items) write(item);
+  }
+
+  // The texts, and then what refers to them.
+  [[nodiscard]] std::string finish() {
+    const std::string body = std::exchange(body_, {});
+    number(texts_.size());
+    for (const std::string* text : texts_) {
+      number(text->size());
+      body_ += *text;
+    }
+    return std::move(body_) + body;
+  }
+
+ private:
+  std::string body_;
+  std::unordered_map<std::string, std::uint64_t> numbers_;
+  std::vector<const std::string*> texts_;
+};
+
+// Reads what a Writer wrote. After any other byte sequence ok() is false, and nothing is read
+// beyond the end.
+class Reader {
+ public:
+  explicit Reader(std::string_view bytes) : bytes_(bytes) {
+    list([&] {
+      const std::uint64_t size = number();
+      if (size > bytes_.size()) return fail();
+      texts_.push_back(bytes_.substr(0, size));
+      bytes_.remove_prefix(size);
+    });
+  }
+
+  [[nodiscard]] bool ok() const { return ok_; }
+  [[nodiscard]] bool at_end() const { return bytes_.empty(); }
+
+  std::uint64_t number() {
+    std::uint64_t value = 0;
+    for (unsigned shift = 0; shift < 63 && !bytes_.empty(); shift += 7) {
+      const auto byte = static_cast<unsigned char>(bytes_.front());
+      bytes_.remove_prefix(1);
+      value |= std::uint64_t{byte & 0x7FU} << shift;
+      if (byte < 0x80) return value;
+    }
+    fail();
+    return 0;
+  }
+
+  std::string text() {
+    const std::uint64_t index = number();
+    if (index >= texts_.size()) {
+      fail();
+      return {};
+    }
+    return std::string(texts_[index]);
+  }
+
+  template <class Read>
+  void list(const Read& read) {
+    // Each item has at least one byte, so a wrong number ends with the bytes.
+    for (std::uint64_t left = number(); left > 0 && ok_; --left) read();
+  }
+
+ private:
+  void fail() {
+    ok_ = false;
+    bytes_ = {};
+  }
+
+  std::string_view bytes_;
+  std::vector<std::string_view> texts_;
+  bool ok_ = true;
+};
+
+void write(Writer& out, const Sources& sources) {
+  out.number(sources.elsewhere ? 1 : 0);
+  out.list(sources.inputs, [&](std::uint16_t input) { out.number(input); });
+  out.list(sources.results, [&](const Callee& callee) { out.text(callee); });
+}
+
+Sources read_sources(Reader& in) {
+  Sources sources;
+  sources.elsewhere = in.number() != 0;
+  in.list([&] { sources.inputs.push_back(static_cast<std::uint16_t>(in.number())); });
+  in.list([&] { sources.results.push_back(in.text()); });
+  return sources;
+}
+
+}  // namespace
+
+std::string pack_facts(const FileFacts& facts) {
+  Writer out;
+  out.list(facts.functions, [&](const Function& function) {
+    out.text(function.name);
+    out.list(function.parameters, [&](const std::string& name) { out.text(name); });
+    out.number(function.feeds ? 1 : 0);
+    write(out, function.results);
+  });
+  out.list(facts.classes, [&](const Class& known) {
+    out.text(known.name);
+    out.list(known.bases, [&](const std::string& base) { out.text(base); });
+  });
+  out.list(facts.calls, [&](const Call& call) {
+    out.text(call.callee);
+    out.number(call.caller);
+    out.number((call.guarded ? 1U : 0U) | (call.unknown_arguments ? 2U : 0U));
+    out.list(call.positional, [&](const Sources& sources) { write(out, sources); });
+    out.list(call.keywords, [&](const auto& keyword) {
+      out.text(keyword.first);
+      write(out, keyword.second);
+    });
+  });
+  out.list(facts.imports, [&](const auto& import) {
+    out.text(import.first);
+    out.text(import.second);
+  });
+  return out.finish();
+}
+
+bool unpack_facts(std::string_view packed, FileFacts& facts) {
+  facts = {};
+  Reader in(packed);
+  in.list([&] {
+    Function function;
+    function.name = in.text();
+    in.list([&] { function.parameters.push_back(in.text()); });
+    function.feeds = in.number() != 0;
+    function.results = read_sources(in);
+    facts.functions.push_back(std::move(function));
+  });
+  in.list([&] {
+    Class known;
+    known.name = in.text();
+    in.list([&] { known.bases.push_back(in.text()); });
+    facts.classes.push_back(std::move(known));
+  });
+  in.list([&] {
+    Call call;
+    call.callee = in.text();
+    call.caller = static_cast<std::uint16_t>(in.number());
+    const std::uint64_t flags = in.number();
+    call.guarded = (flags & 1U) != 0;
+    call.unknown_arguments = (flags & 2U) != 0;
+    in.list([&] { call.positional.push_back(read_sources(in)); });
+    in.list([&] {
+      std::string keyword = in.text();
+      call.keywords.emplace_back(std::move(keyword), read_sources(in));
+    });
+    facts.calls.push_back(std::move(call));
+  });
+  in.list([&] {
+    std::string name = in.text();
+    facts.imports.emplace_back(std::move(name), in.text());
+  });
+  const bool sound = in.ok() && in.at_end();
+  if (!sound) facts = {};
+  return sound;
+}
+
+}  // namespace torchport::flow
