@@ -9,6 +9,8 @@ if(NOT TORCHPORT_TORCH_ROOT)
   execute_process(
     COMMAND ${Python3_EXECUTABLE} -c
       "import importlib.util as u, pathlib\ns = u.find_spec('torch')\nprint(pathlib.Path(s.origin).parent if s else '', end='')"
+    # The build folder has a link to torch (TorchportInstall.cmake), and Python looks there first.
+    WORKING_DIRECTORY ${CMAKE_CURRENT_LIST_DIR}
     OUTPUT_VARIABLE TORCHPORT_TORCH_ROOT)
 endif()
 if(NOT EXISTS "${TORCHPORT_TORCH_ROOT}/version.py")

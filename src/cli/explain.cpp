@@ -32,8 +32,9 @@ int list_rules() {
       family = rule.info.family;
       fmt::print("\n{}\n", family);
     }
-    fmt::print("  {}  {:<28} {:<8} {}\n", rule.info.code, rule.info.name,
-               project::severity_name(rule.info.severity), rule.info.summary);
+    fmt::print("  {}  {:<28} {:<8} {}{}\n", rule.info.code, rule.info.name,
+               project::severity_name(rule.info.severity), rule.info.summary,
+               rule.info.hygiene ? " (hygiene: off unless selected)" : "");
   }
   fmt::print("\n`torchport explain CODE` prints a rule's page.\n");
   return kClean;

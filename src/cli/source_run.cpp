@@ -66,6 +66,8 @@ base::Result<void> override_settings(const SelectionOptions& options, project::C
                       "--idiom helper needs --helper package.module:function");
   }
   if (!options.select.empty()) config.select = split_words(options.select);
+  const auto extend = split_words(options.extend_select);
+  config.extend_select.insert(config.extend_select.end(), extend.begin(), extend.end());
   const auto ignore = split_words(options.ignore);
   config.ignore.insert(config.ignore.end(), ignore.begin(), ignore.end());
   const auto exclude = split_words(options.exclude);
@@ -90,6 +92,11 @@ void add_selection_options(CLI::App& command, SelectionOptions& options) {
   command
       .add_option("--select", options.select,
                   "Use only these rules: codes, prefixes, names or families, comma-separated")
+      ->type_name("RULES")
+      ->allow_extra_args(false);
+  command
+      .add_option("--extend-select", options.extend_select,
+                  "Also use these rules, e.g. hygiene: those that are not about devices")
       ->type_name("RULES")
       ->allow_extra_args(false);
   command.add_option("--ignore", options.ignore, "Do not use these rules")
@@ -142,7 +149,8 @@ base::Result<SourceRun> start_source_run(const SelectionOptions& options, bool u
   run.config = std::move(*config);
   if (auto done = override_settings(options, run.config); !done)
     return tl::unexpected<base::Error>(done.error());
-  auto selection = project::select_rules(run.config.select, run.config.ignore);
+  auto selection =
+      project::select_rules(run.config.select, run.config.ignore, run.config.extend_select);
   if (!selection) {
     selection.error().code = base::ErrorCode::kUsage;
     return tl::unexpected<base::Error>(selection.error());

@@ -22,6 +22,7 @@ struct SelectionOptions {
   std::string package;
   std::string config_file;
   std::vector<std::string> select;
+  std::vector<std::string> extend_select;
   std::vector<std::string> ignore;
   std::vector<std::string> exclude;
   std::string min_torch;

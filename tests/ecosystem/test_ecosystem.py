@@ -23,6 +23,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 TORCHPORT = Path(sys.executable).parent / "torchport"
 FINDINGS = HERE / "findings.json"
+EVERY_RULE = ["--extend-select", "hygiene"]
 SET = "research" if os.environ.get("TORCHPORT_ECOSYSTEM") == "all" else "small"
 
 
@@ -66,7 +67,9 @@ def digest(folder: Path) -> str:
 
 
 def findings_of(folder: Path) -> list[dict]:
-    run = torchport("check", "--no-cache", "--no-gitignore", "--format", "json", ".", cwd=folder)
+    run = torchport(
+        "check", "--no-cache", "--no-gitignore", *EVERY_RULE, "--format", "json", ".", cwd=folder
+    )
     assert run.returncode in (0, 1), run.stderr
     return json.loads(run.stdout)["findings"]
 
@@ -96,14 +99,14 @@ def test_fix_breaks_nothing_and_settles(package: Path, tmp_path: Path) -> None:
     before = digest(copy)
     whole = {path for path in copy.rglob("*.py") if path.is_file() and compiles(path)}
 
-    first = torchport("fix", "--unsafe-fixes", "--no-gitignore", ".", cwd=copy)
+    first = torchport("fix", "--unsafe-fixes", "--no-gitignore", *EVERY_RULE, ".", cwd=copy)
     assert first.returncode in (0, 1), first.stderr
     assert "broke the syntax" not in first.stderr, first.stderr
     broken = [str(path.relative_to(copy)) for path in sorted(whole) if not compiles(path)]
     assert broken == []
 
     fixed = digest(copy)
-    second = torchport("fix", "--unsafe-fixes", "--no-gitignore", ".", cwd=copy)
+    second = torchport("fix", "--unsafe-fixes", "--no-gitignore", *EVERY_RULE, ".", cwd=copy)
     assert second.returncode in (0, 1), second.stderr
     assert digest(copy) == fixed, "a second run changed something:\n" + second.stdout
 

@@ -56,7 +56,8 @@ def lines_of(path: Path) -> list[str]:
 
 @functools.cache
 def findings() -> dict[str, list[dict]]:
-    words = [TORCHPORT, "check", "--no-cache", "--no-gitignore", "--format", "json", "."]
+    words = [TORCHPORT, "check", "--no-cache", "--no-gitignore", "--extend-select", "hygiene"]
+    words += ["--format", "json", "."]
     found = {}
     for name, folder in packages().items():
         run = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)

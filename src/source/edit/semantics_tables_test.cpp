@@ -51,7 +51,16 @@ TEST_CASE("guards: what holds at a place") {
       {"import torch\ndef f():\n    if not torch.cuda.is_available():\n        print()\n    "
        "mark()\n",
        false, false},
-      {"import torch\nassert torch.cuda.is_available()\nmark()\n", true, false},
+      // A demand is no guard.
+      {"import torch\nassert torch.cuda.is_available()\nmark()\n", false, false},
+      {"import torch\nif not torch.cuda.is_available():\n    raise SystemExit\nmark()\n", false,
+       false},
+      {"import torch\ndef f(x):\n    assert x.is_cuda\n    mark()\n", true, false},
+      {"import torch\ntry:\n    f()\nexcept torch.cuda.OutOfMemoryError:\n    mark()\n", true,
+       false},
+      {"try:\n    f()\nexcept RuntimeError as e:\n    if 'CUDA out of memory' in str(e):\n        "
+       "mark()\n",
+       true, false},
       {"import torch\ndef f(args):\n    if args.no_cuda:\n        return\n    mark()\n", true,
        false},
       {"def f(device):\n    if device.type == 'cuda':\n        mark()\n", true, false},

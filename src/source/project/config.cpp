@@ -20,9 +20,9 @@ namespace {
 using base::ErrorCode;
 using base::FileType;
 
-constexpr std::array<std::string_view, 8> kKeys{"select",  "ignore",      "per-file-ignores",
-                                                "exclude", "min-torch",   "idiom",
-                                                "helper",  "unsafe-fixes"};
+constexpr std::array<std::string_view, 9> kKeys{
+    "select",    "ignore", "extend-select", "per-file-ignores", "exclude",
+    "min-torch", "idiom",  "helper",        "unsafe-fixes"};
 
 template <class T>
 base::Result<T> bad(const std::string& path, const toml::node& node, std::string message) {
@@ -54,8 +54,10 @@ base::Result<void> read_key(Config& config, const std::string& path, std::string
     target = std::move(*list);
     return {};
   };
-  if (key == "select" || key == "ignore") {
-    auto& target = key == "select" ? config.select : config.ignore;
+  if (key == "select" || key == "ignore" || key == "extend-select") {
+    auto& target = key == "select"   ? config.select
+                   : key == "ignore" ? config.ignore
+                                     : config.extend_select;
     if (auto done = list_into(target); !done) return done;
     auto known = select_rules(target, {});
     if (!known) return bad<void>(path, node, known.error().message);
@@ -283,13 +285,14 @@ std::optional<edit::TorchVersion> stated_torch(const base::FileSystem& fs,
 }
 
 base::Result<rules::Selection> select_rules(const std::vector<std::string>& select,
-                                            const std::vector<std::string>& ignore) {
+                                            const std::vector<std::string>& ignore,
+                                            const std::vector<std::string>& extend) {
   const auto names = [](const rules::Rule& rule, std::string_view written) {
     const std::string word = base::lower(written);
     return base::lower(rule.info.code).starts_with(word) || rule.info.name == word ||
-           rule.info.family == word || word == "all";
+           rule.info.family == word || word == "all" || (word == "hygiene" && rule.info.hygiene);
   };
-  for (const auto* words : {&select, &ignore}) {
+  for (const auto* words : {&select, &ignore, &extend}) {
     for (const std::string& word : *words) {
       const bool known =
           !word.empty() && std::any_of(rules::all_rules().begin(), rules::all_rules().end(),
@@ -305,7 +308,9 @@ base::Result<rules::Selection> select_rules(const std::vector<std::string>& sele
       return std::any_of(words.begin(), words.end(),
                          [&](const std::string& word) { return names(rule, word); });
     };
-    if ((select.empty() || named_by(select)) && !named_by(ignore)) selection.push_back(&rule);
+    const bool wanted =
+        (select.empty() ? !rule.info.hygiene : named_by(select)) || named_by(extend);
+    if (wanted && !named_by(ignore)) selection.push_back(&rule);
   }
   return selection;
 }

@@ -16,9 +16,11 @@
 namespace torchport::project {
 
 struct Config {
-  std::string root = ".";           // the folder the file lies in; patterns are relative to it
-  std::string source;               // the file the settings came from; empty when there is none
-  std::vector<std::string> select;  // codes, names, families or code prefixes; empty: all
+  std::string root = ".";  // the folder the file lies in; patterns are relative to it
+  std::string source;      // the file the settings came from; empty when there is none
+  std::vector<std::string>
+      select;  // codes, names, families or code prefixes; empty: all about devices
+  std::vector<std::string> extend_select;  // in addition to `select`, or to what is on by default
   std::vector<std::string> ignore;
   std::vector<std::pair<std::string, std::vector<std::string>>>
       per_file_ignores;  // pattern -> codes
@@ -39,10 +41,12 @@ struct Config {
 [[nodiscard]] base::Result<Config> load_config_file(const base::FileSystem& fs,
                                                     const std::string& path);
 
-// The rules that `select` names, without those that `ignore` names. A word is a code (TP101), a
-// prefix (TP1), a rule's name or a family. Fails with kConfig for a word that names no rule.
-[[nodiscard]] base::Result<rules::Selection> select_rules(const std::vector<std::string>& select,
-                                                          const std::vector<std::string>& ignore);
+// The rules that `select` or `extend` names, without those that `ignore` names. A word is a code
+// (TP101), a prefix (TP1), a rule's name, a family, "hygiene" or "all". An empty `select` means all
+// rules about devices. Fails with kConfig for a word that names no rule.
+[[nodiscard]] base::Result<rules::Selection> select_rules(
+    const std::vector<std::string>& select, const std::vector<std::string>& ignore,
+    const std::vector<std::string>& extend = {});
 
 // "2.6" or "2.6.0+cpu" -> {2, 6}.
 [[nodiscard]] std::optional<edit::TorchVersion> torch_version(std::string_view text);

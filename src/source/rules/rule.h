@@ -41,6 +41,9 @@ struct RuleInfo {
   // Whether it stops the program on every accelerator, CUDA too, and not on the CPU. Otherwise it
   // stops the program wherever there is no CUDA.
   bool on_accelerators = false;
+  // Whether the rule is not about devices, but about what the same lines need otherwise: security,
+  // deprecated names. Such a rule is off unless it is selected.
+  bool hygiene = false;
   // Whether a finding is void in code that runs only if CUDA is available.
   bool void_with_cuda = false;
 };

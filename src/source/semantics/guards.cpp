@@ -89,6 +89,11 @@ CudaKnowledge comparison_knowledge(const SemanticModel& model, Node comparison, 
     if ((is_word(side, "cuda") || is_word(side, "nccl")) && (equal || unequal))
       return known(equal == truth, comparison);
     if (is_word(side, "cpu") && (equal || unequal)) return known(unequal == truth, comparison);
+    // `"CUDA out of memory" in str(error)`
+    std::string words;
+    if (op == "in" && truth && side == left && syntax::string_value(side, words) &&
+        words.find("CUDA") != std::string::npos)
+      return known(true, comparison);
     if (equal && truth && is_cuda_type_name(side)) return known(true, comparison);
     if ((equal || unequal) && model.qualified(side).ends_with("distributed.Backend.NCCL"))
       return known(equal == truth, comparison);
@@ -213,6 +218,13 @@ CudaKnowledge from_parent(const SemanticModel& model, Node parent, Node from) {
       if (from.field() != Field::kRight) return {};
       return implied_by(model, parent.child(Field::kLeft),
                         parent.child(Field::kOperator).text() == "and");
+    case Kind::kExcept: {
+      // Only CUDA raises it, whatever it is called.
+      const std::string& name = model.qualified(parent.first_child());
+      return name == "torch.cuda.OutOfMemoryError" || name == "torch.OutOfMemoryError"
+                 ? known(true, parent)
+                 : CudaKnowledge{};
+    }
     case Kind::kDecorated:
       for (Node decorator = parent.first_child(); decorator.is(Kind::kDecorator);
            decorator = decorator.next_sibling()) {
@@ -236,17 +248,19 @@ CudaKnowledge from_parent(const SemanticModel& model, Node parent, Node from) {
   }
 }
 
+bool ends_program(const SemanticModel& model, Node call) {
+  if (!call.is(Kind::kCall)) return false;
+  const std::string& name = model.called(call);
+  const std::string_view text = syntax::callee(call).text();
+  return name == "sys.exit" || name == "os._exit" || text == "exit" || text == "quit";
+}
+
 // What earlier statements of the same block imply, because they leave it otherwise.
 CudaKnowledge from_earlier(const SemanticModel& model, Node statement) {
-  // `assert torch.cuda.is_available()` at the top of a module ties the whole file to CUDA, and the
-  // code after it has to be changed with it. A script that explains this and exits, or skips, is
-  // different.
-  const bool module = statement.parent().is(Kind::kModule);
   for (const Node earlier : model.early_exits(statement.parent())) {
     if (earlier.start() >= statement.start()) break;
+    if (is_cuda_demand(model, earlier)) continue;
     const bool asserts = earlier.is(Kind::kAssert);
-    if (asserts && module && statement.is_any(Kind::kFunction, Kind::kClass, Kind::kDecorated))
-      continue;
     if (auto word = implied_by(
             model, asserts ? earlier.first_child() : earlier.child(Field::kCondition), asserts))
       return word;
@@ -275,10 +289,38 @@ bool always_leaves(const SemanticModel& model, Node block) {
   if (last.is_any(Kind::kReturn, Kind::kRaise, Kind::kContinue, Kind::kBreak)) return true;
   const Node call = last.is(Kind::kExpressionStatement) ? last.first_child() : Node{};
   if (!call.is(Kind::kCall)) return false;
-  const std::string& name = model.called(call);
-  return name == "sys.exit" || name == "os._exit" || syntax::callee(call).text() == "exit" ||
-         syntax::callee(call).text() == "quit" ||
-         syntax::callee(call).text().ends_with("skipTest") || name == "pytest.skip";
+  return ends_program(model, call) || syntax::callee(call).text().ends_with("skipTest") ||
+         model.called(call) == "pytest.skip";
+}
+
+namespace {
+
+// Whether a condition asks what the machine has. `x.is_cuda` asks for a tensor's place.
+bool asks_machine(const SemanticModel& model, Node condition) {
+  if (!condition) return false;
+  for (const Node call : model.nodes(Kind::kCall, condition)) {
+    const std::string& name = model.called(call);
+    if (name == "torch.cuda.is_available" || name == "torch.cuda.device_count") return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool is_cuda_demand(const SemanticModel& model, Node statement) {
+  const bool asserts = statement.is(Kind::kAssert);
+  if (!asserts && (!statement.is(Kind::kIf) || statement.child(Field::kAlternative))) return false;
+  const CudaKnowledge after = implied_by(
+      model, asserts ? statement.first_child() : statement.child(Field::kCondition), asserts);
+  if (!after.present || !asks_machine(model, after.condition)) return false;
+  if (asserts) return true;
+  Node last;
+  for (Node inner = statement.child(Field::kConsequence).first_child(); inner;
+       inner = inner.next_sibling())
+    last = inner;
+  if (last.is(Kind::kRaise)) return last.text().find("Skip") == std::string_view::npos;
+  const Node call = last.is(Kind::kExpressionStatement) ? last.first_child() : Node{};
+  return ends_program(model, call);
 }
 
 CudaKnowledge implied_by(const SemanticModel& model, Node condition, bool truth) {

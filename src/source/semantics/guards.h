@@ -29,6 +29,11 @@ struct CudaKnowledge {
   return knowledge_at(model, at).present;
 }
 
+// Whether a statement demands CUDA: `assert torch.cuda.is_available()`, or an `if` without CUDA
+// that raises an error or ends the program. What follows is no less tied to CUDA for it, so a
+// demand is no guard. Skipping a test and returning are guards.
+[[nodiscard]] bool is_cuda_demand(const SemanticModel& model, Node statement);
+
 // Whether a block always leaves at its end: return, raise, continue, break, exit().
 [[nodiscard]] bool always_leaves(const SemanticModel& model, Node block);
 

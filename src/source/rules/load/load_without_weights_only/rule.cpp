@@ -14,6 +14,7 @@ constexpr RuleInfo kInfo{
     .family = "load",
     .severity = Severity::kWarning,
     .summary = "`torch.load` runs code out of the file before torch 2.6",
+    .hygiene = true,
 };
 
 constexpr edit::TorchVersion kDefaultSince{2, 6};

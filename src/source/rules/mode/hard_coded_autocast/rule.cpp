@@ -48,6 +48,16 @@ Fix make_fix(const PythonContext& context, Node call, Node literal) {
   return fix;
 }
 
+const char* message_of(Node call, bool scaler) {
+  if (scaler) return "A gradient scaler for \"cuda\" warns and is off on other devices.";
+  if (syntax::keyword(call, "enabled").is(Kind::kFalse))
+    return "This switches off the autocast of \"cuda\" only: under the autocast of another device "
+           "the "
+           "code stays in low precision.";
+  return "Autocast for \"cuda\" does nothing on other devices: the code runs in full precision "
+         "there.";
+}
+
 void check(const PythonContext& context, Node call, Reporter& reporter) {
   const std::string& name = context.model.called(call);
   const bool scaler = is_scaler(name);
@@ -58,11 +68,7 @@ void check(const PythonContext& context, Node call, Reporter& reporter) {
       scaler && !type && !syntax::has_splat(call);  // a scaler without a device is for CUDA
   if (!silent && (!syntax::string_value(type, text) || !semantics::is_cuda_string(text))) return;
   if (semantics::is_cuda_guarded(context.model, call)) return;
-  reporter
-      .report(silent ? call : type,
-              scaler ? "A gradient scaler for \"cuda\" warns and is off on other devices."
-                     : "Autocast for \"cuda\" does nothing on other devices: the code runs in full "
-                       "precision there.")
+  reporter.report(silent ? call : type, message_of(call, scaler))
       .fix.push_back(make_fix(context, call, type));
 }
 

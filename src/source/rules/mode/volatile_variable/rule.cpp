@@ -16,6 +16,7 @@ constexpr RuleInfo kInfo{
     .family = "mode",
     .severity = Severity::kWarning,
     .summary = "`Variable` is deprecated, and `volatile=True` is ignored",
+    .hygiene = true,
 };
 
 // Whether a tensor cannot have an autograd history, so that Variable() of it is the tensor itself.

@@ -1,0 +1,66 @@
+// TP110: statements that end the program where there is no CUDA.
+#include "source/rules/rule.h"
+
+#include "source/rules/edits.h"
+#include "source/rules/placement/common/cuda_api.h"
+#include "source/rules/statements.h"
+#include "source/semantics/guards.h"
+
+namespace torchport::rules {
+
+namespace {
+
+constexpr RuleInfo kInfo{
+    .code = "TP110",
+    .name = "cuda-demand",
+    .family = "placement",
+    .severity = Severity::kError,
+    .summary = "the program refuses to run without CUDA",
+    .void_with_cuda = true,
+};
+
+// Whether the file says nothing else of CUDA, by name or in a text: then the demand is all that
+// keeps the program from other devices.
+bool is_only_tie(const SemanticModel& model, Node statement) {
+  for (const Node name : model.named("cuda"))
+    if (!statement.holds(name)) return false;
+  for (const Node text : model.nodes(Kind::kString)) {
+    if (!statement.holds(text) && base::lower(text.text()).find("cuda") != std::string::npos)
+      return false;
+  }
+  return true;
+}
+
+void check(const PythonContext& context, Node statement, Reporter& reporter) {
+  const SemanticModel& model = context.model;
+  if (context.is_test() || !semantics::is_cuda_demand(model, statement) ||
+      is_prepared(context, statement))
+    return;
+  const Node condition =
+      statement.is(Kind::kAssert) ? statement.first_child() : statement.child(Field::kCondition);
+  Fix fix{Applicability::kDisplay,
+          "choose a device, and demand CUDA only where a kernel needs it",
+          {},
+          {}};
+  if (is_only_tie(model, statement) && stands_alone(statement) &&
+      (statement.parent().first_child() != statement || statement.next_sibling())) {
+    fix = {Applicability::kUnsafe,
+           "remove it: nothing else in this file needs CUDA",
+           {erase(whole_lines(statement))},
+           {}};
+  }
+  reporter
+      .report(condition,
+              "This ends the program on every machine without CUDA, also where the rest would run.")
+      .fix.push_back(std::move(fix));
+}
+
+const Registration kRegistered{{.info = kInfo,
+                                .kinds = {Kind::kAssert, Kind::kIf},
+                                .python = &check,
+                                .file_kinds = {},
+                                .text = nullptr}};
+
+}  // namespace
+
+}  // namespace torchport::rules
