@@ -37,11 +37,14 @@ std::string render(const Input& input) {
   }
   Json by_code = Json::object();
   for (const auto& [code, n] : count_by_code(input.report)) by_code[std::string(code)] = n;
+  Json diff = nullptr;
+  if (!input.since.empty()) diff = {{"base", input.since}, {"outside", input.outside}};
   document["summary"] = {{"files", input.report.files},
                          {"bytes", input.report.bytes},
                          {"findings", input.report.diagnostics.size()},
                          {"by_code", by_code},
-                         {"baseline", input.known}};
+                         {"baseline", input.known},
+                         {"diff", diff}};
   return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

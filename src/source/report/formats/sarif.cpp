@@ -89,6 +89,8 @@ std::string render(const Input& input) {
       {"name", "torchport"}, {"semanticVersion", input.version}, {"rules", std::move(rules)}};
   run["invocations"] = {{{"executionSuccessful", !input.report.cancelled},
                          {"toolExecutionNotifications", std::move(notices)}}};
+  if (!input.since.empty())
+    run["properties"] = {{"diffBase", input.since}, {"findingsOutside", input.outside}};
   run["columnKind"] = "unicodeCodePoints";
   run["results"] = std::move(results);
   Json document;

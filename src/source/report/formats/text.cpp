@@ -121,6 +121,17 @@ std::string next_step(const project::CheckReport& report) {
   return text + "; `--diff` shows it first.\n";
 }
 
+std::string nothing_found(const Input& input) {
+  const std::string files = counted(input.report.files, "file");
+  if (input.report.files == 0)
+    return "Found no Python file, notebook, Dockerfile or requirements file here.\n";
+  if (!input.since.empty())
+    return fmt::format("No {} in the lines changed since {}, in {}.\n",
+                       input.known > 0 ? "new finding" : "finding", one_line(input.since), files);
+  return fmt::format("{} in {}.\n",
+                     input.known > 0 ? "Nothing new" : "Nothing ties this code to CUDA", files);
+}
+
 std::string render(const Input& input) {
   const Paint paint{input.colour};
   const project::CheckReport& report = input.report;
@@ -144,11 +155,7 @@ std::string render(const Input& input) {
     text += fmt::format("No {} in what could be read of {}.\n",
                         input.known > 0 ? "new finding" : "finding", counted(report.files, "file"));
   } else if (report.diagnostics.empty()) {
-    text += report.files == 0
-                ? "Found no Python file, notebook, Dockerfile or requirements file here.\n"
-                : fmt::format("{} in {}.\n",
-                              input.known > 0 ? "Nothing new" : "Nothing ties this code to CUDA",
-                              counted(report.files, "file"));
+    text += nothing_found(input);
   } else {
     text +=
         fmt::format("Found {} in {} of {}.\n",
@@ -156,8 +163,7 @@ std::string render(const Input& input) {
                     hit.size(), counted(report.files, "file"));
     text += next_step(report);
   }
-  if (input.known > 0)
-    text += fmt::format("{} of the baseline not shown.\n", counted(input.known, "finding"));
+  text += left_out(input);
   if (report.cancelled) text += "Interrupted: not every file was checked.\n";
   return text;
 }
