@@ -117,10 +117,26 @@ def test_colour_only_where_asked_for(torchport) -> None:
 
 def test_github_annotations(torchport) -> None:
     torchport.write("tie.py", TIE)
-    out = torchport("check", "--select", "TP101", "--format", "github").stdout
-    assert out.startswith(
-        "::error file=tie.py,line=3,col=31,endLine=3,endColumn=37,title=TP101 cuda-call::"
-    )
+    torchport.write("p/two,%.py", TIE + "y = torch.ones(1).cuda()\n")
+    torchport.write("broken.py", "import torch\ndef f(:\n")
+    lines = torchport("check", "--select", "TP101", "--format", "github").stdout.splitlines()
+    error = "::error file={},line={},col={},endLine={},endColumn={},title=TP101 cuda-call::"
+    expected = [
+        "::group::broken.py: not checked fully",
+        "::warning file=broken.py,line=2,title=not checked::",
+        "::endgroup::",
+        "::group::p/two,%25.py: 2 findings",
+        error.format("p/two%2C%25.py", 3, 31, 3, 37),
+        error.format("p/two%2C%25.py", 4, 19, 4, 25),
+        "::endgroup::",
+        "::group::tie.py: 1 finding",
+        error.format("tie.py", 3, 31, 3, 37),
+        "::endgroup::",
+        "Found 3 findings in 3 files.",
+    ]
+    assert len(lines) == len(expected)
+    for line, start in zip(lines, expected, strict=True):
+        assert line.startswith(start)
 
 
 def test_statistics(torchport) -> None:
