@@ -65,7 +65,7 @@ def applied(text: str, change: dict) -> str:
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_a_fix_of_sarif_is_what_fix_writes(torchport, end: str) -> None:
-    text = "# Größe 𝒳\nimport math\n\nimport torch\n\nx = ('𝒳ä', torch.ones(1).cuda())\n"
+    text = "# Größe 😀\nimport math\n\nimport torch\n\nx = ('😀ä', torch.ones(1).cuda())\n"
     path = torchport.write("größe.py", text.replace("\n", end))
     (fix,) = sarif_fixes(torchport, "--select", "TP101")
     (change,) = fix["artifactChanges"]

@@ -121,6 +121,16 @@ std::string next_step(const project::CheckReport& report) {
   return text + "; `--diff` shows it first.\n";
 }
 
+// Which torch fixes are written for, and who says so.
+std::string floor_line(const project::CheckOptions& options) {
+  const edit::TorchVersion& floor = options.settings.min_torch;
+  return fmt::format("Fixes are written for torch {}.{} and newer ({}).\n", floor.major,
+                     floor.minor,
+                     options.min_torch_from.empty()
+                         ? "the default; no requirement here says more, `min-torch` sets it"
+                         : one_line(options.min_torch_from));
+}
+
 std::string nothing_found(const Input& input) {
   const std::string files = counted(input.report.files, "file");
   if (input.report.files == 0)
@@ -161,7 +171,9 @@ std::string render(const Input& input) {
         fmt::format("Found {} in {} of {}.\n",
                     counted(report.diagnostics.size(), input.known > 0 ? "new finding" : "finding"),
                     hit.size(), counted(report.files, "file"));
-    text += next_step(report);
+    const std::string next = next_step(report);
+    text += next;
+    if (!next.empty()) text += floor_line(input.options);
   }
   text += left_out(input);
   if (report.cancelled) text += "Interrupted: not every file was checked.\n";
