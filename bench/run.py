@@ -170,6 +170,26 @@ def linear_in_size(table: Table) -> None:
     table.add("one file, four times as long, full of findings", a, b, ratio, "<= 5.2", ratio <= 5.2)
 
 
+def fix_writes(table: Table, runs: int) -> None:
+    """How long the writing of 500 files takes, beyond the computing of what is written."""
+    unit = (ROOT / "examples/legacy/losses.py").read_text()
+    with tempfile.TemporaryDirectory(dir=ROOT / "build") as folder:
+        project = Path(folder)
+
+        def start_again() -> None:
+            shutil.rmtree(project / ".torchport", ignore_errors=True)
+            for i in range(500):
+                path = project / f"p{i % 20}" / f"m{i}.py"
+                path.parent.mkdir(exist_ok=True)
+                path.write_text(unit)
+
+        words = [TORCHPORT, "fix", "--quiet", "--no-gitignore", "--allow-dirty", "--unsafe-fixes"]
+        writes = Command("fix", [*words, project], before=start_again)
+        shows = Command("fix --diff", [*words, "--diff", project], before=start_again)
+        a, b, ratio = in_turn(writes, shows, runs)
+    table.add("fix writes 500 files, against fix --diff", a, b, ratio, "<= 2 s", a <= 2)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -241,6 +261,7 @@ def main() -> int:
 
     linear_in_files(table, folders)
     linear_in_size(table)
+    fix_writes(table, options.runs)
     memory = peak_megabytes(check(*folders))
     print(
         f"{'peak memory, cold':<58} {memory:8.1f} MB {'':>20}  <= 300 MB{'  reached' if memory <= 300 else '  MISSED'}"

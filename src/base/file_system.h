@@ -47,6 +47,15 @@ class FileSystem {
   // fsync of the folder. `mode` is the new file's mode.
   [[nodiscard]] virtual Result<void> write_atomic(const std::string& path, std::string_view content,
                                                   std::uint32_t mode) = 0;
+  // Creates a file, which must not exist yet, with exactly this mode. It is not synced. If it
+  // fails, it leaves nothing.
+  [[nodiscard]] virtual Result<void> create(const std::string& path, std::string_view content,
+                                            std::uint32_t mode) = 0;
+  // Renames a file and replaces `to`, in one step for readers. It is not synced.
+  [[nodiscard]] virtual Result<void> rename(const std::string& from, const std::string& to) = 0;
+  // Waits until everything that was written to the file systems of these folders is on disk: one
+  // wait for each file system, however many files there are.
+  [[nodiscard]] virtual Result<void> sync(const std::vector<std::string>& folders) = 0;
   [[nodiscard]] virtual Result<void> make_directories(const std::string& path) = 0;
   [[nodiscard]] virtual Result<void> remove(const std::string& path) = 0;
 };
@@ -60,6 +69,10 @@ class MemoryFileSystem final : public FileSystem {
   void add(const std::string& path, std::string content);
   // The n-th write (from 1) and all later ones fail as on a full disk.
   void fail_writes_from(int n) { fail_from_ = n; }
+  // Called before each call that changes something. It may throw, as if the program ended there.
+  void before_each_change(std::function<void()> hook) { hook_ = std::move(hook); }
+  // How often the disk was waited for.
+  [[nodiscard]] int syncs() const { return syncs_; }
 
   [[nodiscard]] Result<std::string> read(const std::string& path) const override;
   [[nodiscard]] FileStatus status(const std::string& path, bool follow_links) const override;
@@ -67,6 +80,10 @@ class MemoryFileSystem final : public FileSystem {
   [[nodiscard]] Result<std::string> canonical(const std::string& path) const override;
   [[nodiscard]] Result<void> write_atomic(const std::string& path, std::string_view content,
                                           std::uint32_t mode) override;
+  [[nodiscard]] Result<void> create(const std::string& path, std::string_view content,
+                                    std::uint32_t mode) override;
+  [[nodiscard]] Result<void> rename(const std::string& from, const std::string& to) override;
+  [[nodiscard]] Result<void> sync(const std::vector<std::string>& folders) override;
   [[nodiscard]] Result<void> make_directories(const std::string& path) override;
   [[nodiscard]] Result<void> remove(const std::string& path) override;
 
@@ -75,9 +92,16 @@ class MemoryFileSystem final : public FileSystem {
     std::string content;
     std::uint32_t mode = 0644;
   };
+  void changing() {
+    if (hook_) hook_();
+  }
+  [[nodiscard]] bool full() { return ++writes_ >= fail_from_ && fail_from_ != 0; }
+
+  std::function<void()> hook_;
   std::map<std::string, File> files_;
   int fail_from_ = 0;
   int writes_ = 0;
+  int syncs_ = 0;
 };
 
 // Joins paths: "a/b" + "c" -> "a/b/c". A "." is dropped.

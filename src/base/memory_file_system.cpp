@@ -11,6 +11,12 @@ std::string normal(const std::string& path) {
   return path.starts_with("./") ? path.substr(2) : path;
 }
 
+std::string partial_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  const std::size_t name = slash == std::string::npos ? 0 : slash + 1;
+  return path.substr(0, name) + "." + path.substr(name) + ".torchport-1-0";
+}
+
 }  // namespace
 
 void MemoryFileSystem::add(const std::string& path, std::string content) {
@@ -61,10 +67,38 @@ Result<std::string> MemoryFileSystem::canonical(const std::string& path) const {
 
 Result<void> MemoryFileSystem::write_atomic(const std::string& path, std::string_view content,
                                             std::uint32_t mode) {
-  ++writes_;
-  if (fail_from_ != 0 && writes_ >= fail_from_)
-    return fail(ErrorCode::kIo, "No space left on device", path);
-  files_[normal(path)] = File{std::string(content), mode};
+  changing();
+  ++syncs_;
+  if (full()) return fail(ErrorCode::kIo, "No space left on device", path);
+  // As on a real disk, a kill between the two steps leaves the temporary file.
+  const std::string partial = partial_of(normal(path));
+  files_[partial] = File{std::string(content), mode};
+  changing();
+  files_[normal(path)] = std::move(files_[partial]);
+  files_.erase(partial);
+  return {};
+}
+
+Result<void> MemoryFileSystem::create(const std::string& path, std::string_view content,
+                                      std::uint32_t mode) {
+  changing();
+  if (full()) return fail(ErrorCode::kIo, "No space left on device", path);
+  if (!files_.emplace(normal(path), File{std::string(content), mode}).second)
+    return fail(ErrorCode::kIo, "File exists", path);
+  return {};
+}
+
+Result<void> MemoryFileSystem::rename(const std::string& from, const std::string& to) {
+  changing();
+  auto moved = files_.extract(normal(from));
+  if (moved.empty()) return fail(ErrorCode::kIo, "No such file or directory", from);
+  files_[normal(to)] = std::move(moved.mapped());
+  return {};
+}
+
+Result<void> MemoryFileSystem::sync(const std::vector<std::string>& /*folders*/) {
+  changing();
+  ++syncs_;
   return {};
 }
 
@@ -73,6 +107,7 @@ Result<void> MemoryFileSystem::make_directories(const std::string& /*path*/) {
 }
 
 Result<void> MemoryFileSystem::remove(const std::string& path) {
+  changing();
   if (files_.erase(normal(path)) == 0)
     return fail(ErrorCode::kIo, "No such file or directory", path);
   return {};

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <set>
 #include <string>
 #include <system_error>
 
@@ -132,6 +133,43 @@ class RealFileSystem final : public FileSystem {
     if (!file) return tl::unexpected(file.error());
     if (auto written = file->write(content.data(), content.size()); !written) return written;
     return file->finish(mode);
+  }
+
+  [[nodiscard]] Result<void> create(const std::string& path, std::string_view content,
+                                    std::uint32_t mode) override {
+    const FileDescriptor file(
+        ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+    if (!file.ok()) return io_error(path, "cannot create a file");
+    const auto failed = [&] {
+      auto error = io_error(path, "cannot write");
+      ::unlink(path.c_str());
+      return error;
+    };
+    while (!content.empty()) {
+      const ssize_t written = ::write(file.get(), content.data(), content.size());
+      if (written < 0 && errno == EINTR) continue;
+      if (written < 0) return failed();
+      content.remove_prefix(static_cast<std::size_t>(written));
+    }
+    if (::fchmod(file.get(), static_cast<mode_t>(mode)) != 0) return failed();
+    return {};
+  }
+
+  [[nodiscard]] Result<void> rename(const std::string& from, const std::string& to) override {
+    if (::rename(from.c_str(), to.c_str()) != 0) return io_error(to, "cannot write");
+    return {};
+  }
+
+  [[nodiscard]] Result<void> sync(const std::vector<std::string>& folders) override {
+    std::set<dev_t> done;
+    for (const std::string& path : folders) {
+      const FileDescriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+      struct stat info {};
+      if (!folder.ok() || ::fstat(folder.get(), &info) != 0) return io_error(path);
+      if (done.insert(info.st_dev).second && ::syncfs(folder.get()) != 0)
+        return io_error(path, "cannot write");
+    }
+    return {};
   }
 
   [[nodiscard]] Result<void> make_directories(const std::string& path) override {

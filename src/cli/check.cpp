@@ -1,15 +1,18 @@
 // Implements `torchport check`.
 #include <chrono>
 #include <memory>
+#include <optional>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include "cli/command.h"
+#include "cli/git.h"
 #include "cli/source_run.h"
 #include "cli/terminal.h"
 #include "source/project/baseline.h"
+#include "source/project/changed_lines.h"
 #include "source/report/report.h"
 
 namespace torchport::cli {
@@ -21,6 +24,7 @@ struct CheckCommand {
   std::string format = "text";
   std::string output;
   std::string baseline;
+  std::string diff;
   bool statistics = false;
   bool exit_zero = false;
 };
@@ -30,6 +34,19 @@ std::string format_names() {
   for (const report::Format& format : report::all_formats())
     names += (names.empty() ? "" : ", ") + std::string(format.name);
   return names;
+}
+
+std::string folder_of(const std::string& path) {
+  const auto status = base::real_file_system().status(path, true);
+  return status.type == base::FileType::kDirectory ? path : std::string(base::parent_path(path));
+}
+
+project::ChangedLines changed_lines(const ChangeSince& change) {
+  project::ChangedLines lines;
+  lines.add_patch(change.patch);
+  for (const std::string_view path : base::split(change.added, '\0'))
+    if (!path.empty()) lines.add_file(std::string(path));
+  return lines;
 }
 
 int run(const CheckCommand& command) {
@@ -46,6 +63,16 @@ int run(const CheckCommand& command) {
   if (!source) {
     print_error(source.error());
     return source.error().code == base::ErrorCode::kInternal ? kInternalError : kUsageError;
+  }
+  // Asked first: a wrong revision must not cost the time of a check.
+  std::optional<ChangeSince> change;
+  if (!command.diff.empty()) {
+    auto asked = change_since(folder_of(source->first_path), command.diff);
+    if (!asked) {
+      print_error(asked.error());
+      return kUsageError;
+    }
+    change = std::move(*asked);
   }
   const auto start = std::chrono::steady_clock::now();
   project::CheckReport report =
@@ -68,6 +95,11 @@ int run(const CheckCommand& command) {
       fmt::print(stderr, "Wrote {} findings to {}; from now on only new findings count.\n",
                  applied->known, command.baseline);
   }
+  std::size_t outside = 0;
+  if (change) {
+    outside = project::keep_changed(report, changed_lines(*change), base::real_file_system(),
+                                    change->top);
+  }
   report::Input input{report,
                       base::real_file_system(),
                       source->check,
@@ -75,7 +107,9 @@ int run(const CheckCommand& command) {
                       command.output.empty() && wants_colour(STDOUT_FILENO),
                       command.statistics,
                       known,
-                      seconds.count()};
+                      seconds.count(),
+                      command.diff,
+                      outside};
   const std::string text = format->render(input);
   if (command.output.empty()) {
     std::fwrite(text.data(), 1, text.size(), stdout);
@@ -106,6 +140,11 @@ void attach(CLI::App& app) {
          "--baseline", command->baseline,
          "Write today's findings to this file, or report only findings that it does not have")
       ->type_name("FILE");
+  sub->add_option(
+         "--diff", command->diff,
+         "Report only what the change since this commit touches: since the branch left it, "
+         "with uncommitted changes")
+      ->type_name("BASE");
   sub->add_flag("--statistics", command->statistics,
                 "Print counts by rule instead of the findings");
   sub->add_flag("--exit-zero", command->exit_zero, "Exit with 0 even if there are findings");

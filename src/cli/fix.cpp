@@ -10,6 +10,7 @@
 
 #include "cli/command.h"
 #include "cli/git.h"
+#include "cli/held_signals.h"
 #include "cli/source_run.h"
 #include "cli/terminal.h"
 #include "source/project/undo.h"
@@ -22,6 +23,10 @@ namespace {
 
 using report::counted;
 
+constexpr std::string_view kStateFolder = ".torchport";
+// They wait for the disk, so their number does not depend on the cores.
+constexpr unsigned kWritingThreads = 8;
+
 struct FixCommand {
   SelectionOptions selection;
   bool diff = false;
@@ -31,7 +36,9 @@ struct FixCommand {
 };
 
 int run_undo(const project::Config& config) {
-  auto undone = project::undo(base::real_file_system(), base::join_path(config.root, ".torchport"));
+  const HeldSignals held;
+  auto undone = project::undo(base::real_file_system(), base::join_path(config.root, kStateFolder),
+                              kWritingThreads);
   if (!undone) {
     print_error(undone.error());
     return kUsageError;
@@ -174,7 +181,9 @@ int run(const FixCommand& command) {
                              0});
     return true;
   });
+  const std::string state = base::join_path(source->config.root, kStateFolder);
   std::size_t written = plan.changes.size();
+  if (!command.diff && plan.changes.empty()) project::sweep(fs, state);
   if (command.diff) {
     for (const project::Change& change : plan.changes) {
       const std::string text = project::unified_diff(change);
@@ -182,8 +191,8 @@ int run(const FixCommand& command) {
     }
   } else if (!plan.changes.empty()) {
     if (!command.allow_dirty && refuse_dirty(*source, plan)) return kUsageError;
-    auto result = project::write_changes(fs, base::join_path(source->config.root, ".torchport"),
-                                         plan.changes);
+    const HeldSignals held;
+    auto result = project::write_changes(fs, state, plan.changes, kWritingThreads);
     if (!result) {
       print_error(result.error());
       return kInternalError;

@@ -49,6 +49,7 @@ base::Result<void> override_settings(const SelectionOptions& options, project::C
           fmt::format("--min-torch {} is not a version: write it like 2.6", options.min_torch));
     config.settings.min_torch = *version;
     config.settings.min_torch_stated = true;
+    config.min_torch_from = "--min-torch";
   }
   if (!options.idiom.empty()) {
     const auto idiom = project::parse_idiom(options.idiom);
@@ -158,6 +159,7 @@ base::Result<SourceRun> start_source_run(const SelectionOptions& options, bool u
   project::CheckOptions& check = run.check;
   check.selection = std::move(*selection);
   check.settings = run.config.settings;
+  check.min_torch_from = run.config.min_torch_from;
   check.root = run.config.root;
   for (const auto& [pattern, codes] : run.config.per_file_ignores) {
     auto ignored = project::select_rules(codes, {});

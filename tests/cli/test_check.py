@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 
+LEGACY = Path(__file__).resolve().parents[2] / "examples/legacy"
 TIE = "import torch\n\nmodel = torch.nn.Linear(2, 2).cuda()\n"
 CLEAN = "import torch\n\nprint(torch.__version__)\n"
 
@@ -115,12 +118,57 @@ def test_colour_only_where_asked_for(torchport) -> None:
     assert "\x1b" not in torchport("check", env={"FORCE_COLOR": "1", "NO_COLOR": "1"}).stdout
 
 
+def test_the_report_tells_the_torch_floor(torchport) -> None:
+    torchport.write("tie.py", TIE)
+
+    def floor(*words: str) -> dict:
+        return json.loads(torchport("check", "--format", "json", *words).stdout)["summary"][
+            "min_torch"
+        ]
+
+    assert floor() == {"version": "1.12", "from": "default"}
+    assert "written for torch 1.12 and newer (the default" in torchport("check").stdout
+    torchport.write("requirements.txt", "numpy\ntorch>=2.6\n")
+    assert floor() == {"version": "2.6", "from": "requirements.txt:2"}
+    assert "for torch 2.6 and newer (requirements.txt:2).\n" in torchport("check").stdout
+    torchport.write("torchport.toml", '\nmin-torch = "2.1"\n')
+    assert floor() == {"version": "2.1", "from": "torchport.toml:2"}
+    assert floor("--min-torch", "2.3") == {"version": "2.3", "from": "--min-torch"}
+
+
+@pytest.mark.parametrize("floor", ["1.6", "1.12", "2.0", "2.6", "2.9"])
+def test_a_floor_silences_no_finding(torchport, floor: str) -> None:
+    shutil.copytree(LEGACY, torchport.folder / "legacy")
+
+    def found(*words: str) -> set[tuple]:
+        document = json.loads(torchport("check", "--format", "json", *words).stdout)
+        return {(f["path"], f["line"], f["code"]) for f in document["findings"]}
+
+    assert found("--min-torch", floor) >= found()
+
+
 def test_github_annotations(torchport) -> None:
     torchport.write("tie.py", TIE)
-    out = torchport("check", "--select", "TP101", "--format", "github").stdout
-    assert out.startswith(
-        "::error file=tie.py,line=3,col=31,endLine=3,endColumn=37,title=TP101 cuda-call::"
-    )
+    torchport.write("p/two,%.py", TIE + "y = torch.ones(1).cuda()\n")
+    torchport.write("broken.py", "import torch\ndef f(:\n")
+    lines = torchport("check", "--select", "TP101", "--format", "github").stdout.splitlines()
+    error = "::error file={},line={},col={},endLine={},endColumn={},title=TP101 cuda-call::"
+    expected = [
+        "::group::broken.py: not checked fully",
+        "::warning file=broken.py,line=2,title=not checked::",
+        "::endgroup::",
+        "::group::p/two,%25.py: 2 findings",
+        error.format("p/two%2C%25.py", 3, 31, 3, 37),
+        error.format("p/two%2C%25.py", 4, 19, 4, 25),
+        "::endgroup::",
+        "::group::tie.py: 1 finding",
+        error.format("tie.py", 3, 31, 3, 37),
+        "::endgroup::",
+        "Found 3 findings in 3 files.",
+    ]
+    assert len(lines) == len(expected)
+    for line, start in zip(lines, expected, strict=True):
+        assert line.startswith(start)
 
 
 def test_statistics(torchport) -> None:

@@ -44,6 +44,61 @@ def test_sarif_is_valid_and_says_what_json_says(torchport) -> None:
     assert run["invocations"][0]["toolExecutionNotifications"], "what could not be read is said"
 
 
+def sarif_fixes(torchport, *words: object) -> list[dict]:
+    document = json.loads(check(torchport, "sarif", *words))
+    jsonschema.Draft7Validator(json.loads(SARIF_SCHEMA.read_text())).validate(document)
+    (run,) = document["runs"]
+    assert run["columnKind"] == "unicodeCodePoints"
+    return [fix for result in run["results"] for fix in result.get("fixes", [])]
+
+
+def applied(text: str, change: dict) -> str:
+    """The text after one artifactChange, as section 3.57 of SARIF 2.1.0 says."""
+    starts = [0] + [end.end() for end in re.finditer(r"\r\n|\n|\r", text)]
+    for replacement in reversed(change["replacements"]):
+        region = replacement["deletedRegion"]
+        start = starts[region["startLine"] - 1] + region["startColumn"] - 1
+        end = starts[region["endLine"] - 1] + region["endColumn"] - 1
+        text = text[:start] + replacement["insertedContent"]["text"] + text[end:]
+    return text
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_a_fix_of_sarif_is_what_fix_writes(torchport, end: str) -> None:
+    text = "# Größe 😀\nimport math\n\nimport torch\n\nx = ('😀ä', torch.ones(1).cuda())\n"
+    path = torchport.write("größe.py", text.replace("\n", end))
+    (fix,) = sarif_fixes(torchport, "--select", "TP101")
+    (change,) = fix["artifactChanges"]
+    assert change["artifactLocation"]["uri"] == "gr%C3%B6%C3%9Fe.py"
+    assert fix["description"]["text"]
+    torchport("fix", "--select", "TP101")
+    assert applied(text.replace("\n", end), change) == path.read_bytes().decode()
+
+
+def test_each_fix_of_sarif_stands_alone(torchport) -> None:
+    shutil.copytree(LEGACY, torchport.folder / "legacy")
+    findings = json.loads(check(torchport, "json"))["findings"]
+    safe = [f for f in findings if f["fix"] and f["fix"]["applicability"] == "safe"]
+    fixes = sarif_fixes(torchport)
+    assert len(fixes) == len([f for f in safe if not f["path"].endswith(".ipynb")]) > 10
+    for fix in fixes:
+        (change,) = fix["artifactChanges"]
+        path = torchport.folder / change["artifactLocation"]["uri"]
+        text = path.read_bytes().decode()
+        fixed = applied(text, change)
+        assert fixed != text
+        if path.suffix == ".py":
+            compile(fixed, path, "exec")
+    unsafe = [f for f in findings if f["fix"] and f["fix"]["applicability"] == "unsafe"]
+    assert unsafe and len(fixes) < len(findings), "what needs a review is not offered"
+
+
+def test_fixes_of_sarif_come_from_the_cache_too(torchport) -> None:
+    torchport.write("a.py", "import torch\nx = torch.ones(1).cuda()\n")
+    runs = [torchport("check", "--format", "sarif").stdout for _ in range(2)]
+    assert runs[0] == runs[1] and '"fixes"' in runs[0]
+
+
 def dump_dom(page: Path, profile: Path) -> str:
     """The page after a real browser has parsed it."""
     flags = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync"

@@ -33,6 +33,7 @@ Diagnostic example() {
   d.has_fix = true;
   d.applicability = edit::Applicability::kUnsafe;
   d.fix_title = "replace it";
+  d.fix_edits = {{1, 1, 1, 1, "import torch\n"}, {3, 31, 3, 37, "to(\"é\")"}};
   return d;
 }
 
@@ -55,6 +56,7 @@ TEST_CASE("findings come back from the cache as they were, under the path of now
   CHECK(d.has_fix);
   CHECK(d.applicability == e.applicability);
   CHECK(d.fix_title == e.fix_title);
+  CHECK(d.fix_edits == e.fix_edits);
   REQUIRE(unpack(pack({}), "a.py", back));
   CHECK(back.empty());
 }

@@ -33,6 +33,13 @@ void note_surplus(const std::string& path, FileFindings& result) {
        0});
 }
 
+// Gives the last diagnostic the edits of its fix.
+void add_edits(const rules::Finding& finding, const edit::DeviceSource* devices,
+               const base::LineIndex& lines, FileFindings& result) {
+  if (finding.fix.empty()) return;
+  result.diagnostics.back().fix_edits = edits_alone(finding.fix.front(), devices, lines);
+}
+
 FileFindings check_python(const std::string& path, std::string source, const CheckOptions& options,
                           rules::Deadline& deadline) {
   FileFindings result;
@@ -56,6 +63,7 @@ FileFindings check_python(const std::string& path, std::string source, const Che
        rules::examine_python({path, model, devices, options.settings, options.project},
                              options.selection, &deadline)) {
     result.diagnostics.push_back(make_diagnostic(finding, path, lines));
+    if (!(*tree)->has_syntax_error()) add_edits(finding, &devices, lines, result);
   }
   if (options.project == nullptr && !deadline.passed) result.facts = flow::collect_facts(model);
   note_surplus(path, result);
@@ -74,6 +82,7 @@ FileFindings check_text(const std::string& path, rules::FileKind kind, const std
   for (const auto& finding :
        rules::examine_text({path, kind, source, lines, options.settings}, options.selection)) {
     result.diagnostics.push_back(make_diagnostic(finding, path, lines));
+    add_edits(finding, nullptr, lines, result);
   }
   note_surplus(path, result);
   return result;

@@ -22,7 +22,8 @@ namespace torchport::project {
 struct CheckOptions {
   rules::Selection selection;  // exactly these rules
   edit::Settings settings;
-  std::string root = ".";  // per-file patterns are relative to it
+  std::string min_torch_from;  // see Config; only reports need it
+  std::string root = ".";      // per-file patterns are relative to it
   std::vector<std::pair<GlobList, rules::Selection>> per_file_ignores;
   unsigned threads = 1;
   std::string fingerprint;  // identifies this program; a part of every cache key

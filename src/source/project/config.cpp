@@ -9,8 +9,8 @@
 #include "base/nearest.h"
 #include "base/text.h"
 #include "base/toml.h"
+#include "source/project/required_torch.h"
 #include "source/rules/registry.h"
-#include "versions/requirement.h"
 #include "versions/version.h"
 
 namespace torchport::project {
@@ -94,6 +94,7 @@ base::Result<void> read_key(Config& config, const std::string& path, std::string
           fmt::format("min-torch = \"{}\" is not a version: write it like \"2.6\"", *text));
     config.settings.min_torch = *version;
     config.settings.min_torch_stated = true;
+    config.min_torch_from = fmt::format("{}:{}", path, node.source().begin.line);
   } else if (key == "idiom") {
     const auto idiom = parse_idiom(*text);
     if (!idiom)
@@ -164,9 +165,10 @@ base::Result<std::optional<Config>> try_file(const base::FileSystem& fs, const s
 void complete(const base::FileSystem& fs, Config& config, const std::string& project) {
   for (const std::string& folder : {project, config.root}) {
     if (config.settings.min_torch_stated) return;
-    if (const auto version = stated_torch(fs, folder)) {
-      config.settings.min_torch = *version;
+    if (auto floor = required_torch(fs, folder)) {
+      config.settings.min_torch = floor->version;
       config.settings.min_torch_stated = true;
+      config.min_torch_from = std::move(floor->from);
     }
   }
 }
@@ -238,50 +240,6 @@ std::optional<edit::Idiom> parse_idiom(std::string_view text) {
   if (text == "classic") return edit::Idiom::kClassic;
   if (text == "helper") return edit::Idiom::kHelper;
   return std::nullopt;
-}
-
-namespace {
-
-// Real requirements are shorter. Without a bound, a line of a million requirements takes time
-// proportional to the square of its length.
-constexpr std::size_t kLongestRequirement = 200;
-
-// The lower bounds of the requirements on torch in one line of any of these files. A requirement
-// begins with the whole word `torch` and ends with the string or the line. A comment requires
-// nothing.
-std::vector<edit::TorchVersion> stated_in(std::string_view line) {
-  std::vector<edit::TorchVersion> found;
-  line = line.substr(0, line.find('#'));
-  for (auto at = line.find("torch"); at != std::string_view::npos;
-       at = line.find("torch", at + 1)) {
-    if (at > 0 &&
-        (base::is_identifier_char(line[at - 1]) || line[at - 1] == '-' || line[at - 1] == '.'))
-      continue;
-    const std::string_view rest = line.substr(at, kLongestRequirement);
-    const auto requirement = versions::parse_requirement(rest.substr(0, rest.find_first_of("\"'")));
-    if (!requirement || requirement->name != "torch") continue;
-    if (const auto version = torch_version(versions::lower_bound(requirement->specifier)))
-      found.push_back(*version);
-  }
-  return found;
-}
-
-}  // namespace
-
-std::optional<edit::TorchVersion> stated_torch(const base::FileSystem& fs,
-                                               const std::string& root) {
-  std::optional<edit::TorchVersion> oldest;
-  for (const std::string_view name :
-       {"requirements.txt", "requirements.in", "pyproject.toml", "setup.py", "setup.cfg"}) {
-    const std::string path = base::join_path(root, name);
-    if (fs.status(path, true).type != FileType::kRegular) continue;
-    auto text = fs.read(path);
-    if (!text) continue;
-    for (const std::string_view line : base::split(*text, '\n'))
-      for (const edit::TorchVersion version : stated_in(line))
-        if (!oldest || version < *oldest) oldest = version;
-  }
-  return oldest;
 }
 
 base::Result<rules::Selection> select_rules(const std::vector<std::string>& select,

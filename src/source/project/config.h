@@ -26,6 +26,7 @@ struct Config {
       per_file_ignores;  // pattern -> codes
   std::vector<std::string> exclude;
   edit::Settings settings;
+  std::string min_torch_from;  // "requirements.txt:2", "--min-torch"; empty for the default
   bool unsafe_fixes = false;
 };
 
@@ -51,10 +52,5 @@ struct Config {
 // "2.6" or "2.6.0+cpu" -> {2, 6}.
 [[nodiscard]] std::optional<edit::TorchVersion> torch_version(std::string_view text);
 [[nodiscard]] std::optional<edit::Idiom> parse_idiom(std::string_view text);
-
-// The oldest torch that the project's own files allow (requirements*.txt, pyproject.toml, setup.py,
-// setup.cfg in `root`); none if no file says.
-[[nodiscard]] std::optional<edit::TorchVersion> stated_torch(const base::FileSystem& fs,
-                                                             const std::string& root);
 
 }  // namespace torchport::project

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "source/rules/registry.h"
+#include "source/syntax/encoding.h"
 
 namespace torchport::project {
 
@@ -46,6 +47,25 @@ Diagnostic make_diagnostic(const rules::Finding& finding, std::string_view path,
   return result;
 }
 
+std::vector<TextEdit> edits_alone(const edit::Fix& fix, const edit::DeviceSource* devices,
+                                  const base::LineIndex& lines) {
+  std::vector<edit::Edit> edits;
+  if (devices != nullptr && !fix.edits.empty()) edits = devices->edits_for(fix.needs);
+  edits.insert(edits.end(), fix.edits.begin(), fix.edits.end());
+  edit::sort_edits(edits);
+  std::vector<TextEdit> result;
+  std::uint32_t reached = 0;
+  for (edit::Edit& edit : edits) {
+    std::size_t bad = 0;
+    if (edit.span.start < reached || !syntax::is_valid_utf8(edit.text, bad)) return {};
+    reached = edit.span.end;
+    const base::LineColumn start = lines.at(edit.span.start);
+    const base::LineColumn end = lines.at(edit.span.end);
+    result.push_back({start.line, start.column, end.line, end.column, std::move(edit.text)});
+  }
+  return result;
+}
+
 std::string_view severity_name(rules::Severity severity) {
   return severity == rules::Severity::kError ? "error" : "warning";
 }
@@ -58,9 +78,13 @@ std::string pack(const std::vector<Diagnostic>& diagnostics) {
     for (const flow::Condition& condition : d.unless)
       unless.push_back(
           {static_cast<int>(condition.kind), condition.function, condition.parameters});
+    nlohmann::json edits = nlohmann::json::array();
+    for (const TextEdit& edit : d.fix_edits)
+      edits.push_back({edit.line, edit.column, edit.end_line, edit.end_column, edit.text});
     list.push_back({d.code, d.line, d.column, d.end_line, d.end_column, d.message,
                     nlohmann::json::binary({d.source_line.begin(), d.source_line.end()}), d.has_fix,
-                    static_cast<int>(d.applicability), d.fix_title, std::move(unless)});
+                    static_cast<int>(d.applicability), d.fix_title, std::move(edits),
+                    std::move(unless)});
   }
   const std::vector<std::uint8_t> bytes = nlohmann::json::to_cbor(list);
   return {bytes.begin(), bytes.end()};
@@ -89,7 +113,11 @@ bool unpack(std::string_view packed, std::string_view path, std::vector<Diagnost
       d.has_fix = row.at(7);
       d.applicability = static_cast<edit::Applicability>(row.at(8).get<int>());
       d.fix_title = row.at(9).get<std::string>();
-      for (const auto& condition : row.at(10)) {
+      for (const auto& edit : row.at(10)) {
+        d.fix_edits.push_back(
+            {edit.at(0), edit.at(1), edit.at(2), edit.at(3), edit.at(4).get<std::string>()});
+      }
+      for (const auto& condition : row.at(11)) {
         d.unless.push_back({static_cast<flow::Condition::Kind>(condition.at(0).get<int>()),
                             condition.at(1).get<std::string>(),
                             condition.at(2).get<std::vector<std::string>>()});

@@ -1,6 +1,7 @@
 #include "source/syntax/notebook.h"
 
 #include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
 
 #include "source/project/notebook_check.h"
 #include "source/rules/registry.h"
@@ -48,6 +49,71 @@ TEST_CASE("a notebook's code cells are one program") {
   CHECK(notebook->json().substr(notebook->json_offset(offset), 5) == "net =");
   const auto quoted = static_cast<std::uint32_t>(notebook->program().find("quoted"));
   CHECK(notebook->json().substr(notebook->json_offset(quoted), 6) == "quoted");
+}
+
+// A notebook with these cells, each one string.
+std::string notebook_of(const std::vector<std::string>& cells) {
+  nlohmann::json document = {{"cells", nlohmann::json::array()}, {"nbformat", 4}};
+  for (const std::string& cell : cells)
+    document["cells"].push_back({{"cell_type", "code"}, {"source", cell}});
+  return document.dump();
+}
+
+// IPython's lines in the forms that public notebooks have them.
+TEST_CASE("IPython's own lines keep no notebook from being fixed") {
+  const std::vector<std::string> cells{
+      "%pip install torch\n!nvidia-smi\n?torch\ntorch.cuda?\ntorch.cuda??\nnet.cuda?\n",
+      "pip install -q 'torch>=2' einops",
+      "  pip3 install torch==2.0\nconda install -y numpy\nls -l\ncd /content\n",
+      "import torch\nif True:\n    %cd /content\n    !pip install \\\n      torch\n",
+      "for i in range(2):\n    !echo {i}\n",
+      "try:\n    import apex\nexcept ImportError:\n    !pip install apex\n",
+      "files = !ls *.py\nout, err = !ls\nx = %timeit -o 1+1\nself.y = %env HOME\n",
+      "%%time\nx = torch.ones(1)\n",
+      "%%bash\nif [ -d a ]; then\n  x=$(ls)\nfi\n",
+      "\n%%writefile a.py\nthis is no python (\n",
+      "%%html\n<b>no</b>\n",
+      "%%capture out\n!pip install torch\n",
+      "%%cython\ncdef int x\n",
+      "%load_ext autoreload\n%autoreload 2\n",
+      "!pip install a \\\n  b \\\n  c\ny = 1\n",
+      "s = '''\n%not magic\n!not shell\nwhy?\n'''\n",
+      "z = (10\n     % 3)\nw = 7 \\\n  % 2\n",
+      ",f a b\n;g a b\n",
+  };
+  for (const std::string& cell : cells) {
+    CAPTURE(cell);
+    const auto json = notebook_of({"import torch\n", cell, "m = torch.nn.Linear(1, 1).cuda()\n"});
+    const auto found = project::check_notebook("a.ipynb", json, options());
+    CHECK(found.problems.empty());
+    const auto fixed =
+        project::converge_notebook("a.ipynb", json, options(), edit::Applicability::kUnsafe);
+    REQUIRE(fixed.has_value());
+    const auto now = nlohmann::json::parse(fixed->text);
+    CHECK(now["cells"][2]["source"] == "m = torch.nn.Linear(1, 1).to(DEVICE)\n");
+    // The device variable goes behind the last import, so a cell with one may be longer.
+    const auto kept = now["cells"][1]["source"].get<std::string>();
+    if (cell.find("import") == std::string::npos) {
+      CHECK(kept == cell);
+    } else {
+      const auto magic = cell.find("    !");
+      CHECK(kept.find(cell.substr(magic, cell.find('\n', magic) - magic)) != std::string::npos);
+      CHECK(kept.find("torchport:") == std::string::npos);
+    }
+  }
+  const auto json = notebook_of(cells);
+  const auto notebook = Notebook::parse(json);
+  REQUIRE(notebook.has_value());
+  CHECK(notebook->with_program(notebook->program()).value() == json);
+}
+
+TEST_CASE("what only looks like IPython is Python") {
+  const auto json = notebook_of(
+      {"s = '''\n%not magic\n!no\nwhy?\n'''\nz = (10\n     % 3)\nx = (\n  # why?\n  1)\n",
+       "w = 7 \\\n  % 2\npip = 1\npip\nls = [1]\nls[0]\nls -l\ncat = ls\ncat + ls\n"});
+  const auto notebook = Notebook::parse(json);
+  REQUIRE(notebook.has_value());
+  CHECK(notebook->program().find("torchport:ipython") == std::string::npos);
 }
 
 TEST_CASE("a notebook goes back as it was") {

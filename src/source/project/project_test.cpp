@@ -5,6 +5,7 @@
 #include "source/project/config.h"
 #include "source/project/discover.h"
 #include "source/project/glob.h"
+#include "source/project/required_torch.h"
 #include "source/project/undo.h"
 #include "source/syntax/encoding.h"
 
@@ -91,6 +92,64 @@ TEST_CASE("settings come from the nearest file, the torch floor from the project
   CHECK(broken.error().line == 1);
   CHECK((torch_version("1.13.1+cu117") == edit::TorchVersion{1, 13}));
   CHECK_FALSE(torch_version("newest").has_value());
+}
+
+TEST_CASE("the torch floor is what the project requires, with its place") {
+  struct Row {
+    const char* name;
+    const char* text;
+    const char* from;  // nullptr: nothing is required
+  };
+  const Row rows[] = {
+      {"requirements.txt", "numpy\ntorch>=2.1,<3\n", "requirements.txt:2"},
+      {"requirements.txt", "# torch>=2.1\nnumpy  # not torch>=2.1\ntorchvision>=2.1\n", nullptr},
+      {"requirements.txt", "torch>=2.1 ; extra == 'gpu'\n", nullptr},
+      {"requirements.txt", "torch>=2.1 ; python_version >= '3.8' \\\n  --hash=sha256:1\n",
+       "requirements.txt:1"},
+      {"requirements.txt", "numpy\n-r base.txt\n", "base.txt:1"},
+      {"requirements.txt", "-r dev.txt\n-r requirements.txt\n", nullptr},
+      {"requirements-dev.txt", "torch>=2.1\n", nullptr},
+      {"pyproject.toml", "[project]\ndependencies = [\n 'numpy',\n 'torch>=2.1', # torch>=1.0\n]\n",
+       "pyproject.toml:4"},
+      {"pyproject.toml",
+       "[project]\ndescription = 'torch>=2.1'\n[project.optional-dependencies]\n"
+       "gpu = ['torch>=2.1']\n[dependency-groups]\ndev = ['torch>=2.1']\n"
+       "[build-system]\nrequires = ['torch>=2.1']\n",
+       nullptr},
+      {"pyproject.toml", "[tool.poetry.dependencies]\ntorch = '^2.1'\n", "pyproject.toml:2"},
+      {"pyproject.toml", "[tool.poetry.dependencies]\ntorch = {version = '2.1', source = 'x'}\n",
+       "pyproject.toml:2"},
+      {"pyproject.toml",
+       "[tool.poetry.dependencies]\ntorch = {version = '2.1', optional = true}\n"
+       "[tool.poetry.group.dev.dependencies]\ntorch = '2.1'\n",
+       nullptr},
+      {"setup.cfg", "[options]\ninstall_requires =\n  numpy\n  torch>=2.1\n", "setup.cfg:4"},
+      {"setup.cfg", "[options.extras_require]\ninstall_requires = torch>=2.1\ngpu = torch>=2.1\n",
+       nullptr},
+      {"setup.py", "from setuptools import setup\nsetup(install_requires=['torch>=2.1'])\n",
+       "setup.py:2"},
+      {"setup.py",
+       "import setuptools\nBASE = ['torch>=2.1']\nREQUIRED = BASE + ['numpy']\n"
+       "setuptools.setup(install_requires=REQUIRED)\n",
+       "setup.py:2"},
+      {"setup.py",
+       "from setuptools import setup\n# torch>=2.1\nprint('torch>=2.1')\nD = {'torch': "
+       "'torch>=2.1'}\n"
+       "setup(install_requires=['numpy'], extras_require={'all': ['torch>=2.1']},\n"
+       "  tests_require=['torch>=2.1'])\n",
+       nullptr},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.name);
+    CAPTURE(row.text);
+    base::MemoryFileSystem fs;
+    fs.add(row.name, row.text);
+    fs.add("base.txt", "torch>=2.1\n");
+    fs.add("dev.txt", "torch>=2.1\n");
+    const auto floor = required_torch(fs, ".");
+    CHECK((floor ? floor->from : "nothing") == (row.from == nullptr ? "nothing" : row.from));
+    if (floor) CHECK((floor->version == edit::TorchVersion{2, 1}));
+  }
 }
 
 TEST_CASE("encodings: the parser's view has the same length, and Python's own limits") {

@@ -23,11 +23,21 @@ struct Written {
   std::vector<base::Error> problems;  // files that were not changed
 };
 
-// Writes all changes. A journal with all old contents is on disk before the first file changes. A
-// file that no longer has the content `before` is left alone and reported, and so is one that
-// cannot be written; the others are written all the same. `state` is the folder of the journal.
+// Writes all changes. A journal with all old contents is on disk before the first file changes, and
+// all new contents are on disk, beside their files, before the first of them gets its name: the
+// disk is waited for three times, however many files there are. A file that no longer has the
+// content `before` is left alone and reported, and so is one that cannot be written; the others are
+// written all the same. `state` is the folder of the journal. If the program is killed at any
+// moment, each file is old or new, undo() restores it, and sweep() removes the rest. With several
+// threads the files get their names at the same time, which some file systems reward tenfold; `fs`
+// has to be thread safe then.
 [[nodiscard]] base::Result<Written> write_changes(base::FileSystem& fs, const std::string& state,
-                                                  const std::vector<Change>& changes);
+                                                  const std::vector<Change>& changes,
+                                                  unsigned threads = 1);
+
+// Removes the temporary files that a killed run of write_changes() or undo() left; both do so
+// themselves at their start. It finds them through the journal. Not safe beside another run.
+void sweep(base::FileSystem& fs, const std::string& state);
 
 struct Undone {
   std::vector<std::string> restored;
@@ -36,6 +46,7 @@ struct Undone {
 
 // Restores the files of the last run and deletes the journal, or keeps it if a file could not be
 // restored. Fails with kUsage if there is nothing to undo.
-[[nodiscard]] base::Result<Undone> undo(base::FileSystem& fs, const std::string& state);
+[[nodiscard]] base::Result<Undone> undo(base::FileSystem& fs, const std::string& state,
+                                        unsigned threads = 1);
 
 }  // namespace torchport::project

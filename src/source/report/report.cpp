@@ -49,6 +49,17 @@ std::string counted(std::size_t n, std::string_view singular, std::string_view p
   return plural.empty() ? fmt::format("{} {}s", n, singular) : fmt::format("{} {}", n, plural);
 }
 
+std::string left_out(const Input& input) {
+  std::string text;
+  if (input.known > 0)
+    text += fmt::format("{} of the baseline not shown.\n", counted(input.known, "finding"));
+  if (input.outside > 0)
+    text += fmt::format("{} outside of the change since {} {} not shown.\n",
+                        counted(input.outside, "finding"), one_line(input.since),
+                        input.outside == 1 ? "is" : "are");
+  return text;
+}
+
 std::string printable(std::string_view text) {
   std::string result;
   std::size_t bad = 0;

@@ -16,9 +16,11 @@ struct Input {
   const project::CheckOptions& options;
   std::string_view version;
   bool colour = false;
-  bool statistics = false;  // in text, a table by rule instead of the findings
-  std::size_t known = 0;    // findings that a baseline removed
-  double seconds = 0;       // the check's wall time; only the text format may show it
+  bool statistics = false;   // in text, a table by rule instead of the findings
+  std::size_t known = 0;     // findings that a baseline removed
+  double seconds = 0;        // the check's wall time; only the text format may show it
+  std::string_view since{};  // only what a change since this revision touches is in the report
+  std::size_t outside = 0;   // findings that were left out because of that
 };
 
 // Returns the complete report, which ends with a newline. REQUIRED to depend only on the input, so
@@ -46,6 +48,9 @@ struct FormatRegistration {
 // "1 file", "2 files".
 [[nodiscard]] std::string counted(std::size_t n, std::string_view singular,
                                   std::string_view plural = {});
+
+// What is not in the report, a sentence in a line each: "3 findings of the baseline not shown."
+[[nodiscard]] std::string left_out(const Input& input);
 
 // Replaces bytes that are not UTF-8 by U+FFFD.
 [[nodiscard]] std::string printable(std::string_view text);

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "source/syntax/ipython.h"
 #include "source/syntax/notebook_scan.h"
 
 namespace torchport::syntax {
@@ -14,30 +15,22 @@ namespace {
 
 constexpr std::string_view kMarker = "# torchport:cell ";
 constexpr std::string_view kMagic = "# torchport:ipython ";
+// In a block, which may have no other statement.
+constexpr std::string_view kMagicInBlock = "pass  # torchport:ipython ";
 
 std::string marker(std::size_t cell) {
   return fmt::format("{}{}\n", kMarker, cell);
 }
 
-// Whether IPython handles this line before Python sees it.
-bool is_ipython(std::string_view line) {
-  const std::string_view text = base::trim(line);
-  if (text.empty()) return false;
-  if (text.front() == '%' || text.front() == '!' || text.front() == '?') return true;
-  if (text.back() == '?' && text.find('#') == std::string_view::npos &&
-      text.find('"') == std::string_view::npos)
-    return true;
-  const auto equals = text.find('=');
-  if (equals == std::string_view::npos || equals + 1 >= text.size()) return false;
-  const std::string_view right = base::trim(text.substr(equals + 1));
-  return !right.empty() && (right.front() == '!' || (right.front() == '%' && right.size() > 1 &&
-                                                     base::is_identifier_char(right[1])));
-}
-
 // Whether a line looks like a line of torchport; it must be restored as it is.
 bool is_like_ours(std::string_view line) {
   const std::string_view text = base::trim(line);
-  return text.starts_with(base::trim(kMarker)) || text.starts_with(base::trim(kMagic));
+  return text.starts_with(base::trim(kMarker)) || text.starts_with(base::trim(kMagic)) ||
+         text.starts_with(base::trim(kMagicInBlock));
+}
+
+std::size_t indentation_of(std::string_view line) {
+  return std::min(line.find_first_not_of(" \t"), line.size());
 }
 
 // The offset at which `marker` starts a line, from `at` on.
@@ -47,17 +40,6 @@ std::size_t find_marker(std::string_view program, std::string_view marker, std::
     if (found == 0 || program[found - 1] == '\n') return found;
   }
   return std::string_view::npos;
-}
-
-// Whether a cell is in another language (%%bash, %%html). %%time and the like measure Python.
-bool is_other_language(std::string_view first_line) {
-  const std::string_view text = base::trim(first_line);
-  if (!text.starts_with("%%")) return false;
-  for (const std::string_view python :
-       {"%%time", "%%timeit", "%%capture", "%%prun", "%%python", "%%memit", "%%wandb"}) {
-    if (text.starts_with(python)) return false;
-  }
-  return true;
 }
 
 std::string encode_line(std::string_view text, bool ascii) {
@@ -77,11 +59,14 @@ std::vector<std::string> lines_of(std::string_view text) {
   return lines;
 }
 
-// The line without the "# torchport:ipython " that build_program() inserted.
+// The line without what build_program() inserted.
 std::string without_magic(std::string line) {
-  const auto first = line.find_first_not_of(" \t");
-  if (first != std::string::npos && std::string_view(line).substr(first).starts_with(kMagic))
-    line.erase(first, kMagic.size());
+  const std::size_t first = indentation_of(line);
+  for (const std::string_view prefix : {kMagic, kMagicInBlock}) {
+    if (!std::string_view(line).substr(first).starts_with(prefix)) continue;
+    line.erase(first, prefix.size());
+    break;
+  }
   return line;
 }
 
@@ -132,7 +117,11 @@ base::Result<Notebook> Notebook::parse(std::string json) {
           "," + std::string(text.substr(source.value.start + 1,
                                         source.items[0].start - source.value.start - 2));
     }
-    cell.skipped = cell.lines.empty() || is_other_language(cell.lines.front().text);
+    const auto first = std::find_if(cell.lines.begin(), cell.lines.end(), [](const Line& line) {
+      return !base::trim(line.text).empty();
+    });
+    cell.skipped =
+        cell.lines.empty() || (first != cell.lines.end() && is_other_language(first->text));
     notebook.cells_.push_back(std::move(cell));
   }
   notebook.build_program();
@@ -146,18 +135,40 @@ void Notebook::build_program() {
     if (cell.skipped) continue;
     in_program_.push_back(i);
     program_ += marker(i);
-    for (Line& line : cell.lines) {
-      line.program_start = static_cast<std::uint32_t>(program_.size());
-      std::string text = line.text;
-      // A string of the list that does not end its line continues in the next string.
-      const bool starts_line = program_.ends_with('\n');
-      if (starts_line && (is_ipython(text) || is_like_ours(text))) {
-        text.insert(text.find_first_not_of(" \t"), kMagic);
-        line.prefix = static_cast<std::uint32_t>(kMagic.size());
-      }
-      program_ += text;
-    }
+    add_cell(cell);
     if (!program_.ends_with('\n')) program_ += '\n';
+  }
+}
+
+void Notebook::add_cell(Cell& cell) {
+  CellText python;
+  bool magic_goes_on = false;  // the line of IPython before ended with a backslash
+  bool in_magic = false;       // also in the strings of the list that continue a line
+  std::size_t outermost = 0;   // the indentation of the cell's first line of Python
+  bool has_python = false;
+  for (Line& line : cell.lines) {
+    line.program_start = static_cast<std::uint32_t>(program_.size());
+    std::string text = line.text;
+    // A string of the list that does not end its line continues in the next string.
+    if (program_.ends_with('\n')) {
+      in_magic = magic_goes_on || (python.between_lines() && is_ipython(text));
+      const std::size_t start = indentation_of(text);
+      if (in_magic || is_like_ours(text)) {
+        const bool in_block = !magic_goes_on && in_magic && has_python && start > outermost;
+        const std::string_view prefix = in_block ? kMagicInBlock : kMagic;
+        text.insert(start, prefix);
+        line.prefix = static_cast<std::uint32_t>(prefix.size());
+      } else if (!has_python && !base::trim(text).empty()) {
+        has_python = true;
+        outermost = start;
+      }
+    }
+    if (in_magic) {
+      magic_goes_on = base::trim(line.text).ends_with('\\');
+    } else {
+      python.add(line.text);
+    }
+    program_ += text;
   }
 }
 

@@ -2,10 +2,10 @@
 // into the notebook.
 //
 // The code cells are joined, each after a marker comment, because names of one cell are used in the
-// next. IPython's own lines (%magic, !shell, help?) become comments. The markers split a changed
-// program into its cells again. Cells that did not change keep their bytes, and so does every
-// unchanged line of a changed cell: rewriting the JSON would show up as a diff of the whole
-// notebook.
+// next. IPython's own lines (%magic, !shell, help?) become comments, or `pass` with one in a block.
+// The markers split a changed program into its cells again. Cells that did not change keep their
+// bytes, and so does every unchanged line of a changed cell: rewriting the JSON would show up as a
+// diff of the whole notebook.
 #pragma once
 
 #include <cstdint>
@@ -49,6 +49,7 @@ class Notebook {
   };
 
   void build_program();
+  void add_cell(Cell& cell);
   [[nodiscard]] std::string encode(const Cell& cell, std::string_view text) const;
 
   std::string json_;

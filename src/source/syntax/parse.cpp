@@ -13,6 +13,7 @@
 #include "source/syntax/indentation.h"
 #include "source/syntax/logical_line.h"
 #include "source/syntax/parser_memory.h"
+#include "source/syntax/second_view.h"
 #include "source/syntax/tree.h"
 
 extern "C" const TSLanguage* tree_sitter_python(void);
@@ -99,7 +100,8 @@ std::string_view kind_name(Kind kind) {
 
 class TreeBuilder {
  public:
-  explicit TreeBuilder(Tree& tree) : tree_(tree) {}
+  // `view` is what the parser read; it differs from the source where second_view() rewrote it.
+  TreeBuilder(Tree& tree, std::string_view view) : tree_(tree), view_(view) {}
 
   // Walks the cursor in preorder. Parents are on an explicit stack; anonymous nodes are dropped
   // unless they are operators.
@@ -148,9 +150,13 @@ class TreeBuilder {
     const bool kept = named || field == Field::kOperator || field == Field::kOperators;
     const std::uint32_t start = ts_node_start_byte(node);
     const bool missing = ts_node_is_missing(node);
-    const Kind kind = error_symbol ? Kind::kError : named ? words.kinds[symbol] : Kind::kOther;
+    Kind kind = error_symbol ? Kind::kError : named ? words.kinds[symbol] : Kind::kOther;
+    // `print >> file, text` is an expression for Python 3, too, but nobody means that.
     if (error_symbol || missing || kind == Kind::kPrint || kind == Kind::kExec) note_error(start);
-    if (!kept) {
+    const bool rewritten_star =
+        start < view_.size() && view_[start] == '+' && tree_.source_[start] == '*';
+    if (rewritten_star && kind == Kind::kUnaryOperator) kind = Kind::kListSplat;
+    if (!kept || (rewritten_star && field == Field::kOperator)) {
       stack_.push_back(kDropped);
       return;
     }
@@ -179,8 +185,87 @@ class TreeBuilder {
   }
 
   Tree& tree_;
+  std::string_view view_;
   std::vector<std::uint32_t> stack_;
   std::uint32_t parent_ = 0;
+};
+
+// Parses one view of a source.
+class TreeParse {
+ public:
+  TreeParse(const ParseLimits& limits)
+      : limits_(limits),
+        budget_{Clock::now() + std::chrono::milliseconds(limits.max_milliseconds),
+                static_cast<std::int64_t>(limits.max_parser_bytes), false} {}
+
+  // A tree that has no source yet but the one it is given back with.
+  base::Result<void> run(Tree& tree, std::string_view view) {
+    // Releases the parser and its tree at the end.
+    const ParserMemory memory;
+    TSParser* parser = ts_parser_new();
+    if (!ts_parser_set_language(parser, tree_sitter_python())) {
+      return base::fail(base::ErrorCode::kInternal,
+                        "the Python grammar does not fit the parser library");
+    }
+    ViewInput input{view};
+    TSInput reader{};
+    reader.payload = &input;
+    reader.read = &ViewInput::read;
+    reader.encoding = TSInputEncodingUTF8;
+    TSParseOptions options{};
+    options.payload = &budget_;
+    options.progress_callback = &exceeded;
+    const TSTree* parsed = ts_parser_parse_with_options(parser, nullptr, reader, options);
+    if (parsed == nullptr) return give_up();
+    clear(tree);
+    TreeBuilder builder(tree, view);
+    switch (builder.copy(ts_tree_root_node(parsed), budget_.deadline, limits_)) {
+      case TreeBuilder::Outcome::kDone:
+        break;
+      case TreeBuilder::Outcome::kLate:
+        return give_up();
+      case TreeBuilder::Outcome::kDeep:
+        return base::fail(base::ErrorCode::kBudget,
+                          "nested too deeply; Python itself refuses such a file");
+    }
+    if (tree.has_error_) return {};
+    auto offset = misplaced_statement(tree, limits_.indented_cells);
+    if (!offset) offset = broken_logical_line(tree);
+    if (offset) {
+      tree.has_error_ = true;
+      tree.error_offset_ = *offset;
+    }
+    return {};
+  }
+
+  // A tree of the source without records.
+  static std::shared_ptr<Tree> empty(std::string source) {
+    std::shared_ptr<Tree> tree(new Tree());
+    tree->source_ = std::move(source);
+    tree->lines_ = std::make_unique<base::LineIndex>(tree->source_);
+    return tree;
+  }
+
+ private:
+  static void clear(Tree& tree) {
+    tree.records_.clear();
+    tree.records_.reserve(tree.source_.size() / 5 + 16);
+    tree.comments_.clear();
+    tree.has_error_ = false;
+    tree.error_offset_ = 0;
+  }
+
+  [[nodiscard]] tl::unexpected<base::Error> give_up() const {
+    return budget_.too_large
+               ? base::fail(base::ErrorCode::kBudget,
+                            fmt::format("parsing it takes more than {}",
+                                        base::format_bytes(limits_.max_parser_bytes, 0)))
+               : base::fail(base::ErrorCode::kBudget,
+                            fmt::format("not parsed within {} ms", limits_.max_milliseconds));
+  }
+
+  const ParseLimits& limits_;
+  Budget budget_;
 };
 
 base::Result<std::shared_ptr<const Tree>> Tree::parse(std::string source,
@@ -189,58 +274,17 @@ base::Result<std::shared_ptr<const Tree>> Tree::parse(std::string source,
     return base::fail(base::ErrorCode::kBudget,
                       fmt::format("larger than {}", base::format_bytes(limits.max_bytes, 0)));
   }
-  auto view = parser_view(source);
+  const auto view = parser_view(source);
   if (!view) return tl::unexpected<base::Error>(view.error());
-
-  Budget budget{Clock::now() + std::chrono::milliseconds(limits.max_milliseconds),
-                static_cast<std::int64_t>(limits.max_parser_bytes), false};
-  const auto give_up = [&] {
-    return budget.too_large
-               ? base::fail(base::ErrorCode::kBudget,
-                            fmt::format("parsing it takes more than {}",
-                                        base::format_bytes(limits.max_parser_bytes, 0)))
-               : base::fail(base::ErrorCode::kBudget,
-                            fmt::format("not parsed within {} ms", limits.max_milliseconds));
-  };
-  // Releases the parser and its tree at the end.
-  const ParserMemory memory;
-  TSParser* parser = ts_parser_new();
-  if (!ts_parser_set_language(parser, tree_sitter_python())) {
-    return base::fail(base::ErrorCode::kInternal,
-                      "the Python grammar does not fit the parser library");
-  }
-  ViewInput input{*view};
-  TSInput reader{};
-  reader.payload = &input;
-  reader.read = &ViewInput::read;
-  reader.encoding = TSInputEncodingUTF8;
-  TSParseOptions options{};
-  options.payload = &budget;
-  options.progress_callback = &exceeded;
-  const TSTree* parsed = ts_parser_parse_with_options(parser, nullptr, reader, options);
-  if (parsed == nullptr) return give_up();
-
-  std::shared_ptr<Tree> tree(new Tree());
-  tree->source_ = std::move(source);
-  tree->lines_ = std::make_unique<base::LineIndex>(tree->source_);
-  tree->records_.reserve(tree->source_.size() / 5 + 16);
-  TreeBuilder builder(*tree);
-  switch (builder.copy(ts_tree_root_node(parsed), budget.deadline, limits)) {
-    case TreeBuilder::Outcome::kDone:
-      break;
-    case TreeBuilder::Outcome::kLate:
-      return give_up();
-    case TreeBuilder::Outcome::kDeep:
-      return base::fail(base::ErrorCode::kBudget,
-                        "nested too deeply; Python itself refuses such a file");
-  }
-  if (!tree->has_error_) {
-    auto offset = misplaced_statement(*tree, limits.indented_cells);
-    if (!offset) offset = broken_logical_line(*tree);
-    if (offset) {
-      tree->has_error_ = true;
-      tree->error_offset_ = *offset;
-    }
+  auto tree = TreeParse::empty(std::move(source));
+  TreeParse parse(limits);
+  if (auto done = parse.run(*tree, *view); !done) return tl::unexpected<base::Error>(done.error());
+  if (!tree->has_error_) return std::shared_ptr<const Tree>(std::move(tree));
+  if (const auto other = second_view(*view)) {
+    auto second = TreeParse::empty(tree->source_);
+    // If it has an error, too, the place of the first one is the truer one.
+    if (parse.run(*second, *other) && !second->has_error_)
+      return std::shared_ptr<const Tree>(std::move(second));
   }
   return std::shared_ptr<const Tree>(std::move(tree));
 }

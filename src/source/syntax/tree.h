@@ -114,6 +114,7 @@ class Tree {
  private:
   friend class Node;
   friend class TreeBuilder;
+  friend class TreeParse;
 
   struct Record {
     Kind kind;

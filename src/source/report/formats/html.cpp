@@ -92,6 +92,11 @@ std::string head(const Input& input) {
       "<h1>Portability of this code</h1>\n<p class=soft>torchport {}; files read: {}; files that "
       "mention torch or CUDA: {}</p>\n",
       escape(input.version), report.files, report.relevant);
+  if (!input.since.empty()) {
+    // The score is one of all files, so there is none.
+    return html + fmt::format("<p>Only the lines changed since <b>{}</b>. {}</p>\n",
+                              escape(input.since), escape(left_out(input)));
+  }
   if (report.relevant == 0 && report.diagnostics.empty()) return html;
   html += fmt::format(
       "<div class=top>\n<div><div class=score id=score>{}<small> %</small></div>"
@@ -200,8 +205,9 @@ std::string render(const Input& input) {
         "what would fix it.</p>\n";
   } else {
     html += "<h2>Nothing to report</h2>\n";
-    html += report.relevant == 0 ? "<p>No file that was read mentions torch or CUDA.</p>\n"
-                                 : "<p>No line of these files ties them to a device.</p>\n";
+    html += report.relevant == 0  ? "<p>No file that was read mentions torch or CUDA.</p>\n"
+            : input.since.empty() ? "<p>No line of these files ties them to a device.</p>\n"
+                                  : "<p>No changed line ties these files to a device.</p>\n";
   }
   std::map<std::string, Findings> files;
   for (const auto& d : report.diagnostics) files[d.path].push_back(&d);

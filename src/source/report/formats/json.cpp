@@ -1,4 +1,5 @@
 // Writes JSON for programs: the field names are stable, lines and columns are one-based.
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "source/report/report.h"
@@ -37,11 +38,19 @@ std::string render(const Input& input) {
   }
   Json by_code = Json::object();
   for (const auto& [code, n] : count_by_code(input.report)) by_code[std::string(code)] = n;
+  const edit::Settings& settings = input.options.settings;
+  const Json min_torch = {
+      {"version", fmt::format("{}.{}", settings.min_torch.major, settings.min_torch.minor)},
+      {"from", input.options.min_torch_from.empty() ? "default" : input.options.min_torch_from}};
+  Json diff = nullptr;
+  if (!input.since.empty()) diff = {{"base", input.since}, {"outside", input.outside}};
   document["summary"] = {{"files", input.report.files},
                          {"bytes", input.report.bytes},
                          {"findings", input.report.diagnostics.size()},
                          {"by_code", by_code},
-                         {"baseline", input.known}};
+                         {"baseline", input.known},
+                         {"min_torch", min_torch},
+                         {"diff", diff}};
   return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -55,16 +55,41 @@ Json region_of(const project::Diagnostic& d) {
           {"endColumn", d.end_column}};
 }
 
+Json region_of(const project::TextEdit& edit) {
+  return {{"startLine", edit.line},
+          {"startColumn", edit.column},
+          {"endLine", edit.end_line},
+          {"endColumn", edit.end_column}};
+}
+
+// Only a safe fix, because whoever reads the report may apply it without asking.
+Json fixes_of(const project::Diagnostic& d) {
+  Json fixes = Json::array();
+  if (d.applicability != edit::Applicability::kSafe || d.fix_edits.empty()) return fixes;
+  Json replacements = Json::array();
+  for (const project::TextEdit& edit : d.fix_edits) {
+    replacements.push_back(
+        {{"deletedRegion", region_of(edit)}, {"insertedContent", {{"text", edit.text}}}});
+  }
+  fixes.push_back({{"description", {{"text", d.fix_title}}},
+                   {"artifactChanges",
+                    {{{"artifactLocation", {{"uri", uri(d.path)}}},
+                      {"replacements", std::move(replacements)}}}}});
+  return fixes;
+}
+
 Json result_of(const project::Diagnostic& d, std::size_t rule_index) {
   std::string text = d.message;
   if (d.has_fix) text += " Fix: " + d.fix_title + ".";
-  return {{"ruleId", d.code},
-          {"ruleIndex", rule_index},
-          {"level", project::severity_name(d.severity)},
-          {"message", {{"text", text}}},
-          {"locations",
-           {{{"physicalLocation",
-              {{"artifactLocation", {{"uri", uri(d.path)}}}, {"region", region_of(d)}}}}}}};
+  Json result = {{"ruleId", d.code},
+                 {"ruleIndex", rule_index},
+                 {"level", project::severity_name(d.severity)},
+                 {"message", {{"text", text}}},
+                 {"locations",
+                  {{{"physicalLocation",
+                     {{"artifactLocation", {{"uri", uri(d.path)}}}, {"region", region_of(d)}}}}}}};
+  if (Json fixes = fixes_of(d); !fixes.empty()) result["fixes"] = std::move(fixes);
+  return result;
 }
 
 std::string render(const Input& input) {
@@ -89,6 +114,9 @@ std::string render(const Input& input) {
       {"name", "torchport"}, {"semanticVersion", input.version}, {"rules", std::move(rules)}};
   run["invocations"] = {{{"executionSuccessful", !input.report.cancelled},
                          {"toolExecutionNotifications", std::move(notices)}}};
+  if (!input.since.empty())
+    run["properties"] = {{"diffBase", input.since}, {"findingsOutside", input.outside}};
+  run["newlineSequences"] = {"\r\n", "\n", "\r"};
   run["columnKind"] = "unicodeCodePoints";
   run["results"] = std::move(results);
   Json document;

@@ -121,6 +121,27 @@ std::string next_step(const project::CheckReport& report) {
   return text + "; `--diff` shows it first.\n";
 }
 
+// Which torch fixes are written for, and who says so.
+std::string floor_line(const project::CheckOptions& options) {
+  const edit::TorchVersion& floor = options.settings.min_torch;
+  return fmt::format("Fixes are written for torch {}.{} and newer ({}).\n", floor.major,
+                     floor.minor,
+                     options.min_torch_from.empty()
+                         ? "the default; no requirement here says more, `min-torch` sets it"
+                         : one_line(options.min_torch_from));
+}
+
+std::string nothing_found(const Input& input) {
+  const std::string files = counted(input.report.files, "file");
+  if (input.report.files == 0)
+    return "Found no Python file, notebook, Dockerfile or requirements file here.\n";
+  if (!input.since.empty())
+    return fmt::format("No {} in the lines changed since {}, in {}.\n",
+                       input.known > 0 ? "new finding" : "finding", one_line(input.since), files);
+  return fmt::format("{} in {}.\n",
+                     input.known > 0 ? "Nothing new" : "Nothing ties this code to CUDA", files);
+}
+
 std::string render(const Input& input) {
   const Paint paint{input.colour};
   const project::CheckReport& report = input.report;
@@ -144,20 +165,17 @@ std::string render(const Input& input) {
     text += fmt::format("No {} in what could be read of {}.\n",
                         input.known > 0 ? "new finding" : "finding", counted(report.files, "file"));
   } else if (report.diagnostics.empty()) {
-    text += report.files == 0
-                ? "Found no Python file, notebook, Dockerfile or requirements file here.\n"
-                : fmt::format("{} in {}.\n",
-                              input.known > 0 ? "Nothing new" : "Nothing ties this code to CUDA",
-                              counted(report.files, "file"));
+    text += nothing_found(input);
   } else {
     text +=
         fmt::format("Found {} in {} of {}.\n",
                     counted(report.diagnostics.size(), input.known > 0 ? "new finding" : "finding"),
                     hit.size(), counted(report.files, "file"));
-    text += next_step(report);
+    const std::string next = next_step(report);
+    text += next;
+    if (!next.empty()) text += floor_line(input.options);
   }
-  if (input.known > 0)
-    text += fmt::format("{} of the baseline not shown.\n", counted(input.known, "finding"));
+  text += left_out(input);
   if (report.cancelled) text += "Interrupted: not every file was checked.\n";
   return text;
 }

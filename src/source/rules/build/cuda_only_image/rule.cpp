@@ -1,7 +1,9 @@
 // TP704: Dockerfiles whose images work only on machines with CUDA.
 #include "source/rules/rule.h"
 
+#include <algorithm>
 #include <array>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -46,15 +48,36 @@ base::Span image_of(const DockerLine& line) {
   return {line.offset, line.offset};
 }
 
-constexpr auto kPythonWords =
-    std::to_array<std::string_view>({"python", "pip", "conda", "torch", ".py", "uv ", "poetry"});
+// Packages that bring torch, beside those with torch in their name.
+constexpr auto kBringTorch = std::to_array<std::string_view>(
+    {"accelerate", "deepspeed", "diffusers", "fastai", "lightning", "peft", "timm", "transformers",
+     "ultralytics", "vllm", "sglang", "xformers", "flash-attn", "bitsandbytes"});
+// Installations whose list of packages is in another file.
+constexpr auto kUnseenLists = std::to_array<std::string_view>(
+    {"-r ", "-r=", "--requirement", "install .", "-e ", "env create", "env update", "environment.y",
+     "poetry install", "uv sync", "pdm install", "pipenv", "setup.py", "pdm sync", "pixi install"});
 
-// Whether the file mentions Python. Without it, an image of nvidia/cuda compiles something else
-// than a PyTorch program.
-bool speaks_of_python(std::string_view text) {
-  return std::any_of(kPythonWords.begin(), kPythonWords.end(), [&](std::string_view word) {
+template <std::size_t N>
+bool has_one(std::string_view text, const std::array<std::string_view, N>& words) {
+  return std::any_of(words.begin(), words.end(), [&](std::string_view word) {
     return text.find(word) != std::string_view::npos;
   });
+}
+
+// Whether torch may be in the image: an instruction names it or a package that brings it, or
+// installs a list that is not here. An image without it compiles something else, or has only the
+// client of a server.
+bool may_have_torch(const std::vector<DockerInstruction>& instructions) {
+  for (const DockerInstruction& instruction : instructions) {
+    for (const DockerLine& line : instruction.lines) {
+      const std::string text = base::lower(line.text);
+      if (text.find("torch") != std::string::npos) return true;
+      if (instruction.keyword != "RUN") continue;
+      if (has_one(text, kBringTorch)) return true;
+      if (has_one(text, kUnseenLists) && text.find("client") == std::string::npos) return true;
+    }
+  }
+  return false;
 }
 
 void check_from(const TextContext& context, const DockerInstruction& from, bool first,
@@ -184,20 +207,20 @@ bool is_variant_stage(const DockerInstruction& from, bool has_other) {
 void check(const TextContext& context, Reporter& reporter) {
   if (is_cuda_variant(context.path)) return;
   const auto instructions = docker_instructions(context.lines);
+  if (!may_have_torch(instructions)) return;
   bool has_other = false;
   for (const DockerInstruction& from : instructions) {
     if (from.keyword != "FROM" || from.lines.empty()) continue;
     const base::Span image = image_of(from.lines.front());
     has_other |= !is_cuda_image(context.text.substr(image.start, image.size()));
   }
-  const bool for_python = speaks_of_python(context.text);
   bool first = true;
   bool variant = false;
   for (const DockerInstruction& instruction : instructions) {
     if (instruction.lines.empty()) continue;
     if (instruction.keyword == "FROM") {
       variant = is_variant_stage(instruction, has_other);
-      if (!variant && for_python) check_from(context, instruction, first, reporter);
+      if (!variant) check_from(context, instruction, first, reporter);
       first = false;
     } else if (variant) {
       continue;

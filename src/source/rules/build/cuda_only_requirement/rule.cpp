@@ -1,8 +1,13 @@
 // TP703: requirements that only a machine with CUDA can fulfil.
 #include "source/rules/rule.h"
 
+#include <optional>
+#include <utility>
+#include <vector>
+
 #include <fmt/format.h>
 
+#include "source/rules/build/common/generated.h"
 #include "source/rules/build/common/requirement.h"
 #include "source/rules/edits.h"
 
@@ -38,20 +43,48 @@ Line line_of(const TextContext& context, std::uint32_t number) {
           start + static_cast<std::uint32_t>(first == std::string_view::npos ? 0 : first)};
 }
 
+using PlacedPin = std::pair<Pin, std::uint32_t>;  // with the offset of its text in the file
+
+// The pins of a requirements file, in order.
+std::vector<PlacedPin> pins_of(const TextContext& context) {
+  std::vector<PlacedPin> pins;
+  const auto add = [&](std::optional<Pin> pin, std::uint32_t offset) {
+    if (pin) pins.emplace_back(std::move(*pin), offset);
+  };
+  for (std::uint32_t number = 1; number <= context.lines.line_count(); ++number) {
+    const Line line = line_of(context, number);
+    const bool is_address = line.text.starts_with("http");
+    if (line.text.starts_with('-') || is_address) add(pin_of_index(line.text), line.offset);
+    if (!line.text.starts_with('-') && !line.text.empty())
+      add(pin_of_requirement(line.text), line.offset);
+  }
+  return pins;
+}
+
+// One finding for a file that is written anew from another one, without a change in it.
+void report_generated(std::vector<PlacedPin> pins, const std::string& source, Reporter& reporter) {
+  auto& [pin, offset] = pins.front();
+  const std::string others =
+      pins.size() == 1 ? std::string("this requirement")
+                       : fmt::format("this requirement and {} more like it", pins.size() - 1);
+  pin.message =
+      fmt::format("This file is generated: without CUDA {} cannot be installed, or {} useless.",
+                  others, pins.size() == 1 ? "is" : "are");
+  pin.fix = {};
+  pin.fix.title = fmt::format("change {} and generate this file again", source);
+  report_pin(reporter, std::move(pin), offset);
+}
+
 void check_requirement(Reporter& reporter, std::string_view text, std::uint32_t offset) {
   if (auto pin = pin_of_requirement(text)) report_pin(reporter, std::move(*pin), offset);
 }
 
 void check_requirements(const TextContext& context, Reporter& reporter) {
-  for (std::uint32_t number = 1; number <= context.lines.line_count(); ++number) {
-    const Line line = line_of(context, number);
-    if (line.text.starts_with('-') || line.text.starts_with("http")) {
-      if (auto pin = pin_of_index(line.text)) report_pin(reporter, std::move(*pin), line.offset);
-      if (line.text.starts_with("http")) check_requirement(reporter, line.text, line.offset);
-    } else if (!line.text.empty()) {
-      check_requirement(reporter, line.text, line.offset);
-    }
-  }
+  std::vector<PlacedPin> pins = pins_of(context);
+  if (pins.empty()) return;
+  if (const auto source = source_of_generated(context.path, context.text))
+    return report_generated(std::move(pins), *source, reporter);
+  for (auto& [pin, offset] : pins) report_pin(reporter, std::move(pin), offset);
 }
 
 std::string_view unquoted(std::string_view text, std::uint32_t& offset) {

@@ -23,7 +23,6 @@ constexpr edit::TorchVersion kKnownSince{1, 13};
 void check(const PythonContext& context, Node call, Reporter& reporter) {
   const std::string& name = context.model.called(call);
   if (name != "torch.load" && name != "torch.serialization.load") return;
-  if (context.settings.min_torch >= kDefaultSince) return;
   if (syntax::has_splat(call) || syntax::keyword(call, "weights_only") ||
       reads_own_output(context.model, call))
     return;
@@ -37,8 +36,12 @@ void check(const PythonContext& context, Node call, Reporter& reporter) {
   if (unknown || pickle) return;  // this torch has no such parameter, or pickle_module excludes it
   Fix fix;
   fix.title = "load with weights_only=True";
-  fix.applicability =
-      holds_weights(context.model, call) ? Applicability::kUnsafe : Applicability::kDisplay;
+  // From 2.6 on it is what the call does anyway.
+  if (context.settings.min_torch >= kDefaultSince)
+    fix.applicability = Applicability::kSafe;
+  else
+    fix.applicability =
+        holds_weights(context.model, call) ? Applicability::kUnsafe : Applicability::kDisplay;
   fix.edits = {add_argument(call, "weights_only=True")};
   finding.fix.push_back(std::move(fix));
 }

@@ -135,6 +135,10 @@ bool others_are_near(Node node) {
   return false;
 }
 
+constexpr const char* kTooOld =
+    "the oldest torch that this project supports knows no other accelerator: require torch 1.12 or "
+    "newer, and ask for the others too";
+
 bool function_says(Node node, std::string_view word) {
   const Node function = syntax::function_of(node);
   return function.is(Kind::kFunction) &&
@@ -149,11 +153,15 @@ std::vector<const devices::DeviceKind*> other_kinds(const PythonContext& context
 }
 
 bool is_of_interest(const PythonContext& context, Node node) {
-  // A project that supports a torch older than the other kinds has no alternative.
-  if (context.is_test() || other_kinds(context).empty()) return false;
+  if (context.is_test()) return false;
   // Its name says that it returns CUDA devices.
   if (function_says(node, "cuda_device")) return false;
   return !is_cuda_territory(context, node) && !others_are_near(node);
+}
+
+// Whether the project supports a torch older than all other kinds: then the fix is only described.
+bool has_no_alternative(const PythonContext& context) {
+  return other_kinds(context).empty() && !context.settings.uses_accelerator();
 }
 
 // Lowers the fix in a function that is named for CUDA (`use_cuda_if_available`): it has to be
@@ -169,6 +177,10 @@ Fix fix_conditional(const PythonContext& context, Node conditional, const Test& 
   Fix fix;
   fix.title = "ask for the other accelerators too";
   if (!test.plain) return fix;
+  if (has_no_alternative(context)) {
+    fix.title = kTooOld;
+    return fix;
+  }
   fix.applicability = Applicability::kUnsafe;
   fix.needs.imports = {"import torch"};
   const bool indexed = semantics::classify_literal(model, device_string(model, cuda)).indexed;
@@ -268,7 +280,9 @@ void check_if(const PythonContext& context, Node statement, Reporter& reporter) 
   Finding& finding = reporter.report(statement.child(Field::kCondition), std::string(kMessage));
   Fix fix;
   fix.title = "add a branch for the other accelerators";
-  if (test.plain) {
+  if (test.plain && has_no_alternative(context)) {
+    fix.title = kTooOld;
+  } else if (test.plain) {
     const bool as_string = syntax::unwrap(cuda).is(Kind::kString);
     const std::string indent(indentation_of(statement));
     const std::string newline(newline_of(statement));

@@ -1,0 +1,166 @@
+// Ends a fix at every moment at which it changes something on disk, on a file system in memory.
+#include "source/project/undo.h"
+
+#include <algorithm>
+
+#include <doctest/doctest.h>
+
+namespace torchport::project {
+namespace {
+
+struct Killed {};
+
+const std::vector<Change>& changes() {
+  static const std::vector<Change> kChanges{{"a.py", "old a", "new a", 0644},
+                                            {"p/b.py", "old b", "new b", 0600},
+                                            {"p/c d.py", "old c", "new c", 0755}};
+  return kChanges;
+}
+
+void add_files(base::MemoryFileSystem& fs) {
+  for (const Change& change : changes()) fs.add(change.path, change.before);
+}
+
+// Kills whatever runs before the n-th change of the disk from now on; 0 never.
+void kill_before(base::MemoryFileSystem& fs, int n) {
+  fs.before_each_change([n, seen = 0]() mutable {
+    if (++seen == n) throw Killed{};
+  });
+}
+
+bool has_partial(const base::MemoryFileSystem& fs) {
+  for (const char* folder : {".", "p", ".torchport"}) {
+    const auto entries = fs.list(folder).value();
+    for (const auto& entry : entries) {
+      if (entry.name.starts_with(".") && entry.name.find("torchport-") != std::string::npos)
+        return true;
+    }
+  }
+  return false;
+}
+
+void check_old_or_new(const base::MemoryFileSystem& fs) {
+  for (const Change& change : changes()) {
+    const auto now = fs.read(change.path);
+    REQUIRE(now.has_value());
+    CHECK((*now == change.before || *now == change.after));
+  }
+}
+
+void check_all_old(const base::MemoryFileSystem& fs) {
+  for (const Change& change : changes()) CHECK(fs.read(change.path).value() == change.before);
+}
+
+// The changes of the disk that a whole run makes.
+template <class Work>
+int changes_of_disk(base::MemoryFileSystem& fs, const Work& work) {
+  int seen = 0;
+  fs.before_each_change([&] { ++seen; });
+  work();
+  fs.before_each_change({});
+  return seen;
+}
+
+TEST_CASE("a fix that is killed at any moment leaves whole files, and undo restores them") {
+  base::MemoryFileSystem whole;
+  add_files(whole);
+  const int moments = changes_of_disk(
+      whole, [&] { REQUIRE(write_changes(whole, ".torchport", changes()).has_value()); });
+  CHECK(moments >= 7);
+  CHECK_FALSE(has_partial(whole));
+  for (int moment = 1; moment <= moments; ++moment) {
+    CAPTURE(moment);
+    base::MemoryFileSystem fs;
+    add_files(fs);
+    kill_before(fs, moment);
+    CHECK_THROWS_AS((void)write_changes(fs, ".torchport", changes()), Killed);
+    fs.before_each_change({});
+    check_old_or_new(fs);
+
+    base::MemoryFileSystem undone = fs;
+    const auto result = undo(undone, ".torchport");
+    if (result) {
+      CHECK(result->problems.empty());
+    } else {
+      CHECK(result.error().code == base::ErrorCode::kUsage);
+    }
+    check_all_old(undone);
+    sweep(undone, ".torchport");
+    CHECK_FALSE(has_partial(undone));
+
+    sweep(fs, ".torchport");
+    check_old_or_new(fs);
+    CHECK_FALSE(has_partial(fs));
+    CHECK(undo(fs, ".torchport").has_value() == result.has_value());
+    check_all_old(fs);
+  }
+}
+
+TEST_CASE("the next run removes what a killed one left") {
+  base::MemoryFileSystem fs;
+  add_files(fs);
+  kill_before(fs, 6);  // after the journal and one temporary file
+  CHECK_THROWS_AS((void)write_changes(fs, ".torchport", changes()), Killed);
+  fs.before_each_change({});
+  REQUIRE(has_partial(fs));
+  REQUIRE(write_changes(fs, ".torchport", changes()).has_value());
+  CHECK_FALSE(has_partial(fs));
+}
+
+TEST_CASE("an undo that is killed at any moment can be repeated") {
+  const auto fixed = [] {
+    base::MemoryFileSystem fs;
+    add_files(fs);
+    REQUIRE(write_changes(fs, ".torchport", changes()).has_value());
+    return fs;
+  };
+  base::MemoryFileSystem whole = fixed();
+  const int moments =
+      changes_of_disk(whole, [&] { REQUIRE(undo(whole, ".torchport").has_value()); });
+  for (int moment = 1; moment <= moments; ++moment) {
+    CAPTURE(moment);
+    base::MemoryFileSystem fs = fixed();
+    kill_before(fs, moment);
+    CHECK_THROWS_AS((void)undo(fs, ".torchport"), Killed);
+    fs.before_each_change({});
+    check_old_or_new(fs);
+    const auto again = undo(fs, ".torchport");
+    REQUIRE(again.has_value());
+    CHECK(again->problems.empty());
+    check_all_old(fs);
+    CHECK_FALSE(has_partial(fs));
+  }
+}
+
+TEST_CASE("a disk that is full from any write on leaves whole files and nothing else") {
+  for (int n = 1; n <= 6; ++n) {
+    CAPTURE(n);
+    base::MemoryFileSystem fs;
+    add_files(fs);
+    fs.fail_writes_from(n);
+    const auto written = write_changes(fs, ".torchport", changes());
+    check_old_or_new(fs);
+    CHECK_FALSE(has_partial(fs));
+    if (!written) check_all_old(fs);
+  }
+}
+
+TEST_CASE("the number of waits for the disk does not grow with the files") {
+  const auto waits = [](int files) {
+    base::MemoryFileSystem fs;
+    std::vector<Change> many;
+    for (int i = 0; i < files; ++i) {
+      many.push_back({"m" + std::to_string(i) + ".py", "old", "new", 0644});
+      fs.add(many.back().path, "old");
+    }
+    REQUIRE(write_changes(fs, ".torchport", many).has_value());
+    const int written = fs.syncs();
+    REQUIRE(undo(fs, ".torchport").has_value());
+    return std::pair(written, fs.syncs() - written);
+  };
+  CHECK(waits(300) == waits(2));
+  CHECK(waits(300).first <= 4);
+}
+
+}  // namespace
+}  // namespace torchport::project
