@@ -1,5 +1,6 @@
 #include "source/project/diagnostic.h"
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "source/rules/registry.h"
@@ -47,6 +48,11 @@ Diagnostic make_diagnostic(const rules::Finding& finding, std::string_view path,
 
 std::string_view severity_name(rules::Severity severity) {
   return severity == rules::Severity::kError ? "error" : "warning";
+}
+
+std::string explanation(const rules::RuleInfo& rule) {
+  return fmt::format("# {} {}\n\n{}. Family {}, {}.\n\n{}", rule.code, rule.name, rule.summary,
+                     rule.family, severity_name(rule.severity), rules::page_of(rule));
 }
 
 std::string pack(const std::vector<Diagnostic>& diagnostics) {

@@ -104,7 +104,7 @@ TEST_CASE("fixing a notebook touches nothing but the changed lines") {
 }
 
 TEST_CASE("findings of a notebook are placed in the file") {
-  const auto found = project::check_notebook("a.ipynb", kList, options());
+  const auto found = project::check_source("a.ipynb", kList, options());
   REQUIRE(found.diagnostics.size() == 1);
   CHECK(found.diagnostics[0].line == 15);
   CHECK(found.diagnostics[0].source_line.find(".cuda()") != std::string::npos);
