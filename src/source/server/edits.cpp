@@ -15,12 +15,6 @@ bool is_python(const Analysis& analysis) {
   return analysis.examined()->tree != nullptr;
 }
 
-// Whether the text may be changed: one that is not Python now cannot be judged afterwards.
-bool may_edit(const Analysis& analysis) {
-  return analysis.examined() != nullptr &&
-         (!is_python(analysis) || !analysis.examined()->tree->has_syntax_error());
-}
-
 bool is_valid_python(const std::string& code, std::string_view path) {
   const auto tree = syntax::Tree::parse(code, rules::parse_limits(path, nullptr));
   return tree && !(*tree)->has_syntax_error();
@@ -44,6 +38,11 @@ std::optional<std::uint32_t> comment_place(const Analysis& analysis, std::uint32
 }
 
 }  // namespace
+
+bool may_edit(const Analysis& analysis) {
+  return analysis.examined() != nullptr &&
+         (!is_python(analysis) || !analysis.examined()->tree->has_syntax_error());
+}
 
 std::optional<Json> workspace_edit(const Session& session, const Analysis& analysis,
                                    const std::vector<std::string>& parts) {

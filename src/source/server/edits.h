@@ -10,6 +10,9 @@
 
 namespace torchport::server {
 
+// Whether the file may be edited at all: what is not Python now could not be judged afterwards.
+[[nodiscard]] bool may_edit(const Analysis& analysis);
+
 // The edit that gives the parts of an analysis these texts. None if nothing differs.
 [[nodiscard]] std::optional<Json> workspace_edit(const Session& session, const Analysis& analysis,
                                                  const std::vector<std::string>& parts);

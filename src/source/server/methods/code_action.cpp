@@ -99,7 +99,7 @@ Answer handle(Session& session, const Call& call) {
   const auto analysis = session.analysis_of(*call.source, call.stop);
   if (!analysis) return tl::unexpected<Failure>({RpcError::kCancelled, "cancelled"});
   const auto part = analysis->part_named(uri);
-  if (!part || analysis->examined() == nullptr) return actions;
+  if (!part || !may_edit(*analysis)) return actions;
   const Encoding encoding = session.abilities.encoding;
   const base::LineIndex& lines = analysis->lines(*part);
   const std::uint32_t from = offset_at(lines, first, encoding);
