@@ -181,6 +181,7 @@ test-runtime-build: build ## compile the libraries for a torch that is not in th
 .PHONY: bench
 bench: build apt-bench $(bench_stamp) ecosystem ## measure the source tool and virtual devices against others
 	@$(py) bench/run.py
+	@$(py) bench/server_latency.py
 	@$(py) deps/make_wheel.py --into build/bench build/release
 	@$(py) bench/install.py build/bench/torchport-*.whl
 	@$(py) bench/virtual_start.py
