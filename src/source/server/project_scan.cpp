@@ -1,5 +1,6 @@
 #include "source/server/project_scan.h"
 
+#include <algorithm>
 #include <memory>
 #include <set>
 
@@ -14,6 +15,18 @@ namespace torchport::server {
 namespace {
 
 constexpr const char* kToken = "torchport-scan";
+
+void check_file(Session& session, const std::string& path) {
+  if (rules::kind_of_path(path) == rules::FileKind::kNotebook || session.is_open(path)) return;
+  auto text = session.fs.read(path);
+  if (!text) return session.hide_unopened(path);
+  Source source{uri_of_path(path), false, {}};
+  source.parts.push_back(
+      std::make_shared<const Snapshot>(Snapshot{source.uri, {}, 0, 0, std::move(*text)}));
+  const Job::Stop never{false};
+  const auto analysis = Analysis::make(source, session.workspace, never);
+  session.show_unopened(path, diagnostics_json(*analysis, session.abilities.encoding).front());
+}
 
 // The files of all folders, with how far the scan is. A new scan takes its place in the session.
 class ProjectScan {
@@ -42,7 +55,7 @@ class ProjectScan {
       end();
       return false;
     }
-    check(*next_++);
+    check_file(session_, *next_++);
     const std::size_t percentage = ++done_ * 100 / files_.size();
     if (percentage != shown_) {
       shown_ = percentage;
@@ -52,19 +65,6 @@ class ProjectScan {
   }
 
  private:
-  void check(const std::string& path) {
-    if (rules::kind_of_path(path) == rules::FileKind::kNotebook || session_.is_open(path)) return;
-    auto text = session_.fs.read(path);
-    if (!text) return;
-    const std::string uri = uri_of_path(path);
-    Source source{uri, false, {}};
-    source.parts.push_back(
-        std::make_shared<const Snapshot>(Snapshot{uri, {}, 0, 0, std::move(*text)}));
-    const Job::Stop never{false};
-    const auto analysis = Analysis::make(source, session_.workspace, never);
-    session_.show_unopened(uri, diagnostics_json(*analysis, session_.abilities.encoding).front());
-  }
-
   void progress(Json value) {
     if (session_.abilities.progress && !ended_)
       session_.client.notify("$/progress", {{"token", kToken}, {"value", std::move(value)}});
@@ -86,13 +86,23 @@ class ProjectScan {
 }  // namespace
 
 void start_project_scan(Session& session) {
-  session.hide_unopened();
+  session.hide_all_unopened();
   if (!session.workspace.client_settings().whole_project) {
     session.jobs.set_idle({});
     return;
   }
   auto scan = std::make_shared<ProjectScan>(session);
   session.jobs.set_idle([scan] { return scan->step(); });
+}
+
+void check_unopened(Session& session, const std::string& path) {
+  if (!session.workspace.client_settings().whole_project) return;
+  const std::string own = session.fs.canonical(path).value_or(path);
+  const auto folders = session.workspace.folders();
+  const bool inside = std::any_of(folders.begin(), folders.end(), [&](const Folder* folder) {
+    return own.starts_with(folder->path + "/");
+  });
+  if (inside) check_file(session, own);
 }
 
 }  // namespace torchport::server

@@ -16,6 +16,46 @@ namespace {
 using server::framed;
 using server::Json;
 
+// A file system that a test changes while the server reads it.
+class SharedFiles final : public base::FileSystem {
+ public:
+  void add(const std::string& path, std::string content) {
+    const std::lock_guard lock(mutex_);
+    files_.add(path, std::move(content));
+  }
+  [[nodiscard]] base::Result<std::string> read(const std::string& path) const override {
+    const std::lock_guard lock(mutex_);
+    return files_.read(path);
+  }
+  [[nodiscard]] base::FileStatus status(const std::string& path, bool follow) const override {
+    const std::lock_guard lock(mutex_);
+    return files_.status(path, follow);
+  }
+  [[nodiscard]] base::Result<std::vector<base::DirectoryEntry>> list(
+      const std::string& path) const override {
+    const std::lock_guard lock(mutex_);
+    return files_.list(path);
+  }
+  [[nodiscard]] base::Result<std::string> canonical(const std::string& path) const override {
+    const std::lock_guard lock(mutex_);
+    return files_.canonical(path);
+  }
+  [[nodiscard]] base::Result<void> write_atomic(const std::string& path, std::string_view,
+                                                std::uint32_t) override {
+    return base::fail(base::ErrorCode::kIo, "the server writes nothing", path);
+  }
+  [[nodiscard]] base::Result<void> make_directories(const std::string& path) override {
+    return base::fail(base::ErrorCode::kIo, "the server writes nothing", path);
+  }
+  [[nodiscard]] base::Result<void> remove(const std::string& path) override {
+    return base::fail(base::ErrorCode::kIo, "the server writes nothing", path);
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  base::MemoryFileSystem files_;
+};
+
 // A client that talks to a server in this process.
 class Client {
  public:
@@ -26,7 +66,7 @@ class Client {
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
-  base::MemoryFileSystem fs;
+  SharedFiles fs;
 
   void send_bytes(const std::string& bytes) {
     const std::lock_guard lock(mutex_);
@@ -367,6 +407,19 @@ TEST_CASE("the whole project is checked if the client wants it, with progress") 
     ended = method == "$/progress" && message["params"]["value"]["kind"] == "end";
   }
   CHECK(found == 1);
+  // What is open counts, until it is closed; what changes on the disk is read again.
+  client.open("file:///p/a.py", "x = 1\n");
+  CHECK(client.diagnostics("file:///p/a.py")["diagnostics"].empty());
+  client.notify("textDocument/didClose", {{"textDocument", document("file:///p/a.py")}});
+  while (client.diagnostics("file:///p/a.py")["diagnostics"].empty()) {
+  }
+  client.fs.add("/p/b.py", kCuda);
+  client.notify("workspace/didChangeWatchedFiles",
+                {{"changes", Json::array({{{"uri", "file:///p/b.py"}, {"type", 2}}})}});
+  CHECK(client.diagnostics("file:///p/b.py")["diagnostics"].size() == 1);
+  client.notify("workspace/didChangeConfiguration",
+                {{"settings", {{"torchport", {{"wholeProject", false}}}}}});
+  CHECK(client.diagnostics("file:///p/b.py")["diagnostics"].empty());
 }
 
 }  // namespace

@@ -50,17 +50,21 @@ bool Session::is_open(const std::string& path) const {
   });
 }
 
-void Session::show_unopened(const std::string& uri, Json diagnostics) {
-  if (diagnostics.empty()) return;
-  unopened_.insert(uri);
+void Session::show_unopened(const std::string& path, Json diagnostics) {
+  if (diagnostics.empty()) return hide_unopened(path);
+  unopened_.insert(path);
   client.notify("textDocument/publishDiagnostics",
-                {{"uri", uri}, {"diagnostics", std::move(diagnostics)}});
+                {{"uri", uri_of_path(path)}, {"diagnostics", std::move(diagnostics)}});
 }
 
-void Session::hide_unopened() {
-  for (const std::string& uri : std::exchange(unopened_, {}))
+void Session::hide_unopened(const std::string& path) {
+  if (unopened_.erase(path) > 0)
     client.notify("textDocument/publishDiagnostics",
-                  {{"uri", uri}, {"diagnostics", Json::array()}});
+                  {{"uri", uri_of_path(path)}, {"diagnostics", Json::array()}});
+}
+
+void Session::hide_all_unopened() {
+  while (!unopened_.empty()) hide_unopened(std::string(*unopened_.begin()));
 }
 
 void Session::publish(const std::string& uri, const Job::Stop& stop) {
@@ -77,7 +81,12 @@ void Session::publish(const std::string& uri, const Job::Stop& stop) {
       client.notify("textDocument/publishDiagnostics",
                     {{"uri", before}, {"diagnostics", Json::array()}});
   published_.erase(uri);
-  if (!source) return;
+  const auto path = path_of_uri(uri);
+  if (!source) {
+    if (path) check_unopened(*this, *path);
+    return;
+  }
+  if (path) hide_unopened(fs.canonical(*path).value_or(*path));
   // A client that asks for diagnostics would show what is pushed a second time.
   if (abilities.pulls_diagnostics) return;
   published_[uri] = parts;

@@ -60,16 +60,18 @@ class Session {
   // Whether a file is open, so that the client's text counts and not the file's.
   [[nodiscard]] bool is_open(const std::string& path) const;
 
-  // Worker's thread: shows the diagnostics of a file that is not open, and removes all of them.
-  void show_unopened(const std::string& uri, Json diagnostics);
-  void hide_unopened();
+  // Worker's thread: shows the diagnostics of a file that is not open, removes them, removes those
+  // of all such files.
+  void show_unopened(const std::string& path, Json diagnostics);
+  void hide_unopened(const std::string& path);
+  void hide_all_unopened();
 
  private:
   void publish(const std::string& uri, const Job::Stop& stop);
 
   std::map<std::string, std::shared_ptr<const Analysis>> analyses_;  // by the source's URI
   std::map<std::string, std::vector<std::string>> published_;  // the parts that have diagnostics
-  std::set<std::string> unopened_;  // the files that are not open and have diagnostics
+  std::set<std::string> unopened_;  // the paths of files that are not open and have diagnostics
 };
 
 }  // namespace torchport::server

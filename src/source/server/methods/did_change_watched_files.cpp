@@ -1,7 +1,6 @@
 // `workspace/didChangeWatchedFiles`: files changed on the disk, which may have settings.
-#include <algorithm>
-
 #include "source/server/method.h"
+#include "source/server/project_scan.h"
 #include "source/server/uri.h"
 
 namespace torchport::server {
@@ -9,12 +8,16 @@ namespace torchport::server {
 namespace {
 
 Answer handle(Session& session, const Call& call) {
-  const Json& changes = call.params.at("changes");
-  const bool settings = std::any_of(changes.begin(), changes.end(), [&](const Json& change) {
+  bool settings = false;
+  for (const Json& change : call.params.at("changes")) {
     const auto path = path_of_uri(change.at("uri").get<std::string>());
+    if (!path) continue;
     const std::string& own = session.workspace.client_settings().configuration;
-    return path && (holds_settings(*path) || (!own.empty() && path->ends_with(own)));
-  });
+    if (holds_settings(*path) || (!own.empty() && path->ends_with(own)))
+      settings = true;
+    else
+      check_unopened(session, *path);
+  }
   if (!settings) return Json();
   session.workspace.forget();
   session.check_all();

@@ -1,4 +1,5 @@
-// `initialized`: asks the client to watch the files with settings, and for its settings.
+// `initialized`: asks the client to watch the files with settings and the sources, and for its
+// settings.
 #include "source/server/configuration.h"
 #include "source/server/method.h"
 #include "source/server/project_scan.h"
@@ -11,7 +12,7 @@ Json watchers() {
   Json list = Json::array();
   for (const char* pattern :
        {"**/torchport.toml", "**/pyproject.toml", "**/setup.py", "**/setup.cfg",
-        "**/requirements.txt", "**/requirements.in", "**/.gitignore"})
+        "**/requirements.txt", "**/requirements.in", "**/.gitignore", "**/*.py"})
     list.push_back({{"globPattern", pattern}});
   return list;
 }
