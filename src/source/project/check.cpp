@@ -16,8 +16,6 @@ namespace torchport::project {
 
 namespace {
 
-using base::ErrorCode;
-
 struct FileResult {
   FileFindings findings;
   std::uint64_t bytes = 0;

@@ -16,6 +16,9 @@ namespace {
 constexpr std::array<std::string_view, 6> kNames{"unsafeFixes",   "inlayHints", "wholeProject",
                                                  "configuration", "select",     "ignore"};
 
+// What an editor's extension keeps beside the server's settings: the program, and the log.
+constexpr std::array<std::string_view, 2> kOfExtensions{"path", "trace"};
+
 std::string_view nearest_name(std::string_view written) {
   return *std::min_element(
       kNames.begin(), kNames.end(), [&](std::string_view a, std::string_view b) {
@@ -75,6 +78,8 @@ ReadSettings read_settings(const Json& json) {
   }
   if (const auto own = json.find("torchport"); own != json.end()) return read_settings(*own);
   for (const auto& [name, value] : json.items()) {
+    if (std::find(kOfExtensions.begin(), kOfExtensions.end(), name) != kOfExtensions.end())
+      continue;
     if (std::find(kNames.begin(), kNames.end(), name) == kNames.end()) {
       result.complaints.push_back(fmt::format(
           "torchport has no setting \"{}\"; did you mean \"{}\"?", name, nearest_name(name)));

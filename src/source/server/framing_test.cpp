@@ -1,7 +1,6 @@
 #include "source/server/framing.h"
 
 #include <algorithm>
-#include <cstring>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -17,7 +16,7 @@ MessageReader reader_of(std::string bytes, std::size_t step = 7) {
   return MessageReader(
       [bytes = std::move(bytes), at = std::size_t{0}, step](char* into, std::size_t size) mutable {
         const std::size_t count = std::min({step, size, bytes.size() - at});
-        std::memcpy(into, bytes.data() + at, count);
+        std::copy_n(bytes.data() + at, count, into);
         at += count;
         return count;
       });
@@ -75,10 +74,10 @@ TEST_CASE("a message that is too long is dropped, and the next one is read") {
     std::string* text = !head.empty() ? &head : left == 0 ? &tail : nullptr;
     const std::size_t count = std::min(size, text != nullptr ? text->size() : left);
     if (text != nullptr) {
-      std::memcpy(into, text->data(), count);
+      std::copy_n(text->data(), count, into);
       text->erase(0, count);
     } else {
-      std::memset(into, 'x', count);
+      std::fill_n(into, count, 'x');
       left -= count;
     }
     return count;

@@ -39,7 +39,7 @@ std::optional<unsigned> code_unit(std::string_view text, std::size_t at) {
   for (std::size_t i = at + 2; i < at + 6; ++i) {
     const auto c = static_cast<unsigned char>(text[i]);
     if (std::isxdigit(c) == 0) return std::nullopt;
-    value = value * 16 + static_cast<unsigned>(c <= '9' ? c - '0' : (c | 0x20U) - 'a' + 10);
+    value = value * 16 + (c <= '9' ? c - unsigned{'0'} : (c | 0x20U) - 'a' + 10U);
   }
   return value;
 }

@@ -35,7 +35,7 @@ TEST_CASE("UTF-16 positions and offsets are inverse to each other") {
 TEST_CASE("UTF-8 positions count bytes") {
   const base::LineIndex lines(kText);
   CHECK(kText.substr(offset_at(lines, {1, 2}, Encoding::kUtf8)).starts_with("€x"));
-  CHECK(kText.substr(offset_at(lines, {2, 4}, Encoding::kUtf8)).starts_with("y"));
+  CHECK(kText.substr(offset_at(lines, {2, 4}, Encoding::kUtf8)).starts_with('y'));
   CHECK(position_at(lines, offset_at(lines, {2, 4}, Encoding::kUtf8), Encoding::kUtf8) ==
         Position{2, 4});
 }

@@ -251,10 +251,10 @@ TEST_CASE("no message ends the server") {
          {"null", "[]", "{}", "7", "{\"textDocument\": null}", "{\"textDocument\": {\"uri\": 7}}",
           "{\"textDocument\": {\"uri\": \"\"}}", "{\"settings\": 7}", "{\"event\": []}",
           "{\"changes\": {\"a\": {\"uri\": \"\"}}}", "{\"changes\": 7}",
-          "{\"notebookDocument\": {\"uri\": \"n\"}, \"change\": {\"cells\": {\"structure\": "
-          "{\"array\": {\"start\": 99, \"deleteCount\": 99}}}}}",
-          "{\"textDocument\": {\"uri\": \"file:///p/b.py\", \"version\": null}, "
-          "\"contentChanges\": [{}]}"})
+          R"({"notebookDocument": {"uri": "n"}, "change": {"cells": {"structure": {"array":
+              {"start": 99, "deleteCount": 99}}}}})",
+          R"({"textDocument": {"uri": "file:///p/b.py", "version": null},
+              "contentChanges": [{}]})"})
       client.notify(method, Json::parse(params));
   }
   client.open(kFile, kCuda);
@@ -297,7 +297,7 @@ TEST_CASE("a client that offers UTF-8 gets columns in bytes") {
   }
 }
 
-TEST_CASE("a client that pulls gets nothing pushed") {
+TEST_CASE("a client that only pulls gets nothing pushed, one that does both gets all pushed") {
   Client client;
   client.start({{"textDocument", {{"diagnostic", Json::object()}}}});
   client.open(kFile, kCuda);
@@ -306,6 +306,11 @@ TEST_CASE("a client that pulls gets nothing pushed") {
   REQUIRE(answer.contains("result"));
   CHECK(answer["result"]["kind"] == "full");
   CHECK(answer["result"]["items"].size() == 1);
+  Client both;
+  both.start(
+      {{"textDocument", {{"diagnostic", Json::object()}, {"publishDiagnostics", Json::object()}}}});
+  both.open(kFile, kCuda);
+  CHECK(both.diagnostics(kFile)["diagnostics"].size() == 1);
 }
 
 TEST_CASE("what the project excludes or check does not read has no diagnostics") {

@@ -49,7 +49,7 @@ class Session {
   // Any thread: has the worker check a document or a notebook and publish what it finds, in place
   // of a check of it that waits or runs. If it is closed by then, its diagnostics are removed.
   void check(const std::string& uri);
-  // Any thread: has the worker check everything again, because settings changed.
+  // Worker's thread: has everything checked again, because settings changed.
   void check_all();
 
   // The analysis of a source; the last one of each open document is kept. Null if it was stopped.

@@ -32,7 +32,10 @@ Abilities read_abilities(const Json& client) {
   Abilities result;
   if (lists(member(client, {"general", "positionEncodings"}), "utf-8"))
     result.encoding = Encoding::kUtf8;
-  result.pulls_diagnostics = member(client, {"textDocument", "diagnostic"}).is_object();
+  // A change in one cell of a notebook changes what is found in others, and a client that pulls
+  // asks for the changed cell alone. So a client that takes both gets them pushed.
+  result.pulls_diagnostics = member(client, {"textDocument", "diagnostic"}).is_object() &&
+                             !member(client, {"textDocument", "publishDiagnostics"}).is_object();
   result.refreshes_diagnostics = can(client, {"workspace", "diagnostics", "refreshSupport"});
   result.refreshes_hints = can(client, {"workspace", "inlayHint", "refreshSupport"});
   result.document_changes = can(client, {"workspace", "workspaceEdit", "documentChanges"});
