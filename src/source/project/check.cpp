@@ -122,6 +122,7 @@ FileFindings check_source(const std::string& path, std::string source, const Che
       examine_source(path, std::move(source), options, deadline == nullptr ? own : *deadline);
   FileFindings result;
   result.problems = std::move(examined->problems);
+  if (examined->findings.empty()) return result;
   // The findings of a notebook's program are shown where they are in the .ipynb file.
   const auto& notebook = examined->notebook;
   const base::LineIndex lines(notebook ? notebook->json() : examined->code());
