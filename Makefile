@@ -48,6 +48,7 @@ venv_stamp := $(call stamp,$(venv)/.stamp-packages,deps/requirements.lock)
 torch_stamp := $(call stamp,$(venv)/.stamp-torch,deps/torch.txt deps/requirements.lock)
 bench_stamp := $(call stamp,$(venv)/.stamp-bench,deps/bench.lock deps/requirements.lock)
 programs_stamp := $(call stamp,build/programs/.stamp,deps/programs.txt deps/torch.txt deps/requirements.lock)
+vscode_stamp := $(call stamp,editors/vscode/node_modules/.stamp,editors/vscode/package-lock.json)
 linters_stamp := $(call stamp,build/linters/.stamp,deps/linters.lock)
 cuda_stamp := $(call stamp,$(cuda_build)/venv/.stamp-packages,deps/cuda-build.txt)
 cuda_package_stamp := $(call stamp,$(cuda_build)/venv/.stamp-torchport,pyproject.toml CMakeLists.txt deps/cuda-build.txt)
@@ -77,7 +78,7 @@ test: build apt-test ecosystem-small $(linters_stamp) ## run the unit tests, the
 	@$(py) -m pytest tests -q -m alone
 
 .PHONY: test-all
-test-all: test wheel test-ecosystem test-conformance test-programs test-runtime-build ## run all tests: every package, operator and library, the wheel from nothing
+test-all: test wheel test-ecosystem test-conformance test-programs test-runtime-build test-vsix ## run all tests: every package, operator and library, the wheel from nothing
 
 .PHONY: setup
 setup: apt-build $(parser_stamp) $(venv_stamp) $(torch_stamp) ## fetch everything that build, test and demo need
@@ -90,6 +91,7 @@ clean: ## delete what was built; keep what was fetched
 .PHONY: distclean
 distclean: ## delete everything that git does not track
 	@rm -rf build dist $(venv) deps/node_modules .pytest_cache .ruff_cache
+	@cd editors/vscode && rm -rf node_modules dist bundled
 
 ##@ Quality
 
@@ -181,6 +183,7 @@ test-runtime-build: build ## compile the libraries for a torch that is not in th
 .PHONY: bench
 bench: build apt-bench $(bench_stamp) ecosystem ## measure the source tool and virtual devices against others
 	@$(py) bench/run.py
+	@$(py) bench/server_latency.py
 	@$(py) deps/make_wheel.py --into build/bench build/release
 	@$(py) bench/install.py build/bench/torchport-*.whl
 	@$(py) bench/virtual_start.py
@@ -215,7 +218,21 @@ runtime-%: compile
 wheel: runtimes ## build the wheel for every supported release of torch, into dist/
 	@$(py) deps/make_wheel.py build/release $(patsubst %,build/runtimes/%,$(filter-out $(own_release),$(releases)))
 
+.PHONY: vsix
+vsix: vscode-bundle ## build the extension for VS Code, into dist/
+	@mkdir -p dist
+	@cd editors/vscode && npm run --silent package -- --out ../../dist/
+
+.PHONY: test-vsix
+test-vsix: vscode-bundle ## test the extension with the language client of VS Code
+	@cd editors/vscode && npm run --silent check && npm run --silent test
+
 ##@ Parts
+
+.PHONY: vscode-bundle
+vscode-bundle: compile $(vscode_stamp)
+	@cd editors/vscode && npm run --silent bundle -- --log-level=warning
+	@install -D build/release/bin/torchport editors/vscode/bundled/bin/torchport
 
 .PHONY: compile
 compile: apt-build $(parser_stamp) $(preset_stamp) $(torch_stamp)
@@ -253,6 +270,10 @@ $(bench_stamp): $(venv_stamp)
 
 $(programs_stamp): $(torch_stamp)
 	@deps/install.sh programs
+	$(mark)
+
+$(vscode_stamp):
+	@deps/install.sh vscode
 	$(mark)
 
 $(linters_stamp):

@@ -9,6 +9,7 @@
 #   deps/install.sh programs       build/programs: .venv and the packages of deps/programs.txt
 #   deps/install.sh cuda-build     build/cuda-build/venv: the packages of deps/cuda-build.txt (5 GB)
 #   deps/install.sh linters        build/linters: the packages of deps/linters.lock
+#   deps/install.sh vscode         what builds the extension for VS Code, in editors/vscode/node_modules
 #
 # What is there already is left as it is. The Makefile decides when to call which.
 set -euo pipefail
@@ -189,8 +190,17 @@ install_linters() {
     "What it said is above. Is there a network?"
 }
 
+# An extension is built by packages of npm. None of their scripts is run.
+install_vscode() {
+  command -v npm >/dev/null || install_apt node
+  say "fetching what builds the extension for VS Code"
+  (cd editors/vscode && quietly npm ci --ignore-scripts --no-audit --no-fund --prefer-offline) || die \
+    "npm could not fetch the packages of editors/vscode/package-lock.json." \
+    "What it said is above. Is there a network?"
+}
+
 case "${1:-}" in
   apt) shift && install_apt "$@" ;;
-  parser | venv | torch | bench | programs | cuda-build | linters) "install_$1" ;;
-  *) sed -n '2,13s/^# \{0,1\}//p' deps/install.sh >&2 && exit 2 ;;
+  parser | venv | torch | bench | programs | cuda-build | linters | vscode) "install_$1" ;;
+  *) sed -n '2,14s/^# \{0,1\}//p' deps/install.sh >&2 && exit 2 ;;
 esac

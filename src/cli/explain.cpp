@@ -19,9 +19,7 @@ int explain(const std::string& word) {
     print_error({base::ErrorCode::kUsage, rules::no_such_rule(word), {}, 0});
     return kUsageError;
   }
-  fmt::print("# {} {}\n\n{}. Family {}, {}.\n\n{}", rule->info.code, rule->info.name,
-             rule->info.summary, rule->info.family, project::severity_name(rule->info.severity),
-             rules::page_of(rule->info));
+  fmt::print("{}", project::explanation(rule->info));
   return kClean;
 }
 

@@ -150,24 +150,13 @@ base::Result<SourceRun> start_source_run(const SelectionOptions& options, bool u
   run.config = std::move(*config);
   if (auto done = override_settings(options, run.config); !done)
     return tl::unexpected<base::Error>(done.error());
-  auto selection =
-      project::select_rules(run.config.select, run.config.ignore, run.config.extend_select);
-  if (!selection) {
-    selection.error().code = base::ErrorCode::kUsage;
-    return tl::unexpected<base::Error>(selection.error());
+  auto options_of_config = project::check_options(run.config);
+  if (!options_of_config) {
+    options_of_config.error().code = base::ErrorCode::kUsage;
+    return tl::unexpected<base::Error>(options_of_config.error());
   }
+  run.check = std::move(*options_of_config);
   project::CheckOptions& check = run.check;
-  check.selection = std::move(*selection);
-  check.settings = run.config.settings;
-  check.min_torch_from = run.config.min_torch_from;
-  check.root = run.config.root;
-  for (const auto& [pattern, codes] : run.config.per_file_ignores) {
-    auto ignored = project::select_rules(codes, {});
-    if (!ignored) return tl::unexpected<base::Error>(ignored.error());
-    project::GlobList globs;
-    globs.add(pattern);
-    check.per_file_ignores.emplace_back(std::move(globs), std::move(*ignored));
-  }
   check.threads =
       options.threads != 0 ? options.threads : std::max(1U, std::thread::hardware_concurrency());
   check.fingerprint = fingerprint();

@@ -7,8 +7,9 @@
 #include <fmt/format.h>
 
 #include "source/project/callers.h"
+#include "source/project/config.h"
 #include "source/project/each_file.h"
-#include "source/project/notebook_check.h"
+#include "source/project/examination.h"
 #include "source/rules/examine.h"
 #include "source/rules/registry.h"
 
@@ -16,77 +17,12 @@ namespace torchport::project {
 
 namespace {
 
-using base::ErrorCode;
-
 struct FileResult {
   FileFindings findings;
   std::uint64_t bytes = 0;
   bool relevant = false;
   bool parsed = false;
 };
-
-void note_surplus(const std::string& path, FileFindings& result) {
-  if (result.diagnostics.size() < rules::kMaxFindings) return;
-  result.problems.push_back(
-      {ErrorCode::kBudget,
-       fmt::format("has more than {} findings; the rest is left out", rules::kMaxFindings), path,
-       0});
-}
-
-// Gives the last diagnostic the edits of its fix.
-void add_edits(const rules::Finding& finding, const edit::DeviceSource* devices,
-               const base::LineIndex& lines, FileFindings& result) {
-  if (finding.fix.empty()) return;
-  result.diagnostics.back().fix_edits = edits_alone(finding.fix.front(), devices, lines);
-}
-
-FileFindings check_python(const std::string& path, std::string source, const CheckOptions& options,
-                          rules::Deadline& deadline) {
-  FileFindings result;
-  auto tree = syntax::Tree::parse(std::move(source), rules::parse_limits(path, &deadline));
-  if (!tree) {
-    base::Error error = tree.error();
-    error.path = path;
-    result.problems.push_back(std::move(error));
-    return result;
-  }
-  const auto& lines = (*tree)->lines();
-  if ((*tree)->has_syntax_error()) {
-    result.problems.push_back({ErrorCode::kSyntax,
-                               "cannot be read as Python 3 from here; the file is checked as far "
-                               "as possible and never edited",
-                               path, lines.at((*tree)->syntax_error_offset()).line});
-  }
-  const rules::SemanticModel model(*tree);
-  const edit::DeviceSource devices(model, options.settings);
-  for (const auto& finding :
-       rules::examine_python({path, model, devices, options.settings, options.project},
-                             options.selection, &deadline)) {
-    result.diagnostics.push_back(make_diagnostic(finding, path, lines));
-    if (!(*tree)->has_syntax_error()) add_edits(finding, &devices, lines, result);
-  }
-  if (options.project == nullptr && !deadline.passed) result.facts = flow::collect_facts(model);
-  note_surplus(path, result);
-  if (deadline.passed) {
-    result.problems.push_back(
-        {ErrorCode::kBudget, fmt::format("skipped: not finished within {} ms", kFileBudget.count()),
-         path, 0});
-  }
-  return result;
-}
-
-FileFindings check_text(const std::string& path, rules::FileKind kind, const std::string& source,
-                        const CheckOptions& options) {
-  FileFindings result;
-  const base::LineIndex lines(source);
-  for (const auto& finding :
-       rules::examine_text({path, kind, source, lines, options.settings}, options.selection)) {
-    result.diagnostics.push_back(make_diagnostic(finding, path, lines));
-    add_edits(finding, nullptr, lines, result);
-  }
-  note_surplus(path, result);
-  return result;
-}
 
 // Everything besides its bytes that decides a file's findings.
 std::string settings_key(const CheckOptions& options) {
@@ -177,25 +113,62 @@ rules::Selection silenced_rules(const std::string& path, const CheckOptions& opt
   return silenced;
 }
 
+CheckOptions without_silenced(const std::string& path, const CheckOptions& options) {
+  CheckOptions own = options;
+  const auto silenced = silenced_rules(path, options);
+  std::erase_if(own.selection, [&](const rules::Rule* rule) {
+    return std::find(silenced.begin(), silenced.end(), rule) != silenced.end();
+  });
+  return own;
+}
+
+base::Result<CheckOptions> check_options(const Config& config) {
+  CheckOptions options;
+  auto selection = select_rules(config.select, config.ignore, config.extend_select);
+  if (!selection) return tl::unexpected<base::Error>(selection.error());
+  options.selection = std::move(*selection);
+  options.settings = config.settings;
+  options.min_torch_from = config.min_torch_from;
+  options.root = config.root;
+  for (const auto& [pattern, codes] : config.per_file_ignores) {
+    auto ignored = select_rules(codes, {});
+    if (!ignored) return tl::unexpected<base::Error>(ignored.error());
+    GlobList globs;
+    globs.add(pattern);
+    options.per_file_ignores.emplace_back(std::move(globs), std::move(*ignored));
+  }
+  return options;
+}
+
 rules::Deadline file_deadline() {
   return {std::chrono::steady_clock::now() + kFileBudget};
 }
 
 FileFindings check_source(const std::string& path, std::string source, const CheckOptions& options,
                           rules::Deadline* deadline) {
-  if (options.selection.empty()) return {};
   rules::Deadline own = file_deadline();
   if (deadline == nullptr) deadline = &own;
-  const rules::FileKind kind = rules::kind_of_path(path);
-  switch (kind) {
-    case rules::FileKind::kNotebook:
-      return check_notebook(path, source, options, deadline);
-    case rules::FileKind::kPython:
-    case rules::FileKind::kOther:
-      return check_python(path, std::move(source), options, *deadline);
-    default:
-      return check_text(path, kind, source, options);
+  const auto examined = examine_source(path, std::move(source), options, *deadline);
+  FileFindings result;
+  result.problems = std::move(examined->problems);
+  if (examined->model && options.project == nullptr && !deadline->passed)
+    result.facts = flow::collect_facts(*examined->model);
+  if (examined->findings.empty()) return result;
+  // The findings of a notebook's program are shown where they are in the .ipynb file.
+  const auto& notebook = examined->notebook;
+  const base::LineIndex lines(notebook ? notebook->json() : examined->code());
+  const bool editable = !notebook && !(examined->tree && examined->tree->has_syntax_error());
+  for (rules::Finding& finding : examined->findings) {
+    std::vector<TextEdit> edits;
+    if (editable && !finding.fix.empty())
+      edits = edits_alone(finding.fix.front(), examined->devices.get(), lines);
+    if (notebook)
+      finding.span = {notebook->json_offset(finding.span.start),
+                      notebook->json_offset(finding.span.end)};
+    result.diagnostics.push_back(make_diagnostic(finding, path, lines));
+    result.diagnostics.back().fix_edits = std::move(edits);
   }
+  return result;
 }
 
 CheckReport check_files(const base::FileSystem& fs, const std::vector<std::string>& files,

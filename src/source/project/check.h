@@ -70,6 +70,11 @@ struct FileFindings {
 
 // The rules that per-file patterns silence in a file.
 [[nodiscard]] rules::Selection silenced_rules(const std::string& path, const CheckOptions& options);
+// The options for one file: without the rules that per-file patterns silence in it.
+[[nodiscard]] CheckOptions without_silenced(const std::string& path, const CheckOptions& options);
+// What the settings say about a check: rules, settings of fixes, root, per-file patterns. Fails
+// with kConfig if they name a rule that does not exist.
+[[nodiscard]] base::Result<CheckOptions> check_options(const Config& config);
 
 // The time for parsing one file and running the rules on it. It bounds the damage of a hostile
 // file; ordinary ones take milliseconds.

@@ -1,5 +1,6 @@
 #include "source/project/diagnostic.h"
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "source/rules/registry.h"
@@ -68,6 +69,11 @@ std::vector<TextEdit> edits_alone(const edit::Fix& fix, const edit::DeviceSource
 
 std::string_view severity_name(rules::Severity severity) {
   return severity == rules::Severity::kError ? "error" : "warning";
+}
+
+std::string explanation(const rules::RuleInfo& rule) {
+  return fmt::format("# {} {}\n\n{}. Family {}, {}.\n\n{}", rule.code, rule.name, rule.summary,
+                     rule.family, severity_name(rule.severity), rules::page_of(rule));
 }
 
 std::string pack(const std::vector<Diagnostic>& diagnostics) {

@@ -59,6 +59,8 @@ struct Diagnostic {
                                                 const base::LineIndex& lines);
 
 [[nodiscard]] std::string_view severity_name(rules::Severity severity);
+// What `torchport explain` prints: a rule's title, summary and page, in Markdown.
+[[nodiscard]] std::string explanation(const rules::RuleInfo& rule);
 
 // Writes the diagnostics of one file, without the path, as a compact text for the cache.
 [[nodiscard]] std::string pack(const std::vector<Diagnostic>& diagnostics);

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <dtl/dtl.hpp>
 #include <fmt/format.h>
 
@@ -26,7 +28,54 @@ void append_line(std::string& out, char mark, const std::string& line) {
   if (line.empty() || line.back() != '\n') out += "\n\\ No newline at end of file\n";
 }
 
+// Removes what both texts have at their start and their end, without splitting a character.
+edit::Edit shortened(std::uint32_t start, std::string_view before, std::string_view after) {
+  const auto inside_character = [](std::string_view text, std::size_t at) {
+    return at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0U) == 0x80U;
+  };
+  const std::size_t shorter = std::min(before.size(), after.size());
+  std::size_t head = 0;
+  while (head < shorter && before[head] == after[head]) ++head;
+  while (head > 0 && (inside_character(before, head) || inside_character(after, head))) --head;
+  std::size_t tail = 0;
+  while (tail < shorter - head &&
+         before[before.size() - 1 - tail] == after[after.size() - 1 - tail])
+    ++tail;
+  while (tail > 0 && inside_character(before, before.size() - tail)) --tail;
+  return {{start + static_cast<std::uint32_t>(head),
+           start + static_cast<std::uint32_t>(before.size() - tail)},
+          std::string(after.substr(head, after.size() - tail - head))};
+}
+
 }  // namespace
+
+std::vector<edit::Edit> line_edits(const std::string& before, const std::string& after) {
+  dtl::Diff<std::string> diff(lines_of(before), lines_of(after));
+  diff.compose();
+  std::vector<edit::Edit> edits;
+  std::uint32_t at = 0;  // in `before`
+  std::string removed;
+  std::string added;
+  const auto flush = [&] {
+    if (!removed.empty() || !added.empty()) {
+      const auto start = at - static_cast<std::uint32_t>(removed.size());
+      edits.push_back(shortened(start, removed, added));
+    }
+    removed.clear();
+    added.clear();
+  };
+  for (const auto& [line, info] : diff.getSes().getSequence()) {
+    if (info.type == dtl::SES_ADD) {
+      added += line;
+      continue;
+    }
+    if (info.type == dtl::SES_COMMON) flush();
+    at += static_cast<std::uint32_t>(line.size());
+    if (info.type == dtl::SES_DELETE) removed += line;
+  }
+  flush();
+  return edits;
+}
 
 std::string unified_diff(const Change& change) {
   dtl::Diff<std::string> diff(lines_of(change.before), lines_of(change.after));

@@ -51,6 +51,28 @@ class Walk {
     folder(path, levels);
   }
 
+  // Whether start(top) would find this file, which is below it.
+  bool reaches(const std::string& top, const std::string& file) {
+    std::vector<Level> levels = inherited_levels(top);
+    std::string folder = top;
+    std::string_view rest =
+        std::string_view(file).substr(top.ends_with('/') ? top.size() : top.size() + 1);
+    while (true) {
+      if (options_.respect_gitignore) add_level(canonical_of(folder), levels, folder);
+      const auto slash = rest.find('/');
+      const base::DirectoryEntry entry{
+          std::string(rest.substr(0, slash)),
+          slash == std::string_view::npos ? FileType::kRegular : FileType::kDirectory};
+      bool enters = false;
+      const std::size_t found = result_.files.size();
+      visit(folder, entry, levels, [&](const std::string&) { enters = true; });
+      if (slash == std::string_view::npos) return result_.files.size() > found;
+      if (!enters) return false;
+      folder = base::join_path(folder, entry.name);
+      rest.remove_prefix(slash + 1);
+    }
+  }
+
   Discovery take() {
     auto& files = result_.files;
     std::sort(files.begin(), files.end());
@@ -185,6 +207,11 @@ Discovery discover(const base::FileSystem& fs, const std::vector<std::string>& p
     walk.start(path);
   }
   return walk.take();
+}
+
+bool would_discover(const base::FileSystem& fs, const std::string& top, const std::string& file,
+                    const DiscoveryOptions& options) {
+  return Walk(fs, options).reaches(top, file);
 }
 
 std::vector<std::string> site_packages(const base::FileSystem& fs, const std::string& virtual_env,

@@ -26,6 +26,10 @@ struct DiscoveryOptions {
 [[nodiscard]] Discovery discover(const base::FileSystem& fs, const std::vector<std::string>& paths,
                                  const DiscoveryOptions& options);
 
+// Whether a walk of the folder `top` would read this file below it. The file need not exist.
+[[nodiscard]] bool would_discover(const base::FileSystem& fs, const std::string& top,
+                                  const std::string& file, const DiscoveryOptions& options);
+
 // The folder of an installed package, found on the given import path as Python would find it. Fails
 // with kUsage if it is not installed there.
 [[nodiscard]] base::Result<std::string> find_package(const base::FileSystem& fs,

@@ -1,5 +1,7 @@
 #include "source/project/discover.h"
 
+#include <algorithm>
+
 #include <doctest/doctest.h>
 
 namespace torchport::project {
@@ -59,6 +61,30 @@ TEST_CASE("the nearest .gitignore that speaks of a file decides") {
   DiscoveryOptions all;
   all.respect_gitignore = false;
   CHECK(found(fs, {"p"}, all).size() == 5);
+}
+
+TEST_CASE("a file alone is judged as a walk judges it") {
+  const Files paths{"p/.git/HEAD",     "p/a.py",           "p/b.py",         "p/sub/a.py",
+                    "p/sub/b.py",      "p/build/c.py",     "p/build/d/e.py", "p/old/f.py",
+                    "p/.venv/g.py",    "p/env/pyvenv.cfg", "p/env/lib/h.py", "p/notes.txt",
+                    "p/sub/deep/i.py", "p/Dockerfile"};
+  auto fs = tree(paths);
+  fs.add("p/.gitignore", "a.py\nbuild/\n");
+  fs.add("p/sub/.gitignore", "!a.py\nb.py\n");
+  DiscoveryOptions options;
+  options.root = "p";
+  options.exclude.add("/old/");
+  for (const char* top : {"p", "p/sub"}) {
+    const Files walked = found(fs, {top}, options);
+    REQUIRE_FALSE(walked.empty());
+    for (const std::string& path : paths) {
+      if (!path.starts_with(std::string(top) + "/")) continue;
+      CAPTURE(path);
+      const bool is_walked = std::find(walked.begin(), walked.end(), path) != walked.end();
+      CHECK(would_discover(fs, top, path, options) == is_walked);
+    }
+  }
+  CHECK(would_discover(fs, "p", "p/sub/not_there_yet.py", options));
 }
 
 TEST_CASE("packages are found as Python finds them") {

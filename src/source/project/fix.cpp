@@ -22,37 +22,6 @@ struct FileFix {
   FileFindings left;
 };
 
-// The options without the rules that per-file patterns silence.
-CheckOptions options_for(const std::string& path, const CheckOptions& options) {
-  CheckOptions own = options;
-  const auto silenced = silenced_rules(path, options);
-  std::erase_if(own.selection, [&](const rules::Rule* rule) {
-    return std::find(silenced.begin(), silenced.end(), rule) != silenced.end();
-  });
-  return own;
-}
-
-base::Result<rules::Converged> converge(const std::string& path, const std::string& source,
-                                        const CheckOptions& options, edit::Applicability tier,
-                                        rules::Deadline& deadline) {
-  if (options.selection.empty()) {
-    rules::Converged same;
-    same.text = source;
-    return same;
-  }
-  const rules::FileKind kind = rules::kind_of_path(path);
-  switch (kind) {
-    case rules::FileKind::kPython:
-    case rules::FileKind::kOther:
-      return rules::converge_python(path, source, options.selection, options.settings, tier,
-                                    &deadline, options.project);
-    case rules::FileKind::kNotebook:
-      return converge_notebook(path, source, options, tier, &deadline);
-    default:
-      return rules::converge_text(path, kind, source, options.selection, options.settings, tier);
-  }
-}
-
 FileFix fix_one(const base::FileSystem& fs, const std::string& path, const CheckOptions& all,
                 edit::Applicability tier) {
   FileFix result;
@@ -66,7 +35,7 @@ FileFix fix_one(const base::FileSystem& fs, const std::string& path, const Check
     return result;
   }
   if (!rules::may_matter(path, *source)) return result;
-  const CheckOptions options = options_for(path, all);
+  const CheckOptions options = without_silenced(path, all);
   if (status.type == base::FileType::kSymlink) {
     result.left = check_source(path, *source, options);
     if (!result.left.diagnostics.empty())
@@ -74,7 +43,7 @@ FileFix fix_one(const base::FileSystem& fs, const std::string& path, const Check
     return result;
   }
   rules::Deadline deadline = file_deadline();
-  auto fixed = converge(path, *source, options, tier, deadline);
+  auto fixed = converge_source(path, *source, options, tier, deadline);
   if (!fixed) {
     base::Error error = fixed.error();
     error.path = path;
@@ -120,6 +89,28 @@ bool has_fix(const FileFindings& findings, edit::Applicability tier) {
 }
 
 }  // namespace
+
+base::Result<rules::Converged> converge_source(const std::string& path, const std::string& source,
+                                               const CheckOptions& options,
+                                               edit::Applicability tier,
+                                               rules::Deadline& deadline) {
+  if (options.selection.empty()) {
+    rules::Converged same;
+    same.text = source;
+    return same;
+  }
+  const rules::FileKind kind = rules::kind_of_path(path);
+  switch (kind) {
+    case rules::FileKind::kPython:
+    case rules::FileKind::kOther:
+      return rules::converge_python(path, source, options.selection, options.settings, tier,
+                                    &deadline, options.project);
+    case rules::FileKind::kNotebook:
+      return converge_notebook(path, source, options, tier, &deadline);
+    default:
+      return rules::converge_text(path, kind, source, options.selection, options.settings, tier);
+  }
+}
 
 FixPlan plan_fixes(const base::FileSystem& fs, const std::vector<std::string>& files,
                    const CheckOptions& all, edit::Applicability tier) {

@@ -8,6 +8,7 @@
 
 #include "source/project/check.h"
 #include "source/project/undo.h"
+#include "source/rules/converge.h"
 
 namespace torchport::project {
 
@@ -23,6 +24,18 @@ struct FixPlan {
 // text would not parse are left alone and reported as problems. Fixes up to `tier` are applied.
 [[nodiscard]] FixPlan plan_fixes(const base::FileSystem& fs, const std::vector<std::string>& files,
                                  const CheckOptions& options, edit::Applicability tier);
+
+// Fixes one file's bytes up to `tier`, until nothing is left to fix (rules/converge.h). Thread
+// safe.
+[[nodiscard]] base::Result<rules::Converged> converge_source(const std::string& path,
+                                                             const std::string& source,
+                                                             const CheckOptions& options,
+                                                             edit::Applicability tier,
+                                                             rules::Deadline& deadline);
+
+// The edits that make one text of the other, by lines; each is shortened to what differs in it.
+[[nodiscard]] std::vector<edit::Edit> line_edits(const std::string& before,
+                                                 const std::string& after);
 
 // A unified diff of one change with three lines of context, as `patch` reads it.
 [[nodiscard]] std::string unified_diff(const Change& change);

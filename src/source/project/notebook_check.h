@@ -1,4 +1,4 @@
-// Runs the Python rules on notebooks.
+// Fixes notebooks by the Python rules.
 #pragma once
 
 #include <string>
@@ -7,12 +7,6 @@
 #include "source/rules/converge.h"
 
 namespace torchport::project {
-
-// The findings in the code cells, which are checked as one program. Lines and columns are those of
-// the .ipynb file itself.
-[[nodiscard]] FileFindings check_notebook(const std::string& path, const std::string& source,
-                                          const CheckOptions& options,
-                                          rules::Deadline* deadline = nullptr);
 
 // The fixed notebook. The JSON outside of the changed source lines keeps its bytes.
 [[nodiscard]] base::Result<rules::Converged> converge_notebook(const std::string& path,

@@ -84,7 +84,7 @@ TEST_CASE("IPython's own lines keep no notebook from being fixed") {
   for (const std::string& cell : cells) {
     CAPTURE(cell);
     const auto json = notebook_of({"import torch\n", cell, "m = torch.nn.Linear(1, 1).cuda()\n"});
-    const auto found = project::check_notebook("a.ipynb", json, options());
+    const auto found = project::check_source("a.ipynb", json, options());
     CHECK(found.problems.empty());
     const auto fixed =
         project::converge_notebook("a.ipynb", json, options(), edit::Applicability::kUnsafe);
@@ -114,6 +114,32 @@ TEST_CASE("what only looks like IPython is Python") {
   const auto notebook = Notebook::parse(json);
   REQUIRE(notebook.has_value());
   CHECK(notebook->program().find("torchport:ipython") == std::string::npos);
+}
+
+TEST_CASE("bytes of the program have places in the cells' texts, and back") {
+  const auto notebook = Notebook::parse(kList);
+  REQUIRE(notebook.has_value());
+  const auto cells = notebook->cell_texts();
+  REQUIRE(cells.size() == 3);
+  CHECK(cells[0].starts_with("%matplotlib inline\n!pip install torch\n"));
+  const std::string& program = notebook->program();
+  for (const char* word : {"import torch\nprint", "quoted", "net =", "Linear(", "net\n"}) {
+    const auto offset = static_cast<std::uint32_t>(program.find(word));
+    const auto place = notebook->cell_offset(offset);
+    CAPTURE(word);
+    CHECK(cells[place.cell].substr(place.offset, 3) == program.substr(offset, 3));
+    CHECK(notebook->program_offset(place) == offset);
+  }
+  // What was added to a line of IPython is its start; a cell in another language has no place.
+  const auto magic =
+      notebook->cell_offset(static_cast<std::uint32_t>(program.find("torchport:ip")));
+  CHECK(magic.cell == 0);
+  CHECK(magic.offset == 0);
+  CHECK_FALSE(notebook->program_offset({1, 0}).has_value());
+  CHECK_FALSE(notebook->program_offset({99, 0}).has_value());
+  // The end of the last line, and what is after it, is the end.
+  const auto end = notebook->program_offset({2, 9999});
+  CHECK(end == static_cast<std::uint32_t>(program.size() - 1));
 }
 
 TEST_CASE("a notebook goes back as it was") {
@@ -170,7 +196,7 @@ TEST_CASE("fixing a notebook touches nothing but the changed lines") {
 }
 
 TEST_CASE("findings of a notebook are placed in the file") {
-  const auto found = project::check_notebook("a.ipynb", kList, options());
+  const auto found = project::check_source("a.ipynb", kList, options());
   REQUIRE(found.diagnostics.size() == 1);
   CHECK(found.diagnostics[0].line == 15);
   CHECK(found.diagnostics[0].source_line.find(".cuda()") != std::string::npos);

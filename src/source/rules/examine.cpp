@@ -103,8 +103,7 @@ std::vector<Finding> examine_python(const PythonContext& context, const Selectio
   const syntax::Tree& tree = context.model.tree();
   for (std::uint32_t i = 0; i < tree.size() && findings.size() < kMaxFindings; ++i) {
     const Node node = tree.at(i);
-    if (deadline != nullptr && (i & 0x0FU) == 0 &&
-        std::chrono::steady_clock::now() > deadline->at) {
+    if (deadline != nullptr && (i & 0x0FU) == 0 && deadline->is_over()) {
       deadline->passed = true;
       return {};
     }

@@ -1,6 +1,7 @@
 // Runs a set of rules on one file. All functions are thread safe for different files.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <vector>
@@ -17,6 +18,13 @@ using Selection = std::vector<const Rule*>;
 struct Deadline {
   std::chrono::steady_clock::time_point at;
   bool passed = false;
+  // Another thread sets it when nobody wants the findings any more; it counts as passed then.
+  const std::atomic<bool>* stop = nullptr;
+
+  [[nodiscard]] bool is_over() const {
+    return (stop != nullptr && stop->load(std::memory_order_relaxed)) ||
+           std::chrono::steady_clock::now() > at;
+  }
 };
 // The parser's limits for a file of this name, reduced to the time that is left.
 [[nodiscard]] syntax::ParseLimits parse_limits(std::string_view path, const Deadline* deadline);

@@ -191,6 +191,45 @@ std::uint32_t Notebook::json_offset(std::uint32_t program_offset) const {
   return last->raw.start + static_cast<std::uint32_t>(at);
 }
 
+std::vector<std::string> Notebook::cell_texts() const {
+  std::vector<std::string> texts;
+  for (const Cell& cell : cells_) {
+    std::string& text = texts.emplace_back();
+    for (const Line& line : cell.lines) text += line.text;
+  }
+  return texts;
+}
+
+Notebook::CellOffset Notebook::cell_offset(std::uint32_t program_offset) const {
+  const auto next = std::partition_point(
+      in_program_.begin(), in_program_.end(),
+      [&](std::size_t i) { return cells_[i].lines.front().program_start <= program_offset; });
+  if (next == in_program_.begin()) return {in_program_.empty() ? 0 : in_program_.front(), 0};
+  CellOffset place{*(next - 1), 0};
+  for (const Line& line : cells_[place.cell].lines) {
+    const auto size = static_cast<std::uint32_t>(line.text.size());
+    if (program_offset < line.program_start + line.prefix + size) {
+      const std::uint32_t start = line.program_start + line.prefix;
+      return {place.cell, place.offset + (program_offset > start ? program_offset - start : 0)};
+    }
+    place.offset += size;
+  }
+  return place;
+}
+
+std::optional<std::uint32_t> Notebook::program_offset(CellOffset place) const {
+  if (place.cell >= cells_.size() || cells_[place.cell].skipped || !is_python_) return std::nullopt;
+  std::uint32_t left = place.offset;
+  const auto& lines = cells_[place.cell].lines;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const auto size = static_cast<std::uint32_t>(lines[i].text.size());
+    if (left < size || i + 1 == lines.size())
+      return lines[i].program_start + lines[i].prefix + std::min(left, size);
+    left -= size;
+  }
+  return std::nullopt;
+}
+
 std::string Notebook::encode(const Cell& cell, std::string_view text) const {
   std::map<std::string_view, base::Span> known;
   for (const Line& line : cell.lines) known.emplace(line.text, line.raw);

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,6 +30,18 @@ class Notebook {
   // The offset in the JSON text of a byte of the program. Markers and IPython lines map to the
   // start of what they represent.
   [[nodiscard]] std::uint32_t json_offset(std::uint32_t program_offset) const;
+  // The code cells' texts, decoded; those in other languages too.
+  [[nodiscard]] std::vector<std::string> cell_texts() const;
+  // Where a byte of the program is in the code cells: the index of the cell, and the offset in its
+  // text. The start of the first cell if the program is empty.
+  struct CellOffset {
+    std::size_t cell = 0;
+    std::uint32_t offset = 0;
+  };
+  [[nodiscard]] CellOffset cell_offset(std::uint32_t program_offset) const;
+  // The byte of the program that a byte of a cell's text became; none for a cell that is not in the
+  // program.
+  [[nodiscard]] std::optional<std::uint32_t> program_offset(CellOffset place) const;
   // The JSON with another program in it. Fails with kInternal if the markers differ from those of
   // parse().
   [[nodiscard]] base::Result<std::string> with_program(std::string_view program) const;

@@ -1,0 +1,21 @@
+// `textDocument/didSave`: a file with settings may be saved by a client that watches no files.
+#include "source/server/method.h"
+#include "source/server/uri.h"
+
+namespace torchport::server {
+
+namespace {
+
+Answer handle(Session& session, const Call& call) {
+  const auto path = path_of_uri(call.params.at("textDocument").at("uri").get<std::string>());
+  if (!path || !holds_settings(*path)) return Json();
+  session.workspace.forget();
+  session.check_all();
+  return Json();
+}
+
+const MethodRegistration kRegistered{{"textDocument/didSave", Turn::kQueued, &handle}};
+
+}  // namespace
+
+}  // namespace torchport::server
