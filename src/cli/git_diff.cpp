@@ -86,11 +86,11 @@ base::Result<void> complete(const Git& git, const std::string& base) {
 }
 
 base::Result<std::string> merge_base(const Git& git, const std::string& base) {
-  const auto commit = git.commit(base);
+  auto commit = git.commit(base);
   if (!commit) return commit;
   if (commit->empty()) {
     if (auto here = complete(git, base); !here) return tl::unexpected<base::Error>(here.error());
-    const auto remote = git.commit("refs/remotes/origin/" + base);
+    auto remote = git.commit("refs/remotes/origin/" + base);
     if (!remote) return remote;
     return base::fail(
         ErrorCode::kUsage,

@@ -1,6 +1,7 @@
 #include "cli/held_signals.h"
 
 #include <csignal>
+#include <initializer_list>
 
 namespace torchport::cli {
 

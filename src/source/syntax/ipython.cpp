@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 
 #include "base/text.h"
 
@@ -16,8 +17,7 @@ constexpr std::array<std::string_view, 18> kBareCommands{
 constexpr std::array<std::string_view, 8> kOperators{"and", "or", "in",   "is",
                                                      "not", "if", "else", "for"};
 
-template <std::size_t N>
-bool is_one_of(std::string_view word, const std::array<std::string_view, N>& words) {
+bool is_among(std::string_view word, std::span<const std::string_view> words) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
@@ -30,12 +30,12 @@ std::string_view word_of(std::string_view text) {
 // `pip install torch`, `cd ..`: a command and an argument that cannot follow a name in Python.
 bool is_bare_command(std::string_view text) {
   const std::string_view command = word_of(text);
-  if (!is_one_of(command, kBareCommands)) return false;
+  if (!is_among(command, kBareCommands)) return false;
   std::string_view rest = text.substr(command.size());
   if (!rest.starts_with(' ') && !rest.starts_with('\t')) return false;
   rest = base::trim(rest);
   const std::string_view word = word_of(rest);
-  if (!word.empty()) return !is_one_of(word, kOperators);
+  if (!word.empty()) return !is_among(word, kOperators);
   return rest.starts_with('.') || rest.starts_with('~') || rest.starts_with("*.") ||
          rest.starts_with('"') || rest.starts_with('\'') || rest.starts_with("--");
 }

@@ -72,18 +72,6 @@ struct ViewInput {
   }
 };
 
-struct Budget {
-  Clock::time_point deadline;
-  std::int64_t max_bytes = 0;
-  bool too_large = false;
-};
-
-bool exceeded(TSParseState* state) {
-  auto* budget = static_cast<Budget*>(state->payload);
-  budget->too_large = ParserMemory::used() > budget->max_bytes;
-  return budget->too_large || Clock::now() > budget->deadline;
-}
-
 }  // namespace
 
 std::string_view kind_name(Kind kind) {
@@ -193,12 +181,12 @@ class TreeBuilder {
 // Parses one view of a source.
 class TreeParse {
  public:
-  TreeParse(const ParseLimits& limits)
+  explicit TreeParse(const ParseLimits& limits)
       : limits_(limits),
         budget_{Clock::now() + std::chrono::milliseconds(limits.max_milliseconds),
                 static_cast<std::int64_t>(limits.max_parser_bytes), false} {}
 
-  // A tree that has no source yet but the one it is given back with.
+  // Fills the tree from what the parser reads of its source. Fails with kBudget.
   base::Result<void> run(Tree& tree, std::string_view view) {
     // Releases the parser and its tree at the end.
     const ParserMemory memory;
@@ -262,6 +250,18 @@ class TreeParse {
                                         base::format_bytes(limits_.max_parser_bytes, 0)))
                : base::fail(base::ErrorCode::kBudget,
                             fmt::format("not parsed within {} ms", limits_.max_milliseconds));
+  }
+
+  struct Budget {
+    Clock::time_point deadline;
+    std::int64_t max_bytes = 0;
+    bool too_large = false;
+  };
+
+  static bool exceeded(TSParseState* state) {
+    auto* budget = static_cast<Budget*>(state->payload);
+    budget->too_large = ParserMemory::used() > budget->max_bytes;
+    return budget->too_large || Clock::now() > budget->deadline;
   }
 
   const ParseLimits& limits_;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <vector>
 
 #include <fmt/format.h>
@@ -57,8 +58,7 @@ constexpr auto kUnseenLists = std::to_array<std::string_view>(
     {"-r ", "-r=", "--requirement", "install .", "-e ", "env create", "env update", "environment.y",
      "poetry install", "uv sync", "pdm install", "pipenv", "setup.py", "pdm sync", "pixi install"});
 
-template <std::size_t N>
-bool has_one(std::string_view text, const std::array<std::string_view, N>& words) {
+bool has_one(std::string_view text, std::span<const std::string_view> words) {
   return std::any_of(words.begin(), words.end(), [&](std::string_view word) {
     return text.find(word) != std::string_view::npos;
   });
