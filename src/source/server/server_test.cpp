@@ -395,6 +395,18 @@ TEST_CASE("a request that is cancelled is answered once, as cancelled or with it
   CHECK(cancelled >= 18);
 }
 
+TEST_CASE("a file that cannot be checked is logged, one that is being typed is not") {
+  Client client;
+  client.fs.add("/p/pyproject.toml", "");
+  client.start();
+  client.open(kFile, "import torch\nx = (\n");
+  CHECK(client.receive()["method"] == "textDocument/publishDiagnostics");
+  client.open("file:///p/nul.py", std::string("import torch\n\0\n", 15));
+  const Json logged = client.receive();
+  CHECK(logged["method"] == "window/logMessage");
+  CHECK(logged["params"]["message"].get<std::string>().starts_with("nul.py: "));
+}
+
 TEST_CASE("the whole project is checked if the client wants it, with progress") {
   Client client;
   client.fs.add("/p/a.py", kCuda);
