@@ -165,6 +165,28 @@ async def test_hover_says_where_a_variable_lives(start, word: str, line: int, ex
             assert part in shown
 
 
+async def test_hover_in_a_class(start):
+    source = """\
+import torch
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = torch.ones(3).cuda()
+
+    def forward(self, x: torch.Tensor):
+        return x * self.scale
+"""
+    editor = await start()
+    uri = editor.open("a.py", source)
+    assert await editor.hover(uri, 8, source.splitlines()[8].index("self")) == ""
+    scale = await editor.hover(uri, 8, source.splitlines()[8].index("scale"))
+    assert "`self.scale`: a tensor on **cuda**" in scale
+    assert "from line 6: `torch.ones(3).cuda()`" in scale
+    parameter = await editor.hover(uri, 8, source.splitlines()[8].index("x *"))
+    assert "a tensor on the device that the caller or the machine decides" in parameter
+
+
 async def test_inlay_hints_are_off_unless_a_setting_wants_them(start):
     shown = {}
     for wanted in (None, "cuda", "all"):

@@ -135,7 +135,8 @@ std::optional<DeviceFact> fact_of(const SemanticModel& model, Node subject, Node
 
 std::optional<DeviceFact> device_fact_at(const SemanticModel& model, std::uint32_t offset) {
   const Node name = name_at(model, offset);
-  if (!name) return std::nullopt;
+  // `self` is a module without a device of its own.
+  if (!name || name.text() == model.self_name(name)) return std::nullopt;
   if (const Node assignment = assignment_to(name)) {
     const Node value = assignment.child(Field::kRight);
     return value ? fact_of(model, name, value) : std::nullopt;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "source/server/diagnostics.h"
 #include "source/server/project_scan.h"
 #include "source/server/uri.h"
@@ -62,6 +64,17 @@ void Session::hide_all_unopened() {
   while (!unopened_.empty()) hide_unopened(std::string(*unopened_.begin()));
 }
 
+void Session::log_problems(const Analysis& analysis) {
+  constexpr int kWarning = 2;
+  if (analysis.examined() == nullptr) return;
+  for (const base::Error& problem : analysis.examined()->problems) {
+    if (problem.code == base::ErrorCode::kSyntax) continue;  // it is being typed
+    client.notify(
+        "window/logMessage",
+        {{"type", kWarning}, {"message", fmt::format("{}: {}", problem.path, problem.message)}});
+  }
+}
+
 void Session::publish(const std::string& uri, const Job::Stop& stop) {
   const auto source = documents.source_of(uri);
   std::vector<std::string> parts;
@@ -87,6 +100,7 @@ void Session::publish(const std::string& uri, const Job::Stop& stop) {
   published_[uri] = parts;
   const auto analysis = analysis_of(*source, stop);
   if (!analysis || stop) return;
+  log_problems(*analysis);
   const auto by_part = diagnostics_json(*analysis, abilities.encoding);
   for (std::size_t i = 0; i < by_part.size(); ++i) {
     const Snapshot& part = *source->parts[i];

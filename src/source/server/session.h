@@ -68,6 +68,8 @@ class Session {
 
  private:
   void publish(const std::string& uri, const Job::Stop& stop);
+  // Says why a file was not checked, or not as a whole.
+  void log_problems(const Analysis& analysis);
 
   std::map<std::string, std::shared_ptr<const Analysis>> analyses_;  // by the source's URI
   std::map<std::string, std::vector<std::string>> published_;  // the parts that have diagnostics
