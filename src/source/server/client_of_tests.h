@@ -44,6 +44,14 @@ class SharedFiles final : public base::FileSystem {
                                                 std::uint32_t) override {
     return base::fail(base::ErrorCode::kIo, "the server writes nothing", path);
   }
+  [[nodiscard]] base::Result<void> create(const std::string& path, std::string_view,
+                                          std::uint32_t) override {
+    return base::fail(base::ErrorCode::kIo, "the server writes nothing", path);
+  }
+  [[nodiscard]] base::Result<void> rename(const std::string& from, const std::string&) override {
+    return base::fail(base::ErrorCode::kIo, "the server writes nothing", from);
+  }
+  [[nodiscard]] base::Result<void> sync(const std::vector<std::string>&) override { return {}; }
   [[nodiscard]] base::Result<void> make_directories(const std::string& path) override {
     return base::fail(base::ErrorCode::kIo, "the server writes nothing", path);
   }
