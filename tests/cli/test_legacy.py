@@ -22,7 +22,16 @@ def lines(entry: dict) -> range:
 @pytest.fixture(scope="module")
 def findings() -> list[dict]:
     run = subprocess.run(
-        [Path(sys.executable).parent / "torchport", "check", "--no-cache", "--format", "json", "."],
+        [
+            Path(sys.executable).parent / "torchport",
+            "check",
+            "--no-cache",
+            "--extend-select",
+            "hygiene",
+            "--format",
+            "json",
+            ".",
+        ],
         cwd=LEGACY,
         capture_output=True,
         text=True,
