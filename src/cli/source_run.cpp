@@ -176,6 +176,7 @@ base::Result<SourceRun> start_source_run(const SelectionOptions& options, bool u
     return real(path) == real(walk.root);
   });
   if (!whole) {
+    walk.respect_gitignore = true;  // build output and environments call nothing of the project
     check.rest = [walk] {
       return project::discover(base::real_file_system(), {walk.root}, walk).files;
     };

@@ -82,10 +82,8 @@ class Collector {
     for (Node parameter = parameters.first_child(); parameter;
          parameter = parameter.next_sibling()) {
       Node name = parameter;
-      if (const Node named = parameter.child(Field::kName))
-        name = named;
-      else if (!parameter.is(Kind::kIdentifier))
-        name = parameter.first_child();
+      if (const Node named = parameter.child(Field::kName)) name = named;
+      if (parameter.is(Kind::kTypedParameter)) name = parameter.first_child();
       function.parameters.emplace_back(name.text());
     }
     const auto index = static_cast<std::uint16_t>(facts_.functions.size());

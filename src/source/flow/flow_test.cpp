@@ -126,7 +126,27 @@ TEST_CASE("a parameter is on the CPU if all callers pass what is made there") {
   CHECK(!by("pad(torch.load('a.pt'))\n", {"x"}));
   CHECK(!by("args = [torch.zeros(2)]\npad(*args)\n", {"x"}));
   CHECK(!by("net = torch.nn.Linear(2, 2)\npad(net(torch.ones(2)))\n", {"x"}));
+  CHECK(by("y = torch.ones(2)\nfor i in range(3):\n    y = y + 1\npad(y)\n", {"x"}));
+  CHECK(
+      !by("def g(d):\n    a = torch.ones(2)\n    for i in range(3):\n        b = a\n"
+          "        a = torch.add(b, d)\n    pad(a)\n    pad(b)\n",
+          {"x"}));
   CHECK(!by("def mk(d):\n    return torch.ones(2, device=d)\npad(mk('x'))\n", {"x"}));
+}
+
+TEST_CASE("parameters behind a star are given by name only") {
+  const std::string helper = "import torch\ndef pad(n, *rest, x=None):\n    return x\n";
+  const auto by = [&](const std::string& call) {
+    return from_cpu({{"h.py", helper},
+                     {"c.py", "import torch\nfrom h import pad\ndef g(b):\n    " + call + "\n"}},
+                    "h.py", "pad", {"x"});
+  };
+  CHECK(by("pad(1, b, b)"));
+  CHECK(by("pad(1, b, x=torch.zeros(2))"));
+  CHECK(!by("pad(1, x=b)"));
+  const FileFacts facts = facts_of("def f(self, a: int, *, b: int = 1, **more): pass\n");
+  CHECK(facts.functions.at(0).parameters ==
+        std::vector<std::string>{"self", "a", "*", "b", "**more"});
 }
 
 TEST_CASE("a word in a file that was not parsed makes a function unknown again") {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 namespace torchport::flow {
 
@@ -16,6 +17,7 @@ using syntax::Kind;
 using syntax::Node;
 
 constexpr int kMaxDepth = 10;
+constexpr std::uint32_t kMaxSteps = 400'000;  // in one file; ordinary ones take thousands
 
 Sources unknown() {
   Sources sources;
@@ -130,13 +132,24 @@ void Sources::add(const Sources& other) {
 Sources SourceFinder::of(Node expression, int depth) {
   expression = syntax::unwrap(expression);
   if (!expression) return {};
-  if (depth > kMaxDepth) return unknown();
-  if (const auto found = known_.find(expression.index()); found != known_.end())
-    return found->second;
-  // A cycle (`x = f(x)`) adds nothing that its other parts do not.
-  known_.emplace(expression.index(), Sources{});
+  if (depth > kMaxDepth || ++steps_ > kMaxSteps) return unknown();
+  const std::uint32_t node = expression.index();
+  if (const auto found = known_.find(node); found != known_.end()) {
+    // In a cycle (`x = x + 1`) the open question adds nothing to itself, but what is found on the
+    // way is only a part.
+    if (found->second.open != 0) outermost_ = std::min(outermost_, found->second.open);
+    return found->second.sources;
+  }
+  const std::uint32_t own = ++questions_;
+  const std::uint32_t before = std::exchange(outermost_, ~0U);
+  known_[node].open = own;
   Sources sources = anew(expression, depth);
-  known_[expression.index()] = sources;
+  if (outermost_ < own)
+    known_.erase(node);
+  else
+    known_[node] = {sources, 0};
+  outermost_ = std::min(before, outermost_ < own ? outermost_ : ~0U);
+  --questions_;
   return sources;
 }
 

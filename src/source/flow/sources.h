@@ -22,8 +22,17 @@ class SourceFinder {
   [[nodiscard]] Sources of_call(syntax::Node call, int depth);
   [[nodiscard]] Sources of_arguments(syntax::Node call, int depth);
 
+  // An answer, or the number of the question that is being answered.
+  struct Answer {
+    Sources sources;
+    std::uint32_t open = 0;
+  };
+
   const semantics::SemanticModel& model_;
-  std::unordered_map<std::uint32_t, Sources> known_;
+  std::unordered_map<std::uint32_t, Answer> known_;
+  std::uint32_t questions_ = 0;    // that are being answered
+  std::uint32_t outermost_ = ~0U;  // of those that the current one came back to
+  std::uint32_t steps_ = 0;
 };
 
 // Whom a call calls; "" if it is nothing that a project could define.

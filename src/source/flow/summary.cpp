@@ -321,8 +321,7 @@ bool Summary::Joined::passes_cpu(const FunctionOfProject& function, std::size_t 
   const bool bound = !parameters.empty() && (parameters[0] == "self" || parameters[0] == "cls");
   std::size_t place = 0;
   for (std::size_t i = bound ? 1 : 0; i < parameter; ++i) {
-    if (parameters[i] == "*" || parameters[i].starts_with("*"))
-      return true;  // keyword only: absent
+    if (parameters[i].starts_with('*')) return true;  // keyword only: absent
     place += parameters[i] == "/" ? 0 : 1;
   }
   // A default, which is a constant or None.
