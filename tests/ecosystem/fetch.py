@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Fetches the real packages that torchport is tested and measured on.
 
-    fetch.py [--set small|research|bench|all] [--only NAME...] [--into DIR] [--quiet | --paths]
+    fetch.py [--set small|research|bench|drawn|unread|all] [--only NAME...] [--into DIR] [--quiet | --paths]
     fetch.py --pin NAME[==VERSION]... [--sets research,small]     prints entries for packages.toml
 
 Every package of packages.toml is pinned by its file's name and SHA-256, and is unpacked into
@@ -37,6 +37,8 @@ DEFAULT_TARGET = HERE.parent.parent / "build" / "ecosystem"
 
 # Part of what a finished package is marked with: raise it when the unpacking changes.
 UNPACK_VERSION = 1
+# What no test takes.
+DRAWN = {"drawn", "unread"}
 MAX_FILE_BYTES = 32 << 20
 MAX_PACKAGE_BYTES = 512 << 20
 
@@ -71,7 +73,9 @@ def load_manifest(path: Path = MANIFEST) -> list[Package]:
 
 
 def select(packages: list[Package], wanted: str) -> list[Package]:
-    chosen = [p for p in packages if wanted == "all" or wanted in p.sets]
+    chosen = [
+        p for p in packages if wanted in p.sets or (wanted == "all" and not DRAWN & set(p.sets))
+    ]
     if not chosen:
         raise FetchError(f"no package is in the set '{wanted}'")
     return chosen
@@ -253,7 +257,9 @@ def pin(requirements: list[str], sets: str) -> None:
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--set", default="all", choices=["small", "research", "bench", "all"])
+    parser.add_argument(
+        "--set", default="all", choices=["small", "research", "bench", *sorted(DRAWN), "all"]
+    )
     parser.add_argument("--only", nargs="+", metavar="NAME", help="these packages of the set")
     parser.add_argument("--into", type=Path, default=DEFAULT_TARGET, metavar="DIR")
     parser.add_argument("--quiet", action="store_true", help="no table")
