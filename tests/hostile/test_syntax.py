@@ -71,6 +71,26 @@ CASES: Cases = {
         ),
         "",
     ),
+    "chain_of_calls": (
+        "a.py",
+        lambda: (
+            HEAD
+            + "".join(f"def f{i}(x):\n    return f{i - 1}(x)\n" for i in range(1, 20_000))
+            + "def f0(x):\n    return x.cuda()\nif torch.cuda.is_available():\n    f19999(1)\n"
+        ),
+        "",
+    ),
+    "circle_of_names": (
+        "a.py",
+        lambda: (
+            HEAD
+            + "def g():\n"
+            + "".join(f"    x{i} = x{(i + 1) % 3000} + x{i * 7 % 3000}\n" for i in range(3000))
+            + "".join(f"    f(x{i}, x{i * 3 % 3000})\n" for i in range(3000))
+            + "def f(x, y):\n    return x.cuda()\n"
+        ),
+        "",
+    ),
     "imports": (
         "a.py",
         lambda: "import torch\n" + "import torch.cuda as c\n" * DEEP + "c.synchronize()\n",

@@ -57,9 +57,39 @@ TEST_CASE("a check reaches through callers, relative imports and packages") {
 TEST_CASE("functions that only call each other are not called with CUDA") {
   const std::string source = "def a():\n    b()\ndef b():\n    a()\n";
   CHECK(!with_cuda({{"m.py", source}}, "m.py", "a"));
+  CHECK(!with_cuda({{"m.py", "def a(n):\n    a(n)\n"}}, "m.py", "a"));
+  CHECK(!with_cuda({{"m.py", "class A:\n    def a(self, o):\n        o.a(o)\n"}}, "m.py", "A.a"));
+  CHECK(!from_cpu({{"m.py", "def a(n):\n    a(n)\n"}}, "m.py", "a", {"n"}));
   const std::string itself =
       "import torch\ndef a(n):\n    a(n - 1)\nif torch.cuda.is_available():\n    a(3)\n";
   CHECK(with_cuda({{"m.py", itself}}, "m.py", "a"));
+}
+
+TEST_CASE("a function that calls itself needs all its inputs, whatever the order") {
+  const std::string source =
+      "import torch\ndef f(x, y):\n    f(y, x)\n    f(x, x)\ndef g(b):\n    f(torch.ones(2), b)\n";
+  CHECK(!from_cpu({{"m.py", source}}, "m.py", "f", {"x"}));
+  CHECK(!from_cpu({{"m.py", source}}, "m.py", "f", {"y"}));
+  const std::string cpu = "import torch\ndef f(x, y):\n    f(x + 1, y)\nf(torch.ones(2), None)\n";
+  CHECK(from_cpu({{"m.py", cpu}}, "m.py", "f", {"x", "y"}));
+}
+
+TEST_CASE("long chains of calls and names that many classes have are settled at once") {
+  std::string chain = "import torch\n";
+  constexpr int kLength = 20'000;
+  for (int i = 0; i < kLength; ++i) {
+    chain += "def f" + std::to_string(i) + "(x):\n    return " +
+             (i == 0 ? std::string("x") : "f" + std::to_string(i - 1) + "(x)") + "\n";
+  }
+  chain +=
+      "if torch.cuda.is_available():\n    f" + std::to_string(kLength - 1) + "(torch.ones(2))\n";
+  const Summary summary = join({{"m.py", chain}});
+  CHECK(summary.holds("m.py", {Kind::kCalledWithCuda, "f0", {}}));
+  CHECK(summary.holds("m.py", {Kind::kFedFromCpu, "f0", {"x"}}));
+  std::string classes = "import torch\nclass B:\n    def go(self):\n        self.go()\n";
+  for (int i = 0; i < 2'000; ++i)
+    classes += "class C" + std::to_string(i) + "(B):\n    def go(self):\n        B.go(self)\n";
+  CHECK(!with_cuda({{"m.py", classes}}, "m.py", "C7.go"));
 }
 
 TEST_CASE("a function that is handed on counts as called there") {
