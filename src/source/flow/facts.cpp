@@ -30,6 +30,17 @@ bool keeps_callers(const SemanticModel& model, Node decorator) {
   return base::one_of(kNames, text.substr(text.rfind('.') + 1));
 }
 
+// Whether a module is one of a kernel language, or an extension: `triton`, `flash_attn_2_cuda`.
+bool is_of_kernels(std::string_view module) {
+  static constexpr std::array<std::string_view, 5> kPackages{"triton", "cutlass", "pycuda",
+                                                             "tilelang", "cuda"};
+  const auto parts = base::split(module, '.');
+  if (base::one_of(kPackages, parts.front()) || module.starts_with("numba.cuda")) return true;
+  return std::any_of(parts.begin(), parts.end(), [](std::string_view part) {
+    return part.ends_with("_cuda") || part.find("_cuda_") != std::string_view::npos;
+  });
+}
+
 bool is_decorated(const SemanticModel& model, Node function) {
   const Node parent = function.parent();
   if (!parent.is(Kind::kDecorated)) return false;
@@ -69,8 +80,10 @@ class Collector {
  private:
   void collect_imports() {
     for (const Binding* binding : model_.scopes().of_scope(model_.tree().root())) {
-      if (binding->kind == BindingKind::kImport && !binding->qualified.starts_with("torch."))
-        facts_.imports.emplace_back(binding->name, binding->qualified);
+      if (binding->kind != BindingKind::kImport || binding->qualified.starts_with("torch."))
+        continue;
+      facts_.kernels |= is_of_kernels(binding->qualified);
+      facts_.imports.emplace_back(binding->name, binding->qualified);
     }
   }
 

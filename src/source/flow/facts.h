@@ -54,6 +54,7 @@ struct Class {
 };
 
 struct FileFacts {
+  bool kernels = false;  // it imports what only makes or calls CUDA kernels: Triton, an extension
   std::vector<Function> functions;
   std::vector<Class> classes;
   std::vector<Call> calls;

@@ -73,6 +73,8 @@ struct Summary::Joined {
   [[nodiscard]] std::vector<std::uint32_t> files_of(std::string_view module) const;
   [[nodiscard]] std::vector<std::uint32_t> in_module(std::uint32_t file, std::string_view name,
                                                      int hops) const;
+  // The dotted name of what a file imports by a relative or absolute name.
+  [[nodiscard]] std::string full_name(std::uint32_t from, std::string_view name) const;
   [[nodiscard]] std::vector<std::uint32_t> by_import(std::uint32_t from, std::string_view name,
                                                      int hops) const;
   [[nodiscard]] std::vector<std::uint32_t> resolve(std::uint32_t file, const Callee& callee);

@@ -115,6 +115,7 @@ Sources read_sources(Reader& in) {
 
 std::string pack_facts(const FileFacts& facts) {
   Writer out;
+  out.number(facts.kernels ? 1 : 0);
   out.list(facts.functions, [&](const Function& function) {
     out.text(function.name);
     out.list(function.parameters, [&](const std::string& name) { out.text(name); });
@@ -145,6 +146,7 @@ std::string pack_facts(const FileFacts& facts) {
 bool unpack_facts(std::string_view packed, FileFacts& facts) {
   facts = {};
   Reader in(packed);
+  facts.kernels = in.number() != 0;
   in.list([&] {
     Function function;
     function.name = in.text();

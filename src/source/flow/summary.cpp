@@ -84,21 +84,24 @@ std::vector<std::uint32_t> Summary::Joined::in_module(std::uint32_t file, std::s
                    hops + 1);
 }
 
+std::string Summary::Joined::full_name(std::uint32_t from, std::string_view name) const {
+  if (!name.starts_with('.')) return std::string(name);
+  std::string base = modules[from];
+  std::size_t dots = name.find_first_not_of('.');
+  if (dots == std::string_view::npos) return {};
+  const std::string_view rest = name.substr(dots);
+  // One dot is the folder of the file; a package's __init__ is its folder already.
+  if (files[from].path.ends_with("__init__.py")) --dots;
+  for (; dots > 0; --dots) {
+    const auto at = base.rfind('.');
+    base.resize(at == std::string::npos ? 0 : at);
+  }
+  return (base.empty() ? "" : base + ".") + std::string(rest);
+}
+
 std::vector<std::uint32_t> Summary::Joined::by_import(std::uint32_t from, std::string_view name,
                                                       int hops) const {
-  std::string full(name);
-  if (name.starts_with('.')) {
-    std::string base = modules[from];
-    std::size_t dots = name.find_first_not_of('.');
-    if (dots == std::string_view::npos) return {};
-    // One dot is the folder of the file; a package's __init__ is its folder already.
-    if (files[from].path.ends_with("__init__.py")) --dots;
-    for (; dots > 0; --dots) {
-      const auto at = base.rfind('.');
-      base.resize(at == std::string::npos ? 0 : at);
-    }
-    full = (base.empty() ? "" : base + ".") + std::string(name.substr(name.find_first_not_of('.')));
-  }
+  const std::string full = full_name(from, name);
   // The longest front part that is a module decides.
   for (auto at = full.rfind('.'); at != std::string::npos && at > 0; at = full.rfind('.', at - 1)) {
     const auto owners = files_of(std::string_view(full).substr(0, at));

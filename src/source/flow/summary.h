@@ -34,6 +34,8 @@ struct FileOfProject {
 // several classes have, are no evidence that a function is called.
 class Summary {
  public:
+  struct Joined;  // joined.h; nobody but the layer knows it
+
   explicit Summary(std::vector<FileOfProject> files);
   ~Summary();
   Summary(const Summary&) = delete;
@@ -45,11 +47,13 @@ class Summary {
   // The last parts of the names of all functions for which some condition holds. If a file without
   // facts contains one of these words, it may call the function.
   [[nodiscard]] std::vector<std::string> settled_names() const;
+  // The folders in which nearly all files are CUDA kernels, or test and measure them; no folder in
+  // another one. "" is the folder of relative paths.
+  [[nodiscard]] std::vector<std::string> kernel_folders() const;
   // Joins again with unknown callers of the functions with these names.
   void doubt(const std::vector<std::string>& names);
 
  private:
-  struct Joined;
   std::unique_ptr<Joined> joined_;
 };
 

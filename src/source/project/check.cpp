@@ -10,6 +10,7 @@
 #include "source/project/config.h"
 #include "source/project/each_file.h"
 #include "source/project/examination.h"
+#include "source/project/kernel_folders.h"
 #include "source/rules/examine.h"
 #include "source/rules/registry.h"
 
@@ -43,18 +44,21 @@ void drop_ignored(const std::string& path, const CheckOptions& options,
   });
 }
 
-// What the files say together, and the rest of the project with them; null if no finding depends
-// on it.
+// What the files say together, and the rest of the project with them if a finding depends on it;
+// null if there are no findings.
 std::shared_ptr<const flow::Summary> ask_project(const base::FileSystem& fs,
                                                  const std::vector<std::string>& files,
                                                  std::vector<std::optional<FileResult>>& results,
                                                  const CheckOptions& options) {
+  const bool any = std::any_of(results.begin(), results.end(), [](const auto& result) {
+    return result && !result->findings.diagnostics.empty();
+  });
+  if (!any) return nullptr;
   const bool any_condition = std::any_of(results.begin(), results.end(), [](const auto& result) {
     return result &&
            std::any_of(result->findings.diagnostics.begin(), result->findings.diagnostics.end(),
                        [](const Diagnostic& d) { return !d.unless.empty(); });
   });
-  if (!any_condition) return nullptr;
   ProjectFacts known;
   for (std::size_t i = 0; i < files.size(); ++i) {
     if (!results[i]) continue;
@@ -63,7 +67,7 @@ std::shared_ptr<const flow::Summary> ask_project(const base::FileSystem& fs,
     else
       known.not_parsed.push_back(files[i]);
   }
-  if (options.rest) add_rest(fs, files, options, known);
+  if (options.rest && any_condition) add_rest(fs, files, options, known);
   return join(fs, std::move(known));
 }
 
@@ -202,6 +206,7 @@ CheckReport check_files(const base::FileSystem& fs, const std::vector<std::strin
     }
     for (base::Error& e : result.findings.problems) report.problems.push_back(std::move(e));
   }
+  if (report.project) fold_kernel_folders(*report.project, options.selection, report.diagnostics);
   return report;
 }
 

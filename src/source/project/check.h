@@ -46,7 +46,7 @@ struct CheckReport {
   std::size_t relevant = 0;  // files that mention torch or CUDA
   std::size_t parsed = 0;    // files that had to be parsed (neither irrelevant nor cached)
   bool cancelled = false;
-  // What the files say together; null if no finding depends on it.
+  // What the files say together; null if there are no findings.
   std::shared_ptr<const flow::Summary> project;
 };
 

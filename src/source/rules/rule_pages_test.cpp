@@ -176,6 +176,8 @@ void check_rule(const Rule& rule) {
       FAIL_CHECK("a case is hit, miss or fixed");
     }
   }
+  // What no matcher reports, a test of several files shows.
+  if (rule.python == nullptr && rule.text == nullptr) return;
   CHECK_MESSAGE(hits >= 3, "fewer than three hits");
   CHECK_MESSAGE(misses >= 3, "fewer than three misses");
   if (can_fix) CHECK_MESSAGE(fixed >= 1, "the rule fixes, but no fixed text shows how");

@@ -1,0 +1,98 @@
+// Finds the folders that are nothing but CUDA kernels.
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "source/flow/joined.h"
+
+namespace torchport::flow {
+
+namespace {
+
+constexpr int kMostHops = 6;  // of a name that modules import from each other
+constexpr std::size_t kFewestFiles = 3;
+
+// Whether a file tests, measures or shows something, by the names in its path.
+bool is_about_others(std::string_view path) {
+  for (const std::string_view part : base::split(path, '/')) {
+    for (const std::string_view word : {"test", "bench", "example"})
+      if (part.starts_with(word) ||
+          part.find(std::string("_") + std::string(word)) != std::string_view::npos)
+        return true;
+  }
+  return false;
+}
+
+class KernelFiles {
+ public:
+  explicit KernelFiles(const Summary::Joined& joined) : joined_(joined) {}
+
+  // Whether a file has kernels, or exists for those of another one.
+  [[nodiscard]] bool holds(std::uint32_t file) const {
+    const FileFacts& facts = joined_.files[file].facts;
+    if (facts.kernels) return true;
+    return is_about_others(joined_.files[file].path) &&
+           std::any_of(facts.imports.begin(), facts.imports.end(),
+                       [&](const auto& import) { return leads_to(file, import.second, 0); });
+  }
+
+ private:
+  // Whether an imported name is defined in a file with kernels.
+  [[nodiscard]] bool leads_to(std::uint32_t from, std::string_view name, int hops) const {
+    const std::string full = joined_.full_name(from, name);
+    for (std::size_t at = full.size(); at != std::string::npos && at > 0;
+         at = full.rfind('.', at - 1)) {
+      const auto owners = joined_.files_of(std::string_view(full).substr(0, at));
+      if (owners.size() > 1) return false;
+      if (owners.empty()) continue;
+      const std::uint32_t owner = owners.front();
+      if (joined_.files[owner].facts.kernels) return true;
+      if (at >= full.size() || hops >= kMostHops) return false;
+      const std::string_view rest = std::string_view(full).substr(at + 1);
+      const auto handed = joined_.imports[owner].find(rest.substr(0, rest.find('.')));
+      return handed != joined_.imports[owner].end() && owner != from &&
+             leads_to(owner, handed->second, hops + 1);
+    }
+    return false;
+  }
+
+  const Summary::Joined& joined_;
+};
+
+bool lies_in(std::string_view folder, std::string_view outer) {
+  return outer.empty() || (folder.starts_with(outer) &&
+                           (folder.size() == outer.size() || folder[outer.size()] == '/'));
+}
+
+}  // namespace
+
+std::vector<std::string> Summary::kernel_folders() const {
+  struct Count {
+    std::size_t files = 0;
+    std::size_t kernels = 0;
+  };
+  const KernelFiles kernel_files(*joined_);
+  std::map<std::string, Count, std::less<>> counts;  // outer folders come first
+  for (std::uint32_t file = 0; file < joined_->files.size(); ++file) {
+    std::string_view folder = joined_->files[file].path;
+    if (folder.ends_with("setup.py")) continue;
+    const bool kernels = kernel_files.holds(file);
+    while (!folder.empty()) {
+      const auto slash = folder.rfind('/');
+      folder = folder.substr(0, slash == std::string_view::npos ? 0 : slash);
+      Count& count = counts[std::string(folder)];
+      ++count.files;
+      count.kernels += kernels ? 1 : 0;
+    }
+  }
+  std::vector<std::string> folders;
+  for (const auto& [folder, count] : counts) {
+    if (count.files < kFewestFiles || count.kernels * 4 < count.files * 3) continue;
+    const bool inside = std::any_of(folders.begin(), folders.end(),
+                                    [&](const std::string& o) { return lies_in(folder, o); });
+    if (!inside) folders.push_back(folder);
+  }
+  return folders;
+}
+
+}  // namespace torchport::flow
