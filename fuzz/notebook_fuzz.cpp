@@ -24,7 +24,7 @@ void check(const std::string& json) {
 
   project::CheckOptions options;
   for (const rules::Rule& rule : rules::all_rules()) options.selection.push_back(&rule);
-  static_cast<void>(project::check_notebook("a.ipynb", json, options));
+  static_cast<void>(project::check_source("a.ipynb", json, options));
   const auto fixed =
       project::converge_notebook("a.ipynb", json, options, edit::Applicability::kUnsafe);
   if (!fixed) return;
