@@ -123,6 +123,7 @@ class DeviceTest(pytest.Item):
     def __init__(self, *, function: ast.FunctionDef, inner: InnerRun, inner_name: str, **options):
         super().__init__(**options)
         self.function, self.inner = function, inner
+        self.funcargs = {}  # the hooks of pytest-lsp fail without it
         self.inner_id = f"{self.parent.nodeid}::{inner_name}"
         for decorator in function.decorator_list:
             module, _, name = ast.unparse(decorator).partition("(")[0].rpartition(".")
