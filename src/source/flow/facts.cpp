@@ -61,23 +61,40 @@ bool is_handed_on(Node expression) {
 
 class Collector {
  public:
-  explicit Collector(const SemanticModel& model) : model_(model), sources_(model) {}
+  Collector(const SemanticModel& model, Time until)
+      : model_(model), until_(until), sources_(model) {}
 
-  FileFacts collect() {
+  std::optional<FileFacts> collect() {
     collect_imports();
-    for (const Node node : model_.nodes(Kind::kFunction)) add_function(node);
-    for (const Node node : model_.nodes(Kind::kClass)) add_class(node);
-    for (const Node node : model_.nodes(Kind::kReturn)) add_result(node, node.first_child());
-    for (const Node node : model_.nodes(Kind::kYield)) add_result(node, node.first_child());
-    for (const Node node : model_.nodes(Kind::kCall)) add_call(node);
-    for (const Node node : model_.nodes(Kind::kIdentifier)) {
-      if (node.field() != Field::kAttributeName) add_reference(node);
-    }
-    for (const Node node : model_.nodes(Kind::kAttribute)) add_reference(node);
+    const bool done =
+        each(Kind::kFunction, [&](Node node) { add_function(node); }) &&
+        each(Kind::kClass, [&](Node node) { add_class(node); }) &&
+        each(Kind::kReturn, [&](Node node) { add_result(node, node.first_child()); }) &&
+        each(Kind::kYield, [&](Node node) { add_result(node, node.first_child()); }) &&
+        each(Kind::kCall, [&](Node node) { add_call(node); }) &&
+        each(Kind::kIdentifier,
+             [&](Node node) {
+               if (node.field() != Field::kAttributeName) add_reference(node);
+             }) &&
+        each(Kind::kAttribute, [&](Node node) { add_reference(node); });
+    if (!done) return std::nullopt;
     return std::move(facts_);
   }
 
  private:
+  // Returns false if the time is over.
+  template <class Add>
+  bool each(Kind kind, const Add& add) {
+    constexpr std::size_t kNodesBetweenLooks = 256;
+    std::size_t seen = 0;
+    for (const Node node : model_.nodes(kind)) {
+      if (++seen % kNodesBetweenLooks == 0 && std::chrono::steady_clock::now() > until_)
+        return false;
+      add(node);
+    }
+    return true;
+  }
+
   void collect_imports() {
     for (const Binding* binding : model_.scopes().of_scope(model_.tree().root())) {
       if (binding->kind != BindingKind::kImport || binding->qualified.starts_with("torch."))
@@ -167,6 +184,7 @@ class Collector {
   }
 
   const SemanticModel& model_;
+  Time until_;
   SourceFinder sources_;
   FileFacts facts_;
   std::unordered_map<std::uint32_t, std::uint16_t> index_;  // by the function's node
@@ -174,8 +192,8 @@ class Collector {
 
 }  // namespace
 
-FileFacts collect_facts(const SemanticModel& model) {
-  return Collector(model).collect();
+std::optional<FileFacts> collect_facts(const SemanticModel& model, Time until) {
+  return Collector(model, until).collect();
 }
 
 std::string name_of(Node function) {

@@ -3,7 +3,9 @@
 // only, so they are cached with its findings; summary.h joins those of all files.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -61,8 +63,12 @@ struct FileFacts {
   std::vector<std::pair<std::string, std::string>> imports;  // name of the module -> dotted name
 };
 
-// The facts of a file. The cost is linear in its size.
-[[nodiscard]] FileFacts collect_facts(const semantics::SemanticModel& model);
+using Time = std::chrono::steady_clock::time_point;
+
+// The facts of a file; none if they cannot be collected until then. The cost is linear in the
+// file's size.
+[[nodiscard]] std::optional<FileFacts> collect_facts(const semantics::SemanticModel& model,
+                                                     Time until = Time::max());
 
 // The name of a function in its file: "f", "C.m", "f.g" for a function in a function.
 [[nodiscard]] std::string name_of(syntax::Node function);

@@ -11,7 +11,9 @@ using Sourced = std::vector<std::pair<std::string, std::string>>;  // path, sour
 FileFacts facts_of(const std::string& source) {
   auto tree = syntax::Tree::parse(source);
   REQUIRE(tree);
-  return collect_facts(semantics::SemanticModel(*tree));
+  auto facts = collect_facts(semantics::SemanticModel(*tree));
+  REQUIRE(facts);
+  return std::move(*facts);
 }
 
 Summary join(const Sourced& sources) {
@@ -191,6 +193,16 @@ TEST_CASE("a word in a file that was not parsed makes a function unknown again")
   CHECK(std::find(names.begin(), names.end(), "step") != names.end());
   summary.doubt({"step"});
   CHECK(!summary.holds("gpu.py", work));
+}
+
+TEST_CASE("facts that take too long are none") {
+  std::string source = "import torch\n";
+  for (int i = 0; i < 1000; ++i) source += "f(x)\n";
+  const auto tree = syntax::Tree::parse(source);
+  REQUIRE(tree);
+  const semantics::SemanticModel model(*tree);
+  CHECK(collect_facts(model));
+  CHECK(!collect_facts(model, std::chrono::steady_clock::now()));
 }
 
 TEST_CASE("facts are read as they were written, and nothing else is") {

@@ -21,13 +21,13 @@ std::optional<flow::FileFacts> facts_of(const base::FileSystem& fs, const std::s
   if (!source || rules::kind_of_path(path) != rules::FileKind::kPython ||
       !rules::may_matter(path, *source))
     return std::nullopt;
-  flow::FileFacts facts;
-  if (cached_facts(*source, options, facts)) return facts;
+  flow::FileFacts cached;
+  if (cached_facts(*source, options, cached)) return cached;
   const rules::Deadline deadline = file_deadline();
   const auto tree = syntax::Tree::parse(*source, rules::parse_limits(path, &deadline));
   if (!tree) return std::nullopt;
-  facts = flow::collect_facts(rules::SemanticModel(*tree));
-  cache_facts(*source, options, facts);
+  auto facts = flow::collect_facts(rules::SemanticModel(*tree), deadline.at);
+  if (facts) cache_facts(*source, options, *facts);
   return facts;
 }
 
@@ -86,7 +86,8 @@ std::shared_ptr<const flow::Summary> join(const base::FileSystem& fs, ProjectFac
   const std::unordered_set<std::string> wanted(names.begin(), names.end());
   std::unordered_set<std::string> doubted;
   for (const std::string& path : facts.not_parsed) {
-    if (rules::kind_of_path(path) != rules::FileKind::kPython) continue;
+    const rules::FileKind kind = rules::kind_of_path(path);
+    if (kind != rules::FileKind::kPython && kind != rules::FileKind::kNotebook) continue;
     if (const auto source = fs.read(path)) find_words(*source, wanted, doubted);
   }
   if (!doubted.empty()) summary->doubt({doubted.begin(), doubted.end()});

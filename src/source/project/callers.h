@@ -18,7 +18,8 @@ void cache_facts(const std::string& source, const CheckOptions& options,
 
 struct ProjectFacts {
   std::vector<flow::FileOfProject> files;
-  std::vector<std::string> not_parsed;  // files that mention neither torch nor CUDA
+  // Files that mention neither torch nor CUDA, and those that could not be understood.
+  std::vector<std::string> not_parsed;
 };
 
 // Adds the facts of options.rest(), less `files`. A file that cannot be read or parsed counts as

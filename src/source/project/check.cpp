@@ -18,6 +18,9 @@ namespace torchport::project {
 
 namespace {
 
+// What is spent on one file is told from here on.
+constexpr std::chrono::milliseconds kNoticed{100};
+
 struct FileResult {
   FileFindings findings;
   std::uint64_t bytes = 0;
@@ -62,8 +65,8 @@ std::shared_ptr<const flow::Summary> ask_project(const base::FileSystem& fs,
   ProjectFacts known;
   for (std::size_t i = 0; i < files.size(); ++i) {
     if (!results[i]) continue;
-    if (results[i]->relevant)
-      known.files.push_back({files[i], std::move(results[i]->findings.facts)});
+    if (auto& facts = results[i]->findings.facts)
+      known.files.push_back({files[i], std::move(*facts)});
     else
       known.not_parsed.push_back(files[i]);
   }
@@ -86,8 +89,10 @@ FileResult check_one(const base::FileSystem& fs, const std::string& path,
   if (options.cache != nullptr) {
     key = cache_key({settings, path, *source});
     const std::string* packed = options.cache->get(key);
+    flow::FileFacts facts;
     if (packed != nullptr && unpack(*packed, path, result.findings.diagnostics) &&
-        cached_facts(*source, options, result.findings.facts)) {
+        cached_facts(*source, options, facts)) {
+      result.findings.facts = std::move(facts);
       drop_ignored(path, options, result.findings.diagnostics);
       return result;
     }
@@ -96,9 +101,9 @@ FileResult check_one(const base::FileSystem& fs, const std::string& path,
   result.findings = check_source(path, *source, options);
   // The content is the key, so a file that changes while it is read is checked again by the next
   // run.
-  if (options.cache != nullptr && result.findings.problems.empty()) {
+  if (options.cache != nullptr && result.findings.problems.empty() && result.findings.facts) {
     options.cache->put(key, pack(result.findings.diagnostics));
-    cache_facts(*source, options, result.findings.facts);
+    cache_facts(*source, options, *result.findings.facts);
   }
   drop_ignored(path, options, result.findings.diagnostics);
   return result;
@@ -144,19 +149,23 @@ base::Result<CheckOptions> check_options(const Config& config) {
   return options;
 }
 
-rules::Deadline file_deadline() {
-  return {std::chrono::steady_clock::now() + kFileBudget};
+rules::Deadline file_deadline(std::chrono::steady_clock::duration spent) {
+  return {std::chrono::steady_clock::now() + kFileBudget - spent};
 }
 
 FileFindings check_source(const std::string& path, std::string source, const CheckOptions& options,
                           rules::Deadline* deadline) {
+  const auto started = std::chrono::steady_clock::now();
   rules::Deadline own = file_deadline();
   if (deadline == nullptr) deadline = &own;
   const auto examined = examine_source(path, std::move(source), options, *deadline);
   FileFindings result;
   result.problems = std::move(examined->problems);
   if (examined->model && options.project == nullptr && !deadline->passed)
-    result.facts = flow::collect_facts(*examined->model);
+    result.facts = flow::collect_facts(*examined->model, deadline->at);
+  else if (!examined->model && result.problems.empty())
+    result.facts.emplace();  // not Python
+  result.took = std::chrono::steady_clock::now() - started;
   if (examined->findings.empty()) return result;
   // The findings of a notebook's program are shown where they are in the .ipynb file.
   const auto& notebook = examined->notebook;
@@ -190,13 +199,14 @@ CheckReport check_files(const base::FileSystem& fs, const std::vector<std::strin
   CheckReport report;
   report.project = ask_project(fs, files, results, options);
   report.cancelled = options.cancelled != nullptr && options.cancelled->load();
-  for (std::optional<FileResult>& reached : results) {
-    if (!reached) continue;
-    FileResult& result = *reached;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    if (!results[i]) continue;
+    FileResult& result = *results[i];
     ++report.files;
     report.bytes += result.bytes;
     report.relevant += result.relevant ? 1 : 0;
     report.parsed += result.parsed ? 1 : 0;
+    if (result.findings.took > kNoticed) report.slow[files[i]] = result.findings.took;
     for (Diagnostic& d : result.findings.diagnostics) {
       const bool is_void =
           std::any_of(d.unless.begin(), d.unless.end(), [&](const flow::Condition& condition) {

@@ -8,7 +8,9 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "base/file_system.h"
@@ -48,6 +50,8 @@ struct CheckReport {
   bool cancelled = false;
   // What the files say together; null if there are no findings.
   std::shared_ptr<const flow::Summary> project;
+  // How much of its budget was spent on each file that took a noticeable part of it.
+  std::unordered_map<std::string, std::chrono::steady_clock::duration> slow;
 };
 
 // Checks files, and drops what they make void together. The result does not depend on the number of
@@ -60,7 +64,9 @@ struct CheckReport {
 struct FileFindings {
   std::vector<Diagnostic> diagnostics;
   std::vector<base::Error> problems;
-  flow::FileFacts facts;  // of Python files and notebooks, if CheckOptions::project is not set
+  // Of Python files and notebooks that were understood, if CheckOptions::project is not set.
+  std::optional<flow::FileFacts> facts;
+  std::chrono::steady_clock::duration took{};  // of the file's budget
 };
 // Checks one file's bytes. Ends at the deadline or, without one, after the budget of one file.
 // Thread safe.
@@ -79,6 +85,7 @@ struct FileFindings {
 // The time for parsing one file and running the rules on it. It bounds the damage of a hostile
 // file; ordinary ones take milliseconds.
 constexpr std::chrono::milliseconds kFileBudget{1800};
-[[nodiscard]] rules::Deadline file_deadline();
+// The deadline of a file on which a part of its budget was spent before.
+[[nodiscard]] rules::Deadline file_deadline(std::chrono::steady_clock::duration spent = {});
 
 }  // namespace torchport::project

@@ -1,6 +1,7 @@
 #include "source/project/fix.h"
 
 #include <algorithm>
+#include <chrono>
 #include <optional>
 #include <unordered_map>
 
@@ -22,8 +23,9 @@ struct FileFix {
   FileFindings left;
 };
 
+// `spent` is what the file's check took of its budget: both together keep to it.
 FileFix fix_one(const base::FileSystem& fs, const std::string& path, const CheckOptions& all,
-                edit::Applicability tier) {
+                edit::Applicability tier, std::chrono::steady_clock::duration spent) {
   FileFix result;
   const auto refuse = [&](ErrorCode code, std::string message) {
     result.left.problems.push_back({code, std::move(message), path, 0});
@@ -42,11 +44,13 @@ FileFix fix_one(const base::FileSystem& fs, const std::string& path, const Check
       refuse(ErrorCode::kUsage, "is a link and was not edited; name the file it points to");
     return result;
   }
-  rules::Deadline deadline = file_deadline();
+  rules::Deadline deadline = file_deadline(spent);
   auto fixed = converge_source(path, *source, options, tier, deadline);
   if (!fixed) {
     base::Error error = fixed.error();
     error.path = path;
+    if (error.code == ErrorCode::kBudget && spent > spent.zero())
+      error.message = "takes too long to fix, so it was not changed";
     result.left.problems.push_back(std::move(error));
     return result;
   }
@@ -125,7 +129,12 @@ FixPlan plan_fixes(const base::FileSystem& fs, const std::vector<std::string>& f
       [&](const std::string& path) {
         const auto found = left.find(path);
         if (found == left.end()) return FileFix{};
-        if (has_fix(found->second, tier)) return fix_one(fs, path, options, tier);
+        if (has_fix(found->second, tier)) {
+          const auto slow = before.slow.find(path);
+          return fix_one(fs, path, options, tier,
+                         slow == before.slow.end() ? std::chrono::steady_clock::duration{}
+                                                   : slow->second);
+        }
         FileFix same;
         same.left = std::move(found->second);
         return same;

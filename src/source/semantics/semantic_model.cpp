@@ -111,6 +111,7 @@ void SemanticModel::collect_classes() {
     }
     facts.has_forward = facts.methods.contains("forward");
     class_by_node_[node.index()] = classes_.size();
+    class_by_name_.try_emplace(facts.name, classes_.size());
     classes_.push_back(std::move(facts));
   }
   // Collects self.NAME = value. Nested classes collect their own.
@@ -159,9 +160,8 @@ const ClassFacts* SemanticModel::enclosing_class(Node node) const {
 }
 
 const ClassFacts* SemanticModel::class_named(std::string_view name) const {
-  const auto found =
-      std::find_if(classes_.begin(), classes_.end(), [&](const auto& c) { return c.name == name; });
-  return found == classes_.end() ? nullptr : &*found;
+  const auto found = class_by_name_.find(name);
+  return found == class_by_name_.end() ? nullptr : &classes_[found->second];
 }
 
 Node SemanticModel::function_named(std::string_view name, Node at) const {

@@ -149,6 +149,7 @@ class SemanticModel {
   Scopes scopes_;
   std::vector<ClassFacts> classes_;
   std::unordered_map<std::uint32_t, std::size_t> class_by_node_;
+  std::unordered_map<std::string_view, std::size_t> class_by_name_;  // the first of a name
   bool imports_torch_ = false;
   std::vector<std::string> imported_;
   mutable std::unordered_map<std::uint32_t, std::string> qualified_;
