@@ -2,32 +2,58 @@
 
     virtual_start.py [PYTHON...]    of other environments; else this one and those of `make test-releases`
 
-Processes run in turn; the figures are medians of wall time. It measures `import torch` with and
-without virtual devices, for each environment's torch, and what the line of the .pth file costs every
-Python process of the environment while the variable is not set.
+It measures `import torch` with and without virtual devices, for each environment's torch. Processes run
+in turn, and each is compared with the one after it. The figures are the medians of what is more: wall
+time with the interval in which the median lies (95 %, from the order of the differences), and CPU time,
+which other work on the machine disturbs less. It also measures what the line of the .pth file costs
+every Python process of the environment while the variable is not set.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import statistics
 import subprocess
 import sys
 import sysconfig
-import time
 import timeit
+from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-RUNS = 11
+RUNS = 15
 BOUND_IMPORT, BOUND_UNSET = 0.100, 20e-6  # seconds
 
 
-def seconds(python: Path, words: list[str], **variables: str) -> float:
+@dataclass
+class Cost:
+    """Seconds of one process."""
+
+    wall: float
+    cpu: float
+
+
+def cost(python: Path, words: list[str], **variables: str) -> Cost:
     environment = {k: v for k, v in os.environ.items() if k != "TORCHPORT_VIRTUAL"} | variables
-    start = time.perf_counter()
+    before = os.times()
     subprocess.run([python, "-W", "ignore", *words], env=environment, check=True)
-    return time.perf_counter() - start
+    after = os.times()
+    cpu = (after.children_user - before.children_user) + (
+        after.children_system - before.children_system
+    )
+    return Cost(after.elapsed - before.elapsed, cpu)
+
+
+def interval(values: list[float]) -> tuple[float, float]:
+    """Bounds of the median: the order statistics that hold it in 95 % of samples (sign test)."""
+    ordered = sorted(values)
+    below, total = 0, 0.0
+    while total + math.comb(len(ordered), below) / 2 ** len(ordered) <= 0.025:
+        total += math.comb(len(ordered), below) / 2 ** len(ordered)
+        below += 1
+    cut = max(below - 1, 0)
+    return ordered[cut], ordered[len(ordered) - 1 - cut]
 
 
 def has_torchport(python: Path) -> bool:
@@ -51,13 +77,17 @@ def measure(python: Path) -> None:
     version = subprocess.run(about, capture_output=True, text=True, check=True).stdout.strip()
     program = ["-c", "import torch"]
     pairs = [
-        (seconds(python, program, TORCHPORT_VIRTUAL="cuda:1"), seconds(python, program))
+        (cost(python, program, TORCHPORT_VIRTUAL="cuda:1"), cost(python, program))
         for _ in range(RUNS + 1)
     ][1:]
-    more = statistics.median(a - b for a, b in pairs)
-    ours, plain = (statistics.median(column) for column in zip(*pairs, strict=True))
+    differences = [ours.wall - plain.wall for ours, plain in pairs]
+    more = statistics.median(differences)
+    low, high = interval(differences)
+    cpu = statistics.median(ours.cpu - plain.cpu for ours, plain in pairs)
+    plain = statistics.median(plain.wall for _, plain in pairs)
     print(
-        f"import torch {version}: {ours:.3f} s virtual, {plain:.3f} s plain; {more * 1e3:.0f} ms more  "
+        f"import torch {version}: {plain:.2f} s; {more * 1e3:.0f} ms more with virtual devices "
+        f"({low * 1e3:.0f} to {high * 1e3:.0f}; {cpu * 1e3:.0f} ms of CPU time)  "
         f"{verdict(more, BOUND_IMPORT)}",
         flush=True,
     )
