@@ -130,9 +130,35 @@ class Collector {
   }
 
   void add_result(Node statement, Node value) {
-    const auto function = index_.find(syntax::function_of(statement).index());
-    if (function != index_.end() && value)
-      facts_.functions[function->second].results.add(sources_.of(value));
+    const auto found = index_.find(syntax::function_of(statement).index());
+    if (found == index_.end() || !value) return;
+    Function& function = facts_.functions[found->second];
+    function.results.add(sources_.of(value));
+    add_device(function, statement, value);
+  }
+
+  // A decorator, and a caller that awaits or iterates, may make something else of the results.
+  static bool returns_its_values(Node statement) {
+    const Node function = syntax::function_of(statement);
+    return statement.is(Kind::kReturn) && !function.parent().is(Kind::kDecorated) &&
+           !function.text().starts_with("async");
+  }
+
+  void add_device(Function& function, Node statement, Node value) {
+    using semantics::DeviceState;
+    using semantics::Type;
+    const semantics::Value result = model_.value(value);
+    if (function.line == 0) {
+      function.line = model_.tree().lines().at(statement.start()).line;
+      function.type = result.type;
+      function.device = result.device_state;
+    }
+    const bool is_known =
+        returns_its_values(statement) && (result.is(Type::kTensor) || result.is(Type::kModule)) &&
+        (result.device_state == DeviceState::kCpu || result.device_state == DeviceState::kCuda);
+    if (is_known && result.type == function.type && result.device_state == function.device) return;
+    function.type = Type::kUnknown;
+    function.device = DeviceState::kUnknown;
   }
 
   // The function whose code runs a node; kModuleCode outside. A lambda's code counts as that of the

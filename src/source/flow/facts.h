@@ -48,6 +48,10 @@ struct Function {
   std::vector<std::string> parameters;  // as they are written, with self, * and /
   bool feeds = false;                   // its inputs live on the CPU: see feeds_from_cpu()
   Sources results;                      // of all values that it returns
+  // What it returns, if all its results are alike: a tensor or module on the CPU or on CUDA.
+  semantics::Type type = semantics::Type::kUnknown;
+  semantics::DeviceState device = semantics::DeviceState::kUnknown;
+  std::uint32_t line = 0;  // of the first return
 };
 
 struct Class {

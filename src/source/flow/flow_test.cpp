@@ -195,6 +195,36 @@ TEST_CASE("a word in a file that was not parsed makes a function unknown again")
   CHECK(!summary.holds("gpu.py", work));
 }
 
+TEST_CASE("where the results of a function live") {
+  const Summary summary = join({{"pkg/loader.py",
+                                 "import torch, contextlib\n"
+                                 "def gpu():\n    return torch.ones(2).cuda()\n"
+                                 "def cpu(a):\n    if a:\n        return torch.ones(1)\n"
+                                 "    return torch.ones(2)\n"
+                                 "def both(a):\n    if a:\n        return torch.ones(1)\n"
+                                 "    return torch.ones(2).cuda()\n"
+                                 "def none(a):\n    return a\n"
+                                 "async def later():\n    return torch.ones(2).cuda()\n"
+                                 "@contextlib.contextmanager\n"
+                                 "def held():\n    yield torch.ones(2).cuda()\n"
+                                 "@wrap\ndef wrapped():\n    return torch.ones(2).cuda()\n"},
+                                {"pkg/main.py", "from .loader import gpu\nimport pkg.loader\n"}});
+  using semantics::DeviceState;
+  const auto device = [&](const Callee& callee) {
+    const auto result = summary.result_of("pkg/main.py", callee);
+    return result ? result->device : DeviceState::kUnknown;
+  };
+  CHECK(device("@.loader.gpu") == DeviceState::kCuda);
+  CHECK(device("@pkg.loader.cpu") == DeviceState::kCpu);
+  CHECK(summary.result_of("pkg/main.py", "@pkg.loader.cpu")->line == 6);
+  CHECK(summary.result_of("pkg/main.py", "@.loader.gpu")->path == "pkg/loader.py");
+  for (const char* unknown : {"both", "none", "later", "held", "wrapped", "missing"})
+    CHECK(device(std::string("@pkg.loader.") + unknown) == DeviceState::kUnknown);
+  CHECK(summary.result_of("pkg/loader.py", "=gpu").has_value());
+  CHECK(!summary.result_of("pkg/other.py", "=gpu").has_value());
+  CHECK(!summary.answers().empty());
+}
+
 TEST_CASE("facts that take too long are none") {
   std::string source = "import torch\n";
   for (int i = 0; i < 1000; ++i) source += "f(x)\n";

@@ -121,6 +121,9 @@ std::string pack_facts(const FileFacts& facts) {
     out.list(function.parameters, [&](const std::string& name) { out.text(name); });
     out.number(function.feeds ? 1 : 0);
     write(out, function.results);
+    out.number(static_cast<std::uint64_t>(function.type));
+    out.number(static_cast<std::uint64_t>(function.device));
+    out.number(function.line);
   });
   out.list(facts.classes, [&](const Class& known) {
     out.text(known.name);
@@ -153,6 +156,9 @@ bool unpack_facts(std::string_view packed, FileFacts& facts) {
     in.list([&] { function.parameters.push_back(in.text()); });
     function.feeds = in.number() != 0;
     function.results = read_sources(in);
+    function.type = static_cast<semantics::Type>(in.number());
+    function.device = static_cast<semantics::DeviceState>(in.number());
+    function.line = static_cast<std::uint32_t>(in.number());
     facts.functions.push_back(std::move(function));
   });
   in.list([&] {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include <fmt/format.h>
+
 #include "source/flow/joined.h"
 
 namespace torchport::flow {
@@ -248,6 +250,37 @@ std::vector<std::string> Summary::settled_names() const {
     names.emplace(last_part(name));
   }
   return {names.begin(), names.end()};
+}
+
+std::optional<Result> Summary::result_of(std::string_view path, const Callee& callee) const {
+  const auto file = joined_->by_path.find(path);
+  if (file == joined_->by_path.end() || callee.empty() || callee.front() == '.')
+    return std::nullopt;
+  const std::string_view name = std::string_view(callee).substr(1);
+  const auto targets = callee.front() == '=' ? joined_->in_module(file->second, name, 0)
+                                             : joined_->by_import(file->second, name, 0);
+  if (targets.size() != 1) return std::nullopt;
+  const FunctionOfProject& function = joined_->functions[targets.front()];
+  const Function& facts = *function.facts;
+  if (facts.device == semantics::DeviceState::kUnknown) return std::nullopt;
+  return Result{facts.type, facts.device, joined_->files[function.file].path, facts.line};
+}
+
+std::vector<std::string> Summary::answers() const {
+  std::vector<std::string> answers;
+  for (std::size_t i = 0; i < joined_->functions.size(); ++i) {
+    const FunctionOfProject& function = joined_->functions[i];
+    std::string fed;
+    for (std::size_t p = 0; p < function.facts->parameters.size(); ++p)
+      fed += joined_->from_cpu[function.first_slot + p] != 0 ? '1' : '0';
+    const int device = static_cast<int>(function.facts->device);
+    if (joined_->with_cuda[i] == 0 && device == 0 && fed.find('1') == std::string::npos) continue;
+    answers.push_back(fmt::format("{} {} {} {} {} {}", joined_->files[function.file].path,
+                                  function.facts->name, static_cast<int>(joined_->with_cuda[i]),
+                                  fed, device, function.facts->line));
+  }
+  std::sort(answers.begin(), answers.end());
+  return answers;
 }
 
 void Summary::doubt(const std::vector<std::string>& names) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -29,6 +30,16 @@ struct FileOfProject {
   FileFacts facts;
 };
 
+// Where the results of a function live.
+struct Result {
+  semantics::Type type = semantics::Type::kUnknown;
+  semantics::DeviceState device = semantics::DeviceState::kUnknown;
+  std::string path;  // of the file with the function
+  std::uint32_t line = 0;
+
+  [[nodiscard]] bool operator==(const Result&) const = default;
+};
+
 // Immutable after construction, so any thread may ask it. Names are resolved by the paths:
 // `pkg.mod` is a file that ends with pkg/mod.py. A name that fits several files, and a method that
 // several classes have, are no evidence that a function is called.
@@ -47,6 +58,12 @@ class Summary {
   // The last parts of the names of all functions for which some condition holds. If a file without
   // facts contains one of these words, it may call the function.
   [[nodiscard]] std::vector<std::string> settled_names() const;
+  // What a call in the file with this path returns, if it can only be one function and all results
+  // of that one are alike.
+  [[nodiscard]] std::optional<Result> result_of(std::string_view path, const Callee& callee) const;
+  // Everything that holds() and result_of() know, in no particular form: two summaries with the
+  // same answers have the same.
+  [[nodiscard]] std::vector<std::string> answers() const;
   // The folders in which nearly all files are CUDA kernels, or test and measure them; no folder in
   // another one. "" is the folder of relative paths.
   [[nodiscard]] std::vector<std::string> kernel_folders() const;

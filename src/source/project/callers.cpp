@@ -14,23 +14,6 @@ CacheKey facts_key(const std::string& source, const CheckOptions& options) {
   return cache_key({"facts", options.fingerprint, source});
 }
 
-// The facts of a file; none if nothing in it can be about devices, or it cannot be understood.
-std::optional<flow::FileFacts> facts_of(const base::FileSystem& fs, const std::string& path,
-                                        const CheckOptions& options) {
-  const auto source = fs.read(path);
-  if (!source || rules::kind_of_path(path) != rules::FileKind::kPython ||
-      !rules::may_matter(path, *source))
-    return std::nullopt;
-  flow::FileFacts cached;
-  if (cached_facts(*source, options, cached)) return cached;
-  const rules::Deadline deadline = file_deadline();
-  const auto tree = syntax::Tree::parse(*source, rules::parse_limits(path, &deadline));
-  if (!tree) return std::nullopt;
-  auto facts = flow::collect_facts(rules::SemanticModel(*tree), deadline.at);
-  if (facts) cache_facts(*source, options, *facts);
-  return facts;
-}
-
 // The names among `wanted` that a text contains.
 void find_words(std::string_view text, const std::unordered_set<std::string>& wanted,
                 std::unordered_set<std::string>& found) {
@@ -59,6 +42,30 @@ void cache_facts(const std::string& source, const CheckOptions& options,
     options.cache->put(facts_key(source, options), flow::pack_facts(facts));
 }
 
+std::optional<flow::FileFacts> facts_of(const base::FileSystem& fs, const std::string& path,
+                                        const CheckOptions& options) {
+  const auto source = fs.read(path);
+  if (!source || rules::kind_of_path(path) != rules::FileKind::kPython ||
+      !rules::may_matter(path, *source))
+    return std::nullopt;
+  flow::FileFacts cached;
+  if (cached_facts(*source, options, cached)) return cached;
+  const rules::Deadline deadline = file_deadline();
+  const auto tree = syntax::Tree::parse(*source, rules::parse_limits(path, &deadline));
+  if (!tree) return std::nullopt;
+  auto facts = flow::collect_facts(rules::SemanticModel(*tree), deadline.at);
+  if (facts) cache_facts(*source, options, *facts);
+  return facts;
+}
+
+void find_mentioned(const base::FileSystem& fs, const std::string& path,
+                    const std::unordered_set<std::string>& wanted,
+                    std::unordered_set<std::string>& found) {
+  const rules::FileKind kind = rules::kind_of_path(path);
+  if (kind != rules::FileKind::kPython && kind != rules::FileKind::kNotebook) return;
+  if (const auto source = fs.read(path)) find_words(*source, wanted, found);
+}
+
 void add_rest(const base::FileSystem& fs, const std::vector<std::string>& files,
               const CheckOptions& options, ProjectFacts& known) {
   const auto real = [&](const std::string& path) { return fs.canonical(path).value_or(path); };
@@ -85,11 +92,7 @@ std::shared_ptr<const flow::Summary> join(const base::FileSystem& fs, ProjectFac
   if (names.empty()) return summary;
   const std::unordered_set<std::string> wanted(names.begin(), names.end());
   std::unordered_set<std::string> doubted;
-  for (const std::string& path : facts.not_parsed) {
-    const rules::FileKind kind = rules::kind_of_path(path);
-    if (kind != rules::FileKind::kPython && kind != rules::FileKind::kNotebook) continue;
-    if (const auto source = fs.read(path)) find_words(*source, wanted, doubted);
-  }
+  for (const std::string& path : facts.not_parsed) find_mentioned(fs, path, wanted, doubted);
   if (!doubted.empty()) summary->doubt({doubted.begin(), doubted.end()});
   return summary;
 }

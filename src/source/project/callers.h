@@ -2,7 +2,9 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "source/project/check.h"
@@ -15,6 +17,15 @@ namespace torchport::project {
                                 flow::FileFacts& facts);
 void cache_facts(const std::string& source, const CheckOptions& options,
                  const flow::FileFacts& facts);
+
+// The facts of a file; none if nothing in it can be about devices, or it cannot be understood.
+[[nodiscard]] std::optional<flow::FileFacts> facts_of(const base::FileSystem& fs,
+                                                      const std::string& path,
+                                                      const CheckOptions& options);
+// Adds those of the `wanted` names that a file contains. It may call functions with these names.
+void find_mentioned(const base::FileSystem& fs, const std::string& path,
+                    const std::unordered_set<std::string>& wanted,
+                    std::unordered_set<std::string>& found);
 
 struct ProjectFacts {
   std::vector<flow::FileOfProject> files;

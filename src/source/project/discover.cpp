@@ -151,6 +151,10 @@ class Walk {
     std::vector<Level> levels = inherited;
     std::vector<Pending> stack{{top, levels.size()}};
     while (!stack.empty()) {
+      if (options_.stop && options_.stop(result_.files.size())) {
+        result_.complete = false;
+        return;
+      }
       const Pending here = std::move(stack.back());
       stack.pop_back();
       levels.resize(here.levels, Level{});

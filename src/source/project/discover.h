@@ -1,6 +1,7 @@
 // Decides which files a run reads.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -12,12 +13,15 @@ namespace torchport::project {
 struct Discovery {
   std::vector<std::string> files;     // in byte order, each once
   std::vector<base::Error> problems;  // paths that do not exist, folders that cannot be read
+  bool complete = true;               // not ended by DiscoveryOptions::stop
 };
 
 struct DiscoveryOptions {
   GlobList exclude;  // relative to `root`
   std::string root = ".";
   bool respect_gitignore = true;
+  // Asked before each folder, with the number of files so far: the walk ends when it returns true.
+  std::function<bool(std::size_t files)> stop;
 };
 
 // Walks the given files and folders. A file that is named explicitly is read even if an ignore list

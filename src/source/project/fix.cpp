@@ -131,9 +131,9 @@ FixPlan plan_fixes(const base::FileSystem& fs, const std::vector<std::string>& f
         if (found == left.end()) return FileFix{};
         if (has_fix(found->second, tier)) {
           const auto slow = before.slow.find(path);
-          return fix_one(fs, path, options, tier,
-                         slow == before.slow.end() ? std::chrono::steady_clock::duration{}
-                                                   : slow->second);
+          return fix_one(
+              fs, path, options, tier,
+              slow == before.slow.end() ? std::chrono::steady_clock::duration{} : slow->second);
         }
         FileFix same;
         same.left = std::move(found->second);

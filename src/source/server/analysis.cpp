@@ -60,6 +60,11 @@ bool Analysis::is_of(const Source& source, const Workspace& workspace) const {
   return generation_ == workspace.generation() && source_.is_same(source);
 }
 
+std::optional<DeviceQuestion> Analysis::device_question() const {
+  if (examined_ == nullptr || examined_->model == nullptr) return std::nullopt;
+  return DeviceQuestion{*examined_->model, plan_->path, plan_->callers.get()};
+}
+
 const std::string& Analysis::file_text() const {
   return examined_->notebook ? examined_->notebook->json() : source_.parts.front()->text;
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "source/project/examination.h"
+#include "source/server/device_fact.h"
 #include "source/server/documents.h"
 #include "source/server/jobs.h"
 #include "source/server/workspace.h"
@@ -38,6 +39,8 @@ class Analysis {
   [[nodiscard]] const project::Examination* examined() const { return examined_.get(); }
   // How the file is checked. REQUIRED: examined() is not null.
   [[nodiscard]] const FilePlan& plan() const { return *plan_; }
+  // What device facts are looked up in; none if no program was examined.
+  [[nodiscard]] std::optional<DeviceQuestion> device_question() const;
   // The bytes that `torchport check` would read from the file.
   [[nodiscard]] const std::string& file_text() const;
   // The texts of the parts, from another text of the file.

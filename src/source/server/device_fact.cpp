@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "source/flow/sources.h"
+
 namespace torchport::server {
 
 namespace {
@@ -76,6 +78,12 @@ Node source_of_call(const SemanticModel& model, Node call) {
   return has_device(model.value(first).type) ? first : Node();
 }
 
+bool is_own_attribute(const SemanticModel& model, Node expression) {
+  const std::string_view self = model.self_name(expression);
+  return expression.is(Kind::kAttribute) && !self.empty() &&
+         expression.child(Field::kObject).text() == self;
+}
+
 Node step(const SemanticModel& model, Node expression) {
   switch (expression.kind()) {
     case Kind::kIdentifier: {
@@ -85,9 +93,7 @@ Node step(const SemanticModel& model, Node expression) {
       return binding->kind == BindingKind::kParameter ? binding->target : Node();
     }
     case Kind::kAttribute: {
-      const Node object = expression.child(Field::kObject);
-      const std::string_view self = model.self_name(expression);
-      if (self.empty() || object.text() != self) return object;
+      if (!is_own_attribute(model, expression)) return expression.child(Field::kObject);
       const auto* facts = model.enclosing_class(expression);
       if (facts == nullptr) return {};
       const auto found = facts->attributes.find(expression.child(Field::kAttributeName).text());
@@ -121,11 +127,45 @@ Node maker(const SemanticModel& model, Node expression) {
   return {};
 }
 
-std::optional<DeviceFact> fact_of(const SemanticModel& model, Node subject, Node expression) {
+// The expression from which a call's result comes, if it is a method that leaves a tensor where it
+// is.
+Node object_of_method(Node call) {
+  const Node function = syntax::callee(call);
+  return function.is(Kind::kAttribute) &&
+                 semantics::keeps_device(function.child(Field::kAttributeName).text())
+             ? function.child(Field::kObject)
+             : Node();
+}
+
+// The result of a function in another file that is this value.
+std::optional<flow::Result> result_elsewhere(const DeviceQuestion& question, Node expression) {
+  if (question.project == nullptr) return std::nullopt;
+  Node at = syntax::unwrap(expression);
+  for (int i = 0; i < kMaxSteps && at; ++i) {
+    Node next;
+    if (at.is(Kind::kCall)) {
+      const auto callee = flow::callee_of(question.model, at);
+      auto result = question.project->result_of(question.path, callee);
+      if (result && result->path != question.path) return result;
+      next = object_of_method(at);
+    } else if (at.is(Kind::kIdentifier) || is_own_attribute(question.model, at)) {
+      next = step(question.model, at);
+    }
+    at = syntax::unwrap(next);
+  }
+  return std::nullopt;
+}
+
+std::optional<DeviceFact> fact_of(const DeviceQuestion& question, Node subject, Node expression) {
+  const SemanticModel& model = question.model;
   const Value value = model.value(expression);
+  if (value.device_state == DeviceState::kUnknown) {
+    if (auto result = result_elsewhere(question, expression))
+      return DeviceFact{subject, result->type, result->device, {}, {}, std::move(result)};
+  }
   if (!has_device(value.type) && value.device_state == DeviceState::kUnknown) return std::nullopt;
   if (value.is(Type::kString)) return std::nullopt;
-  DeviceFact fact{subject, value.type, value.device_state, {}, {}};
+  DeviceFact fact{subject, value.type, value.device_state, {}, {}, {}};
   if (value.device_state == DeviceState::kFollows) fact.follows = value.device;
   if (value.device_state != DeviceState::kUnknown) fact.made = maker(model, expression);
   return fact;
@@ -133,26 +173,27 @@ std::optional<DeviceFact> fact_of(const SemanticModel& model, Node subject, Node
 
 }  // namespace
 
-std::optional<DeviceFact> device_fact_at(const SemanticModel& model, std::uint32_t offset) {
+std::optional<DeviceFact> device_fact_at(const DeviceQuestion& question, std::uint32_t offset) {
+  const SemanticModel& model = question.model;
   const Node name = name_at(model, offset);
   // `self` is a module without a device of its own.
   if (!name || name.text() == model.self_name(name)) return std::nullopt;
   if (const Node assignment = assignment_to(name)) {
     const Node value = assignment.child(Field::kRight);
-    return value ? fact_of(model, name, value) : std::nullopt;
+    return value ? fact_of(question, name, value) : std::nullopt;
   }
-  return fact_of(model, name, name);
+  return fact_of(question, name, name);
 }
 
-std::vector<DeviceFact> assigned_facts(const SemanticModel& model, base::Span range) {
+std::vector<DeviceFact> assigned_facts(const DeviceQuestion& question, base::Span range) {
   std::vector<DeviceFact> facts;
-  for (const Node assignment : model.nodes(Kind::kAssignment)) {
+  for (const Node assignment : question.model.nodes(Kind::kAssignment)) {
     if (assignment.end() < range.start) continue;
     if (assignment.start() > range.end) break;
     const Node target = assignment.child(Field::kLeft);
     const Node value = assignment.child(Field::kRight);
     if (!value || !target.is_any(Kind::kIdentifier, Kind::kAttribute)) continue;
-    const auto fact = fact_of(model, target, value);
+    const auto fact = fact_of(question, target, value);
     if (!fact || fact->type == Type::kDevice) continue;
     if (fact->state == DeviceState::kCuda ||
         (fact->state == DeviceState::kFollows && fact->follows))

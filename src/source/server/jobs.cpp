@@ -43,23 +43,27 @@ void Jobs::cancel(const std::string& key) {
   if (dropped.cancelled) dropped.cancelled();
 }
 
-void Jobs::set_idle(std::function<bool()> step) {
+void Jobs::set_idle(const std::string& name, Step step) {
   const std::lock_guard lock(mutex_);
-  idle_ = std::move(step);
+  if (step)
+    idle_[name] = std::make_shared<const Step>(std::move(step));
+  else
+    idle_.erase(name);
   changed_.notify_all();
 }
 
 void Jobs::run() {
   std::unique_lock lock(mutex_);
   while (true) {
-    changed_.wait(lock, [&] { return closed_ || !waiting_.empty() || idle_; });
+    changed_.wait(lock, [&] { return closed_ || !waiting_.empty() || !idle_.empty(); });
     if (closed_) return;
     if (waiting_.empty()) {
-      const std::function<bool()> step = idle_;
+      const auto [name, step] = *idle_.begin();
       lock.unlock();
-      const bool more = step();
+      const bool more = (*step)();
       lock.lock();
-      if (!more) idle_ = nullptr;
+      const auto same = idle_.find(name);
+      if (!more && same != idle_.end() && same->second == step) idle_.erase(same);
       continue;
     }
     const Job job = std::move(waiting_.front());

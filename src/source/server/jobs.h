@@ -8,6 +8,7 @@
 #include <condition_variable>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -31,8 +32,10 @@ class Jobs {
   void replace(Job job);
   // Drops a waiting job and calls its `cancelled`, or stops the running one.
   void cancel(const std::string& key);
-  // What the worker does when nothing else waits: `step` is called until it returns false.
-  void set_idle(std::function<bool()> step);
+  // What the worker does when nothing else waits: `step` is called until it returns false. It takes
+  // the place of the one with its name; an empty one removes it. The first name goes first.
+  using Step = std::function<bool()>;
+  void set_idle(const std::string& name, Step step);
   // Runs jobs until close() is called. What waits then is dropped, and what runs is stopped.
   void run();
   void close();
@@ -45,7 +48,7 @@ class Jobs {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Job> waiting_;
-  std::function<bool()> idle_;
+  std::map<std::string, std::shared_ptr<const Step>> idle_;
   std::string running_key_;
   bool running_ = false;
   std::shared_ptr<Job::Stop> running_stop_;

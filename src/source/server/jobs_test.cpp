@@ -85,15 +85,36 @@ TEST_CASE("a job that is cancelled says so if it waits, and is stopped if it run
 TEST_CASE("idle steps run between jobs until they are done") {
   Running running;
   std::atomic<int> steps{0};
-  running.jobs.set_idle([&] { return ++steps < 50; });
+  std::atomic<int> late{0};
+  running.jobs.set_idle("b", [&] {
+    ++late;
+    return false;
+  });
+  running.jobs.set_idle("a", [&] { return ++steps < 50; });
   for (int i = 0; i < 10; ++i) {
     running.jobs.add({{}, [](const Job::Stop&) {}, {}});
     running.jobs.drain();
   }
-  while (steps < 50) std::this_thread::yield();
+  while (steps < 50 || late < 1) std::this_thread::yield();
   running.jobs.add({{}, [](const Job::Stop&) {}, {}});
   running.jobs.drain();
   CHECK(steps == 50);
+  CHECK(late == 1);
+}
+
+TEST_CASE("an idle step that is set again by itself goes on") {
+  Running running;
+  std::atomic<int> steps{0};
+  running.jobs.set_idle("a", [&] {
+    running.jobs.set_idle("a", [&] {
+      ++steps;
+      return false;
+    });
+    return false;
+  });
+  while (steps < 1) std::this_thread::yield();
+  running.jobs.drain();
+  CHECK(steps == 1);
 }
 
 TEST_CASE("closing stops what runs and drops what waits") {

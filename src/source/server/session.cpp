@@ -15,11 +15,16 @@ void Session::check(const std::string& uri) {
 }
 
 void Session::check_all() {
+  check_open();
+  start_callers_scan(*this);
+  start_project_scan(*this);
+}
+
+void Session::check_open() {
   for (const std::string& uri : documents.all()) check(uri);
   if (abilities.pulls_diagnostics && abilities.refreshes_diagnostics)
     client.request("workspace/diagnostic/refresh", nullptr);
   if (abilities.refreshes_hints) client.request("workspace/inlayHint/refresh", nullptr);
-  start_project_scan(*this);
 }
 
 std::shared_ptr<const Analysis> Session::analysis_of(const Source& source, const Job::Stop& stop) {

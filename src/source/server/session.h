@@ -13,6 +13,7 @@
 
 #include "base/file_system.h"
 #include "source/server/analysis.h"
+#include "source/server/callers_scan.h"
 #include "source/server/documents.h"
 #include "source/server/jobs.h"
 #include "source/server/json_rpc.h"
@@ -45,12 +46,15 @@ class Session {
   Jobs jobs;
   Outgoing client;
   Workspace workspace;
+  std::map<std::string, std::unique_ptr<FolderCallers>> callers;  // by folder
 
   // Any thread: has the worker check a document or a notebook and publish what it finds, in place
   // of a check of it that waits or runs. If it is closed by then, its diagnostics are removed.
   void check(const std::string& uri);
   // Worker's thread: has everything checked again, because settings changed.
   void check_all();
+  // Worker's thread: has what is open checked again.
+  void check_open();
 
   // The analysis of a source; the last one of each open document is kept. Null if it was stopped.
   [[nodiscard]] std::shared_ptr<const Analysis> analysis_of(const Source& source,

@@ -21,6 +21,10 @@ std::string relative_to(const std::string& path, const std::string& root) {
 
 }  // namespace
 
+std::string Folder::shown(const std::string& file) const {
+  return relative_to(file, config.root);
+}
+
 bool holds_settings(std::string_view path) {
   static constexpr std::array<std::string_view, 7> kNames{
       "torchport.toml",   "pyproject.toml",  "setup.py",  "setup.cfg",
@@ -40,7 +44,9 @@ void Workspace::add_folder(const std::string& path) {
 }
 
 void Workspace::remove_folder(const std::string& path) {
-  std::erase(paths_, canonical(path));
+  const std::string folder = canonical(path);
+  std::erase(paths_, folder);
+  callers_.erase(folder);
   forget();
 }
 
@@ -106,7 +112,7 @@ const Folder& Workspace::folder_at(const std::string& path) {
 std::optional<FilePlan> Workspace::plan_for(const std::string& path_or_name) {
   if (!path_or_name.starts_with('/')) {
     const Folder& folder = folder_at(paths_.empty() ? "/" : paths_.front());
-    return FilePlan{path_or_name, project::without_silenced(path_or_name, folder.options)};
+    return FilePlan{path_or_name, project::without_silenced(path_or_name, folder.options), {}};
   }
   const std::string path = canonical(path_or_name);
   const std::string* top = nullptr;
@@ -122,8 +128,19 @@ std::optional<FilePlan> Workspace::plan_for(const std::string& path_or_name) {
                   .first->second;
     if (excluded) return std::nullopt;
   }
-  const std::string shown = relative_to(path, folder.config.root);
-  return FilePlan{shown, project::without_silenced(shown, folder.options)};
+  const std::string shown = folder.shown(path);
+  FilePlan plan{shown, project::without_silenced(shown, folder.options), {}};
+  if (const auto callers = callers_.find(folder.path); callers != callers_.end()) {
+    plan.callers = callers->second;
+    plan.options.project = plan.callers.get();
+  }
+  return plan;
+}
+
+void Workspace::set_callers(const std::string& folder,
+                            std::shared_ptr<const flow::Summary> callers) {
+  callers_[folder] = std::move(callers);
+  ++generation_;
 }
 
 std::vector<const Folder*> Workspace::folders() {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -22,6 +23,7 @@ namespace torchport::server {
 struct FilePlan {
   std::string path;               // relative to the settings' root, as `torchport check` says it
   project::CheckOptions options;  // without the rules that per-file patterns silence
+  std::shared_ptr<const flow::Summary> callers;  // that options.project points to; null: unknown
 };
 
 // A folder with its settings.
@@ -30,6 +32,9 @@ struct Folder {
   project::Config config;
   project::CheckOptions options;
   project::DiscoveryOptions discovery;
+
+  // The path of a file in the folder as `torchport check` says it.
+  [[nodiscard]] std::string shown(const std::string& file) const;
 };
 
 class Workspace {
@@ -49,6 +54,8 @@ class Workspace {
   // by the settings above it, as if it was named on the command line. A document without a file has
   // a name only and is checked by the settings of the first folder.
   [[nodiscard]] std::optional<FilePlan> plan_for(const std::string& path_or_name);
+  // What the files of a folder say about each other's functions, from now on.
+  void set_callers(const std::string& folder, std::shared_ptr<const flow::Summary> callers);
   // The workspace's own folders, with their settings read.
   [[nodiscard]] std::vector<const Folder*> folders();
   // What was wrong with settings files since the last call, each once.
@@ -60,7 +67,8 @@ class Workspace {
 
   const base::FileSystem& fs_;
   ClientSettings client_;
-  std::vector<std::string> paths_;  // canonical
+  std::vector<std::string> paths_;                                       // canonical
+  std::map<std::string, std::shared_ptr<const flow::Summary>> callers_;  // by folder
   std::map<std::string, Folder> known_;
   std::unordered_map<std::string, bool> excluded_;  // by canonical path
   std::vector<std::string> complaints_;

@@ -12,6 +12,7 @@ Answer handle(Session& session, const Call& call) {
   for (const Json& change : call.params.at("changes")) {
     const auto path = path_of_uri(change.at("uri").get<std::string>());
     if (!path) continue;
+    outdate_callers(session, *path);
     const std::string& own = session.workspace.client_settings().configuration;
     if (holds_settings(*path) || (!own.empty() && path->ends_with(own)))
       settings = true;

@@ -30,6 +30,8 @@ std::string place_in_words(const DeviceFact& fact) {
 std::string in_words(const Analysis& analysis, std::size_t part, const DeviceFact& fact) {
   std::string text = fmt::format("`{}`: {} {}", shortened_text(fact.subject),
                                  type_in_words(fact.type), place_in_words(fact));
+  if (fact.result)
+    return text + fmt::format("  \nfrom {}:{}", fact.result->path, fact.result->line);
   if (!fact.made) return text;
   const PartSpan made = analysis.place(fact.made.span());
   const std::uint32_t line = analysis.lines(made.part).at(made.span.start).line;
@@ -50,8 +52,8 @@ Answer handle(Session& session, const Call& call) {
   std::string text;
   base::Span span{offset, offset};
   if (const auto code = analysis->code_offset(*part, offset);
-      code && analysis->examined()->model != nullptr) {
-    if (const auto fact = device_fact_at(*analysis->examined()->model, *code)) {
+      const auto question = analysis->device_question()) {
+    if (const auto fact = code ? device_fact_at(*question, *code) : std::nullopt) {
       text = in_words(*analysis, *part, *fact);
       span = analysis->place(fact->subject.span()).span;
     }

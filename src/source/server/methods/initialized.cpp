@@ -26,6 +26,7 @@ Answer handle(Session& session, const Call&) {
                                          {"registerOptions", {{"watchers", watchers()}}}}})}});
   }
   ask_for_configuration(session);
+  start_callers_scan(session);
   start_project_scan(session);
   return Json();
 }

@@ -12,6 +12,9 @@ std::string label(const Analysis& analysis, const PartSpan& place, const DeviceF
   std::string text = fact.state == semantics::DeviceState::kCuda
                          ? ": cuda"
                          : fmt::format(": {}", shortened_text(fact.follows));
+  if (fact.result)
+    return text +
+           fmt::format(" | from {}:{}", base::file_name(fact.result->path), fact.result->line);
   if (!fact.made) return text;
   const PartSpan made = analysis.place(fact.made.span());
   const std::uint32_t line = analysis.lines(made.part).at(made.span.start).line;
@@ -32,14 +35,14 @@ Answer handle(Session& session, const Call& call) {
   const auto analysis = session.analysis_of(*call.source, call.stop);
   if (!analysis) return tl::unexpected<Failure>({RpcError::kCancelled, "cancelled"});
   const auto part = analysis->part_named(uri);
-  if (!part || analysis->examined() == nullptr || analysis->examined()->model == nullptr)
-    return hints;
+  const auto question = analysis->device_question();
+  if (!part || !question) return hints;
   const Encoding encoding = session.abilities.encoding;
   const base::LineIndex& lines = analysis->lines(*part);
   const auto from = analysis->code_offset(*part, offset_at(lines, first, encoding));
   const auto to = analysis->code_offset(*part, offset_at(lines, last, encoding));
   if (!from || !to) return hints;
-  for (const DeviceFact& fact : assigned_facts(*analysis->examined()->model, {*from, *to})) {
+  for (const DeviceFact& fact : assigned_facts(*question, {*from, *to})) {
     if (wanted == InlayHints::kCuda && fact.state != semantics::DeviceState::kCuda) continue;
     const PartSpan place = analysis->place(fact.subject.span());
     if (place.part != *part) continue;

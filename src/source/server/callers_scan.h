@@ -1,0 +1,64 @@
+// Reads what the files of the workspace say about each other's functions, whenever the worker has
+// nothing else to do: the facts of one file a step, then what they say together. Open documents are
+// checked again when the answers have changed.
+//
+// Facts are those of the files on the disk: what is being typed calls nobody until it is saved.
+// Everything here belongs to the worker's thread.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "source/project/callers.h"
+#include "source/server/workspace.h"
+
+namespace torchport::server {
+
+class Session;
+
+// The files of one folder.
+class FolderCallers {
+ public:
+  FolderCallers(const base::FileSystem& fs, const Folder& folder);
+
+  // Reads the settings of the folder and the list of its files again. The facts of files that are
+  // still there are kept.
+  void restart(const Folder& folder);
+  // A file of the folder was changed, added or removed.
+  void outdate(const std::string& path);
+  // Does a part of the work; returns whether there is more.
+  bool step();
+  // The new summary, once: when all work is done and its answers are not those of the last one.
+  [[nodiscard]] std::shared_ptr<const flow::Summary> take_news();
+
+ private:
+  void read_one();
+  void join();
+  void finish();
+
+  const base::FileSystem& fs_;
+  Folder folder_;
+  std::map<std::string, std::optional<flow::FileFacts>> known_;  // by path; none: not understood
+  std::set<std::string> outdated_;
+  bool joined_ = false;
+  bool is_project_ = true;  // and not a folder with too many files
+  // While it is asked which functions are mentioned in files without facts.
+  std::shared_ptr<flow::Summary> summary_;
+  std::unordered_set<std::string> wanted_;
+  std::unordered_set<std::string> mentioned_;
+  std::vector<std::string> unasked_;
+  std::vector<std::string> answers_;  // of the last summary that was taken
+  std::shared_ptr<const flow::Summary> news_;
+};
+
+// Starts to read the callers in all folders.
+void start_callers_scan(Session& session);
+// Reads a file again that changed on the disk.
+void outdate_callers(Session& session, const std::string& path);
+
+}  // namespace torchport::server
