@@ -77,3 +77,29 @@ def test_tests_of_a_package_with_a_few_kernels_are_no_kernels(kernels):
     found = findings(kernels, ".")
     assert ("bench/bench_model.py", "TP102") in found
     assert [path for path, code in found if code == "TP803"] == ["pkg/ops/bench_scan.py"]
+
+
+def test_the_tests_of_kernels_in_another_folder(torchport):
+    torchport.write("pyproject.toml", "[project]\nname = 'p'\nversion = '1'\n")
+    torchport.write("pkg/ops.py", KERNEL)
+    for i in range(9):
+        torchport.write(f"pkg/part{i}.py", PLAIN)
+    many = TEST.format(module="pkg.ops") + "    run(torch.ones(2, device='cuda'))\n" * 5
+    torchport.write("tests/test_ops.py", many)
+    torchport.write(
+        "tests/test_part.py",
+        "import torch\nfrom pkg import part1\nx = torch.ones(2, device='cuda')\n",
+    )
+    found = [f for f in findings(torchport, ".") if f[0].startswith("tests/")]
+    assert found == [("tests/test_ops.py", "TP803"), ("tests/test_part.py", "TP102")]
+    assert "tests tests and measures" in torchport("check", "--no-cache", ".").stdout
+
+
+def test_a_function_that_moves_to_cuda_is_no_kernel(torchport):
+    torchport.write("pyproject.toml", "[project]\nname = 'p'\nversion = '1'\n")
+    torchport.write("pkg/utils.py", "import torch\n\n\ndef move_to_cuda(x):\n    return x.cuda()\n")
+    lines = "".join(f"x{i} = torch.ones(2, device='cuda')\n" for i in range(6))
+    torchport.write(
+        "tests/test_it.py", "import torch\nfrom pkg.utils import move_to_cuda\n" + lines
+    )
+    assert "TP803" not in {code for _, code in findings(torchport, ".")}

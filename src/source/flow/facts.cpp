@@ -30,15 +30,23 @@ bool keeps_callers(const SemanticModel& model, Node decorator) {
   return base::one_of(kNames, text.substr(text.rfind('.') + 1));
 }
 
+// Whether a name after the first dot may be an extension, `roi_align_cuda`; `move_to_cuda` is a
+// function.
+bool may_be_extension(std::string_view name) {
+  return name.ends_with("_cuda") && !name.ends_with("to_cuda") && !name.starts_with("is_") &&
+         !name.starts_with("use_") && !name.starts_with("has_");
+}
+
 // Whether a module is one of a kernel language, or an extension: `triton`, `flash_attn_2_cuda`.
 bool is_of_kernels(std::string_view module) {
   static constexpr std::array<std::string_view, 5> kPackages{"triton", "cutlass", "pycuda",
                                                              "tilelang", "cuda"};
   const auto parts = base::split(module, '.');
   if (base::one_of(kPackages, parts.front()) || module.starts_with("numba.cuda")) return true;
-  return std::any_of(parts.begin(), parts.end(), [](std::string_view part) {
-    return part.ends_with("_cuda") || part.find("_cuda_") != std::string_view::npos;
-  });
+  if (parts.front().starts_with("flash_attn") && parts.back() == "_C") return true;
+  return parts.front().ends_with("_cuda") ||
+         parts.front().find("_cuda_") != std::string_view::npos ||
+         std::any_of(std::next(parts.begin()), parts.end(), may_be_extension);
 }
 
 bool is_decorated(const SemanticModel& model, Node function) {

@@ -11,6 +11,7 @@ namespace {
 
 constexpr int kMostHops = 6;  // of a name that modules import from each other
 constexpr std::size_t kFewestFiles = 3;
+constexpr std::size_t kMostOwners = 4;  // files that one imported name may mean
 
 // Whether a file tests, measures or shows something, by the names in its path.
 bool is_about_others(std::string_view path) {
@@ -43,17 +44,24 @@ class KernelFiles {
     for (std::size_t at = full.size(); at != std::string::npos && at > 0;
          at = full.rfind('.', at - 1)) {
       const auto owners = joined_.files_of(std::string_view(full).substr(0, at));
-      if (owners.size() > 1) return false;
       if (owners.empty()) continue;
-      const std::uint32_t owner = owners.front();
-      if (joined_.files[owner].facts.kernels) return true;
-      if (at >= full.size() || hops >= kMostHops) return false;
-      const std::string_view rest = std::string_view(full).substr(at + 1);
-      const auto handed = joined_.imports[owner].find(rest.substr(0, rest.find('.')));
-      return handed != joined_.imports[owner].end() && owner != from &&
-             leads_to(owner, handed->second, hops + 1);
+      const std::string_view rest =
+          at < full.size() ? std::string_view(full).substr(at + 1) : std::string_view();
+      // Of several files with the name, each must have kernels.
+      return owners.size() <= kMostOwners &&
+             std::all_of(owners.begin(), owners.end(), [&](std::uint32_t owner) {
+               return owner != from && defines(owner, rest.substr(0, rest.find('.')), hops);
+             });
     }
     return false;
+  }
+
+  // Whether a file has kernels, or imports this name from one that has.
+  [[nodiscard]] bool defines(std::uint32_t file, std::string_view name, int hops) const {
+    if (joined_.files[file].facts.kernels) return true;
+    if (name.empty() || hops >= kMostHops) return false;
+    const auto handed = joined_.imports[file].find(name);
+    return handed != joined_.imports[file].end() && leads_to(file, handed->second, hops + 1);
   }
 
   const Summary::Joined& joined_;
@@ -93,6 +101,16 @@ std::vector<std::string> Summary::kernel_folders() const {
     if (!inside) folders.push_back(folder);
   }
   return folders;
+}
+
+std::vector<std::string> Summary::kernel_tests() const {
+  const KernelFiles kernel_files(*joined_);
+  std::vector<std::string> paths;
+  for (std::uint32_t file = 0; file < joined_->files.size(); ++file) {
+    const std::string& path = joined_->files[file].path;
+    if (is_about_others(path) && kernel_files.holds(file)) paths.push_back(path);
+  }
+  return paths;
 }
 
 }  // namespace torchport::flow

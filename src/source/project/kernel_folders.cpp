@@ -1,6 +1,7 @@
 #include "source/project/kernel_folders.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include <fmt/format.h>
@@ -23,24 +24,47 @@ bool lies_in(const Diagnostic& d, std::string_view folder) {
                             d.path[folder.size()] == '/');
 }
 
+// What is not listed one by one.
+struct Folded {
+  std::size_t findings = 0;
+  std::set<std::string_view> files;
+};
+
 // The one diagnostic, at the place of the first.
-Diagnostic in_short(const Diagnostic& first, const rules::RuleInfo& rule, std::string_view folder,
-                    std::size_t findings, std::size_t files) {
+Diagnostic in_short(const Diagnostic& first, const rules::RuleInfo& rule, std::string_view what,
+                    const Folded& folded) {
   Diagnostic d = first;
   d.code = rule.code;
   d.name = rule.name;
   d.family = rule.family;
   d.severity = rule.severity;
+  const std::size_t files = folded.files.size();
   d.message = fmt::format(
-      "{} is CUDA kernels, and what tests and measures them: {} findings in {} file{} are not "
-      "listed "
-      "one by one. `--ignore {}` lists them.",
-      folder.empty() ? "this folder" : folder, findings, files, files == 1 ? "" : "s", kRule);
+      "{}: {} findings in {} file{} are not listed one by one. `--ignore {}` lists them.", what,
+      folded.findings, files, files == 1 ? "" : "s", kRule);
   d.has_fix = false;
   d.fix_title.clear();
   d.fix_edits.clear();
   d.unless.clear();
   return d;
+}
+
+// Replaces the diagnostics for which `is_folded` holds by one, if there are several.
+template <class IsFolded>
+void fold(const rules::RuleInfo& rule, std::string_view what, const IsFolded& is_folded,
+          std::vector<Diagnostic>& diagnostics) {
+  const auto counts = [&](const Diagnostic& d) { return is_about_devices(d) && is_folded(d); };
+  Folded folded;
+  for (const Diagnostic& d : diagnostics) {
+    if (!counts(d)) continue;
+    folded.files.insert(d.path);
+    ++folded.findings;
+  }
+  if (folded.findings < kFewest) return;
+  const auto first = std::find_if(diagnostics.begin(), diagnostics.end(), counts);
+  Diagnostic one = in_short(*first, rule, what, folded);
+  *first = std::move(one);
+  diagnostics.erase(std::remove_if(std::next(first), diagnostics.end(), counts), diagnostics.end());
 }
 
 }  // namespace
@@ -50,24 +74,22 @@ void fold_kernel_folders(const flow::Summary& project, const rules::Selection& s
   const auto rule = std::find_if(selection.begin(), selection.end(),
                                  [](const rules::Rule* one) { return one->info.code == kRule; });
   if (rule == selection.end()) return;
-  for (const std::string& folder : project.kernel_folders()) {
-    const auto folded = [&](const Diagnostic& d) {
-      return is_about_devices(d) && lies_in(d, folder);
-    };
-    std::set<std::string_view> files;
-    std::size_t count = 0;
-    for (const Diagnostic& d : diagnostics) {
-      if (!folded(d)) continue;
-      files.insert(d.path);
-      ++count;
-    }
-    if (count < kFewest) continue;
-    const auto first = std::find_if(diagnostics.begin(), diagnostics.end(), folded);
-    Diagnostic one = in_short(*first, (*rule)->info, folder, count, files.size());
-    *first = std::move(one);
-    diagnostics.erase(std::remove_if(std::next(first), diagnostics.end(), folded),
-                      diagnostics.end());
-  }
+  const rules::RuleInfo& info = (*rule)->info;
+  const auto name_of = [](std::string_view folder) {
+    return folder.empty() || folder == "." ? std::string_view("this folder") : folder;
+  };
+  for (const std::string& folder : project.kernel_folders())
+    fold(
+        info, fmt::format("{} is CUDA kernels, and what tests and measures them", name_of(folder)),
+        [&](const Diagnostic& d) { return lies_in(d, folder); }, diagnostics);
+  std::map<std::string_view, std::set<std::string_view>> tests;  // by folder
+  const auto paths = project.kernel_tests();
+  for (const std::string& path : paths) tests[base::parent_path(path)].insert(path);
+  for (const auto& [folder, files] : tests)
+    fold(
+        info, fmt::format("{} tests and measures CUDA kernels", name_of(folder)),
+        [&](const Diagnostic& d) { return d.code != kRule && files.contains(d.path); },
+        diagnostics);
 }
 
 }  // namespace torchport::project

@@ -328,17 +328,25 @@ CudaKnowledge implied_by(const SemanticModel& model, Node condition, bool truth)
 }
 
 CudaKnowledge knowledge_at(const SemanticModel& model, Node at) {
+  CudaKnowledge guessed;  // by a name: `gpu == -1`
   for (Node node = at; node; node = node.parent()) {
     const Node parent = node.parent();
     if (!parent) break;
-    if (auto word = from_parent(model, parent, node)) return word;
+    auto word = from_parent(model, parent, node);
+    // What the machine was asked counts more than what a name seems to say.
+    if (word.absent && !guessed && !asks_machine(model, word.condition)) {
+      guessed = word;
+      continue;
+    }
+    if (word && (!guessed || asks_machine(model, word.condition))) return word;
     // A function that is called later is not guarded by the code around its definition, except at
     // module level, where the whole file stopped.
     if (parent.is_any(Kind::kBlock, Kind::kModule)) {
-      if (auto word = from_earlier(model, node)) return word;
+      word = from_earlier(model, node);
+      if (word && (!guessed || asks_machine(model, word.condition))) return word;
     }
   }
-  return {};
+  return guessed;
 }
 
 }  // namespace torchport::semantics

@@ -119,17 +119,18 @@ bool reads_own_output(const SemanticModel& model, Node call) {
   if (source.is(Kind::kCall) && model.called(source) == "io.BytesIO") {
     return source.text().find(".getvalue()") != std::string_view::npos;
   }
-  if (!source || source.is(Kind::kString)) return false;
+  if (!source) return false;
   // The same path or buffer was written before, in this function (or at the same level of the
-  // file).
+  // file), by torch.save(x, path) or x.save(path).
   const Node function = syntax::function_of(call);
   const Node scope = function ? function : model.tree().root();
   for (std::uint32_t i = scope.index(); i < call.index(); ++i) {
     const Node other = model.tree().at(i);
     if (!other.is(Kind::kCall) || (!function && syntax::function_of(other))) continue;
     const std::string& name = model.called(other);
-    if (name != "torch.save" && name != "torch.jit.save") continue;
-    if (syntax::argument(other, 1, "f").text() == source.text()) return true;
+    const bool by_torch = name == "torch.save" || name == "torch.jit.save";
+    if (!by_torch && method_name(other) != "save") continue;
+    if (syntax::argument(other, by_torch ? 1 : 0, "f").text() == source.text()) return true;
   }
   return false;
 }
@@ -217,11 +218,27 @@ bool holds_weights(const SemanticModel& model, Node call) {
   return use_of_loaded(model, call) == LoadedUse::kStateDict;
 }
 
+namespace {
+
+// Whether a class is a dataset or a transform, by its name or a base.
+bool prepares_data(const SemanticModel& model, Node holder) {
+  if (!holder) return false;
+  const auto says = [](std::string_view name) {
+    return name.ends_with("Dataset") || name.ends_with("Transform");
+  };
+  const semantics::ClassFacts* facts = model.class_facts(holder);
+  return says(holder.child(Field::kName).text()) ||
+         (facts != nullptr && std::any_of(facts->bases.begin(), facts->bases.end(), says));
+}
+
+}  // namespace
+
 bool holds_no_weights(const SemanticModel& model, Node call) {
   const Node target = bound_to(call);
   const std::string_view path = syntax::positional(call, 0).text();
-  static constexpr auto kData = {"dataset",   "vocab", "fields", "statistics", "stats.",
-                                 "data_file", "_stat", "mnist",  "corpus"};
+  static constexpr auto kData = {"dataset", "vocab",     "fields",   "statistics",
+                                 "stats.",  "data_file", "_stat",    "mnist",
+                                 "corpus",  "cache",     "features", "landmarks"};
   static constexpr auto kWeights = {"model", "weight", "ckpt", "checkpoint", "state_dict", "net"};
   const std::string said = std::string(path) + " " + std::string(target.text());
   const auto any = [&](const auto& words) {
@@ -230,8 +247,7 @@ bool holds_no_weights(const SemanticModel& model, Node call) {
     });
   };
   if (any(kData) && !any(kWeights)) return true;
-  const Node holder = syntax::class_of(call);
-  if (holder && holder.child(Field::kName).text().ends_with("Dataset")) return true;
+  if (prepares_data(model, syntax::class_of(call))) return true;
   // Only numbers are ever taken out.
   if (!target.is(Kind::kIdentifier) || any(kWeights)) return false;
   const auto reads = reads_of(model, target);

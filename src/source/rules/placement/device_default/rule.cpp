@@ -40,6 +40,25 @@ bool is_repaired(const SemanticModel& model, Node parameter) {
   return false;
 }
 
+// Whether the function only chooses an autocast by the parameter: nothing is placed with it.
+bool is_only_for_autocast(const SemanticModel& model, Node parameter) {
+  const Node function = parameter.parent().parent();
+  const auto uses = model.named(parameter.child(Field::kName).text(), function);
+  std::size_t others = 0;
+  for (const Node use : uses) {
+    if (parameter.holds(use)) continue;
+    ++others;
+    const Node list =
+        use.parent().is(Kind::kKeywordArgument) ? use.parent().parent() : use.parent();
+    if (!list.is(Kind::kArgumentList)) return false;
+    const std::string& name = model.called(list.parent());
+    if (name != "torch.autocast" && name != "torch.amp.autocast" &&
+        name != "torch.amp.autocast_mode.autocast" && name != "torch.amp.GradScaler")
+      return false;
+  }
+  return others > 0;
+}
+
 DeviceText replacement(const PythonContext& context, const semantics::Literal& literal,
                        Node parameter) {
   const Node site = literal.site();
@@ -59,7 +78,8 @@ void check(const PythonContext& context, Node string, Reporter& reporter) {
     return;
   const Node site = literal.site();
   const Node parameter = parameter_of(site);
-  if (parameter && is_repaired(model, parameter)) return;
+  if (parameter && (is_repaired(model, parameter) || is_only_for_autocast(model, parameter)))
+    return;
   Finding& finding = reporter.report(
       literal.whole,
       parameter

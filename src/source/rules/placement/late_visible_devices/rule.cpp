@@ -50,12 +50,13 @@ bool sets_variable(const SemanticModel& model, Node node) {
 }
 
 // Whether a call makes the driver read the variable. Seeds and settings do not; torch keeps them
-// for later.
+// for later. device_count() asks the management library, which reads the variable each time.
 bool starts_cuda(const SemanticModel& model, Node call) {
   const std::string_view name = cuda_function(model, call);
   if (!name.empty()) {
     return !name.starts_with("amp.") && !name.starts_with("manual_seed") && name != "empty_cache" &&
-           name != "is_initialized" && name != "seed" && name != "seed_all";
+           name != "is_initialized" && name != "seed" && name != "seed_all" &&
+           name != "device_count";
   }
   if (model.is_method_call(call, "cuda")) return true;
   for (const syntax::Argument& arg : syntax::arguments(call)) {
