@@ -13,6 +13,14 @@ std::string_view top_module(std::string_view qualified) {
   return qualified.substr(0, qualified.find('.'));
 }
 
+// Whether an expression makes an object of a class, by its name: `pkg.Model(...)`.
+bool constructs(Node expression) {
+  if (!expression.is(Kind::kCall)) return false;
+  const std::string_view name = syntax::callee(expression).text();
+  const auto first = static_cast<unsigned char>(name[name.rfind('.') + 1]);
+  return first >= 'A' && first <= 'Z';
+}
+
 // What a call of a class of the file or of a builtin returns.
 Value of_plain_name(const SemanticModel& model, Node call, std::string_view name) {
   if (const ClassFacts* facts = model.class_named(name); facts != nullptr) {
@@ -116,7 +124,8 @@ Value SemanticModel::infer_method(Node call, const Value& object, std::string_vi
   if (method == "cpu") {
     Value value = object;
     value.device_state = DeviceState::kCpu;
-    if (value.is(Type::kUnknown)) value.type = Type::kTensor;
+    const Node made = syntax::unwrap(syntax::callee(call).child(Field::kObject));
+    if (value.is(Type::kUnknown) && !constructs(made)) value.type = Type::kTensor;
     return value;
   }
   if (method == "type_as") {  // the type and the device of the other tensor

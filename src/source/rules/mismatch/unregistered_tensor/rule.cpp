@@ -121,6 +121,15 @@ bool minds_place(const SemanticModel& model, Node read, bool hard_coded) {
   return true;
 }
 
+// Whether the attribute is called, as a module is and a tensor is not.
+bool is_called(const SemanticModel& model, const semantics::ClassFacts& facts,
+               std::string_view name) {
+  const auto reads = reads_of_attribute(model, facts, name);
+  return std::any_of(reads.begin(), reads.end(), [](Node read) {
+    return read.parent().is(Kind::kCall) && read.field() == Field::kFunctionPart;
+  });
+}
+
 bool is_used(const SemanticModel& model, const semantics::ClassFacts& facts, std::string_view name,
              bool hard_coded) {
   const auto reads = reads_of_attribute(model, facts, name);
@@ -231,8 +240,9 @@ void check(const PythonContext& context, Node node, Reporter& reporter) {
       if (value.device_state != DeviceState::kCpu && value.device_state != DeviceState::kCuda)
         continue;
       if (value.text.ends_with("Parameter") || is_scalar(model, attribute.value)) continue;
-      if (!checked && (is_taken_care_of(model, *facts, name, *all) ||
-                       !is_used(model, *facts, name, value.device_state == DeviceState::kCuda)))
+      if (!checked &&
+          (is_taken_care_of(model, *facts, name, *all) || is_called(model, *facts, name) ||
+           !is_used(model, *facts, name, value.device_state == DeviceState::kCuda)))
         break;
       checked = true;
       Finding& finding = reporter.report(

@@ -89,12 +89,31 @@ Fix method_fix(const PythonContext& context, Node call) {
   return fix;
 }
 
+// Whether the code is part of a function that is there to pin: the loader calls pin_memory() of a
+// batch class only if it pins memory.
+bool is_asked_to_pin(Node node) {
+  for (Node function = syntax::function_of(node); function;
+       function = syntax::function_of(function))
+    if (function.child(Field::kName).text().find("pin_memory") != std::string_view::npos)
+      return true;
+  return false;
+}
+
+// Whether what it raises is handled around it.
+bool is_tried(Node node) {
+  for (Node up = node; up; up = up.parent()) {
+    const Node parent = up.parent();
+    if (parent.is(Kind::kFunction)) return false;
+    if (parent.is(Kind::kTry) && up.field() == Field::kBody) return true;
+  }
+  return false;
+}
+
 void check_method(const PythonContext& context, Node call, Reporter& reporter) {
   const SemanticModel& model = context.model;
-  if (!model.is_method_call(call, "pin_memory") || syntax::arguments(call).size() > 1) return;
-  // The loader calls pin_memory() of a batch class only if it pins memory.
-  if (syntax::function_of(call).child(Field::kName).text().find("pin_memory") !=
-      std::string_view::npos)
+  // With an argument it is a function of something else: `accelerator.pin_memory(tensor)`.
+  if (!model.is_method_call(call, "pin_memory") || syntax::positional(call, 0) ||
+      syntax::arguments(call).size() > 1 || is_asked_to_pin(call) || is_tried(call))
     return;
   const Value object = model.value(object_of(call));
   if (object.is(Type::kForeign) || object.is(Type::kDataLoader) || !model.imports_torch()) return;
