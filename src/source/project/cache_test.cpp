@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "source/project/diagnostic.h"
+#include "source/project/verdicts.h"
 
 namespace torchport::project {
 namespace {
@@ -105,6 +106,20 @@ TEST_CASE("a cache that cannot be is an empty one") {
     cache.put(key, "value");
     cache.store();
   }
+}
+
+TEST_CASE("verdicts are read as they were written, and nothing else is") {
+  const Verdicts verdicts{{false, true, false}, {"a/ops", ""}, {"tests/test_a.py"}};
+  const std::string packed = pack_verdicts(verdicts);
+  Verdicts back;
+  REQUIRE(unpack_verdicts(packed, back));
+  CHECK(back.is_void == verdicts.is_void);
+  CHECK(back.kernel_folders == verdicts.kernel_folders);
+  CHECK(back.kernel_tests == verdicts.kernel_tests);
+  for (std::size_t size = 0; size < packed.size(); ++size)
+    CHECK_FALSE(unpack_verdicts(packed.substr(0, size), back));
+  CHECK_FALSE(unpack_verdicts(R"({"of": 1, "void": [1], "folders": [], "tests": []})", back));
+  CHECK_FALSE(unpack_verdicts(R"({"of": 1e30, "void": [], "folders": [], "tests": []})", back));
 }
 
 }  // namespace

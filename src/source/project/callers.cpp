@@ -30,10 +30,8 @@ void find_words(std::string_view text, const std::unordered_set<std::string>& wa
 
 }  // namespace
 
-bool cached_facts(const std::string& source, const CheckOptions& options, flow::FileFacts& facts) {
-  if (options.cache == nullptr) return false;
-  const std::string* packed = options.cache->get(facts_key(source, options));
-  return packed != nullptr && flow::unpack_facts(*packed, facts);
+const std::string* cached_facts(const std::string& source, const CheckOptions& options) {
+  return options.cache == nullptr ? nullptr : options.cache->get(facts_key(source, options));
 }
 
 void cache_facts(const std::string& source, const CheckOptions& options,
@@ -49,7 +47,8 @@ std::optional<flow::FileFacts> facts_of(const base::FileSystem& fs, const std::s
       !rules::may_matter(path, *source))
     return std::nullopt;
   flow::FileFacts cached;
-  if (cached_facts(*source, options, cached)) return cached;
+  const std::string* packed = cached_facts(*source, options);
+  if (packed != nullptr && flow::unpack_facts(*packed, cached)) return cached;
   const rules::Deadline deadline = file_deadline();
   const auto tree = syntax::Tree::parse(*source, rules::parse_limits(path, &deadline));
   if (!tree) return std::nullopt;

@@ -11,10 +11,10 @@
 
 namespace torchport::project {
 
-// The facts of one content from the cache, and into it. cached_facts() returns false if they are
-// not there.
-[[nodiscard]] bool cached_facts(const std::string& source, const CheckOptions& options,
-                                flow::FileFacts& facts);
+// The packed facts of one content from the cache, and into it. cached_facts() returns null if they
+// are not there.
+[[nodiscard]] const std::string* cached_facts(const std::string& source,
+                                              const CheckOptions& options);
 void cache_facts(const std::string& source, const CheckOptions& options,
                  const flow::FileFacts& facts);
 

@@ -11,6 +11,7 @@
 #include "source/project/each_file.h"
 #include "source/project/examination.h"
 #include "source/project/kernel_folders.h"
+#include "source/project/verdicts.h"
 #include "source/rules/examine.h"
 #include "source/rules/registry.h"
 
@@ -26,6 +27,8 @@ struct FileResult {
   std::uint64_t bytes = 0;
   bool relevant = false;
   bool parsed = false;
+  CacheKey content;                           // of the path and the bytes; only with a cache
+  const std::string* packed_facts = nullptr;  // in place of findings.facts: from the cache
 };
 
 // Everything besides its bytes that decides a file's findings.
@@ -47,6 +50,16 @@ void drop_ignored(const std::string& path, const CheckOptions& options,
   });
 }
 
+std::optional<flow::FileFacts> take_facts(const base::FileSystem& fs, const std::string& path,
+                                          FileResult& result, const CheckOptions& options) {
+  if (result.packed_facts == nullptr) return std::move(result.findings.facts);
+  flow::FileFacts facts;
+  if (flow::unpack_facts(*result.packed_facts, facts)) return facts;
+  CheckOptions without_cache = options;
+  without_cache.cache = nullptr;
+  return facts_of(fs, path, without_cache);
+}
+
 // What the files say together, and the rest of the project with them if a finding depends on it;
 // null if there are no findings.
 std::shared_ptr<const flow::Summary> ask_project(const base::FileSystem& fs,
@@ -65,13 +78,54 @@ std::shared_ptr<const flow::Summary> ask_project(const base::FileSystem& fs,
   ProjectFacts known;
   for (std::size_t i = 0; i < files.size(); ++i) {
     if (!results[i]) continue;
-    if (auto& facts = results[i]->findings.facts)
+    if (auto facts = take_facts(fs, files[i], *results[i], options))
       known.files.push_back({files[i], std::move(*facts)});
     else
       known.not_parsed.push_back(files[i]);
   }
   if (options.rest && any_condition) add_rest(fs, files, options, known);
   return join(fs, std::move(known));
+}
+
+std::string_view bytes_of(const CacheKey& key) {
+  return {reinterpret_cast<const char*>(&key), sizeof key};
+}
+
+// What identifies the answers of all files together; none if they are not kept: without a cache,
+// with files besides these, or after a run that did not see everything.
+std::optional<CacheKey> key_of_all(const std::vector<std::optional<FileResult>>& results,
+                                   const std::string& settings, const CheckOptions& options) {
+  if (options.cache == nullptr || options.rest || options.wants_project) return std::nullopt;
+  std::string all;
+  for (const std::optional<FileResult>& result : results) {
+    if (!result) return std::nullopt;
+    const auto& problems = result->findings.problems;
+    if (std::any_of(problems.begin(), problems.end(), [](const base::Error& problem) {
+          return problem.code != base::ErrorCode::kSyntax;
+        }))
+      return std::nullopt;
+    all += bytes_of(result->content);
+    // Per-file patterns take some away.
+    for (const Diagnostic& d : result->findings.diagnostics)
+      all += fmt::format("{}:{}:{} ", d.code, d.line, d.column);
+  }
+  return cache_key({"together", settings, all});
+}
+
+// The answers of all files together, for the findings in the order of the files.
+Verdicts ask_for_verdicts(const flow::Summary& project,
+                          const std::vector<std::optional<FileResult>>& results) {
+  Verdicts verdicts;
+  for (const std::optional<FileResult>& result : results) {
+    if (!result) continue;
+    for (const Diagnostic& d : result->findings.diagnostics)
+      verdicts.is_void.push_back(std::any_of(
+          d.unless.begin(), d.unless.end(),
+          [&](const flow::Condition& condition) { return project.holds(d.path, condition); }));
+  }
+  verdicts.kernel_folders = project.kernel_folders();
+  verdicts.kernel_tests = project.kernel_tests();
+  return verdicts;
 }
 
 FileResult check_one(const base::FileSystem& fs, const std::string& path,
@@ -83,21 +137,22 @@ FileResult check_one(const base::FileSystem& fs, const std::string& path,
     return result;
   }
   result.bytes = source->size();
+  if (options.cache != nullptr) result.content = cache_key({path, *source});
   if (!rules::may_matter(path, *source)) return result;
   result.relevant = true;
   CacheKey key;
   if (options.cache != nullptr) {
-    key = cache_key({settings, path, *source});
+    key = cache_key({settings, bytes_of(result.content)});
     const std::string* packed = options.cache->get(key);
-    flow::FileFacts facts;
-    if (packed != nullptr && unpack(*packed, path, result.findings.diagnostics) &&
-        cached_facts(*source, options, facts)) {
-      result.findings.facts = std::move(facts);
+    result.packed_facts = cached_facts(*source, options);
+    if (packed != nullptr && result.packed_facts != nullptr &&
+        unpack(*packed, path, result.findings.diagnostics)) {
       drop_ignored(path, options, result.findings.diagnostics);
       return result;
     }
   }
   result.parsed = true;
+  result.packed_facts = nullptr;
   result.findings = check_source(path, *source, options);
   // The content is the key, so a file that changes while it is read is checked again by the next
   // run.
@@ -197,7 +252,19 @@ CheckReport check_files(const base::FileSystem& fs, const std::vector<std::strin
       });
 
   CheckReport report;
-  report.project = ask_project(fs, files, results, options);
+  std::size_t findings = 0;
+  for (const auto& result : results) findings += result ? result->findings.diagnostics.size() : 0;
+  const auto key = key_of_all(results, settings, options);
+  const std::string* packed = key ? options.cache->get(*key) : nullptr;
+  Verdicts verdicts;
+  if (packed == nullptr || !unpack_verdicts(*packed, verdicts) ||
+      verdicts.is_void.size() != findings) {
+    verdicts = {};
+    report.project = ask_project(fs, files, results, options);
+    if (report.project) verdicts = ask_for_verdicts(*report.project, results);
+    if (key) options.cache->put(*key, pack_verdicts(verdicts));
+  }
+  std::size_t finding = 0;
   report.cancelled = options.cancelled != nullptr && options.cancelled->load();
   for (std::size_t i = 0; i < files.size(); ++i) {
     if (!results[i]) continue;
@@ -208,15 +275,12 @@ CheckReport check_files(const base::FileSystem& fs, const std::vector<std::strin
     report.parsed += result.parsed ? 1 : 0;
     if (result.findings.took > kNoticed) report.slow[files[i]] = result.findings.took;
     for (Diagnostic& d : result.findings.diagnostics) {
-      const bool is_void =
-          std::any_of(d.unless.begin(), d.unless.end(), [&](const flow::Condition& condition) {
-            return report.project->holds(d.path, condition);
-          });
+      const bool is_void = verdicts.is_void[finding++];
       if (!is_void) report.diagnostics.push_back(std::move(d));
     }
     for (base::Error& e : result.findings.problems) report.problems.push_back(std::move(e));
   }
-  if (report.project) fold_kernel_folders(*report.project, options.selection, report.diagnostics);
+  fold_kernel_folders(verdicts, options.selection, report.diagnostics);
   return report;
 }
 

@@ -35,6 +35,7 @@ struct CheckOptions {
   // The other files of the project. They are asked for, and read, if a finding depends on who calls
   // its function.
   std::function<std::vector<std::string>()> rest;
+  bool wants_project = false;  // CheckReport::project is needed, whatever the cache knows
   // The run stops before the next file when this is true.
   const std::atomic<bool>* cancelled = nullptr;
   std::function<void(std::size_t done)> progress;  // called from worker threads
@@ -48,7 +49,7 @@ struct CheckReport {
   std::size_t relevant = 0;  // files that mention torch or CUDA
   std::size_t parsed = 0;    // files that had to be parsed (neither irrelevant nor cached)
   bool cancelled = false;
-  // What the files say together; null if there are no findings.
+  // What the files say together; null if there are no findings, or if the cache knew the answers.
   std::shared_ptr<const flow::Summary> project;
   // How much of its budget was spent on each file that took a noticeable part of it.
   std::unordered_map<std::string, std::chrono::steady_clock::duration> slow;

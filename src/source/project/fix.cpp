@@ -120,6 +120,7 @@ FixPlan plan_fixes(const base::FileSystem& fs, const std::vector<std::string>& f
                    const CheckOptions& all, edit::Applicability tier) {
   CheckOptions options = all;
   options.progress = nullptr;
+  options.wants_project = true;
   CheckReport before = check_files(fs, files, options);
   options.progress = all.progress;
   options.project = before.project.get();

@@ -69,7 +69,7 @@ void fold(const rules::RuleInfo& rule, std::string_view what, const IsFolded& is
 
 }  // namespace
 
-void fold_kernel_folders(const flow::Summary& project, const rules::Selection& selection,
+void fold_kernel_folders(const Verdicts& verdicts, const rules::Selection& selection,
                          std::vector<Diagnostic>& diagnostics) {
   const auto rule = std::find_if(selection.begin(), selection.end(),
                                  [](const rules::Rule* one) { return one->info.code == kRule; });
@@ -78,13 +78,12 @@ void fold_kernel_folders(const flow::Summary& project, const rules::Selection& s
   const auto name_of = [](std::string_view folder) {
     return folder.empty() || folder == "." ? std::string_view("this folder") : folder;
   };
-  for (const std::string& folder : project.kernel_folders())
+  for (const std::string& folder : verdicts.kernel_folders)
     fold(
         info, fmt::format("{} is CUDA kernels, and what tests and measures them", name_of(folder)),
         [&](const Diagnostic& d) { return lies_in(d, folder); }, diagnostics);
   std::map<std::string_view, std::set<std::string_view>> tests;  // by folder
-  const auto paths = project.kernel_tests();
-  for (const std::string& path : paths) tests[base::parent_path(path)].insert(path);
+  for (const std::string& path : verdicts.kernel_tests) tests[base::parent_path(path)].insert(path);
   for (const auto& [folder, files] : tests)
     fold(
         info, fmt::format("{} tests and measures CUDA kernels", name_of(folder)),
