@@ -35,9 +35,68 @@ bool is_negative_flag(std::string_view name) {
 
 CudaKnowledge implied(const SemanticModel& model, Node condition, bool truth, int depth);
 
+// Whether some call of the file gives the parameter a value of its own.
+bool is_given(const SemanticModel& model, const Binding& parameter) {
+  const Node function = syntax::function_of(parameter.target);
+  const std::string_view name = function.child(Field::kName).text();
+  const std::string_view called =
+      name == "__init__" ? syntax::class_of(function).child(Field::kName).text() : name;
+  const std::vector<Node> calls = model.calls_of(called);
+  return std::any_of(calls.begin(), calls.end(), [&](Node call) {
+    return syntax::has_splat(call) || syntax::keyword(call, parameter.name) ||
+           syntax::positional(call, 2);
+  });
+}
+
+// Whether a name is a parameter that is on by default, `use_cuda=True`: who does not know of it
+// gets CUDA, so that it is no guard.
+bool is_on_by_default(const SemanticModel& model, Node name) {
+  if (name.is(Kind::kAttribute)) {
+    const ClassFacts* facts = model.enclosing_class(name);
+    if (facts == nullptr || name.child(Field::kObject).text() != model.self_name(name))
+      return false;
+    const auto found = facts->attributes.find(name.child(Field::kAttributeName).text());
+    return found != facts->attributes.end() && found->second.size() == 1 &&
+           found->second.front().value.is(Kind::kIdentifier) &&
+           is_on_by_default(model, found->second.front().value);
+  }
+  const auto bindings = model.scopes().reaching(name.text(), name);
+  if (bindings.size() != 1 || bindings.front()->kind != BindingKind::kParameter) return false;
+  const Kind on = is_negative_flag(name.text()) ? Kind::kFalse : Kind::kTrue;
+  return bindings.front()->value.is(on) && !is_given(model, *bindings.front());
+}
+
+// The values that the file assigns to an attribute of another object than self, as it is written:
+// `args.cuda = args.cuda and torch.cuda.is_available()`.
+std::vector<Node> values_of_attribute(const SemanticModel& model, Node attribute) {
+  std::vector<Node> values;
+  for (const Node name : model.named(attribute.child(Field::kAttributeName).text())) {
+    const Node target = name.parent();
+    const Node assignment = target.parent();
+    if (target.is(Kind::kAttribute) && name.field() == Field::kAttributeName &&
+        assignment.is(Kind::kAssignment) && target.field() == Field::kLeft &&
+        target.text() == attribute.text())
+      values.push_back(assignment.child(Field::kRight));
+  }
+  return values;
+}
+
+// What a flag implies that all these values set, if they agree.
+CudaKnowledge implied_by_all(const SemanticModel& model, const std::vector<Node>& values,
+                             bool truth, int depth) {
+  CudaKnowledge all;
+  for (const Node value : values) {
+    const CudaKnowledge one = implied(model, value, truth, depth + 1);
+    if (!one || (all && all.present != one.present)) return {};
+    all = one;
+  }
+  return all;
+}
+
 CudaKnowledge flag_knowledge(const SemanticModel& model, Node name, bool truth, int depth) {
   const std::string_view text =
       name.is(Kind::kAttribute) ? name.child(Field::kAttributeName).text() : name.text();
+  if (is_on_by_default(model, name)) return {};
   if (name.is(Kind::kIdentifier)) {
     const auto bindings = model.scopes().reaching(text, name);
     if (bindings.size() == 1 && bindings.front()->kind == BindingKind::kAssign &&
@@ -51,6 +110,9 @@ CudaKnowledge flag_knowledge(const SemanticModel& model, Node name, bool truth, 
       if (auto knowledge = implied(model, found->second.front().value, truth, depth + 1))
         return knowledge;
     }
+  } else if (const auto knowledge =
+                 implied_by_all(model, values_of_attribute(model, name), truth, depth)) {
+    return knowledge;
   }
   if (text == "is_cuda") return known(truth, name);
   // chainer.cuda.available, cupy.cuda.available
@@ -101,7 +163,12 @@ CudaKnowledge comparison_knowledge(const SemanticModel& model, Node comparison, 
   const bool none = right.is(Kind::kNone);
   const std::string& name = model.qualified(left);
   if (none && (name == "torch.version.cuda")) return known(unequal == truth, comparison);
-  const Node subject = syntax::unwrap(left);
+  Node subject = syntax::unwrap(left);
+  // len(gpu_ids) > 0, gpu_ids[0] >= 0
+  if (subject.is(Kind::kCall) && syntax::callee(subject).text() == "len")
+    subject = syntax::positional(subject, 0);
+  else if (subject.is(Kind::kSubscript) && subject.child(Field::kSubscriptPart).is(Kind::kInteger))
+    subject = subject.child(Field::kValue);
   const bool counts = subject.is(Kind::kCall) && model.called(subject) == "torch.cuda.device_count";
   std::string key;  // opt["num_gpu"]
   const bool keyed = subject.is(Kind::kSubscript) &&
@@ -161,6 +228,9 @@ CudaKnowledge implied(const SemanticModel& model, Node condition, bool truth, in
       if (name == "torch.cuda.is_available" || name == "torch.cuda.is_initialized")
         return known(truth, condition);
       if (name == "torch.cuda.device_count") return known(truth, condition);
+      if (name == "torch.is_autocast_enabled" && truth &&
+          is_word(syntax::positional(condition, 0), "cuda"))
+        return known(true, condition);
       const Node function = syntax::callee(condition);
       const std::string_view last = function.is(Kind::kAttribute)
                                         ? function.child(Field::kAttributeName).text()
@@ -184,6 +254,12 @@ CudaKnowledge implied(const SemanticModel& model, Node condition, bool truth, in
     case Kind::kIdentifier:
     case Kind::kAttribute:
       return flag_knowledge(model, condition, truth, depth);
+    case Kind::kSubscript: {  // opt["use_gpu"]
+      std::string key;
+      return syntax::string_value(condition.child(Field::kSubscriptPart), key) && is_cuda_flag(key)
+                 ? known(truth != is_negative_flag(key), condition)
+                 : CudaKnowledge{};
+    }
     default:
       return {};
   }
