@@ -6,6 +6,7 @@
 #include <map>
 
 #include "base/file_system.h"
+#include "source/flow/flags.h"
 #include "source/rules/bindable.h"
 #include "source/rules/registry.h"
 
@@ -37,8 +38,20 @@ bool is_silenced(const Silence& silence, std::uint32_t line, const RuleInfo& rul
   });
 }
 
-// Adds that a finding is void if its function is only called with CUDA. Drops findings that the
-// project makes void.
+// The innermost of the last nodes that start at an offset or before it. Nodes are in the order of
+// their starts.
+Node node_at(const syntax::Tree& tree, std::uint32_t offset) {
+  std::uint32_t first = 0;
+  std::uint32_t end = static_cast<std::uint32_t>(tree.size());
+  while (end - first > 1) {
+    const std::uint32_t middle = first + (end - first) / 2;
+    (tree.at(middle).start() <= offset ? first : end) = middle;
+  }
+  return tree.at(first);
+}
+
+// Adds that a finding is void if its function is only called with CUDA, or if another file's flag
+// around it says so. Drops findings that the project makes void.
 void ask_callers(const PythonContext& context, std::vector<Finding>& findings) {
   const semantics::Nodes functions = context.model.nodes(Kind::kFunction);
   for (Finding& finding : findings) {
@@ -52,6 +65,9 @@ void ask_callers(const PythonContext& context, std::vector<Finding>& findings) {
     if (innermost)
       finding.unless.push_back(
           {flow::Condition::Kind::kCalledWithCuda, flow::name_of(innermost), {}});
+    const Node place = node_at(context.model.tree(), finding.span.start);
+    for (flow::Condition& condition : flow::conditions_at(context.model, place))
+      finding.unless.push_back(std::move(condition));
   }
   if (context.project == nullptr) return;
   std::erase_if(findings, [&](const Finding& finding) {

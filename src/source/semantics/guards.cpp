@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <unordered_map>
 
 namespace torchport::semantics {
 
 namespace {
 
 constexpr int kMaxConditionDepth = 8;
+constexpr std::size_t kMostValues = 2;  // of an attribute; more would branch at every step
 
 CudaKnowledge known(bool present, Node condition) {
   CudaKnowledge result;
@@ -35,55 +37,80 @@ bool is_negative_flag(std::string_view name) {
 
 CudaKnowledge implied(const SemanticModel& model, Node condition, bool truth, int depth);
 
-// Whether some call of the file gives the parameter a value of its own.
-bool is_given(const SemanticModel& model, const Binding& parameter) {
-  const Node function = syntax::function_of(parameter.target);
-  const std::string_view name = function.child(Field::kName).text();
-  const std::string_view called =
-      name == "__init__" ? syntax::class_of(function).child(Field::kName).text() : name;
-  const std::vector<Node> calls = model.calls_of(called);
-  return std::any_of(calls.begin(), calls.end(), [&](Node call) {
-    return syntax::has_splat(call) || syntax::keyword(call, parameter.name) ||
-           syntax::positional(call, 2);
-  });
-}
+// The parameters of flags and the attributes of one file, asked for at each guard.
+class FlagFacts {
+ public:
+  explicit FlagFacts(const SemanticModel& model) : model_(model) {
+    for (const Node assignment : model.nodes(Kind::kAssignment)) {
+      const Node target = assignment.child(Field::kLeft);
+      if (target.is(Kind::kAttribute))
+        attribute_values_[target.text()].push_back(assignment.child(Field::kRight));
+    }
+  }
 
-// Whether a name is a parameter that is on by default, `use_cuda=True`: who does not know of it
-// gets CUDA, so that it is no guard.
-bool is_on_by_default(const SemanticModel& model, Node name) {
+  // The values that the file assigns to an attribute as it is written: `args.cuda = args.cuda and
+  // torch.cuda.is_available()`.
+  [[nodiscard]] const std::vector<Node>& values_of(Node attribute) const {
+    static const std::vector<Node> kNone;
+    const auto found = attribute_values_.find(attribute.text());
+    return found == attribute_values_.end() ? kNone : found->second;
+  }
+
+  // Whether some call of the file gives the parameter a value of its own.
+  [[nodiscard]] bool is_given(const Binding& parameter) const {
+    const auto [entry, fresh] = given_.try_emplace(&parameter);
+    if (fresh) entry->second = look_for_value(parameter);
+    return entry->second;
+  }
+
+ private:
+  [[nodiscard]] bool look_for_value(const Binding& parameter) const {
+    const Node function = syntax::function_of(parameter.target);
+    const std::string_view name = function.child(Field::kName).text();
+    const Node parameters = function.child(Field::kParametersPart);
+    const bool bound = !model_.self_name(parameter.target).empty();
+    std::size_t place = 0;
+    for (Node other = parameters.first_child(); other && !other.holds(parameter.target);
+         other = other.next_sibling())
+      ++place;
+    place -= bound && place > 0 ? 1 : 0;
+    const std::vector<Node> calls = model_.calls_of(
+        name == "__init__" ? syntax::class_of(function).child(Field::kName).text() : name);
+    return std::any_of(calls.begin(), calls.end(), [&](Node call) {
+      return syntax::has_splat(call) || syntax::keyword(call, parameter.name) ||
+             syntax::positional(call, place);
+    });
+  }
+
+  const SemanticModel& model_;
+  std::unordered_map<std::string_view, std::vector<Node>> attribute_values_;
+  mutable std::unordered_map<const Binding*, bool> given_;
+};
+
+// The parameter behind a name if it is a flag that is on by default and that no call of the file
+// sets: `use_cuda=True`, `no_cuda=False`.
+const Binding* on_by_default(const SemanticModel& model, Node name) {
   if (name.is(Kind::kAttribute)) {
     const ClassFacts* facts = model.enclosing_class(name);
     if (facts == nullptr || name.child(Field::kObject).text() != model.self_name(name))
-      return false;
+      return nullptr;
     const auto found = facts->attributes.find(name.child(Field::kAttributeName).text());
-    return found != facts->attributes.end() && found->second.size() == 1 &&
-           found->second.front().value.is(Kind::kIdentifier) &&
-           is_on_by_default(model, found->second.front().value);
+    const bool once = found != facts->attributes.end() && found->second.size() == 1;
+    if (!once || !found->second.front().value.is(Kind::kIdentifier)) return nullptr;
+    name = found->second.front().value;
   }
   const auto bindings = model.scopes().reaching(name.text(), name);
-  if (bindings.size() != 1 || bindings.front()->kind != BindingKind::kParameter) return false;
+  if (bindings.size() != 1 || bindings.front()->kind != BindingKind::kParameter) return nullptr;
   const Kind on = is_negative_flag(name.text()) ? Kind::kFalse : Kind::kTrue;
-  return bindings.front()->value.is(on) && !is_given(model, *bindings.front());
-}
-
-// The values that the file assigns to an attribute of another object than self, as it is written:
-// `args.cuda = args.cuda and torch.cuda.is_available()`.
-std::vector<Node> values_of_attribute(const SemanticModel& model, Node attribute) {
-  std::vector<Node> values;
-  for (const Node name : model.named(attribute.child(Field::kAttributeName).text())) {
-    const Node target = name.parent();
-    const Node assignment = target.parent();
-    if (target.is(Kind::kAttribute) && name.field() == Field::kAttributeName &&
-        assignment.is(Kind::kAssignment) && target.field() == Field::kLeft &&
-        target.text() == attribute.text())
-      values.push_back(assignment.child(Field::kRight));
-  }
-  return values;
+  const bool is_on =
+      bindings.front()->value.is(on) && !model.facts<FlagFacts>().is_given(*bindings.front());
+  return is_on ? bindings.front() : nullptr;
 }
 
 // What a flag implies that all these values set, if they agree.
 CudaKnowledge implied_by_all(const SemanticModel& model, const std::vector<Node>& values,
                              bool truth, int depth) {
+  if (values.size() > kMostValues) return {};
   CudaKnowledge all;
   for (const Node value : values) {
     const CudaKnowledge one = implied(model, value, truth, depth + 1);
@@ -96,7 +123,6 @@ CudaKnowledge implied_by_all(const SemanticModel& model, const std::vector<Node>
 CudaKnowledge flag_knowledge(const SemanticModel& model, Node name, bool truth, int depth) {
   const std::string_view text =
       name.is(Kind::kAttribute) ? name.child(Field::kAttributeName).text() : name.text();
-  if (is_on_by_default(model, name)) return {};
   if (name.is(Kind::kIdentifier)) {
     const auto bindings = model.scopes().reaching(text, name);
     if (bindings.size() == 1 && bindings.front()->kind == BindingKind::kAssign &&
@@ -111,7 +137,9 @@ CudaKnowledge flag_knowledge(const SemanticModel& model, Node name, bool truth, 
         return knowledge;
     }
   } else if (const auto knowledge =
-                 implied_by_all(model, values_of_attribute(model, name), truth, depth)) {
+                 name.is(Kind::kAttribute)
+                     ? implied_by_all(model, model.facts<FlagFacts>().values_of(name), truth, depth)
+                     : CudaKnowledge{}) {
     return knowledge;
   }
   if (text == "is_cuda") return known(truth, name);
@@ -121,7 +149,9 @@ CudaKnowledge flag_knowledge(const SemanticModel& model, Node name, bool truth, 
     return known(truth, name);
   }
   if (!is_cuda_flag(text)) return {};
-  return known(truth != is_negative_flag(text), name);
+  CudaKnowledge flag = known(truth != is_negative_flag(text), name);
+  flag.by_default = on_by_default(model, name);
+  return flag;
 }
 
 bool is_word(Node node, std::string_view word) {
@@ -210,8 +240,8 @@ CudaKnowledge implied(const SemanticModel& model, Node condition, bool truth, in
       const CudaKnowledge a = implied(model, left, truth, depth + 1);
       const CudaKnowledge b = implied(model, right, truth, depth + 1);
       // If all parts have the value `truth`, any one of them decides; otherwise all must agree.
-      if (is_and == truth) return a ? a : b;
-      if (a.present && b.present) return a;
+      if (is_and == truth) return a && (a.by_default == nullptr || !b) ? a : b;
+      if (a.present && b.present) return a.by_default == nullptr ? b : a;
       if (a.absent && b.absent) return a;
       return {};
     }
@@ -404,17 +434,22 @@ CudaKnowledge implied_by(const SemanticModel& model, Node condition, bool truth)
 }
 
 CudaKnowledge knowledge_at(const SemanticModel& model, Node at) {
+  CudaKnowledge weak;  // by a flag that is on by default
+  const auto decides = [&](const CudaKnowledge& word) {
+    if (word.present && word.by_default != nullptr && !weak) weak = word;
+    return word && (word.absent || word.by_default == nullptr);
+  };
   for (Node node = at; node; node = node.parent()) {
     const Node parent = node.parent();
     if (!parent) break;
-    if (auto word = from_parent(model, parent, node)) return word;
+    if (auto word = from_parent(model, parent, node); decides(word)) return word;
     // A function that is called later is not guarded by the code around its definition, except at
     // module level, where the whole file stopped.
     if (parent.is_any(Kind::kBlock, Kind::kModule)) {
-      if (auto word = from_earlier(model, node)) return word;
+      if (auto word = from_earlier(model, node); decides(word)) return word;
     }
   }
-  return {};
+  return weak;
 }
 
 }  // namespace torchport::semantics

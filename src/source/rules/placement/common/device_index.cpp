@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -15,7 +16,8 @@ namespace torchport::rules {
 
 namespace {
 
-constexpr int kMostSteps = 4;  // from a name to what it is bound to
+constexpr int kMostSteps = 4;           // from a name to what it is bound to
+constexpr std::size_t kMostEdits = 64;  // of one fix
 
 // Names of numbers, wherever they stand for a device.
 bool is_rank_name(std::string_view name) {
@@ -119,6 +121,7 @@ struct IndexUses {
   std::vector<Node> setting;  // calls of torch.cuda.set_device
   bool elsewhere = false;     // other code uses the number, too
   bool rivals = false;        // the same code places by another number, too
+  bool handed_on = false;     // see is_handed_on()
 };
 
 // The function around a node, or the module.
@@ -127,9 +130,7 @@ Node code_around(const SemanticModel& model, Node node) {
   return function ? function : model.tree().root();
 }
 
-IndexUses uses_of(const PythonContext& context, Node index) {
-  const SemanticModel& model = context.model;
-  const Node code = code_around(model, index);
+IndexUses look_for_uses(const SemanticModel& model, Node index, Node code) {
   IndexUses uses;
   for (const Node call : model.nodes(Kind::kCall, code)) {
     const bool sets = model.called(call) == "torch.cuda.set_device";
@@ -166,6 +167,26 @@ bool is_handed_on(const SemanticModel& model, Node index, Node code) {
   }
   return false;
 }
+
+// The uses of each number in a file. Every finding asks for them.
+class KnownUses {
+ public:
+  explicit KnownUses(const SemanticModel& model) : model_(model) {}
+
+  const IndexUses& of(Node index) const {
+    const Node code = code_around(model_, index);
+    const auto [entry, fresh] = known_.try_emplace({code.index(), index.text()});
+    if (fresh) {
+      entry->second = look_for_uses(model_, index, code);
+      entry->second.handed_on = is_handed_on(model_, index, code);
+    }
+    return entry->second;
+  }
+
+ private:
+  const SemanticModel& model_;
+  mutable std::map<std::pair<std::uint32_t, std::string_view>, IndexUses> known_;
+};
 
 // The statement before which the device can be made; invalid if there is none.
 Node place_for_device(Node index, const IndexUses& uses) {
@@ -234,7 +255,7 @@ Node placing_argument(const SemanticModel& model, Node call) {
 }
 
 bool places_by_index(const PythonContext& context, Node index) {
-  return !uses_of(context, index).placing.empty();
+  return !context.model.facts<KnownUses>().of(index).placing.empty();
 }
 
 Fix index_fix(const PythonContext& context, Node index) {
@@ -243,10 +264,11 @@ Fix index_fix(const PythonContext& context, Node index) {
                 "choose the device once, by the number with CUDA, and use it for all of these",
                 {},
                 {}};
-  const IndexUses uses = uses_of(context, index);
+  const IndexUses& uses = model.facts<KnownUses>().of(index);
   const std::string_view name = free_name(model);
-  if (is_handed_on(model, index, code_around(model, index))) return described;
-  if (uses.placing.empty() || uses.elsewhere || uses.rivals || name.empty()) return described;
+  if (uses.placing.empty() || uses.placing.size() > kMostEdits || uses.elsewhere || uses.rivals ||
+      uses.handed_on || name.empty())
+    return described;
   const Node place = place_for_device(index, uses);
   if (!place || !is_settled_before(model, index, place)) return described;
   const std::string& torch = context.devices.torch_name();
