@@ -334,19 +334,7 @@ CudaKnowledge from_parent(const SemanticModel& model, Node parent, Node from) {
     case Kind::kDecorated:
       for (Node decorator = parent.first_child(); decorator.is(Kind::kDecorator);
            decorator = decorator.next_sibling()) {
-        const Node call = decorator.first_child();
-        const std::string text =
-            base::lower(call.is(Kind::kCall) ? syntax::callee(call).text() : call.text());
-        const bool skip_if = text.ends_with("skipif");
-        if (skip_if || text.ends_with("skipunless")) {
-          if (auto word = implied_by(model, syntax::positional(call, 0), !skip_if)) return word;
-        } else if ((text.find("cuda") != std::string::npos ||
-                    text.find("gpu") != std::string::npos) &&
-                   (text.find("require") != std::string::npos ||
-                    text.find("skip") != std::string::npos ||
-                    text.find("only") != std::string::npos)) {
-          return known(true, decorator);
-        }
+        if (auto word = decorator_knowledge(model, decorator)) return word;
       }
       return {};
     default:
@@ -429,6 +417,19 @@ bool is_cuda_demand(const SemanticModel& model, Node statement) {
   return ends_program(model, call);
 }
 
+CudaKnowledge decorator_knowledge(const SemanticModel& model, Node decorator) {
+  const Node call = decorator.first_child();
+  const std::string text =
+      base::lower(call.is(Kind::kCall) ? syntax::callee(call).text() : call.text());
+  const bool skip_if = text.ends_with("skipif");
+  if (skip_if || text.ends_with("skipunless"))
+    return implied_by(model, syntax::positional(call, 0), !skip_if);
+  const auto says = [&](std::string_view word) { return text.find(word) != std::string::npos; };
+  if ((says("cuda") || says("gpu")) && (says("require") || says("skip") || says("only")))
+    return known(true, decorator);
+  return {};
+}
+
 CudaKnowledge implied_by(const SemanticModel& model, Node condition, bool truth) {
   return implied(model, condition, truth, 0);
 }
@@ -436,6 +437,7 @@ CudaKnowledge implied_by(const SemanticModel& model, Node condition, bool truth)
 CudaKnowledge knowledge_at(const SemanticModel& model, Node at) {
   CudaKnowledge weak;  // by a flag that is on by default
   const auto decides = [&](const CudaKnowledge& word) {
+    if (word.present && model.ignores_guards()) return false;
     if (word.present && word.by_default != nullptr && !weak) weak = word;
     return word && (word.absent || word.by_default == nullptr);
   };

@@ -33,6 +33,10 @@ struct CudaKnowledge {
   return known.present && known.by_default == nullptr;
 }
 
+// What a decorator implies for what it decorates: @skipUnless(torch.cuda.is_available(), ...),
+// @require_torch_gpu.
+[[nodiscard]] CudaKnowledge decorator_knowledge(const SemanticModel& model, Node decorator);
+
 // Whether a statement demands CUDA: `assert torch.cuda.is_available()`, or an `if` without CUDA
 // that raises an error or ends the program. What follows is no less tied to CUDA for it, so a
 // demand is no guard. Skipping a test and returning are guards.
