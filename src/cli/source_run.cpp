@@ -60,6 +60,7 @@ base::Result<void> override_settings(const SelectionOptions& options, project::C
                       options.idiom));
     config.settings.idiom = *idiom;
   }
+  if (options.strict) config.settings.strict = true;
   if (!options.helper.empty()) config.settings.helper = options.helper;
   if (config.settings.idiom == edit::Idiom::kHelper &&
       config.settings.helper.find(':') == std::string::npos) {
@@ -120,6 +121,8 @@ void add_selection_options(CLI::App& command, SelectionOptions& options) {
       .add_option("--helper", options.helper,
                   "With --idiom helper: package.module:function that returns the device")
       ->type_name("NAME");
+  command.add_flag("--strict", options.strict,
+                   "Also report what runs only with CUDA, so that no other accelerator is used");
   command
       .add_option("-j,--threads", options.threads, "Number of threads; 0 means one for each core")
       ->type_name("N");

@@ -32,6 +32,7 @@ struct SelectionOptions {
   bool no_gitignore = false;
   bool no_cache = false;
   bool quiet = false;
+  bool strict = false;
 };
 
 void add_selection_options(CLI::App& command, SelectionOptions& options);

@@ -75,3 +75,70 @@ def test_callers_that_pass_what_is_on_the_cpu(torchport, project):
         "    return pad(batch.to(device))\n"
     )
     assert codes(torchport, "pad.py") == ["TP201"]
+
+
+FLAGS = "import torch\n\nHAS = torch.cuda.is_available()\nWANTED = HAS and True\nDEBUG = bool(1)\n"
+
+
+@pytest.mark.parametrize(
+    ("imports", "flag", "found"),
+    [
+        ("from flags import HAS", "HAS", False),
+        ("from .flags import WANTED", "WANTED and x", False),
+        ("import flags", "flags.HAS", False),
+        ("from flags import DEBUG", "DEBUG", True),
+        ("from flags import HAS", "not HAS", True),
+        ("from flags import HAS", "HAS or x", True),
+    ],
+)
+def test_flags_of_other_files(torchport, project, imports, flag, found):
+    torchport.write("flags.py", FLAGS)
+    torchport.write(
+        "gpu.py", f"import torch\n{imports}\n\n\ndef work(x):\n    if {flag}:\n        x.cuda()\n"
+    )
+    expected = ["TP101"] if found else []
+    assert codes(torchport, ".") == expected
+    assert codes(torchport, ".") == expected, "with a cache"
+    assert codes(torchport, "gpu.py") == expected, "one file only"
+
+
+def test_a_flag_that_leaves_early(torchport, project):
+    torchport.write("flags.py", FLAGS)
+    text = "from flags import HAS\n\n\ndef work(x):\n    if not HAS:\n        return x\n    return x.cuda()\n"
+    torchport.write("gpu.py", text)
+    assert codes(torchport, ".") == []
+
+
+BASE = (
+    "import torch\n\n\nclass Base:\n    def __init__(self, args):\n"
+    "        self.on = torch.cuda.is_available() and not args.no\n\n"
+    "    def run(self, x):\n        if torch.cuda.is_available():\n            self.move(x)\n\n"
+    "    def move(self, x):\n        raise NotImplementedError\n"
+)
+DERIVED = (
+    "from .base import Base\nimport torch\n\n\nclass Derived(Base):\n"
+    "    def move(self, x):\n        return x.cuda()\n\n"
+    "    def other(self, x):\n        return x.cuda() if self.on else x\n"
+)
+
+
+def test_a_base_class_checks_for_its_derived_classes(torchport, project):
+    torchport.write("gpu.py", "import torch\n")
+    torchport.write("base.py", BASE)
+    torchport.write("derived.py", DERIVED)
+    assert codes(torchport, ".") == []
+    torchport.write("derived.py", DERIVED.replace("(Base)", "(object)"))
+    assert codes(torchport, ".") == ["TP101", "TP101"]
+    torchport.write("derived.py", DERIVED + "\n\ndef f(d: Derived, x):\n    d.move(x)\n")
+    assert codes(torchport, ".") == ["TP101"]
+
+
+def test_a_default_that_the_calls_of_other_files_set(torchport, project):
+    torchport.write(
+        "gpu.py", "import torch\n\n\ndef work(x, cuda=True):\n    return x.cuda() if cuda else x\n"
+    )
+    assert codes(torchport, ".") == ["TP101"]
+    torchport.write("main.py", "from gpu import work\nimport torch\n\nwork(torch.ones(2))\n")
+    assert codes(torchport, ".") == ["TP101"]
+    torchport.write("main.py", "from gpu import work\nimport torch\n\nwork(torch.ones(2), ON)\n")
+    assert codes(torchport, ".") == []

@@ -159,3 +159,16 @@ def test_html_of_nothing(torchport) -> None:
     torchport.write("b.py", "import torch\nx = torch.ones(1)\n")
     page = check(torchport, "html")
     assert "Nothing to report" in page and ">100<" in page
+
+
+def test_html_of_a_program_that_demands_cuda(torchport) -> None:
+    for name in ("a", "b", "lib/c"):
+        torchport.write(f"{name}.py", "import torch\nx = torch.ones(1)\n")
+    torchport.write(
+        "lib/run.py", "import torch\n\nassert torch.cuda.is_available()\nx = torch.ones(1)\n"
+    )
+    page = check(torchport, "html")
+    assert ">50<" in page and "lib/run.py:3 ends the program without CUDA" in page
+    torchport.write("main.py", "import torch\n\nassert torch.cuda.is_available()\nx = 1\n")
+    page = check(torchport, "html")
+    assert ">0<" in page

@@ -28,6 +28,9 @@ struct Settings {
   bool min_torch_stated = false;
   Idiom idiom = Idiom::kAuto;
   std::string helper;  // "package.module:function", for kHelper
+  // Whether code that runs only with CUDA is reported, too: it is right, and serves no other
+  // accelerator.
+  bool strict = false;
 
   [[nodiscard]] bool uses_accelerator() const {
     return idiom == Idiom::kAccelerator ||

@@ -4,6 +4,7 @@
 #include <array>
 #include <unordered_map>
 
+#include "source/flow/flags.h"
 #include "source/flow/sources.h"
 #include "source/semantics/guards.h"
 
@@ -86,6 +87,7 @@ class Collector {
              }) &&
         each(Kind::kAttribute, [&](Node node) { add_reference(node); });
     if (!done) return std::nullopt;
+    facts_.cuda_flags = cuda_flags(model_);
     return std::move(facts_);
   }
 

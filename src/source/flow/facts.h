@@ -65,6 +65,7 @@ struct FileFacts {
   std::vector<Class> classes;
   std::vector<Call> calls;
   std::vector<std::pair<std::string, std::string>> imports;  // name of the module -> dotted name
+  std::vector<std::string> cuda_flags;                       // sorted; see flags.h
 };
 
 using Time = std::chrono::steady_clock::time_point;

@@ -82,6 +82,12 @@ struct Summary::Joined {
   void link_call(const CallOf& call);
   void link_overrides(const CallOf& call, const std::vector<std::uint32_t>& targets);
 
+  // Whether what a Condition names is a flag that is true only with CUDA.
+  [[nodiscard]] bool is_flag(std::uint32_t file, std::string_view name) const;
+  [[nodiscard]] bool has_flag(std::uint32_t file, std::string_view name, int hops) const;
+  [[nodiscard]] bool imports_flag(std::uint32_t from, std::string_view name, int hops) const;
+  [[nodiscard]] static bool is_given(const FunctionOfProject& function, std::string_view parameter);
+
   void settle_purity();
   void settle();
   // Whether nothing but arguments and the CPU is behind these results.

@@ -143,6 +143,7 @@ std::string pack_facts(const FileFacts& facts) {
     out.text(import.first);
     out.text(import.second);
   });
+  out.list(facts.cuda_flags, [&](const std::string& flag) { out.text(flag); });
   return out.finish();
 }
 
@@ -185,6 +186,7 @@ bool unpack_facts(std::string_view packed, FileFacts& facts) {
     std::string name = in.text();
     facts.imports.emplace_back(std::move(name), in.text());
   });
+  in.list([&] { facts.cuda_flags.push_back(in.text()); });
   const bool sound = in.ok() && in.at_end();
   if (!sound) facts = {};
   return sound;

@@ -190,8 +190,10 @@ void Summary::Joined::link_overrides(const CallOf& call,
   for (const std::uint32_t other : found->second) {
     if (many)
       functions[other].ambiguous = true;
-    else if (std::find(targets.begin(), targets.end(), other) == targets.end())
+    else if (std::find(targets.begin(), targets.end(), other) == targets.end()) {
       functions[other].calls.push_back(call);
+      functions[other].evidence |= call.caller != other;
+    }
   }
 }
 
@@ -222,11 +224,15 @@ Summary::~Summary() = default;
 bool Summary::holds(std::string_view path, const Condition& condition) const {
   const auto file = joined_->by_path.find(path);
   if (file == joined_->by_path.end()) return false;
+  if (condition.kind == Condition::Kind::kFlagOfCuda)
+    return joined_->is_flag(file->second, condition.function);
   const auto found = joined_->in_file[file->second].find(condition.function);
   if (found == joined_->in_file[file->second].end()) return false;
   const FunctionOfProject& function = joined_->functions[found->second];
   if (condition.kind == Condition::Kind::kCalledWithCuda)
     return joined_->with_cuda[found->second] != 0;
+  if (condition.kind == Condition::Kind::kGiven)
+    return Joined::is_given(function, condition.parameters.front());
   const auto& names = function.facts->parameters;
   return std::all_of(condition.parameters.begin(), condition.parameters.end(),
                      [&](const std::string& parameter) {

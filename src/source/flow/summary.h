@@ -13,15 +13,19 @@
 
 namespace torchport::flow {
 
-// What the callers of a function of the same file would have to do for a finding to be void.
+// What other code would have to do for a finding to be void: the callers of a function of the same
+// file, or the file that defines a flag.
 struct Condition {
   enum class Kind : std::uint8_t {
     kCalledWithCuda,  // every call of the function runs only with CUDA
     kFedFromCpu,      // every call passes what lives on the CPU for these parameters
+    kFlagOfCuda,      // a name is true only with CUDA
+    kGiven,           // some call gives this parameter a value, so that its default is not used
   };
   Kind kind = Kind::kCalledWithCuda;
-  std::string function;                 // name_of()
-  std::vector<std::string> parameters;  // kFedFromCpu: all of these
+  // name_of(). kFlagOfCuda: "@pkg.mod.HAS_CUDA" by an import, "=C.on" for an attribute of a class
+  std::string function;
+  std::vector<std::string> parameters;  // kFedFromCpu: all of these; kGiven: this one
 };
 
 // The path of a file and its facts.

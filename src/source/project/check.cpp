@@ -14,6 +14,7 @@
 #include "source/project/verdicts.h"
 #include "source/rules/examine.h"
 #include "source/rules/registry.h"
+#include "source/rules/strict.h"
 
 namespace torchport::project {
 
@@ -35,9 +36,10 @@ struct FileResult {
 std::string settings_key(const CheckOptions& options) {
   std::string key = options.fingerprint;
   for (const rules::Rule* rule : options.selection) key += rule->info.code;
-  key += fmt::format("|{}.{}|{}|{}|{}", options.settings.min_torch.major,
-                     options.settings.min_torch.minor, options.settings.min_torch_stated,
-                     static_cast<int>(options.settings.idiom), options.settings.helper);
+  key +=
+      fmt::format("|{}|{}.{}|{}|{}|{}", options.settings.strict, options.settings.min_torch.major,
+                  options.settings.min_torch.minor, options.settings.min_torch_stated,
+                  static_cast<int>(options.settings.idiom), options.settings.helper);
   return key;
 }
 
@@ -58,6 +60,15 @@ std::optional<flow::FileFacts> take_facts(const base::FileSystem& fs, const std:
   CheckOptions without_cache = options;
   without_cache.cache = nullptr;
   return facts_of(fs, path, without_cache);
+}
+
+// Says of a finding that other code makes void what a strict check has to say about it.
+void tell_of_callers(Diagnostic& d) {
+  d.message =
+      "Other code of the project lets this run only with CUDA: other accelerators are never used "
+      "here.";
+  d.has_fix = false;
+  d.fix_edits.clear();
 }
 
 // What the files say together, and the rest of the project with them if a finding depends on it;
@@ -188,7 +199,8 @@ CheckOptions without_silenced(const std::string& path, const CheckOptions& optio
 
 base::Result<CheckOptions> check_options(const Config& config) {
   CheckOptions options;
-  auto selection = select_rules(config.select, config.ignore, config.extend_select);
+  auto selection =
+      select_rules(config.select, config.ignore, config.extend_select, config.settings.strict);
   if (!selection) return tl::unexpected<base::Error>(selection.error());
   options.selection = std::move(*selection);
   options.settings = config.settings;
@@ -272,11 +284,14 @@ CheckReport check_files(const base::FileSystem& fs, const std::vector<std::strin
     ++report.files;
     report.bytes += result.bytes;
     report.relevant += result.relevant ? 1 : 0;
+    if (result.relevant) report.relevant_paths.push_back(files[i]);
     report.parsed += result.parsed ? 1 : 0;
     if (result.findings.took > kNoticed) report.slow[files[i]] = result.findings.took;
     for (Diagnostic& d : result.findings.diagnostics) {
       const bool is_void = verdicts.is_void[finding++];
-      if (!is_void) report.diagnostics.push_back(std::move(d));
+      if (is_void && !(options.settings.strict && rules::is_for_strict(d.family))) continue;
+      if (is_void) tell_of_callers(d);
+      report.diagnostics.push_back(std::move(d));
     }
     for (base::Error& e : result.findings.problems) report.problems.push_back(std::move(e));
   }

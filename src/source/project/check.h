@@ -46,8 +46,9 @@ struct CheckReport {
   std::vector<base::Error> problems;    // files that could not be read or understood
   std::size_t files = 0;
   std::uint64_t bytes = 0;
-  std::size_t relevant = 0;  // files that mention torch or CUDA
-  std::size_t parsed = 0;    // files that had to be parsed (neither irrelevant nor cached)
+  std::size_t relevant = 0;                 // files that mention torch or CUDA
+  std::vector<std::string> relevant_paths;  // of those
+  std::size_t parsed = 0;  // files that had to be parsed (neither irrelevant nor cached)
   bool cancelled = false;
   // What the files say together; null if there are no findings, or if the cache knew the answers.
   std::shared_ptr<const flow::Summary> project;

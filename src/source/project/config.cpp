@@ -20,9 +20,9 @@ namespace {
 using base::ErrorCode;
 using base::FileType;
 
-constexpr std::array<std::string_view, 9> kKeys{
+constexpr std::array<std::string_view, 10> kKeys{
     "select",    "ignore", "extend-select", "per-file-ignores", "exclude",
-    "min-torch", "idiom",  "helper",        "unsafe-fixes"};
+    "min-torch", "idiom",  "helper",        "unsafe-fixes",     "strict"};
 
 template <class T>
 base::Result<T> bad(const std::string& path, const toml::node& node, std::string message) {
@@ -64,10 +64,10 @@ base::Result<void> read_key(Config& config, const std::string& path, std::string
     return {};
   }
   if (key == "exclude") return list_into(config.exclude);
-  if (key == "unsafe-fixes") {
+  if (key == "unsafe-fixes" || key == "strict") {
     const auto value = node.value<bool>();
-    if (!value) return bad<void>(path, node, "\"unsafe-fixes\" must be true or false");
-    config.unsafe_fixes = *value;
+    if (!value) return bad<void>(path, node, fmt::format("\"{}\" must be true or false", key));
+    (key == "strict" ? config.settings.strict : config.unsafe_fixes) = *value;
     return {};
   }
   if (key == "per-file-ignores") {
@@ -244,7 +244,7 @@ std::optional<edit::Idiom> parse_idiom(std::string_view text) {
 
 base::Result<rules::Selection> select_rules(const std::vector<std::string>& select,
                                             const std::vector<std::string>& ignore,
-                                            const std::vector<std::string>& extend) {
+                                            const std::vector<std::string>& extend, bool strict) {
   const auto names = [](const rules::Rule& rule, std::string_view written) {
     const std::string word = base::lower(written);
     return base::lower(rule.info.code).starts_with(word) || rule.info.name == word ||
@@ -266,8 +266,8 @@ base::Result<rules::Selection> select_rules(const std::vector<std::string>& sele
       return std::any_of(words.begin(), words.end(),
                          [&](const std::string& word) { return names(rule, word); });
     };
-    const bool wanted =
-        (select.empty() ? !rule.info.hygiene : named_by(select)) || named_by(extend);
+    const bool by_default = !rule.info.hygiene && (strict || !rule.info.strict);
+    const bool wanted = (select.empty() ? by_default : named_by(select)) || named_by(extend);
     if (wanted && !named_by(ignore)) selection.push_back(&rule);
   }
   return selection;

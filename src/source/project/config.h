@@ -44,10 +44,11 @@ struct Config {
 
 // The rules that `select` or `extend` names, without those that `ignore` names. A word is a code
 // (TP101), a prefix (TP1), a rule's name, a family, "hygiene" or "all". An empty `select` means all
-// rules about devices. Fails with kConfig for a word that names no rule.
+// rules about devices; those that are only for a strict check are left out unless it is one. Fails
+// with kConfig for a word that names no rule.
 [[nodiscard]] base::Result<rules::Selection> select_rules(
     const std::vector<std::string>& select, const std::vector<std::string>& ignore,
-    const std::vector<std::string>& extend = {});
+    const std::vector<std::string>& extend = {}, bool strict = false);
 
 // "2.6" or "2.6.0+cpu" -> {2, 6}.
 [[nodiscard]] std::optional<edit::TorchVersion> torch_version(std::string_view text);

@@ -16,6 +16,14 @@ namespace {
 // The device kind for which the programs that torchport reads were written.
 constexpr std::string_view kAtHome = "cuda";
 
+// The rule of statements that end the program without CUDA.
+constexpr std::string_view kDemand = "TP110";
+
+bool is_in(std::string_view path, std::string_view folder) {
+  return folder.empty() || folder == "." ||
+         (path.starts_with(folder) && path.size() > folder.size() && path[folder.size()] == '/');
+}
+
 std::vector<Group> sorted(std::map<std::string, Group> groups) {
   std::vector<Group> result;
   for (auto& [name, group] : groups) {
@@ -40,13 +48,27 @@ std::vector<Group> grouped(const project::CheckReport& report, Key key) {
 
 }  // namespace
 
+std::vector<const project::Diagnostic*> demands(const project::CheckReport& report) {
+  std::vector<const project::Diagnostic*> found;
+  for (const auto& d : report.diagnostics)
+    if (d.code == kDemand) found.push_back(&d);
+  return found;
+}
+
 int portability_score(const project::CheckReport& report) {
   if (report.relevant == 0) return 100;
-  std::map<std::string_view, bool> has_error;
-  for (const auto& d : report.diagnostics)
-    has_error[d.path] |= d.severity == rules::Severity::kError;
+  std::map<std::string_view, double> lost_of;
+  for (const auto& d : report.diagnostics) {
+    double& lost = lost_of[d.path];
+    lost = std::max(lost, d.severity == rules::Severity::kError ? 1.0 : 0.5);
+  }
+  for (const project::Diagnostic* demand : demands(report)) {
+    const std::string_view folder = base::parent_path(demand->path);
+    for (const std::string& path : report.relevant_paths)
+      if (is_in(path, folder)) lost_of[path] = 1.0;
+  }
   double lost = 0;
-  for (const auto& [path, error] : has_error) lost += error ? 1.0 : 0.5;
+  for (const auto& [path, share] : lost_of) lost += share;
   const double share = 1.0 - lost / static_cast<double>(report.relevant);
   return static_cast<int>(std::lround(std::max(0.0, share) * 100.0));
 }

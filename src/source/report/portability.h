@@ -11,9 +11,12 @@
 namespace torchport::report {
 
 // The share, 0 to 100, of the files that mention torch or CUDA and run unchanged on any device. A
-// file with an error counts as 0, a file with only warnings as a half. It is 100 if no file
-// mentions either.
+// file with an error counts as 0, a file with only warnings as a half. If a file ends the program
+// without CUDA, all files of its folder count as 0. It is 100 if no file mentions either.
 [[nodiscard]] int portability_score(const project::CheckReport& report);
+
+// Where the program ends without CUDA: the findings of TP110.
+[[nodiscard]] std::vector<const project::Diagnostic*> demands(const project::CheckReport& report);
 
 struct DeviceBlocks {
   std::string_view device;   // "cpu" or a device kind

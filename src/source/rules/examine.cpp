@@ -3,11 +3,18 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <iterator>
 #include <map>
+#include <set>
+#include <utility>
 
 #include "base/file_system.h"
+#include "source/flow/flags.h"
 #include "source/rules/bindable.h"
+#include "source/rules/fakes.h"
 #include "source/rules/registry.h"
+#include "source/rules/strict.h"
+#include "source/semantics/guards.h"
 
 namespace torchport::rules {
 
@@ -37,8 +44,20 @@ bool is_silenced(const Silence& silence, std::uint32_t line, const RuleInfo& rul
   });
 }
 
-// Adds that a finding is void if its function is only called with CUDA. Drops findings that the
-// project makes void.
+// The innermost of the last nodes that start at an offset or before it. Nodes are in the order of
+// their starts.
+Node node_at(const syntax::Tree& tree, std::uint32_t offset) {
+  std::uint32_t first = 0;
+  std::uint32_t end = static_cast<std::uint32_t>(tree.size());
+  while (end - first > 1) {
+    const std::uint32_t middle = first + (end - first) / 2;
+    (tree.at(middle).start() <= offset ? first : end) = middle;
+  }
+  return tree.at(first);
+}
+
+// Adds that a finding is void if its function is only called with CUDA, or if another file's flag
+// around it says so. Drops findings that the project makes void.
 void ask_callers(const PythonContext& context, std::vector<Finding>& findings) {
   const semantics::Nodes functions = context.model.nodes(Kind::kFunction);
   for (Finding& finding : findings) {
@@ -52,6 +71,9 @@ void ask_callers(const PythonContext& context, std::vector<Finding>& findings) {
     if (innermost)
       finding.unless.push_back(
           {flow::Condition::Kind::kCalledWithCuda, flow::name_of(innermost), {}});
+    const Node place = node_at(context.model.tree(), finding.span.start);
+    for (flow::Condition& condition : flow::conditions_at(context.model, place))
+      finding.unless.push_back(std::move(condition));
   }
   if (context.project == nullptr) return;
   std::erase_if(findings, [&](const Finding& finding) {
@@ -88,8 +110,11 @@ syntax::ParseLimits parse_limits(std::string_view path, const Deadline* deadline
   return limits;
 }
 
-std::vector<Finding> examine_python(const PythonContext& context, const Selection& selection,
-                                    Deadline* deadline) {
+namespace {
+
+// The findings of all matchers, in the order of the nodes.
+std::vector<Finding> match(const PythonContext& context, const Selection& selection,
+                           Deadline* deadline) {
   std::array<std::vector<const Rule*>, static_cast<std::size_t>(Kind::kCount)> by_kind;
   const auto enrol = [&](const Rule& rule) {
     for (const Kind kind : rule.kinds) by_kind[static_cast<std::size_t>(kind)].push_back(&rule);
@@ -112,7 +137,60 @@ std::vector<Finding> examine_python(const PythonContext& context, const Selectio
       rule->python(context, node, reporter);
     }
   }
+  std::erase_if(findings, [&](const Finding& finding) {
+    return finding.rule->void_with_cuda && is_faked(context, node_at(tree, finding.span.start));
+  });
+  return findings;
+}
+
+// The outermost `a if c else b` around a node in its statement. A finding in it is one about the
+// whole choice.
+Node choice_around(Node node) {
+  Node choice;
+  for (; node && !node.is_any(Kind::kBlock, Kind::kModule); node = node.parent())
+    if (node.is(Kind::kConditional)) choice = node;
+  return choice;
+}
+
+// The findings in code that runs only with CUDA.
+std::vector<Finding> match_guarded(const PythonContext& context, const Selection& selection,
+                                   const std::vector<Finding>& known, Deadline* deadline) {
+  std::set<std::pair<std::uint32_t, const RuleInfo*>> reported;
+  std::set<std::uint32_t> starts;
+  for (const Finding& finding : known) {
+    reported.emplace(finding.span.start, finding.rule);
+    starts.insert(finding.span.start);
+  }
+  std::vector<Finding> guarded;
+  {
+    const SemanticModel::GuardsIgnored ignored(context.model);
+    guarded = match(context, selection, deadline);
+  }
+  std::erase_if(guarded, [&](const Finding& finding) {
+    const Node place = node_at(context.model.tree(), finding.span.start);
+    const Node choice = choice_around(place);
+    const auto inside = starts.lower_bound(choice.start());
+    return !finding.rule->void_with_cuda || !is_for_strict(finding.rule->family) ||
+           reported.contains({finding.span.start, finding.rule}) ||
+           semantics::is_cuda_demand(context.model, syntax::statement_of(place)) ||
+           (choice && inside != starts.end() && *inside < choice.end());
+  });
+  for (Finding& finding : guarded)
+    make_guarded(context, node_at(context.model.tree(), finding.span.start), finding);
+  return guarded;
+}
+
+}  // namespace
+
+std::vector<Finding> examine_python(const PythonContext& context, const Selection& selection,
+                                    Deadline* deadline) {
+  const syntax::Tree& tree = context.model.tree();
+  std::vector<Finding> findings = match(context, selection, deadline);
+  std::vector<Finding> guarded;
+  if (context.settings.strict) guarded = match_guarded(context, selection, findings, deadline);
+  if (deadline != nullptr && deadline->passed) return {};
   ask_callers(context, findings);
+  std::move(guarded.begin(), guarded.end(), std::back_inserter(findings));
   const bool any_fix = std::any_of(findings.begin(), findings.end(),
                                    [](const Finding& finding) { return !finding.fix.empty(); });
   if (any_fix) {

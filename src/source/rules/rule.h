@@ -44,6 +44,9 @@ struct RuleInfo {
   // Whether the rule is not about devices, but about what the same lines need otherwise: security,
   // deprecated names. Such a rule is off unless it is selected.
   bool hygiene = false;
+  // Whether the rule is about code that is right as it is, but serves CUDA only. Such a rule is off
+  // unless the check is strict or it is selected.
+  bool strict = false;
   // Whether a finding is void in code that runs only if CUDA is available.
   bool void_with_cuda = false;
 };

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <unordered_map>
 
 namespace torchport::semantics {
 
 namespace {
 
 constexpr int kMaxConditionDepth = 8;
+constexpr std::size_t kMostValues = 2;  // of an attribute; more would branch at every step
 
 CudaKnowledge known(bool present, Node condition) {
   CudaKnowledge result;
@@ -35,6 +37,89 @@ bool is_negative_flag(std::string_view name) {
 
 CudaKnowledge implied(const SemanticModel& model, Node condition, bool truth, int depth);
 
+// The parameters of flags and the attributes of one file, asked for at each guard.
+class FlagFacts {
+ public:
+  explicit FlagFacts(const SemanticModel& model) : model_(model) {
+    for (const Node assignment : model.nodes(Kind::kAssignment)) {
+      const Node target = assignment.child(Field::kLeft);
+      if (target.is(Kind::kAttribute))
+        attribute_values_[target.text()].push_back(assignment.child(Field::kRight));
+    }
+  }
+
+  // The values that the file assigns to an attribute as it is written: `args.cuda = args.cuda and
+  // torch.cuda.is_available()`.
+  [[nodiscard]] const std::vector<Node>& values_of(Node attribute) const {
+    static const std::vector<Node> kNone;
+    const auto found = attribute_values_.find(attribute.text());
+    return found == attribute_values_.end() ? kNone : found->second;
+  }
+
+  // Whether some call of the file gives the parameter a value of its own.
+  [[nodiscard]] bool is_given(const Binding& parameter) const {
+    const auto [entry, fresh] = given_.try_emplace(&parameter);
+    if (fresh) entry->second = look_for_value(parameter);
+    return entry->second;
+  }
+
+ private:
+  [[nodiscard]] bool look_for_value(const Binding& parameter) const {
+    const Node function = syntax::function_of(parameter.target);
+    const std::string_view name = function.child(Field::kName).text();
+    const Node parameters = function.child(Field::kParametersPart);
+    const bool bound = !model_.self_name(parameter.target).empty();
+    std::size_t place = 0;
+    for (Node other = parameters.first_child(); other && !other.holds(parameter.target);
+         other = other.next_sibling())
+      ++place;
+    place -= bound && place > 0 ? 1 : 0;
+    const std::vector<Node> calls = model_.calls_of(
+        name == "__init__" ? syntax::class_of(function).child(Field::kName).text() : name);
+    return std::any_of(calls.begin(), calls.end(), [&](Node call) {
+      return syntax::has_splat(call) || syntax::keyword(call, parameter.name) ||
+             syntax::positional(call, place);
+    });
+  }
+
+  const SemanticModel& model_;
+  std::unordered_map<std::string_view, std::vector<Node>> attribute_values_;
+  mutable std::unordered_map<const Binding*, bool> given_;
+};
+
+// The parameter behind a name if it is a flag that is on by default and that no call of the file
+// sets: `use_cuda=True`, `no_cuda=False`.
+const Binding* on_by_default(const SemanticModel& model, Node name) {
+  if (name.is(Kind::kAttribute)) {
+    const ClassFacts* facts = model.enclosing_class(name);
+    if (facts == nullptr || name.child(Field::kObject).text() != model.self_name(name))
+      return nullptr;
+    const auto found = facts->attributes.find(name.child(Field::kAttributeName).text());
+    const bool once = found != facts->attributes.end() && found->second.size() == 1;
+    if (!once || !found->second.front().value.is(Kind::kIdentifier)) return nullptr;
+    name = found->second.front().value;
+  }
+  const auto bindings = model.scopes().reaching(name.text(), name);
+  if (bindings.size() != 1 || bindings.front()->kind != BindingKind::kParameter) return nullptr;
+  const Kind on = is_negative_flag(name.text()) ? Kind::kFalse : Kind::kTrue;
+  const bool is_on =
+      bindings.front()->value.is(on) && !model.facts<FlagFacts>().is_given(*bindings.front());
+  return is_on ? bindings.front() : nullptr;
+}
+
+// What a flag implies that all these values set, if they agree.
+CudaKnowledge implied_by_all(const SemanticModel& model, const std::vector<Node>& values,
+                             bool truth, int depth) {
+  if (values.size() > kMostValues) return {};
+  CudaKnowledge all;
+  for (const Node value : values) {
+    const CudaKnowledge one = implied(model, value, truth, depth + 1);
+    if (!one || (all && all.present != one.present)) return {};
+    all = one;
+  }
+  return all;
+}
+
 CudaKnowledge flag_knowledge(const SemanticModel& model, Node name, bool truth, int depth) {
   const std::string_view text =
       name.is(Kind::kAttribute) ? name.child(Field::kAttributeName).text() : name.text();
@@ -51,6 +136,11 @@ CudaKnowledge flag_knowledge(const SemanticModel& model, Node name, bool truth, 
       if (auto knowledge = implied(model, found->second.front().value, truth, depth + 1))
         return knowledge;
     }
+  } else if (const auto knowledge =
+                 name.is(Kind::kAttribute)
+                     ? implied_by_all(model, model.facts<FlagFacts>().values_of(name), truth, depth)
+                     : CudaKnowledge{}) {
+    return knowledge;
   }
   if (text == "is_cuda") return known(truth, name);
   // chainer.cuda.available, cupy.cuda.available
@@ -59,7 +149,9 @@ CudaKnowledge flag_knowledge(const SemanticModel& model, Node name, bool truth, 
     return known(truth, name);
   }
   if (!is_cuda_flag(text)) return {};
-  return known(truth != is_negative_flag(text), name);
+  CudaKnowledge flag = known(truth != is_negative_flag(text), name);
+  flag.by_default = on_by_default(model, name);
+  return flag;
 }
 
 bool is_word(Node node, std::string_view word) {
@@ -101,7 +193,12 @@ CudaKnowledge comparison_knowledge(const SemanticModel& model, Node comparison, 
   const bool none = right.is(Kind::kNone);
   const std::string& name = model.qualified(left);
   if (none && (name == "torch.version.cuda")) return known(unequal == truth, comparison);
-  const Node subject = syntax::unwrap(left);
+  Node subject = syntax::unwrap(left);
+  // len(gpu_ids) > 0, gpu_ids[0] >= 0
+  if (subject.is(Kind::kCall) && syntax::callee(subject).text() == "len")
+    subject = syntax::positional(subject, 0);
+  else if (subject.is(Kind::kSubscript) && subject.child(Field::kSubscriptPart).is(Kind::kInteger))
+    subject = subject.child(Field::kValue);
   const bool counts = subject.is(Kind::kCall) && model.called(subject) == "torch.cuda.device_count";
   std::string key;  // opt["num_gpu"]
   const bool keyed = subject.is(Kind::kSubscript) &&
@@ -143,8 +240,8 @@ CudaKnowledge implied(const SemanticModel& model, Node condition, bool truth, in
       const CudaKnowledge a = implied(model, left, truth, depth + 1);
       const CudaKnowledge b = implied(model, right, truth, depth + 1);
       // If all parts have the value `truth`, any one of them decides; otherwise all must agree.
-      if (is_and == truth) return a ? a : b;
-      if (a.present && b.present) return a;
+      if (is_and == truth) return a && (a.by_default == nullptr || !b) ? a : b;
+      if (a.present && b.present) return a.by_default == nullptr ? b : a;
       if (a.absent && b.absent) return a;
       return {};
     }
@@ -161,6 +258,9 @@ CudaKnowledge implied(const SemanticModel& model, Node condition, bool truth, in
       if (name == "torch.cuda.is_available" || name == "torch.cuda.is_initialized")
         return known(truth, condition);
       if (name == "torch.cuda.device_count") return known(truth, condition);
+      if (name == "torch.is_autocast_enabled" && truth &&
+          is_word(syntax::positional(condition, 0), "cuda"))
+        return known(true, condition);
       const Node function = syntax::callee(condition);
       const std::string_view last = function.is(Kind::kAttribute)
                                         ? function.child(Field::kAttributeName).text()
@@ -184,6 +284,12 @@ CudaKnowledge implied(const SemanticModel& model, Node condition, bool truth, in
     case Kind::kIdentifier:
     case Kind::kAttribute:
       return flag_knowledge(model, condition, truth, depth);
+    case Kind::kSubscript: {  // opt["use_gpu"]
+      std::string key;
+      return syntax::string_value(condition.child(Field::kSubscriptPart), key) && is_cuda_flag(key)
+                 ? known(truth != is_negative_flag(key), condition)
+                 : CudaKnowledge{};
+    }
     default:
       return {};
   }
@@ -228,19 +334,7 @@ CudaKnowledge from_parent(const SemanticModel& model, Node parent, Node from) {
     case Kind::kDecorated:
       for (Node decorator = parent.first_child(); decorator.is(Kind::kDecorator);
            decorator = decorator.next_sibling()) {
-        const Node call = decorator.first_child();
-        const std::string text =
-            base::lower(call.is(Kind::kCall) ? syntax::callee(call).text() : call.text());
-        const bool skip_if = text.ends_with("skipif");
-        if (skip_if || text.ends_with("skipunless")) {
-          if (auto word = implied_by(model, syntax::positional(call, 0), !skip_if)) return word;
-        } else if ((text.find("cuda") != std::string::npos ||
-                    text.find("gpu") != std::string::npos) &&
-                   (text.find("require") != std::string::npos ||
-                    text.find("skip") != std::string::npos ||
-                    text.find("only") != std::string::npos)) {
-          return known(true, decorator);
-        }
+        if (auto word = decorator_knowledge(model, decorator)) return word;
       }
       return {};
     default:
@@ -323,30 +417,50 @@ bool is_cuda_demand(const SemanticModel& model, Node statement) {
   return ends_program(model, call);
 }
 
+CudaKnowledge decorator_knowledge(const SemanticModel& model, Node decorator) {
+  const Node call = decorator.first_child();
+  const std::string text =
+      base::lower(call.is(Kind::kCall) ? syntax::callee(call).text() : call.text());
+  const bool skip_if = text.ends_with("skipif");
+  if (skip_if || text.ends_with("skipunless"))
+    return implied_by(model, syntax::positional(call, 0), !skip_if);
+  const auto says = [&](std::string_view word) { return text.find(word) != std::string::npos; };
+  if ((says("cuda") || says("gpu")) && (says("require") || says("skip") || says("only")))
+    return known(true, decorator);
+  return {};
+}
+
 CudaKnowledge implied_by(const SemanticModel& model, Node condition, bool truth) {
   return implied(model, condition, truth, 0);
 }
 
 CudaKnowledge knowledge_at(const SemanticModel& model, Node at) {
-  CudaKnowledge guessed;  // by a name: `gpu == -1`
+  CudaKnowledge weak;     // present, by a flag that is on by default
+  CudaKnowledge guessed;  // absent, by what a name seems to say: `gpu == -1`
+  const auto decides = [&](const CudaKnowledge& word) {
+    if (word.present && model.ignores_guards()) return false;
+    if (word.present && word.by_default != nullptr) {
+      if (!weak) weak = word;
+      return false;
+    }
+    // What the machine was asked counts more than what a name seems to say.
+    if (word.absent && !asks_machine(model, word.condition)) {
+      if (!guessed) guessed = word;
+      return false;
+    }
+    return word && (!guessed || asks_machine(model, word.condition));
+  };
   for (Node node = at; node; node = node.parent()) {
     const Node parent = node.parent();
     if (!parent) break;
-    auto word = from_parent(model, parent, node);
-    // What the machine was asked counts more than what a name seems to say.
-    if (word.absent && !guessed && !asks_machine(model, word.condition)) {
-      guessed = word;
-      continue;
-    }
-    if (word && (!guessed || asks_machine(model, word.condition))) return word;
+    if (auto word = from_parent(model, parent, node); decides(word)) return word;
     // A function that is called later is not guarded by the code around its definition, except at
     // module level, where the whole file stopped.
     if (parent.is_any(Kind::kBlock, Kind::kModule)) {
-      word = from_earlier(model, node);
-      if (word && (!guessed || asks_machine(model, word.condition))) return word;
+      if (auto word = from_earlier(model, node); decides(word)) return word;
     }
   }
-  return guessed;
+  return guessed ? guessed : weak;
 }
 
 }  // namespace torchport::semantics

@@ -12,6 +12,9 @@ struct CudaKnowledge {
   bool present = false;  // CUDA is available, so a hard-coded CUDA call cannot fail for lack of it
   bool absent = false;   // CUDA is not available
   Node condition;        // the test that says so
+  // The parameter behind the test if it is on by default, `use_cuda=True`: who does not know of it
+  // gets CUDA.
+  const Binding* by_default = nullptr;
 
   [[nodiscard]] explicit operator bool() const { return present || absent; }
 };
@@ -24,10 +27,15 @@ struct CudaKnowledge {
 // = args.cuda and torch.cuda.is_available()`.
 [[nodiscard]] CudaKnowledge implied_by(const SemanticModel& model, Node condition, bool truth);
 
-// Whether code runs only if CUDA is available.
+// Whether code runs only if CUDA is available. A flag that is on by default is no guard.
 [[nodiscard]] inline bool is_cuda_guarded(const SemanticModel& model, Node at) {
-  return knowledge_at(model, at).present;
+  const CudaKnowledge known = knowledge_at(model, at);
+  return known.present && known.by_default == nullptr;
 }
+
+// What a decorator implies for what it decorates: @skipUnless(torch.cuda.is_available(), ...),
+// @require_torch_gpu.
+[[nodiscard]] CudaKnowledge decorator_knowledge(const SemanticModel& model, Node decorator);
 
 // Whether a statement demands CUDA: `assert torch.cuda.is_available()`, or an `if` without CUDA
 // that raises an error or ends the program. What follows is no less tied to CUDA for it, so a

@@ -52,6 +52,14 @@ std::string SemanticModel::resolve(Node expression, int depth) const {
     if (object.empty()) return {};
     return object + "." + std::string(expression.child(Field::kAttributeName).text());
   }
+  if (expression.is(Kind::kCall)) {  // getattr(torch, "cuda")
+    std::string name;
+    if (syntax::callee(expression).text() != "getattr" || syntax::positional(expression, 2) ||
+        !syntax::string_value(syntax::positional(expression, 1), name))
+      return {};
+    std::string object = resolve(syntax::positional(expression, 0), depth + 1);
+    return object.empty() ? object : object + "." + name;
+  }
   if (!expression.is(Kind::kIdentifier)) return {};
   const auto bindings = scopes_.reaching(expression.text(), expression);
   for (const Binding* binding : bindings) {
@@ -59,7 +67,7 @@ std::string SemanticModel::resolve(Node expression, int depth) const {
   }
   if (bindings.size() == 1 && bindings.front()->kind == BindingKind::kAssign &&
       !bindings.front()->unpacked &&
-      bindings.front()->value.is_any(Kind::kAttribute, Kind::kIdentifier)) {
+      bindings.front()->value.is_any(Kind::kAttribute, Kind::kIdentifier, Kind::kCall)) {
     return resolve(bindings.front()->value, depth + 1);
   }
   if (bindings.empty()) {

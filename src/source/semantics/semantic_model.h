@@ -128,6 +128,21 @@ class SemanticModel {
     return *static_cast<const T*>(kept.get());
   }
 
+  // While one of these lives, code that runs only with CUDA counts as code that always runs.
+  class GuardsIgnored {
+   public:
+    explicit GuardsIgnored(const SemanticModel& model) : model_(model) {
+      model_.ignores_guards_ = true;
+    }
+    ~GuardsIgnored() { model_.ignores_guards_ = false; }
+    GuardsIgnored(const GuardsIgnored&) = delete;
+    GuardsIgnored& operator=(const GuardsIgnored&) = delete;
+
+   private:
+    const SemanticModel& model_;
+  };
+  [[nodiscard]] bool ignores_guards() const { return ignores_guards_; }
+
   // Whether the file imports torch or anything of it.
   [[nodiscard]] bool imports_torch() const { return imports_torch_; }
   [[nodiscard]] bool imports(std::string_view module) const;
@@ -151,6 +166,7 @@ class SemanticModel {
   std::unordered_map<std::uint32_t, std::size_t> class_by_node_;
   std::unordered_map<std::string_view, std::size_t> class_by_name_;  // the first of a name
   bool imports_torch_ = false;
+  mutable bool ignores_guards_ = false;
   std::vector<std::string> imported_;
   mutable std::unordered_map<std::uint32_t, std::string> qualified_;
   // Answers of infer(): see infer.cpp.

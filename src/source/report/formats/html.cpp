@@ -86,6 +86,16 @@ std::string prose(std::string_view text) {
   return result;
 }
 
+// Says where the program ends without CUDA; "" if it does not.
+std::string stopped(const project::CheckReport& report) {
+  const auto places = demands(report);
+  if (places.empty()) return {};
+  return fmt::format(
+      "<p class=bad>{}:{} ends the program without CUDA{}: nothing in this folder counts</p>",
+      escape(places.front()->path), places.front()->line,
+      places.size() > 1 ? fmt::format(", and {} more", counted(places.size() - 1, "place")) : "");
+}
+
 std::string head(const Input& input) {
   const project::CheckReport& report = input.report;
   std::string html = fmt::format(
@@ -101,8 +111,8 @@ std::string head(const Input& input) {
   html += fmt::format(
       "<div class=top>\n<div><div class=score id=score>{}<small> %</small></div>"
       "<p class=soft>of the files that mention torch or CUDA run as they are on any device<br>"
-      "(a file with only warnings counts as one half)</p></div>\n<div class=devices>\n",
-      portability_score(report));
+      "(a file with only warnings counts as one half)</p>{}</div>\n<div class=devices>\n",
+      portability_score(report), stopped(report));
   for (const DeviceBlocks& device : blocked_devices(report)) {
     html +=
         device.findings == 0

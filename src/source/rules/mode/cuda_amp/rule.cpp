@@ -8,6 +8,7 @@
 
 #include "source/rules/device_type.h"
 #include "source/rules/edits.h"
+#include "source/rules/placement/common/device_text.h"
 #include "source/rules/statements.h"
 #include "source/semantics/guards.h"
 
@@ -24,9 +25,11 @@ constexpr RuleInfo kInfo{
     .void_with_cuda = true,
 };
 
-enum class Amp : std::uint8_t { kNone, kAutocast, kScaler, kCustom };
+enum class Amp : std::uint8_t { kNone, kAutocast, kScaler, kCustom, kDtype };
 
 Amp amp_of(std::string_view name) {
+  if (name == "torch.get_autocast_gpu_dtype" || name == "torch.set_autocast_gpu_dtype")
+    return Amp::kDtype;
   if (!name.starts_with("torch.cuda.amp.")) return Amp::kNone;
   const std::string_view last = name.substr(name.rfind('.') + 1);
   if (last == "autocast") return Amp::kAutocast;
@@ -37,7 +40,8 @@ Amp amp_of(std::string_view name) {
 // Whether torch.amp has the successor in every torch that the project supports.
 bool has_successor(const edit::Settings& settings, Amp amp) {
   if (amp == Amp::kAutocast) return settings.min_torch >= edit::TorchVersion{1, 10};
-  return amp == Amp::kScaler && settings.min_torch >= edit::TorchVersion{2, 3};
+  if (amp == Amp::kScaler) return settings.min_torch >= edit::TorchVersion{2, 3};
+  return amp != Amp::kNone && settings.min_torch >= edit::TorchVersion{2, 4};
 }
 
 Node enabled_of(Node call, Amp amp) {
@@ -73,6 +77,13 @@ void keyword_edits(Node call, Amp amp, std::string first, std::vector<Edit>& edi
   }
 }
 
+void rely_on(const DeviceTypeRef& type, Fix& fix) {
+  fix.needs.module_device |= type.needs.module_device;
+  fix.needs.imports.insert(fix.needs.imports.end(), type.needs.imports.begin(),
+                           type.needs.imports.end());
+  if (!type.certain) fix.applicability = Applicability::kUnsafe;
+}
+
 // Rewrites the arguments as torch.amp takes them. Lowers the fix's applicability if the device is
 // not certain.
 bool rewrite_arguments(const PythonContext& context, Node call, Amp amp, Fix& fix) {
@@ -81,11 +92,17 @@ bool rewrite_arguments(const PythonContext& context, Node call, Amp amp, Fix& fi
   }
   const DeviceTypeRef type = device_type_at(context, call);
   if (!type.usable) return false;
-  keyword_edits(call, amp, type.text, fix.edits);
-  fix.needs.module_device |= type.needs.module_device;
-  fix.needs.imports.insert(fix.needs.imports.end(), type.needs.imports.begin(),
-                           type.needs.imports.end());
-  if (!type.certain) fix.applicability = Applicability::kUnsafe;
+  rely_on(type, fix);
+  keyword_edits(call, amp, amp == Amp::kCustom ? "device_type=" + type.text : type.text, fix.edits);
+  return true;
+}
+
+// Gives a bare decorator the arguments that torch.amp asks for: `@custom_fwd`.
+bool call_decorator(const PythonContext& context, Node decorator, Fix& fix) {
+  const DeviceTypeRef type = device_type_at(context, decorator);
+  if (!type.usable) return false;
+  rely_on(type, fix);
+  fix.edits.push_back(insert_after(decorator, fmt::format("(device_type={})", type.text)));
   return true;
 }
 
@@ -130,6 +147,8 @@ bool rewrite_uses(const PythonContext& context, const ImportedName& imported, No
     if (bindings.size() != 1 || bindings.front()->value != statement) return false;
     if (use.field() == Field::kFunctionPart && use.parent().is(Kind::kCall)) {
       if (!rewrite_arguments(context, use.parent(), imported.amp, fix)) return false;
+    } else if (imported.amp == Amp::kCustom && use.parent().is(Kind::kDecorator)) {
+      if (!call_decorator(context, use, fix)) return false;
     } else if (imported.amp != Amp::kScaler || !is_type_use(use)) {
       return false;
     }
@@ -186,23 +205,59 @@ Fix switch_off(const PythonContext& context, Node call, Amp amp) {
   return fix;
 }
 
-Fix make_fix(const PythonContext& context, Node call, Amp amp) {
-  Fix described;
-  described.title = "use torch.amp with the type of the device";
-  if (amp == Amp::kCustom) {
-    described.title = "use torch.amp.custom_fwd and custom_bwd (torch 2.4) with the device's type";
-    return described;
+// The name of the successor, as the file writes it.
+std::string successor_of(const PythonContext& context, std::string_view name) {
+  const std::string_view last = name.substr(name.rfind('.') + 1);
+  const std::string& torch = context.devices.torch_name();
+  if (last == "get_autocast_gpu_dtype") return torch + ".get_autocast_dtype";
+  if (last == "set_autocast_gpu_dtype") return torch + ".set_autocast_dtype";
+  return fmt::format("{}.amp.{}", torch, last);
+}
+
+// What is only said where no fix can be written.
+std::string_view description_of(Amp amp) {
+  if (amp == Amp::kCustom)
+    return "use torch.amp.custom_fwd and custom_bwd (torch 2.4) with the device's type";
+  if (amp == Amp::kDtype)
+    return "ask torch.get_autocast_dtype (torch 2.4) with the type of the tensor's device";
+  return "use torch.amp with the type of the device";
+}
+
+// Fixes a call, or a bare decorator.
+Fix make_fix(const PythonContext& context, Node use, Amp amp) {
+  const Fix described{Applicability::kDisplay, std::string(description_of(amp)), {}, {}};
+  const bool is_call = use.is(Kind::kCall);
+  if (!has_successor(context.settings, amp)) {
+    const bool has_switch = amp == Amp::kAutocast || amp == Amp::kScaler;
+    return is_call && has_switch ? switch_off(context, use, amp) : described;
   }
-  if (!has_successor(context.settings, amp)) return switch_off(context, call, amp);
-  Fix fix;
-  fix.applicability = Applicability::kSafe;
-  fix.title = described.title;
-  const Node callee = syntax::callee(call);
-  if (callee.is(Kind::kIdentifier)) return rewrite_import(context, callee, fix) ? fix : described;
-  if (!rewrite_arguments(context, call, amp, fix)) return described;
-  const std::string_view last = amp == Amp::kScaler ? "GradScaler" : "autocast";
-  fix.edits.push_back(
-      replace(callee, fmt::format("{}.amp.{}", context.devices.torch_name(), last)));
+  Fix fix{Applicability::kSafe, "use torch.amp with the type of the device", {}, {}};
+  const Node name = is_call ? syntax::callee(use) : use;
+  if (name.is(Kind::kIdentifier) && amp != Amp::kDtype)
+    return rewrite_import(context, name, fix) ? fix : described;
+  const bool written =
+      is_call ? rewrite_arguments(context, use, amp, fix) : call_decorator(context, use, fix);
+  if (!written) return described;
+  fix.edits.push_back(replace(name, successor_of(context, context.model.qualified(name))));
+  fix.needs.imports.emplace_back("import torch");
+  return fix;
+}
+
+// Fixes `partial(torch.cuda.amp.autocast, enabled=True)`.
+Fix make_partial_fix(const PythonContext& context, Node partial, Amp amp) {
+  const Node bound = syntax::positional(partial, 0);
+  const Fix described{Applicability::kDisplay, std::string(description_of(amp)), {}, {}};
+  if (!has_successor(context.settings, amp) || !bound.is(Kind::kAttribute) ||
+      syntax::positional(partial, 1) || syntax::has_splat(partial))
+    return described;
+  const DeviceTypeRef type = device_type_at(context, partial);
+  if (!type.usable) return described;
+  Fix fix{Applicability::kSafe, described.title, {}, {}};
+  rely_on(type, fix);
+  const std::string keyword = amp == Amp::kCustom ? "device_type=" : "";
+  fix.edits = {
+      replace(bound, fmt::format("{}, {}{}", successor_of(context, context.model.qualified(bound)),
+                                 keyword, type.text))};
   fix.needs.imports.emplace_back("import torch");
   return fix;
 }
@@ -218,25 +273,74 @@ std::string message_of(Amp amp, bool switches_off = false) {
   }
   if (amp == Amp::kCustom)
     return "This serves CUDA's autocast only (and is deprecated): elsewhere it does nothing.";
+  if (amp == Amp::kDtype) {
+    return "This is the type of CUDA's autocast (and deprecated): under the autocast of another "
+           "device, another one is in use.";
+  }
   return "This autocast serves CUDA only (and is deprecated): on other devices it warns, and the "
          "code runs in "
          "full precision.";
 }
 
-void check(const PythonContext& context, Node node, Reporter& reporter) {
-  if (node.is(Kind::kDecorator)) {
-    const Node plain = node.first_child();
-    if (plain.is(Kind::kCall) || amp_of(context.model.qualified(plain)) != Amp::kCustom) return;
-    reporter.report(plain, message_of(Amp::kCustom))
-        .fix.push_back(make_fix(context, plain, Amp::kCustom));
+// Whether the file is written for CUDA's kernels: it imports Triton or an extension.
+bool imports_kernels(const SemanticModel& model) {
+  for (const semantics::Binding* binding : model.scopes().of_scope(model.tree().root())) {
+    if (binding->kind == semantics::BindingKind::kImport &&
+        (binding->qualified.starts_with("triton") ||
+         binding->qualified.find("_cuda") != std::string::npos || binding->name.ends_with("_cuda")))
+      return true;
+  }
+  return model.imports("triton");
+}
+
+// Whether the file uses the successor where torch has it.
+bool is_for_old_torch(Node use) {
+  for (Node up = use.parent(); up && !up.is(Kind::kFunction); up = up.parent()) {
+    const Node condition = up.is(Kind::kConditional)           ? up.first_child().next_sibling()
+                           : up.is_any(Kind::kIf, Kind::kElif) ? up.child(Field::kCondition)
+                                                               : Node{};
+    if (condition.text().find("get_autocast_dtype") != std::string_view::npos ||
+        condition.text().find("version") != std::string_view::npos)
+      return true;
+  }
+  return false;
+}
+
+void check_decorator(const PythonContext& context, Node decorator, Reporter& reporter) {
+  const Node plain = decorator.first_child();
+  if (plain.is(Kind::kCall) || amp_of(context.model.qualified(plain)) != Amp::kCustom) return;
+  reporter.report(plain, message_of(Amp::kCustom))
+      .fix.push_back(make_fix(context, plain, Amp::kCustom));
+}
+
+void check_partial(const PythonContext& context, Node call, Reporter& reporter) {
+  const Node bound = syntax::positional(call, 0);
+  const Amp amp = amp_of(context.model.qualified(bound));
+  if (amp == Amp::kNone || amp == Amp::kDtype || semantics::is_cuda_guarded(context.model, call) ||
+      semantics::implied_by(context.model, syntax::keyword(call, "enabled"), true).present)
+    return;
+  reporter.report(bound, message_of(amp)).fix.push_back(make_partial_fix(context, call, amp));
+}
+
+void check_call(const PythonContext& context, Node call, Reporter& reporter) {
+  const Amp amp = amp_of(context.model.called(call));
+  if (amp == Amp::kNone || semantics::is_cuda_guarded(context.model, call)) return;
+  if (amp == Amp::kDtype) {
+    if (is_cuda_territory(context, call) || imports_kernels(context.model) ||
+        is_for_old_torch(call))
+      return;
+  } else if (asks_first(context, call, amp)) {
     return;
   }
-  const Amp amp = amp_of(context.model.called(node));
-  if (amp == Amp::kNone || semantics::is_cuda_guarded(context.model, node) ||
-      asks_first(context, node, amp))
-    return;
-  const bool switches_off = amp == Amp::kAutocast && enabled_of(node, amp).is(Kind::kFalse);
-  reporter.report(node, message_of(amp, switches_off)).fix.push_back(make_fix(context, node, amp));
+  const bool switches_off = amp == Amp::kAutocast && enabled_of(call, amp).is(Kind::kFalse);
+  reporter.report(call, message_of(amp, switches_off)).fix.push_back(make_fix(context, call, amp));
+}
+
+void check(const PythonContext& context, Node node, Reporter& reporter) {
+  if (node.is(Kind::kDecorator)) return check_decorator(context, node, reporter);
+  if (context.model.called(node) == "functools.partial")
+    return check_partial(context, node, reporter);
+  check_call(context, node, reporter);
 }
 
 const Registration kRegistered{{.info = kInfo,

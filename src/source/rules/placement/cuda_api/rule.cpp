@@ -8,6 +8,7 @@
 
 #include "source/rules/edits.h"
 #include "source/rules/placement/common/cuda_api.h"
+#include "source/rules/placement/common/device_index.h"
 #include "source/rules/placement/common/device_text.h"
 #include "source/semantics/literals.h"
 
@@ -182,6 +183,11 @@ void check(const PythonContext& context, Node call, Reporter& reporter) {
                 name);
   Finding& finding = reporter.report(call, message);
   if (name == "stream") return;
+  const Node index = syntax::positional(call, 0);
+  if (name == "set_device" && places_by_index(context, index)) {
+    finding.fix.push_back(index_fix(context, index));
+    return;
+  }
   const Node statement = statement_of_call(call);
   finding.fix.push_back(statement ? guard_fix(context, call, statement)
                                   : choice_fix(context, call));

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "source/rules/edits.h"
+#include "source/rules/placement/common/device_index.h"
 #include "source/rules/placement/common/device_text.h"
 #include "source/rules/statements.h"
 #include "source/rules/tensors.h"
@@ -93,6 +94,11 @@ Fix make_fix(const PythonContext& context, Node call, Node object) {
     if (const Node statement = index_made_for(context.model, call))
       fix.edits.push_back(erase(whole_lines(statement)));
     return fix;
+  }
+  const Node index = syntax::positional(call, 0);
+  if (index.is(Kind::kIdentifier) && is_device_index(context.model, index)) {
+    Fix fix = index_fix(context, index);
+    if (fix.applicability != Applicability::kDisplay) return fix;
   }
   const edit::DeviceRef device = context.devices.at(call);
   Fix fix;

@@ -9,6 +9,7 @@
 #include "source/rules/edits.h"
 #include "source/rules/placement/common/cuda_api.h"
 #include "source/rules/tensors.h"
+#include "source/semantics/guards.h"
 
 namespace torchport::rules {
 
@@ -161,6 +162,7 @@ void check(const PythonContext& context, Node call, Reporter& reporter) {
   if (!counts && name != "empty_cache" && !is_seed(name) && !is_statistic(name)) return;
   // `if torch.cuda.device_count() > 1:` is a guard.
   if (is_tested(call) || is_prepared(context, call)) return;
+  if (semantics::knowledge_at(context.model, call).present) return;  // a flag that is on by default
   if (counts && (is_meant_for_cuda(context.model, call) || context.is_test())) return;
   if (counts && is_at_least_one(context.model, call)) return;
   if (name == "empty_cache" && is_named_for_cuda(call)) return;

@@ -8,6 +8,7 @@
 
 #include "source/rules/edits.h"
 #include "source/rules/placement/common/cuda_api.h"
+#include "source/rules/placement/common/device_index.h"
 #include "source/rules/placement/common/device_text.h"
 #include "source/semantics/guards.h"
 
@@ -140,43 +141,47 @@ void check_string(const PythonContext& context, Node string, Reporter& reporter)
       .fix.push_back(make_fix(context, literal));
 }
 
-// Checks device=0 of a factory, `.to(0)` of a tensor or module, and torch.device(0): an index means
-// CUDA.
-void check_integer(const PythonContext& context, Node integer, Reporter& reporter) {
-  const Node call = call_of_argument(integer);
-  if (!call) return;
+// The fix of a bare index that is written as a number: 0 means just "the GPU".
+Fix fix_of_literal_index(const PythonContext& context, Node call, Node integer) {
+  const bool makes_device = context.model.called(call) == "torch.device";
+  const Node site = makes_device ? call : integer;
+  const bool choice = makes_device && chooses_device(holder_of(site), site);
+  Fix fix;
+  fill(fix, site,
+       choice ? inline_device(context, false) : scope_device(context, site, makes_device), false);
+  return fix;
+}
+
+// Checks `.to(0)`, device=rank and torch.device(local_rank): an index means CUDA. `.cuda(rank)` has
+// a rule of its own.
+void check_index(const PythonContext& context, Node call, Reporter& reporter) {
   const SemanticModel& model = context.model;
-  const std::string& name = model.called(call);
-  const std::string_view keyword = keyword_of(integer);
-  const bool positional = keyword.empty() && syntax::positional(call, 0) == integer;
-  bool placed = keyword == "device" && (semantics::is_factory(name) || name == "torch.device");
-  placed |= positional && name == "torch.device";
-  if (name.empty() && method_name(call) == "to" && (positional || keyword == "device")) {
+  const Node index = placing_argument(model, call);
+  if (!index || method_name(call) == "cuda") return;
+  const bool literal = index.is(Kind::kInteger);
+  if (literal && model.called(call).empty()) {
     const Value object = model.value(object_of(call));
-    placed |= object.is(Type::kTensor) || object.is(Type::kModule);
+    if (!object.is(Type::kTensor) && !object.is(Type::kModule)) return;
   }
-  if (!placed || semantics::is_cuda_guarded(model, call)) return;
+  if (!literal && !is_device_index(model, index)) return;
+  if (semantics::is_cuda_guarded(model, call) || is_cuda_territory(context, call)) return;
   Finding& finding = reporter.report(
-      integer,
+      index,
       "A bare index means a CUDA device: on a machine without an accelerator this raises, "
       "and older torch never uses another accelerator for it.");
-  if (integer.text() != "0") return;
-  const Node site = name == "torch.device" ? call : integer;
-  const Node holder = holder_of(site);
-  Fix fix;
-  const bool choice = site == call && chooses_device(holder, site);
-  fill(fix, site,
-       choice ? inline_device(context, false) : scope_device(context, site, site == call), false);
-  finding.fix.push_back(std::move(fix));
+  if (!literal)
+    finding.fix.push_back(index_fix(context, index));
+  else if (index.text() == "0")
+    finding.fix.push_back(fix_of_literal_index(context, call, index));
 }
 
 void check(const PythonContext& context, Node node, Reporter& reporter) {
   if (node.is(Kind::kString)) check_string(context, node, reporter);
-  if (node.is(Kind::kInteger)) check_integer(context, node, reporter);
+  if (node.is(Kind::kCall)) check_index(context, node, reporter);
 }
 
 const Registration kRegistered{{.info = kInfo,
-                                .kinds = {Kind::kString, Kind::kInteger},
+                                .kinds = {Kind::kString, Kind::kCall},
                                 .python = &check,
                                 .file_kinds = {},
                                 .text = nullptr}};
