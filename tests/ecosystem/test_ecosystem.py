@@ -21,7 +21,7 @@ import pytest
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
-TORCHPORT = Path(sys.executable).parent / "torchport"
+TORCHPORT = Path(os.environ.get("TORCHPORT_BINARY", Path(sys.executable).parent / "torchport"))
 FINDINGS = HERE / "findings.json"
 EVERY_RULE = ["--extend-select", "hygiene"]
 SET = "research" if os.environ.get("TORCHPORT_ECOSYSTEM") == "all" else "small"

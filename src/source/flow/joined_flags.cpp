@@ -7,7 +7,7 @@ namespace torchport::flow {
 
 namespace {
 
-constexpr int kMostFlagHops = 6;  // over imports and base classes
+constexpr int kMostLinks = 6;  // over imports and base classes
 
 }  // namespace
 
@@ -20,7 +20,7 @@ bool Summary::Joined::is_flag(std::uint32_t file, std::string_view name) const {
 bool Summary::Joined::has_flag(std::uint32_t file, std::string_view name, int hops) const {
   const FileFacts& facts = files[file].facts;
   if (std::binary_search(facts.cuda_flags.begin(), facts.cuda_flags.end(), name)) return true;
-  if (hops >= kMostFlagHops) return false;
+  if (hops >= kMostLinks) return false;
   const std::string_view first = name.substr(0, name.find('.'));
   const std::string rest(name.substr(first.size()));
   for (const Class& known : facts.classes) {

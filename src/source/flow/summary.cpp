@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include <fmt/format.h>
-
 #include "source/flow/joined.h"
 
 namespace torchport::flow {
@@ -270,23 +268,6 @@ std::optional<Result> Summary::result_of(std::string_view path, const Callee& ca
   const Function& facts = *function.facts;
   if (facts.device == semantics::DeviceState::kUnknown) return std::nullopt;
   return Result{facts.type, facts.device, joined_->files[function.file].path, facts.line};
-}
-
-std::vector<std::string> Summary::answers() const {
-  std::vector<std::string> answers;
-  for (std::size_t i = 0; i < joined_->functions.size(); ++i) {
-    const FunctionOfProject& function = joined_->functions[i];
-    std::string fed;
-    for (std::size_t p = 0; p < function.facts->parameters.size(); ++p)
-      fed += joined_->from_cpu[function.first_slot + p] != 0 ? '1' : '0';
-    const int device = static_cast<int>(function.facts->device);
-    if (joined_->with_cuda[i] == 0 && device == 0 && fed.find('1') == std::string::npos) continue;
-    answers.push_back(fmt::format("{} {} {} {} {} {}", joined_->files[function.file].path,
-                                  function.facts->name, static_cast<int>(joined_->with_cuda[i]),
-                                  fed, device, function.facts->line));
-  }
-  std::sort(answers.begin(), answers.end());
-  return answers;
 }
 
 void Summary::doubt(const std::vector<std::string>& names) {

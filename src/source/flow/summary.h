@@ -65,9 +65,6 @@ class Summary {
   // What a call in the file with this path returns, if it can only be one function and all results
   // of that one are alike.
   [[nodiscard]] std::optional<Result> result_of(std::string_view path, const Callee& callee) const;
-  // Everything that holds() and result_of() know, in no particular form: two summaries with the
-  // same answers have the same.
-  [[nodiscard]] std::vector<std::string> answers() const;
   // The folders in which nearly all files are CUDA kernels, or test and measure them; no folder in
   // another one. "" is the folder of relative paths.
   [[nodiscard]] std::vector<std::string> kernel_folders() const;

@@ -1,8 +1,8 @@
 #include "source/semantics/guards.h"
 
 #include <algorithm>
-#include <array>
-#include <unordered_map>
+
+#include "source/semantics/cuda_flags.h"
 
 namespace torchport::semantics {
 
@@ -18,94 +18,7 @@ CudaKnowledge known(bool present, Node condition) {
   return result;
 }
 
-// Whether a name is a usual flag for "CUDA is on". The name is split into words at underscores.
-bool is_cuda_flag(std::string_view name) {
-  const std::string text = base::lower(name);
-  static constexpr std::array<std::string_view, 10> kSubjects{
-      "cuda", "gpu", "gpus", "iscuda", "usecuda", "usegpu", "ngpu", "ngpus", "multigpu", "nvtx"};
-  for (const std::string_view word : base::split(text, '_')) {
-    if (std::find(kSubjects.begin(), kSubjects.end(), word) != kSubjects.end()) return true;
-  }
-  return false;
-}
-
-bool is_negative_flag(std::string_view name) {
-  const std::string text = base::lower(name);
-  return text.starts_with("no_") || text.starts_with("not_") || text.starts_with("disable_") ||
-         text.starts_with("without_") || text == "nocuda" || text == "nogpu";
-}
-
 CudaKnowledge implied(const SemanticModel& model, Node condition, bool truth, int depth);
-
-// The parameters of flags and the attributes of one file, asked for at each guard.
-class FlagFacts {
- public:
-  explicit FlagFacts(const SemanticModel& model) : model_(model) {
-    for (const Node assignment : model.nodes(Kind::kAssignment)) {
-      const Node target = assignment.child(Field::kLeft);
-      if (target.is(Kind::kAttribute))
-        attribute_values_[target.text()].push_back(assignment.child(Field::kRight));
-    }
-  }
-
-  // The values that the file assigns to an attribute as it is written: `args.cuda = args.cuda and
-  // torch.cuda.is_available()`.
-  [[nodiscard]] const std::vector<Node>& values_of(Node attribute) const {
-    static const std::vector<Node> kNone;
-    const auto found = attribute_values_.find(attribute.text());
-    return found == attribute_values_.end() ? kNone : found->second;
-  }
-
-  // Whether some call of the file gives the parameter a value of its own.
-  [[nodiscard]] bool is_given(const Binding& parameter) const {
-    const auto [entry, fresh] = given_.try_emplace(&parameter);
-    if (fresh) entry->second = look_for_value(parameter);
-    return entry->second;
-  }
-
- private:
-  [[nodiscard]] bool look_for_value(const Binding& parameter) const {
-    const Node function = syntax::function_of(parameter.target);
-    const std::string_view name = function.child(Field::kName).text();
-    const Node parameters = function.child(Field::kParametersPart);
-    const bool bound = !model_.self_name(parameter.target).empty();
-    std::size_t place = 0;
-    for (Node other = parameters.first_child(); other && !other.holds(parameter.target);
-         other = other.next_sibling())
-      ++place;
-    place -= bound && place > 0 ? 1 : 0;
-    const std::vector<Node> calls = model_.calls_of(
-        name == "__init__" ? syntax::class_of(function).child(Field::kName).text() : name);
-    return std::any_of(calls.begin(), calls.end(), [&](Node call) {
-      return syntax::has_splat(call) || syntax::keyword(call, parameter.name) ||
-             syntax::positional(call, place);
-    });
-  }
-
-  const SemanticModel& model_;
-  std::unordered_map<std::string_view, std::vector<Node>> attribute_values_;
-  mutable std::unordered_map<const Binding*, bool> given_;
-};
-
-// The parameter behind a name if it is a flag that is on by default and that no call of the file
-// sets: `use_cuda=True`, `no_cuda=False`.
-const Binding* on_by_default(const SemanticModel& model, Node name) {
-  if (name.is(Kind::kAttribute)) {
-    const ClassFacts* facts = model.enclosing_class(name);
-    if (facts == nullptr || name.child(Field::kObject).text() != model.self_name(name))
-      return nullptr;
-    const auto found = facts->attributes.find(name.child(Field::kAttributeName).text());
-    const bool once = found != facts->attributes.end() && found->second.size() == 1;
-    if (!once || !found->second.front().value.is(Kind::kIdentifier)) return nullptr;
-    name = found->second.front().value;
-  }
-  const auto bindings = model.scopes().reaching(name.text(), name);
-  if (bindings.size() != 1 || bindings.front()->kind != BindingKind::kParameter) return nullptr;
-  const Kind on = is_negative_flag(name.text()) ? Kind::kFalse : Kind::kTrue;
-  const bool is_on =
-      bindings.front()->value.is(on) && !model.facts<FlagFacts>().is_given(*bindings.front());
-  return is_on ? bindings.front() : nullptr;
-}
 
 // What a flag implies that all these values set, if they agree.
 CudaKnowledge implied_by_all(const SemanticModel& model, const std::vector<Node>& values,

@@ -56,16 +56,20 @@ void FolderCallers::restart(const Folder& folder) {
 void FolderCallers::outdate(const std::string& path) {
   if (!is_project_) return;
   outdated_.insert(path);
-  joined_ = false;
 }
 
 void FolderCallers::read_one() {
   const std::string path = outdated_.extract(outdated_.begin()).value();
-  if (project::would_discover(fs_, folder_.path, path, folder_.discovery) &&
-      fs_.status(path, true).type == base::FileType::kRegular)
-    known_[path] = project::facts_of(fs_, path, folder_.options);
-  else
-    known_.erase(path);
+  if (!project::would_discover(fs_, folder_.path, path, folder_.discovery) ||
+      fs_.status(path, true).type != base::FileType::kRegular) {
+    if (known_.erase(path) > 0) joined_ = false;
+    return;
+  }
+  auto facts = project::facts_of(fs_, path, folder_.options);
+  auto& known = known_[path];
+  // A file without facts may mention other functions now.
+  if (!facts || !known || flow::pack_facts(*facts) != flow::pack_facts(*known)) joined_ = false;
+  known = std::move(facts);
 }
 
 void FolderCallers::join() {
@@ -87,12 +91,7 @@ void FolderCallers::join() {
 
 void FolderCallers::finish() {
   if (!mentioned_.empty()) summary_->doubt({mentioned_.begin(), mentioned_.end()});
-  auto answers = summary_->answers();
-  if (answers != answers_) {
-    answers_ = std::move(answers);
-    news_ = std::move(summary_);
-  }
-  summary_ = nullptr;
+  news_ = std::exchange(summary_, nullptr);
 }
 
 bool FolderCallers::step() {

@@ -33,7 +33,7 @@ class FolderCallers {
   void outdate(const std::string& path);
   // Does a part of the work; returns whether there is more.
   bool step();
-  // The new summary, once: when all work is done and its answers are not those of the last one.
+  // The new summary, once: when all work is done and the facts are not those of the last one.
   [[nodiscard]] std::shared_ptr<const flow::Summary> take_news();
 
  private:
@@ -52,7 +52,6 @@ class FolderCallers {
   std::unordered_set<std::string> wanted_;
   std::unordered_set<std::string> mentioned_;
   std::vector<std::string> unasked_;
-  std::vector<std::string> answers_;  // of the last summary that was taken
   std::shared_ptr<const flow::Summary> news_;
 };
 

@@ -231,10 +231,21 @@ bool prepares_data(const SemanticModel& model, Node holder) {
          (facts != nullptr && std::any_of(facts->bases.begin(), facts->bases.end(), says));
 }
 
+// Whether a value is used as a NumPy array here, which only works on the CPU: `x.numpy()`,
+// `np.array(x)`.
+bool is_used_by_numpy(const SemanticModel& model, Node value) {
+  const Node parent = value.parent();
+  if (parent.is(Kind::kAttribute))
+    return parent.child(Field::kAttributeName).text() == "numpy" &&
+           parent.field() == Field::kFunctionPart;
+  return parent.is(Kind::kArgumentList) && model.called(parent.parent()).starts_with("numpy.");
+}
+
 }  // namespace
 
 bool holds_no_weights(const SemanticModel& model, Node call) {
   const Node target = bound_to(call);
+  if (is_used_by_numpy(model, call)) return true;
   const std::string_view path = syntax::positional(call, 0).text();
   static constexpr auto kData = {"dataset", "vocab",     "fields",   "statistics",
                                  "stats.",  "data_file", "_stat",    "mnist",

@@ -116,9 +116,11 @@ void check(const PythonContext& context, Node call, Reporter& reporter) {
     return;
   reporter
       .report(syntax::callee(call),
-              "A checkpoint that was saved from CUDA raises \"Attempting to deserialize object on "
-              "a CUDA device\" on a "
-              "machine without CUDA.")
+              name == "torch.jit.load"
+                  ? "A TorchScript file brings its weights to the device that it was saved from: "
+                    "if that was CUDA, this raises on a machine without it."
+                  : "A checkpoint that was saved from CUDA raises \"Attempting to deserialize "
+                    "object on a CUDA device\" on a machine without CUDA.")
       .fix.push_back(make_fix(context, call, present));
 }
 
