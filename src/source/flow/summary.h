@@ -47,6 +47,10 @@ class Summary {
   // The last parts of the names of all functions for which some condition holds. If a file without
   // facts contains one of these words, it may call the function.
   [[nodiscard]] std::vector<std::string> settled_names() const;
+  // Whether another file imports a name of the file with this path, or calls it there.
+  [[nodiscard]] bool is_used_elsewhere(std::string_view path, std::string_view name) const;
+  // Whether another file takes `module.` from the keys of a state dict.
+  [[nodiscard]] bool is_prefix_dropped_elsewhere(std::string_view path) const;
   // The folders in which nearly all files are CUDA kernels, or test and measure them; no folder in
   // another one. "" is the folder of relative paths.
   [[nodiscard]] std::vector<std::string> kernel_folders() const;

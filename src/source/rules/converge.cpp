@@ -1,6 +1,7 @@
 #include "source/rules/converge.h"
 
 #include "source/edit/apply.h"
+#include "source/rules/unused.h"
 
 namespace torchport::rules {
 
@@ -29,6 +30,25 @@ Wanted wanted_fixes(const std::vector<Finding>& findings, Applicability tier) {
 
 void count(Converged& result, const Wanted& wanted, const edit::Applied& applied) {
   for (const std::size_t i : applied.used) ++result.applied[wanted.codes[i]];
+}
+
+// Removes what the fixes left behind, as long as the text parses.
+void tidy(std::string_view path, const std::string& source, Deadline* deadline,
+          const flow::Summary* project, Converged& result) {
+  if (result.text == source) return;
+  const auto before = syntax::Tree::parse(source, parse_limits(path, deadline));
+  if (!before) return;
+  const SemanticModel old(*before);
+  for (int pass = 0; pass < kMaxPasses; ++pass) {
+    const auto after = syntax::Tree::parse(result.text, parse_limits(path, deadline));
+    if (!after || (*after)->has_syntax_error()) return;
+    std::string text = without_unused(path, old, SemanticModel(*after), project);
+    if (text == result.text) return;
+    const auto tidied = syntax::Tree::parse(text, parse_limits(path, deadline));
+    if (!tidied || (*tidied)->has_syntax_error()) return;
+    result.text = std::move(text);
+    result.left.reset();
+  }
 }
 
 }  // namespace
@@ -70,6 +90,7 @@ base::Result<Converged> converge_python(std::string_view path, const std::string
     result.text = applied.text;
     ++result.passes;
   }
+  tidy(path, source, deadline, project, result);
   return result;
 }
 
