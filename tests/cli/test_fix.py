@@ -306,8 +306,7 @@ def test_the_prefix_of_keys_stays_where_another_file_handles_it(torchport) -> No
     path = torchport.write("train.py", save)
     load = torchport.write("load.py", "import torch\n\nnet.load_state_dict(torch.load('a.pt'))\n")
     assert (
-        "+torch.save((net.module if"
-        in fix(torchport, "--unsafe-fixes", "--diff", select="TP303").stdout
+        "+    (net.module if" in fix(torchport, "--unsafe-fixes", "--diff", select="TP303").stdout
     )
     for line in ('name = key.replace("module.", "")', "name = key[7:]"):
         load.write_text(f"import torch\n\nkey = ''\n{line}\nnet.load_state_dict(torch.load('a'))\n")

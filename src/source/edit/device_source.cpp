@@ -66,6 +66,7 @@ DeviceSource::DeviceSource(const semantics::SemanticModel& model, const Settings
     if (bindings.size() == 1 && bindings.front()->kind == BindingKind::kAssign &&
         follows_accelerator(model, bindings.front()->value)) {
       variable_defined_ = true;
+      variable_end_ = syntax::statement_of(bindings.front()->target).end();
       break;
     }
     if (!model.scopes().is_bound_anywhere(name)) break;
@@ -289,6 +290,10 @@ DeviceRef DeviceSource::in_scope(Node node) const {
 
 bool DeviceSource::has_torch_of_its_own(Node node) const {
   return !torch_.statement && is_torch_bound(model_, torch_.name, node);
+}
+
+std::uint32_t DeviceSource::variable_from() const {
+  return variable_defined_ ? variable_end_ : insertion_point_;
 }
 
 bool DeviceSource::can_have_variable() const {

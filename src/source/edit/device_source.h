@@ -62,6 +62,8 @@ class DeviceSource {
   // Where the lines of edits_for() go: after the imports at the top of the file, and after that of
   // torch, wherever the module has it.
   [[nodiscard]] std::uint32_t insertion_point() const { return insertion_point_; }
+  // From where on the device variable is bound, as the module runs; without one, where it will be.
+  [[nodiscard]] std::uint32_t variable_from() const;
   // The edits that fulfil `needs`: imports at the end of the import block, then the device
   // variable. What the file already has is not added again.
   [[nodiscard]] std::vector<Edit> edits_for(const Needs& needs) const;
@@ -84,6 +86,7 @@ class DeviceSource {
   std::uint32_t insertion_point_ = 0;
   std::string variable_;
   bool variable_defined_ = false;
+  std::uint32_t variable_end_ = 0;
   mutable std::unordered_map<std::uint32_t, std::vector<const semantics::Binding*>>
       device_bindings_;  // by scope
   std::unordered_map<std::string_view, std::uint32_t>

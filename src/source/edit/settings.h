@@ -27,7 +27,8 @@ struct Settings {
   TorchVersion min_torch;  // oldest torch the project supports; 1.12 unless the project says more
   bool min_torch_stated = false;
   Idiom idiom = Idiom::kAuto;
-  std::string helper;  // "package.module:function", for kHelper
+  std::string helper;             // "package.module:function", for kHelper
+  std::uint16_t line_length = 0;  // of the project's formatter; 0: what each file keeps to
 
   [[nodiscard]] bool uses_accelerator() const {
     return idiom == Idiom::kAccelerator ||

@@ -98,7 +98,7 @@ Bindable::Bindable(const PythonContext& context)
 
 // The functions above the place of the variable that the module's code above it may call.
 void Bindable::find_early_bodies() {
-  const std::uint32_t limit = devices_.insertion_point();
+  const std::uint32_t limit = std::max(devices_.insertion_point(), devices_.variable_from());
   if (bodies_.empty() || bodies_.front().start >= limit) return;
   Definitions definitions;
   for (const Kind kind : {Kind::kFunction, Kind::kClass})
@@ -146,11 +146,12 @@ bool Bindable::stands_alone(const Edit& edit) const {
 bool Bindable::is_bound(const Fix& fix) const {
   if (fix.needs.module_device && !devices_.can_have_variable()) return false;
   std::vector<std::string_view> names;
-  if (fix.needs.module_device) names.push_back(devices_.variable());
   for (const std::string& statement : fix.needs.imports)
     if (!devices_.has_import(statement)) names.push_back(bound_name(statement));
   return std::none_of(fix.edits.begin(), fix.edits.end(), [&](const Edit& edit) {
     const std::uint32_t at = edit.span.start;
+    const bool variable = base::contains_word(edit.text, devices_.variable());
+    if (variable && at < devices_.variable_from() && runs_on_import(at)) return true;
     return at < devices_.insertion_point() && runs_on_import(at) &&
            std::any_of(names.begin(), names.end(),
                        [&](std::string_view name) { return base::contains_word(edit.text, name); });

@@ -44,7 +44,7 @@ TEST_CASE("a module that does without torch on import goes on doing so") {
   CHECK(bound_by_all(checked + "def f(m):\n    return m.cuda()\n").empty());
   CHECK(has(bound_by_all(checked + "def f():\n    import torch\n"
                                    "    return torch.ones(1).cuda()\n"),
-            "device=torch.device(\"cuda\" if"));
+            "device=torch.device(\n"));
   CHECK(bound_by_all("import os\n\ndef f(m):\n    return m.cuda()\n\n"
                      "if __name__ == \"__main__\":\n    import torch\n"
                      "    f(torch.nn.Linear(1, 1))\n")
@@ -66,7 +66,8 @@ TEST_CASE("a module that does without torch on import goes on doing so") {
 TEST_CASE("a function's own name for torch is the one that is used there") {
   const std::string fixed =
       bound_by_all("def f():\n    import torch as th\n    return th.ones(1).cuda()\n");
-  CHECK(fixed.starts_with("def f():\n    import torch as th\n    return th.ones(1, device="));
+  CHECK(fixed.starts_with("def f():\n    import torch as th\n    return th.ones("));
+  CHECK(has(fixed, "if th.cuda.is_available()"));
   CHECK(!has(fixed, "torch.cuda"));
 }
 

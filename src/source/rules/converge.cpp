@@ -1,6 +1,7 @@
 #include "source/rules/converge.h"
 
 #include "source/edit/apply.h"
+#include "source/edit/long_lines.h"
 #include "source/rules/unused.h"
 
 namespace torchport::rules {
@@ -32,6 +33,26 @@ void count(Converged& result, const Wanted& wanted, const edit::Applied& applied
   for (const std::size_t i : applied.used) ++result.applied[wanted.codes[i]];
 }
 
+// Takes a new text if it parses.
+bool take(std::string_view path, std::string text, Deadline* deadline, Converged& result) {
+  if (text == result.text) return false;
+  const auto parsed = syntax::Tree::parse(text, parse_limits(path, deadline));
+  if (!parsed || (*parsed)->has_syntax_error()) return false;
+  result.text = std::move(text);
+  result.left.reset();
+  return true;
+}
+
+// Breaks the lines that became too long.
+void break_lines(std::string_view path, const std::string& source, const edit::Settings& settings,
+                 Deadline* deadline, Converged& result) {
+  if (result.text == source) return;
+  const std::size_t limit =
+      settings.line_length != 0 ? settings.line_length : edit::own_line_length(source);
+  const auto parsed = syntax::Tree::parse(result.text, parse_limits(path, deadline));
+  if (parsed) take(path, edit::broken_lines(source, **parsed, limit), deadline, result);
+}
+
 // Removes what the fixes left behind, as long as the text parses.
 void tidy(std::string_view path, const std::string& source, Deadline* deadline,
           const flow::Summary* project, Converged& result) {
@@ -43,11 +64,7 @@ void tidy(std::string_view path, const std::string& source, Deadline* deadline,
     const auto after = syntax::Tree::parse(result.text, parse_limits(path, deadline));
     if (!after || (*after)->has_syntax_error()) return;
     std::string text = without_unused(path, old, SemanticModel(*after), project);
-    if (text == result.text) return;
-    const auto tidied = syntax::Tree::parse(text, parse_limits(path, deadline));
-    if (!tidied || (*tidied)->has_syntax_error()) return;
-    result.text = std::move(text);
-    result.left.reset();
+    if (!take(path, std::move(text), deadline, result)) return;
   }
 }
 
@@ -91,6 +108,7 @@ base::Result<Converged> converge_python(std::string_view path, const std::string
     ++result.passes;
   }
   tidy(path, source, deadline, project, result);
+  break_lines(path, source, settings, deadline, result);
   return result;
 }
 

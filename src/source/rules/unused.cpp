@@ -7,6 +7,7 @@
 #include "base/file_system.h"
 #include "source/rules/edits.h"
 #include "source/rules/statements.h"
+#include "source/rules/tensors.h"
 
 namespace torchport::rules {
 
@@ -15,42 +16,50 @@ namespace {
 using semantics::Binding;
 using semantics::BindingKind;
 
-// How often code reads each name, and the words of its strings: `__all__`, annotations.
-struct Reads {
-  explicit Reads(const SemanticModel& model) {
-    for (const Node node : model.nodes(Kind::kIdentifier)) {
-      if (node.field() == Field::kAttributeName || is_imported(node)) continue;
-      if (node.parent().is(Kind::kKeywordArgument) && node.field() == Field::kName) continue;
-      if (node.parent().is(Kind::kAssignment) && node.field() == Field::kLeft) continue;
-      names.insert(node.text());
-    }
-    for (const Node string : model.nodes(Kind::kString)) add_words(string.text());
-    for (const Node comment : model.tree().comments())
-      if (comment.text().find("type:") != std::string_view::npos) add_words(comment.text());
-  }
+// A name that stands in more places than this is not looked at: it is hardly unused, and the cost
+// of a look grows with the places.
+constexpr std::size_t kMostPlaces = 200;
 
-  [[nodiscard]] bool has(std::string_view name) const { return names.contains(name); }
+bool stands_seldom(const SemanticModel& model, std::string_view name) {
+  std::size_t places = 0;
+  for ([[maybe_unused]] const Node node : model.named(name))
+    if (++places > kMostPlaces) return false;
+  return true;
+}
 
-  std::unordered_set<std::string_view> names;
-
- private:
-  static bool is_imported(Node node) {
-    for (Node up = node.parent(); up; up = up.parent()) {
-      if (up.is_any(Kind::kImport, Kind::kImportFrom)) return true;
-      if (!up.is_any(Kind::kDottedName, Kind::kAliasedImport, Kind::kRelativeImport)) return false;
-    }
-    return false;
-  }
-
-  void add_words(std::string_view text) {
+// The words of strings and of comments about types: `__all__`, annotations.
+std::unordered_set<std::string_view> words_of_strings(const SemanticModel& model) {
+  std::unordered_set<std::string_view> words;
+  const auto add = [&](std::string_view text) {
     for (std::size_t at = 0; at < text.size();) {
       std::size_t end = at;
       while (end < text.size() && base::is_identifier_char(text[end])) ++end;
-      if (end > at) names.insert(text.substr(at, end - at));
+      if (end > at) words.insert(text.substr(at, end - at));
       at = end + 1;
     }
+  };
+  for (const Node string : model.nodes(Kind::kString)) add(string.text());
+  for (const Node comment : model.tree().comments())
+    if (comment.text().find("type:") != std::string_view::npos) add(comment.text());
+  return words;
+}
+
+// The name of the function or class that makes a scope; "" for the module.
+std::string_view name_of_scope(Node scope) {
+  return scope.child(Field::kName).text();
+}
+
+// Whether code reads what is bound under a name in a scope with this name.
+bool reads_name(const SemanticModel& model, std::string_view name, std::string_view scope) {
+  for (const Node node : model.named(name)) {
+    const auto all = model.scopes().all(name, node);
+    for (const Binding* binding : all)
+      if (binding->target.holds(node) && name_of_scope(model.scopes().scope_node(node)) == scope &&
+          !reads_of(model, binding->target).empty())
+        return true;
   }
-};
+  return false;
+}
 
 bool is_kept_by_comment(Node statement) {
   const auto& lines = statement.tree()->lines();
@@ -66,10 +75,25 @@ bool has_siblings(Node statement) {
   return block.is(Kind::kModule) || block.children().size() > 1;
 }
 
+// Whether an import may fail, or is one of several for a name of the module.
 bool is_conditional(Node statement) {
-  for (Node up = statement.parent(); up && !up.is(Kind::kFunction); up = up.parent())
-    if (up.is_any(Kind::kTry, Kind::kIf)) return true;
-  return false;
+  bool branch = false;
+  for (Node up = statement.parent(); up; up = up.parent()) {
+    if (up.is(Kind::kFunction)) return false;
+    if (up.is(Kind::kTry)) return true;
+    branch |= up.is(Kind::kIf);
+  }
+  return branch;
+}
+
+// The `if` that has nothing but this statement; otherwise the statement.
+Node with_its_if(Node statement) {
+  const Node branch = statement.parent().parent();
+  const bool only = branch.is(Kind::kIf) && statement.parent().children().size() == 1 &&
+                    branch.child(Field::kConsequence) == statement.parent() &&
+                    !branch.child(Field::kAlternative) &&
+                    branch.child(Field::kCondition).is_any(Kind::kIdentifier, Kind::kAttribute);
+  return only ? branch : statement;
 }
 
 bool imported(const SemanticModel& model, const Binding& binding) {
@@ -100,8 +124,7 @@ class Remover {
         before_(before),
         after_(after),
         project_(project),
-        was_read_(before),
-        is_read_(after) {}
+        words_(words_of_strings(after)) {}
 
   std::vector<Edit> edits() {
     for (const Kind kind : {Kind::kImport, Kind::kImportFrom})
@@ -112,8 +135,10 @@ class Remover {
   }
 
  private:
-  [[nodiscard]] bool is_left_behind(std::string_view name) const {
-    return was_read_.has(name) && !is_read_.has(name);
+  [[nodiscard]] bool is_left_behind(std::string_view name, Node target) const {
+    return !words_.contains(name) && stands_seldom(after_, name) && stands_seldom(before_, name) &&
+           reads_of(after_, target).empty() &&
+           reads_name(before_, name, name_of_scope(after_.scopes().scope_node(target)));
   }
 
   void remove_import(Node statement) {
@@ -123,7 +148,7 @@ class Remover {
     for (Node name = statement.first_child(); name; name = name.next_sibling())
       if (statement.is(Kind::kImport) || name.field() == Field::kName) names.push_back(name);
     for (const Binding* binding : after_.scopes().of_scope(scope)) {
-      if (binding->value != statement || !is_left_behind(binding->name)) continue;
+      if (binding->value != statement || !is_left_behind(binding->name, binding->target)) continue;
       if (scope.is(Kind::kModule) &&
           (!imported(before_, *binding) ||
            (project_ != nullptr && project_->is_used_elsewhere(path_, binding->name))))
@@ -150,7 +175,7 @@ class Remover {
     const Node function = syntax::function_of(assignment);
     const Node statement = syntax::statement_of(assignment);
     if (!name.is(Kind::kIdentifier) || !function.is(Kind::kFunction) ||
-        plain_assignment(statement) != assignment || !is_left_behind(name.text()))
+        plain_assignment(statement) != assignment || !is_left_behind(name.text(), name))
       return;
     const auto bindings = after_.scopes().all(name.text(), name);
     const auto old = before_.named(name.text());
@@ -162,6 +187,7 @@ class Remover {
   }
 
   void remove_line(Node statement) {
+    statement = with_its_if(statement);
     if (!stands_alone(statement) || !has_siblings(statement)) return;
     base::Span lines = whole_lines(statement);
     // A file does not start with blank lines.
@@ -176,8 +202,7 @@ class Remover {
   const SemanticModel& before_;
   const SemanticModel& after_;
   const flow::Summary* project_;
-  Reads was_read_;
-  Reads is_read_;
+  std::unordered_set<std::string_view> words_;
   std::vector<Edit> edits_;
 };
 

@@ -39,6 +39,15 @@ TEST_CASE("an import that the fix made unused goes, and no other") {
                  "import Function\n"));
 }
 
+TEST_CASE("an import in a branch goes, with the branch if that has nothing else") {
+  const std::string text = tidied(
+      "import torch\n\ndef f(self, m, x):\n    if self.half:\n"
+      "        from torch.autograd import Variable\n    if self.half:\n"
+      "        x = Variable(x, volatile=True)\n    return m(x)\n");
+  CHECK(text.starts_with("import torch\n\ndef f(self, m, x):\n    if self.half:\n        "));
+  CHECK(!contains(text, "Variable"));
+}
+
 TEST_CASE("an import that others may use stays") {
   CHECK(contains(tidied(kImport + kUse, "pkg/__init__.py"), "import Variable"));
   CHECK(contains(tidied(kImport + "__all__ = [\"Variable\"]\n" + kUse), "import Variable"));
