@@ -204,7 +204,7 @@ class Breaker {
     const std::string_view text = code.text;
     std::size_t start = 0;
     std::size_t end = text.size() - (text.ends_with(',') ? 1 : 0);
-    for (const std::string_view word : {"if ", "elif ", "while "}) {
+    for (const std::string_view word : {"if ", "elif ", "while ", "with "}) {
       if (!text.starts_with(word) || !text.ends_with(':')) continue;
       start = word.size();
       end = text.size() - 1;
@@ -221,7 +221,8 @@ class Breaker {
     const Code rest = read_code(value);
     const auto has = [&](std::string_view word) { return !places_of(rest, word, 0).empty(); };
     const bool parts = (has(" if ") && has(" else ")) || has(" or ") || has(" and ");
-    if (!parts || has(",") || value.starts_with("lambda") || value.starts_with("yield"))
+    if (!parts || has(",") || has(" as ") || value.starts_with("lambda") ||
+        value.starts_with("yield"))
       return std::nullopt;
     Lines lines{indent + std::string(text.substr(0, start)) + "("};
     append(lines, body(value, indent + std::string(kIndent, ' '), depth + 1));

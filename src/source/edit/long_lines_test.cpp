@@ -46,6 +46,15 @@ TEST_CASE("a condition gets a line for each part") {
         "use_cuda = (\n    first_condition(a) or b(\"0\") == \"1\"\n)\n");
 }
 
+TEST_CASE("a context that is chosen gets brackets, unless it has a name") {
+  CHECK(
+      broken("with torch.cuda.device(x) if cuda.is_available() else nullcontext():\n    pass\n") ==
+      "with (\n    torch.cuda.device(x)\n    if cuda.is_available()\n    else nullcontext()\n):\n  "
+      "  pass\n");
+  CHECK(broken("with first_of_all(a) if b else second(c) as name:\n    pass\n") ==
+        "with first_of_all(a) if b else second(\n    c\n) as name:\n    pass\n");
+}
+
 TEST_CASE("continuation lines keep their alignment, comments their statement") {
   CHECK(
       broken("out = combine(first.to(DEVICE), second.to(DEVICE),\n              third)\n") ==
