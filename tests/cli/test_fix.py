@@ -312,3 +312,22 @@ def test_the_prefix_of_keys_stays_where_another_file_handles_it(torchport) -> No
         load.write_text(f"import torch\n\nkey = ''\n{line}\nnet.load_state_dict(torch.load('a'))\n")
         fix(torchport, "--unsafe-fixes", select="TP303")
         assert path.read_text() == save
+
+
+@pytest.mark.parametrize(
+    "name, setting",
+    [
+        ("pyproject.toml", "[tool.black]\nline-length = 60\n"),
+        ("pyproject.toml", "[tool.ruff]\nline-length = 60\n"),
+        ("setup.cfg", "[metadata]\nname = a\n[flake8]\nmax-line-length = 60\n"),
+    ],
+)
+def test_long_lines_are_broken_for_the_projects_formatter(torchport, name, setting) -> None:
+    path = torchport.write("a.py", "import torch\n\nstate = torch.load(folder, pickle_module=p)\n")
+    shown = fix(torchport, "--unsafe-fixes", "--diff", select="TP301").stdout
+    assert "+state = torch.load(folder, " in shown
+    torchport.write(name, setting)
+    fix(torchport, "--unsafe-fixes", select="TP301")
+    assert path.read_text() == (
+        'import torch\n\nstate = torch.load(\n    folder, pickle_module=p, map_location="cpu"\n)\n'
+    )
