@@ -132,7 +132,7 @@ fuzz: apt-build apt-sanitize $(parser_stamp) $(preset_stamp) $(torch_stamp) ## f
 	@.ci/fuzz $(if $(FUZZ_RUNS),$(FUZZ_RUNS) runs,$(FUZZ_SECONDS))
 
 .PHONY: test-ecosystem
-test-ecosystem: build ecosystem ## check and fix the real packages of tests/ecosystem
+test-ecosystem: build ecosystem $(linters_stamp) ## check and fix the real packages of tests/ecosystem
 	@TORCHPORT_ECOSYSTEM=all $(py) -m pytest tests/ecosystem -q
 
 .PHONY: test-systems

@@ -22,6 +22,9 @@ DEVICE = torch.device(
 model = torch.nn.Linear(2, 2).to(DEVICE)
 """
 
+# In a file that prefers single quotes.
+SINGLE = FIXED.replace('"', "'")
+
 
 def fix(torchport, *words: object, select: str = "TP101"):
     return torchport("fix", "--select", select, *words)
@@ -76,12 +79,12 @@ def test_diff_writes_nothing_and_patch_reads_it(torchport) -> None:
         (
             "latin",
             b"# coding: latin-1\n" + TIE.encode() + b"name = '\xe9'\n",
-            b"# coding: latin-1\n" + FIXED.encode() + b"name = '\xe9'\n",
+            b"# coding: latin-1\n" + SINGLE.encode() + b"name = '\xe9'\n",
         ),
         (
             "shift_jis",
             b"# coding: shift_jis\n" + TIE.encode() + "name = '表示'\n".encode("shift_jis"),
-            b"# coding: shift_jis\n" + FIXED.encode() + "name = '表示'\n".encode("shift_jis"),
+            b"# coding: shift_jis\n" + SINGLE.encode() + "name = '表示'\n".encode("shift_jis"),
         ),
         (
             "tabs_formfeed_trailing_spaces",
@@ -293,3 +296,38 @@ def test_notebooks_keep_their_layout(torchport) -> None:
         assert path.read_text() == json.dumps(fixed, indent=indent, ensure_ascii=ascii_only) + "\n"
         assert fix(torchport).returncode == 0
         os.unlink(path)
+
+
+def test_the_prefix_of_keys_stays_where_another_file_handles_it(torchport) -> None:
+    save = (
+        "import torch\n\nnet = torch.nn.DataParallel(torch.nn.Linear(1, 1))\n"
+        'torch.save(net.state_dict(), "a.pt")\n'
+    )
+    path = torchport.write("train.py", save)
+    load = torchport.write("load.py", "import torch\n\nnet.load_state_dict(torch.load('a.pt'))\n")
+    assert (
+        "+    (net.module if" in fix(torchport, "--unsafe-fixes", "--diff", select="TP303").stdout
+    )
+    for line in ('name = key.replace("module.", "")', "name = key[7:]"):
+        load.write_text(f"import torch\n\nkey = ''\n{line}\nnet.load_state_dict(torch.load('a'))\n")
+        fix(torchport, "--unsafe-fixes", select="TP303")
+        assert path.read_text() == save
+
+
+@pytest.mark.parametrize(
+    "name, setting",
+    [
+        ("pyproject.toml", "[tool.black]\nline-length = 60\n"),
+        ("pyproject.toml", "[tool.ruff]\nline-length = 60\n"),
+        ("setup.cfg", "[metadata]\nname = a\n[flake8]\nmax-line-length = 60\n"),
+    ],
+)
+def test_long_lines_are_broken_for_the_projects_formatter(torchport, name, setting) -> None:
+    path = torchport.write("a.py", "import torch\n\nstate = torch.load(folder, pickle_module=p)\n")
+    shown = fix(torchport, "--unsafe-fixes", "--diff", select="TP301").stdout
+    assert "+state = torch.load(folder, " in shown
+    torchport.write(name, setting)
+    fix(torchport, "--unsafe-fixes", select="TP301")
+    assert path.read_text() == (
+        'import torch\n\nstate = torch.load(\n    folder, pickle_module=p, map_location="cpu"\n)\n'
+    )

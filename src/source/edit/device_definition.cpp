@@ -7,6 +7,7 @@
 #include "devices/device_kind.h"
 #include "source/edit/device_source.h"
 #include "source/edit/imports.h"
+#include "source/edit/quotes.h"
 
 namespace torchport::edit {
 
@@ -32,18 +33,18 @@ std::string DeviceSource::inline_expression(bool as_string) const {
     return as_string ? fmt::format(
                            "{0}.accelerator.current_accelerator().type if "
                            "{0}.accelerator.is_available() else \"cpu\"",
-                           torch_)
+                           torch_.name)
                      : fmt::format(
                            "{0}.accelerator.current_accelerator() if "
                            "{0}.accelerator.is_available() else {0}.device(\"cpu\")",
-                           torch_);
+                           torch_.name);
   }
   std::string choice;
   for (const devices::DeviceKind* kind : classic_chain(settings_.min_torch))
-    choice +=
-        fmt::format("\"{}\" if {}.{} else ", kind->name, torch_, kind->availability.expression);
+    choice += fmt::format("\"{}\" if {}.{} else ", kind->name, torch_.name,
+                          kind->availability.expression);
   choice += "\"cpu\"";
-  return as_string ? choice : fmt::format("{}.device({})", torch_, choice);
+  return as_string ? choice : fmt::format("{}.device({})", torch_.name, choice);
 }
 
 std::string DeviceSource::definition() const {
@@ -54,13 +55,13 @@ std::string DeviceSource::definition() const {
     return fmt::format(
         "{0} = (\n    {1}.accelerator.current_accelerator()\n    if "
         "{1}.accelerator.is_available()\n    else {1}.device(\"cpu\")\n)\n",
-        variable_, torch_);
+        variable_, torch_.name);
   }
   const auto chain = classic_chain(settings_.min_torch);
   if (chain.size() < 2) return fmt::format("{} = {}\n", variable_, inline_expression(false));
-  std::string text = fmt::format("{} = {}.device(\n    ", variable_, torch_);
+  std::string text = fmt::format("{} = {}.device(\n    ", variable_, torch_.name);
   for (const devices::DeviceKind* kind : chain)
-    text += fmt::format("\"{}\" if {}.{}\n    else ", kind->name, torch_,
+    text += fmt::format("\"{}\" if {}.{}\n    else ", kind->name, torch_.name,
                         kind->availability.expression);
   return text + "\"cpu\"\n)\n";
 }
@@ -70,37 +71,67 @@ bool DeviceSource::has_import(std::string_view statement) const {
   for (Node node = root.first_child(); node; node = node.next_sibling()) {
     if (node.is_any(Kind::kImport, Kind::kImportFrom) && node.text() == statement) return true;
   }
-  return statement == "import torch" && torch_imported_;
+  return statement == "import torch" && bool(torch_.statement);
+}
+
+bool DeviceSource::uses_helper() const {
+  return settings_.idiom == Idiom::kHelper && !settings_.helper.empty();
+}
+
+// Before what the module imports of torch; otherwise before the package's own modules.
+std::uint32_t DeviceSource::torch_import_point() const {
+  const Node root = model_.tree().root();
+  const Node part = torch_.first_of_torch;
+  if (part.parent() == root && part.start() < insertion_point_ && starts_line(part))
+    return part.start();
+  Node before;
+  for (Node node = root.first_child(); node && node.start() < insertion_point_;
+       node = node.next_sibling()) {
+    if (node.is(Kind::kImportFrom) &&
+        node.child(syntax::Field::kModuleName).is(Kind::kRelativeImport)) {
+      return before.is_any(Kind::kImport, Kind::kImportFrom) ? next_line(model_.tree(), before)
+                                                             : insertion_point_;
+    }
+    before = node;
+  }
+  return insertion_point_;
 }
 
 std::vector<Edit> DeviceSource::edits_for(const Needs& needs) const {
+  std::vector<Edit> edits;
   std::string added;
   std::vector<std::string> imports = needs.imports;
-  if (needs.module_device) imports.emplace_back("import torch");
-  if (needs.module_device && settings_.idiom == Idiom::kHelper && !settings_.helper.empty()) {
+  if (needs.module_device && uses_helper()) {
     const auto colon = settings_.helper.find(':');
     imports.push_back(fmt::format("from {} import {}", settings_.helper.substr(0, colon),
                                   settings_.helper.substr(colon + 1)));
+  } else if (needs.module_device) {
+    imports.emplace_back("import torch");
   }
+  const std::string_view text = model_.tree().source();
+  const std::string_view newline = newline_of(text);
+  const std::uint32_t offset = insertion_point_;
+  const std::uint32_t torch_offset = torch_import_point();
   std::vector<std::string> done;
   for (const std::string& statement : imports) {
     if (has_import(statement) || std::find(done.begin(), done.end(), statement) != done.end())
       continue;
     done.push_back(statement);
-    added += statement + "\n";
+    if (statement == "import torch" && torch_offset != offset)
+      edits.push_back({{torch_offset, torch_offset}, fmt::format("{}{}", statement, newline)});
+    else
+      added += statement + "\n";
   }
-  const std::string_view text = model_.tree().source();
-  const std::uint32_t offset = insertion_point_;
+  if (!added.empty() && follows_docstring(model_.tree(), offset)) added.insert(0, "\n");
   if (needs.module_device && !variable_defined_) {
-    added += "\n" + definition();
+    added += "\n" + in_quotes(definition(), preferred_quote(model_));
     // Keeps the blank lines between the imports and the code after them.
     const std::string_view rest = text.substr(offset);
     if (!rest.empty() && rest.front() != '\n' && rest.front() != '\r') added += '\n';
   }
-  if (added.empty()) return {};
+  if (added.empty()) return edits;
   if (offset == text.size() && !text.empty() && text.back() != '\n' && text.back() != '\r')
     added.insert(0, "\n");
-  const std::string_view newline = newline_of(text);
   std::string converted;
   for (const char c : added) {
     if (c == '\n')
@@ -108,7 +139,8 @@ std::vector<Edit> DeviceSource::edits_for(const Needs& needs) const {
     else
       converted += c;
   }
-  return {Edit{{offset, offset}, std::move(converted)}};
+  edits.push_back({{offset, offset}, std::move(converted)});
+  return edits;
 }
 
 }  // namespace torchport::edit

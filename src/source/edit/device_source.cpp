@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "source/edit/imports.h"
+#include "source/edit/stand_alone.h"
 
 namespace torchport::edit {
 
@@ -26,6 +27,11 @@ bool is_device_name(std::string_view name) {
   return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
 }
 
+// Whether an expression is the index of a device.
+bool is_index(const semantics::SemanticModel& model, Node value) {
+  return model.called(value) == "torch.cuda.current_device" || model.value(value).is(Type::kNumber);
+}
+
 bool may_be_device(const semantics::Value& value) {
   return value.is(Type::kUnknown) || value.is(Type::kDevice) || value.is(Type::kString);
 }
@@ -42,17 +48,12 @@ bool follows_accelerator(const semantics::SemanticModel& model, Node value) {
 }  // namespace
 
 DeviceSource::DeviceSource(const semantics::SemanticModel& model, const Settings& settings)
-    : model_(model), settings_(settings) {
+    : model_(model), settings_(settings), torch_(model) {
   const Node root = model.tree().root();
   insertion_point_ = end_of_imports(model.tree());
-  for (const Binding* binding : model.scopes().of_scope(root)) {
-    if (binding->kind == BindingKind::kImport && binding->qualified == "torch") {
-      torch_ = std::string(binding->name);
-      torch_imported_ = true;
-      Node statement = binding->target;
-      while (statement.parent() && statement.parent() != root) statement = statement.parent();
-      insertion_point_ = std::max(insertion_point_, next_line(model.tree(), statement));
-    }
+  if (Node statement = torch_.statement) {
+    while (statement.parent() != root) statement = statement.parent();
+    insertion_point_ = std::max(insertion_point_, next_line(model.tree(), statement));
   }
   for (const Node name : model.named("device")) {
     const Node node = name.parent();
@@ -65,6 +66,7 @@ DeviceSource::DeviceSource(const semantics::SemanticModel& model, const Settings
     if (bindings.size() == 1 && bindings.front()->kind == BindingKind::kAssign &&
         follows_accelerator(model, bindings.front()->value)) {
       variable_defined_ = true;
+      variable_end_ = syntax::statement_of(bindings.front()->target).end();
       break;
     }
     if (!model.scopes().is_bound_anywhere(name)) break;
@@ -83,11 +85,12 @@ const std::vector<const Binding*>& DeviceSource::device_bindings(Node scope) con
 
 DeviceRef DeviceSource::local(Node node) const {
   const auto& scopes = model_.scopes();
+  const bool compiled = model_.facts<StandAlone>().is_compiled(node.start());
   for (Node scope = scopes.scope_node(node);; scope = scopes.scope_node(scope)) {
     const bool own = scope == scopes.scope_node(node);
-    if (!scope.is(Kind::kClass)) {
+    if (!scope.is(Kind::kClass) && !(compiled && scope.is(Kind::kModule))) {
       for (const Binding* binding : device_bindings(scope)) {
-        if (binding->unpacked) continue;
+        if (binding->unpacked || is_index(model_, binding->value)) continue;
         if (binding->kind != BindingKind::kAssign && binding->kind != BindingKind::kParameter &&
             binding->kind != BindingKind::kImport)
           continue;
@@ -201,6 +204,8 @@ DeviceRef DeviceSource::of_tensor_parameter(Node node) const {
   const semantics::ClassFacts* facts = model_.enclosing_class(function);
   const bool forward =
       facts != nullptr && facts->is_module && (name == "forward" || name.starts_with("forward_"));
+  // In TorchScript a parameter without a type is a tensor.
+  const bool compiled = model_.facts<StandAlone>().is_compiled(node.start());
   bool first = true;
   for (const Binding* binding : model_.scopes().of_scope(function)) {
     if (binding->kind != BindingKind::kParameter || binding->unpacked || binding->value) continue;
@@ -208,7 +213,7 @@ DeviceRef DeviceSource::of_tensor_parameter(Node node) const {
     const bool leading = std::exchange(first, false);
     const std::string& hint = model_.qualified(binding->annotation.first_child());
     const bool typed_tensor = hint == "torch.Tensor";
-    if (!typed_tensor && !(forward && !binding->annotation)) continue;
+    if (!typed_tensor && !((forward || compiled) && !binding->annotation)) continue;
     // Rebinding the name (`x = x.cuda()`) would make x.device mean something else.
     const auto seen = model_.scopes().reaching(binding->name, node);
     if (seen.size() != 1 || seen.front() != binding) continue;
@@ -270,6 +275,10 @@ DeviceRef DeviceSource::of_helper(Node node) const {
 }
 
 DeviceRef DeviceSource::in_scope(Node node) const {
+  if (model_.facts<StandAlone>().is_compiled(node.start())) {
+    DeviceRef found = local(node);
+    return found.text.empty() ? of_tensor_parameter(node) : found;
+  }
   for (auto find :
        {&DeviceSource::local, &DeviceSource::of_self, &DeviceSource::of_tensor_parameter,
         &DeviceSource::of_arguments, &DeviceSource::of_helper}) {
@@ -279,24 +288,27 @@ DeviceRef DeviceSource::in_scope(Node node) const {
   return {};
 }
 
-// Whether a function imports torch by itself, in a module that does not.
 bool DeviceSource::has_torch_of_its_own(Node node) const {
-  if (torch_imported_ || settings_.idiom == Idiom::kHelper) return false;
-  const auto seen = model_.scopes().reaching(torch_, node);
-  return std::any_of(seen.begin(), seen.end(), [](const Binding* binding) {
-    return binding->kind == BindingKind::kImport && binding->qualified == "torch";
-  });
+  return !torch_.statement && is_torch_bound(model_, torch_.name, node);
+}
+
+std::uint32_t DeviceSource::variable_from() const {
+  return variable_defined_ ? variable_end_ : insertion_point_;
+}
+
+bool DeviceSource::can_have_variable() const {
+  return variable_defined_ || !torch_.delayed || settings_.idiom == Idiom::kHelper;
 }
 
 DeviceRef DeviceSource::at(Node node) const {
   DeviceRef found = in_scope(node);
   if (!found.text.empty()) return found;
   // The author delays the import, so the module gets none.
-  if (has_torch_of_its_own(node)) {
+  if (settings_.idiom != Idiom::kHelper && !variable_defined_ && has_torch_of_its_own(node)) {
     const std::string choice = inline_expression(false);
-    return {settings_.uses_accelerator() ? fmt::format("({})", choice) : choice, false, true};
+    return {settings_.uses_accelerator() ? fmt::format("({})", choice) : choice, false, true, true};
   }
-  return {variable_, !variable_defined_, true};
+  return {variable_, !variable_defined_, true, !variable_defined_};
 }
 
 }  // namespace torchport::edit

@@ -17,6 +17,7 @@
 #include "devices/device_kind.h"
 #include "source/edit/edit.h"
 #include "source/edit/settings.h"
+#include "source/edit/torch_import.h"
 #include "source/semantics/semantic_model.h"
 
 namespace torchport::edit {
@@ -31,6 +32,7 @@ struct DeviceRef {
   bool module_device = false;
   // Whether it is provably the accelerator, if there is one, so that a fix with it may be safe.
   bool certain = false;
+  bool object = false;  // provably a torch.device, and no string
 };
 
 class DeviceSource {
@@ -42,11 +44,16 @@ class DeviceSource {
   // The device that is in scope at this node; its text is empty if there is none.
   [[nodiscard]] DeviceRef in_scope(syntax::Node node) const;
 
+  // Whether the module can have a device variable: not if it does without torch on import.
+  [[nodiscard]] bool can_have_variable() const;
+
   // An expression in one line that chooses the device. With `as_string` its value is "cuda" or the
   // like, otherwise a torch.device.
   [[nodiscard]] std::string inline_expression(bool as_string) const;
   // The name under which the file knows torch ("torch", "th").
-  [[nodiscard]] const std::string& torch_name() const { return torch_; }
+  [[nodiscard]] const std::string& torch_name() const { return torch_.name; }
+  // Whether code at this node may use torch, although the module does not import it.
+  [[nodiscard]] bool has_torch_of_its_own(syntax::Node node) const;
   // The name of the module's device variable ("DEVICE", or another when that is taken).
   [[nodiscard]] const std::string& variable() const { return variable_; }
 
@@ -55,6 +62,8 @@ class DeviceSource {
   // Where the lines of edits_for() go: after the imports at the top of the file, and after that of
   // torch, wherever the module has it.
   [[nodiscard]] std::uint32_t insertion_point() const { return insertion_point_; }
+  // From where on the device variable is bound, as the module runs; without one, where it will be.
+  [[nodiscard]] std::uint32_t variable_from() const;
   // The edits that fulfil `needs`: imports at the end of the import block, then the device
   // variable. What the file already has is not added again.
   [[nodiscard]] std::vector<Edit> edits_for(const Needs& needs) const;
@@ -65,18 +74,19 @@ class DeviceSource {
   [[nodiscard]] DeviceRef of_tensor_parameter(syntax::Node node) const;
   [[nodiscard]] DeviceRef of_arguments(syntax::Node node) const;
   [[nodiscard]] DeviceRef of_helper(syntax::Node node) const;
-  [[nodiscard]] bool has_torch_of_its_own(syntax::Node node) const;
+  [[nodiscard]] std::uint32_t torch_import_point() const;
+  [[nodiscard]] bool uses_helper() const;
   [[nodiscard]] const std::vector<const semantics::Binding*>& device_bindings(
       syntax::Node scope) const;
   [[nodiscard]] std::string definition() const;
 
   const semantics::SemanticModel& model_;
   const Settings& settings_;
-  std::string torch_ = "torch";
+  TorchImport torch_;
   std::uint32_t insertion_point_ = 0;
-  bool torch_imported_ = false;
   std::string variable_;
   bool variable_defined_ = false;
+  std::uint32_t variable_end_ = 0;
   mutable std::unordered_map<std::uint32_t, std::vector<const semantics::Binding*>>
       device_bindings_;  // by scope
   std::unordered_map<std::string_view, std::uint32_t>

@@ -13,6 +13,11 @@ bool holds_imports_only(const syntax::Tree& tree, Node statement) {
   if (!statement.is_any(Kind::kTry, Kind::kIf)) return false;
   for (std::uint32_t i = statement.index(); i < statement.subtree_end(); ++i) {
     const Node node = tree.at(i);
+    // What a handler does: it warns, or raises another error.
+    if (node.is(Kind::kExcept)) {
+      i = node.subtree_end() - 1;
+      continue;
+    }
     if (!node.parent().is(Kind::kBlock)) continue;
     const bool harmless =
         node.is_any(Kind::kImport, Kind::kImportFrom, Kind::kPass, Kind::kComment,
@@ -72,6 +77,18 @@ std::uint32_t next_line(const syntax::Tree& tree, Node node) {
   if (offset < text.size())
     offset += text[offset] == '\r' && offset + 1 < text.size() && text[offset + 1] == '\n' ? 2 : 1;
   return static_cast<std::uint32_t>(offset);
+}
+
+bool starts_line(Node node) {
+  const auto& lines = node.tree()->lines();
+  return lines.line_start(lines.at(node.start()).line) == node.start();
+}
+
+bool follows_docstring(const syntax::Tree& tree, std::uint32_t offset) {
+  const Node first = tree.root().first_child();
+  const Node second = first.next_sibling();
+  return first.is(Kind::kExpressionStatement) && first.first_child().is(Kind::kString) &&
+         first.end() <= offset && (!second || second.start() >= offset);
 }
 
 std::string_view newline_of(std::string_view text) {

@@ -14,6 +14,12 @@ namespace torchport::edit {
 // the block.
 [[nodiscard]] std::uint32_t end_of_imports(const syntax::Tree& tree);
 
+// Whether a node is the first thing in its line.
+[[nodiscard]] bool starts_line(syntax::Node node);
+
+// Whether the last statement before an offset is the module's docstring.
+[[nodiscard]] bool follows_docstring(const syntax::Tree& tree, std::uint32_t offset);
+
 // The offset of the line after the one in which the node ends.
 [[nodiscard]] std::uint32_t next_line(const syntax::Tree& tree, syntax::Node node);
 

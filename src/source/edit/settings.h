@@ -31,6 +31,7 @@ struct Settings {
   // Whether code that runs only with CUDA is reported, too: it is right, and serves no other
   // accelerator.
   bool strict = false;
+  std::uint16_t line_length = 0;  // of the project's formatter; 0: what each file keeps to
 
   [[nodiscard]] bool uses_accelerator() const {
     return idiom == Idiom::kAccelerator ||

@@ -50,6 +50,16 @@ bool is_of_kernels(std::string_view module) {
          std::any_of(std::next(parts.begin()), parts.end(), may_be_extension);
 }
 
+// Whether a file takes DataParallel's prefix from keys: by name, or by its seven characters.
+bool drops_prefix(const SemanticModel& model) {
+  std::string text;
+  for (const Node string : model.nodes(Kind::kString))
+    if (syntax::string_value(string, text) && text == "module.") return true;
+  for (const Node slice : model.nodes(Kind::kSlice))
+    if (slice.text() == "7:") return !model.named("load_state_dict").empty();
+  return false;
+}
+
 bool is_decorated(const SemanticModel& model, Node function) {
   const Node parent = function.parent();
   if (!parent.is(Kind::kDecorated)) return false;
@@ -75,6 +85,7 @@ class Collector {
 
   std::optional<FileFacts> collect() {
     collect_imports();
+    facts_.drops_prefix = drops_prefix(model_);
     const bool done =
         each(Kind::kFunction, [&](Node node) { add_function(node); }) &&
         each(Kind::kClass, [&](Node node) { add_class(node); }) &&
@@ -112,6 +123,8 @@ class Collector {
       facts_.kernels |= is_of_kernels(binding->qualified);
       facts_.imports.emplace_back(binding->name, binding->qualified);
     }
+    for (const std::string& module : model_.scopes().wildcards())
+      if (!module.starts_with("torch.")) facts_.imports.emplace_back("*", module + ".*");
   }
 
   void add_function(Node node) {

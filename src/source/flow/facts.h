@@ -61,6 +61,7 @@ struct Class {
 
 struct FileFacts {
   bool kernels = false;  // it imports what only makes or calls CUDA kernels: Triton, an extension
+  bool drops_prefix = false;  // it takes `module.` from the keys of a state dict
   std::vector<Function> functions;
   std::vector<Class> classes;
   std::vector<Call> calls;

@@ -115,7 +115,7 @@ Sources read_sources(Reader& in) {
 
 std::string pack_facts(const FileFacts& facts) {
   Writer out;
-  out.number(facts.kernels ? 1 : 0);
+  out.number((facts.kernels ? 1U : 0U) | (facts.drops_prefix ? 2U : 0U));
   out.list(facts.functions, [&](const Function& function) {
     out.text(function.name);
     out.list(function.parameters, [&](const std::string& name) { out.text(name); });
@@ -150,7 +150,9 @@ std::string pack_facts(const FileFacts& facts) {
 bool unpack_facts(std::string_view packed, FileFacts& facts) {
   facts = {};
   Reader in(packed);
-  facts.kernels = in.number() != 0;
+  const std::uint64_t of_file = in.number();
+  facts.kernels = (of_file & 1U) != 0;
+  facts.drops_prefix = (of_file & 2U) != 0;
   in.list([&] {
     Function function;
     function.name = in.text();

@@ -280,4 +280,36 @@ void Summary::doubt(const std::vector<std::string>& names) {
   joined_->settle();
 }
 
+bool Summary::is_used_elsewhere(std::string_view path, std::string_view name) const {
+  const auto own = joined_->by_path.find(path);
+  if (own == joined_->by_path.end()) return false;
+  const std::string full = joined_->modules[own->second] + "." + std::string(name);
+  const std::string all = joined_->modules[own->second] + ".*";
+  const auto means = [&](std::uint32_t file, std::string_view used) {
+    const std::string there = joined_->full_name(file, used);
+    const auto fits = [&](const std::string& wanted) {
+      return wanted == there || wanted.ends_with("." + there);
+    };
+    return fits(full) || fits(all);
+  };
+  for (std::uint32_t file = 0; file < joined_->files.size(); ++file) {
+    if (file == own->second) continue;
+    const FileFacts& facts = joined_->files[file].facts;
+    for (const auto& import : facts.imports)
+      if (import.second.ends_with(name) || import.first == "*")
+        if (means(file, import.second)) return true;
+    for (const Call& call : facts.calls)
+      if (call.callee.starts_with('@') && call.callee.ends_with(name) &&
+          means(file, std::string_view(call.callee).substr(1)))
+        return true;
+  }
+  return false;
+}
+
+bool Summary::is_prefix_dropped_elsewhere(std::string_view path) const {
+  return std::any_of(joined_->files.begin(), joined_->files.end(), [&](const FileOfProject& file) {
+    return file.facts.drops_prefix && file.path != path;
+  });
+}
+
 }  // namespace torchport::flow

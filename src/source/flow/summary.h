@@ -65,6 +65,10 @@ class Summary {
   // What a call in the file with this path returns, if it can only be one function and all results
   // of that one are alike.
   [[nodiscard]] std::optional<Result> result_of(std::string_view path, const Callee& callee) const;
+  // Whether another file imports a name of the file with this path, or calls it there.
+  [[nodiscard]] bool is_used_elsewhere(std::string_view path, std::string_view name) const;
+  // Whether another file takes `module.` from the keys of a state dict.
+  [[nodiscard]] bool is_prefix_dropped_elsewhere(std::string_view path) const;
   // The folders in which nearly all files are CUDA kernels, or test and measure them; no folder in
   // another one. "" is the folder of relative paths.
   [[nodiscard]] std::vector<std::string> kernel_folders() const;

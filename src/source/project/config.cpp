@@ -9,6 +9,7 @@
 #include "base/nearest.h"
 #include "base/text.h"
 #include "base/toml.h"
+#include "source/project/line_length.h"
 #include "source/project/required_torch.h"
 #include "source/rules/registry.h"
 #include "versions/version.h"
@@ -163,6 +164,8 @@ base::Result<std::optional<Config>> try_file(const base::FileSystem& fs, const s
 // Without a setting, the project's own requirement on torch decides: the project around the files,
 // or the folder of the settings.
 void complete(const base::FileSystem& fs, Config& config, const std::string& project) {
+  for (const std::string& folder : {project, config.root})
+    if (config.settings.line_length == 0) config.settings.line_length = line_length(fs, folder);
   for (const std::string& folder : {project, config.root}) {
     if (config.settings.min_torch_stated) return;
     if (auto floor = required_torch(fs, folder)) {

@@ -1,6 +1,8 @@
 #include "source/rules/converge.h"
 
 #include "source/edit/apply.h"
+#include "source/edit/long_lines.h"
+#include "source/rules/unused.h"
 
 namespace torchport::rules {
 
@@ -29,6 +31,41 @@ Wanted wanted_fixes(const std::vector<Finding>& findings, Applicability tier) {
 
 void count(Converged& result, const Wanted& wanted, const edit::Applied& applied) {
   for (const std::size_t i : applied.used) ++result.applied[wanted.codes[i]];
+}
+
+// Takes a new text if it parses.
+bool take(std::string_view path, std::string text, Deadline* deadline, Converged& result) {
+  if (text == result.text) return false;
+  const auto parsed = syntax::Tree::parse(text, parse_limits(path, deadline));
+  if (!parsed || (*parsed)->has_syntax_error()) return false;
+  result.text = std::move(text);
+  result.left.reset();
+  return true;
+}
+
+// Breaks the lines that became too long.
+void break_lines(std::string_view path, const std::string& source, const edit::Settings& settings,
+                 Deadline* deadline, Converged& result) {
+  if (result.text == source) return;
+  const std::size_t limit =
+      settings.line_length != 0 ? settings.line_length : edit::own_line_length(source);
+  const auto parsed = syntax::Tree::parse(result.text, parse_limits(path, deadline));
+  if (parsed) take(path, edit::broken_lines(source, **parsed, limit), deadline, result);
+}
+
+// Removes what the fixes left behind, as long as the text parses.
+void tidy(std::string_view path, const std::string& source, Deadline* deadline,
+          const flow::Summary* project, Converged& result) {
+  if (result.text == source) return;
+  const auto before = syntax::Tree::parse(source, parse_limits(path, deadline));
+  if (!before) return;
+  const SemanticModel old(*before);
+  for (int pass = 0; pass < kMaxPasses; ++pass) {
+    const auto after = syntax::Tree::parse(result.text, parse_limits(path, deadline));
+    if (!after || (*after)->has_syntax_error()) return;
+    std::string text = without_unused(path, old, SemanticModel(*after), project);
+    if (!take(path, std::move(text), deadline, result)) return;
+  }
 }
 
 }  // namespace
@@ -70,6 +107,8 @@ base::Result<Converged> converge_python(std::string_view path, const std::string
     result.text = applied.text;
     ++result.passes;
   }
+  tidy(path, source, deadline, project, result);
+  break_lines(path, source, settings, deadline, result);
   return result;
 }
 

@@ -85,9 +85,8 @@ TEST_CASE("a module that imports torch only in functions goes on doing so") {
   const std::string lazy =
       "import math\n\ndef f():\n    import torch\n    return torch.ones(3).cuda() * math.pi\n";
   const std::string fixed = fixed_by_all(lazy);
-  CHECK(fixed.starts_with("import math\n\ndef f():\n    import torch\n    return torch.ones(3, "));
-  CHECK(fixed.find("device=torch.device(\"cuda\" if torch.cuda.is_available() else") !=
-        std::string::npos);
+  CHECK(fixed.starts_with("import math\n\ndef f():\n    import torch\n    return torch.ones(\n"));
+  CHECK(fixed.find("device=torch.device(\n") != std::string::npos);
 }
 
 TEST_CASE("code that leaves its module gains no global") {

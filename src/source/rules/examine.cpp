@@ -196,7 +196,7 @@ std::vector<Finding> examine_python(const PythonContext& context, const Selectio
   if (any_fix) {
     const Bindable bindable(context);
     for (Finding& finding : findings)
-      std::erase_if(finding.fix, [&](const Fix& fix) { return !bindable.holds(fix); });
+      std::erase_if(finding.fix, [&](Fix& fix) { return !bindable.admits(fix); });
   }
   Silence silence;
   for (const Node comment : tree.comments()) {

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "source/edit/quotes.h"
+
 namespace torchport::rules {
 
 using semantics::SemanticModel;
@@ -162,17 +164,6 @@ bool Moves::moves_something(const SemanticModel& model) {
   return false;
 }
 
-// The quotation mark that the file prefers.
-struct Quotes {
-  explicit Quotes(const SemanticModel& model) {
-    const std::string& source = model.tree().source();
-    const auto singles = std::count(source.begin(), source.end(), '\'');
-    const auto doubles = std::count(source.begin(), source.end(), '"');
-    if (singles > doubles) mark = '\'';
-  }
-  char mark = '"';
-};
-
 }  // namespace
 
 bool moves_things(const SemanticModel& model) {
@@ -180,8 +171,7 @@ bool moves_things(const SemanticModel& model) {
 }
 
 std::string quoted(const SemanticModel& model, std::string_view text) {
-  const char mark = model.facts<Quotes>().mark;
-  return fmt::format("{0}{1}{0}", mark, text);
+  return fmt::format("{0}{1}{0}", edit::preferred_quote(model), text);
 }
 
 }  // namespace torchport::rules

@@ -101,4 +101,17 @@ Node class_of(Node node) {
   return node.ancestor(Kind::kClass);
 }
 
+Node node_at(const Tree& tree, std::uint32_t offset) {
+  Node found = tree.root();
+  for (Node child = found.first_child(); child;) {
+    if (child.start() <= offset && offset < child.end()) {
+      found = child;
+      child = found.first_child();
+    } else {
+      child = child.next_sibling();
+    }
+  }
+  return found;
+}
+
 }  // namespace torchport::syntax

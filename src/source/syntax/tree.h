@@ -194,6 +194,8 @@ inline Node Node::first_child() const {
 [[nodiscard]] Node statement_of(Node node);
 // The closest function definition or lambda around the node.
 [[nodiscard]] Node function_of(Node node);
+// The node that an offset is in, as far inside as possible.
+[[nodiscard]] Node node_at(const Tree& tree, std::uint32_t offset);
 // The closest class around the node whose body contains it directly or through methods.
 [[nodiscard]] Node class_of(Node node);
 

@@ -170,9 +170,13 @@ std::string inner(const SemanticModel& model, Node object, Wrapped state) {
                      quoted(model, "module"));
 }
 
-Fix make_fix(const SemanticModel& model, Node object, Wrapped state) {
+Fix make_fix(const PythonContext& context, Node object, Wrapped state) {
+  const SemanticModel& model = context.model;
   Fix fix;
-  fix.applicability = Applicability::kUnsafe;
+  // The other files and this one have to agree about the keys.
+  const bool shared =
+      context.project != nullptr && context.project->is_prefix_dropped_elsewhere(context.path);
+  fix.applicability = shared ? Applicability::kDisplay : Applicability::kUnsafe;
   fix.title = "save the module inside, if there is one";
   fix.edits = {replace(object, inner(model, object, state))};
   // If the same object loads its state again, the keys have to stay the same.
@@ -197,7 +201,7 @@ void check(const PythonContext& context, Node call, Reporter& reporter) {
                           "DataParallel does not load them."
                         : "If the model is in DataParallel, the keys are saved with `module.` in "
                           "front, and a plain model does not load them.")
-      .fix.push_back(make_fix(model, object, state));
+      .fix.push_back(make_fix(context, object, state));
 }
 
 const Registration kRegistered{

@@ -11,7 +11,7 @@ namespace {
 
 // The type of a DeviceRef's expression, as far as the file shows it.
 Type type_of(const PythonContext& context, const edit::DeviceRef& ref, Node node) {
-  if (ref.module_device) return Type::kDevice;
+  if (ref.object) return Type::kDevice;
   const SemanticModel& model = context.model;
   const auto dot = ref.text.rfind('.');
   if (dot == std::string::npos) {
@@ -107,6 +107,45 @@ DeviceText scope_device(const PythonContext& context, Node node, bool as_device)
     result.text = fmt::format("{}.device({})", context.devices.torch_name(), ref.text);
     result.needs.imports = {"import torch"};
   }
+  return result;
+}
+
+DeviceText scope_string(const PythonContext& context, Node node) {
+  const Node place = evaluated_at(node);
+  const edit::DeviceRef ref = context.devices.at(place);
+  DeviceText result{ref.text, {{}, ref.module_device}, ref.certain};
+  if (type_of(context, ref, place) != Type::kDevice) return result;
+  if (ref.object && !ref.module_device) return inline_device(context, true);
+  result.text += ".type";
+  return result;
+}
+
+Node option_choices(Node expression) {
+  const Node keyword = holder_of(expression);
+  const Node call = keyword.parent().parent();
+  if (!keyword.is(Kind::kKeywordArgument) || !call.is(Kind::kCall)) return {};
+  const Node choices = syntax::keyword(call, "choices");
+  return choices.is_any(Kind::kList, Kind::kTuple, Kind::kSet) ? choices : Node{};
+}
+
+DeviceText allowed_device(const PythonContext& context, Node choices) {
+  const auto allows = [&](std::string_view kind) {
+    std::string value;
+    for (Node choice = choices.first_child(); choice; choice = choice.next_sibling())
+      if (syntax::string_value(choice, value) && value == kind) return true;
+    return false;
+  };
+  const auto chain = edit::classic_chain(context.settings.min_torch);
+  if (std::all_of(chain.begin(), chain.end(), [&](const auto* kind) { return allows(kind->name); }))
+    return inline_device(context, true);
+  DeviceText result;
+  if (!allows("cpu")) return result;
+  for (const devices::DeviceKind* kind : chain)
+    if (allows(kind->name))
+      result.text += fmt::format("\"{}\" if {}.{} else ", kind->name, context.devices.torch_name(),
+                                 kind->availability.expression);
+  result.text += "\"cpu\"";
+  result.needs.imports = {"import torch"};
   return result;
 }
 

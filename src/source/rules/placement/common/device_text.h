@@ -42,6 +42,16 @@ struct DeviceText {
 // The device in scope at the node; a torch.device if `as_device`.
 [[nodiscard]] DeviceText scope_device(const PythonContext& context, Node node, bool as_device);
 
+// The device in scope at the node, as a string.
+[[nodiscard]] DeviceText scope_string(const PythonContext& context, Node node);
+
+// The list `choices=[...]` of the option of which the expression is the default.
+[[nodiscard]] Node option_choices(Node expression);
+
+// The choice among devices that an option allows by `choices=[...]`, as a string; no text if there
+// is none for a machine without CUDA.
+[[nodiscard]] DeviceText allowed_device(const PythonContext& context, Node choices);
+
 // Whether code is for CUDA by its own name: a method `cuda`, a class such as CUDAPrefetcher, a file
 // cuda.py or one about TensorRT.
 [[nodiscard]] bool drives_kernels(const SemanticModel& model, Node node);

@@ -176,7 +176,7 @@ Fix fix_conditional(const PythonContext& context, Node conditional, const Test& 
   const std::string& torch = context.devices.torch_name();
   Fix fix;
   fix.title = "ask for the other accelerators too";
-  if (!test.plain) return fix;
+  if (!test.plain || option_choices(conditional)) return fix;
   if (has_no_alternative(context)) {
     fix.title = kTooOld;
     return fix;

@@ -67,6 +67,7 @@ DeviceText replacement(const PythonContext& context, const semantics::Literal& l
   if (!as_string) {
     return parameter ? scope_device(context, site, true) : inline_device(context, false);
   }
+  if (const Node choices = option_choices(site)) return allowed_device(context, choices);
   // An option keeps its choice visible in one place; a signature stays short.
   return parameter ? string_device(context, site) : inline_device(context, true);
 }
@@ -88,6 +89,7 @@ void check(const PythonContext& context, Node string, Reporter& reporter) {
           : "Without this setting the program raises \"Torch not compiled with CUDA enabled\" "
             "on a machine without CUDA; other accelerators are never used.");
   const DeviceText device = replacement(context, literal, parameter);
+  if (device.text.empty()) return;
   const std::string text =
       device.text.find(" if ") == std::string::npos ? device.text : fitted(site, device.text);
   Fix fix;

@@ -10,6 +10,7 @@
 #include "source/rules/placement/common/cuda_api.h"
 #include "source/rules/placement/common/device_index.h"
 #include "source/rules/placement/common/device_text.h"
+#include "source/rules/placement/common/string_use.h"
 #include "source/semantics/guards.h"
 
 namespace torchport::rules {
@@ -89,6 +90,9 @@ Fix make_fix(const PythonContext& context, const semantics::Literal& literal) {
     fill(fix, site, guarded_device(context, site.text(), as_string), true);
   } else if (choice) {
     fill(fix, site, inline_device(context, as_string), true);
+  } else if (as_string && must_stay_string(context.model, call_of_argument(site), site)) {
+    const DeviceText device = scope_string(context, site);
+    fill(fix, site, device, device.certain && !literal.indexed);
   } else if (stored && as_string) {
     fill(fix, site, string_device(context, site), true);
   } else {
