@@ -44,18 +44,6 @@ bool is_silenced(const Silence& silence, std::uint32_t line, const RuleInfo& rul
   });
 }
 
-// The innermost of the last nodes that start at an offset or before it. Nodes are in the order of
-// their starts.
-Node node_at(const syntax::Tree& tree, std::uint32_t offset) {
-  std::uint32_t first = 0;
-  std::uint32_t end = static_cast<std::uint32_t>(tree.size());
-  while (end - first > 1) {
-    const std::uint32_t middle = first + (end - first) / 2;
-    (tree.at(middle).start() <= offset ? first : end) = middle;
-  }
-  return tree.at(first);
-}
-
 // Adds that a finding is void if its function is only called with CUDA, or if another file's flag
 // around it says so. Drops findings that the project makes void.
 void ask_callers(const PythonContext& context, std::vector<Finding>& findings) {
@@ -71,7 +59,7 @@ void ask_callers(const PythonContext& context, std::vector<Finding>& findings) {
     if (innermost)
       finding.unless.push_back(
           {flow::Condition::Kind::kCalledWithCuda, flow::name_of(innermost), {}});
-    const Node place = node_at(context.model.tree(), finding.span.start);
+    const Node place = syntax::node_at(context.model.tree(), finding.span.start);
     for (flow::Condition& condition : flow::conditions_at(context.model, place))
       finding.unless.push_back(std::move(condition));
   }
@@ -138,7 +126,8 @@ std::vector<Finding> match(const PythonContext& context, const Selection& select
     }
   }
   std::erase_if(findings, [&](const Finding& finding) {
-    return finding.rule->void_with_cuda && is_faked(context, node_at(tree, finding.span.start));
+    return finding.rule->void_with_cuda &&
+           is_faked(context, syntax::node_at(tree, finding.span.start));
   });
   return findings;
 }
@@ -167,7 +156,7 @@ std::vector<Finding> match_guarded(const PythonContext& context, const Selection
     guarded = match(context, selection, deadline);
   }
   std::erase_if(guarded, [&](const Finding& finding) {
-    const Node place = node_at(context.model.tree(), finding.span.start);
+    const Node place = syntax::node_at(context.model.tree(), finding.span.start);
     const Node choice = choice_around(place);
     const auto inside = starts.lower_bound(choice.start());
     return !finding.rule->void_with_cuda || !is_for_strict(finding.rule->family) ||
@@ -176,7 +165,7 @@ std::vector<Finding> match_guarded(const PythonContext& context, const Selection
            (choice && inside != starts.end() && *inside < choice.end());
   });
   for (Finding& finding : guarded)
-    make_guarded(context, node_at(context.model.tree(), finding.span.start), finding);
+    make_guarded(context, syntax::node_at(context.model.tree(), finding.span.start), finding);
   return guarded;
 }
 

@@ -102,15 +102,16 @@ Node class_of(Node node) {
 }
 
 Node node_at(const Tree& tree, std::uint32_t offset) {
-  Node found = tree.root();
-  for (Node child = found.first_child(); child;) {
-    if (child.start() <= offset && offset < child.end()) {
-      found = child;
-      child = found.first_child();
-    } else {
-      child = child.next_sibling();
-    }
+  // Nodes are in the order of their starts, so the last one that starts there or before is in all
+  // that the offset is in.
+  std::uint32_t first = 0;
+  auto end = static_cast<std::uint32_t>(tree.size());
+  while (end - first > 1) {
+    const std::uint32_t middle = first + (end - first) / 2;
+    (tree.at(middle).start() <= offset ? first : end) = middle;
   }
+  Node found = tree.at(first);
+  while (offset >= found.end() && found.parent()) found = found.parent();
   return found;
 }
 
