@@ -49,8 +49,11 @@ Node last_of_imports(const syntax::Tree& tree) {
       last = statement;
       continue;
     }
-    // One other statement between imports (sys.path.append, matplotlib.use) does not end the block.
-    if (!statement.is(Kind::kExpressionStatement) || !import_follows(statement)) break;
+    // One other statement between imports (sys.path.append, matplotlib.use) does not end the block,
+    // unless it may need what stands behind the imports.
+    const bool needs_device = statement.text().find("cuda") != std::string_view::npos;
+    if (!statement.is(Kind::kExpressionStatement) || needs_device || !import_follows(statement))
+      break;
   }
   return last;
 }

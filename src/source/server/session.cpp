@@ -89,10 +89,12 @@ void Session::publish(const std::string& uri, const Job::Stop& stop) {
     analyses_.erase(uri);
   }
   // What was closed keeps no diagnostics.
-  for (const std::string& before : published_[uri])
-    if (std::find(parts.begin(), parts.end(), before) == parts.end())
-      client.notify("textDocument/publishDiagnostics",
-                    {{"uri", before}, {"diagnostics", Json::array()}});
+  for (const std::string& before : published_[uri]) {
+    if (std::find(parts.begin(), parts.end(), before) != parts.end()) continue;
+    shown_.erase(before);
+    client.notify("textDocument/publishDiagnostics",
+                  {{"uri", before}, {"diagnostics", Json::array()}});
+  }
   published_.erase(uri);
   const auto path = path_of_uri(uri);
   if (!source) {
@@ -109,8 +111,11 @@ void Session::publish(const std::string& uri, const Job::Stop& stop) {
   const auto by_part = diagnostics_json(*analysis, abilities.encoding);
   for (std::size_t i = 0; i < by_part.size(); ++i) {
     const Snapshot& part = *source->parts[i];
-    client.notify("textDocument/publishDiagnostics",
-                  {{"uri", part.uri}, {"version", part.version}, {"diagnostics", by_part[i]}});
+    Json message{{"uri", part.uri}, {"version", part.version}, {"diagnostics", by_part[i]}};
+    Json& shown = shown_[part.uri];
+    if (shown == message) continue;  // it was checked again, for what other files say
+    shown = message;
+    client.notify("textDocument/publishDiagnostics", std::move(message));
   }
 }
 

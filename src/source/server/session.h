@@ -77,6 +77,7 @@ class Session {
 
   std::map<std::string, std::shared_ptr<const Analysis>> analyses_;  // by the source's URI
   std::map<std::string, std::vector<std::string>> published_;  // the parts that have diagnostics
+  std::map<std::string, Json> shown_;                          // the last message for each part
   std::set<std::string> unopened_;  // the paths of files that are not open and have diagnostics
 };
 
