@@ -142,10 +142,13 @@ class Breaker {
     std::string line;
     for (const std::string& part : parts_of(text, cuts)) {
       const std::string& indent = lines.empty() ? first : next;
-      if (!line.empty() && !fits(indent, line + " " + part)) {
-        lines.push_back(indent + std::exchange(line, part));
+      std::string longer = line;
+      if (!longer.empty()) longer += ' ';
+      longer += part;
+      if (line.empty() || fits(indent, longer)) {
+        line = std::move(longer);
       } else {
-        line += (line.empty() ? "" : " ") + part;
+        lines.push_back(indent + std::exchange(line, part));
       }
     }
     lines.push_back((lines.empty() ? first : next) + line);
@@ -261,7 +264,7 @@ Lines break_line(const syntax::Tree& tree, std::uint32_t number, std::size_t lim
   while (line.ends_with('\n') || line.ends_with('\r')) line.remove_suffix(1);
   const std::string indent = indent_of(line);
   const std::uint32_t start = lines.line_start(number) + static_cast<std::uint32_t>(indent.size());
-  const Lines same{std::string(line)};
+  Lines same{std::string(line)};
   if (is_in_string(tree, start)) return same;
   const Code code = read_code(line.substr(indent.size()));
   const std::string_view comment =

@@ -225,7 +225,7 @@ std::string_view description_of(Amp amp) {
 
 // Fixes a call, or a bare decorator.
 Fix make_fix(const PythonContext& context, Node use, Amp amp) {
-  const Fix described{Applicability::kDisplay, std::string(description_of(amp)), {}, {}};
+  Fix described{Applicability::kDisplay, std::string(description_of(amp)), {}, {}};
   const bool is_call = use.is(Kind::kCall);
   if (!has_successor(context.settings, amp)) {
     const bool has_switch = amp == Amp::kAutocast || amp == Amp::kScaler;
@@ -246,7 +246,7 @@ Fix make_fix(const PythonContext& context, Node use, Amp amp) {
 // Fixes `partial(torch.cuda.amp.autocast, enabled=True)`.
 Fix make_partial_fix(const PythonContext& context, Node partial, Amp amp) {
   const Node bound = syntax::positional(partial, 0);
-  const Fix described{Applicability::kDisplay, std::string(description_of(amp)), {}, {}};
+  Fix described{Applicability::kDisplay, std::string(description_of(amp)), {}, {}};
   if (!has_successor(context.settings, amp) || !bound.is(Kind::kAttribute) ||
       syntax::positional(partial, 1) || syntax::has_splat(partial))
     return described;
