@@ -320,10 +320,18 @@ def test_the_prefix_of_keys_stays_where_another_file_handles_it(torchport) -> No
         ("pyproject.toml", "[tool.black]\nline-length = 60\n"),
         ("pyproject.toml", "[tool.ruff]\nline-length = 60\n"),
         ("setup.cfg", "[metadata]\nname = a\n[flake8]\nmax-line-length = 60\n"),
+        ("inner/pyproject.toml", "[tool.ruff]\nline-length = 60\n"),
+        ("inner/package/tox.ini", "[flake8]\nmax-line-length = 60\n"),
     ],
 )
-def test_long_lines_are_broken_for_the_projects_formatter(torchport, name, setting) -> None:
-    path = torchport.write("a.py", "import torch\n\nstate = torch.load(folder, pickle_module=p)\n")
+def test_long_lines_are_broken_for_the_nearest_formatter(torchport, name, setting) -> None:
+    inner = "/" in name
+    if inner:
+        torchport.write("pyproject.toml", "[tool.black]\nline-length = 120\n")
+    path = torchport.write(
+        "inner/package/a.py" if inner else "a.py",
+        "import torch\n\nstate = torch.load(folder, pickle_module=p)\n",
+    )
     shown = fix(torchport, "--unsafe-fixes", "--diff", select="TP301").stdout
     assert "+state = torch.load(folder, " in shown
     torchport.write(name, setting)

@@ -62,7 +62,7 @@ DeviceSource::DeviceSource(const semantics::SemanticModel& model, const Settings
   }
   for (const std::string_view name : {"DEVICE", "TORCH_DEVICE", "_TORCH_DEVICE"}) {
     variable_ = std::string(name);
-    const auto bindings = model.scopes().module_level(name);
+    const auto& bindings = model.scopes().module_level(name);
     if (bindings.size() == 1 && bindings.front()->kind == BindingKind::kAssign &&
         follows_accelerator(model, bindings.front()->value)) {
       variable_defined_ = true;
@@ -252,7 +252,7 @@ DeviceRef DeviceSource::of_helper(Node node) const {
   static constexpr std::array<std::string_view, 5> kHelpers{
       "get_device", "select_device", "default_device", "get_default_device", "pick_device"};
   for (const std::string_view name : kHelpers) {
-    const auto bindings = model_.scopes().module_level(name);
+    const auto& bindings = model_.scopes().module_level(name);
     if (bindings.size() != 1 || syntax::function_of(node).child(Field::kName).text() == name)
       continue;
     const Binding& binding = *bindings.front();

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <optional>
-#include <unordered_set>
 #include <vector>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/line_changes.h"
 #include "source/edit/imports.h"
 
 namespace torchport::edit {
@@ -15,6 +18,7 @@ using syntax::Kind;
 using syntax::Node;
 
 constexpr std::size_t kShortest = 79;
+constexpr std::size_t kOneIn = 100;  // of the lines of a text may be longer than its own length
 constexpr std::size_t kIndent = 4;
 constexpr int kMaxDepth = 8;
 
@@ -257,11 +261,15 @@ std::string indent_of(std::string_view line) {
   return std::string(line.substr(0, std::min(line.find_first_not_of(" \t"), line.size())));
 }
 
+std::string_view without_end(std::string_view line) {
+  while (line.ends_with('\n') || line.ends_with('\r')) line.remove_suffix(1);
+  return line;
+}
+
 // The lines of one line that is too long; a single one if it cannot be broken.
 Lines break_line(const syntax::Tree& tree, std::uint32_t number, std::size_t limit) {
   const auto& lines = tree.lines();
-  std::string_view line = lines.line(number);
-  while (line.ends_with('\n') || line.ends_with('\r')) line.remove_suffix(1);
+  const std::string_view line = without_end(lines.line(number));
   const std::string indent = indent_of(line);
   const std::uint32_t start = lines.line_start(number) + static_cast<std::uint32_t>(indent.size());
   Lines same{std::string(line)};
@@ -297,38 +305,49 @@ Lines break_line(const syntax::Tree& tree, std::uint32_t number, std::size_t lim
 }  // namespace
 
 std::size_t own_line_length(std::string_view text) {
-  std::size_t longest = kShortest;
+  std::vector<std::size_t> widths;
   for (const std::string_view line : base::split(text, '\n'))
-    longest = std::max(longest, width(base::trim(line)) == 0 ? 0 : width(line));
-  return longest;
+    if (!base::trim(line).empty()) widths.push_back(width(line));
+  if (widths.empty()) return kShortest;
+  const std::size_t longer = widths.size() / kOneIn;
+  const auto longest = widths.end() - 1 - static_cast<std::ptrdiff_t>(longer);
+  std::nth_element(widths.begin(), longest, widths.end());
+  return std::max(kShortest, *longest);
 }
 
 std::string broken_lines(std::string_view before, const syntax::Tree& after, std::size_t limit) {
   const std::string& text = after.source();
-  std::unordered_set<std::string_view> old;
-  for (std::string_view line : base::split(before, '\n')) {
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    old.insert(line);
-  }
   const std::string newline(newline_of(text));
   if (newline == "\r") return text;
-  std::string result;
-  for (std::uint32_t number = 1; number <= after.lines().line_count(); ++number) {
-    const std::uint32_t start = after.lines().line_start(number);
-    const std::size_t end =
-        number < after.lines().line_count() ? after.lines().line_start(number + 1) : text.size();
-    const std::string_view whole = std::string_view(text).substr(start, end - start);
-    std::string_view line = whole;
-    while (line.ends_with('\n') || line.ends_with('\r')) line.remove_suffix(1);
-    if (width(line) <= limit || old.contains(line)) {
-      result += whole;
-      continue;
+  const Lines old = base::whole_lines(before);
+  const Lines fresh = base::whole_lines(text);
+  Lines result;
+  std::size_t at = 0;  // in `fresh`
+  std::ptrdiff_t shift = 0;
+  const auto copy_to = [&](std::size_t end) {
+    for (; at < end && at < fresh.size(); ++at) result.push_back(fresh[at]);
+  };
+  for (const base::LineChange& change : base::changed_lines(old, fresh)) {
+    copy_to(static_cast<std::size_t>(static_cast<std::ptrdiff_t>(change.start) + shift));
+    shift += static_cast<std::ptrdiff_t>(change.added.size()) -
+             static_cast<std::ptrdiff_t>(change.removed);
+    std::size_t most = limit;
+    for (std::size_t i = 0; i < change.removed; ++i)
+      most = std::max(most, width(without_end(old[change.start + i])));
+    for (const std::string& whole : change.added) {
+      ++at;
+      const std::string_view line = without_end(whole);
+      if (width(line) <= most) {
+        result.push_back(whole);
+        continue;
+      }
+      const Lines broken = break_line(after, static_cast<std::uint32_t>(at), limit);
+      for (std::size_t i = 0; i + 1 < broken.size(); ++i) result.push_back(broken[i] + newline);
+      result.push_back(broken.back() + whole.substr(line.size()));
     }
-    const Lines broken = break_line(after, number, limit);
-    for (std::size_t i = 0; i < broken.size(); ++i) result += (i > 0 ? newline : "") + broken[i];
-    result += whole.substr(line.size());
   }
-  return result;
+  copy_to(fresh.size());
+  return fmt::format("{}", fmt::join(result, ""));
 }
 
 }  // namespace torchport::edit

@@ -78,9 +78,26 @@ TEST_CASE("what cannot be broken, or was so before, stays") {
   CHECK(broken_lines(text, **tree, 20) == text);
 }
 
-TEST_CASE("a text's own length is that of its longest line, at least 79") {
+TEST_CASE("a text's own length is that of its lines but one in a hundred, at least 79") {
+  CHECK(own_line_length("") == 79);
   CHECK(own_line_length("a\nb\n") == 79);
   CHECK(own_line_length(std::string(100, 'x') + "\n") == 100);
+  std::string text = std::string(300, 'x') + "\n" + std::string(90, 'y') + "\n";
+  for (int i = 0; i < 97; ++i) text += "z\n\n";
+  CHECK(own_line_length(text) == 300);
+  CHECK(own_line_length(text + "z\n") == 90);
+}
+
+TEST_CASE("a line may stay as long as the one in whose place it stands") {
+  const std::string before = "x = f(aaaaaaaaaaaaaaaaaaa, bbbbbbbbbbbbbbbbbb, c)\ny = 1\n";
+  const std::string as_long = "x = f(aaaaaaaaaaaaaaaaaaa, bbbbbbbbbbbbbbbbbb, d)\ny = 1\n";
+  const std::string longer = "x = f(aaaaaaaaaaaaaaaaaaa, bbbbbbbbbbbbbbbbbb, cd)\ny = 1\n";
+  const auto broken = [&](const std::string& after) {
+    return broken_lines(before, **syntax::Tree::parse(after), 40);
+  };
+  CHECK(broken(as_long) == as_long);
+  CHECK(broken(longer) ==
+        "x = f(\n    aaaaaaaaaaaaaaaaaaa,\n    bbbbbbbbbbbbbbbbbb,\n    cd,\n)\ny = 1\n");
 }
 
 }  // namespace

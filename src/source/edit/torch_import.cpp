@@ -1,6 +1,8 @@
 #include "source/edit/torch_import.h"
 
 #include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "source/semantics/guards.h"
 
@@ -61,10 +63,34 @@ bool imports_part_of_torch(Node statement) {
   return false;
 }
 
+// The names of torch itself, by the imports that bind them.
+class TorchNames {
+ public:
+  explicit TorchNames(const SemanticModel& model) : model_(model) {}
+
+  // The first name that an import binds to torch; null if there is none.
+  const Binding* of(Node import) {
+    const Node scope = model_.scopes().scope_node(import);
+    if (scopes_.insert(scope.index()).second) {
+      for (const Binding* binding : model_.scopes().of_scope(scope))
+        if (binding->value && binding->qualified == "torch")
+          names_.try_emplace(binding->value.index(), binding);
+    }
+    const auto found = names_.find(import.index());
+    return found == names_.end() ? nullptr : found->second;
+  }
+
+ private:
+  const SemanticModel& model_;
+  std::unordered_set<std::uint32_t> scopes_;  // those that were read
+  std::unordered_map<std::uint32_t, const Binding*> names_;
+};
+
 }  // namespace
 
 TorchImport::TorchImport(const SemanticModel& model) {
   std::string elsewhere;
+  TorchNames names(model);
   const Node root = model.tree().root();
   for (const Kind kind : {Kind::kImport, Kind::kImportFrom}) {
     for (const Node node : model.nodes(kind)) {
@@ -73,13 +99,12 @@ TorchImport::TorchImport(const SemanticModel& model) {
       delayed |= !always;
       if (always && (!first_of_torch || node.start() < first_of_torch.start()))
         first_of_torch = node;
-      for (const Binding* binding : model.scopes().of_scope(model.scopes().scope_node(node))) {
-        if (binding->value != node || binding->qualified != "torch") continue;
-        if (!always && elsewhere.empty()) elsewhere = std::string(binding->name);
-        if (!always || statement) continue;
-        statement = node;
-        name = std::string(binding->name);
-      }
+      const Binding* binding = names.of(node);
+      if (binding == nullptr) continue;
+      if (!always && elsewhere.empty()) elsewhere = std::string(binding->name);
+      if (!always || statement) continue;
+      statement = node;
+      name = std::string(binding->name);
     }
   }
   // A module that imports a part of torch has to wait for all of it.

@@ -3,24 +3,12 @@
 #include <dtl/dtl.hpp>
 #include <fmt/format.h>
 
+#include "base/line_changes.h"
 #include "source/project/fix.h"
 
 namespace torchport::project {
 
 namespace {
-
-// Lines with their line ends.
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  std::size_t start = 0;
-  while (start < text.size()) {
-    std::size_t end = text.find('\n', start);
-    end = end == std::string::npos ? text.size() : end + 1;
-    lines.push_back(text.substr(start, end - start));
-    start = end;
-  }
-  return lines;
-}
 
 void append_line(std::string& out, char mark, const std::string& line) {
   out += mark;
@@ -50,35 +38,23 @@ edit::Edit shortened(std::uint32_t start, std::string_view before, std::string_v
 }  // namespace
 
 std::vector<edit::Edit> line_edits(const std::string& before, const std::string& after) {
-  dtl::Diff<std::string> diff(lines_of(before), lines_of(after));
-  diff.compose();
+  const std::vector<std::string> lines = base::whole_lines(before);
   std::vector<edit::Edit> edits;
-  std::uint32_t at = 0;  // in `before`
-  std::string removed;
-  std::string added;
-  const auto flush = [&] {
-    if (!removed.empty() || !added.empty()) {
-      const auto start = at - static_cast<std::uint32_t>(removed.size());
-      edits.push_back(shortened(start, removed, added));
-    }
-    removed.clear();
-    added.clear();
-  };
-  for (const auto& [line, info] : diff.getSes().getSequence()) {
-    if (info.type == dtl::SES_ADD) {
-      added += line;
-      continue;
-    }
-    if (info.type == dtl::SES_COMMON) flush();
-    at += static_cast<std::uint32_t>(line.size());
-    if (info.type == dtl::SES_DELETE) removed += line;
+  std::size_t line = 0;
+  std::uint32_t at = 0;  // the offset of `line`
+  for (const base::LineChange& change : base::changed_lines(lines, base::whole_lines(after))) {
+    for (; line < change.start; ++line) at += static_cast<std::uint32_t>(lines[line].size());
+    std::string removed;
+    for (std::size_t i = 0; i < change.removed; ++i) removed += lines[change.start + i];
+    std::string added;
+    for (const std::string& fresh : change.added) added += fresh;
+    edits.push_back(shortened(at, removed, added));
   }
-  flush();
   return edits;
 }
 
 std::string unified_diff(const Change& change) {
-  dtl::Diff<std::string> diff(lines_of(change.before), lines_of(change.after));
+  dtl::Diff<std::string> diff(base::whole_lines(change.before), base::whole_lines(change.after));
   diff.compose();
   diff.composeUnifiedHunks();
   std::string out = fmt::format("--- {0}\n+++ {0}\n", change.path);

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "source/project/each_file.h"
+#include "source/project/line_length.h"
 #include "source/project/notebook_check.h"
 #include "source/rules/converge.h"
 
@@ -37,7 +38,8 @@ FileFix fix_one(const base::FileSystem& fs, const std::string& path, const Check
     return result;
   }
   if (!rules::may_matter(path, *source)) return result;
-  const CheckOptions options = without_silenced(path, all);
+  CheckOptions options = without_silenced(path, all);
+  if (const auto length = line_length_of_file(fs, path)) options.settings.line_length = length;
   if (status.type == base::FileType::kSymlink) {
     result.left = check_source(path, *source, options);
     if (!result.left.diagnostics.empty())

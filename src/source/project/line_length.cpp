@@ -1,5 +1,6 @@
 #include "source/project/line_length.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 
@@ -10,7 +11,10 @@ namespace torchport::project {
 
 namespace {
 
+constexpr std::string_view kPyproject = "pyproject.toml";
+constexpr std::array<std::string_view, 3> kIniFiles{"setup.cfg", "tox.ini", ".flake8"};
 constexpr std::uint16_t kOfBlack = 88;
+constexpr int kMostUp = 10;
 constexpr int kLeast = 40;
 constexpr int kMost = 400;
 
@@ -63,9 +67,26 @@ std::uint16_t of_ini(const base::FileSystem& fs, const std::string& path) {
 }  // namespace
 
 std::uint16_t line_length(const base::FileSystem& fs, const std::string& root) {
-  if (const auto length = of_pyproject(fs, base::join_path(root, "pyproject.toml"))) return length;
-  for (const std::string_view name : {"setup.cfg", "tox.ini", ".flake8"})
+  if (const auto length = of_pyproject(fs, base::join_path(root, kPyproject))) return length;
+  for (const std::string_view name : kIniFiles)
     if (const auto length = of_ini(fs, base::join_path(root, name))) return length;
+  return 0;
+}
+
+std::uint16_t line_length_of_file(const base::FileSystem& fs, const std::string& path) {
+  const auto exists = [&](const std::string& folder, std::string_view name) {
+    return fs.status(base::join_path(folder, name), true).type != base::FileType::kMissing;
+  };
+  std::string folder = path;
+  for (int up = 0; up < kMostUp; ++up) {
+    const auto slash = folder.rfind('/');
+    if (slash == std::string::npos || slash == 0) return 0;
+    folder.resize(slash);
+    if (exists(folder, kPyproject) ||
+        std::any_of(kIniFiles.begin(), kIniFiles.end(),
+                    [&](std::string_view name) { return exists(folder, name); }))
+      return line_length(fs, folder);
+  }
   return 0;
 }
 

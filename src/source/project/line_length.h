@@ -13,4 +13,9 @@ namespace torchport::project {
 // says it.
 [[nodiscard]] std::uint16_t line_length(const base::FileSystem& fs, const std::string& root);
 
+// The same for a file: of the nearest folder above it that has one of these files, at most ten
+// folders up; 0 if that says nothing.
+[[nodiscard]] std::uint16_t line_length_of_file(const base::FileSystem& fs,
+                                                const std::string& path);
+
 }  // namespace torchport::project

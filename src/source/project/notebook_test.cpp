@@ -148,6 +148,48 @@ TEST_CASE("a notebook goes back as it was") {
   CHECK(notebook->with_program(notebook->program()).value() == kList);
 }
 
+TEST_CASE("only the lines that a fix changes are other bytes") {
+  // The lines of the list are indented in two ways, and one has an escape that nobody needs.
+  const std::string json = R"json({"cells": [{"cell_type": "code", "source": [
+    "import torch\n",
+        "a = 1\n",
+  "b = '\u0061'\n",  "\n",
+      "x = torch.ones(1).cuda()\n",
+        "c", " = 2\n",
+  "x"
+  ]}]})json";
+  const auto fixed =
+      project::converge_notebook("a.ipynb", json, options(), edit::Applicability::kUnsafe);
+  REQUIRE(fixed.has_value());
+  REQUIRE(fixed->text != json);
+  for (const std::string_view kept :
+       {"\n    \"import torch", "\n        \"a = 1\\n\",\n  \"b = '\\u0061'\\n\",  \"\\n\",\n",
+        "\",\n        \"c\", \" = 2\\n\",\n  \"x\"\n  ]}"}) {
+    CAPTURE(kept);
+    CHECK(fixed->text.find(kept) != std::string::npos);
+  }
+  CHECK(nlohmann::json::accept(fixed->text));
+}
+
+TEST_CASE("lines that come first or last, and lines that go, leave a list") {
+  const std::string json =
+      R"json({"cells": [{"cell_type": "code", "source": ["a\n", "b\n", "c"]}]})json";
+  const auto notebook = Notebook::parse(json);
+  REQUIRE(notebook.has_value());
+  const std::string head = "# torchport:cell 0\n";
+  for (const std::string text : {"x\na\nb\nc", "a\nb\nc\nx", "b\nc", "a\nb", "b", "", "x\n",
+                                 "a\nx\nc", "a\nc\nb", "c\nx\na"}) {
+    const auto changed = notebook->with_program(head + text);
+    CAPTURE(text);
+    REQUIRE(changed.has_value());
+    REQUIRE(nlohmann::json::accept(*changed));
+    std::string joined;
+    const auto document = nlohmann::json::parse(*changed);
+    for (const auto& line : document["cells"][0]["source"]) joined += line.get<std::string>();
+    CHECK(joined + "\n" == (text.ends_with('\n') ? text : text + "\n"));
+  }
+}
+
 TEST_CASE("a string of the list that does not end its line goes on in the next one") {
   const std::string json =
       R"json({"cells": [{"cell_type": "code", "source": ["%matplotlib inline", "  !ls\n", "x = 1"]}]})json";

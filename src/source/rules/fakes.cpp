@@ -95,12 +95,49 @@ bool is_expected_to_raise(Node place) {
   return false;
 }
 
+// Whether a use of a name compares it: `x == name`, assertEqual(x, name).
+bool is_compared(Node use) {
+  for (Node up = use.parent(); up && !up.is_any(Kind::kBlock, Kind::kModule); up = up.parent()) {
+    if (up.is_any(Kind::kComparison, Kind::kAssert)) return true;
+    if (up.is(Kind::kCall) && method_name(up).starts_with("assert")) return true;
+  }
+  return false;
+}
+
+// Whether a use of a name makes or moves something: `x.to(name)`, `torch.ones(2, device=name)`.
+bool is_place_for(const SemanticModel& model, Node use) {
+  const Node list = use.parent().is(Kind::kKeywordArgument) ? use.parent().parent() : use.parent();
+  const Node call = list.is(Kind::kArgumentList) ? list.parent() : Node{};
+  return call.is(Kind::kCall) && !is_of_stand_in(model, call) &&
+         (model.called(call).starts_with("torch.") || method_name(call) == "to");
+}
+
+// Whether a value is only put somewhere and looked at: `model.device = torch.device("cuda")`, or a
+// name that is compared later, and at which nothing is placed.
+bool is_only_passed(const SemanticModel& model, Node place) {
+  Node value = place;
+  while (value && !value.parent().is_any(Kind::kAssignment, Kind::kBlock, Kind::kModule))
+    value = value.parent();
+  const Node target = value.parent().child(Field::kLeft);
+  const bool whole = value.is(Kind::kString) || model.called(value) == "torch.device";
+  if (!value.parent().is(Kind::kAssignment) || value == target || !whole) return false;
+  if (target.is(Kind::kAttribute))
+    return target.child(Field::kAttributeName).text().ends_with("device");
+  const Node function = syntax::function_of(place);
+  if (!target.is(Kind::kIdentifier) || !function) return false;
+  const auto uses = model.named(target.text(), function);
+  return std::any_of(uses.begin(), uses.end(), is_compared) &&
+         std::none_of(uses.begin(), uses.end(), [&](Node use) { return is_place_for(model, use); });
+}
+
 }  // namespace
 
 bool is_faked(const PythonContext& context, Node place) {
   if (!context.is_test()) return false;
   const SemanticModel& model = context.model;
-  if (model.facts<FakedFunctions>().contain(place) || is_expected_to_raise(place)) return true;
+  if (model.facts<FakedFunctions>().contain(place) || is_expected_to_raise(place) ||
+      is_only_passed(model, place))
+    return true;
   Node call = place;
   while (call && !call.is_any(Kind::kCall, Kind::kBlock, Kind::kModule)) call = call.parent();
   return call.is(Kind::kCall) && is_of_stand_in(model, call);

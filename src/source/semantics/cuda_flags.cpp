@@ -5,8 +5,15 @@
 
 namespace torchport::semantics {
 
+bool is_cpu_flag(std::string_view name) {
+  static constexpr std::array<std::string_view, 8> kNames{
+      "cpu", "use_cpu", "cpu_only", "only_cpu", "force_cpu", "run_on_cpu", "on_cpu", "usecpu"};
+  return base::one_of(kNames, base::lower(name));
+}
+
 bool is_cuda_flag(std::string_view name) {
   const std::string text = base::lower(name);
+  if (is_cpu_flag(text)) return true;
   static constexpr std::array<std::string_view, 10> kSubjects{
       "cuda", "gpu", "gpus", "iscuda", "usecuda", "usegpu", "ngpu", "ngpus", "multigpu", "nvtx"};
   for (const std::string_view word : base::split(text, '_')) {
@@ -18,7 +25,7 @@ bool is_cuda_flag(std::string_view name) {
 bool is_negative_flag(std::string_view name) {
   const std::string text = base::lower(name);
   return text.starts_with("no_") || text.starts_with("not_") || text.starts_with("disable_") ||
-         text.starts_with("without_") || text == "nocuda" || text == "nogpu";
+         text.starts_with("without_") || text == "nocuda" || text == "nogpu" || is_cpu_flag(text);
 }
 
 FlagFacts::FlagFacts(const SemanticModel& model) : model_(model) {

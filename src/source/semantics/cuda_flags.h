@@ -14,6 +14,9 @@ namespace torchport::semantics {
 // Whether such a flag is on without CUDA: no_cuda, disable_gpu.
 [[nodiscard]] bool is_negative_flag(std::string_view name);
 
+// Whether a flag asks for the CPU: `--cpu`, `use_cpu=True`. It is a negative flag of CUDA, too.
+[[nodiscard]] bool is_cpu_flag(std::string_view name);
+
 // The parameter behind a name if it is a flag that is on by default and that no call of the file
 // sets: `use_cuda=True`, `no_cuda=False`; null for other names.
 [[nodiscard]] const Binding* on_by_default(const SemanticModel& model, Node name);

@@ -1,6 +1,7 @@
 #include "source/semantics/guards.h"
 
 #include <algorithm>
+#include <array>
 
 #include "source/semantics/cuda_flags.h"
 
@@ -19,6 +20,24 @@ CudaKnowledge known(bool present, Node condition) {
 }
 
 CudaKnowledge implied(const SemanticModel& model, Node condition, bool truth, int depth);
+
+// Whether a condition asks what the machine has. `x.is_cuda` asks for a tensor's place.
+bool asks_machine(const SemanticModel& model, Node condition) {
+  if (!condition) return false;
+  for (const Node call : model.nodes(Kind::kCall, condition)) {
+    const std::string& name = model.called(call);
+    if (name == "torch.cuda.is_available" || name == "torch.cuda.device_count") return true;
+  }
+  return is_uncalled_test(model, condition);
+}
+
+// What follows from both parts of a condition: `device == "cuda" and not torch.cuda.is_available()`
+// says what the machine has.
+CudaKnowledge joined(const SemanticModel& model, const CudaKnowledge& a, const CudaKnowledge& b) {
+  if (!a || !b) return a ? a : b;
+  if (a.by_default != nullptr) return b;
+  return a.present && b.absent && asks_machine(model, b.condition) ? b : a;
+}
 
 // What a flag implies that all these values set, if they agree.
 CudaKnowledge implied_by_all(const SemanticModel& model, const std::vector<Node>& values,
@@ -116,11 +135,11 @@ CudaKnowledge comparison_knowledge(const SemanticModel& model, Node comparison, 
   std::string key;  // opt["num_gpu"]
   const bool keyed = subject.is(Kind::kSubscript) &&
                      syntax::string_value(subject.child(Field::kSubscriptPart), key);
-  const bool flag =
-      (subject.is_any(Kind::kIdentifier, Kind::kAttribute) &&
-       is_cuda_flag(subject.is(Kind::kAttribute) ? subject.child(Field::kAttributeName).text()
-                                                 : subject.text())) ||
-      (keyed && is_cuda_flag(key));
+  std::string_view flag_name;
+  if (keyed) flag_name = key;
+  if (subject.is(Kind::kIdentifier)) flag_name = subject.text();
+  if (subject.is(Kind::kAttribute)) flag_name = subject.child(Field::kAttributeName).text();
+  const bool flag = is_cuda_flag(flag_name);
   if (!counts && !flag) {
     if (subject.is(Kind::kIdentifier) && (op == ">" || op == ">=")) {
       const auto bindings = model.scopes().reaching(subject.text(), subject);
@@ -131,6 +150,7 @@ CudaKnowledge comparison_knowledge(const SemanticModel& model, Node comparison, 
     return {};
   }
   if (none) return known(unequal == truth, comparison);
+  if (!counts && is_negative_flag(flag_name)) return {};
   if (op == ">" || op == ">=" || op == "!=") return known(truth, comparison);
   if (op == "<" || op == "<=") return known(!truth, comparison);
   if (op == "==")
@@ -153,7 +173,7 @@ CudaKnowledge implied(const SemanticModel& model, Node condition, bool truth, in
       const CudaKnowledge a = implied(model, left, truth, depth + 1);
       const CudaKnowledge b = implied(model, right, truth, depth + 1);
       // If all parts have the value `truth`, any one of them decides; otherwise all must agree.
-      if (is_and == truth) return a && (a.by_default == nullptr || !b) ? a : b;
+      if (is_and == truth) return joined(model, a, b);
       if (a.present && b.present) return a.by_default == nullptr ? b : a;
       if (a.absent && b.absent) return a;
       return {};
@@ -196,6 +216,10 @@ CudaKnowledge implied(const SemanticModel& model, Node condition, bool truth, in
     }
     case Kind::kIdentifier:
     case Kind::kAttribute:
+      // The rule for uncalled tests reports it; what it was meant to say holds.
+      if (is_uncalled_test(model, condition))
+        return model.qualified(condition) == "torch.cuda.is_available" ? known(truth, condition)
+                                                                       : CudaKnowledge{};
       return flag_knowledge(model, condition, truth, depth);
     case Kind::kSubscript: {  // opt["use_gpu"]
       std::string key;
@@ -231,7 +255,12 @@ CudaKnowledge from_parent(const SemanticModel& model, Node parent, Node from) {
     case Kind::kConditional: {
       const auto parts = parent.children();
       if (parts.size() != 3 || from == parts[1]) return {};
-      return implied_by(model, parts[1], from == parts[0]);
+      const CudaKnowledge word = implied_by(model, parts[1], from == parts[0]);
+      // "cpu" if args.cpu else "cuda": who does not ask for the CPU gets CUDA.
+      const Node flag = word.condition;
+      const bool by_default = is_cpu_flag(
+          flag.is(Kind::kAttribute) ? flag.child(Field::kAttributeName).text() : flag.text());
+      return by_default ? CudaKnowledge{} : word;
     }
     case Kind::kBooleanOperator:
       if (from.field() != Field::kRight) return {};
@@ -300,19 +329,15 @@ bool always_leaves(const SemanticModel& model, Node block) {
          model.called(call) == "pytest.skip";
 }
 
-namespace {
-
-// Whether a condition asks what the machine has. `x.is_cuda` asks for a tensor's place.
-bool asks_machine(const SemanticModel& model, Node condition) {
-  if (!condition) return false;
-  for (const Node call : model.nodes(Kind::kCall, condition)) {
-    const std::string& name = model.called(call);
-    if (name == "torch.cuda.is_available" || name == "torch.cuda.device_count") return true;
-  }
-  return false;
+bool is_uncalled_test(const SemanticModel& model, Node condition) {
+  static constexpr std::array<std::string_view, 4> kOthers{
+      "torch.cuda.is_initialized", "torch.distributed.is_initialized",
+      "torch.backends.mps.is_built", "torch.cuda.is_bf16_supported"};
+  if (!condition.is_any(Kind::kIdentifier, Kind::kAttribute)) return false;
+  const std::string& name = model.qualified(condition);
+  return (name.starts_with("torch.") && name.ends_with(".is_available")) ||
+         base::one_of(kOthers, name);
 }
-
-}  // namespace
 
 bool is_cuda_demand(const SemanticModel& model, Node statement) {
   const bool asserts = statement.is(Kind::kAssert);

@@ -37,6 +37,10 @@ struct CudaKnowledge {
 // @require_torch_gpu.
 [[nodiscard]] CudaKnowledge decorator_knowledge(const SemanticModel& model, Node decorator);
 
+// Whether a node names a test of torch without calling it, `torch.cuda.is_available`: as a
+// condition it is always true.
+[[nodiscard]] bool is_uncalled_test(const SemanticModel& model, Node condition);
+
 // Whether a statement demands CUDA: `assert torch.cuda.is_available()`, or an `if` without CUDA
 // that raises an error or ends the program. What follows is no less tied to CUDA for it, so a
 // demand is no guard. Skipping a test and returning are guards.

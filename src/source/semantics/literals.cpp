@@ -201,6 +201,9 @@ LiteralRole raw_role(const SemanticModel& model, Node string) {
       case Kind::kParenthesized:
       case Kind::kConcatenatedString:
         continue;
+      case Kind::kAttribute:  // device.type == torch.device("cuda").type
+        if (parent.child(Field::kAttributeName).text() == "type") continue;
+        return LiteralRole::kOther;
       case Kind::kConditional: {
         const auto parts = parent.children();
         if (parts.size() == 3 && parts[1] == from) return LiteralRole::kComparison;

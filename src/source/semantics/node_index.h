@@ -2,7 +2,9 @@
 // again; without the index each question would walk the tree.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -20,11 +22,22 @@ class Nodes {
  public:
   class Iterator {
    public:
+    using iterator_category = std::input_iterator_tag;
+    using value_type = Node;
+    using difference_type = std::ptrdiff_t;
+    using pointer = const Node*;
+    using reference = Node;
+
     Iterator(const Tree* tree, const std::uint32_t* at) : tree_(tree), at_(at) {}
     Node operator*() const { return {tree_, *at_}; }
     Iterator& operator++() {
       ++at_;
       return *this;
+    }
+    Iterator operator++(int) {
+      Iterator before = *this;
+      ++at_;
+      return before;
     }
     bool operator==(const Iterator&) const = default;
 

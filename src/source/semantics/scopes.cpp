@@ -288,9 +288,10 @@ std::vector<const Binding*> Scopes::reaching(std::string_view name, Node at) con
   return result.empty() ? first_of(*list) : result;
 }
 
-std::vector<const Binding*> Scopes::module_level(std::string_view name) const {
+const std::vector<const Binding*>& Scopes::module_level(std::string_view name) const {
+  static const List kNone;
   const List* list = find(tree_.root(), name);
-  return list == nullptr ? List{} : *list;
+  return list == nullptr ? kNone : *list;
 }
 
 bool Scopes::is_bound_anywhere(std::string_view name) const {

@@ -58,7 +58,7 @@ class Scopes {
   // The scope that owns the name at `at`; invalid if no scope of the file binds it.
   [[nodiscard]] Node owner(std::string_view name, Node at) const;
   // Every binding of the name in the module's own scope.
-  [[nodiscard]] std::vector<const Binding*> module_level(std::string_view name) const;
+  [[nodiscard]] const std::vector<const Binding*>& module_level(std::string_view name) const;
   // Whether any scope of the file binds the name.
   [[nodiscard]] bool is_bound_anywhere(std::string_view name) const;
   // The node of the scope around a node: function, class, lambda, comprehension or module.

@@ -1,11 +1,12 @@
 #include "source/syntax/notebook.h"
 
 #include <algorithm>
-#include <map>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "base/line_changes.h"
 #include "source/syntax/ipython.h"
 #include "source/syntax/notebook_scan.h"
 
@@ -46,17 +47,6 @@ std::string encode_line(std::string_view text, bool ascii) {
   const std::string quoted = nlohmann::json(std::string(text))
                                  .dump(-1, ' ', ascii, nlohmann::json::error_handler_t::replace);
   return quoted.substr(1, quoted.size() - 2);
-}
-
-std::vector<std::string> lines_of(std::string_view text) {
-  std::vector<std::string> lines;
-  while (!text.empty()) {
-    const auto end = text.find('\n');
-    const std::size_t size = end == std::string_view::npos ? text.size() : end + 1;
-    lines.emplace_back(text.substr(0, size));
-    text.remove_prefix(size);
-  }
-  return lines;
 }
 
 // The line without what build_program() inserted.
@@ -231,24 +221,44 @@ std::optional<std::uint32_t> Notebook::program_offset(CellOffset place) const {
 }
 
 std::string Notebook::encode(const Cell& cell, std::string_view text) const {
-  std::map<std::string_view, base::Span> known;
-  for (const Line& line : cell.lines) known.emplace(line.text, line.raw);
-  std::string result = cell.is_list ? "" : "\"";
-  const auto lines = lines_of(text);
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    const auto old = known.find(lines[i]);
-    const std::string raw = old == known.end()
-                                ? encode_line(lines[i], ascii_)
-                                : json_.substr(old->second.start, old->second.size());
-    if (cell.is_list && i > 0) result += cell.separator;
-    result += cell.is_list ? "\"" + raw + "\"" : raw;
+  // Whole lines: a string of the list may end within one.
+  std::vector<Line> before;
+  for (const Line& line : cell.lines) {
+    if (before.empty() || before.back().text.ends_with('\n')) {
+      before.push_back(line);
+    } else {
+      before.back().text += line.text;
+      before.back().raw.end = line.raw.end;
+    }
   }
-  if (!cell.is_list) return result + "\"";
-  // The list's own brackets, and the space inside them, are kept.
-  const base::Span first = cell.lines.front().raw;
-  const base::Span last = cell.lines.back().raw;
-  return json_.substr(cell.value.start, first.start - 1 - cell.value.start) + result +
-         json_.substr(last.end + 1, cell.value.end - last.end - 1);
+  std::vector<std::string> old_texts;
+  for (const Line& line : before) old_texts.push_back(line.text);
+  const std::string joint = cell.is_list ? "\"" + cell.separator + "\"" : "";
+  std::string result;
+  std::uint32_t copied = cell.value.start;
+  const auto replace = [&](std::uint32_t start, std::uint32_t end, std::string_view raw) {
+    result += std::string_view(json_).substr(copied, start - copied);
+    result += raw;
+    copied = end;
+  };
+  for (const base::LineChange& change : base::changed_lines(old_texts, base::whole_lines(text))) {
+    const std::size_t end = change.start + change.removed;
+    std::vector<std::string> added;
+    for (const std::string& line : change.added) added.push_back(encode_line(line, ascii_));
+    const std::string raw = fmt::format("{}", fmt::join(added, joint));
+    if (change.removed > 0 && !added.empty()) {
+      replace(before[change.start].raw.start, before[end - 1].raw.end, raw);
+    } else if (end < before.size()) {
+      replace(before[change.start].raw.start, before[end].raw.start,
+              raw + (raw.empty() ? "" : joint));
+    } else if (change.start > 0) {
+      replace(before[change.start - 1].raw.end, before.back().raw.end,
+              (raw.empty() ? "" : joint) + raw);
+    } else {
+      replace(before.front().raw.start, before.back().raw.end, "");
+    }
+  }
+  return result + json_.substr(copied, cell.value.end - copied);
 }
 
 base::Result<std::string> Notebook::with_program(std::string_view program) const {
@@ -274,7 +284,7 @@ base::Result<std::string> Notebook::with_program(std::string_view program) const
       return base::fail(base::ErrorCode::kInternal,
                         "the fixed notebook cannot be split into its cells; nothing was changed");
     at = end;
-    for (std::string& line : lines_of(program.substr(start, end - start)))
+    for (std::string& line : base::whole_lines(program.substr(start, end - start)))
       fresh += without_magic(std::move(line));
     std::string before;
     for (const Line& line : cell.lines) before += line.text;

@@ -7,6 +7,7 @@
 
 #include "source/rules/edits.h"
 #include "source/rules/inference.h"
+#include "source/rules/mode_neutral.h"
 #include "source/rules/statements.h"
 #include "source/rules/value_history.h"
 
@@ -80,6 +81,9 @@ bool is_in_train_mode(const SemanticModel& model, Node call, Node subject) {
     return false;
   }
   if (!calls_on(model, trace, "eval").empty()) return false;
+  if (std::all_of(trace.origins.begin(), trace.origins.end(),
+                  [&](Node origin) { return is_mode_neutral(model, origin); }))
+    return false;
   // A caller, or the code that created it, calls eval() on something there.
   return std::none_of(trace.steps.begin(), trace.steps.end(), [&](Node step) {
     const Node home = around(model, step);

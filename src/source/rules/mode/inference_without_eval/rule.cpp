@@ -7,6 +7,7 @@
 
 #include "source/rules/edits.h"
 #include "source/rules/inference.h"
+#include "source/rules/mode_neutral.h"
 #include "source/rules/statements.h"
 #include "source/rules/value_history.h"
 
@@ -102,6 +103,8 @@ void check(const PythonContext& context, Node root, Reporter& reporter) {
     if (facts != nullptr && facts->is_module) continue;
     const ValueHistory trace = trace_value(context.model, syntax::callee(call));
     if (trace.origins.size() > 1) continue;  // one of several origins may have called eval()
+    if (trace.origins.size() == 1 && is_mode_neutral(context.model, trace.origins.front()))
+      continue;
     const Node loading = loading_of(context.model, trace);
     if (!loading || std::find(reported.begin(), reported.end(), loading) != reported.end())
       continue;

@@ -163,14 +163,16 @@ bool drives_kernels(const SemanticModel& model, Node node) {
       if (std::find(kLibraries.begin(), kLibraries.end(), root) != kLibraries.end()) return true;
     }
     if (!part.is(Kind::kCall)) continue;
-    if (model.called(part).starts_with("numba.cuda.")) return true;
+    const std::string& name = model.called(part);
+    if (name.starts_with("numba.cuda.") || name == "torch.cuda.graph" ||
+        name == "torch.cuda.CUDAGraph" || name == "torch.cuda.make_graphed_callables")
+      return true;
     // kernel[blocks, threads](...) of numba. Triton's kernels run on other devices, too.
     const Node callee = syntax::callee(part);
     if (callee.is(Kind::kSubscript) && !model.imports("triton") &&
         callee.child(Field::kValue).text().find("kernel") != std::string_view::npos)
       return true;
-    if (model.called(part).find("tensorrt") != std::string::npos ||
-        callee.text().starts_with("torch_tensorrt."))
+    if (name.find("tensorrt") != std::string::npos || callee.text().starts_with("torch_tensorrt."))
       return true;
   }
   return false;
@@ -184,7 +186,9 @@ bool is_cuda_territory(const PythonContext& context, Node node) {
   for (Node up = node.parent(); up; up = up.parent()) {
     if (!up.is_any(Kind::kFunction, Kind::kClass)) continue;
     const std::string name = base::lower(up.child(Field::kName).text());
-    if (up.is(Kind::kFunction) ? name == "cuda" : name.find("cuda") != std::string::npos)
+    const bool graph =
+        name.find("cuda_graph") != std::string::npos || name.find("cudagraph") != std::string::npos;
+    if (up.is(Kind::kFunction) ? name == "cuda" || graph : name.find("cuda") != std::string::npos)
       return true;
   }
   return false;

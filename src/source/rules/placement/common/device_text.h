@@ -52,9 +52,11 @@ struct DeviceText {
 // is none for a machine without CUDA.
 [[nodiscard]] DeviceText allowed_device(const PythonContext& context, Node choices);
 
-// Whether code is for CUDA by its own name: a method `cuda`, a class such as CUDAPrefetcher, a file
-// cuda.py or one about TensorRT.
+// Whether the function around a node works with what only CUDA has: kernels of numba and cupy,
+// TensorRT, CUDA graphs.
 [[nodiscard]] bool drives_kernels(const SemanticModel& model, Node node);
+// Whether code is for CUDA by its own name: a method `cuda` or `capture_cuda_graph`, a class such
+// as CUDAPrefetcher, a file cuda.py or one about TensorRT.
 [[nodiscard]] bool is_cuda_territory(const PythonContext& context, Node node);
 
 }  // namespace torchport::rules

@@ -64,12 +64,43 @@ constexpr auto kRaising = std::to_array<std::string_view>({"CUDAGraph",
                                                            "synchronize",
                                                            "utilization"});
 
+// Whether a value is a new stream, or None without CUDA: who creates it is reported.
+bool is_stream_or_none(const SemanticModel& model, Node value) {
+  value = syntax::unwrap(value);
+  if (value.is(Kind::kConditional)) {
+    const auto parts = value.children();
+    return parts.size() == 3 && is_stream_or_none(model, parts[0]) && parts[2].is(Kind::kNone);
+  }
+  return value.is(Kind::kNone) ||
+         (value.is(Kind::kCall) && cuda_function(model, value) == "Stream");
+}
+
+bool holds_stream_or_none(const SemanticModel& model, Node name) {
+  if (name.is(Kind::kIdentifier)) {
+    const auto bindings = model.scopes().reaching(name.text(), name);
+    return !bindings.empty() &&
+           std::all_of(bindings.begin(), bindings.end(), [&](const semantics::Binding* binding) {
+             return binding->kind == semantics::BindingKind::kAssign && !binding->unpacked &&
+                    is_stream_or_none(model, binding->value);
+           });
+  }
+  const semantics::ClassFacts* facts = model.enclosing_class(name);
+  if (!name.is(Kind::kAttribute) || facts == nullptr ||
+      name.child(Field::kObject).text() != model.self_name(name))
+    return false;
+  const auto found = facts->attributes.find(name.child(Field::kAttributeName).text());
+  return found != facts->attributes.end() &&
+         std::all_of(found->second.begin(), found->second.end(), [&](const auto& attribute) {
+           return is_stream_or_none(model, attribute.value);
+         });
+}
+
 bool raises(const SemanticModel& model, Node call) {
   const std::string_view name = cuda_function(model, call);
   if (std::find(kRaising.begin(), kRaising.end(), name) == kRaising.end()) return false;
   const Node first = syntax::positional(call, 0);
   // stream(None) and set_device(-1) do nothing.
-  return !((name == "stream" && first.is(Kind::kNone)) ||
+  return !((name == "stream" && (first.is(Kind::kNone) || holds_stream_or_none(model, first))) ||
            (name == "set_device" && first.text() == "-1"));
 }
 
@@ -144,13 +175,25 @@ Fix guard_fix(const PythonContext& context, Node call, Node statement) {
   return fix;
 }
 
+// Whether something is asked of the call's result where nothing tests for CUDA:
+// `s.wait_stream(...)` would fail on None.
+bool is_used_without_cuda(const PythonContext& context, Node call) {
+  const Node assignment = call.parent();
+  const Node target = assignment.child(Field::kLeft);
+  if (!assignment.is(Kind::kAssignment)) return false;
+  const auto uses = context.model.nodes(Kind::kAttribute);
+  return std::any_of(uses.begin(), uses.end(), [&](Node use) {
+    return use.child(Field::kObject).text() == target.text() && !is_prepared(context, use);
+  });
+}
+
 // Writes `value if torch.cuda.is_available() else other` if there is a plain `other`.
 Fix choice_fix(const PythonContext& context, Node call) {
   const std::string_view name = cuda_function(context.model, call);
   Fix fix;
   std::string other;
   if (name == "get_device_name") other = "\"cpu\"";
-  if (name == "Stream") other = "None";
+  if (name == "Stream" && !is_used_without_cuda(context, call)) other = "None";
   if (name == "device" && call.parent().is(Kind::kWithItem)) {
     other = "contextlib.nullcontext()";
     fix.needs.imports.emplace_back("import contextlib");

@@ -135,10 +135,28 @@ bool over_found_gpus(Node node) {
   return false;
 }
 
+// Whether what is chosen here is replaced below where there is no CUDA: `device = "cuda"`, then `if
+// not torch.cuda.is_available(): device = "cpu"`, or a return.
+bool is_replaced(const SemanticModel& model, Node site) {
+  const Node assignment = holder_of(site);
+  const Node target = assignment.child(Field::kLeft);
+  if (!assignment.is(Kind::kAssignment) || !target.is(Kind::kIdentifier)) return false;
+  const auto is_without_cuda = [&](Node later) {
+    return later.start() > site.end() && semantics::knowledge_at(model, later).absent;
+  };
+  const Node scope = model.scopes().scope_node(target);
+  for (const semantics::Binding* binding : model.scopes().of_scope(scope))
+    if (binding->name == target.text() && binding->value && is_without_cuda(binding->value))
+      return true;
+  if (!scope.is(Kind::kFunction)) return false;
+  const auto returns = model.nodes(Kind::kReturn, scope);
+  return std::any_of(returns.begin(), returns.end(), is_without_cuda);
+}
+
 void check_string(const PythonContext& context, Node string, Reporter& reporter) {
   const semantics::Literal literal = semantics::classify_literal(context.model, string);
   if (literal.role != semantics::LiteralRole::kPlacement) return;
-  if (is_cuda_territory(context, string)) return;
+  if (is_cuda_territory(context, string) || is_replaced(context.model, literal.site())) return;
   // f"cuda:{i}" for each of the GPUs that were found.
   if (literal.indexed && !is_first_device(literal) && over_found_gpus(literal.site())) return;
   reporter.report(literal.whole, message_for(context.model, literal))
