@@ -103,3 +103,21 @@ def test_a_function_that_moves_to_cuda_is_no_kernel(torchport):
         "tests/test_it.py", "import torch\nfrom pkg.utils import move_to_cuda\n" + lines
     )
     assert "TP803" not in {code for _, code in findings(torchport, ".")}
+
+
+@pytest.mark.parametrize(
+    "kernels", ["flash_attn_2_cuda as kernels", "flash_attn_3._C", "torch.nn, cutlass.cute"]
+)
+def test_the_tests_of_an_extension_that_the_package_hands_on(torchport, kernels) -> None:
+    torchport.write("pyproject.toml", "[project]\nname = 'p'\nversion = '1'\n")
+    torchport.write("flash/__init__.py", "from flash.interface import run\n")
+    interface = f"import torch\nimport {kernels}\n\n\ndef run(x):\n    return x.cuda()\n"
+    torchport.write("flash/interface.py", interface)
+    for i in range(9):
+        torchport.write(f"flash/part{i}.py", PLAIN)
+    many = TEST.format(module="flash") + "    run(torch.ones(2, device='cuda'))\n" * 5
+    torchport.write("tests/test_run.py", many)
+    assert ("tests/test_run.py", "TP803") in findings(torchport, ".")
+    torchport.write("flash/other.py", "import torch\n\n\ndef run(x):\n    return x.cuda()\n")
+    torchport.write("tests/test_run.py", many.replace("from flash import", "from other import"))
+    assert ("tests/test_run.py", "TP803") not in findings(torchport, ".")

@@ -123,6 +123,12 @@ class Collector {
       facts_.kernels |= is_of_kernels(binding->qualified);
       facts_.imports.emplace_back(binding->name, binding->qualified);
     }
+    // `import flash_attn_3._C` binds only `flash_attn_3`.
+    for (const Node import : model_.nodes(Kind::kImport)) {
+      if (model_.scopes().scope_node(import) != model_.tree().root()) continue;
+      for (Node module = import.first_child(); module; module = module.next_sibling())
+        facts_.kernels |= module.is(Kind::kDottedName) && is_of_kernels(module.text());
+    }
     for (const std::string& module : model_.scopes().wildcards())
       if (!module.starts_with("torch.")) facts_.imports.emplace_back("*", module + ".*");
   }

@@ -53,7 +53,37 @@ class KernelFiles {
                return owner != from && defines(owner, rest.substr(0, rest.find('.')), hops);
              });
     }
-    return false;
+    return is_of_package(from, full);
+  }
+
+  // Whether a name comes from a package of this project, and each of its files that defines a
+  // function of this name has kernels. The package's own file, which hands the name on, says
+  // nothing of torch and was not read then.
+  [[nodiscard]] bool is_of_package(std::uint32_t from, std::string_view full) const {
+    const auto dot = full.rfind('.');
+    if (dot == std::string_view::npos) return false;
+    const std::string package = "." + std::string(full.substr(0, dot)) + ".";
+    const auto owners = definers_of(full.substr(dot + 1));
+    bool found = false;
+    for (const std::uint32_t owner : owners) {
+      if (owner == from || ("." + joined_.modules[owner]).find(package) == std::string::npos)
+        continue;
+      if (!joined_.files[owner].facts.kernels) return false;
+      found = true;
+    }
+    return found;
+  }
+
+  // The files that define a function of this name.
+  [[nodiscard]] const std::vector<std::uint32_t>& definers_of(std::string_view name) const {
+    if (definers_.empty()) {
+      for (std::uint32_t file = 0; file < joined_.in_file.size(); ++file)
+        for (const auto& [function, index] : joined_.in_file[file])
+          definers_[function].push_back(file);
+    }
+    static const std::vector<std::uint32_t> kNone;
+    const auto found = definers_.find(name);
+    return found == definers_.end() ? kNone : found->second;
   }
 
   // Whether a file has kernels, or imports this name from one that has.
@@ -65,6 +95,7 @@ class KernelFiles {
   }
 
   const Summary::Joined& joined_;
+  mutable std::unordered_map<std::string_view, std::vector<std::uint32_t>> definers_;
 };
 
 bool lies_in(std::string_view folder, std::string_view outer) {

@@ -119,6 +119,7 @@ LiteralRole role_in_call(const SemanticModel& model, Node call, std::string_view
   const Node function = syntax::callee(call);
   const std::string& name = model.called(call);
   const std::string_view last = last_name(function);
+  if (keyword == "device_types") return LiteralRole::kDispatch;  // of an operator's kernels
   if (last.ends_with("autocast") || last.ends_with("GradScaler") ||
       name == "torch.amp.autocast_mode.autocast") {
     return LiteralRole::kMode;

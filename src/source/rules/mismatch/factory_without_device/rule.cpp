@@ -158,6 +158,14 @@ bool Uses::is_layer(Node function) const {
   return model_.value(function).is(Type::kModule);
 }
 
+// Whether the arguments of a tensor's method are sizes, whatever they were computed from.
+bool takes_sizes(std::string_view method) {
+  static constexpr std::array<std::string_view, 14> kNames{
+      "view",    "reshape", "repeat",    "expand",  "unsqueeze", "squeeze", "permute",
+      "flatten", "unfold",  "transpose", "resize_", "narrow",    "chunk",   "unflatten"};
+  return base::one_of(kNames, method);
+}
+
 bool Uses::meets_in_call(Node call, Node part) const {
   const std::string& name = model_.called(call);
   const Node function = syntax::callee(call);
@@ -167,6 +175,7 @@ bool Uses::meets_in_call(Node call, Node part) const {
   const Node object = object_of(call);
   const bool method = object && name.empty() && object.text() != model_.self_name(call);
   if (!method && !name.starts_with("torch.")) return false;
+  if (method && object.holds(part) && takes_sizes(method_name(call))) return false;
   if (method && !object.holds(part)) return inputs_.feed(model_, object);
   for (const syntax::Argument& argument : syntax::arguments(call)) {
     if (!argument.value.holds(part) && inputs_.feed(model_, argument.value)) return true;
