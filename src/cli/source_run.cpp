@@ -160,6 +160,8 @@ base::Result<SourceRun> start_source_run(const SelectionOptions& options, bool u
   }
   run.check = std::move(*options_of_config);
   project::CheckOptions& check = run.check;
+  if (const auto here = fs.canonical("."); here && check.min_torch_from.starts_with(*here + "/"))
+    check.min_torch_from.erase(0, here->size() + 1);
   check.threads =
       options.threads != 0 ? options.threads : std::max(1U, std::thread::hardware_concurrency());
   check.fingerprint = fingerprint();

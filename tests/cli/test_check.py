@@ -131,6 +131,9 @@ def test_the_report_tells_the_torch_floor(torchport) -> None:
     torchport.write("requirements.txt", "numpy\ntorch>=2.6\n")
     assert floor() == {"version": "2.6", "from": "requirements.txt:2"}
     assert "for torch 2.6 and newer (requirements.txt:2).\n" in torchport("check").stdout
+    torchport.write("src/a.py", "import torch\n\nx = torch.ones(1).cuda()\n")
+    assert "(requirements.txt:2)." in torchport("check", "src").stdout
+    assert "(requirements.txt:2)." in torchport("check", str(torchport.folder / "src")).stdout
     torchport.write("torchport.toml", '\nmin-torch = "2.1"\n')
     assert floor() == {"version": "2.1", "from": "torchport.toml:2"}
     assert floor("--min-torch", "2.3") == {"version": "2.3", "from": "--min-torch"}

@@ -17,7 +17,7 @@ EQUAL = (
     ["check", "no-such-folder"],
     ["no-such-command"],
     ["fix", "--diff", "source"],
-    ["fix", "--unsafe-fixes", "source"],
+    ["fix", "--unsafe-fixes", "--allow-dirty", "source"],
     ["check", "source"],
     ["fix", "--undo"],
     ["explain", "TP101"],

@@ -117,7 +117,13 @@ std::vector<Edit> DeviceSource::edits_for(const Needs& needs) const {
     if (has_import(statement) || std::find(done.begin(), done.end(), statement) != done.end())
       continue;
     done.push_back(statement);
-    if (statement == "import torch" && torch_offset != offset)
+    if (auto line = standard_import(model_.tree(), statement)) {
+      std::string whole = line->text + "\n";
+      for (auto at = whole.find('\n'); newline != "\n" && at != std::string::npos;
+           at = whole.find('\n', at + newline.size()))
+        whole.replace(at, 1, newline);
+      edits.push_back({{line->offset, line->offset}, std::move(whole)});
+    } else if (statement == "import torch" && torch_offset != offset)
       edits.push_back({{torch_offset, torch_offset}, fmt::format("{}{}", statement, newline)});
     else
       added += statement + "\n";

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "source/edit/apply.h"
+#include "source/edit/imports.h"
 
 namespace torchport::edit {
 namespace {
@@ -66,6 +67,32 @@ TEST_CASE("a long edit is seen by one far inside of it") {
 
 TEST_CASE("a fix without edits is never used") {
   CHECK(apply_all("abc", {fix_of({})}).used.empty());
+}
+
+TEST_CASE("an import of Python's own library goes among its like") {
+  const auto with = [](const std::string& text) {
+    const auto tree = syntax::Tree::parse(text);
+    REQUIRE(tree.has_value());
+    const auto line = standard_import(**tree, "import contextlib");
+    if (!line) return std::string();
+    std::string result = text;
+    return result.insert(line->offset, line->text + "\n");
+  };
+  CHECK(with("import argparse\nimport time\n\nimport torch\n") ==
+        "import argparse\nimport contextlib\nimport time\n\nimport torch\n");
+  CHECK(with("'Text.'\nimport os\nimport torch\n") ==
+        "'Text.'\nimport contextlib\nimport os\nimport torch\n");
+  CHECK(with("from typing import Any\n\nimport torch\nfrom . import a\n") ==
+        "import contextlib\nfrom typing import Any\n\nimport torch\nfrom . import a\n");
+  CHECK(with("# License\n\nfrom __future__ import annotations\n\nimport torch\n") ==
+        "# License\n\nfrom __future__ import annotations\n\nimport contextlib\n\nimport torch\n");
+  CHECK(with("try:\n    import a\nexcept ImportError:\n    a = None\nimport torch\n") ==
+        "try:\n    import a\nexcept ImportError:\n    a = None\nimport contextlib\n\n"
+        "import torch\n");
+  CHECK(with("x = 1\n").empty());
+  CHECK(with("").empty());
+  CHECK(with("import abc, ast\nimport torch; import os\n") ==
+        "import contextlib\n\nimport abc, ast\nimport torch; import os\n");
 }
 
 }  // namespace

@@ -1,9 +1,12 @@
 #include "source/edit/imports.h"
 
+#include <array>
+
 namespace torchport::edit {
 
 namespace {
 
+using syntax::Field;
 using syntax::Kind;
 using syntax::Node;
 
@@ -58,7 +61,105 @@ Node last_of_imports(const syntax::Tree& tree) {
   return last;
 }
 
+// Whether a module is one of Python's own library, of those that programs with torch import.
+bool is_standard(std::string_view module) {
+  static constexpr auto kModules = std::to_array<std::string_view>({"abc",
+                                                                    "argparse",
+                                                                    "ast",
+                                                                    "asyncio",
+                                                                    "base64",
+                                                                    "bisect",
+                                                                    "collections",
+                                                                    "concurrent",
+                                                                    "contextlib",
+                                                                    "copy",
+                                                                    "csv",
+                                                                    "ctypes",
+                                                                    "dataclasses",
+                                                                    "datetime",
+                                                                    "enum",
+                                                                    "errno",
+                                                                    "fnmatch",
+                                                                    "functools",
+                                                                    "gc",
+                                                                    "glob",
+                                                                    "gzip",
+                                                                    "hashlib",
+                                                                    "heapq",
+                                                                    "importlib",
+                                                                    "inspect",
+                                                                    "io",
+                                                                    "itertools",
+                                                                    "json",
+                                                                    "logging",
+                                                                    "math",
+                                                                    "multiprocessing",
+                                                                    "numbers",
+                                                                    "operator",
+                                                                    "os",
+                                                                    "pathlib",
+                                                                    "pickle",
+                                                                    "platform",
+                                                                    "pprint",
+                                                                    "queue",
+                                                                    "random",
+                                                                    "re",
+                                                                    "shutil",
+                                                                    "signal",
+                                                                    "socket",
+                                                                    "string",
+                                                                    "struct",
+                                                                    "subprocess",
+                                                                    "sys",
+                                                                    "tarfile",
+                                                                    "tempfile",
+                                                                    "textwrap",
+                                                                    "threading",
+                                                                    "time",
+                                                                    "timeit",
+                                                                    "traceback",
+                                                                    "types",
+                                                                    "typing",
+                                                                    "unittest",
+                                                                    "urllib",
+                                                                    "uuid",
+                                                                    "warnings",
+                                                                    "weakref",
+                                                                    "zipfile"});
+  return base::one_of(kModules, module.substr(0, module.find('.')));
+}
+
+// The module of `import a` or `from a import b`; "" for several, relative ones and aliases.
+std::string_view module_of(Node statement) {
+  if (statement.is(Kind::kImportFrom)) return statement.child(Field::kModuleName).text();
+  const Node first = statement.first_child();
+  const bool one = statement.is(Kind::kImport) && first.is(Kind::kDottedName);
+  return one && !first.next_sibling() ? first.text() : std::string_view{};
+}
+
 }  // namespace
+
+std::optional<NewLine> standard_import(const syntax::Tree& tree, std::string_view statement) {
+  constexpr std::string_view kImport = "import ";
+  if (!statement.starts_with(kImport) || !is_standard(statement.substr(kImport.size())))
+    return std::nullopt;
+  const Node last = last_of_imports(tree);
+  Node first;     // import at the top
+  Node before;    // plain import of the library's own modules that the new one follows
+  Node standard;  // first import of one of them
+  for (Node node = tree.root().first_child(); node && last && node.start() <= last.start();
+       node = node.next_sibling()) {
+    if (!node.is_any(Kind::kImport, Kind::kImportFrom) || !starts_line(node)) continue;
+    if (!first) first = node;
+    if (!is_standard(module_of(node))) continue;
+    if (!standard) standard = node;
+    if (node.is(Kind::kImport) && node.text() < statement) before = node;
+  }
+  if (!first) return std::nullopt;
+  if (before) return NewLine{next_line(tree, before), std::string(statement)};
+  if (standard) return NewLine{standard.start(), std::string(statement)};
+  return NewLine{first.start(), std::string(statement) + "\n"};
+}
 
 std::uint32_t end_of_imports(const syntax::Tree& tree) {
   const std::string& text = tree.source();

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <string_view>
 
 #include "source/syntax/tree.h"
@@ -13,6 +15,18 @@ namespace torchport::edit {
 // docstring and `__future__`; 0 in an empty file. Imports inside `try`/`if` at the top belong to
 // the block.
 [[nodiscard]] std::uint32_t end_of_imports(const syntax::Tree& tree);
+
+// Where a new line of the file goes, and what it is.
+struct NewLine {
+  std::uint32_t offset = 0;
+  std::string text;  // without line end; a blank line follows if it ends with "\n"
+};
+
+// The place of `import NAME` for a module of Python's own library: in its order among those that
+// the file imports at its top, else before the first import. None if NAME is no such module, or the
+// file imports nothing at its top.
+[[nodiscard]] std::optional<NewLine> standard_import(const syntax::Tree& tree,
+                                                     std::string_view statement);
 
 // Whether a node is the first thing in its line.
 [[nodiscard]] bool starts_line(syntax::Node node);

@@ -17,7 +17,8 @@ bool replaces_cuda(const SemanticModel& model, Node call) {
                                                               "multiple"};
   if (!base::one_of(kReplacers, method_name(call))) return false;
   const Node what = syntax::positional(call, 0);
-  if (model.qualified(what).starts_with("torch.cuda")) return true;
+  if (model.qualified(what).starts_with("torch.cuda") || what.text().ends_with("torch.cuda"))
+    return true;
   std::string name;
   return syntax::string_value(what, name) && name.find("cuda.") != std::string::npos;
 }
@@ -112,6 +113,13 @@ bool is_place_for(const SemanticModel& model, Node use) {
          (model.called(call).starts_with("torch.") || method_name(call) == "to");
 }
 
+// Whether a function makes stand-ins: `model.to = Mock()`.
+bool makes_stand_ins(const SemanticModel& model, Node function) {
+  const auto calls = model.nodes(Kind::kCall, function);
+  return std::any_of(calls.begin(), calls.end(),
+                     [&](Node call) { return makes_stand_in(model, call); });
+}
+
 // Whether a value is only put somewhere and looked at: `model.device = torch.device("cuda")`, or a
 // name that is compared later, and at which nothing is placed.
 bool is_only_passed(const SemanticModel& model, Node place) {
@@ -127,7 +135,9 @@ bool is_only_passed(const SemanticModel& model, Node place) {
   if (!target.is(Kind::kIdentifier) || !function) return false;
   const auto uses = model.named(target.text(), function);
   return std::any_of(uses.begin(), uses.end(), is_compared) &&
-         std::none_of(uses.begin(), uses.end(), [&](Node use) { return is_place_for(model, use); });
+         (makes_stand_ins(model, function) || std::none_of(uses.begin(), uses.end(), [&](Node use) {
+            return is_place_for(model, use);
+          }));
 }
 
 }  // namespace

@@ -13,7 +13,8 @@ bool is_cpu_flag(std::string_view name) {
 
 bool is_cuda_flag(std::string_view name) {
   const std::string text = base::lower(name);
-  if (is_cpu_flag(text)) return true;
+  // Of transformers: layers over several CUDA devices.
+  if (is_cpu_flag(text) || text == "model_parallel") return true;
   static constexpr std::array<std::string_view, 10> kSubjects{
       "cuda", "gpu", "gpus", "iscuda", "usecuda", "usegpu", "ngpu", "ngpus", "multigpu", "nvtx"};
   for (const std::string_view word : base::split(text, '_')) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "devices/device_kind.h"
 #include "source/semantics/guards.h"
 
 namespace torchport::semantics {
@@ -13,6 +14,15 @@ bool names_device(std::string_view name) {
   const std::string text = base::lower(name);
   return text.find("device") != std::string::npos || text == "dev" || text == "map_location" ||
          text.ends_with("_dev");
+}
+
+// Whether a string is, or may become, a device: "cpu", "mps:0", "auto", "".
+bool spells_device(std::string_view text) {
+  const std::string_view name = text.substr(0, text.find(':'));
+  return name.empty() || name == "cpu" || name == "auto" || name == "meta" || name == "gpu" ||
+         name == "{}" ||
+         std::any_of(devices::kinds().begin(), devices::kinds().end(),
+                     [&](const devices::DeviceKind& kind) { return kind.name == name; });
 }
 
 // The expression that completes a string: "cuda:%d" % i, "cuda:{}".format(i), "cuda:" + str(i).
@@ -208,6 +218,12 @@ LiteralRole raw_role(const SemanticModel& model, Node string) {
       case Kind::kConditional: {
         const auto parts = parent.children();
         if (parts.size() == 3 && parts[1] == from) return LiteralRole::kComparison;
+        // "device" if NEW else "cuda": a part of a name.
+        std::string other;
+        const Node beside = parts.size() != 3 ? Node{} : parts[0] == from ? parts[2] : parts[0];
+        if (beside.is(Kind::kString) && syntax::string_value(beside, other) &&
+            !spells_device(other))
+          return LiteralRole::kOther;
         continue;
       }
       case Kind::kBooleanOperator:
