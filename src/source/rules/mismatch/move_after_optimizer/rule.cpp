@@ -75,11 +75,25 @@ Node move_in(const SemanticModel& model, Node statement, std::string_view name) 
   return {};
 }
 
+bool mentions(const SemanticModel& model, Node statement, std::string_view name) {
+  for (std::uint32_t i = statement.index(); i < statement.subtree_end(); ++i) {
+    const Node node = model.tree().at(i);
+    if (node.is_any(Kind::kIdentifier, Kind::kAttribute) && node.text() == name) return true;
+  }
+  return false;
+}
+
 // The first statement after `made` that moves the model, in the same block or in branches after it.
 Node find_move(const SemanticModel& model, Node made, std::string_view name) {
   Node in_branch;
   for (Node statement = made.next_sibling(); statement; statement = statement.next_sibling()) {
     if (const Node move = move_in(model, statement, name)) return in_branch ? in_branch : move;
+    // Another model from here on: the optimizer is not of it.
+    const Node assignment =
+        statement.is(Kind::kExpressionStatement) ? statement.first_child() : Node{};
+    if (assignment.is(Kind::kAssignment) && assignment.child(Field::kLeft).text() == name &&
+        !mentions(model, assignment.child(Field::kRight), name))
+      break;
     if (!statement.is_any(Kind::kIf, Kind::kWith, Kind::kTry) || in_branch) continue;
     for (std::uint32_t i = statement.index(); i < statement.subtree_end(); ++i) {
       const Node inner = model.tree().at(i);
@@ -88,14 +102,6 @@ Node find_move(const SemanticModel& model, Node made, std::string_view name) {
     }
   }
   return in_branch;
-}
-
-bool mentions(const SemanticModel& model, Node statement, std::string_view name) {
-  for (std::uint32_t i = statement.index(); i < statement.subtree_end(); ++i) {
-    const Node node = model.tree().at(i);
-    if (node.is_any(Kind::kIdentifier, Kind::kAttribute) && node.text() == name) return true;
-  }
-  return false;
 }
 
 bool alone_on_lines(Node statement) {

@@ -67,6 +67,24 @@ bool has_no_parameters(std::string_view name) {
   return false;
 }
 
+// Whether the name that an expression starts with was brought to the CPU: `model =
+// deepcopy(model).to("cpu")`, then `model.encoder`.
+bool is_brought_to_cpu(const SemanticModel& model, Node expression) {
+  while (expression.is(Kind::kAttribute)) expression = expression.child(Field::kObject);
+  if (!expression.is(Kind::kIdentifier)) return false;
+  const auto bindings = model.scopes().reaching(expression.text(), expression);
+  return !bindings.empty() &&
+         std::all_of(bindings.begin(), bindings.end(), [&](const semantics::Binding* binding) {
+           std::string device;
+           const std::string_view method = method_name(binding->value);
+           return binding->kind == semantics::BindingKind::kAssign &&
+                  (method == "cpu" ||
+                   (method == "to" &&
+                    syntax::string_value(syntax::positional(binding->value, 0), device) &&
+                    device == "cpu"));
+         });
+}
+
 class Tracer {
  public:
   explicit Tracer(const SemanticModel& model) : model_(model), moves_(moves_things(model)) {}
@@ -146,12 +164,19 @@ Source Tracer::trace_call(Node call, int depth) const {
   const Node function = syntax::callee(call);
   const std::string& name = model_.called(call);
   if (name.empty()) {
-    if (is_model(function)) return {true, moves_, !runs_without_gradient(model_, call)};
+    if (is_model(function))
+      return {true, moves_ && !is_brought_to_cpu(model_, function),
+              !runs_without_gradient(model_, call)};
     if (model_.value(function).is(Type::kModule))
       return trace(syntax::positional(call, 0), depth + 1);
     if (function.is(Kind::kIdentifier)) {
       const Node local = model_.function_named(function.text(), function);
-      return local ? trace_function(local, depth) : Source{};
+      if (!local) return {};
+      Source source = trace_function(local, depth);
+      source.gradient &= !runs_without_gradient(model_, call);
+      for (const syntax::Argument& argument : syntax::arguments(call))
+        source.device &= !is_brought_to_cpu(model_, argument.value);
+      return source;
     }
     const Node object = object_of(call);
     const std::string_view method = method_name(call);
