@@ -159,6 +159,7 @@ test-sample: build ## test a wheel beside the checkout's release of torch and th
 
 .PHONY: test-programs
 test-programs: build $(torch_stamp) $(programs_stamp) ## run and export timm, transformers, accelerate and lightning on virtual devices
+	@cmake --install build/release --component program --prefix build/programs >/dev/null
 	@build/programs/bin/python -m pytest tests/virtual/test_programs_libraries.py tests/observe/test_models_timm.py tests/observe/test_models_transformers.py tests/place/test_real_models.py \
 	  tests/deploy/artefacts/test_export_libraries.py -q
 

@@ -121,3 +121,16 @@ def test_the_tests_of_an_extension_that_the_package_hands_on(torchport, kernels)
     torchport.write("flash/other.py", "import torch\n\n\ndef run(x):\n    return x.cuda()\n")
     torchport.write("tests/test_run.py", many.replace("from flash import", "from other import"))
     assert ("tests/test_run.py", "TP803") not in findings(torchport, ".")
+
+
+def test_what_tests_a_package_that_is_kernels_to_a_third(torchport) -> None:
+    torchport.write("pyproject.toml", "[project]\nname = 'p'\nversion = '1'\n")
+    for i in range(3):
+        torchport.write(f"flash/ops/kernel{i}.py", KERNEL)
+        torchport.write(f"flash/ops/plain{i}.py", PLAIN)
+        torchport.write(f"flash/part{i}.py", PLAIN)
+    many = "import torch\n" + "".join(f"x{i} = torch.ones(2, device='cuda')\n" for i in range(6))
+    torchport.write("tests/test_any.py", many)
+    assert ("tests/test_any.py", "TP803") in findings(torchport, ".")
+    torchport.write("flash/part9.py", PLAIN)
+    assert ("tests/test_any.py", "TP803") not in findings(torchport, ".")

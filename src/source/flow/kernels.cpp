@@ -98,6 +98,26 @@ class KernelFiles {
   mutable std::unordered_map<std::string_view, std::vector<std::uint32_t>> definers_;
 };
 
+struct Count {
+  std::size_t files = 0;
+  std::size_t kernels = 0;
+};
+
+// Whether a file says nothing of what its folder is: settings, what builds it, what hands names on.
+bool says_nothing(std::string_view path) {
+  return !path.ends_with(".py") || path.ends_with("setup.py") || path.ends_with("__init__.py");
+}
+
+// Calls `visit` with each folder around a file, the nearest one first; "" is the last.
+template <class Visit>
+void each_folder(std::string_view path, const Visit& visit) {
+  while (!path.empty()) {
+    const auto slash = path.rfind('/');
+    path = path.substr(0, slash == std::string_view::npos ? 0 : slash);
+    visit(path);
+  }
+}
+
 bool lies_in(std::string_view folder, std::string_view outer) {
   return outer.empty() || (folder.starts_with(outer) &&
                            (folder.size() == outer.size() || folder[outer.size()] == '/'));
@@ -106,23 +126,17 @@ bool lies_in(std::string_view folder, std::string_view outer) {
 }  // namespace
 
 std::vector<std::string> Summary::kernel_folders() const {
-  struct Count {
-    std::size_t files = 0;
-    std::size_t kernels = 0;
-  };
   const KernelFiles kernel_files(*joined_);
   std::map<std::string, Count, std::less<>> counts;  // outer folders come first
   for (std::uint32_t file = 0; file < joined_->files.size(); ++file) {
-    std::string_view folder = joined_->files[file].path;
-    if (folder.ends_with("setup.py")) continue;
+    const std::string& path = joined_->files[file].path;
+    if (says_nothing(path)) continue;
     const bool kernels = kernel_files.holds(file);
-    while (!folder.empty()) {
-      const auto slash = folder.rfind('/');
-      folder = folder.substr(0, slash == std::string_view::npos ? 0 : slash);
+    each_folder(path, [&](std::string_view folder) {
       Count& count = counts[std::string(folder)];
       ++count.files;
       count.kernels += kernels ? 1 : 0;
-    }
+    });
   }
   std::vector<std::string> folders;
   for (const auto& [folder, count] : counts) {
@@ -136,10 +150,30 @@ std::vector<std::string> Summary::kernel_folders() const {
 
 std::vector<std::string> Summary::kernel_tests() const {
   const KernelFiles kernel_files(*joined_);
+  // Folders whose own files are kernels to a third: what is tested there is kernels.
+  std::map<std::string, Count, std::less<>> counts;
+  for (const FileOfProject& file : joined_->files) {
+    if (says_nothing(file.path) || is_about_others(file.path)) continue;
+    each_folder(file.path, [&](std::string_view folder) {
+      Count& count = counts[std::string(folder)];
+      ++count.files;
+      count.kernels += file.facts.kernels ? 1 : 0;
+    });
+  }
+  const auto is_of_kernels = [&](std::string_view path) {
+    bool found = false;
+    each_folder(path, [&](std::string_view folder) {
+      const auto count = counts.find(folder);
+      found |= count != counts.end() && count->second.kernels >= kFewestFiles &&
+               count->second.kernels * 3 >= count->second.files;
+    });
+    return found;
+  };
   std::vector<std::string> paths;
   for (std::uint32_t file = 0; file < joined_->files.size(); ++file) {
     const std::string& path = joined_->files[file].path;
-    if (is_about_others(path) && kernel_files.holds(file)) paths.push_back(path);
+    if (is_about_others(path) && (kernel_files.holds(file) || is_of_kernels(path)))
+      paths.push_back(path);
   }
   return paths;
 }

@@ -110,7 +110,9 @@ CudaKnowledge comparison_knowledge(const SemanticModel& model, Node comparison, 
   const bool unequal = op == "!=" || op == "is not" || op == "not in";
   for (const Node side : {left, right}) {
     // NCCL exists only for CUDA.
-    if ((is_word(side, "cuda") || is_word(side, "nccl")) && (equal || unequal))
+    // Programs that say "gpu" have found CUDA.
+    if ((is_word(side, "cuda") || is_word(side, "nccl") || is_word(side, "gpu")) &&
+        (equal || unequal))
       return known(equal == truth, comparison);
     if (is_word(side, "cpu") && (equal || unequal)) return known(unequal == truth, comparison);
     // `"CUDA out of memory" in str(error)`
@@ -232,6 +234,20 @@ CudaKnowledge implied(const SemanticModel& model, Node condition, bool truth, in
   }
 }
 
+// Whether the tests of a chain ask for so many other kinds of devices, `if is_xla(): ... elif
+// is_npu(): ... elif is_mlu(): ...`, that its `else` is for CUDA.
+bool asks_for_all_others(Node chain) {
+  static constexpr auto kOthers = std::to_array<std::string_view>(
+      {"mps", "xpu", "npu", "hpu", "xla", "tpu", "mlu", "musa", "sdaa", "neuron", "cpu"});
+  constexpr std::ptrdiff_t kEnough = 3;
+  std::string tests = base::lower(chain.child(Field::kCondition).text());
+  for (Node part = chain.first_child(); part; part = part.next_sibling())
+    if (part.is(Kind::kElif)) tests += " " + base::lower(part.child(Field::kCondition).text());
+  return std::count_if(kOthers.begin(), kOthers.end(), [&](std::string_view kind) {
+           return tests.find(kind) != std::string::npos;
+         }) >= kEnough;
+}
+
 // What an enclosing node implies for its child `from`.
 CudaKnowledge from_parent(const SemanticModel& model, Node parent, Node from) {
   switch (parent.kind()) {
@@ -250,6 +266,7 @@ CudaKnowledge from_parent(const SemanticModel& model, Node parent, Node from) {
           if (!other.is(Kind::kElif)) continue;
           if (auto word = implied_by(model, other.child(Field::kCondition), false)) return word;
         }
+        if (from.is(Kind::kElse) && asks_for_all_others(parent)) return known(true, parent);
       }
       return {};
     case Kind::kConditional: {

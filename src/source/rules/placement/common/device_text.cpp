@@ -178,18 +178,26 @@ bool drives_kernels(const SemanticModel& model, Node node) {
   return false;
 }
 
+// Whether a file or a class is about CUDA, or about what runs on nothing else.
+bool names_cuda_only(std::string_view lower) {
+  static constexpr std::array<std::string_view, 5> kWords{"cuda", "nccl", "megatron", "colossal",
+                                                          "nvshmem"};
+  return std::any_of(kWords.begin(), kWords.end(), [&](std::string_view word) {
+    return lower.find(word) != std::string_view::npos;
+  });
+}
+
 bool is_cuda_territory(const PythonContext& context, Node node) {
   if (context.model.imports("tensorrt") || context.model.imports("pycuda")) return true;
   if (drives_kernels(context.model, node)) return true;
   const std::string_view file = context.path.substr(context.path.rfind('/') + 1);
-  if (base::lower(file).find("cuda") != std::string::npos) return true;
+  if (names_cuda_only(base::lower(file))) return true;
   for (Node up = node.parent(); up; up = up.parent()) {
     if (!up.is_any(Kind::kFunction, Kind::kClass)) continue;
     const std::string name = base::lower(up.child(Field::kName).text());
     const bool graph =
         name.find("cuda_graph") != std::string::npos || name.find("cudagraph") != std::string::npos;
-    if (up.is(Kind::kFunction) ? name == "cuda" || graph : name.find("cuda") != std::string::npos)
-      return true;
+    if (up.is(Kind::kFunction) ? name == "cuda" || graph : names_cuda_only(name)) return true;
   }
   return false;
 }

@@ -134,11 +134,16 @@ bool another_raises_first(const SemanticModel& model, Node call) {
   return false;
 }
 
-// Whether the function says by its name that it is for CUDA: get_current_cuda_device().
-bool gives_cuda_device(Node call) {
+// Whether the function says by its name that it answers for CUDA: get_current_cuda_device(),
+// get_max_cuda_memory().
+bool is_named_for_cuda(Node call) {
   const Node function = syntax::function_of(call);
-  return function.is(Kind::kFunction) &&
-         base::lower(function.child(Field::kName).text()).find("cuda_device") != std::string::npos;
+  if (!function.is(Kind::kFunction)) return false;
+  const std::string name = base::lower(function.child(Field::kName).text());
+  return name.find("cuda_device") != std::string::npos ||
+         name.find("cuda_memory") != std::string::npos ||
+         ((name.starts_with("get_") || name.starts_with("reset_") || name.starts_with("empty_")) &&
+          name.find("cuda") != std::string::npos);
 }
 
 std::string condition_for(const PythonContext& context) {
@@ -216,7 +221,7 @@ void check(const PythonContext& context, Node call, Reporter& reporter) {
   const SemanticModel& model = context.model;
   if (!raises(model, call) || is_prepared(context, call)) return;
   if (is_part_of_literal(model, call) || in_device_loop(model, call)) return;
-  if (another_raises_first(model, call) || gives_cuda_device(call)) return;
+  if (another_raises_first(model, call) || is_named_for_cuda(call)) return;
   const std::string_view name = cuda_function(model, call);
   const std::string message =
       name == "stream"

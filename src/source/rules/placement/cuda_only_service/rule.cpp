@@ -145,7 +145,8 @@ bool is_at_least_one(const SemanticModel& model, Node call) {
   return !reads.empty() && std::all_of(reads.begin(), reads.end(), in_max);
 }
 
-// Whether the function is named for CUDA, such as empty_cuda_cache(): its callers ask for CUDA.
+// Whether the function is named for CUDA, such as empty_cuda_cache() and get_max_cuda_memory(): its
+// callers ask for CUDA.
 bool is_named_for_cuda(Node call) {
   for (Node up = call.parent(); up; up = up.parent()) {
     if (up.is_any(Kind::kFunction, Kind::kClass) &&
@@ -165,7 +166,7 @@ void check(const PythonContext& context, Node call, Reporter& reporter) {
   if (semantics::knowledge_at(context.model, call).present) return;  // a flag that is on by default
   if (counts && (is_meant_for_cuda(context.model, call) || context.is_test())) return;
   if (counts && is_at_least_one(context.model, call)) return;
-  if (name == "empty_cache" && is_named_for_cuda(call)) return;
+  if (!is_seed(name) && is_named_for_cuda(call)) return;
   reporter.report(call, message_for(name)).fix.push_back(make_fix(context, call, name));
 }
 

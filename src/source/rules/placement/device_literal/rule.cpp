@@ -145,6 +145,16 @@ bool is_replaced(const SemanticModel& model, Node site) {
     return later.start() > site.end() && semantics::knowledge_at(model, later).absent;
   };
   const Node scope = model.scopes().scope_node(target);
+  // if device.type != "cuda": raise ...
+  for (Node later = syntax::statement_of(assignment).next_sibling(); later;
+       later = later.next_sibling()) {
+    if (!later.is(Kind::kIf) || !semantics::always_leaves(model, later.child(Field::kConsequence)))
+      continue;
+    const Node condition = later.child(Field::kCondition);
+    if (!model.named(target.text(), condition).empty() &&
+        semantics::implied_by(model, condition, false).present)
+      return true;
+  }
   for (const semantics::Binding* binding : model.scopes().of_scope(scope))
     if (binding->name == target.text() && binding->value && is_without_cuda(binding->value))
       return true;
