@@ -91,6 +91,11 @@ bool is_word(Node node, std::string_view word) {
   return syntax::string_value(node, text) && text == word;
 }
 
+bool starts_word(Node node, std::string_view start) {
+  std::string text;
+  return syntax::string_value(node, text) && text.starts_with(start);
+}
+
 // Whether the node is a name such as "torch.cuda.HalfTensor", which `x.type()` returns.
 bool is_cuda_type_name(Node node) {
   std::string text;
@@ -114,7 +119,10 @@ CudaKnowledge comparison_knowledge(const SemanticModel& model, Node comparison, 
     if ((is_word(side, "cuda") || is_word(side, "nccl") || is_word(side, "gpu")) &&
         (equal || unequal))
       return known(equal == truth, comparison);
-    if (is_word(side, "cpu") && (equal || unequal)) return known(unequal == truth, comparison);
+    if (starts_word(side, "flash_att") && (equal || unequal))
+      return known(equal == truth, comparison);
+    if ((is_word(side, "cpu") || is_word(side, "gloo")) && (equal || unequal))
+      return known(unequal == truth, comparison);
     // `"CUDA out of memory" in str(error)`
     std::string words;
     if (op == "in" && truth && side == left && syntax::string_value(side, words) &&

@@ -80,6 +80,21 @@ bool may_have_torch(const std::vector<DockerInstruction>& instructions) {
   return false;
 }
 
+// Whether a stage is neither the last one nor named by another: nothing of it is in the image.
+bool is_unused_stage(std::string_view text, const std::vector<DockerInstruction>& instructions,
+                     const DockerInstruction& from) {
+  std::size_t index = 0;
+  bool last = true;
+  for (const DockerInstruction& other : instructions) {
+    if (other.keyword != "FROM") continue;
+    if (other.start < from.start) ++index;
+    if (other.start > from.start) last = false;
+  }
+  const std::string line = base::lower(from.lines.front().text);
+  return !last && line.find(" as ") == std::string::npos &&
+         text.find(fmt::format("--from={}", index)) == std::string_view::npos;
+}
+
 void check_from(const TextContext& context, const DockerInstruction& from, bool first,
                 Reporter& reporter) {
   const base::Span span = image_of(from.lines.front());
@@ -220,7 +235,8 @@ void check(const TextContext& context, Reporter& reporter) {
     if (instruction.lines.empty()) continue;
     if (instruction.keyword == "FROM") {
       variant = is_variant_stage(instruction, has_other);
-      if (!variant) check_from(context, instruction, first, reporter);
+      if (!variant && !is_unused_stage(context.text, instructions, instruction))
+        check_from(context, instruction, first, reporter);
       first = false;
     } else if (variant) {
       continue;

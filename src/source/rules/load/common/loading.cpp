@@ -123,8 +123,12 @@ bool reads_own_output(const SemanticModel& model, Node call) {
   // The same path or buffer was written before, in this function (or at the same level of the
   // file), by torch.save(x, path) or x.save(path).
   const Node function = syntax::function_of(call);
-  const Node scope = function ? function : model.tree().root();
-  for (std::uint32_t i = scope.index(); i < call.index(); ++i) {
+  // A path of the object may be written by another method.
+  const bool of_object =
+      source.is(Kind::kAttribute) && source.child(Field::kObject).text() == model.self_name(call);
+  const Node scope = of_object ? syntax::class_of(call) : function ? function : model.tree().root();
+  const std::uint32_t end = of_object ? scope.subtree_end() : call.index();
+  for (std::uint32_t i = scope.index(); i < end; ++i) {
     const Node other = model.tree().at(i);
     if (!other.is(Kind::kCall) || (!function && syntax::function_of(other))) continue;
     const std::string& name = model.called(other);

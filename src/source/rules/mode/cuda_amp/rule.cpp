@@ -324,11 +324,11 @@ void check_partial(const PythonContext& context, Node call, Reporter& reporter) 
 
 void check_call(const PythonContext& context, Node call, Reporter& reporter) {
   const Amp amp = amp_of(context.model.called(call));
-  if (amp == Amp::kNone || semantics::is_cuda_guarded(context.model, call)) return;
+  if (amp == Amp::kNone || semantics::is_cuda_guarded(context.model, call) ||
+      is_for_old_torch(call))
+    return;
   if (amp == Amp::kDtype) {
-    if (is_cuda_territory(context, call) || imports_kernels(context.model) ||
-        is_for_old_torch(call))
-      return;
+    if (is_cuda_territory(context, call) || imports_kernels(context.model)) return;
   } else if (asks_first(context, call, amp)) {
     return;
   }
