@@ -149,13 +149,15 @@ DeviceText allowed_device(const PythonContext& context, Node choices) {
   return result;
 }
 
-bool imports_cuda_library(const SemanticModel& model) {
-  return model.imports("tensorrt") || model.imports("pycuda") || model.imports("torch2trt");
+bool is_about_tensorrt(const PythonContext& context) {
+  const std::string file = base::lower(context.path.substr(context.path.rfind('/') + 1));
+  return context.model.imports("tensorrt") || file.find("tensorrt") != std::string::npos ||
+         file == "trt.py" || file.ends_with("_trt.py") || file.starts_with("trt_");
 }
 
 bool drives_kernels(const SemanticModel& model, Node node) {
-  static constexpr std::array<std::string_view, 6> kLibraries{
-      "cupy", "pynvrtc", "pycuda", "tensorrt", "torch_tensorrt", "torch2trt"};
+  static constexpr std::array<std::string_view, 5> kLibraries{"cupy", "pynvrtc", "pycuda",
+                                                              "tensorrt", "torch_tensorrt"};
   const Node function = syntax::function_of(node);
   if (!function.is(Kind::kFunction)) return false;
   for (std::uint32_t i = function.index(); i < function.subtree_end(); ++i) {
@@ -192,7 +194,7 @@ bool names_cuda_only(std::string_view lower) {
 }
 
 bool is_cuda_territory(const PythonContext& context, Node node) {
-  if (imports_cuda_library(context.model)) return true;
+  if (is_about_tensorrt(context) || context.model.imports("pycuda")) return true;
   if (drives_kernels(context.model, node)) return true;
   const std::string_view file = context.path.substr(context.path.rfind('/') + 1);
   if (names_cuda_only(base::lower(file))) return true;

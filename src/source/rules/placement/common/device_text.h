@@ -52,8 +52,8 @@ struct DeviceText {
 // is none for a machine without CUDA.
 [[nodiscard]] DeviceText allowed_device(const PythonContext& context, Node choices);
 
-// Whether the file imports a library that has nothing to do without CUDA: TensorRT, PyCUDA.
-[[nodiscard]] bool imports_cuda_library(const SemanticModel& model);
+// Whether the file is about TensorRT, by its imports or its name.
+[[nodiscard]] bool is_about_tensorrt(const PythonContext& context);
 // Whether the function around a node works with what only CUDA has: kernels of numba and cupy,
 // TensorRT, CUDA graphs.
 [[nodiscard]] bool drives_kernels(const SemanticModel& model, Node node);
