@@ -102,6 +102,14 @@ bool is_cuda_type_name(Node node) {
   return syntax::string_value(node, text) && text.starts_with("torch.cuda.");
 }
 
+// Whether a list of values has one that switches a flag off.
+bool may_be_off(Node values) {
+  const std::string text = base::lower(values.text());
+  for (const std::string_view word : {"none", "false", "cpu", "\"no\"", "'no'", "off", "0"})
+    if (text.find(word) != std::string::npos) return true;
+  return false;
+}
+
 // What a comparison implies: device.type == "cuda", device != "cpu", "cuda" in str(device),
 // torch.version.cuda is not None, ngpu > 0.
 CudaKnowledge comparison_knowledge(const SemanticModel& model, Node comparison, bool truth,
@@ -160,6 +168,10 @@ CudaKnowledge comparison_knowledge(const SemanticModel& model, Node comparison, 
     return {};
   }
   if (none) return known(unequal == truth, comparison);
+  // use_cuda in ["all", "batch"]
+  if (!counts && right.is_any(Kind::kList, Kind::kTuple, Kind::kSet) &&
+      (op == "in" || op == "not in"))
+    return may_be_off(right) ? CudaKnowledge{} : known((op == "in") == truth, comparison);
   if (!counts && is_negative_flag(flag_name)) return {};
   if (op == ">" || op == ">=" || op == "!=") return known(truth, comparison);
   if (op == "<" || op == "<=") return known(!truth, comparison);
@@ -388,7 +400,9 @@ CudaKnowledge decorator_knowledge(const SemanticModel& model, Node decorator) {
   if (skip_if || text.ends_with("skipunless"))
     return implied_by(model, syntax::positional(call, 0), !skip_if);
   const auto says = [&](std::string_view word) { return text.find(word) != std::string::npos; };
-  if ((says("cuda") || says("gpu")) && (says("require") || says("skip") || says("only")))
+  const bool marked = text.ends_with("mark.gpu") || text.ends_with("mark.cuda");
+  if (marked ||
+      ((says("cuda") || says("gpu")) && (says("require") || says("skip") || says("only"))))
     return known(true, decorator);
   return {};
 }

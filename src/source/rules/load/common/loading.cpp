@@ -251,9 +251,9 @@ bool holds_no_weights(const SemanticModel& model, Node call) {
   const Node target = bound_to(call);
   if (is_used_by_numpy(model, call)) return true;
   const std::string_view path = syntax::positional(call, 0).text();
-  static constexpr auto kData = {"dataset", "vocab",     "fields",   "statistics",
-                                 "stats.",  "data_file", "_stat",    "mnist",
-                                 "corpus",  "cache",     "features", "landmarks"};
+  static constexpr auto kData = {"dataset",   "vocab",     "fields",   "statistics", "stats.",
+                                 "data_file", "_stat",     "mnist",    "corpus",     "cache",
+                                 "features",  "landmarks", "meta_file"};
   static constexpr auto kWeights = {"model", "weight", "ckpt", "checkpoint", "state_dict", "net"};
   const std::string said = std::string(path) + " " + std::string(target.text());
   const auto any = [&](const auto& words) {

@@ -188,6 +188,7 @@ bool TensorInputs::feed(const SemanticModel& model, Node expression) const {
         const std::string_view name = method_name(up.parent());
         number = name == "len" || name == "int" || name == "float" || name == "max" ||
                  name == "min" || name == "range" || name == "isinstance" ||
+                 name == "get_image_size" || name == "get_dimensions" ||
                  called.starts_with("numpy.") ||
                  (called.empty() && syntax::callee(up.parent()).is(Kind::kIdentifier)) ||
                  semantics::is_factory(called);

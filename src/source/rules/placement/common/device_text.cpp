@@ -149,9 +149,26 @@ DeviceText allowed_device(const PythonContext& context, Node choices) {
   return result;
 }
 
-bool is_about_tensorrt(const PythonContext& context) {
+bool is_about_cuda_tools(const PythonContext& context, Node node) {
+  if (context.model.imports("tensorrt")) return true;
+  static constexpr std::array<std::string_view, 3> kTools{"megatron", "transformer_engine",
+                                                          "sglang"};
+  // An import in a branch or a `try` is one way among others.
+  const auto needs = [&](Kind kind) {
+    const auto imports = context.model.nodes(kind);
+    return std::any_of(imports.begin(), imports.end(), [&](Node import) {
+      const Node module =
+          import.is(Kind::kImportFrom) ? import.child(Field::kModuleName) : import.first_child();
+      if (!base::one_of(kTools, module.text().substr(0, module.text().find_first_of(". "))))
+        return false;
+      const Node block = import.parent();
+      const Node function = block.parent();
+      return block.is(Kind::kModule) || (function.is(Kind::kFunction) && function.holds(node));
+    });
+  };
+  if (needs(Kind::kImport) || needs(Kind::kImportFrom)) return true;
   const std::string file = base::lower(context.path.substr(context.path.rfind('/') + 1));
-  return context.model.imports("tensorrt") || file.find("tensorrt") != std::string::npos ||
+  return file.starts_with("nsys") || file.find("tensorrt") != std::string::npos ||
          file == "trt.py" || file.ends_with("_trt.py") || file.starts_with("trt_");
 }
 
@@ -194,7 +211,7 @@ bool names_cuda_only(std::string_view lower) {
 }
 
 bool is_cuda_territory(const PythonContext& context, Node node) {
-  if (is_about_tensorrt(context) || context.model.imports("pycuda")) return true;
+  if (is_about_cuda_tools(context, node) || context.model.imports("pycuda")) return true;
   if (drives_kernels(context.model, node)) return true;
   const std::string_view file = context.path.substr(context.path.rfind('/') + 1);
   if (names_cuda_only(base::lower(file))) return true;

@@ -52,8 +52,9 @@ struct DeviceText {
 // is none for a machine without CUDA.
 [[nodiscard]] DeviceText allowed_device(const PythonContext& context, Node choices);
 
-// Whether the file is about TensorRT, by its imports or its name.
-[[nodiscard]] bool is_about_tensorrt(const PythonContext& context);
+// Whether the file, or the function around a node, is about tools that run with CUDA only, by what
+// it imports whatever happens or by the file's name: TensorRT, Megatron, the profilers of NVIDIA.
+[[nodiscard]] bool is_about_cuda_tools(const PythonContext& context, Node node);
 // Whether the function around a node works with what only CUDA has: kernels of numba and cupy,
 // TensorRT, CUDA graphs.
 [[nodiscard]] bool drives_kernels(const SemanticModel& model, Node node);

@@ -217,11 +217,21 @@ Fix choice_fix(const PythonContext& context, Node call) {
   return fix;
 }
 
+// Whether this is the context of a Triton kernel, `with torch.cuda.device(x.device):`.
+bool is_for_triton(const SemanticModel& model, Node call) {
+  if (cuda_function(model, call) != "device" || !call.parent().is(Kind::kWithItem) ||
+      !model.imports("triton"))
+    return false;
+  const Node device = syntax::positional(call, 0);
+  return device.is(Kind::kAttribute) && device.text().find(".device") != std::string_view::npos;
+}
+
 void check(const PythonContext& context, Node call, Reporter& reporter) {
   const SemanticModel& model = context.model;
   if (!raises(model, call) || is_prepared(context, call)) return;
   if (is_part_of_literal(model, call) || in_device_loop(model, call)) return;
-  if (another_raises_first(model, call) || is_named_for_cuda(call)) return;
+  if (another_raises_first(model, call) || is_named_for_cuda(call) || is_for_triton(model, call))
+    return;
   const std::string_view name = cuda_function(model, call);
   const std::string message =
       name == "stream"

@@ -31,10 +31,20 @@ bool is_only_tie(const SemanticModel& model, Node statement) {
   return true;
 }
 
+// Whether the class or function around it is for GPUs by its name: DeviceGPU.
+bool is_for_gpus(Node statement) {
+  for (Node up = statement.parent(); up; up = up.parent()) {
+    if (up.is_any(Kind::kFunction, Kind::kClass) &&
+        base::lower(up.child(Field::kName).text()).find("gpu") != std::string::npos)
+      return true;
+  }
+  return false;
+}
+
 void check(const PythonContext& context, Node statement, Reporter& reporter) {
   const SemanticModel& model = context.model;
   if (context.is_test() || !semantics::is_cuda_demand(model, statement) ||
-      is_prepared(context, statement))
+      is_prepared(context, statement) || is_for_gpus(statement))
     return;
   const Node condition =
       statement.is(Kind::kAssert) ? statement.first_child() : statement.child(Field::kCondition);
