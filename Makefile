@@ -135,6 +135,11 @@ fuzz: apt-build apt-sanitize $(parser_stamp) $(preset_stamp) $(torch_stamp) ## f
 test-ecosystem: build ecosystem $(linters_stamp) ## check and fix the real packages of tests/ecosystem
 	@TORCHPORT_ECOSYSTEM=all $(py) -m pytest tests/ecosystem -q
 
+.PHONY: test-draws
+test-draws: build ## judge today's findings by samples of packages that no rule was written from
+	@for set in unread later last; do $(py) tests/ecosystem/fetch.py --set $$set --quiet; done
+	@TORCHPORT_ECOSYSTEM=draws $(py) -m pytest tests/ecosystem/test_labels.py -k draw -q -s
+
 .PHONY: test-systems
 test-systems: build apt-systems ## install the wheel in roots of other Debian releases and use it there; as root (5 GB)
 	@$(py) tests/systems/run.py

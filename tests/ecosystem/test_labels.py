@@ -5,8 +5,9 @@ or `missed` or `rightly-silent` (a sample of what grep finds and torchport does 
 test runs torchport again and recomputes the figures of docs/precision.md from the labels that
 still apply: a wrong finding that is gone was mended, a right one that is gone is lost recall.
 
-The small set is part of `make test`; TORCHPORT_ECOSYSTEM=all takes every label. `pytest -s` prints
-the figures.
+The small set is part of `make test`; TORCHPORT_ECOSYSTEM=all takes every label, and
+TORCHPORT_ECOSYSTEM=draws those of draws/: samples of packages that no rule had been written from when
+they were read. `pytest -s` prints the figures.
 """
 
 from __future__ import annotations
@@ -25,9 +26,14 @@ import pytest
 HERE = Path(__file__).parent
 TORCHPORT = Path(os.environ.get("TORCHPORT_BINARY", Path(sys.executable).parent / "torchport"))
 WHOLE = os.environ.get("TORCHPORT_ECOSYSTEM") == "all"
+DRAWN = os.environ.get("TORCHPORT_ECOSYSTEM") == "draws"
+OWN = "research" if WHOLE else "small"  # the set of labels.jsonl
 PRECISION = 0.95
 LOST = 0.02
 RECALL = 0.95
+DRAWS = ("unread", "later", "last")
+MENDED = 0.8
+LOST_OF_DRAWS = 0.05
 # How many labels must still apply: findings, fixes.
 ENOUGH = (200, 100) if WHOLE else (15, 10)
 GREPS = {
@@ -37,14 +43,8 @@ GREPS = {
 
 
 @functools.cache
-def packages() -> dict[str, Path]:
-    words = [
-        sys.executable,
-        HERE / "fetch.py",
-        "--set",
-        "research" if WHOLE else "small",
-        "--paths",
-    ]
+def packages(chosen: str = OWN) -> dict[str, Path]:
+    words = [sys.executable, HERE / "fetch.py", "--set", chosen, "--paths"]
     listing = subprocess.run(words, check=True, capture_output=True, text=True)
     return {Path(line).name: Path(line) for line in listing.stdout.splitlines() if line}
 
@@ -55,13 +55,14 @@ def lines_of(path: Path) -> list[str]:
 
 
 @functools.cache
-def findings() -> dict[str, list[dict]]:
-    # Labels judge findings one by one, so those of kernels are listed too.
-    words = [TORCHPORT, "check", "--no-cache", "--no-gitignore", "--extend-select", "hygiene"]
-    words += ["--ignore", "TP803"]
+def findings(chosen: str = OWN) -> dict[str, list[dict]]:
+    words = [TORCHPORT, "check", "--no-cache", "--no-gitignore"]
+    if chosen == OWN:
+        # These labels judge findings one by one, so those of kernels are listed too.
+        words += ["--extend-select", "hygiene", "--ignore", "TP803"]
     words += ["--format", "json", "."]
     found = {}
-    for name, folder in packages().items():
+    for name, folder in packages(chosen).items():
         run = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
         assert run.returncode in (0, 1), run.stderr
         found[name] = json.loads(run.stdout)["findings"]
@@ -72,25 +73,27 @@ def findings() -> dict[str, list[dict]]:
 
 
 @functools.cache
-def labels() -> list[dict]:
-    text = (HERE / "labels.jsonl").read_text(encoding="utf-8")
-    return [label for label in map(json.loads, text.splitlines()) if label["package"] in packages()]
+def labels(chosen: str = OWN) -> list[dict]:
+    file = HERE / "labels.jsonl" if chosen == OWN else HERE / "draws" / f"{chosen}.jsonl"
+    known = packages(chosen)
+    lines = file.read_text(encoding="utf-8").splitlines()
+    return [label for label in map(json.loads, lines) if label["package"] in known]
 
 
-def applying(kind: str) -> tuple[list[dict], list[dict]]:
+def applying(kind: str, chosen: str = OWN) -> tuple[list[dict], list[dict]]:
     """The labels of a kind that match what is reported, and those that do not.
 
     Lines move; what matches is the package, the path, the rule and the text of the line (and for
     fixes the tier), each finding once, the one on the label's own line before others.
     """
     pool = defaultdict(list)
-    for name, found in findings().items():
+    for name, found in findings(chosen).items():
         for finding in found:
             tier = (finding["fix"] or {}).get("applicability") if kind == "fix" else None
             key = (name, finding["path"], finding["code"], finding["snippet"], tier)
             pool[key].append(finding["line"])
     here, gone = [], []
-    for label in labels():
+    for label in labels(chosen):
         if label["kind"] != kind:
             continue
         key = tuple(label[part] for part in ("package", "path", "code", "snippet"))
@@ -125,6 +128,23 @@ def test_what_is_reported_is_right(kind: str, enough: int) -> None:
     assert len(here) >= enough
     assert right / len(here) >= PRECISION, [x for x in here if x["verdict"] == "wrong"]
     assert len(lost) <= LOST * (right + len(lost)), lost
+
+
+@pytest.mark.skipif(not DRAWN, reason="make test-draws")
+@pytest.mark.parametrize("chosen", DRAWS)
+def test_what_a_draw_showed_wrong_is_mended(chosen: str) -> None:
+    for kind in ("finding", "fix"):
+        here, gone = applying(kind, chosen)
+        sample = here + gone
+        if not sample:
+            continue
+        first = sum(label["verdict"] == "right" for label in sample)
+        right = sum(label["verdict"] == "right" for label in here)
+        lost = [label for label in gone if label["verdict"] == "right"]
+        print(f"\n{chosen}: {kind}: when read {first} of {len(sample)} right; today {right} of "
+              f"{len(here)}, {len(lost)} right ones lost")  # fmt: skip
+        assert right / len(here) >= MENDED, [x for x in here if x["verdict"] == "wrong"]
+        assert len(lost) <= LOST_OF_DRAWS * first, lost
 
 
 def reported_lines() -> set[tuple[str, str, int]]:

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "source/rules/edits.h"
+#include "source/rules/placement/common/device_text.h"
 #include "source/rules/statements.h"
 #include "source/semantics/guards.h"
 
@@ -97,7 +98,7 @@ void check(const PythonContext& context, Node literal, Reporter& reporter) {
   const Use use = use_of(context.model, literal);
   if (use == Use::kNone || !context.model.imports_torch() || context.is_test()) return;
   if (semantics::is_cuda_guarded(context.model, literal) ||
-      runs_under(literal, {"nccl", "cuda", "gpu"}))
+      runs_under(literal, {"nccl", "cuda", "gpu"}) || is_about_cuda_tools(context, literal))
     return;
   reporter
       .report(literal,

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "source/semantics/guards.h"
+
 namespace torchport::rules {
 
 namespace {
@@ -149,6 +151,20 @@ DeviceText allowed_device(const PythonContext& context, Node choices) {
   return result;
 }
 
+// Whether every handler of a `try` raises or returns.
+bool handlers_leave(const SemanticModel& model, Node attempt) {
+  bool any = false;
+  for (const Node part : attempt.children()) {
+    if (!part.is(Kind::kExcept)) continue;
+    any = true;
+    Node body;
+    for (const Node child : part.children())
+      if (child.is(Kind::kBlock)) body = child;
+    if (!body || !semantics::always_leaves(model, body)) return false;
+  }
+  return any;
+}
+
 bool is_about_cuda_tools(const PythonContext& context, Node node) {
   if (context.model.imports("tensorrt")) return true;
   static constexpr std::array<std::string_view, 3> kTools{"megatron", "transformer_engine",
@@ -161,15 +177,18 @@ bool is_about_cuda_tools(const PythonContext& context, Node node) {
           import.is(Kind::kImportFrom) ? import.child(Field::kModuleName) : import.first_child();
       if (!base::one_of(kTools, module.text().substr(0, module.text().find_first_of(". "))))
         return false;
-      const Node block = import.parent();
+      Node block = import.parent();
+      while (block.parent().is(Kind::kTry) && handlers_leave(context.model, block.parent()))
+        block = block.parent().parent();
       const Node function = block.parent();
       return block.is(Kind::kModule) || (function.is(Kind::kFunction) && function.holds(node));
     });
   };
   if (needs(Kind::kImport) || needs(Kind::kImportFrom)) return true;
   const std::string file = base::lower(context.path.substr(context.path.rfind('/') + 1));
-  return file.starts_with("nsys") || file.find("tensorrt") != std::string::npos ||
-         file == "trt.py" || file.ends_with("_trt.py") || file.starts_with("trt_");
+  return file.starts_with("nsys") || file.starts_with("colossal") ||
+         file.find("tensorrt") != std::string::npos || file == "trt.py" ||
+         file.ends_with("_trt.py") || file.starts_with("trt_");
 }
 
 bool drives_kernels(const SemanticModel& model, Node node) {
