@@ -63,7 +63,7 @@ class KernelFiles {
     const auto dot = full.rfind('.');
     if (dot == std::string_view::npos) return false;
     const std::string package = "." + std::string(full.substr(0, dot)) + ".";
-    const auto owners = definers_of(full.substr(dot + 1));
+    const auto& owners = definers_of(full.substr(dot + 1));
     bool found = false;
     for (const std::uint32_t owner : owners) {
       if (owner == from || ("." + joined_.modules[owner]).find(package) == std::string::npos)

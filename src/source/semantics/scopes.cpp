@@ -288,10 +288,14 @@ std::vector<const Binding*> Scopes::reaching(std::string_view name, Node at) con
   return result.empty() ? first_of(*list) : result;
 }
 
-const std::vector<const Binding*>& Scopes::module_level(std::string_view name) const {
+const std::vector<const Binding*>& Scopes::in_scope(Node scope, std::string_view name) const {
   static const List kNone;
-  const List* list = find(tree_.root(), name);
+  const List* list = find(scope, name);
   return list == nullptr ? kNone : *list;
+}
+
+const std::vector<const Binding*>& Scopes::module_level(std::string_view name) const {
+  return in_scope(tree_.root(), name);
 }
 
 bool Scopes::is_bound_anywhere(std::string_view name) const {

@@ -57,6 +57,9 @@ class Scopes {
   [[nodiscard]] std::vector<const Binding*> all(std::string_view name, Node at) const;
   // The scope that owns the name at `at`; invalid if no scope of the file binds it.
   [[nodiscard]] Node owner(std::string_view name, Node at) const;
+  // Every binding of the name in exactly this scope, in source order.
+  [[nodiscard]] const std::vector<const Binding*>& in_scope(Node scope,
+                                                            std::string_view name) const;
   // Every binding of the name in the module's own scope.
   [[nodiscard]] const std::vector<const Binding*>& module_level(std::string_view name) const;
   // Whether any scope of the file binds the name.

@@ -165,26 +165,34 @@ bool handlers_leave(const SemanticModel& model, Node attempt) {
   return any;
 }
 
+// The places that import a tool of CUDA whatever happens: functions, or the module. An import in a
+// branch or a `try` is one way among others.
+struct ToolImports {
+  explicit ToolImports(const SemanticModel& model) {
+    static constexpr std::array<std::string_view, 3> kTools{"megatron", "transformer_engine",
+                                                            "sglang"};
+    for (const Kind kind : {Kind::kImport, Kind::kImportFrom}) {
+      for (const Node import : model.nodes(kind)) {
+        const Node module =
+            import.is(Kind::kImportFrom) ? import.child(Field::kModuleName) : import.first_child();
+        if (!base::one_of(kTools, module.text().substr(0, module.text().find_first_of(". "))))
+          continue;
+        Node block = import.parent();
+        while (block.parent().is(Kind::kTry) && handlers_leave(model, block.parent()))
+          block = block.parent().parent();
+        if (block.is(Kind::kModule)) places.push_back(block);
+        if (block.parent().is(Kind::kFunction)) places.push_back(block.parent());
+      }
+    }
+  }
+  std::vector<Node> places;
+};
+
 bool is_about_cuda_tools(const PythonContext& context, Node node) {
   if (context.model.imports("tensorrt")) return true;
-  static constexpr std::array<std::string_view, 3> kTools{"megatron", "transformer_engine",
-                                                          "sglang"};
-  // An import in a branch or a `try` is one way among others.
-  const auto needs = [&](Kind kind) {
-    const auto imports = context.model.nodes(kind);
-    return std::any_of(imports.begin(), imports.end(), [&](Node import) {
-      const Node module =
-          import.is(Kind::kImportFrom) ? import.child(Field::kModuleName) : import.first_child();
-      if (!base::one_of(kTools, module.text().substr(0, module.text().find_first_of(". "))))
-        return false;
-      Node block = import.parent();
-      while (block.parent().is(Kind::kTry) && handlers_leave(context.model, block.parent()))
-        block = block.parent().parent();
-      const Node function = block.parent();
-      return block.is(Kind::kModule) || (function.is(Kind::kFunction) && function.holds(node));
-    });
-  };
-  if (needs(Kind::kImport) || needs(Kind::kImportFrom)) return true;
+  const auto& places = context.model.facts<ToolImports>().places;
+  if (std::any_of(places.begin(), places.end(), [&](Node place) { return place.holds(node); }))
+    return true;
   const std::string file = base::lower(context.path.substr(context.path.rfind('/') + 1));
   return file.starts_with("nsys") || file.starts_with("colossal") ||
          file.find("tensorrt") != std::string::npos || file == "trt.py" ||

@@ -186,9 +186,13 @@ bool is_used_without_cuda(const PythonContext& context, Node call) {
   const Node assignment = call.parent();
   const Node target = assignment.child(Field::kLeft);
   if (!assignment.is(Kind::kAssignment)) return false;
-  const auto uses = context.model.nodes(Kind::kAttribute);
-  return std::any_of(uses.begin(), uses.end(), [&](Node use) {
-    return use.child(Field::kObject).text() == target.text() && !is_prepared(context, use);
+  const bool attribute = target.is(Kind::kAttribute);
+  const auto names =
+      context.model.named(attribute ? target.child(Field::kAttributeName).text() : target.text());
+  return std::any_of(names.begin(), names.end(), [&](Node name) {
+    const Node use = attribute ? name.parent() : name;
+    return use.text() == target.text() && use.parent().is(Kind::kAttribute) &&
+           use.field() == Field::kObject && !is_prepared(context, use);
   });
 }
 

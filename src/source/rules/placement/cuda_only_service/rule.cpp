@@ -143,11 +143,9 @@ bool is_at_least_one(const SemanticModel& model, Node call) {
     return false;
   // n = torch.cuda.device_count(); if n == 0: n = 1
   const Node target = assignment.child(Field::kLeft);
-  for (const semantics::Binding* binding :
-       model.scopes().of_scope(model.scopes().scope_node(target)))
-    if (binding->name == target.text() && binding->value.is(Kind::kInteger) &&
-        binding->value.start() > call.end() && binding->value.text() == "1")
-      return true;
+  for (const semantics::Binding* binding : model.scopes().all(target.text(), target)) {
+    if (binding->value.start() > call.end() && binding->value.text() == "1") return true;
+  }
   const auto reads = reads_of(model, assignment.child(Field::kLeft));
   return !reads.empty() && std::all_of(reads.begin(), reads.end(), in_max);
 }

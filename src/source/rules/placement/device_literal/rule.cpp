@@ -138,16 +138,14 @@ bool over_found_gpus(Node node) {
 // Whether what is chosen here is replaced below where there is no CUDA: `device = "cuda"`, then `if
 // not torch.cuda.is_available(): device = "cpu"`, or a return.
 bool is_replaced(const SemanticModel& model, Node site) {
+  constexpr int kMostLater = 32;  // of each; only generated code has more
   const Node assignment = holder_of(site);
   const Node target = assignment.child(Field::kLeft);
   if (!assignment.is(Kind::kAssignment) || !target.is(Kind::kIdentifier)) return false;
-  const auto is_without_cuda = [&](Node later) {
-    return later.start() > site.end() && semantics::knowledge_at(model, later).absent;
-  };
-  const Node scope = model.scopes().scope_node(target);
   // if device.type != "cuda": raise ...
-  for (Node later = syntax::statement_of(assignment).next_sibling(); later;
-       later = later.next_sibling()) {
+  int seen = 0;
+  for (Node later = syntax::statement_of(assignment).next_sibling(); later && seen < kMostLater;
+       later = later.next_sibling(), ++seen) {
     if (!later.is(Kind::kIf) || !semantics::always_leaves(model, later.child(Field::kConsequence)))
       continue;
     const Node condition = later.child(Field::kCondition);
@@ -155,12 +153,21 @@ bool is_replaced(const SemanticModel& model, Node site) {
         semantics::implied_by(model, condition, false).present)
       return true;
   }
-  for (const semantics::Binding* binding : model.scopes().of_scope(scope))
-    if (binding->name == target.text() && binding->value && is_without_cuda(binding->value))
-      return true;
+  const Node scope = model.scopes().scope_node(target);
+  const auto& bindings = model.scopes().in_scope(scope, target.text());
+  auto binding = std::upper_bound(
+      bindings.begin(), bindings.end(), site.end(),
+      [](std::uint32_t end, const auto* other) { return end < other->target.start(); });
+  for (seen = 0; binding != bindings.end() && seen < kMostLater; ++binding, ++seen)
+    if ((*binding)->value && semantics::knowledge_at(model, (*binding)->value).absent) return true;
   if (!scope.is(Kind::kFunction)) return false;
-  const auto returns = model.nodes(Kind::kReturn, scope);
-  return std::any_of(returns.begin(), returns.end(), is_without_cuda);
+  seen = 0;
+  for (const Node later : model.nodes(Kind::kReturn, scope)) {
+    if (later.start() < site.end()) continue;
+    if (++seen > kMostLater) break;
+    if (semantics::knowledge_at(model, later).absent) return true;
+  }
+  return false;
 }
 
 void check_string(const PythonContext& context, Node string, Reporter& reporter) {
