@@ -158,6 +158,9 @@ CudaKnowledge comparison_knowledge(const SemanticModel& model, Node comparison, 
   if (subject.is(Kind::kIdentifier)) flag_name = subject.text();
   if (subject.is(Kind::kAttribute)) flag_name = subject.child(Field::kAttributeName).text();
   const bool flag = is_cuda_flag(flag_name);
+  // index < torch.cuda.device_count()
+  if (right.is(Kind::kCall) && model.called(right) == "torch.cuda.device_count")
+    return op == "<" && truth ? known(true, comparison) : CudaKnowledge{};
   if (!counts && !flag) {
     if (subject.is(Kind::kIdentifier) && (op == ">" || op == ">=")) {
       const auto bindings = model.scopes().reaching(subject.text(), subject);

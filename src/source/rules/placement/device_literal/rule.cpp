@@ -170,10 +170,19 @@ bool is_replaced(const SemanticModel& model, Node site) {
   return false;
 }
 
+// Whether the literal is what a function gives that is named for CUDA: convert_device_to_cuda().
+bool is_given_by_name(Node site) {
+  const Node function = syntax::function_of(site);
+  return holder_of(site).is(Kind::kReturn) && function.is(Kind::kFunction) &&
+         base::lower(function.child(Field::kName).text()).find("cuda") != std::string::npos;
+}
+
 void check_string(const PythonContext& context, Node string, Reporter& reporter) {
   const semantics::Literal literal = semantics::classify_literal(context.model, string);
   if (literal.role != semantics::LiteralRole::kPlacement) return;
-  if (is_cuda_territory(context, string) || is_replaced(context.model, literal.site())) return;
+  if (is_cuda_territory(context, string) || is_replaced(context.model, literal.site()) ||
+      is_given_by_name(literal.site()))
+    return;
   // f"cuda:{i}" for each of the GPUs that were found.
   if (literal.indexed && !is_first_device(literal) && over_found_gpus(literal.site())) return;
   reporter.report(literal.whole, message_for(context.model, literal))
