@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <span>
+#include <string>
+#include <unordered_set>
 #include <vector>
 
 #include <fmt/format.h>
@@ -80,20 +82,32 @@ bool may_have_torch(const std::vector<DockerInstruction>& instructions) {
   return false;
 }
 
-// Whether a stage is neither the last one nor named by another: nothing of it is in the image.
-bool is_unused_stage(std::string_view text, const std::vector<DockerInstruction>& instructions,
-                     const DockerInstruction& from) {
-  std::size_t index = 0;
-  bool last = true;
-  for (const DockerInstruction& other : instructions) {
-    if (other.keyword != "FROM") continue;
-    if (other.start < from.start) ++index;
-    if (other.start > from.start) last = false;
+// The stages that are in the image: the last one, those with a name, and those that `--from=NUMBER`
+// takes files from. Nothing of the others is.
+class UsedStages {
+ public:
+  UsedStages(std::string_view text, const std::vector<DockerInstruction>& instructions) {
+    static constexpr std::string_view kFrom = "--from=";
+    for (auto at = text.find(kFrom); at != std::string_view::npos;
+         at = text.find(kFrom, at + kFrom.size())) {
+      const std::string_view rest = text.substr(at + kFrom.size(), 8);
+      taken_.insert(std::string(rest.substr(0, rest.find_first_not_of("0123456789"))));
+    }
+    for (const DockerInstruction& instruction : instructions)
+      if (instruction.keyword == "FROM") last_ = instruction.start;
   }
-  const std::string line = base::lower(from.lines.front().text);
-  return !last && line.find(" as ") == std::string::npos &&
-         text.find(fmt::format("--from={}", index)) == std::string_view::npos;
-}
+
+  // `from` is the stage with this number.
+  [[nodiscard]] bool contain(const DockerInstruction& from, std::size_t number) const {
+    return from.start == last_ ||
+           base::lower(from.lines.front().text).find(" as ") != std::string::npos ||
+           taken_.contains(std::to_string(number));
+  }
+
+ private:
+  std::unordered_set<std::string> taken_;
+  std::uint32_t last_ = 0;
+};
 
 void check_from(const TextContext& context, const DockerInstruction& from, bool first,
                 Reporter& reporter) {
@@ -229,15 +243,16 @@ void check(const TextContext& context, Reporter& reporter) {
     const base::Span image = image_of(from.lines.front());
     has_other |= !is_cuda_image(context.text.substr(image.start, image.size()));
   }
-  bool first = true;
+  const UsedStages used(context.text, instructions);
+  std::size_t stage = 0;
   bool variant = false;
   for (const DockerInstruction& instruction : instructions) {
     if (instruction.lines.empty()) continue;
     if (instruction.keyword == "FROM") {
       variant = is_variant_stage(instruction, has_other);
-      if (!variant && !is_unused_stage(context.text, instructions, instruction))
-        check_from(context, instruction, first, reporter);
-      first = false;
+      if (!variant && used.contain(instruction, stage))
+        check_from(context, instruction, stage == 0, reporter);
+      ++stage;
     } else if (variant) {
       continue;
     } else if (instruction.keyword == "ENV") {
