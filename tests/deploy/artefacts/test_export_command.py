@@ -70,6 +70,21 @@ def test_exit_codes(words, code, told, export, tmp_path):
     assert os.listdir(tmp_path) == []
 
 
+def test_ctrl_c_in_the_start_of_a_compiled_module_ends_it(monkeypatch, capsys):
+    from torchport.deploy.artefact.command import main
+
+    def run(_options):
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt as interrupt:
+            raise ImportError("initialization failed") from interrupt
+
+    monkeypatch.setattr("torchport.deploy.artefact.command._run", run)
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    assert main(["models:net", "--input", "models:rows", "--to", "onnx", "-o", "a.onnx"]) == 130
+    assert "Traceback" not in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("moment", ["capturing", "writing", "comparing"])
 def test_a_signal_leaves_what_was_there(number, moment, start, tmp_path):

@@ -41,11 +41,15 @@ def main(words: Sequence[str] | None = None) -> int:
         print(f"torchport export: {error}", file=sys.stderr)
         return 2
     except ExportError as error:
+        if _is_interrupt(error):
+            return 130
         print(f"torchport export: {error}", file=sys.stderr)
         if not isinstance(error, NotVerified) and options.traceback and error.__cause__:
             traceback.print_exception(error.__cause__)
         return 1
-    except Exception:
+    except Exception as error:
+        if _is_interrupt(error):
+            return 130
         traceback.print_exc()
         return 3
     try:
@@ -175,6 +179,15 @@ def _teller(quiet: bool) -> Any:
 
 def _stop() -> None:
     raise KeyboardInterrupt
+
+
+def _is_interrupt(error: BaseException | None) -> bool:
+    """Whether a ctrl-C is behind an error: the start of a compiled module makes an ImportError of it."""
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _weights(contract: dict[str, Any]) -> str:
