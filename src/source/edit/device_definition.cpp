@@ -97,6 +97,22 @@ std::uint32_t DeviceSource::torch_import_point() const {
   return insertion_point_;
 }
 
+namespace {
+
+// The text with the line ends of the file in place of "\n".
+std::string with_line_ends(std::string_view text, std::string_view newline) {
+  std::string result;
+  for (const char c : text) {
+    if (c == '\n')
+      result += newline;
+    else
+      result += c;
+  }
+  return result;
+}
+
+}  // namespace
+
 std::vector<Edit> DeviceSource::edits_for(const Needs& needs) const {
   std::vector<Edit> edits;
   std::string added;
@@ -118,11 +134,7 @@ std::vector<Edit> DeviceSource::edits_for(const Needs& needs) const {
       continue;
     done.push_back(statement);
     if (auto line = standard_import(model_.tree(), statement)) {
-      std::string whole = line->text + "\n";
-      for (auto at = whole.find('\n'); newline != "\n" && at != std::string::npos;
-           at = whole.find('\n', at + newline.size()))
-        whole.replace(at, 1, newline);
-      edits.push_back({{line->offset, line->offset}, std::move(whole)});
+      edits.push_back({{line->offset, line->offset}, with_line_ends(line->text + "\n", newline)});
     } else if (statement == "import torch" && torch_offset != offset)
       edits.push_back({{torch_offset, torch_offset}, fmt::format("{}{}", statement, newline)});
     else
@@ -138,14 +150,7 @@ std::vector<Edit> DeviceSource::edits_for(const Needs& needs) const {
   if (added.empty()) return edits;
   if (offset == text.size() && !text.empty() && text.back() != '\n' && text.back() != '\r')
     added.insert(0, "\n");
-  std::string converted;
-  for (const char c : added) {
-    if (c == '\n')
-      converted += newline;
-    else
-      converted += c;
-  }
-  edits.push_back({{offset, offset}, std::move(converted)});
+  edits.push_back({{offset, offset}, with_line_ends(added, newline)});
   return edits;
 }
 

@@ -151,6 +151,21 @@ DeviceText allowed_device(const PythonContext& context, Node choices) {
   return result;
 }
 
+bool function_says(Node node, std::string_view word) {
+  const Node function = syntax::function_of(node);
+  return function.is(Kind::kFunction) &&
+         base::lower(function.child(Field::kName).text()).find(word) != std::string::npos;
+}
+
+bool is_inside_of(Node node, std::string_view word) {
+  for (Node up = node.parent(); up; up = up.parent()) {
+    if (up.is_any(Kind::kFunction, Kind::kClass) &&
+        base::lower(up.child(Field::kName).text()).find(word) != std::string::npos)
+      return true;
+  }
+  return false;
+}
+
 // Whether every handler of a `try` raises or returns.
 bool handlers_leave(const SemanticModel& model, Node attempt) {
   bool any = false;

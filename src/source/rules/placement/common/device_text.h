@@ -52,6 +52,10 @@ struct DeviceText {
 // is none for a machine without CUDA.
 [[nodiscard]] DeviceText allowed_device(const PythonContext& context, Node choices);
 
+// Whether the name of the function around a node has a word, in lower case: "cuda_device".
+[[nodiscard]] bool function_says(Node node, std::string_view word);
+// Whether a function or class around a node has a word in its name.
+[[nodiscard]] bool is_inside_of(Node node, std::string_view word);
 // Whether the file, or the function around a node, is about tools that run with CUDA only, by what
 // it imports whatever happens or by the file's name: TensorRT, Megatron, the profilers of NVIDIA.
 [[nodiscard]] bool is_about_cuda_tools(const PythonContext& context, Node node);

@@ -3,6 +3,7 @@
 
 #include "source/rules/edits.h"
 #include "source/rules/placement/common/cuda_api.h"
+#include "source/rules/placement/common/device_text.h"
 #include "source/rules/statements.h"
 #include "source/semantics/guards.h"
 
@@ -31,20 +32,10 @@ bool is_only_tie(const SemanticModel& model, Node statement) {
   return true;
 }
 
-// Whether the class or function around it is for GPUs by its name: DeviceGPU.
-bool is_for_gpus(Node statement) {
-  for (Node up = statement.parent(); up; up = up.parent()) {
-    if (up.is_any(Kind::kFunction, Kind::kClass) &&
-        base::lower(up.child(Field::kName).text()).find("gpu") != std::string::npos)
-      return true;
-  }
-  return false;
-}
-
 void check(const PythonContext& context, Node statement, Reporter& reporter) {
   const SemanticModel& model = context.model;
   if (context.is_test() || !semantics::is_cuda_demand(model, statement) ||
-      is_prepared(context, statement) || is_for_gpus(statement))
+      is_prepared(context, statement) || is_inside_of(statement, "gpu"))
     return;
   const Node condition =
       statement.is(Kind::kAssert) ? statement.first_child() : statement.child(Field::kCondition);

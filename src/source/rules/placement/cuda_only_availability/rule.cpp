@@ -139,12 +139,6 @@ constexpr const char* kTooOld =
     "the oldest torch that this project supports knows no other accelerator: require torch 1.12 or "
     "newer, and ask for the others too";
 
-bool function_says(Node node, std::string_view word) {
-  const Node function = syntax::function_of(node);
-  return function.is(Kind::kFunction) &&
-         base::lower(function.child(Field::kName).text()).find(word) != std::string::npos;
-}
-
 // The kinds other than CUDA that can be asked for one after the other.
 std::vector<const devices::DeviceKind*> other_kinds(const PythonContext& context) {
   auto kinds = edit::classic_chain(context.settings.min_torch);

@@ -8,6 +8,7 @@
 
 #include "source/rules/edits.h"
 #include "source/rules/placement/common/cuda_api.h"
+#include "source/rules/placement/common/device_text.h"
 #include "source/rules/tensors.h"
 #include "source/semantics/guards.h"
 
@@ -150,17 +151,6 @@ bool is_at_least_one(const SemanticModel& model, Node call) {
   return !reads.empty() && std::all_of(reads.begin(), reads.end(), in_max);
 }
 
-// Whether the function is named for CUDA, such as empty_cuda_cache() and get_max_cuda_memory(): its
-// callers ask for CUDA.
-bool is_named_for_cuda(Node call) {
-  for (Node up = call.parent(); up; up = up.parent()) {
-    if (up.is_any(Kind::kFunction, Kind::kClass) &&
-        base::lower(up.child(Field::kName).text()).find("cuda") != std::string::npos)
-      return true;
-  }
-  return false;
-}
-
 void check(const PythonContext& context, Node call, Reporter& reporter) {
   const std::string_view name = cuda_function(context.model, call);
   if (name.empty()) return;
@@ -171,7 +161,8 @@ void check(const PythonContext& context, Node call, Reporter& reporter) {
   if (semantics::knowledge_at(context.model, call).present) return;  // a flag that is on by default
   if (counts && (is_meant_for_cuda(context.model, call) || context.is_test())) return;
   if (counts && is_at_least_one(context.model, call)) return;
-  if (!is_seed(name) && is_named_for_cuda(call)) return;
+  // empty_cuda_cache(), get_max_cuda_memory(): their callers ask for CUDA.
+  if (!is_seed(name) && is_inside_of(call, "cuda")) return;
   reporter.report(call, message_for(name)).fix.push_back(make_fix(context, call, name));
 }
 

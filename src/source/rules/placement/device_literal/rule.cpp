@@ -172,9 +172,7 @@ bool is_replaced(const SemanticModel& model, Node site) {
 
 // Whether the literal is what a function gives that is named for CUDA: convert_device_to_cuda().
 bool is_given_by_name(Node site) {
-  const Node function = syntax::function_of(site);
-  return holder_of(site).is(Kind::kReturn) && function.is(Kind::kFunction) &&
-         base::lower(function.child(Field::kName).text()).find("cuda") != std::string::npos;
+  return holder_of(site).is(Kind::kReturn) && function_says(site, "cuda");
 }
 
 void check_string(const PythonContext& context, Node string, Reporter& reporter) {
