@@ -171,16 +171,6 @@ void take(const SemanticModel& model, Test test, Taken& taken) {
       if (has_decorator(model, definition, test)) taken.add(definition);
 }
 
-std::vector<base::Span> joined(std::vector<base::Span> spans) {
-  std::sort(spans.begin(), spans.end(), [](const base::Span& a, const base::Span& b) {
-    return a.start != b.start ? a.start < b.start : a.end > b.end;
-  });
-  std::vector<base::Span> outer;
-  for (const base::Span& span : spans)
-    if (outer.empty() || span.start >= outer.back().end) outer.push_back(span);
-  return outer;
-}
-
 }  // namespace
 
 StandAlone::StandAlone(const SemanticModel& model) {
@@ -189,20 +179,13 @@ StandAlone::StandAlone(const SemanticModel& model) {
     Taken taken(model);
     take(model, compiles, taken);
     taken.follow_uses();
-    compiled_ = joined(taken.spans());
+    compiled_ = outermost(taken.spans());
   }
   if (source.find("getsource") != std::string::npos) {
     Taken taken(model);
     take(model, copies, taken);
-    copied_ = joined(taken.spans());
+    copied_ = outermost(taken.spans());
   }
-}
-
-bool StandAlone::covers(const std::vector<base::Span>& spans, std::uint32_t offset) {
-  const auto after =
-      std::upper_bound(spans.begin(), spans.end(), offset,
-                       [](std::uint32_t at, const base::Span& span) { return at < span.start; });
-  return after != spans.begin() && offset < std::prev(after)->end;
 }
 
 }  // namespace torchport::edit

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "source/edit/spans.h"
 #include "source/semantics/semantic_model.h"
 
 namespace torchport::edit {
@@ -19,8 +20,6 @@ class StandAlone {
   [[nodiscard]] bool is_copied(std::uint32_t offset) const { return covers(copied_, offset); }
 
  private:
-  [[nodiscard]] static bool covers(const std::vector<base::Span>& spans, std::uint32_t offset);
-
   std::vector<base::Span> compiled_;
   std::vector<base::Span> copied_;
 };

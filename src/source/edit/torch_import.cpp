@@ -17,23 +17,11 @@ using syntax::Field;
 using syntax::Kind;
 using syntax::Node;
 
-// Whether every handler of a `try` ends the program, or raises another error.
-bool handlers_leave(const SemanticModel& model, Node attempt) {
-  for (Node part = attempt.first_child(); part; part = part.next_sibling()) {
-    if (!part.is(Kind::kExcept)) continue;
-    Node block;
-    for (Node child = part.first_child(); child; child = child.next_sibling())
-      if (child.is(Kind::kBlock)) block = child;
-    if (!block || !semantics::always_leaves(model, block)) return false;
-  }
-  return true;
-}
-
 // Whether a statement of the module's own scope runs whenever the module is imported.
 bool always_runs(const SemanticModel& model, Node statement) {
   for (Node up = statement.parent(); up; up = up.parent()) {
     if (up.is_any(Kind::kModule, Kind::kBlock, Kind::kWith, Kind::kFinally)) continue;
-    if (!up.is(Kind::kTry) || !handlers_leave(model, up)) return false;
+    if (!up.is(Kind::kTry) || !semantics::handlers_leave(model, up)) return false;
   }
   return true;
 }

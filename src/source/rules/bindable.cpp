@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "source/edit/quotes.h"
+#include "source/edit/spans.h"
 #include "source/edit/stand_alone.h"
 
 namespace torchport::rules {
@@ -14,25 +15,6 @@ namespace {
 std::string_view bound_name(std::string_view statement) {
   const std::string_view last = statement.substr(statement.rfind(' ') + 1);
   return last.substr(0, last.find('.'));
-}
-
-// Those that lie in no other one, in source order.
-std::vector<base::Span> outermost(std::vector<base::Span> spans) {
-  std::sort(spans.begin(), spans.end(), [](const base::Span& a, const base::Span& b) {
-    return a.start != b.start ? a.start < b.start : a.end > b.end;
-  });
-  std::vector<base::Span> outer;
-  for (const base::Span& span : spans)
-    if (outer.empty() || span.start >= outer.back().end) outer.push_back(span);
-  return outer;
-}
-
-// Whether an offset is in one of these spans, which are outermost().
-bool covers(const std::vector<base::Span>& spans, std::uint32_t offset) {
-  const auto after =
-      std::upper_bound(spans.begin(), spans.end(), offset,
-                       [](std::uint32_t at, const base::Span& span) { return at < span.start; });
-  return after != spans.begin() && offset < std::prev(after)->end;
 }
 
 using Definitions = std::unordered_map<std::string_view, std::vector<Node>>;
@@ -88,11 +70,11 @@ Bindable::Bindable(const PythonContext& context)
   std::vector<base::Span> bodies;
   for (const Node function : model_.nodes(Kind::kFunction))
     bodies.push_back(function.child(Field::kBody).span());
-  bodies_ = outermost(std::move(bodies));
+  bodies_ = edit::outermost(std::move(bodies));
   std::vector<base::Span> imports;
   for (const Kind kind : {Kind::kImport, Kind::kImportFrom})
     for (const Node node : model_.nodes(kind)) imports.push_back(node.span());
-  imports_ = outermost(std::move(imports));
+  imports_ = edit::outermost(std::move(imports));
   find_early_bodies();
 }
 
@@ -114,12 +96,13 @@ void Bindable::find_early_bodies() {
     early.push_back(body.span());
     mentioned.read(model_, body.index() + 1, body.subtree_end());
   }
-  early_ = outermost(std::move(early));
+  early_ = edit::outermost(std::move(early));
 }
 
 // What an import statement imports is no use of a name.
 bool Bindable::runs_on_import(std::uint32_t offset) const {
-  return !covers(imports_, offset) && (!covers(bodies_, offset) || covers(early_, offset));
+  return !edit::covers(imports_, offset) &&
+         (!edit::covers(bodies_, offset) || edit::covers(early_, offset));
 }
 
 // Whether an edit leaves code that is compiled or copied without its module as independent as it

@@ -369,6 +369,17 @@ bool always_leaves(const SemanticModel& model, Node block) {
          model.called(call) == "pytest.skip";
 }
 
+bool handlers_leave(const SemanticModel& model, Node attempt) {
+  for (Node part = attempt.first_child(); part; part = part.next_sibling()) {
+    if (!part.is(Kind::kExcept)) continue;
+    Node block;
+    for (Node child = part.first_child(); child; child = child.next_sibling())
+      if (child.is(Kind::kBlock)) block = child;
+    if (!block || !always_leaves(model, block)) return false;
+  }
+  return true;
+}
+
 bool is_uncalled_test(const SemanticModel& model, Node condition) {
   static constexpr std::array<std::string_view, 4> kOthers{
       "torch.cuda.is_initialized", "torch.distributed.is_initialized",

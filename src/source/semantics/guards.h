@@ -49,4 +49,7 @@ struct CudaKnowledge {
 // Whether a block always leaves at its end: return, raise, continue, break, exit().
 [[nodiscard]] bool always_leaves(const SemanticModel& model, Node block);
 
+// Whether what follows a `try` runs only if its body came through: each handler always leaves.
+[[nodiscard]] bool handlers_leave(const SemanticModel& model, Node attempt);
+
 }  // namespace torchport::semantics

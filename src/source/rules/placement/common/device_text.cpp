@@ -166,20 +166,6 @@ bool is_inside_of(Node node, std::string_view word) {
   return false;
 }
 
-// Whether every handler of a `try` raises or returns.
-bool handlers_leave(const SemanticModel& model, Node attempt) {
-  bool any = false;
-  for (const Node part : attempt.children()) {
-    if (!part.is(Kind::kExcept)) continue;
-    any = true;
-    Node body;
-    for (const Node child : part.children())
-      if (child.is(Kind::kBlock)) body = child;
-    if (!body || !semantics::always_leaves(model, body)) return false;
-  }
-  return any;
-}
-
 // The places that import a tool of CUDA whatever happens: functions, or the module. An import in a
 // branch or a `try` is one way among others.
 struct ToolImports {
@@ -193,7 +179,7 @@ struct ToolImports {
         if (!base::one_of(kTools, module.text().substr(0, module.text().find_first_of(". "))))
           continue;
         Node block = import.parent();
-        while (block.parent().is(Kind::kTry) && handlers_leave(model, block.parent()))
+        while (block.parent().is(Kind::kTry) && semantics::handlers_leave(model, block.parent()))
           block = block.parent().parent();
         if (block.is(Kind::kModule)) places.push_back(block);
         if (block.parent().is(Kind::kFunction)) places.push_back(block.parent());
