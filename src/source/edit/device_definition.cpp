@@ -82,19 +82,19 @@ bool DeviceSource::uses_helper() const {
 std::uint32_t DeviceSource::torch_import_point() const {
   const Node root = model_.tree().root();
   const Node part = torch_.first_of_torch;
-  if (part.parent() == root && part.start() < insertion_point_ && starts_line(part))
+  if (part.parent() == root && part.start() < insertion_point() && starts_line(part))
     return part.start();
   Node before;
-  for (Node node = root.first_child(); node && node.start() < insertion_point_;
+  for (Node node = root.first_child(); node && node.start() < insertion_point();
        node = node.next_sibling()) {
     if (node.is(Kind::kImportFrom) &&
         node.child(syntax::Field::kModuleName).is(Kind::kRelativeImport)) {
       return before.is_any(Kind::kImport, Kind::kImportFrom) ? next_line(model_.tree(), before)
-                                                             : insertion_point_;
+                                                             : insertion_point();
     }
     before = node;
   }
-  return insertion_point_;
+  return insertion_point();
 }
 
 namespace {
@@ -126,7 +126,7 @@ std::vector<Edit> DeviceSource::edits_for(const Needs& needs) const {
   }
   const std::string_view text = model_.tree().source();
   const std::string_view newline = newline_of(text);
-  const std::uint32_t offset = insertion_point_;
+  const std::uint32_t offset = insertion_point();
   const std::uint32_t torch_offset = torch_import_point();
   std::vector<std::string> done;
   for (const std::string& statement : imports) {
@@ -150,7 +150,8 @@ std::vector<Edit> DeviceSource::edits_for(const Needs& needs) const {
   if (added.empty()) return edits;
   if (offset == text.size() && !text.empty() && text.back() != '\n' && text.back() != '\r')
     added.insert(0, "\n");
-  edits.push_back({{offset, offset}, with_line_ends(added, newline)});
+  if (place_.size() != 0) added.insert(0, "\n");
+  edits.push_back({place_, with_line_ends(added, newline)});
   return edits;
 }
 

@@ -50,10 +50,11 @@ bool follows_accelerator(const semantics::SemanticModel& model, Node value) {
 DeviceSource::DeviceSource(const semantics::SemanticModel& model, const Settings& settings)
     : model_(model), settings_(settings), torch_(model) {
   const Node root = model.tree().root();
-  insertion_point_ = end_of_imports(model.tree());
+  place_ = end_of_imports(model.tree());
   if (Node statement = torch_.statement) {
     while (statement.parent() != root) statement = statement.parent();
-    insertion_point_ = std::max(insertion_point_, next_line(model.tree(), statement));
+    const base::Span place = place_after(model.tree(), statement);
+    if (place.end > place_.end) place_ = place;
   }
   for (const Node name : model.named("device")) {
     const Node node = name.parent();
@@ -293,7 +294,7 @@ bool DeviceSource::has_torch_of_its_own(Node node) const {
 }
 
 std::uint32_t DeviceSource::variable_from() const {
-  return variable_defined_ ? variable_end_ : insertion_point_;
+  return variable_defined_ ? variable_end_ : insertion_point();
 }
 
 bool DeviceSource::can_have_variable() const {

@@ -61,7 +61,7 @@ class DeviceSource {
   [[nodiscard]] bool has_import(std::string_view statement) const;
   // Where the lines of edits_for() go: after the imports at the top of the file, and after that of
   // torch, wherever the module has it.
-  [[nodiscard]] std::uint32_t insertion_point() const { return insertion_point_; }
+  [[nodiscard]] std::uint32_t insertion_point() const { return place_.end; }
   // From where on the device variable is bound, as the module runs; without one, where it will be.
   [[nodiscard]] std::uint32_t variable_from() const;
   // The edits that fulfil `needs`: imports at the end of the import block, then the device
@@ -83,7 +83,7 @@ class DeviceSource {
   const semantics::SemanticModel& model_;
   const Settings& settings_;
   TorchImport torch_;
-  std::uint32_t insertion_point_ = 0;
+  base::Span place_;  // of the lines of edits_for(), which replace it
   std::string variable_;
   bool variable_defined_ = false;
   std::uint32_t variable_end_ = 0;

@@ -161,16 +161,25 @@ std::optional<NewLine> standard_import(const syntax::Tree& tree, std::string_vie
   return NewLine{first.start(), std::string(statement) + "\n"};
 }
 
-std::uint32_t end_of_imports(const syntax::Tree& tree) {
-  const std::string& text = tree.source();
+base::Span end_of_imports(const syntax::Tree& tree) {
   const Node last = last_of_imports(tree);
-  if (!last) {
-    // Before the first statement, after the comments at the top (shebang, coding, license).
-    const Node statement = tree.root().first_child();
-    if (!statement) return static_cast<std::uint32_t>(text.size());
-    return tree.lines().line_start(tree.lines().at(statement.start()).line);
-  }
-  return next_line(tree, last);
+  if (last) return place_after(tree, last);
+  // Before the first statement, after the comments at the top (shebang, coding, license).
+  const Node statement = tree.root().first_child();
+  const std::uint32_t offset =
+      statement ? tree.lines().line_start(tree.lines().at(statement.start()).line)
+                : static_cast<std::uint32_t>(tree.source().size());
+  return {offset, offset};
+}
+
+base::Span place_after(const syntax::Tree& tree, Node statement) {
+  const std::uint32_t offset = next_line(tree, statement);
+  const Node next = statement.next_sibling();
+  const std::string_view rest =
+      std::string_view(tree.source()).substr(statement.end(), offset - statement.end());
+  if (next && next.start() < offset && rest.find("cuda") != std::string_view::npos)
+    return {statement.end(), next.start()};
+  return {offset, offset};
 }
 
 std::uint32_t next_line(const syntax::Tree& tree, Node node) {

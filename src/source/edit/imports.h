@@ -11,10 +11,15 @@
 
 namespace torchport::edit {
 
-// The offset after the last import of the block at the top of the file, which comes after the
-// docstring and `__future__`; 0 in an empty file. Imports inside `try`/`if` at the top belong to
-// the block.
-[[nodiscard]] std::uint32_t end_of_imports(const syntax::Tree& tree);
+// The place after the last import of the block at the top of the file, which comes after the
+// docstring and `__future__`; the start of an empty file. Imports inside `try`/`if` at the top
+// belong to the block. See place_after().
+[[nodiscard]] base::Span end_of_imports(const syntax::Tree& tree);
+
+// The place of new lines after a statement: the line after the one in which it ends. If another
+// statement about CUDA follows in that line (`import torch; x = y.cuda()`), it is what stands
+// between the two, and the new lines replace it.
+[[nodiscard]] base::Span place_after(const syntax::Tree& tree, syntax::Node statement);
 
 // Where a new line of the file goes, and what it is.
 struct NewLine {

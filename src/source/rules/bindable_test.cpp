@@ -38,6 +38,20 @@ TEST_CASE("what runs above the device variable does not use it") {
             "DEVICE = "));
 }
 
+TEST_CASE("imports and what uses them in one line become two") {
+  CHECK(bound_by_all("import torch; x = torch.zeros(3).cuda()\nprint(x)\n") ==
+        "import torch\n\nDEVICE = torch.device(\n    \"cuda\" if torch.cuda.is_available()\n"
+        "    else \"mps\" if torch.backends.mps.is_available()\n    else \"cpu\"\n)\n\n"
+        "x = torch.zeros(3, device=DEVICE)\nprint(x)\n");
+  CHECK(has(bound_by_all("import torch as th; import os; a = 1; x = th.ones(1).cuda()\r\n"),
+            "import torch as th; import os\r\n\r\nDEVICE = th.device("));
+  // Nothing in the line needs the device.
+  CHECK(has(bound_by_all("import torch; a = 1\nx = torch.ones(1).cuda()\n"),
+            "import torch; a = 1\n\nDEVICE = "));
+  CHECK(has(bound_by_all("import torch; print(\"cuda\")\nx = torch.ones(1).cuda()\n"),
+            "import torch\n\nDEVICE = "));
+}
+
 TEST_CASE("a module that does without torch on import goes on doing so") {
   const std::string checked =
       "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import torch\n\n";

@@ -1,5 +1,6 @@
 #include "source/rules/converge.h"
 
+#include "source/edit/alignment.h"
 #include "source/edit/apply.h"
 #include "source/edit/long_lines.h"
 #include "source/rules/unused.h"
@@ -51,6 +52,15 @@ void break_lines(std::string_view path, const std::string& source, const edit::S
       settings.line_length != 0 ? settings.line_length : edit::own_line_length(source);
   const auto parsed = syntax::Tree::parse(result.text, parse_limits(path, deadline));
   if (parsed) take(path, edit::broken_lines(source, **parsed, limit), deadline, result);
+}
+
+// Moves the lines that were aligned with a bracket that has moved.
+void align_lines(std::string_view path, const std::string& source, Deadline* deadline,
+                 Converged& result) {
+  if (result.text == source) return;
+  const auto before = syntax::Tree::parse(source, parse_limits(path, deadline));
+  const auto after = syntax::Tree::parse(result.text, parse_limits(path, deadline));
+  if (before && after) take(path, edit::aligned_lines(**before, **after), deadline, result);
 }
 
 // Removes what the fixes left behind, as long as the text parses.
@@ -108,6 +118,7 @@ base::Result<Converged> converge_python(std::string_view path, const std::string
     ++result.passes;
   }
   tidy(path, source, deadline, project, result);
+  align_lines(path, source, deadline, result);
   break_lines(path, source, settings, deadline, result);
   return result;
 }

@@ -67,7 +67,6 @@ TEST_CASE("what a fix inserts is bound where it is used") {
   CHECK(fixed.find("import torch\n\nDEVICE = ") != std::string::npos);
   CHECK(fixed.find("DEVICE = ") < fixed.find("device=DEVICE"));
   // There is no line between the import and its use.
-  CHECK(fixed_by_all("import torch; x = torch.ones(3).cuda()\n").empty());
   // At import time the class runs before the import; its method does not.
   const std::string early =
       "class A:\n    def f(self):\n        return torch.ones(3).cuda()\nimport torch\n";
