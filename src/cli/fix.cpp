@@ -108,6 +108,11 @@ void print_result(const project::FixPlan& plan, std::size_t written, bool diff, 
   else
     fmt::print(out, "{} {} in {}.\n{}", diff ? "Would fix" : "Fixed", counted(fixes, "finding"),
                counted(written, "file"), table(plan.fixed));
+  for (const project::Change& change : plan.changes) {
+    if (change.created)
+      fmt::print(out, "\nNew: {}, from which the fixed files of its package take the device.\n",
+                 change.path);
+  }
   fmt::print(out, "{}", left_summary(plan, unsafe_fixes));
   if (diff && fixes > 0)
     fmt::print(out, "\nNext: run it without --diff to write the change.\n");
@@ -175,7 +180,9 @@ int run(const FixCommand& command) {
   std::vector<std::string> roots = command.selection.paths;
   if (roots.empty()) roots.emplace_back(".");
   std::erase_if(plan.changes, [&](const project::Change& change) {
-    if (inside_roots(fs, roots, change.path)) return false;
+    const std::string place =
+        change.created ? std::string(base::parent_path(change.path)) : change.path;
+    if (inside_roots(fs, roots, place)) return false;
     plan.problems.push_back({base::ErrorCode::kUsage,
                              "is outside of the given paths, so it was not edited", change.path,
                              0});

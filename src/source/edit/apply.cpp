@@ -69,17 +69,17 @@ Applied apply_fixes(std::string_view text, const std::vector<const Fix*>& fixes,
           return edit.span.start > other.span.start && edit.span.start < other.span.end;
         });
     // An import would be inserted inside a replaced range: apply nothing instead of a part.
-    if (clashes) return {std::string(text), {}};
+    if (clashes) return {std::string(text), {}, false};
     chosen.edits.insert(chosen.edits.begin(), std::move(edit));
   }
   sort_edits(chosen.edits);
-  return {apply_edits(text, chosen.edits), std::move(chosen.used)};
+  return {apply_edits(text, chosen.edits), std::move(chosen.used), needs.module_device};
 }
 
 Applied apply_fixes(std::string_view text, const std::vector<const Fix*>& fixes) {
   Chosen chosen = choose(fixes);
   sort_edits(chosen.edits);
-  return {apply_edits(text, chosen.edits), std::move(chosen.used)};
+  return {apply_edits(text, chosen.edits), std::move(chosen.used), false};
 }
 
 }  // namespace torchport::edit

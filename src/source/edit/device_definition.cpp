@@ -48,6 +48,7 @@ std::string DeviceSource::inline_expression(bool as_string) const {
 }
 
 std::string DeviceSource::definition() const {
+  if (shares_) return fmt::format("{} = {}()\n", variable_, settings_.shared.name);
   if (settings_.idiom == Idiom::kHelper && !settings_.helper.empty()) {
     return fmt::format("{} = {}\n", variable_, inline_expression(false));
   }
@@ -97,6 +98,34 @@ std::uint32_t DeviceSource::torch_import_point() const {
   return insertion_point();
 }
 
+std::string DeviceSource::shared_import() const {
+  const SharedDevice& shared = settings_.shared;
+  return fmt::format("from {} import {}{}\n", shared.module, shared.name,
+                     shared.function || shared.name == variable_ ? "" : " as " + variable_);
+}
+
+bool DeviceSource::has_import_of_shared() const {
+  const auto& bindings = model_.scopes().module_level(settings_.shared.name);
+  return bindings.size() == 1 && is_import_of_shared(*bindings.front());
+}
+
+// In its order among what the module imports of its package at its top.
+std::optional<std::uint32_t> DeviceSource::shared_import_point() const {
+  const std::string_view from = settings_.shared.module;
+  const std::string_view top = from.substr(0, from.find('.') + 1);  // "." or "pkg."
+  Node last;
+  for (Node node = model_.tree().root().first_child(); node && node.start() < insertion_point();
+       node = node.next_sibling()) {
+    if (!node.is(Kind::kImportFrom) || !starts_line(node)) continue;
+    const std::string_view module = node.child(syntax::Field::kModuleName).text();
+    if (!module.starts_with(top) && module != top.substr(0, top.size() - 1)) continue;
+    if (module > from) return node.start();
+    last = node;
+  }
+  if (!last) return std::nullopt;
+  return std::min(next_line(model_.tree(), last), insertion_point());
+}
+
 namespace {
 
 // The text with the line ends of the file in place of "\n".
@@ -117,7 +146,11 @@ std::vector<Edit> DeviceSource::edits_for(const Needs& needs) const {
   std::vector<Edit> edits;
   std::string added;
   std::vector<std::string> imports = needs.imports;
-  if (needs.module_device && uses_helper()) {
+  const bool defines = needs.module_device && !variable_defined_;
+  const bool shared = shares_ && defines;
+  if (shared) {
+    // The other module imports torch.
+  } else if (needs.module_device && uses_helper()) {
     const auto colon = settings_.helper.find(':');
     imports.push_back(fmt::format("from {} import {}", settings_.helper.substr(0, colon),
                                   settings_.helper.substr(colon + 1)));
@@ -141,8 +174,20 @@ std::vector<Edit> DeviceSource::edits_for(const Needs& needs) const {
       added += statement + "\n";
   }
   if (!added.empty() && follows_docstring(model_.tree(), offset)) added.insert(0, "\n");
-  if (needs.module_device && !variable_defined_) {
-    added += "\n" + in_quotes(definition(), preferred_quote(model_));
+  std::string last;  // lines after a blank one
+  if (shared && !has_import_of_shared()) {
+    const auto place = shared_import_point();
+    if (!place)
+      last = "\n" + shared_import();
+    else if (*place == offset)
+      added += shared_import();
+    else
+      edits.push_back({{*place, *place}, with_line_ends(shared_import(), newline)});
+  }
+  if (defines && (!shared || settings_.shared.function))
+    last += "\n" + in_quotes(definition(), preferred_quote(model_));
+  if (!last.empty()) {
+    added += last;
     // Keeps the blank lines between the imports and the code after them.
     const std::string_view rest = text.substr(offset);
     if (!rest.empty() && rest.front() != '\n' && rest.front() != '\r') added += '\n';

@@ -61,17 +61,57 @@ DeviceSource::DeviceSource(const semantics::SemanticModel& model, const Settings
     if (node.is(Kind::kAttribute) && name.field() == Field::kAttributeName)
       device_attributes_.try_emplace(node.text(), node.start());
   }
-  for (const std::string_view name : {"DEVICE", "TORCH_DEVICE", "_TORCH_DEVICE"}) {
+  find_variable();
+}
+
+void DeviceSource::find_variable() {
+  const SharedDevice& shared = settings_.shared;
+  // A function of the file's own may have the name of the shared one.
+  const auto& same = model_.scopes().module_level(shared.name);
+  shares_ = !shared.name.empty() && (!shared.function || same.empty() ||
+                                     (same.size() == 1 && is_import_of_shared(*same.front())));
+  std::vector<std::string_view> names{"DEVICE", "TORCH_DEVICE", "_TORCH_DEVICE"};
+  if (!shared.name.empty() && !shared.function) names.insert(names.begin(), shared.name);
+  const std::string helper = settings_.helper.substr(settings_.helper.find(':') + 1);
+  const auto is_helper = [&](std::string_view text) {
+    return (shares_ && shared.function && text == shared.name + "()") ||
+           (uses_helper() && text == helper + "()");
+  };
+  for (const std::string_view name : names) {
     variable_ = std::string(name);
-    const auto& bindings = model.scopes().module_level(name);
-    if (bindings.size() == 1 && bindings.front()->kind == BindingKind::kAssign &&
-        follows_accelerator(model, bindings.front()->value)) {
+    const auto& bindings = model_.scopes().module_level(name);
+    if (bindings.size() == 1 && is_shared(*bindings.front())) {
       variable_defined_ = true;
+      variable_imported_ = true;
       variable_end_ = syntax::statement_of(bindings.front()->target).end();
       break;
     }
-    if (!model.scopes().is_bound_anywhere(name)) break;
+    if (bindings.size() == 1 && bindings.front()->kind == BindingKind::kAssign &&
+        (follows_accelerator(model_, bindings.front()->value) ||
+         is_helper(bindings.front()->value.text()))) {
+      variable_defined_ = true;
+      variable_imported_ = is_helper(bindings.front()->value.text());
+      variable_end_ = syntax::statement_of(bindings.front()->target).end();
+      break;
+    }
+    if (!model_.scopes().is_bound_anywhere(name)) break;
   }
+}
+
+bool DeviceSource::is_import_of_shared(const Binding& binding) const {
+  const SharedDevice& shared = settings_.shared;
+  if (shared.name.empty() || binding.kind != BindingKind::kImport) return false;
+  // `from . import NAME` is known as ".NAME".
+  const std::string_view between = shared.module.ends_with('.') ? "" : ".";
+  return binding.qualified == fmt::format("{}{}{}", shared.module, between, shared.name);
+}
+
+bool DeviceSource::is_shared(const Binding& binding) const {
+  return !settings_.shared.function && is_import_of_shared(binding);
+}
+
+bool DeviceSource::shares_variable() const {
+  return variable_imported_ || (!variable_defined_ && shares_);
 }
 
 const std::vector<const Binding*>& DeviceSource::device_bindings(Node scope) const {
@@ -107,6 +147,7 @@ DeviceRef DeviceSource::local(Node node) const {
         // The name must refer to this binding here, and not to a nearer one.
         const auto seen = scopes.reaching(binding->name, node);
         if (std::find(seen.begin(), seen.end(), binding) == seen.end()) continue;
+        if (is_shared(*binding)) return {std::string(binding->name), false, true, true};
         const semantics::Value value = binding->kind == BindingKind::kAssign
                                            ? model_.value(binding->value)
                                            : semantics::Value{};
@@ -250,9 +291,7 @@ DeviceRef DeviceSource::of_arguments(Node node) const {
 }
 
 DeviceRef DeviceSource::of_helper(Node node) const {
-  static constexpr std::array<std::string_view, 5> kHelpers{
-      "get_device", "select_device", "default_device", "get_default_device", "pick_device"};
-  for (const std::string_view name : kHelpers) {
+  for (const std::string_view name : kDeviceHelpers) {
     const auto& bindings = model_.scopes().module_level(name);
     if (bindings.size() != 1 || syntax::function_of(node).child(Field::kName).text() == name)
       continue;
@@ -309,7 +348,7 @@ DeviceRef DeviceSource::at(Node node) const {
     const std::string choice = inline_expression(false);
     return {settings_.uses_accelerator() ? fmt::format("({})", choice) : choice, false, true, true};
   }
-  return {variable_, !variable_defined_, true, !variable_defined_};
+  return {variable_, !variable_defined_, true, !variable_defined_ || variable_imported_};
 }
 
 }  // namespace torchport::edit

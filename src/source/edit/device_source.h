@@ -9,6 +9,8 @@
 // A DeviceSource belongs to one thread, like the model that it reads.
 #pragma once
 
+#include <array>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -25,6 +27,10 @@ namespace torchport::edit {
 // The kinds that classic code asks for one after the other, where torch.accelerator does not exist
 // yet, as far as this torch has the question.
 [[nodiscard]] std::vector<const devices::DeviceKind*> classic_chain(TorchVersion min_torch);
+
+// The names of functions that return a program's device.
+inline constexpr std::array<std::string_view, 5> kDeviceHelpers{
+    "get_device", "select_device", "default_device", "get_default_device", "pick_device"};
 
 struct DeviceRef {
   std::string text;  // the expression to write
@@ -62,6 +68,9 @@ class DeviceSource {
   // Where the lines of edits_for() go: after the imports at the top of the file, and after that of
   // torch, wherever the module has it.
   [[nodiscard]] std::uint32_t insertion_point() const { return place_.end; }
+  // Whether the module imports its device variable from another module of its package, now or with
+  // the edits of edits_for().
+  [[nodiscard]] bool shares_variable() const;
   // From where on the device variable is bound, as the module runs; without one, where it will be.
   [[nodiscard]] std::uint32_t variable_from() const;
   // The edits that fulfil `needs`: imports at the end of the import block, then the device
@@ -69,6 +78,7 @@ class DeviceSource {
   [[nodiscard]] std::vector<Edit> edits_for(const Needs& needs) const;
 
  private:
+  void find_variable();
   [[nodiscard]] DeviceRef local(syntax::Node node) const;
   [[nodiscard]] DeviceRef of_self(syntax::Node node) const;
   [[nodiscard]] DeviceRef of_tensor_parameter(syntax::Node node) const;
@@ -76,6 +86,11 @@ class DeviceSource {
   [[nodiscard]] DeviceRef of_helper(syntax::Node node) const;
   [[nodiscard]] std::uint32_t torch_import_point() const;
   [[nodiscard]] bool uses_helper() const;
+  [[nodiscard]] bool is_import_of_shared(const semantics::Binding& binding) const;
+  [[nodiscard]] bool is_shared(const semantics::Binding& binding) const;  // the variable itself
+  [[nodiscard]] bool has_import_of_shared() const;
+  [[nodiscard]] std::string shared_import() const;
+  [[nodiscard]] std::optional<std::uint32_t> shared_import_point() const;
   [[nodiscard]] const std::vector<const semantics::Binding*>& device_bindings(
       syntax::Node scope) const;
   [[nodiscard]] std::string definition() const;
@@ -85,7 +100,9 @@ class DeviceSource {
   TorchImport torch_;
   base::Span place_;  // of the lines of edits_for(), which replace it
   std::string variable_;
+  bool shares_ = false;  // the module can use settings_.shared
   bool variable_defined_ = false;
+  bool variable_imported_ = false;  // its value is what another module chose
   std::uint32_t variable_end_ = 0;
   mutable std::unordered_map<std::uint32_t, std::vector<const semantics::Binding*>>
       device_bindings_;  // by scope

@@ -23,11 +23,20 @@ enum class Idiom : std::uint8_t {
   kHelper,       // call Settings::helper
 };
 
+// What a file of a package takes its device variable from, in place of a choice of its own: a
+// torch.device of another module, or a function there that returns one.
+struct SharedDevice {
+  std::string module;  // as the file writes it in an import: "._device", "pkg.utils"
+  std::string name;    // empty: nothing is shared
+  bool function = false;
+};
+
 struct Settings {
   TorchVersion min_torch;  // oldest torch the project supports; 1.12 unless the project says more
   bool min_torch_stated = false;
   Idiom idiom = Idiom::kAuto;
-  std::string helper;  // "package.module:function", for kHelper
+  std::string helper;   // "package.module:function", for kHelper
+  SharedDevice shared;  // for one file of a package
   // Whether code that runs only with CUDA is reported, too: it is right, and serves no other
   // accelerator.
   bool strict = false;

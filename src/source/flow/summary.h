@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "source/flow/facts.h"
+#include "source/flow/packages.h"
 
 namespace torchport::flow {
 
@@ -69,6 +70,8 @@ class Summary {
   [[nodiscard]] bool is_used_elsewhere(std::string_view path, std::string_view name) const;
   // Whether another file takes `module.` from the keys of a state dict.
   [[nodiscard]] bool is_prefix_dropped_elsewhere(std::string_view path) const;
+  // Which files are parts of packages, as the imports of all files show.
+  [[nodiscard]] Packages packages() const;
   // The folders in which nearly all files are CUDA kernels, or test and measure them; no folder in
   // another one. "" is the folder of relative paths.
   [[nodiscard]] std::vector<std::string> kernel_folders() const;

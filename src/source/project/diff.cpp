@@ -57,9 +57,11 @@ std::string unified_diff(const Change& change) {
   dtl::Diff<std::string> diff(base::whole_lines(change.before), base::whole_lines(change.after));
   diff.compose();
   diff.composeUnifiedHunks();
-  std::string out = fmt::format("--- {0}\n+++ {0}\n", change.path);
+  std::string out =
+      fmt::format("--- {}\n+++ {}\n", change.created ? "/dev/null" : change.path, change.path);
   for (const auto& hunk : diff.getUniHunks()) {
-    out += fmt::format("@@ -{},{} +{},{} @@\n", hunk.a, hunk.b, hunk.c, hunk.d);
+    out += fmt::format("@@ -{},{} +{},{} @@\n", change.before.empty() ? 0 : hunk.a, hunk.b, hunk.c,
+                       hunk.d);
     for (const auto& line : hunk.common[0]) append_line(out, ' ', line.first);
     for (const auto& entry : hunk.change) {
       append_line(out,

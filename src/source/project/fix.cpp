@@ -10,6 +10,7 @@
 #include "source/project/each_file.h"
 #include "source/project/line_length.h"
 #include "source/project/notebook_check.h"
+#include "source/project/shared_device.h"
 #include "source/rules/converge.h"
 
 namespace torchport::project {
@@ -18,10 +19,14 @@ namespace {
 
 using base::ErrorCode;
 
+// The rule that widens a choice between CUDA and the CPU.
+constexpr std::string_view kChoice = "TP106";
+
 struct FileFix {
   std::vector<Change> change;  // at most one
   std::map<std::string_view, int> applied;
   FileFindings left;
+  bool chooses_device = false;  // the new text has a device of its own, or a choice of one
 };
 
 // `spent` is what the file's check took of its budget: both together keep to it.
@@ -72,6 +77,7 @@ FileFix fix_one(const base::FileSystem& fs, const std::string& path, const Check
   }
   if (fixed->text == *source) return result;
   result.applied = std::move(fixed->applied);
+  result.chooses_device = fixed->needs_device || result.applied.contains(kChoice);
   result.change.push_back({path, std::move(*source), std::move(fixed->text), status.mode});
   return result;
 }
@@ -84,6 +90,19 @@ Left by_file(CheckReport& report) {
   for (Diagnostic& d : report.diagnostics) left[d.path].diagnostics.push_back(std::move(d));
   for (base::Error& e : report.problems) left[e.path].problems.push_back(std::move(e));
   return left;
+}
+
+// Where the fixed files that choose a device can take it from instead.
+SharedDevices shared_devices(const base::FileSystem& fs, const std::vector<std::string>& files,
+                             const CheckOptions& options,
+                             const std::vector<std::optional<FileFix>>& results) {
+  std::vector<std::string> choosing;
+  for (std::size_t i = 0; i < files.size(); ++i)
+    if (results[i] && results[i]->chooses_device) choosing.push_back(files[i]);
+  if (choosing.empty() || options.project == nullptr ||
+      options.settings.idiom == edit::Idiom::kHelper)
+    return {};
+  return share_devices(fs, options.project->packages(), choosing, files, options.settings);
 }
 
 bool has_fix(const FileFindings& findings, edit::Applicability tier) {
@@ -127,28 +146,50 @@ FixPlan plan_fixes(const base::FileSystem& fs, const std::vector<std::string>& f
   options.progress = all.progress;
   options.project = before.project.get();
   Left left = by_file(before);
+  const auto fixed = [&](const std::string& path, const CheckOptions& with) {
+    const auto slow = before.slow.find(path);
+    return fix_one(
+        fs, path, with, tier,
+        slow == before.slow.end() ? std::chrono::steady_clock::duration{} : slow->second);
+  };
+  const auto failed = [](base::Error error) {
+    FileFix result;
+    result.left.problems.push_back(std::move(error));
+    return result;
+  };
   auto results = each_file<FileFix>(
       files, options,
       [&](const std::string& path) {
         const auto found = left.find(path);
         if (found == left.end()) return FileFix{};
-        if (has_fix(found->second, tier)) {
-          const auto slow = before.slow.find(path);
-          return fix_one(
-              fs, path, options, tier,
-              slow == before.slow.end() ? std::chrono::steady_clock::duration{} : slow->second);
-        }
+        if (has_fix(found->second, tier)) return fixed(path, options);
         FileFix same;
         same.left = std::move(found->second);
         return same;
       },
-      [](base::Error error) {
-        FileFix result;
-        result.left.problems.push_back(std::move(error));
-        return result;
-      });
+      failed);
 
   FixPlan plan;
+  if (const SharedDevices shared = shared_devices(fs, files, options, results);
+      !shared.by_path.empty()) {
+    std::vector<std::size_t> places;
+    std::vector<std::string> again;
+    for (std::size_t i = 0; i < files.size(); ++i) {
+      if (!shared.by_path.contains(files[i])) continue;
+      places.push_back(i);
+      again.push_back(files[i]);
+    }
+    auto better = each_file<FileFix>(
+        again, options,
+        [&](const std::string& path) {
+          CheckOptions with = options;
+          with.settings.shared = shared.by_path.at(path);
+          return fixed(path, with);
+        },
+        failed);
+    for (std::size_t i = 0; i < places.size(); ++i) results[places[i]] = std::move(better[i]);
+    plan.changes = shared.created;
+  }
   for (std::optional<FileFix>& reached : results) {
     if (!reached) continue;
     FileFix& result = *reached;

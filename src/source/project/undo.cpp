@@ -55,6 +55,7 @@ struct Replacement {
   std::string partial;  // the name of the temporary file in the same folder
   std::string content;
   std::uint32_t mode = 0644;
+  bool created = false;  // there is no such file yet
   // Why the file must stay as it is now; none if it may be replaced.
   std::function<std::optional<base::Error>(const std::string& now)> objection;
 };
@@ -75,9 +76,15 @@ void in_threads(std::size_t count, unsigned threads, const Work& work) {
 // Gives the new content the file's name, unless the file has changed. Returns why it did not.
 std::optional<base::Error> give_name(base::FileSystem& fs, const Replacement& one) {
   try {
-    const auto now = fs.read(one.path);
-    if (!now) return now.error();
-    if (auto objection = one.objection(*now)) return objection;
+    if (one.created) {
+      if (fs.status(one.path, false).type != base::FileType::kMissing)
+        return base::Error{ErrorCode::kChanged, "exists now, so it was not written; run fix again",
+                           one.path, 0};
+    } else {
+      const auto now = fs.read(one.path);
+      if (!now) return now.error();
+      if (auto objection = one.objection(*now)) return objection;
+    }
     if (auto done = fs.rename(beside(one.path, one.partial), one.path); !done) return done.error();
     return std::nullopt;
   } catch (const std::exception& error) {
@@ -86,14 +93,17 @@ std::optional<base::Error> give_name(base::FileSystem& fs, const Replacement& on
 }
 
 // Replaces the files, all new contents on disk before the first file gets its name. One that cannot
-// be written, or has an objection, is reported and stays as it is.
+// be written, or has an objection, is reported and stays as it is. Created files come first;
+// without one of them, all others stay.
 Written replace_files(base::FileSystem& fs, const std::vector<Replacement>& replacements,
                       unsigned threads) {
   Written written;
   std::vector<const Replacement*> staged;
   std::vector<std::string> folders;
+  bool complete = true;  // all created files are there
   for (const Replacement& one : replacements) {
     if (auto made = fs.create(beside(one.path, one.partial), one.content, one.mode); !made) {
+      complete &= !one.created;
       made.error().path = one.path;
       written.problems.push_back(made.error());
       continue;
@@ -105,13 +115,25 @@ Written replace_files(base::FileSystem& fs, const std::vector<Replacement>& repl
   if (staged.empty()) return written;
   const auto on_disk = fs.sync(folders);
   std::vector<std::optional<base::Error>> refused(staged.size());
-  in_threads(staged.size(), threads, [&](std::size_t i) {
+  const auto write_one = [&](std::size_t i) {
     if (on_disk) {
       refused[i] = give_name(fs, *staged[i]);
     } else {
       refused[i] = on_disk.error();
       refused[i]->path = staged[i]->path;
     }
+  };
+  for (std::size_t i = 0; i < staged.size(); ++i) {
+    if (!staged[i]->created) continue;
+    write_one(i);
+    complete &= !refused[i];
+  }
+  in_threads(staged.size(), threads, [&](std::size_t i) {
+    if (staged[i]->created) return;
+    if (complete) return write_one(i);
+    refused[i] = base::Error{ErrorCode::kIo,
+                             "was not written, because a file that it needs could not be created",
+                             staged[i]->path, 0};
   });
   for (std::size_t i = 0; i < staged.size(); ++i) {
     if (refused[i]) {
@@ -141,11 +163,16 @@ base::Result<void> write_journal(base::FileSystem& fs, const std::string& state,
   for (std::size_t i = 0; i < changes.size(); ++i) {
     const Change& change = changes[i];
     // Absolute, so that undo works from any folder.
-    const std::string path = fs.canonical(change.path).value_or(change.path);
+    std::string path = fs.canonical(change.path).value_or(change.path);
+    if (change.created) {
+      const std::string folder(base::parent_path(change.path));
+      path = base::join_path(fs.canonical(folder).value_or(folder), base::file_name(change.path));
+    }
     journal.push_back({{"path", bytes_of(path)},
                        {"before", nlohmann::json::binary(bytes_of(change.before))},
                        {"after", digest(change.after)},
                        {"mode", change.mode},
+                       {"created", change.created},
                        {"partial", replacements[i].partial}});
   }
   const auto packed = nlohmann::json::to_cbor(journal);
@@ -187,7 +214,7 @@ base::Result<Written> write_changes(base::FileSystem& fs, const std::string& sta
   replacements.reserve(changes.size());
   for (const Change& change : changes) {
     replacements.push_back(
-        {change.path, names.next(), change.after, change.mode,
+        {change.path, names.next(), change.after, change.mode, change.created,
          [&change](const std::string& now) -> std::optional<base::Error> {
            if (now == change.before) return std::nullopt;
            return base::Error{
@@ -215,6 +242,7 @@ base::Result<Undone> undo(base::FileSystem& fs, const std::string& state, unsign
   if (!content) return tl::unexpected<base::Error>(content.error());
   Undone undone;
   std::vector<Replacement> replacements;
+  std::vector<std::string> created;
   try {
     PartialNames names;
     for (const nlohmann::json& entry : nlohmann::json::from_cbor(*content)) {
@@ -226,17 +254,21 @@ base::Result<Undone> undo(base::FileSystem& fs, const std::string& state, unsign
         return base::Error{ErrorCode::kChanged, "edited since the fix, so it was not restored",
                            file, 0};
       };
+      const bool is_created = entry.value("created", false);
+      if (is_created && fs.status(file, false).type == base::FileType::kMissing) continue;
       const auto now = fs.read(file);
       if (!now) {
         undone.problems.push_back(now.error());
-      } else if (*now == before) {
+      } else if (!is_created && *now == before) {
         continue;  // the run was stopped before this file
       } else if (auto why = objection(*now)) {
         undone.problems.push_back(std::move(*why));
+      } else if (is_created) {
+        created.push_back(file);
       } else {
         // The journal's own name, so that sweep() finds it after a kill.
         replacements.push_back({file, entry.value("partial", names.next()), std::move(before),
-                                entry.at("mode").get<std::uint32_t>(), objection});
+                                entry.at("mode").get<std::uint32_t>(), false, objection});
       }
     }
   } catch (const nlohmann::json::exception&) {
@@ -245,6 +277,13 @@ base::Result<Undone> undo(base::FileSystem& fs, const std::string& state, unsign
   Written written = replace_files(fs, replacements, threads);
   undone.restored = std::move(written.files);
   undone.problems.insert(undone.problems.end(), written.problems.begin(), written.problems.end());
+  if (!undone.problems.empty()) return undone;
+  for (std::string& file : created) {
+    if (auto gone = fs.remove(file); !gone)
+      undone.problems.push_back(gone.error());
+    else
+      undone.restored.push_back(std::move(file));
+  }
   if (undone.problems.empty()) {
     if (auto gone = fs.remove(path); !gone) undone.problems.push_back(gone.error());
   }

@@ -11,14 +11,16 @@ namespace {
 struct Killed {};
 
 const std::vector<Change>& changes() {
-  static const std::vector<Change> kChanges{{"a.py", "old a", "new a", 0644},
+  static const std::vector<Change> kChanges{{"p/new.py", "", "made", 0644, true},
+                                            {"a.py", "old a", "new a", 0644},
                                             {"p/b.py", "old b", "new b", 0600},
                                             {"p/c d.py", "old c", "new c", 0755}};
   return kChanges;
 }
 
 void add_files(base::MemoryFileSystem& fs) {
-  for (const Change& change : changes()) fs.add(change.path, change.before);
+  for (const Change& change : changes())
+    if (!change.created) fs.add(change.path, change.before);
 }
 
 // Kills whatever runs before the n-th change of the disk from now on; 0 never.
@@ -41,16 +43,27 @@ bool has_partial(const base::MemoryFileSystem& fs) {
   return false;
 }
 
+// Whether the created file is there, whole.
+bool is_made(const base::MemoryFileSystem& fs) {
+  const auto now = fs.read(changes().front().path);
+  if (now) CHECK(*now == changes().front().after);
+  return now.has_value();
+}
+
 void check_old_or_new(const base::MemoryFileSystem& fs) {
+  const bool made = is_made(fs);
   for (const Change& change : changes()) {
+    if (change.created) continue;
     const auto now = fs.read(change.path);
     REQUIRE(now.has_value());
-    CHECK((*now == change.before || *now == change.after));
+    CHECK((*now == change.before || (made && *now == change.after)));
   }
 }
 
 void check_all_old(const base::MemoryFileSystem& fs) {
-  for (const Change& change : changes()) CHECK(fs.read(change.path).value() == change.before);
+  CHECK_FALSE(is_made(fs));
+  for (const Change& change : changes())
+    if (!change.created) CHECK(fs.read(change.path).value() == change.before);
 }
 
 // The changes of the disk that a whole run makes.
@@ -132,6 +145,34 @@ TEST_CASE("an undo that is killed at any moment can be repeated") {
     check_all_old(fs);
     CHECK_FALSE(has_partial(fs));
   }
+}
+
+TEST_CASE("nothing is written without the files that are created") {
+  base::MemoryFileSystem fs;
+  add_files(fs);
+  fs.add("p/new.py", "of somebody");
+  const auto written = write_changes(fs, ".torchport", changes());
+  REQUIRE(written.has_value());
+  CHECK(written->files.empty());
+  CHECK(written->problems.size() == changes().size());
+  CHECK(fs.read("a.py").value() == "old a");
+  CHECK(fs.read("p/new.py").value() == "of somebody");
+  CHECK_FALSE(has_partial(fs));
+}
+
+TEST_CASE("a created file stays as long as a file that may need it") {
+  base::MemoryFileSystem fs;
+  add_files(fs);
+  REQUIRE(write_changes(fs, ".torchport", changes()).has_value());
+  fs.add("a.py", "edited since");
+  const auto undone = undo(fs, ".torchport");
+  REQUIRE(undone.has_value());
+  CHECK(undone->problems.size() == 1);
+  CHECK(is_made(fs));
+  CHECK(fs.read("p/b.py").value() == "old b");
+  fs.add("a.py", "old a");
+  REQUIRE(undo(fs, ".torchport").has_value());
+  check_all_old(fs);
 }
 
 TEST_CASE("a disk that is full from any write on leaves whole files and nothing else") {

@@ -66,11 +66,25 @@ TEST_CASE("what a fix inserts is bound where it is used") {
   const std::string fixed = fixed_by_all(late);
   CHECK(fixed.find("import torch\n\nDEVICE = ") != std::string::npos);
   CHECK(fixed.find("DEVICE = ") < fixed.find("device=DEVICE"));
-  // There is no line between the import and its use.
   // At import time the class runs before the import; its method does not.
   const std::string early =
       "class A:\n    def f(self):\n        return torch.ones(3).cuda()\nimport torch\n";
   CHECK(fixed_by_all(early).find("DEVICE = ") > early.find("import torch"));
+}
+
+TEST_CASE("a comment goes with the seed that it speaks of") {
+  CHECK(fixed_by_all("import torch\n\ntorch.manual_seed(1)\n# the GPUs\ntorch.cuda.manual_seed(1)\n"
+                     "torch.cuda.manual_seed_all(1)\n\nx = 1\n") ==
+        "import torch\n\ntorch.manual_seed(1)\n\nx = 1\n");
+  // It may speak of what follows, or of more.
+  CHECK(fixed_by_all("import torch\n\ntorch.manual_seed(1)\n# CUDA\ntorch.cuda.manual_seed(1)\n"
+                     "x = 1\n") == "import torch\n\ntorch.manual_seed(1)\n# CUDA\nx = 1\n");
+  CHECK(fixed_by_all(
+            "import torch\n\ntorch.manual_seed(1)\n# noqa: gpu\ntorch.cuda.manual_seed(1)\n") ==
+        "import torch\n\ntorch.manual_seed(1)\n# noqa: gpu\n");
+  CHECK(
+      fixed_by_all("import torch\n\ntorch.manual_seed(1)\n# again\ntorch.cuda.manual_seed(1)\n") ==
+      "import torch\n\ntorch.manual_seed(1)\n# again\n");
 }
 
 TEST_CASE("a name that the file has already may be used before the end of its imports") {

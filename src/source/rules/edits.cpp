@@ -76,6 +76,30 @@ base::Span whole_lines(Node statement) {
   return {lines.line_start(first), last < lines.line_count() ? lines.line_start(last + 1) : size};
 }
 
+base::Span lines_with_comment(Node statement) {
+  base::Span span = whole_lines(statement);
+  const auto& lines = statement.tree()->lines();
+  const Node next = statement.next_sibling();
+  if (next && next.start() < span.end + indentation_of(next).size() + 1 &&
+      !next.text().starts_with("torch.cuda."))
+    return span;
+  const std::string_view indent = indentation_of(statement);
+  std::uint32_t first = lines.at(statement.start()).line;
+  std::string comment;
+  for (; first > 1; --first) {
+    const std::string_view line = lines.line(first - 1);
+    if (!line.starts_with(indent) || !line.substr(indent.size()).starts_with('#')) break;
+    comment += base::lower(line);
+  }
+  const auto says = [&](std::string_view word) { return comment.find(word) != std::string::npos; };
+  if (!says("cuda") && !says("gpu")) return span;
+  // Comments that programs read, and cells.
+  for (const std::string_view word : {"noqa", "type:", "pylint", "torchport", "%%", "fmt:", "!"})
+    if (says(word)) return span;
+  span.start = lines.line_start(first);
+  return span;
+}
+
 std::string_view method_name(Node call) {
   const Node function = syntax::callee(call);
   return function.is(Kind::kAttribute) ? function.child(Field::kAttributeName).text()

@@ -34,6 +34,9 @@ using syntax::Node;
 
 // The complete lines, with the line end, of a statement that shares them with no other.
 [[nodiscard]] base::Span whole_lines(Node statement);
+// The same, with the comment right above if it speaks of CUDA or GPUs, and no other statement but
+// one of torch.cuda follows right below, which it may speak of too.
+[[nodiscard]] base::Span lines_with_comment(Node statement);
 
 // The last part of a callee: "cuda" in `a.b.cuda(...)`, "f" in `f(...)`.
 [[nodiscard]] std::string_view method_name(Node call);

@@ -178,12 +178,19 @@ Fix fix_conditional(const PythonContext& context, Node conditional, const Test& 
   fix.applicability = Applicability::kUnsafe;
   fix.needs.imports = {"import torch"};
   const bool indexed = semantics::classify_literal(model, device_string(model, cuda)).indexed;
+  const Node list = conditional.parent();
+  const bool in_device =
+      list.is(Kind::kArgumentList) && model.called(list.parent()) == "torch.device";
+  const bool as_string = !in_device && syntax::unwrap(cuda).is(Kind::kString);
+  const Node place = in_device ? list.parent() : conditional;
+  if (context.devices.shares_variable() && !indexed) {
+    const std::string text = context.devices.variable() + (as_string ? ".type" : "");
+    fix.title = fmt::format("use the package's device: `{}`", text);
+    fix.needs = {.imports = {}, .module_device = true};
+    fix.edits = {replace(place, text)};
+    return fix;
+  }
   if (context.settings.uses_accelerator() && !indexed) {
-    const Node list = conditional.parent();
-    const bool in_device =
-        list.is(Kind::kArgumentList) && model.called(list.parent()) == "torch.device";
-    const bool as_string = !in_device && syntax::unwrap(cuda).is(Kind::kString);
-    const Node place = in_device ? list.parent() : conditional;
     const std::string text = fitted(place, context.devices.inline_expression(as_string));
     fix.title = fmt::format("use any accelerator: `{}`", text);
     fix.edits = {replace(place, text)};

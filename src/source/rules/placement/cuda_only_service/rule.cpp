@@ -101,7 +101,7 @@ Fix make_fix(const PythonContext& context, Node call, std::string_view name) {
     if (statement && is_seeded_above(context.model, statement, call)) {
       fix.applicability = Applicability::kSafe;
       fix.title = fmt::format("drop it: `{}.manual_seed` above seeds every device", torch);
-      fix.edits = {erase(whole_lines(statement))};
+      fix.edits = {erase(lines_with_comment(statement))};
     }
   } else if (name == "empty_cache" && statement && context.settings.uses_accelerator() &&
              context.settings.min_torch >= edit::TorchVersion{2, 9}) {
