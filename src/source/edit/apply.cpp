@@ -73,7 +73,8 @@ Applied apply_fixes(std::string_view text, const std::vector<const Fix*>& fixes,
     chosen.edits.insert(chosen.edits.begin(), std::move(edit));
   }
   sort_edits(chosen.edits);
-  return {apply_edits(text, chosen.edits), std::move(chosen.used), needs.module_device};
+  return {apply_edits(text, chosen.edits), std::move(chosen.used),
+          needs.module_device && !devices.has_variable()};
 }
 
 Applied apply_fixes(std::string_view text, const std::vector<const Fix*>& fixes) {

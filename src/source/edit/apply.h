@@ -17,7 +17,7 @@ namespace torchport::edit {
 struct Applied {
   std::string text;
   std::vector<std::size_t> used;  // indices into `fixes`, in the order given
-  bool needs_device = false;      // one of them uses the module's device variable
+  bool gives_device = false;      // the module got its device variable
 };
 
 // Applies as many of the fixes as go together. They are taken in order of position; a fix that

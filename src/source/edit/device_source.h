@@ -68,6 +68,8 @@ class DeviceSource {
   // Where the lines of edits_for() go: after the imports at the top of the file, and after that of
   // torch, wherever the module has it.
   [[nodiscard]] std::uint32_t insertion_point() const { return place_.end; }
+  // Whether the module has a device variable, by a fix or of its own.
+  [[nodiscard]] bool has_variable() const { return variable_defined_; }
   // Whether the module imports its device variable from another module of its package, now or with
   // the edits of edits_for().
   [[nodiscard]] bool shares_variable() const;

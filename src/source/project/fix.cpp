@@ -4,6 +4,7 @@
 #include <chrono>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 
 #include <fmt/format.h>
 
@@ -26,7 +27,8 @@ struct FileFix {
   std::vector<Change> change;  // at most one
   std::map<std::string_view, int> applied;
   FileFindings left;
-  bool chooses_device = false;  // the new text has a device of its own, or a choice of one
+  bool gives_device = false;  // the file got a device variable
+  bool chooses = false;       // it got a longer choice of a device
 };
 
 // `spent` is what the file's check took of its budget: both together keep to it.
@@ -77,7 +79,8 @@ FileFix fix_one(const base::FileSystem& fs, const std::string& path, const Check
   }
   if (fixed->text == *source) return result;
   result.applied = std::move(fixed->applied);
-  result.chooses_device = fixed->needs_device || result.applied.contains(kChoice);
+  result.gives_device = fixed->gives_device;
+  result.chooses = result.applied.contains(kChoice);
   result.change.push_back({path, std::move(*source), std::move(fixed->text), status.mode});
   return result;
 }
@@ -98,11 +101,57 @@ SharedDevices shared_devices(const base::FileSystem& fs, const std::vector<std::
                              const std::vector<std::optional<FileFix>>& results) {
   std::vector<std::string> choosing;
   for (std::size_t i = 0; i < files.size(); ++i)
-    if (results[i] && results[i]->chooses_device) choosing.push_back(files[i]);
+    if (results[i] && (results[i]->gives_device || results[i]->chooses))
+      choosing.push_back(files[i]);
   if (choosing.empty() || options.project == nullptr ||
       options.settings.idiom == edit::Idiom::kHelper)
     return {};
   return share_devices(fs, options.project->packages(), choosing, files, options.settings);
+}
+
+FileFix failed(base::Error error) {
+  FileFix result;
+  result.left.problems.push_back(std::move(error));
+  return result;
+}
+
+// Fixes the files that choose a device once more, where they can take it from their package, and
+// replaces their results. Returns the modules that have to be written for that.
+template <class Fixed>
+std::vector<Change> share(const base::FileSystem& fs, const std::vector<std::string>& files,
+                          const CheckOptions& options, const Fixed& fixed,
+                          std::vector<std::optional<FileFix>>& results) {
+  const SharedDevices shared = shared_devices(fs, files, options, results);
+  std::vector<std::size_t> places;
+  std::vector<std::string> again;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    if (!shared.by_path.contains(files[i])) continue;
+    places.push_back(i);
+    again.push_back(files[i]);
+  }
+  auto sharing = each_file<FileFix>(
+      again, options,
+      [&](const std::string& path) {
+        CheckOptions with = options;
+        with.settings.shared = shared.by_path.at(path).device;
+        return fixed(path, with);
+      },
+      failed);
+  std::unordered_map<std::string_view, std::size_t> users;  // of each module
+  for (std::size_t i = 0; i < again.size(); ++i)
+    if (sharing[i] && sharing[i]->gives_device) ++users[shared.by_path.at(again[i]).from];
+  std::vector<Change> created;
+  std::unordered_set<std::string_view> dropped;
+  for (const Change& made : shared.created) {
+    if (users[made.path] >= kFewestSharing)
+      created.push_back(made);
+    else
+      dropped.insert(made.path);
+  }
+  for (std::size_t i = 0; i < again.size(); ++i)
+    if (!dropped.contains(shared.by_path.at(again[i]).from))
+      results[places[i]] = std::move(sharing[i]);
+  return created;
 }
 
 bool has_fix(const FileFindings& findings, edit::Applicability tier) {
@@ -152,11 +201,6 @@ FixPlan plan_fixes(const base::FileSystem& fs, const std::vector<std::string>& f
         fs, path, with, tier,
         slow == before.slow.end() ? std::chrono::steady_clock::duration{} : slow->second);
   };
-  const auto failed = [](base::Error error) {
-    FileFix result;
-    result.left.problems.push_back(std::move(error));
-    return result;
-  };
   auto results = each_file<FileFix>(
       files, options,
       [&](const std::string& path) {
@@ -170,26 +214,7 @@ FixPlan plan_fixes(const base::FileSystem& fs, const std::vector<std::string>& f
       failed);
 
   FixPlan plan;
-  if (const SharedDevices shared = shared_devices(fs, files, options, results);
-      !shared.by_path.empty()) {
-    std::vector<std::size_t> places;
-    std::vector<std::string> again;
-    for (std::size_t i = 0; i < files.size(); ++i) {
-      if (!shared.by_path.contains(files[i])) continue;
-      places.push_back(i);
-      again.push_back(files[i]);
-    }
-    auto better = each_file<FileFix>(
-        again, options,
-        [&](const std::string& path) {
-          CheckOptions with = options;
-          with.settings.shared = shared.by_path.at(path);
-          return fixed(path, with);
-        },
-        failed);
-    for (std::size_t i = 0; i < places.size(); ++i) results[places[i]] = std::move(better[i]);
-    plan.changes = shared.created;
-  }
+  plan.changes = share(fs, files, options, fixed, results);
   for (std::optional<FileFix>& reached : results) {
     if (!reached) continue;
     FileFix& result = *reached;

@@ -62,7 +62,8 @@ class Sharing {
     SharedDevices result;
     for (const auto& [folder, group] : groups) {
       std::optional<Offer> offer = find_offer(folder);
-      if (!offer && group.files.size() > 1 && writable.contains(base::join_path(folder, kInit))) {
+      if (!offer && group.files.size() >= kFewestSharing &&
+          writable.contains(base::join_path(folder, kInit))) {
         offer = new_module(folder);
         if (offer)
           result.created.push_back({offer->path, "", edit::device_module(settings), 0644, true});
@@ -72,7 +73,7 @@ class Sharing {
         if (path == offer->path) continue;
         edit::SharedDevice device = offer->device;
         device.module = module_of(offer->path, path, folder, group.relative);
-        result.by_path.emplace(path, std::move(device));
+        result.by_path.emplace(path, SharedDevices::Use{std::move(device), offer->path});
       }
     }
     return result;

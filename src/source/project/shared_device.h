@@ -13,16 +13,23 @@
 namespace torchport::project {
 
 struct SharedDevices {
-  std::unordered_map<std::string, edit::SharedDevice> by_path;  // of the files that can import one
-  std::vector<Change> created;                                  // the modules that they need
+  struct Use {
+    edit::SharedDevice device;
+    std::string from;  // the path of the module that offers it
+  };
+  std::unordered_map<std::string, Use> by_path;  // of the files that can import one
+  std::vector<Change> created;                   // the modules that they need
 };
+
+// The fewest files for which a package gets a new module.
+inline constexpr std::size_t kFewestSharing = 2;
 
 // Looks for the place that the files in `needing`, whose fixes use a device of their own, can take
 // it from: a variable or a function that the package has in a module that imports nothing of the
-// package; else, where two files or more would choose for themselves, a new module `_device.py` in
-// the package's folder, if `files`, all that may be written, hold that folder's `__init__.py`. A
-// file that may be run as a script, or that nothing imports as a part of a package, chooses for
-// itself.
+// package; else, where kFewestSharing files or more would choose for themselves, a new module
+// `_device.py` in the package's folder, if `files`, all that may be written, hold that folder's
+// `__init__.py`. A file that may be run as a script, or that nothing imports as a part of a
+// package, chooses for itself.
 [[nodiscard]] SharedDevices share_devices(const base::FileSystem& fs,
                                           const flow::Packages& packages,
                                           const std::vector<std::string>& needing,

@@ -144,6 +144,21 @@ TEST_CASE("a choice between CUDA and the CPU becomes the package's device") {
   CHECK(has(result.at("pkg/b.py"), "return m.to(DEVICE.type)\n"));
 }
 
+TEST_CASE("a module that fewer than two files would use is not made") {
+  const std::string branches =
+      "import torch\nfrom . import z\n\nif torch.cuda.is_available():\n    device = "
+      "\"cuda\"\nelse:\n"
+      "    device = \"cpu\"\n";
+  const Texts result = fixed({{"pkg/__init__.py", ""},
+                              {"pkg/a.py", branches},
+                              {"pkg/b.py", branches},
+                              {"pkg/c.py", std::string("from . import z\n") + kTie}},
+                             edit::Applicability::kUnsafe);
+  CHECK(result.size() == 3);
+  CHECK_FALSE(result.contains("pkg/_device.py"));
+  CHECK(has(result.at("pkg/c.py"), "DEVICE = torch."));
+}
+
 TEST_CASE("names that are taken") {
   const Texts result =
       fixed({{"pkg/__init__.py", ""},

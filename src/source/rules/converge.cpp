@@ -114,7 +114,7 @@ base::Result<Converged> converge_python(std::string_view path, const std::string
       return broken;
     }
     count(result, wanted, applied);
-    result.needs_device |= applied.needs_device;
+    result.gives_device |= applied.gives_device;
     result.text = applied.text;
     ++result.passes;
   }

@@ -17,7 +17,7 @@ namespace torchport::rules {
 struct Converged {
   std::string text;                         // the new text, or the old one if nothing was applied
   std::map<std::string_view, int> applied;  // rule code -> fixes applied
-  bool needs_device = false;                // one of them uses the module's device variable
+  bool gives_device = false;                // the module got its device variable
   int passes = 0;
   bool reverted = false;         // the result did not parse, so `text` is the old one
   std::string_view reverted_by;  // the first rule applied in the pass that broke it
