@@ -31,7 +31,7 @@ OWN = "research" if WHOLE else "small"  # the set of labels.jsonl
 PRECISION = 0.95
 LOST = 0.02
 RECALL = 0.95
-DRAWS = ("unread", "later", "last")
+DRAWS = ("unread", "later", "last", "fourth")
 MENDED = 0.8
 LOST_OF_DRAWS = 0.05
 # How many labels must still apply: findings, fixes.
