@@ -20,7 +20,8 @@ bool replaces_cuda(const SemanticModel& model, Node call) {
   if (model.qualified(what).starts_with("torch.cuda") || what.text().ends_with("torch.cuda"))
     return true;
   std::string name;
-  return syntax::string_value(what, name) && name.find("cuda.") != std::string::npos;
+  return syntax::string_value(what, name) &&
+         (name.find("cuda.") != std::string::npos || name == "torch.cuda");
 }
 
 // The functions of a file that replace a part of torch.cuda, with their decorators.

@@ -63,12 +63,39 @@ bool PythonContext::is_build_script() const {
          (name.starts_with("setup") && name.ends_with(".py"));
 }
 
+// Whether a file is a program: it reads its arguments when it is started, and defines no test.
+struct ProgramShape {
+  explicit ProgramShape(const SemanticModel& model) {
+    for (const Node function : model.nodes(Kind::kFunction))
+      has_tests |= function.child(Field::kName).text().starts_with("test") &&
+                   (!function.parent().is(Kind::kModule) || !is_called(model, function));
+    for (const Node branch : model.nodes(Kind::kIf))
+      is_started |= branch.parent().is(Kind::kModule) &&
+                    branch.child(Field::kCondition).text().find("__main__") != std::string_view::npos;
+    for (const Node call : model.nodes(Kind::kCall))
+      reads_arguments |= model.called(call) == "argparse.ArgumentParser" ||
+                         model.called(call).starts_with("click.");
+  }
+
+  // Whether the file itself calls the function.
+  static bool is_called(const SemanticModel& model, Node function) {
+    return !model.calls_of(function.child(Field::kName).text()).empty();
+  }
+
+  bool has_tests = false;
+  bool is_started = false;
+  bool reads_arguments = false;
+};
+
 bool PythonContext::is_test() const {
   const auto slash = path.rfind('/');
   const std::string_view name = slash == std::string_view::npos ? path : path.substr(slash + 1);
-  return name.starts_with("test_") || name.ends_with("_test.py") || name == "conftest.py" ||
-         path.find("tests/") != std::string_view::npos ||
-         path.find("/test/") != std::string_view::npos;
+  if (name == "conftest.py" || path.find("tests/") != std::string_view::npos ||
+      path.find("/test/") != std::string_view::npos)
+    return true;
+  if (!name.starts_with("test_") && !name.ends_with("_test.py")) return false;
+  const auto& shape = model.facts<ProgramShape>();
+  return shape.has_tests || !shape.is_started || !shape.reads_arguments;
 }
 
 }  // namespace torchport::rules

@@ -5,6 +5,21 @@
 
 namespace torchport::semantics {
 
+namespace {
+
+// The words of a name, in lower case, between underscores: "useCUDA" and "use_cuda" are alike.
+std::string in_words(std::string_view name) {
+  const auto is_upper = [](char c) { return c >= 'A' && c <= 'Z'; };
+  std::string words;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    if (i > 0 && is_upper(name[i]) && !is_upper(name[i - 1]) && name[i - 1] != '_') words += '_';
+    words += name[i];
+  }
+  return base::lower(words);
+}
+
+}  // namespace
+
 bool is_cpu_flag(std::string_view name) {
   static constexpr std::array<std::string_view, 8> kNames{
       "cpu", "use_cpu", "cpu_only", "only_cpu", "force_cpu", "run_on_cpu", "on_cpu", "usecpu"};
@@ -12,7 +27,7 @@ bool is_cpu_flag(std::string_view name) {
 }
 
 bool is_cuda_flag(std::string_view name) {
-  const std::string text = base::lower(name);
+  const std::string text = in_words(name);
   // Of transformers: layers over several CUDA devices.
   if (is_cpu_flag(text) || text == "model_parallel") return true;
   static constexpr std::array<std::string_view, 10> kSubjects{
@@ -24,7 +39,7 @@ bool is_cuda_flag(std::string_view name) {
 }
 
 bool is_negative_flag(std::string_view name) {
-  const std::string text = base::lower(name);
+  const std::string text = in_words(name);
   return text.starts_with("no_") || text.starts_with("not_") || text.starts_with("disable_") ||
          text.starts_with("without_") || text == "nocuda" || text == "nogpu" || is_cpu_flag(text);
 }

@@ -9,7 +9,8 @@
 
 namespace torchport::semantics {
 
-// Whether a name is a usual flag for "CUDA is on". The name is split into words at underscores.
+// Whether a name is a usual flag for "CUDA is on". The name is split into words at underscores and
+// capitals.
 [[nodiscard]] bool is_cuda_flag(std::string_view name);
 // Whether such a flag is on without CUDA: no_cuda, disable_gpu.
 [[nodiscard]] bool is_negative_flag(std::string_view name);

@@ -35,7 +35,7 @@ struct Package {
   bool also_inside = false;  // reported in functions, too, because the computation itself is tied
 };
 
-constexpr std::array<Package, 22> kPackages{{
+constexpr std::array<Package, 21> kPackages{{
     {"cupy", "cupy", "NumPy, or torch itself", true},
     {"cupyx", "cupy", "SciPy, or torch itself", true},
     {"pycuda", "pycuda", "torch operations", true},
@@ -46,7 +46,6 @@ constexpr std::array<Package, 22> kPackages{{
     {"amp_C", "apex", "torch.nn.utils"},
     {"flash_attn", "flash", "torch.nn.functional.scaled_dot_product_attention"},
     {"xformers", "xformers", "torch.nn.functional.scaled_dot_product_attention"},
-    {"bitsandbytes", "bnb", "the optimizers and layers of torch"},
     {"triton", "triton", "torch operations"},
     {"tensorrt", "trt", "onnxruntime, or the torch model itself"},
     {"torch2trt", "trt", "the torch model itself"},
@@ -81,20 +80,20 @@ bool is_own(std::string_view path, const Package& package) {
 bool is_dedicated(std::string_view path, const Package& package) {
   const std::string root = base::lower(package.root.substr(0, package.root.find('.')));
   return is_own(path, package) || path_speaks_of(path, package.word) ||
-         path_speaks_of(path, root) || path_speaks_of(path, "cuda") || path_speaks_of(path, "gpu");
+         path_speaks_of(path, root) || path_speaks_of(path, "cuda") || path_speaks_of(path, "gpu") ||
+         path.find("/kernels/") != std::string_view::npos || path.starts_with("kernels/");
 }
 
-// The package can be imported without a driver and fails in nvmlInit(), which may be caught.
-bool init_is_caught(const SemanticModel& model, const Package& package) {
-  if (package.word != "nvml") return false;
-  bool any = false;
+// A call of nvmlInit() that nothing guards. The packages for NVML are plain Python: they can be
+// imported without a driver, and fail there.
+Node bare_init(const SemanticModel& model) {
   for (const Node call : model.nodes(Kind::kCall)) {
     if (!method_name(call).starts_with("nvmlInit")) continue;
-    if (!is_caught(model, call, {"NVMLError", "pynvml.NVMLError", "RuntimeError", "OSError"}, true))
-      return false;
-    any = true;
+    if (!semantics::is_cuda_guarded(model, call) &&
+        !is_caught(model, call, {"NVMLError", "pynvml.NVMLError", "RuntimeError", "OSError"}, true))
+      return call;
   }
-  return any;
+  return {};
 }
 
 bool is_after_exit(const SemanticModel& model, Node node) {
@@ -230,17 +229,27 @@ bool catch_imports(const std::vector<Node>& imports, std::vector<Edit>& edits) {
 void report(const PythonContext& context, Node module, const Package& package,
             const std::vector<Node>& imports, Reporter& reporter) {
   const bool inside = static_cast<bool>(syntax::function_of(module));
+  const bool nvml = package.word == "nvml";
   Finding& finding = reporter.report(
-      module, inside ? fmt::format("On a machine without CUDA `{}` is missing or does not start: "
+      module, nvml     ? fmt::format("On a machine without NVIDIA's driver `{}` does not start: "
+                                   "nvmlInit() raises.",
+                                   package.root)
+              : inside ? fmt::format("On a machine without CUDA `{}` is missing or does not start: "
                                    "this raises when the function is called.",
                                    package.root)
                      : fmt::format("On a machine without CUDA `{}` is missing or does not work: "
                                    "the file cannot be imported.",
                                    package.root));
+  if (nvml) {
+    const Node function = syntax::function_of(bare_init(context.model));
+    if (function.is(Kind::kFunction))
+      finding.unless.push_back(
+          {flow::Condition::Kind::kCalledWithCuda, flow::name_of(function), {}});
+  }
   Fix fix;
   fix.title = fmt::format("import it if it is installed, and use {} otherwise", package.instead);
   std::vector<Edit> edits;
-  if (!inside && package.word != "nvml" &&
+  if (!inside && !nvml &&
       guard_functions(context.model, imports, package.root, edits) &&
       catch_imports(imports, edits)) {
     fix.edits = std::move(edits);
@@ -266,7 +275,7 @@ bool is_tie(const PythonContext& context, Node import, const Package& package) {
   const SemanticModel& model = context.model;
   return !deciding_branch(import) && !is_optional_import(model, import) &&
          !semantics::is_cuda_guarded(model, import) && !is_choice(model, import, package) &&
-         !init_is_caught(model, package);
+         (package.word != "nvml" || bare_init(model));
 }
 
 // All imports of the package that tie the file at module level, this one first.

@@ -114,6 +114,24 @@ std::optional<std::size_t> map_location_position(std::string_view qualified) {
   return std::nullopt;
 }
 
+namespace {
+
+// Whether the code removes the file after it has read it: `os.remove(path)`, `path.unlink()`. Only
+// who wrote a file does.
+bool is_removed_after(const SemanticModel& model, Node load, Node path, Node function) {
+  const Node scope = function ? function : model.tree().root();
+  const auto calls = model.nodes(Kind::kCall, scope);
+  return std::any_of(calls.begin(), calls.end(), [&](Node call) {
+    if (call.start() < load.end()) return false;
+    const std::string& name = model.called(call);
+    if (name == "os.remove" || name == "os.unlink")
+      return syntax::positional(call, 0).text() == path.text();
+    return method_name(call) == "unlink" && object_of(call).text() == path.text();
+  });
+}
+
+}  // namespace
+
 bool reads_own_output(const SemanticModel& model, Node call) {
   const Node source = syntax::argument(call, 0, "f");
   if (source.is(Kind::kCall) && model.called(source) == "io.BytesIO") {
@@ -123,6 +141,7 @@ bool reads_own_output(const SemanticModel& model, Node call) {
   // The same path or buffer was written before, in this function (or at the same level of the
   // file), by torch.save(x, path) or x.save(path).
   const Node function = syntax::function_of(call);
+  if (is_removed_after(model, call, source, function)) return true;
   // A path of the object may be written by another method.
   const bool of_object =
       source.is(Kind::kAttribute) && source.child(Field::kObject).text() == model.self_name(call);
@@ -224,15 +243,30 @@ bool holds_weights(const SemanticModel& model, Node call) {
 
 namespace {
 
-// Whether a class is a dataset or a transform, by its name or a base.
+// Whether a class is a dataset, a transform or a graph, by its name or a base.
 bool prepares_data(const SemanticModel& model, Node holder) {
   if (!holder) return false;
   const auto says = [](std::string_view name) {
     return name.ends_with("Dataset") || name.ends_with("Transform");
   };
   const semantics::ClassFacts* facts = model.class_facts(holder);
+  const bool graph = holder.child(Field::kName).text().ends_with("Graph");
+  if (graph && facts != nullptr && !facts->is_module) return true;
   return says(holder.child(Field::kName).text()) ||
          (facts != nullptr && std::any_of(facts->bases.begin(), facts->bases.end(), says));
+}
+
+// Whether the function around a load is one for data by its name: load_data(), read_dataset().
+bool loads_data(Node load) {
+  const Node function = syntax::function_of(load);
+  if (!function.is(Kind::kFunction)) return false;
+  const std::string name = base::lower(function.child(Field::kName).text());
+  for (const std::string_view start : {"load_", "_load_", "read_", "get_"}) {
+    if (!name.starts_with(start)) continue;
+    const std::string_view what = std::string_view(name).substr(start.size());
+    return what == "data" || what.starts_with("dataset") || what == "graph" || what == "graphs";
+  }
+  return false;
 }
 
 // Whether a value is used as a NumPy array here, which only works on the CPU: `x.numpy()`,
@@ -262,7 +296,8 @@ bool holds_no_weights(const SemanticModel& model, Node call) {
     });
   };
   if (any(kData) && !any(kWeights)) return true;
-  if (prepares_data(model, syntax::class_of(call))) return true;
+  if (prepares_data(model, syntax::class_of(call)) || (loads_data(call) && !any(kWeights)))
+    return true;
   // Only numbers are ever taken out.
   if (!target.is(Kind::kIdentifier) || any(kWeights)) return false;
   const auto reads = reads_of(model, target);

@@ -231,24 +231,36 @@ bool drives_kernels(const SemanticModel& model, Node node) {
 
 // Whether a file or a class is about CUDA, or about what runs on nothing else.
 bool names_cuda_only(std::string_view lower) {
-  static constexpr std::array<std::string_view, 5> kWords{"cuda", "nccl", "megatron", "colossal",
-                                                          "nvshmem"};
+  static constexpr std::array<std::string_view, 8> kWords{
+      "cuda",    "nccl",     "megatron",          "colossal",
+      "nvshmem", "tensorrt", "transformerengine", "transformer_engine"};
   return std::any_of(kWords.begin(), kWords.end(), [&](std::string_view word) {
     return lower.find(word) != std::string_view::npos;
   });
+}
+
+bool is_in_cuda_class(Node node) {
+  for (Node up = node.parent(); up; up = up.parent()) {
+    if (!up.is(Kind::kClass)) continue;
+    const std::string_view name = up.child(Field::kName).text();
+    // DeviceGPU, GPUTimer
+    if (names_cuda_only(base::lower(name)) || name.starts_with("GPU") || name.ends_with("GPU"))
+      return true;
+  }
+  return false;
 }
 
 bool is_cuda_territory(const PythonContext& context, Node node) {
   if (is_about_cuda_tools(context, node) || context.model.imports("pycuda")) return true;
   if (drives_kernels(context.model, node)) return true;
   const std::string_view file = context.path.substr(context.path.rfind('/') + 1);
-  if (names_cuda_only(base::lower(file))) return true;
+  if (names_cuda_only(base::lower(file)) || is_in_cuda_class(node)) return true;
   for (Node up = node.parent(); up; up = up.parent()) {
-    if (!up.is_any(Kind::kFunction, Kind::kClass)) continue;
+    if (!up.is(Kind::kFunction)) continue;
     const std::string name = base::lower(up.child(Field::kName).text());
-    const bool graph =
-        name.find("cuda_graph") != std::string::npos || name.find("cudagraph") != std::string::npos;
-    if (up.is(Kind::kFunction) ? name == "cuda" || graph : names_cuda_only(name)) return true;
+    if (name == "cuda" || name.find("cuda_graph") != std::string::npos ||
+        name.find("cudagraph") != std::string::npos)
+      return true;
   }
   return false;
 }

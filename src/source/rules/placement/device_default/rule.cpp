@@ -40,23 +40,68 @@ bool is_repaired(const SemanticModel& model, Node parameter) {
   return false;
 }
 
-// Whether the function only chooses an autocast by the parameter: nothing is placed with it.
+// Whether a use of a name chooses an autocast or a scaler, or is compared: nothing is placed there.
+bool chooses_autocast(const SemanticModel& model, Node use) {
+  if (use.parent().is(Kind::kComparison)) return true;
+  const Node list = use.parent().is(Kind::kKeywordArgument) ? use.parent().parent() : use.parent();
+  if (!list.is(Kind::kArgumentList)) return false;
+  const std::string& name = model.called(list.parent());
+  return name == "torch.autocast" || name == "torch.amp.autocast" ||
+         name == "torch.amp.autocast_mode.autocast" || name == "torch.amp.GradScaler";
+}
+
+// Whether an attribute `self.x` chooses autocasts wherever the class reads it.
+bool attribute_chooses_autocast(const SemanticModel& model, Node attribute) {
+  const Node holder = syntax::class_of(attribute);
+  if (!attribute.is(Kind::kAttribute) || !holder) return false;
+  std::size_t others = 0;
+  for (const Node name : model.named(attribute.child(Field::kAttributeName).text(), holder)) {
+    const Node use = name.parent();
+    if (use == attribute || use.text() != attribute.text()) continue;
+    if (!chooses_autocast(model, use)) return false;
+    others += use.parent().is(Kind::kComparison) ? 0 : 1;
+  }
+  return others > 0;
+}
+
+// Whether the function only chooses an autocast by the parameter, also through an attribute of the
+// object: nothing is placed with it.
 bool is_only_for_autocast(const SemanticModel& model, Node parameter) {
   const Node function = parameter.parent().parent();
   const auto uses = model.named(parameter.child(Field::kName).text(), function);
   std::size_t others = 0;
   for (const Node use : uses) {
     if (parameter.holds(use)) continue;
-    ++others;
-    const Node list =
-        use.parent().is(Kind::kKeywordArgument) ? use.parent().parent() : use.parent();
-    if (!list.is(Kind::kArgumentList)) return false;
-    const std::string& name = model.called(list.parent());
-    if (name != "torch.autocast" && name != "torch.amp.autocast" &&
-        name != "torch.amp.autocast_mode.autocast" && name != "torch.amp.GradScaler")
-      return false;
+    const Node parent = use.parent();
+    const bool kept = parent.is(Kind::kAssignment) && use.field() == Field::kRight &&
+                      attribute_chooses_autocast(model, parent.child(Field::kLeft));
+    if (use.parent().is(Kind::kAttribute) && use.field() == Field::kAttributeName) continue;
+    if (!kept && !chooses_autocast(model, use)) return false;
+    others += parent.is(Kind::kComparison) ? 0 : 1;
   }
   return others > 0;
+}
+
+// Whether the function is one in a function, and each of its calls passes the parameter: the
+// default is never used.
+bool is_always_passed(const SemanticModel& model, Node parameter) {
+  const Node function = parameter.parent().parent();
+  const Node outer = syntax::function_of(function);
+  if (!outer.is(Kind::kFunction) || function.parent().parent() != outer) return false;
+  std::size_t place = 0;
+  for (Node other = parameter.parent().first_child(); other && other != parameter;
+       other = other.next_sibling())
+    ++place;
+  std::size_t calls = 0;
+  for (const Node use : model.named(function.child(Field::kName).text(), outer)) {
+    if (function.child(Field::kName) == use) continue;
+    const Node call = use.parent();
+    if (!call.is(Kind::kCall) || use.field() != Field::kFunctionPart || syntax::has_splat(call) ||
+        !syntax::argument(call, place, parameter.child(Field::kName).text()))
+      return false;
+    ++calls;
+  }
+  return calls > 0;
 }
 
 DeviceText replacement(const PythonContext& context, const semantics::Literal& literal,
@@ -79,7 +124,8 @@ void check(const PythonContext& context, Node string, Reporter& reporter) {
     return;
   const Node site = literal.site();
   const Node parameter = parameter_of(site);
-  if (parameter && (is_repaired(model, parameter) || is_only_for_autocast(model, parameter)))
+  if (parameter && (is_repaired(model, parameter) || is_only_for_autocast(model, parameter) ||
+                    is_always_passed(model, parameter)))
     return;
   Finding& finding = reporter.report(
       literal.whole,

@@ -1,0 +1,111 @@
+#include "source/semantics/comparisons.h"
+
+#include "source/semantics/cuda_flags.h"
+
+namespace torchport::semantics {
+
+namespace {
+
+bool starts_word(Node node, std::string_view start) {
+  std::string text;
+  return syntax::string_value(node, text) && text.starts_with(start);
+}
+
+// Whether the node is a name such as "torch.cuda.HalfTensor", which `x.type()` returns.
+bool is_cuda_type_name(Node node) {
+  std::string text;
+  return syntax::string_value(node, text) && text.starts_with("torch.cuda.");
+}
+
+// Whether a list of values has one that switches a flag off.
+bool may_be_off(Node values) {
+  const std::string text = base::lower(values.text());
+  for (const std::string_view word : {"none", "false", "cpu", "\"no\"", "'no'", "off", "0"})
+    if (text.find(word) != std::string::npos) return true;
+  return false;
+}
+
+// Whether a list is one of what is not wanted: `"cuda" not in exclude_devices` says nothing about
+// what there is.
+bool excludes(Node values) {
+  const std::string text = base::lower(values.text());
+  for (const std::string_view word : {"exclude", "ignore", "disable", "unavailable", "skip"})
+    if (text.find(word) != std::string::npos) return true;
+  return false;
+}
+
+}  // namespace
+
+CudaKnowledge comparison_knowledge(const SemanticModel& model, Node comparison, bool truth) {
+  const auto parts = comparison.children();
+  if (parts.size() != 3) return {};
+  const Node left = parts[0];
+  const Node right = parts[2];
+  const std::string_view op = parts[1].text();
+  const bool equal = op == "==" || op == "is" || op == "in";
+  const bool unequal = op == "!=" || op == "is not" || op == "not in";
+  if ((op == "in" || op == "not in") && excludes(right)) return {};
+  for (const Node side : {left, right}) {
+    // NCCL exists only for CUDA.
+    // Programs that say "gpu" have found CUDA.
+    if ((is_word(side, "cuda") || is_word(side, "nccl") || is_word(side, "gpu")) &&
+        (equal || unequal))
+      return cuda_known(equal == truth, comparison);
+    if (starts_word(side, "flash_att") && (equal || unequal))
+      return cuda_known(equal == truth, comparison);
+    if ((is_word(side, "cpu") || is_word(side, "gloo")) && (equal || unequal))
+      return cuda_known(unequal == truth, comparison);
+    // `"CUDA out of memory" in str(error)`
+    std::string words;
+    if (op == "in" && truth && side == left && syntax::string_value(side, words) &&
+        words.find("CUDA") != std::string::npos)
+      return cuda_known(true, comparison);
+    if (equal && truth && is_cuda_type_name(side)) return cuda_known(true, comparison);
+    if ((equal || unequal) && model.qualified(side).ends_with("distributed.Backend.NCCL"))
+      return cuda_known(equal == truth, comparison);
+  }
+  const bool none = right.is(Kind::kNone);
+  const std::string& name = model.qualified(left);
+  if (none && (name == "torch.version.cuda")) return cuda_known(unequal == truth, comparison);
+  Node subject = syntax::unwrap(left);
+  // len(gpu_ids) > 0, gpu_ids[0] >= 0
+  if (subject.is(Kind::kCall) && syntax::callee(subject).text() == "len")
+    subject = syntax::positional(subject, 0);
+  else if (subject.is(Kind::kSubscript) && subject.child(Field::kSubscriptPart).is(Kind::kInteger))
+    subject = subject.child(Field::kValue);
+  const bool counts = subject.is(Kind::kCall) && model.called(subject) == "torch.cuda.device_count";
+  std::string key;  // opt["num_gpu"]
+  const bool keyed = subject.is(Kind::kSubscript) &&
+                     syntax::string_value(subject.child(Field::kSubscriptPart), key);
+  std::string_view flag_name;
+  if (keyed) flag_name = key;
+  if (subject.is(Kind::kIdentifier)) flag_name = subject.text();
+  if (subject.is(Kind::kAttribute)) flag_name = subject.child(Field::kAttributeName).text();
+  const bool flag = is_cuda_flag(flag_name);
+  // index < torch.cuda.device_count()
+  if (right.is(Kind::kCall) && model.called(right) == "torch.cuda.device_count")
+    return op == "<" && truth ? cuda_known(true, comparison) : CudaKnowledge{};
+  if (!counts && !flag) {
+    if (subject.is(Kind::kIdentifier) && (op == ">" || op == ">=")) {
+      const auto bindings = model.scopes().reaching(subject.text(), subject);
+      if (bindings.size() == 1 &&
+          model.called(bindings.front()->value) == "torch.cuda.device_count")
+        return cuda_known(truth, comparison);
+    }
+    return {};
+  }
+  if (none) return cuda_known(unequal == truth, comparison);
+  // use_cuda in ["all", "batch"]
+  if (!counts && right.is_any(Kind::kList, Kind::kTuple, Kind::kSet) &&
+      (op == "in" || op == "not in"))
+    return may_be_off(right) ? CudaKnowledge{} : cuda_known((op == "in") == truth, comparison);
+  if (!counts && is_negative_flag(flag_name)) return {};
+  if (op == ">" || op == ">=" || op == "!=") return cuda_known(truth, comparison);
+  if (op == "<" || op == "<=") return cuda_known(!truth, comparison);
+  if (op == "==")
+    return right.text() == "0" || right.text() == "-1" ? cuda_known(!truth, comparison)
+                                                       : cuda_known(truth, comparison);
+  return {};
+}
+
+}  // namespace torchport::semantics
