@@ -142,3 +142,161 @@ def test_a_default_that_the_calls_of_other_files_set(torchport, project):
     assert codes(torchport, ".") == ["TP101"]
     torchport.write("main.py", "from gpu import work\nimport torch\n\nwork(torch.ones(2), ON)\n")
     assert codes(torchport, ".") == []
+
+
+REFUSES = (
+    "def check(x):\n    if not x.is_cuda:\n        raise ValueError('not on CUDA')\n\n\n"
+    "def measure(x, name=None):\n    check(x)\n    return 1\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("lines", "found"),
+    [
+        ("    check(x)\n    work(x)\n", False),
+        ("    n = measure(x)\n    if n:\n        work(x)\n", False),
+        ("    work(x)\n    check(x)\n", True),
+        ("    if x:\n        check(x)\n    work(x)\n", True),
+        ("    check(work(x))\n", True),
+    ],
+)
+def test_a_helper_that_refuses_what_is_not_on_cuda(torchport, project, lines, found):
+    torchport.write("refuse.py", REFUSES)
+    head = "import torch\nfrom gpu import work\nfrom refuse import check, measure\n\n\n"
+    torchport.write("main.py", head + f"def run(x):\n{lines}")
+    expected = ["TP101"] if found else []
+    assert codes(torchport, ".") == expected
+    assert codes(torchport, ".") == expected, "with a cache"
+    torchport.write("gpu.py", "import torch\n")
+    torchport.write(
+        "main.py",
+        head.replace("from gpu import work\n", "")
+        + f"def run(x):\n{lines}".replace("work(x)", "x.cuda()"),
+    )
+    assert codes(torchport, ".") == expected, "the line itself"
+
+
+def test_a_demand_in_a_helper_is_no_refusal(torchport, project):
+    torchport.write(
+        "refuse.py",
+        "import torch\n\n\ndef check(x):\n    assert torch.cuda.is_available()\n",
+    )
+    torchport.write(
+        "main.py",
+        "from gpu import work\nfrom refuse import check\n\n\ndef run(x):\n    check(x)\n    work(x)\n",
+    )
+    assert "TP101" in codes(torchport, ".")
+
+
+PICK = (
+    "import torch\n\n\ndef is_device_available(kind):\n    return kind in torch.__dict__\n\n\n"
+    "def pick(device):\n    known = is_device_available(device)\n"
+    "    if not is_device_available(device):\n        device = 'cpu'\n    return torch.device(device)\n\n\n"
+    "def choose(device):\n    return pick(device)\n\n\n"
+    "def keep(device):\n    return torch.device(device)\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("lines", "found"),
+    [
+        (
+            "def run(device='cuda'):\n    device = pick(device)\n    return torch.ones(2, device=device)\n",
+            [],
+        ),
+        (
+            "def run(device='cuda'):\n    device = choose(device)\n    return torch.ones(2, device=device)\n",
+            [],
+        ),
+        (
+            "def run(device='cuda'):\n    device = keep(device)\n    return torch.ones(2, device=device)\n",
+            ["TP103"],
+        ),
+        (
+            "def run(device='cuda'):\n    x = torch.ones(2, device=device)\n    return pick(device), x\n",
+            ["TP103"],
+        ),
+        ("def run(args):\n    return pick(device=getattr(args, 'device', 'cuda'))\n", []),
+        ("def run(args):\n    return keep(device=getattr(args, 'device', 'cuda'))\n", ["TP103"]),
+        ("def run():\n    return pick(device='cuda')\n", []),
+        ("def run():\n    return keep(device='cuda')\n", ["TP102"]),
+    ],
+)
+def test_a_helper_that_falls_back_to_the_cpu(torchport, project, lines, found):
+    torchport.write("gpu.py", "import torch\n")
+    torchport.write("devices.py", PICK)
+    torchport.write("main.py", f"import torch\nfrom devices import choose, keep, pick\n\n\n{lines}")
+    assert codes(torchport, ".") == found
+    assert codes(torchport, "main.py") == found, "one file only"
+
+
+SAVER = (
+    "import torch\n\n\nclass Saver:\n    def put(self, state, folder):\n        torch.save(state, folder / 'a.pt')\n\n\n"
+    "def convert(state, folder):\n    Saver().put(state, folder)\n\n\n"
+    "def write(state, folder):\n    torch.save(state, folder / 'a.pt')\n\n\n"
+    "def prepare(state, folder):\n    write(state, folder)\n    return folder\n\n\n"
+    "def look(folder):\n    return list(folder.iterdir())\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("lines", "found"),
+    [
+        ("    write(state, folder)\n    return torch.load(folder / 'a.pt')\n", False),
+        (
+            "    prepare(state, folder=folder)\n    path = folder / 'a.pt'\n    return torch.load(path)\n",
+            False,
+        ),
+        ("    path = prepare(state, 'x')\n    return torch.load(path)\n", False),
+        (
+            "    saver = Saver()\n    saver.put(state, folder)\n    return torch.load(folder / 'a.pt')\n",
+            False,
+        ),
+        ("    look(folder)\n    return torch.load(folder / 'a.pt')\n", True),
+        ("    write(state, other)\n    return torch.load(folder / 'a.pt')\n", True),
+        ("    x = torch.load(folder / 'a.pt')\n    write(state, folder)\n    return x\n", True),
+    ],
+)
+def test_a_file_that_another_file_of_the_project_writes(torchport, project, lines, found):
+    torchport.write("saver.py", SAVER)
+    torchport.write("gpu.py", "import torch\n")
+    torchport.write(
+        "main.py",
+        "import torch\nfrom saver import Saver, look, prepare, write\n\n\n"
+        f"def run(state, folder, other):\n{lines}",
+    )
+    assert codes(torchport, "--select", "TP301", ".") == (["TP301"] if found else [])
+
+
+BUILDERS = (
+    "from torch import nn\n\n\ndef ready(n):\n    model = nn.Sequential(nn.Dropout(), nn.Linear(n, n))\n"
+    "    model.eval()\n    return model\n\n\n"
+    "def fresh(n):\n    model = nn.Sequential(nn.Dropout(), nn.Linear(n, n))\n    return model\n\n\n"
+    "def settle(model):\n    model.eval()\n\n\ndef again(n):\n    return ready(n)\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("maker", "before", "found"),
+    [
+        ("ready", "", False),
+        ("again", "", False),
+        ("fresh", "", True),
+        ("fresh", "settle(model)\n", False),
+    ],
+)
+def test_eval_in_a_function_of_another_file(torchport, project, maker, before, found):
+    torchport.write("builders.py", BUILDERS)
+    torchport.write("gpu.py", "import torch\n")
+    torchport.write(
+        "main.py",
+        f"import torch\nfrom builders import {maker}, settle\n\nmodel = {maker}(2)\n"
+        f"model.load_state_dict(torch.load('a.pt', map_location='cpu'))\n{before}print(model(torch.ones(2)))\n",
+    )
+    assert codes(torchport, "--select", "TP501,TP601", ".") == (["TP501"] if found else [])
+    torchport.write(
+        "main.py",
+        f"import torch\nfrom builders import {maker}, settle\n\nmodel = {maker}(2)\n"
+        f"{before}torch.jit.trace(model, torch.ones(2))\n",
+    )
+    assert codes(torchport, "--select", "TP501,TP601", ".") == (["TP601"] if found else [])

@@ -6,6 +6,7 @@
 
 #include "source/flow/flags.h"
 #include "source/flow/sources.h"
+#include "source/flow/traits.h"
 #include "source/semantics/guards.h"
 
 namespace torchport::flow {
@@ -137,6 +138,7 @@ class Collector {
     Function function;
     function.name = name_of(node);
     function.feeds = feeds_from_cpu(model_, node);
+    function.traits = traits_of(model_, node);
     const Node parameters = node.child(Field::kParametersPart);
     for (Node parameter = parameters.first_child(); parameter;
          parameter = parameter.next_sibling()) {
@@ -216,6 +218,7 @@ class Collector {
     if (callee.empty() || (callee.front() == '.' && semantics::keeps_device(callee.substr(1))))
       return;
     Call& call = add(node, std::move(callee), syntax::has_splat(node));
+    put_in_order(node, call);
     if (call.unknown_arguments) return;
     for (const syntax::Argument& argument : syntax::arguments(node)) {
       Sources sources = sources_.of(argument.value);
@@ -224,6 +227,29 @@ class Collector {
       else
         call.keywords.emplace_back(argument.keyword, std::move(sources));
     }
+  }
+
+  // Notes what has run before a call, and that the call itself runs before what follows in its
+  // block.
+  void put_in_order(Node node, Call& call) {
+    const Node statement = syntax::statement_of(node);
+    for (Node inner = statement; inner && !inner.is_any(Kind::kFunction, Kind::kClass);
+         inner = inner.parent()) {
+      const auto last = last_in_block_.find(inner.parent().index());
+      if (last == last_in_block_.end()) continue;
+      // `f(g())`: f is in the list first, and runs last.
+      const bool same = last->second.second == statement.index();
+      call.after = same ? facts_.calls[last->second.first - 1].after : last->second.first;
+      break;
+    }
+    const Node parent = node.parent();
+    if (!parent.is(Kind::kExpressionStatement) &&
+        !(parent.is(Kind::kAssignment) && node.field() == Field::kRight))
+      return;
+    const Node block = statement.parent();
+    call.surely = block.parent().is(Kind::kFunction);
+    last_in_block_[block.index()] = {static_cast<std::uint32_t>(facts_.calls.size()),
+                                     statement.index()};
   }
 
   void add_reference(Node node) {
@@ -243,6 +269,9 @@ class Collector {
   SourceFinder sources_;
   FileFacts facts_;
   std::unordered_map<std::uint32_t, std::uint16_t> index_;  // by the function's node
+  // By the block's node: the last call that is a statement of it, as in Call::after, and the
+  // statement.
+  std::unordered_map<std::uint32_t, std::pair<std::uint32_t, std::uint32_t>> last_in_block_;
 };
 
 }  // namespace

@@ -39,6 +39,10 @@ struct Call {
   std::uint16_t caller = kModuleCode;  // an index into FileFacts::functions
   bool guarded = false;                // it runs only with CUDA
   bool unknown_arguments = false;      // a reference, or a call with *args or **kwargs
+  bool surely = false;                 // a statement of the function's own block is this call
+  // The nearest call that has run before this one: its index in FileFacts::calls and one; 0 if
+  // none.
+  std::uint32_t after = 0;
   std::vector<Sources> positional;
   std::vector<std::pair<std::string, Sources>> keywords;
 };
@@ -51,7 +55,8 @@ struct Function {
   // What it returns, if all its results are alike: a tensor or module on the CPU or on CUDA.
   semantics::Type type = semantics::Type::kUnknown;
   semantics::DeviceState device = semantics::DeviceState::kUnknown;
-  std::uint32_t line = 0;  // of the first return
+  std::uint32_t line = 0;   // of the first return
+  std::uint8_t traits = 0;  // of its own body; see traits.h
 };
 
 struct Class {

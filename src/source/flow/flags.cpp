@@ -1,7 +1,9 @@
 #include "source/flow/flags.h"
 
 #include <algorithm>
+#include <unordered_map>
 
+#include "source/flow/sources.h"
 #include "source/semantics/guards.h"
 
 namespace torchport::flow {
@@ -117,10 +119,50 @@ std::vector<std::string> cuda_flags(const SemanticModel& model) {
   return flags;
 }
 
+namespace {
+
+// The calls that are statements, by their blocks and in order. Every finding asks for them.
+struct CallStatements {
+  explicit CallStatements(const SemanticModel& model) {
+    for (const Node call : model.nodes(Kind::kCall)) {
+      const Node parent = call.parent();
+      const bool assigned = parent.is(Kind::kAssignment) && call.field() == Field::kRight;
+      if (assigned || parent.is(Kind::kExpressionStatement))
+        of_block[syntax::statement_of(call).parent().index()].push_back(call);
+    }
+  }
+  std::unordered_map<std::uint32_t, std::vector<Node>> of_block;
+};
+
+// The functions of the project that have certainly been called before a place, the last ones first.
+std::vector<Callee> called_before(const SemanticModel& model, Node at) {
+  constexpr std::size_t kMost = 12;
+  const auto& statements = model.facts<CallStatements>().of_block;
+  std::vector<Callee> callees;
+  std::size_t looks = 0;
+  for (Node node = at; node && !node.is_any(Kind::kFunction, Kind::kClass); node = node.parent()) {
+    const auto block = statements.find(node.parent().index());
+    if (block == statements.end()) continue;
+    auto call =
+        std::lower_bound(block->second.begin(), block->second.end(), node.start(),
+                         [](Node other, std::uint32_t start) { return other.start() < start; });
+    while (call != block->second.begin() && looks < kMost) {
+      ++looks;
+      Callee callee = callee_of(model, *--call);
+      if (!callee.empty() && callee.front() != '.') callees.push_back(std::move(callee));
+    }
+  }
+  return callees;
+}
+
+}  // namespace
+
 std::vector<Condition> conditions_at(const SemanticModel& model, Node at) {
   std::vector<Condition> conditions;
   for (std::string& name : FlagsAround(model).at(at))
     conditions.push_back({Condition::Kind::kFlagOfCuda, std::move(name), {}});
+  if (std::vector<Callee> callees = called_before(model, at); !callees.empty())
+    conditions.push_back({Condition::Kind::kRefused, {}, std::move(callees)});
   const semantics::CudaKnowledge known = semantics::knowledge_at(model, at);
   if (known.present && known.by_default != nullptr) {
     const Node function = syntax::function_of(known.by_default->target);

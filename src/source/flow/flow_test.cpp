@@ -224,6 +224,41 @@ TEST_CASE("where the results of a function live") {
   CHECK(!summary.result_of("pkg/other.py", "=gpu").has_value());
 }
 
+TEST_CASE("traits of functions, and of those that call them") {
+  const Summary summary =
+      join({{"t.py",
+             "import torch\n"
+             "def refuse(x):\n    if x.device.type != 'cuda':\n        raise ValueError\n"
+             "def demand():\n    assert torch.cuda.is_available()\n"
+             "def indirect(x):\n    n = refuse(x)\n    return n\n"
+             "def maybe(x):\n    if x:\n        refuse(x)\n"
+             "def write(p):\n    torch.save(1, p)\n"
+             "def rewrite(p):\n    if p:\n        write(p)\n"
+             "def device(d):\n    if not torch.cuda.is_available():\n        return 'cpu'\n    "
+             "return d\n"
+             "def build():\n    m = torch.nn.Linear(1, 1)\n    return m.eval()\n"
+             "def rebuild():\n    return build()\n"},
+            {"u.py", "from t import *\n"}});
+  const auto holds = [&](Kind kind, const char* callee) {
+    return summary.holds("t.py", {kind, {}, {callee}});
+  };
+  CHECK(holds(Kind::kRefused, "=refuse"));
+  CHECK(holds(Kind::kRefused, "=indirect"));
+  CHECK(!holds(Kind::kRefused, "=demand"));
+  CHECK(!holds(Kind::kRefused, "=maybe"));
+  CHECK(holds(Kind::kWritten, "=rewrite"));
+  CHECK(!holds(Kind::kWritten, "=device"));
+  CHECK(holds(Kind::kGivesCpu, "=device"));
+  CHECK(!holds(Kind::kGivesCpu, "=build"));
+  CHECK(holds(Kind::kEvaluated, "=rebuild"));
+  CHECK(!holds(Kind::kEvaluated, "=refuse"));
+  CHECK(!holds(Kind::kEvaluated, "=missing"));
+  CHECK(!summary.holds("t.py", {Kind::kGivesCpu, {}, {"=device", "=build"}}));
+  CHECK(summary.holds("t.py", {Kind::kWritten, {}, {"=device", "=write"}}));
+  CHECK(!summary.holds("t.py", {Kind::kGivesCpu, {}, {}}));
+  CHECK(summary.holds("u.py", {Kind::kWritten, {}, {"@t.write"}}));
+}
+
 TEST_CASE("facts that take too long are none") {
   std::string source = "import torch\n";
   for (int i = 0; i < 1000; ++i) source += "f(x)\n";

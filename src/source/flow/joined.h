@@ -33,6 +33,7 @@ struct FunctionOfProject {
   bool evidence = false;   // one of the calls is certainly one of this function
   bool ambiguous = false;  // there are calls that may be of too many functions
   bool doubted = false;    // there are calls that nothing is known about
+  unsigned traits = 0;     // of its body and of what that calls; see traits.h
   bool pure = true;        // its results come from its arguments, or are made on the CPU
 
   // Its calls, one list after the other.
@@ -67,6 +68,7 @@ struct Summary::Joined {
   std::vector<std::unordered_map<std::string_view, std::string_view>> imports;
   std::unordered_map<std::string, std::vector<std::uint32_t>> absolute;  // what names resolve to
   std::unordered_set<std::string> given_up;  // overrides that are ambiguous
+  std::unordered_set<const Call*> refused;   // they run only with what is on CUDA
 
   void index();
   void index_overrides(std::uint32_t file);
@@ -87,6 +89,13 @@ struct Summary::Joined {
   [[nodiscard]] bool has_flag(std::uint32_t file, std::string_view name, int hops) const;
   [[nodiscard]] bool imports_flag(std::uint32_t from, std::string_view name, int hops) const;
   [[nodiscard]] static bool is_given(const FunctionOfProject& function, std::string_view parameter);
+
+  [[nodiscard]] std::vector<std::uint32_t> targets_of(std::uint32_t file,
+                                                      const Callee& callee) const;
+  // Whether a call of this name runs a function that has the trait.
+  [[nodiscard]] bool has_trait(std::uint32_t file, const Callee& callee, unsigned trait) const;
+  void settle_traits();
+  void settle_refusals();
 
   void settle_purity();
   void settle();

@@ -124,6 +124,7 @@ std::string pack_facts(const FileFacts& facts) {
     out.number(static_cast<std::uint64_t>(function.type));
     out.number(static_cast<std::uint64_t>(function.device));
     out.number(function.line);
+    out.number(function.traits);
   });
   out.list(facts.classes, [&](const Class& known) {
     out.text(known.name);
@@ -132,7 +133,9 @@ std::string pack_facts(const FileFacts& facts) {
   out.list(facts.calls, [&](const Call& call) {
     out.text(call.callee);
     out.number(call.caller);
-    out.number((call.guarded ? 1U : 0U) | (call.unknown_arguments ? 2U : 0U));
+    out.number((call.guarded ? 1U : 0U) | (call.unknown_arguments ? 2U : 0U) |
+               (call.surely ? 4U : 0U));
+    out.number(call.after);
     out.list(call.positional, [&](const Sources& sources) { write(out, sources); });
     out.list(call.keywords, [&](const auto& keyword) {
       out.text(keyword.first);
@@ -162,6 +165,7 @@ bool unpack_facts(std::string_view packed, FileFacts& facts) {
     function.type = static_cast<semantics::Type>(in.number());
     function.device = static_cast<semantics::DeviceState>(in.number());
     function.line = static_cast<std::uint32_t>(in.number());
+    function.traits = static_cast<std::uint8_t>(in.number());
     facts.functions.push_back(std::move(function));
   });
   in.list([&] {
@@ -177,6 +181,8 @@ bool unpack_facts(std::string_view packed, FileFacts& facts) {
     const std::uint64_t flags = in.number();
     call.guarded = (flags & 1U) != 0;
     call.unknown_arguments = (flags & 2U) != 0;
+    call.surely = (flags & 4U) != 0;
+    call.after = static_cast<std::uint32_t>(in.number());
     in.list([&] { call.positional.push_back(read_sources(in)); });
     in.list([&] {
       std::string keyword = in.text();

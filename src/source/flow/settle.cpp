@@ -139,7 +139,7 @@ void Summary::Joined::settle() {
       with_cuda, std::move(open), [&](std::uint32_t f) { return functions[f].call_count(); },
       [&](std::uint32_t f, std::size_t at) {
         const CallOf& call = functions[f].call(at);
-        if (call.call->guarded || call.caller == f) return kFine;
+        if (call.call->guarded || refused.contains(call.call) || call.caller == f) return kFine;
         if (call.caller == kNoFunction) return kNever;
         return with_cuda[call.caller] != 0 ? kFine : call.caller;
       });

@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "source/flow/joined.h"
+#include "source/flow/traits.h"
 
 namespace torchport::flow {
 
@@ -213,6 +214,7 @@ Summary::Summary(std::vector<FileOfProject> files) : joined_(std::make_unique<Jo
   joined_->files = std::move(files);
   joined_->index();
   joined_->link();
+  joined_->settle_traits();
   joined_->settle_purity();
   joined_->settle();
 }
@@ -224,6 +226,24 @@ bool Summary::holds(std::string_view path, const Condition& condition) const {
   if (file == joined_->by_path.end()) return false;
   if (condition.kind == Condition::Kind::kFlagOfCuda)
     return joined_->is_flag(file->second, condition.function);
+  const auto has = [&](unsigned trait) {
+    return [this, file, trait](const Callee& callee) {
+      return joined_->has_trait(file->second, callee, trait);
+    };
+  };
+  const auto& callees = condition.parameters;
+  switch (condition.kind) {
+    case Condition::Kind::kRefused:
+      return std::any_of(callees.begin(), callees.end(), has(kRefuses));
+    case Condition::Kind::kWritten:
+      return std::any_of(callees.begin(), callees.end(), has(kWrites));
+    case Condition::Kind::kGivesCpu:
+      return !callees.empty() && std::all_of(callees.begin(), callees.end(), has(kGivesCpu));
+    case Condition::Kind::kEvaluated:
+      return !callees.empty() && std::all_of(callees.begin(), callees.end(), has(kEvaluates));
+    default:
+      break;
+  }
   const auto found = joined_->in_file[file->second].find(condition.function);
   if (found == joined_->in_file[file->second].end()) return false;
   const FunctionOfProject& function = joined_->functions[found->second];

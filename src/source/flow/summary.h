@@ -22,6 +22,11 @@ struct Condition {
     kFedFromCpu,      // every call passes what lives on the CPU for these parameters
     kFlagOfCuda,      // a name is true only with CUDA
     kGiven,           // some call gives this parameter a value, so that its default is not used
+    // Of the functions that are named by `parameters`, as a Callee each:
+    kRefused,    // one refuses what is not on CUDA
+    kWritten,    // one saves a file
+    kGivesCpu,   // each replaces a device that is not available by the CPU
+    kEvaluated,  // each returns its module in evaluation mode
   };
   Kind kind = Kind::kCalledWithCuda;
   // name_of(). kFlagOfCuda: "@pkg.mod.HAS_CUDA" by an import, "=C.on" for an attribute of a class

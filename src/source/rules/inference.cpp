@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "source/flow/sources.h"
 #include "source/rules/edits.h"
 #include "source/rules/rule.h"
 #include "source/rules/statements.h"
@@ -146,6 +147,30 @@ bool calls_eval(const SemanticModel& model, Node range) {
     if (object_of(call) && args.size() == 1 && !args.front().value.is(Kind::kTrue)) return true;
   }
   return false;
+}
+
+std::vector<flow::Condition> evaluated_elsewhere(const SemanticModel& model,
+                                                 const ValueHistory& trace, Node use) {
+  std::vector<flow::Condition> conditions;
+  const auto add = [&](std::vector<flow::Callee> callees) {
+    conditions.push_back({flow::Condition::Kind::kEvaluated, {}, std::move(callees)});
+  };
+  std::vector<flow::Callee> makers;
+  for (const Node origin : trace.origins)
+    if (flow::Callee callee = flow::callee_of(model, origin); !callee.empty())
+      makers.push_back(std::move(callee));
+  if (!makers.empty() && makers.size() == trace.origins.size()) add(std::move(makers));
+  const Node function = syntax::function_of(use);
+  for (const Node name : model.named(last_name(use), function ? function : model.tree().root())) {
+    const Node value = name.field() == Field::kAttributeName ? name.parent() : name;
+    Node list = value.parent();
+    if (list.is(Kind::kKeywordArgument) && value.field() != Field::kName) list = list.parent();
+    if (!list.is(Kind::kArgumentList) || value.end() > use.start() || value.text() != use.text())
+      continue;
+    if (flow::Callee callee = flow::callee_of(model, list.parent()); !callee.empty())
+      add({std::move(callee)});
+  }
+  return conditions;
 }
 
 bool is_inference_name(std::string_view function) {

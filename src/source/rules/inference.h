@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "source/flow/summary.h"
+#include "source/rules/value_history.h"
 #include "source/semantics/semantic_model.h"
 
 namespace torchport::rules {
@@ -30,6 +32,11 @@ namespace torchport::rules {
 
 // Whether `x.eval()` or `x.train(False)` is called below the node.
 [[nodiscard]] bool calls_eval(const semantics::SemanticModel& model, syntax::Node range);
+
+// The conditions under which another function of the project has called eval() on a model: the
+// functions that made it do, or one that got it before the use.
+[[nodiscard]] std::vector<flow::Condition> evaluated_elsewhere(
+    const semantics::SemanticModel& model, const ValueHistory& trace, syntax::Node use);
 
 // Whether a function's name says that it infers: predict, infer, evaluate, validate, test_step and
 // the like.

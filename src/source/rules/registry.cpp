@@ -70,8 +70,9 @@ struct ProgramShape {
       has_tests |= function.child(Field::kName).text().starts_with("test") &&
                    (!function.parent().is(Kind::kModule) || !is_called(model, function));
     for (const Node branch : model.nodes(Kind::kIf))
-      is_started |= branch.parent().is(Kind::kModule) &&
-                    branch.child(Field::kCondition).text().find("__main__") != std::string_view::npos;
+      is_started |=
+          branch.parent().is(Kind::kModule) &&
+          branch.child(Field::kCondition).text().find("__main__") != std::string_view::npos;
     for (const Node call : model.nodes(Kind::kCall))
       reads_arguments |= model.called(call) == "argparse.ArgumentParser" ||
                          model.called(call).starts_with("click.");

@@ -111,16 +111,16 @@ void check(const PythonContext& context, Node call, Reporter& reporter) {
   const std::string_view first = onnx ? "model" : name == "torch.jit.trace" ? "func" : "mod";
   const Node subject = without_module(syntax::argument(call, 0, first));
   if (!is_in_train_mode(context.model, call, subject)) return;
-  reporter
-      .report(
-          call,
-          onnx ? "The model is in train mode: the exporter of torch 2.9 and newer keeps dropout "
-                 "and batch "
-                 "statistics in the graph (older ones switch to eval for the time of the export)."
-               : "The model is in train mode: dropout and the use of batch statistics are recorded "
-                 "in the "
-                 "graph for good.")
-      .fix.push_back(make_fix(call, subject));
+  Finding& finding = reporter.report(
+      call,
+      onnx ? "The model is in train mode: the exporter of torch 2.9 and newer keeps dropout "
+             "and batch "
+             "statistics in the graph (older ones switch to eval for the time of the export)."
+           : "The model is in train mode: dropout and the use of batch statistics are recorded "
+             "in the "
+             "graph for good.");
+  finding.unless = evaluated_elsewhere(context.model, trace_value(context.model, subject), subject);
+  finding.fix.push_back(make_fix(call, subject));
 }
 
 const Registration kRegistered{

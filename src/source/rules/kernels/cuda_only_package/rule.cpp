@@ -80,8 +80,9 @@ bool is_own(std::string_view path, const Package& package) {
 bool is_dedicated(std::string_view path, const Package& package) {
   const std::string root = base::lower(package.root.substr(0, package.root.find('.')));
   return is_own(path, package) || path_speaks_of(path, package.word) ||
-         path_speaks_of(path, root) || path_speaks_of(path, "cuda") || path_speaks_of(path, "gpu") ||
-         path.find("/kernels/") != std::string_view::npos || path.starts_with("kernels/");
+         path_speaks_of(path, root) || path_speaks_of(path, "cuda") ||
+         path_speaks_of(path, "gpu") || path.find("/kernels/") != std::string_view::npos ||
+         path.starts_with("kernels/");
 }
 
 // A call of nvmlInit() that nothing guards. The packages for NVML are plain Python: they can be
@@ -232,14 +233,14 @@ void report(const PythonContext& context, Node module, const Package& package,
   const bool nvml = package.word == "nvml";
   Finding& finding = reporter.report(
       module, nvml     ? fmt::format("On a machine without NVIDIA's driver `{}` does not start: "
-                                   "nvmlInit() raises.",
-                                   package.root)
+                                         "nvmlInit() raises.",
+                                     package.root)
               : inside ? fmt::format("On a machine without CUDA `{}` is missing or does not start: "
-                                   "this raises when the function is called.",
-                                   package.root)
-                     : fmt::format("On a machine without CUDA `{}` is missing or does not work: "
-                                   "the file cannot be imported.",
-                                   package.root));
+                                     "this raises when the function is called.",
+                                     package.root)
+                       : fmt::format("On a machine without CUDA `{}` is missing or does not work: "
+                                     "the file cannot be imported.",
+                                     package.root));
   if (nvml) {
     const Node function = syntax::function_of(bare_init(context.model));
     if (function.is(Kind::kFunction))
@@ -249,8 +250,7 @@ void report(const PythonContext& context, Node module, const Package& package,
   Fix fix;
   fix.title = fmt::format("import it if it is installed, and use {} otherwise", package.instead);
   std::vector<Edit> edits;
-  if (!inside && !nvml &&
-      guard_functions(context.model, imports, package.root, edits) &&
+  if (!inside && !nvml && guard_functions(context.model, imports, package.root, edits) &&
       catch_imports(imports, edits)) {
     fix.edits = std::move(edits);
     fix.applicability = Applicability::kUnsafe;

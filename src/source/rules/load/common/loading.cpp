@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/text.h"
+#include "source/flow/sources.h"
 #include "source/rules/edits.h"
 #include "source/rules/tensors.h"
 
@@ -126,7 +127,7 @@ bool is_removed_after(const SemanticModel& model, Node load, Node path, Node fun
     const std::string& name = model.called(call);
     if (name == "os.remove" || name == "os.unlink")
       return syntax::positional(call, 0).text() == path.text();
-    return method_name(call) == "unlink" && object_of(call).text() == path.text();
+    return method_name(call) == "unlink" && syntax::unwrap(object_of(call)).text() == path.text();
   });
 }
 
@@ -156,6 +157,61 @@ bool reads_own_output(const SemanticModel& model, Node call) {
     if (syntax::argument(other, by_torch ? 1 : 0, "f").text() == source.text()) return true;
   }
   return false;
+}
+
+namespace {
+
+// Names that say nothing about which file is meant.
+bool is_general_name(std::string_view name) {
+  static constexpr std::array<std::string_view, 14> kNames{
+      "os",   "Path", "str",  "self",   "cls", "args",   "cfg",
+      "conf", "opt",  "join", "config", "f",   "device", "model"};
+  return base::one_of(kNames, name);
+}
+
+// The names of a path, and of what those are bound to.
+void add_names(const SemanticModel& model, Node path, int depth,
+               std::vector<std::string_view>& names, std::vector<Node>& origins) {
+  for (std::uint32_t i = path.index(); i < path.subtree_end(); ++i) {
+    const Node name = model.tree().at(i);
+    if (name.is(Kind::kCall)) origins.push_back(name);
+    if (!name.is(Kind::kIdentifier) || name.field() == Field::kAttributeName ||
+        name.field() == Field::kName || is_general_name(name.text()) ||
+        !model.qualified(name).empty())
+      continue;
+    if (std::find(names.begin(), names.end(), name.text()) != names.end()) continue;
+    names.push_back(name.text());
+    if (depth >= kMaxDepth) continue;
+    const auto bindings = model.scopes().reaching(name.text(), name);
+    if (bindings.size() == 1 && bindings.front()->kind == semantics::BindingKind::kAssign)
+      add_names(model, bindings.front()->value, depth + 1, names, origins);
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> writers_before(const SemanticModel& model, Node call) {
+  constexpr std::size_t kMost = 8;
+  std::vector<std::string_view> names;
+  std::vector<Node> origins;
+  add_names(model, syntax::argument(call, 0, "f"), 0, names, origins);
+  const Node function = syntax::function_of(call);
+  const Node scope = function ? function : model.tree().root();
+  std::vector<std::string> writers;
+  const auto add = [&](Node other) {
+    std::string callee = flow::callee_of(model, other);
+    if (!callee.empty() && writers.size() < kMost) writers.push_back(std::move(callee));
+  };
+  for (const Node origin : origins) add(origin);
+  for (const Node other : model.nodes(Kind::kCall, scope)) {
+    if (other.end() > call.start() || syntax::function_of(other) != function) continue;
+    const Node arguments = syntax::callee(other).next_sibling();
+    if (std::any_of(names.begin(), names.end(), [&](std::string_view name) {
+          return arguments && !model.named(name, arguments).empty();
+        }))
+      add(other);
+  }
+  return writers;
 }
 
 bool is_scheduler_state(const SemanticModel& model, Node call) {
@@ -308,6 +364,22 @@ bool holds_no_weights(const SemanticModel& model, Node call) {
                              "hyperparam", "warmup", "cooldown", "base_lr", "power",
                              "initial_value", "iterations"});
   });
+}
+
+bool holds_numpy(const SemanticModel& model, Node call) {
+  const auto is_array = [&](Node value) {
+    while (value.parent().is(Kind::kSubscript) && value.field() == Field::kValue)
+      value = value.parent();
+    const Node parent = value.parent();
+    if (parent.is(Kind::kAttribute))
+      return parent.child(Field::kAttributeName).text() == "astype" &&
+             parent.field() == Field::kFunctionPart;
+    return parent.is(Kind::kArgumentList) && model.called(parent.parent()) == "torch.from_numpy";
+  };
+  const Node target = bound_to(call);
+  if (!target.is(Kind::kIdentifier)) return is_array(call);
+  const auto reads = reads_of(model, target);
+  return std::any_of(reads.begin(), reads.end(), is_array);
 }
 
 }  // namespace torchport::rules

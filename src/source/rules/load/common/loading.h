@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "source/rules/rule.h"
 
@@ -16,6 +18,10 @@ namespace torchport::rules {
 // Whether the call reads what the same function wrote just before, to a buffer in memory or a
 // temporary file. Its content is then known to come from this program.
 [[nodiscard]] bool reads_own_output(const SemanticModel& model, Node call);
+
+// The functions of the project that are called before the load with its path, or with a part of it,
+// or that give the path: if one of them saves a file, it is this one. Each is a flow::Callee.
+[[nodiscard]] std::vector<std::string> writers_before(const SemanticModel& model, Node call);
 
 // Whether the loaded object is the state of a learning rate scheduler, which holds numbers and no
 // tensors.
@@ -32,6 +38,9 @@ enum class LoadedUse : std::uint8_t {
 // Whether the file holds only a state dict, as far as the code shows: the object (or its entry
 // `params`) goes to load_state_dict, or its name says so.
 [[nodiscard]] bool holds_weights(const SemanticModel& model, Node call);
+
+// Whether what is loaded is NumPy arrays: it goes to torch.from_numpy, or has astype().
+[[nodiscard]] bool holds_numpy(const SemanticModel& model, Node call);
 
 // Whether the file holds only data that was never on a device: a dataset, a vocabulary, statistics,
 // losses.

@@ -117,14 +117,16 @@ void check(const PythonContext& context, Node call, Reporter& reporter) {
   if (semantics::is_cuda_guarded(model, call) || reads_own_output(model, call) ||
       is_scheduler_state(model, call) || holds_no_weights(model, call))
     return;
-  reporter
-      .report(syntax::callee(call),
-              name == "torch.jit.load"
-                  ? "A TorchScript file brings its weights to the device that it was saved from: "
-                    "if that was CUDA, this raises on a machine without it."
-                  : "A checkpoint that was saved from CUDA raises \"Attempting to deserialize "
-                    "object on a CUDA device\" on a machine without CUDA.")
-      .fix.push_back(make_fix(context, call, present));
+  Finding& finding = reporter.report(
+      syntax::callee(call),
+      name == "torch.jit.load"
+          ? "A TorchScript file brings its weights to the device that it was saved from: "
+            "if that was CUDA, this raises on a machine without it."
+          : "A checkpoint that was saved from CUDA raises \"Attempting to deserialize "
+            "object on a CUDA device\" on a machine without CUDA.");
+  if (auto writers = writers_before(model, call); !writers.empty())
+    finding.unless.push_back({flow::Condition::Kind::kWritten, {}, std::move(writers)});
+  finding.fix.push_back(make_fix(context, call, present));
 }
 
 const Registration kRegistered{

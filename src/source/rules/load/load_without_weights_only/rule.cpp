@@ -26,16 +26,26 @@ void check(const PythonContext& context, Node call, Reporter& reporter) {
   if (syntax::has_splat(call) || syntax::keyword(call, "weights_only") ||
       reads_own_output(context.model, call))
     return;
-  Finding& finding =
-      reporter.report(syntax::callee(call),
-                      "Before torch 2.6 this unpickles whatever the file holds and runs the code "
-                      "in it; from 2.6 on it refuses files with more than weights.");
+  const bool numpy = holds_numpy(context.model, call);
+  Finding& finding = reporter.report(
+      syntax::callee(call),
+      numpy ? "Before torch 2.6 this unpickles whatever the file holds and runs the code in it; "
+              "from 2.6 on it refuses the NumPy arrays in it."
+            : "Before torch 2.6 this unpickles whatever the file holds and runs the code "
+              "in it; from 2.6 on it refuses files with more than weights.");
+  if (auto writers = writers_before(context.model, call); !writers.empty())
+    finding.unless.push_back({flow::Condition::Kind::kWritten, {}, std::move(writers)});
   const bool unknown =
       context.settings.min_torch_stated && context.settings.min_torch < kKnownSince;
   const Node pickle = syntax::argument(call, 2, "pickle_module");
   if (unknown || pickle) return;  // this torch has no such parameter, or pickle_module excludes it
   Fix fix;
   fix.title = "load with weights_only=True";
+  if (numpy) {
+    fix.title = "save the arrays as tensors, or by numpy.save, and load those";
+    finding.fix.push_back(std::move(fix));
+    return;
+  }
   // From 2.6 on it is what the call does anyway.
   if (context.settings.min_torch >= kDefaultSince)
     fix.applicability = Applicability::kSafe;

@@ -117,12 +117,12 @@ void check(const PythonContext& context, Node root, Reporter& reporter) {
     if (!loading || std::find(reported.begin(), reported.end(), loading) != reported.end())
       continue;
     reported.push_back(loading);
-    reporter
-        .report(call,
-                "The model is in train mode here: dropout drops and batch norm uses this batch's "
-                "statistics, so the "
-                "results are wrong and change from run to run.")
-        .fix.push_back(make_fix(loading));
+    Finding& finding = reporter.report(
+        call,
+        "The model is in train mode here: dropout drops and batch norm uses this batch's "
+        "statistics, so the results are wrong and change from run to run.");
+    finding.unless = evaluated_elsewhere(context.model, trace, syntax::callee(call));
+    finding.fix.push_back(make_fix(loading));
   }
 }
 

@@ -180,6 +180,17 @@ Fix guard_fix(const PythonContext& context, Node call, Node statement) {
   return fix;
 }
 
+// Whether the function also keeps what only CUDA has, `start = torch.cuda.Event()`: a test around
+// one statement of it helps nobody.
+bool stays_tied(const PythonContext& context, Node call) {
+  const Node function = syntax::function_of(call);
+  if (!function.is(Kind::kFunction)) return false;
+  const auto calls = context.model.nodes(Kind::kCall, function);
+  return std::any_of(calls.begin(), calls.end(), [&](Node other) {
+    return cuda_function(context.model, other) == "Event" && !is_prepared(context, other);
+  });
+}
+
 // Whether something is asked of the call's result where nothing tests for CUDA:
 // `s.wait_stream(...)` would fail on None.
 bool is_used_without_cuda(const PythonContext& context, Node call) {
@@ -253,6 +264,7 @@ void check(const PythonContext& context, Node call, Reporter& reporter) {
   const Node statement = statement_of_call(call);
   finding.fix.push_back(statement ? guard_fix(context, call, statement)
                                   : choice_fix(context, call));
+  if (stays_tied(context, call)) finding.fix.back().applicability = Applicability::kDisplay;
 }
 
 const Registration kRegistered{

@@ -1,8 +1,13 @@
 // TP103: a default that names a CUDA device.
 #include "source/rules/rule.h"
 
+#include <algorithm>
+#include <unordered_set>
+
 #include <fmt/format.h>
 
+#include "source/flow/sources.h"
+#include "source/flow/traits.h"
 #include "source/rules/edits.h"
 #include "source/rules/placement/common/device_text.h"
 #include "source/semantics/guards.h"
@@ -34,8 +39,7 @@ bool is_repaired(const SemanticModel& model, Node parameter) {
     if (binding->name != name || binding->kind != semantics::BindingKind::kAssign ||
         !binding->value)
       continue;
-    if (semantics::knowledge_at(model, binding->value).absent) return true;
-    if (binding->value.text().find("is_available") != std::string_view::npos) return true;
+    if (flow::stands_in_for_device(model, binding->value)) return true;
   }
   return false;
 }
@@ -104,6 +108,76 @@ bool is_always_passed(const SemanticModel& model, Node parameter) {
   return calls > 0;
 }
 
+// The attributes to which the file gives another device where theirs is not available: `args.device
+// = "cpu"` below a test.
+struct RepairedOptions {
+  explicit RepairedOptions(const SemanticModel& model) {
+    for (const Node assignment : model.nodes(Kind::kAssignment)) {
+      const Node target = assignment.child(Field::kLeft);
+      const Node value = assignment.child(Field::kRight);
+      if (target.is(Kind::kAttribute) && value && !syntax::class_of(target) &&
+          flow::stands_in_for_device(model, value))
+        names.insert(target.child(Field::kAttributeName).text());
+    }
+  }
+  std::unordered_set<std::string_view> names;
+};
+
+// Whether the literal is the default of an option that the file repairs.
+bool is_repaired_option(const SemanticModel& model, Node site) {
+  const Node list = holder_of(site).parent();
+  if (!list.is(Kind::kArgumentList) || method_name(list.parent()) != "add_argument") return false;
+  const auto& repaired = model.facts<RepairedOptions>().names;
+  std::string name;
+  for (const syntax::Argument& argument : syntax::arguments(list.parent())) {
+    if ((!argument.keyword.empty() && argument.keyword != "dest") ||
+        !syntax::string_value(argument.value, name))
+      continue;
+    name.erase(0, name.find_first_not_of('-'));
+    std::replace(name.begin(), name.end(), '-', '_');
+    if (repaired.contains(name)) return true;
+  }
+  return false;
+}
+
+// The call of which a value is an argument; invalid if there is none.
+Node call_taking(Node value) {
+  Node list = value.parent();
+  if (list.is(Kind::kKeywordArgument)) list = list.parent();
+  return list.is(Kind::kArgumentList) ? list.parent() : Node{};
+}
+
+// The functions that get the default and nothing else does: if each of them replaces a device that
+// is not available, nothing fails. Empty if something else uses it.
+std::vector<flow::Callee> takers_of(const SemanticModel& model, Node site, Node parameter) {
+  std::vector<flow::Callee> takers;
+  const auto add = [&](Node value) {
+    const Node call = call_taking(value);
+    flow::Callee callee = call.is(Kind::kCall) ? flow::callee_of(model, call) : flow::Callee{};
+    if (callee.empty()) return false;
+    takers.push_back(std::move(callee));
+    return true;
+  };
+  if (!parameter) {
+    // f(device=getattr(args, "device", "cuda"))
+    const Node call = call_taking(site);
+    if (!call.is(Kind::kCall) || !add(call)) takers.clear();
+    return takers;
+  }
+  const Node function = parameter.parent().parent();
+  for (const Node use : model.named(parameter.child(Field::kName).text(), function)) {
+    const auto bindings = model.scopes().reaching(use.text(), use);
+    const bool reads = std::any_of(bindings.begin(), bindings.end(), [&](const auto* binding) {
+      return parameter.holds(binding->target);
+    });
+    const bool is_name = use.field() == Field::kAttributeName || parameter.holds(use) ||
+                         (use.field() == Field::kName && use.parent().is(Kind::kKeywordArgument)) ||
+                         (use.field() == Field::kLeft && use.parent().is(Kind::kAssignment));
+    if (reads && !is_name && !add(use)) return {};
+  }
+  return takers;
+}
+
 DeviceText replacement(const PythonContext& context, const semantics::Literal& literal,
                        Node parameter) {
   const Node site = literal.site();
@@ -127,6 +201,7 @@ void check(const PythonContext& context, Node string, Reporter& reporter) {
   if (parameter && (is_repaired(model, parameter) || is_only_for_autocast(model, parameter) ||
                     is_always_passed(model, parameter)))
     return;
+  if (!parameter && is_repaired_option(model, site)) return;
   Finding& finding = reporter.report(
       literal.whole,
       parameter
@@ -134,6 +209,8 @@ void check(const PythonContext& context, Node string, Reporter& reporter) {
             "a machine without CUDA; other accelerators are never used."
           : "Without this setting the program raises \"Torch not compiled with CUDA enabled\" "
             "on a machine without CUDA; other accelerators are never used.");
+  if (auto takers = takers_of(model, site, parameter); !takers.empty())
+    finding.unless.push_back({flow::Condition::Kind::kGivesCpu, {}, std::move(takers)});
   const DeviceText device = replacement(context, literal, parameter);
   if (device.text.empty()) return;
   const std::string text =

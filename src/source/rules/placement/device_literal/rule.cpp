@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "source/flow/sources.h"
 #include "source/rules/edits.h"
 #include "source/rules/placement/common/cuda_api.h"
 #include "source/rules/placement/common/device_index.h"
@@ -183,8 +184,12 @@ void check_string(const PythonContext& context, Node string, Reporter& reporter)
     return;
   // f"cuda:{i}" for each of the GPUs that were found.
   if (literal.indexed && !is_first_device(literal) && over_found_gpus(literal.site())) return;
-  reporter.report(literal.whole, message_for(context.model, literal))
-      .fix.push_back(make_fix(context, literal));
+  Finding& finding = reporter.report(literal.whole, message_for(context.model, literal));
+  // `pick_device("cuda")` may give the CPU.
+  const Node taker = call_of_argument(literal.site());
+  if (flow::Callee callee = flow::callee_of(context.model, taker); taker && !callee.empty())
+    finding.unless.push_back({flow::Condition::Kind::kGivesCpu, {}, {std::move(callee)}});
+  finding.fix.push_back(make_fix(context, literal));
 }
 
 // The fix of a bare index that is written as a number: 0 means just "the GPU".
