@@ -21,14 +21,17 @@ bool ends_with_raise(Node block) {
   return last.is(Kind::kRaise) && last.text().find("Skip") == std::string_view::npos;
 }
 
-// `if device.type != "cuda": raise ...`, `assert x.is_cuda`. A demand of the program itself,
-// `assert torch.cuda.is_available()`, is none.
+// `if device.type != "cuda": raise ...`, `assert x.is_cuda`. A function with a demand of the
+// program itself, `assert torch.cuda.is_available()`, is none: what follows is no less tied to
+// CUDA.
 bool refuses(const SemanticModel& model, Node function) {
-  for (const Node exit : model.early_exits(function.child(Field::kBody))) {
+  const auto& exits = model.early_exits(function.child(Field::kBody));
+  if (std::any_of(exits.begin(), exits.end(),
+                  [&](Node exit) { return semantics::is_cuda_demand(model, exit); }))
+    return false;
+  for (const Node exit : exits) {
     const bool asserts = exit.is(Kind::kAssert);
-    if (semantics::is_cuda_demand(model, exit) ||
-        (!asserts && !ends_with_raise(exit.child(Field::kConsequence))))
-      continue;
+    if (!asserts && !ends_with_raise(exit.child(Field::kConsequence))) continue;
     const semantics::CudaKnowledge after = semantics::implied_by(
         model, asserts ? exit.first_child() : exit.child(Field::kCondition), asserts);
     if (after.present && after.by_default == nullptr) return true;

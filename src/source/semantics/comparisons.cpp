@@ -25,6 +25,12 @@ bool may_be_off(Node values) {
   return false;
 }
 
+// The string in a device that is written as a call: torch.device("cuda").
+Node device_string(const SemanticModel& model, Node side) {
+  const bool device = side.is(Kind::kCall) && model.called(side) == "torch.device";
+  return device ? syntax::argument(side, 0, "type") : side;
+}
+
 // Whether a list is one of what is not wanted: `"cuda" not in exclude_devices` says nothing about
 // what there is.
 bool excludes(Node values) {
@@ -45,7 +51,8 @@ CudaKnowledge comparison_knowledge(const SemanticModel& model, Node comparison, 
   const bool equal = op == "==" || op == "is" || op == "in";
   const bool unequal = op == "!=" || op == "is not" || op == "not in";
   if ((op == "in" || op == "not in") && excludes(right)) return {};
-  for (const Node side : {left, right}) {
+  for (const Node written : {left, right}) {
+    const Node side = device_string(model, written);
     // NCCL exists only for CUDA.
     // Programs that say "gpu" have found CUDA.
     if ((is_word(side, "cuda") || is_word(side, "nccl") || is_word(side, "gpu")) &&

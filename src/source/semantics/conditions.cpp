@@ -69,6 +69,14 @@ CudaKnowledge flag_knowledge(const SemanticModel& model, Node name, bool truth, 
   return flag;
 }
 
+// Whether the first part of an `and` only asks whether there is what the second is about: `x is not
+// None and x.device.type != "cuda"`.
+bool asks_for_same(Node left, Node right) {
+  const auto parts = syntax::unwrap(left).children();
+  return parts.size() == 3 && parts[1].text() == "is not" && parts[2].is(Kind::kNone) &&
+         syntax::unwrap(right).text().starts_with(std::string(parts[0].text()) + ".");
+}
+
 CudaKnowledge implied(const SemanticModel& model, Node condition, bool truth, int depth) {
   condition = syntax::unwrap(condition);
   if (!condition || depth > kMaxConditionDepth) return {};
@@ -85,7 +93,8 @@ CudaKnowledge implied(const SemanticModel& model, Node condition, bool truth, in
       if (is_and == truth) return joined(model, a, b);
       if (a.present && b.present) return a.by_default == nullptr ? b : a;
       if (a.absent && b.absent) return a;
-      return {};
+      // Without it nothing of it is elsewhere.
+      return is_and && b.present && asks_for_same(left, right) ? b : CudaKnowledge{};
     }
     case Kind::kConditional: {
       const auto parts = condition.children();
@@ -116,6 +125,11 @@ CudaKnowledge implied(const SemanticModel& model, Node condition, bool truth, in
         }
         return {};
       }
+      // options.get("cuda")
+      std::string key;
+      if (last == "get" && function.is(Kind::kAttribute) &&
+          syntax::string_value(syntax::positional(condition, 0), key) && is_cuda_flag(key))
+        return cuda_known(truth != is_negative_flag(key), condition);
       if (last == "bool") return implied(model, syntax::positional(condition, 0), truth, depth + 1);
       if (is_cuda_flag(last) && (last.starts_with("is_") || last.starts_with("has_") ||
                                  last.starts_with("use_") || last.ends_with("available"))) {

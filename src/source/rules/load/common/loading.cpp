@@ -320,15 +320,29 @@ bool loads_data(Node load) {
   for (const std::string_view start : {"load_", "_load_", "read_", "get_"}) {
     if (!name.starts_with(start)) continue;
     const std::string_view what = std::string_view(name).substr(start.size());
-    return what == "data" || what.starts_with("dataset") || what == "graph" || what == "graphs";
+    return what == "data" || what.starts_with("dataset") || what.starts_with("meta") ||
+           what == "graph" || what == "graphs";
   }
   return false;
 }
 
 // Whether a value is used as a NumPy array here, which only works on the CPU: `x.numpy()`,
-// `np.array(x)`.
+// `np.array(x)`, `x["content"].squeeze(0).numpy()`.
 bool is_used_by_numpy(const SemanticModel& model, Node value) {
-  const Node parent = value.parent();
+  Node parent = value.parent();
+  // cpu() would say that it may be elsewhere.
+  for (;; parent = value.parent()) {
+    const bool method = parent.is(Kind::kAttribute) && parent.field() == Field::kFunctionPart &&
+                        parent.child(Field::kAttributeName).text() != "numpy" &&
+                        parent.child(Field::kAttributeName).text() != "cpu" &&
+                        parent.child(Field::kAttributeName).text() != "to";
+    if (method)
+      value = parent.parent();
+    else if (parent.is(Kind::kSubscript) && value.field() == Field::kValue)
+      value = parent;
+    else
+      break;
+  }
   if (parent.is(Kind::kAttribute))
     return parent.child(Field::kAttributeName).text() == "numpy" &&
            parent.field() == Field::kFunctionPart;

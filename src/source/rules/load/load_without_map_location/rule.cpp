@@ -103,6 +103,13 @@ Fix make_fix(const PythonContext& context, Node call, Node present) {
   return fix;
 }
 
+// Whether the program unpickles by a class of its own, which decides where tensors go.
+bool unpickles_itself(const SemanticModel& model, Node call) {
+  const Node module = syntax::argument(call, 2, "pickle_module");
+  const std::string& name = model.qualified(module);
+  return module && name != "pickle" && name != "dill" && !module.is(Kind::kNone);
+}
+
 void check(const PythonContext& context, Node call, Reporter& reporter) {
   const SemanticModel& model = context.model;
   const std::string& name = model.called(call);
@@ -115,7 +122,8 @@ void check(const PythonContext& context, Node call, Reporter& reporter) {
   if (present && !present.is(Kind::kNone)) return;
   if (*position == 2 && is_official_url(model, syntax::argument(call, 0, "url"))) return;
   if (semantics::is_cuda_guarded(model, call) || reads_own_output(model, call) ||
-      is_scheduler_state(model, call) || holds_no_weights(model, call))
+      is_scheduler_state(model, call) || holds_no_weights(model, call) ||
+      (*position == 1 && name != "torch.jit.load" && unpickles_itself(model, call)))
     return;
   Finding& finding = reporter.report(
       syntax::callee(call),

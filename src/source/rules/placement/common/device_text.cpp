@@ -167,11 +167,11 @@ bool is_inside_of(Node node, std::string_view word) {
 }
 
 // The places that import a tool of CUDA whatever happens: functions, or the module. An import in a
-// branch or a `try` is one way among others.
+// branch or a `try` is one way among others; TensorRT's own branch is a place.
 struct ToolImports {
   explicit ToolImports(const SemanticModel& model) {
-    static constexpr std::array<std::string_view, 3> kTools{"megatron", "transformer_engine",
-                                                            "sglang"};
+    static constexpr std::array<std::string_view, 4> kTools{"megatron", "transformer_engine",
+                                                            "sglang", "torch2trt"};
     for (const Kind kind : {Kind::kImport, Kind::kImportFrom}) {
       for (const Node import : model.nodes(kind)) {
         const Node module =
@@ -182,6 +182,9 @@ struct ToolImports {
         while (block.parent().is(Kind::kTry) && semantics::handlers_leave(model, block.parent()))
           block = block.parent().parent();
         if (block.is(Kind::kModule)) places.push_back(block);
+        // `if trt_file is not None: from torch2trt import TRTModule`
+        if (block.parent().is(Kind::kIf) && module.text().starts_with("torch2trt"))
+          places.push_back(block);
         if (block.parent().is(Kind::kFunction)) places.push_back(block.parent());
       }
     }

@@ -44,9 +44,28 @@ bool is_repaired(const SemanticModel& model, Node parameter) {
   return false;
 }
 
+// Whether the function uses the parameter only where there is CUDA: `torch.device(device) if
+// torch.cuda.is_available() else ...`.
+bool is_used_with_cuda(const SemanticModel& model, Node parameter) {
+  const Node function = parameter.parent().parent();
+  bool any = false;
+  for (const Node use : model.named(parameter.child(Field::kName).text(), function)) {
+    if (parameter.holds(use) || use.field() == Field::kAttributeName ||
+        (use.field() == Field::kName && use.parent().is(Kind::kKeywordArgument)))
+      continue;
+    if (!semantics::is_cuda_guarded(model, use)) return false;
+    any = true;
+  }
+  return any;
+}
+
 // Whether a use of a name chooses an autocast or a scaler, or is compared: nothing is placed there.
 bool chooses_autocast(const SemanticModel& model, Node use) {
   if (use.parent().is(Kind::kComparison)) return true;
+  // A report of the settings.
+  std::string key;
+  if (use.parent().is(Kind::kPair) && use.field() == Field::kValue)
+    return syntax::string_value(use.parent().child(Field::kKey), key) && key == "device_type";
   const Node list = use.parent().is(Kind::kKeywordArgument) ? use.parent().parent() : use.parent();
   if (!list.is(Kind::kArgumentList)) return false;
   const std::string& name = model.called(list.parent());
@@ -63,7 +82,7 @@ bool attribute_chooses_autocast(const SemanticModel& model, Node attribute) {
     const Node use = name.parent();
     if (use == attribute || use.text() != attribute.text()) continue;
     if (!chooses_autocast(model, use)) return false;
-    others += use.parent().is(Kind::kComparison) ? 0 : 1;
+    others += use.parent().is_any(Kind::kComparison, Kind::kPair) ? 0 : 1;
   }
   return others > 0;
 }
@@ -81,7 +100,7 @@ bool is_only_for_autocast(const SemanticModel& model, Node parameter) {
                       attribute_chooses_autocast(model, parent.child(Field::kLeft));
     if (use.parent().is(Kind::kAttribute) && use.field() == Field::kAttributeName) continue;
     if (!kept && !chooses_autocast(model, use)) return false;
-    others += parent.is(Kind::kComparison) ? 0 : 1;
+    others += parent.is_any(Kind::kComparison, Kind::kPair) ? 0 : 1;
   }
   return others > 0;
 }
@@ -199,7 +218,7 @@ void check(const PythonContext& context, Node string, Reporter& reporter) {
   const Node site = literal.site();
   const Node parameter = parameter_of(site);
   if (parameter && (is_repaired(model, parameter) || is_only_for_autocast(model, parameter) ||
-                    is_always_passed(model, parameter)))
+                    is_always_passed(model, parameter) || is_used_with_cuda(model, parameter)))
     return;
   if (!parameter && is_repaired_option(model, site)) return;
   Finding& finding = reporter.report(
