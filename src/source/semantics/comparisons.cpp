@@ -25,10 +25,12 @@ bool may_be_off(Node values) {
   return false;
 }
 
-// The string in a device that is written as a call: torch.device("cuda").
+// The string in torch.device("cuda"). That something is not torch.device("cpu") does not say where
+// it is.
 Node device_string(const SemanticModel& model, Node side) {
   const bool device = side.is(Kind::kCall) && model.called(side) == "torch.device";
-  return device ? syntax::argument(side, 0, "type") : side;
+  const Node type = device ? syntax::argument(side, 0, "type") : side;
+  return is_word(type, "cuda") ? type : side;
 }
 
 // Whether a list is one of what is not wanted: `"cuda" not in exclude_devices` says nothing about

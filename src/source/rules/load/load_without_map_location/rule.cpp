@@ -107,7 +107,8 @@ Fix make_fix(const PythonContext& context, Node call, Node present) {
 bool unpickles_itself(const SemanticModel& model, Node call) {
   const Node module = syntax::argument(call, 2, "pickle_module");
   const std::string& name = model.qualified(module);
-  return module && name != "pickle" && name != "dill" && !module.is(Kind::kNone);
+  const bool known = !name.empty() || (module && model.class_named(module.text()) != nullptr);
+  return known && name != "pickle" && name != "dill";
 }
 
 void check(const PythonContext& context, Node call, Reporter& reporter) {
