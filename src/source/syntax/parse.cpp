@@ -1,4 +1,5 @@
-// Parses bytes into the flat tree: one run of tree-sitter, one walk of its cursor.
+// Parses bytes into the flat tree: by the quick parser, or else by one run of tree-sitter and one
+// walk of its cursor.
 #include <array>
 #include <chrono>
 #include <limits>
@@ -13,6 +14,7 @@
 #include "source/syntax/indentation.h"
 #include "source/syntax/logical_line.h"
 #include "source/syntax/parser_memory.h"
+#include "source/syntax/python_parser.h"
 #include "source/syntax/second_view.h"
 #include "source/syntax/tree.h"
 
@@ -277,6 +279,14 @@ base::Result<std::shared_ptr<const Tree>> Tree::parse(std::string source,
   const auto view = parser_view(source);
   if (!view) return tl::unexpected<base::Error>(view.error());
   auto tree = TreeParse::empty(std::move(source));
+  if (limits.paths != ParseLimits::Paths::kGrammar) {
+    PythonParser quick(*view);
+    if (quick.run(*tree, limits)) return std::shared_ptr<const Tree>(std::move(tree));
+    if (limits.paths == ParseLimits::Paths::kQuick) {
+      return base::fail(base::ErrorCode::kSyntax, "not for the quick parser", {},
+                        tree->lines().at(quick.offset()).line);
+    }
+  }
   TreeParse parse(limits);
   if (auto done = parse.run(*tree, *view); !done) return tl::unexpected<base::Error>(done.error());
   if (!tree->has_error_) return std::shared_ptr<const Tree>(std::move(tree));

@@ -88,6 +88,9 @@ struct ParseLimits {
   // Whether this is the program of a notebook, whose cells may have any indentation (see
   // misplaced_statement()).
   bool indented_cells = false;
+  // Which of the two parsers may be used; a test compares them. See parser_paths.h.
+  enum class Paths : std::uint8_t { kBoth, kQuick, kGrammar };
+  Paths paths = Paths::kBoth;
 };
 
 class Tree {
@@ -115,6 +118,7 @@ class Tree {
   friend class Node;
   friend class TreeBuilder;
   friend class TreeParse;
+  friend class PythonParser;
 
   struct Record {
     Kind kind;
