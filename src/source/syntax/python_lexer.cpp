@@ -120,6 +120,29 @@ const char* after_letter(const char* c) {
   return nullptr;
 }
 
+// Whether a bracket may be closed after such a token.
+bool may_end(Token token) {
+  switch (token) {
+    case Token::kName:
+    case Token::kInteger:
+    case Token::kFloat:
+    case Token::kString:
+    case Token::kTrue:
+    case Token::kFalse:
+    case Token::kNone:
+    case Token::kEllipsis:
+    case Token::kComma:
+    case Token::kOpenParen:
+    case Token::kOpenBrace:
+    case Token::kCloseParen:
+    case Token::kCloseBracket:
+    case Token::kCloseBrace:
+      return true;
+    default:
+      return false;
+  }
+}
+
 bool is_string_prefix(std::string_view word) {
   const auto lower = [](char c) { return static_cast<char>(c | 0x20); };
   const char first = lower(word[0]);
@@ -188,6 +211,7 @@ void PythonLexer::next_line() {
       comment(grammar_columns);
       continue;
     }
+    if (*at_ == '\\') return finish(Token::kBad, at_);
     const bool is_end = at_ == end_;
     indentation = is_end ? Indentation{} : width;
     next();
@@ -198,7 +222,19 @@ void PythonLexer::next_line() {
   }
 }
 
+// The beginning of another line in brackets.
+bool PythonLexer::line_in_brackets(Token before) {
+  std::uint32_t columns = 0;
+  for (; class_of_byte(*at_) == kBlank; ++at_)
+    columns = *at_ == '\f' ? 0 : columns + (*at_ == '\t' ? 8 : 1);
+  if (columns >= block_columns || *at_ == '\n' || *at_ == '\r' || *at_ == '"' || *at_ == '\'')
+    return true;
+  ++low_lines;
+  return may_end(before);
+}
+
 void PythonLexer::next() {
+  const Token before = token;
   while (true) {
     while (class_of_byte(*at_) == kBlank) ++at_;
     start = offset();
@@ -219,6 +255,7 @@ void PythonLexer::next() {
     if (*at_ == '\n') {
       if (brackets_ == 0) return finish(Token::kNewline, at_ + 1);
       ++at_;
+      if (!line_in_brackets(before)) return finish(Token::kBad, at_);
     } else if (c == '#') {
       comment(0);
     } else if (c == '\\') {

@@ -121,6 +121,13 @@ class PythonLexer {
   // The indentation of the line that the last next_line() came to.
   Indentation indentation;
 
+  // How far the block is indented that the token is in. In brackets, the grammar's scanner takes
+  // the beginning of a line that is indented less for the end of the block, unless the brackets
+  // might be closed there. Such a line is refused if the token before it says that they may not,
+  // and counted otherwise.
+  std::uint32_t block_columns = 0;
+  std::uint32_t low_lines = 0;
+
   // Reads the next token of the line, or of the brackets.
   void next();
   // Goes to the next line that is neither empty nor a comment, and reads its first token.
@@ -153,6 +160,7 @@ class PythonLexer {
     finish(kind, at_ + 1);
   }
   void comment(std::uint32_t columns);
+  bool line_in_brackets(Token before);
   bool continuation();
   void name();
   void string(const char* quote);

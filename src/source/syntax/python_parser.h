@@ -182,6 +182,7 @@ class PythonParser {
   // --- python_parser_expressions.cpp
   // ---------------------------------------------------------------
   bool expression();
+  bool conditional(Mark mark);
   bool named_expression();
   bool operation(std::uint32_t least);
   bool operand(std::uint32_t least);

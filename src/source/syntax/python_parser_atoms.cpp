@@ -162,25 +162,34 @@ bool PythonParser::splat() {
   return true;
 }
 
-// The only item of a list or set, which splat() read: the grammar takes `*name` for an operand of
-// what follows, so that `[*a.b]` holds an attribute of a splat.
+// The only item of a list or set, which splat() read: the grammar takes the star for a part of the
+// first name, attribute or subscript that the operand begins with, so that `[*a.b]` holds an
+// attribute of a splat.
 bool PythonParser::move_star(Mark mark) {
   Record star = records_.back();
-  Record& name = records_[mark.index];
-  if (name.start < splat_operand_) return false;  // a comment after the star
-  if (name.kind != Kind::kIdentifier || name.start != splat_operand_ || star.subtree_end == 2)
-    return true;
-  for (std::uint32_t i = mark.index + 1; i + 1 < count(); ++i) {
+  if (records_[mark.index].start < splat_operand_) return false;  // a comment after the star
+  const std::uint32_t last = count() - 2;
+  std::uint32_t target = mark.index;
+  for (; target < last; ++target) {
+    const Record& record = records_[target];
+    if (record.start == splat_operand_ &&
+        (record.kind == Kind::kIdentifier || record.kind == Kind::kAttribute ||
+         record.kind == Kind::kSubscript))
+      break;
+  }
+  if (target == last) return true;
+  for (std::uint32_t i = target + 1; i <= last; ++i) {
     if (records_[i].start != splat_operand_) continue;
     records_[i].start = star.start;
     ++records_[i].subtree_end;
   }
-  star.end = name.end;
-  star.field = name.field;
-  star.subtree_end = 2;
-  name.field = Field::kNone;
+  Record& operand = records_[target];
+  star.end = operand.end;
+  star.field = operand.field;
+  star.subtree_end = operand.subtree_end + 1;
+  operand.field = Field::kNone;
   records_.pop_back();
-  records_.insert(records_.begin() + static_cast<std::ptrdiff_t>(mark.index) + 1, star);
+  records_.insert(records_.begin() + static_cast<std::ptrdiff_t>(target) + 1, star);
   return true;
 }
 

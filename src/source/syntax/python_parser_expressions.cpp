@@ -53,10 +53,16 @@ bool PythonParser::expression() {
   if (!level.is_fine()) return false;
   if (at(Token::kLambda)) return lambda();
   const Mark mark = begin();
-  if (!operation(kOrBinding)) return false;
-  if (!at(Token::kIf)) return true;
+  return operation(kOrBinding) && (!at(Token::kIf) || conditional(mark));
+}
+
+// The rest of `a if b else c`.
+bool PythonParser::conditional(Mark mark) {
+  const std::uint32_t low_lines = lexer_.low_lines;
   take();
-  if (!operation(kOrBinding) || !take(Token::kElse) || !expression()) return false;
+  if (!operation(kOrBinding) || lexer_.low_lines != low_lines || !take(Token::kElse) ||
+      !expression())
+    return false;
   close(mark, Kind::kConditional);
   return true;
 }
@@ -69,10 +75,11 @@ bool PythonParser::named_expression() {
   if (count() != mark.index + 1 || records_.back().kind != Kind::kIdentifier) return false;
   set_field(Field::kName);
   take();
-  if (!expression()) return false;
+  if (at(Token::kLambda) ? !lambda() : !operation(kOrBinding)) return false;
   set_field(Field::kValue);
   close(mark, Kind::kNamedExpression);
-  return true;
+  // The grammar reads `a := b if c else d` as if the first half were in brackets.
+  return !at(Token::kIf) || conditional(mark);
 }
 
 // An expression of operators that bind at least so closely.
@@ -226,13 +233,14 @@ bool PythonParser::lambda() {
   const Level level(*this);
   if (!level.is_fine()) return false;
   const Mark mark = begin();
+  const std::uint32_t low_lines = lexer_.low_lines;
   take();
   if (!at(Token::kColon)) {
     const Mark inner = begin();
     if (!parameters(false)) return false;
     close(inner, Kind::kLambdaParameters, Field::kParametersPart);
   }
-  if (!take(Token::kColon) || !expression()) return false;
+  if (lexer_.low_lines != low_lines || !take(Token::kColon) || !expression()) return false;
   set_field(Field::kBody);
   close(mark, Kind::kLambda);
   return true;
@@ -254,6 +262,7 @@ bool PythonParser::yield() {
 // The targets of a loop.
 bool PythonParser::targets() {
   const Mark mark = begin();
+  const std::uint32_t low_lines = lexer_.low_lines;
   bool has_comma = false;
   bool is_star = false;
   while (!at(Token::kIn)) {
@@ -270,7 +279,8 @@ bool PythonParser::targets() {
     take();
     has_comma = true;
   }
-  if (count() == mark.index || (is_star && !has_comma)) return false;
+  if (count() == mark.index || (is_star && !has_comma) || lexer_.low_lines != low_lines)
+    return false;
   if (has_comma) close(mark, Kind::kPatternList);
   set_field(Field::kLeft);
   return true;

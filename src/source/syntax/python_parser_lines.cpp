@@ -62,6 +62,7 @@ bool PythonParser::suite(Field field) {
 bool PythonParser::body() {
   const Indentation outer = block_;
   block_ = lexer_.indentation;
+  lexer_.block_columns = block_.columns;
   if (block_.columns <= outer.columns || block_.characters <= outer.characters) return false;
   do {
     if (!statement()) return false;
@@ -82,6 +83,7 @@ bool PythonParser::end_block(const Indentation& outer) {
     last_end_ = extra_end_;
   }
   block_ = outer;
+  lexer_.block_columns = outer.columns;
   return true;
 }
 
@@ -204,7 +206,9 @@ bool PythonParser::import_from() {
 }
 
 bool PythonParser::import_list() {
+  const std::uint32_t low_lines = lexer_.low_lines;
   const bool in_brackets = take(Token::kOpenParen);
+  if (lexer_.low_lines != low_lines) return false;
   while (true) {
     const Mark name = begin();
     if (!at(Token::kName)) return false;

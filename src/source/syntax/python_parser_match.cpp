@@ -37,6 +37,7 @@ bool PythonParser::match_statement() {
   const Indentation outer = block_;
   lexer_.next_line();
   block_ = lexer_.indentation;
+  lexer_.block_columns = block_.columns;
   if (block_.columns <= outer.columns || block_.characters <= outer.characters) return false;
   do {
     if (!case_clause()) return false;
@@ -52,11 +53,13 @@ bool PythonParser::case_clause() {
   const Level level(*this);
   if (!level.is_fine() || !at(Token::kName) || lexer_.word() != "case") return false;
   const Mark mark = begin();
+  const std::uint32_t low_lines = lexer_.low_lines;
   take();
   while (true) {
     if (!case_pattern(Field::kNone)) return false;
     if (!take(Token::kComma) || at(Token::kColon) || at(Token::kIf)) break;
   }
+  if (lexer_.low_lines != low_lines) return false;
   if (at(Token::kIf)) {
     const Mark guard = begin();
     take();

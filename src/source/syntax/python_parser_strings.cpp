@@ -223,6 +223,7 @@ bool PythonParser::interpolation(const StringStyle& style, std::uint32_t& place,
   if (!level.is_fine()) return false;
   const Mark mark{count(), place};
   const std::uint32_t brackets = lexer_.brackets();
+  const std::uint32_t low_lines = lexer_.low_lines;
   lexer_.set_brackets(brackets + 1);
   lexer_.go_to(place + 1);
   ++fields_;
@@ -250,6 +251,7 @@ bool PythonParser::interpolation(const StringStyle& style, std::uint32_t& place,
   } else {
     begin();
   }
+  if (lexer_.low_lines != low_lines) return false;
   --fields_;
   lexer_.set_brackets(brackets);
   last_end_ = end;
