@@ -186,8 +186,10 @@ class PythonParser {
   bool named_expression();
   bool operation(std::uint32_t least);
   bool operand(std::uint32_t least);
+  bool operators(Mark mark, std::uint32_t least);
   bool comparison(Mark mark);
   bool primary();
+  bool trailers(Mark mark);
   bool expression_list();
   bool expressions(bool& has_comma);
   bool lambda();

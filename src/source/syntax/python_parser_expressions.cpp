@@ -87,7 +87,11 @@ bool PythonParser::operation(std::uint32_t least) {
   const Level level(*this);
   if (!level.is_fine()) return false;
   const Mark mark = begin();
-  if (!operand(least)) return false;
+  return operand(least) && operators(mark, least);
+}
+
+// The operators after an operand, which was read.
+bool PythonParser::operators(Mark mark, std::uint32_t least) {
   while (true) {
     const std::uint32_t binding = binding_of(token());
     if (binding < least || binding == kNothing) return true;
@@ -156,7 +160,11 @@ bool PythonParser::comparison(Mark mark) {
 
 bool PythonParser::primary() {
   const Mark mark = begin();
-  if (!atom()) return false;
+  return atom() && trailers(mark);
+}
+
+// Attributes, calls and subscripts of an operand, which was read.
+bool PythonParser::trailers(Mark mark) {
   while (true) {
     switch (token()) {
       case Token::kDot:
@@ -195,12 +203,16 @@ bool PythonParser::expressions(bool& has_comma) {
   while (true) {
     bool is_star = false;
     if (at(Token::kStar)) {
-      // The grammar reads `*a.b` in several ways; Python in one.
       const Mark mark = begin();
       take();
       if (!identifier()) return false;
       close(mark, Kind::kListSplat);
       is_star = true;
+      // At the beginning, the grammar reads `*a.b` as an attribute of `*a`. Further on it has more
+      // than one way.
+      if (!has_comma && (!trailers(mark) || !operators(mark, kOrBinding) ||
+                         (at(Token::kIf) && !conditional(mark))))
+        return false;
     } else if (!expression()) {
       return false;
     }

@@ -26,7 +26,11 @@ bool PythonParser::statement() {
 bool PythonParser::line() {
   do {
     if (!simple_statement()) return false;
-  } while (take(Token::kSemicolon) && !at(Token::kNewline) && !at(Token::kEnd));
+    // The checks of lines take a continuation between statements for one.
+    if (!lexer_.extras.empty() && lexer_.extras.front().kind == Kind::kOther) return false;
+    if (!take(Token::kSemicolon)) break;
+    if (!lexer_.extras.empty() && lexer_.extras.front().kind == Kind::kOther) return false;
+  } while (!at(Token::kNewline) && !at(Token::kEnd));
   return newline();
 }
 
@@ -324,8 +328,10 @@ bool PythonParser::expression_statement() {
 
 // Whether the last node is a target that is no list.
 bool PythonParser::is_single_target() const {
-  const Kind kind = records_.back().kind;
-  return kind == Kind::kIdentifier || kind == Kind::kAttribute || kind == Kind::kSubscript;
+  const Record& last = records_.back();
+  return last.kind == Kind::kIdentifier ||
+         ((last.kind == Kind::kAttribute || last.kind == Kind::kSubscript) &&
+          lexer_.text()[last.start] != '*');
 }
 
 bool PythonParser::right_side() {
@@ -385,9 +391,10 @@ bool PythonParser::to_pattern(std::uint32_t index) {
   const std::uint32_t first = index + 1 - record.subtree_end;
   switch (record.kind) {
     case Kind::kIdentifier:
+      return true;
     case Kind::kAttribute:
     case Kind::kSubscript:
-      return true;
+      return lexer_.text()[record.start] != '*';
     case Kind::kComment:
     case Kind::kOther:  // a line continuation
       return record.subtree_end == 1;
