@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <cstring>
 
 #include <fmt/format.h>
 
@@ -78,6 +79,14 @@ void mask_high_bytes(std::string& view, bool any_trail) {
 
 bool is_valid_utf8(std::string_view bytes, std::size_t& first_bad) {
   for (std::size_t i = 0; i < bytes.size();) {
+    // Nearly all text is ASCII.
+    std::uint64_t eight = 0;
+    while (i + sizeof(eight) <= bytes.size()) {
+      std::memcpy(&eight, bytes.data() + i, sizeof(eight));
+      if ((eight & 0x8080808080808080U) != 0) break;
+      i += sizeof(eight);
+    }
+    if (i == bytes.size()) break;
     const std::size_t length = sequence_length(bytes, i);
     if (length == 0) {
       first_bad = i;
@@ -149,8 +158,8 @@ base::Result<std::string> parser_view(std::string_view source) {
   } else {
     mask_high_bytes(view, width == CharacterWidth::kDoubleByteAnyTrail);
   }
-  for (std::size_t i = 0; i < view.size(); ++i) {
-    if (view[i] == '\r' && (i + 1 == view.size() || view[i + 1] != '\n')) view[i] = '\n';
+  for (auto i = view.find('\r'); i != std::string::npos; i = view.find('\r', i + 1)) {
+    if (i + 1 == view.size() || view[i + 1] != '\n') view[i] = '\n';
   }
   return view;
 }
