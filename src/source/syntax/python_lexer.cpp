@@ -15,7 +15,7 @@ enum Class : std::uint8_t {
   kWide = 8,  // the bytes beyond ASCII
 };
 
-constexpr std::array<std::uint8_t, 256> kClasses = [] {
+constexpr std::array<std::uint8_t, 256> kByteClasses = [] {
   std::array<std::uint8_t, 256> classes{};
   for (unsigned c = 0; c < 256; ++c) {
     if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_') classes[c] = kLetter;
@@ -27,7 +27,7 @@ constexpr std::array<std::uint8_t, 256> kClasses = [] {
 }();
 
 std::uint8_t class_of_byte(char c) {
-  return kClasses[static_cast<std::uint8_t>(c)];
+  return kByteClasses[static_cast<std::uint8_t>(c)];
 }
 bool is_digit(char c) {
   return class_of_byte(c) == kDigit;

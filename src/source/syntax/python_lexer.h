@@ -39,7 +39,7 @@ enum class Token : std::uint8_t {
   kAugmented,
   kExclamation,
   kTilde,
-  // Operators, by what binds them; the table of the parser has the same order.
+  // Operators.
   kStar,
   kSlash,
   kDoubleSlash,
@@ -146,9 +146,6 @@ class PythonLexer {
   [[nodiscard]] std::string_view word() const { return {text_ + start, end - start}; }
 
  private:
-  // The places of a token's first byte.
-  enum class Lead : std::uint8_t;
-
   void finish(Token kind, const char* stop) {
     token = kind;
     at_ = stop;

@@ -61,6 +61,24 @@ class PythonParser {
 
   static constexpr std::uint32_t kMostLevels = 400;
 
+  // How closely operators bind. `&` and `^` are in the order of the grammar, which is not Python's.
+  enum Binding : std::uint8_t {
+    kNothing,
+    kOrBinding,
+    kAndBinding,
+    kNotBinding,
+    kCompareBinding,
+    kBarBinding,
+    kAmpersandBinding,
+    kCaretBinding,
+    kShiftBinding,
+    kSumBinding,
+    kProductBinding,
+    kUnaryBinding,
+    kPowerBinding,
+  };
+  [[nodiscard]] static std::uint32_t binding_of(Token token);
+
   // --- python_parser.cpp: records --------------------------------------------------------------
   [[nodiscard]] Token token() const { return lexer_.token; }
   [[nodiscard]] bool at(Token token) const { return lexer_.token == token; }

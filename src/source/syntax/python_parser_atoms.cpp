@@ -3,13 +3,6 @@
 
 namespace torchport::syntax {
 
-namespace {
-
-constexpr std::uint32_t kOrLevel = 1;   // of PythonParser::operation(): no conditional, no lambda
-constexpr std::uint32_t kBarLevel = 5;  // no comparison either
-
-}  // namespace
-
 bool PythonParser::atom() {
   switch (token()) {
     case Token::kName:
@@ -117,7 +110,7 @@ bool PythonParser::dictionary_items(Mark mark, bool begun) {
     if (at(Token::kCloseBrace)) break;
     const Mark here = begin();
     if (take(Token::kDoubleStar)) {
-      if (!operation(kBarLevel)) return false;
+      if (!operation(kBarBinding)) return false;
       close(here, Kind::kDictionarySplat);
     } else if (!expression() || !pair_value(here)) {
       return false;
@@ -156,7 +149,7 @@ bool PythonParser::splat() {
   const Mark mark = begin();
   take();
   const std::uint32_t operand = lexer_.start;
-  if (!operation(kBarLevel)) return false;
+  if (!operation(kBarBinding)) return false;
   close(mark, Kind::kListSplat);
   splat_operand_ = operand;
   return true;
@@ -286,12 +279,13 @@ bool PythonParser::comprehension(Mark mark, Token closing, Kind kind) {
   while (!at(closing)) {
     const Mark clause = begin();
     if (take(Token::kIf)) {
-      if (!operation(kOrLevel)) return false;
+      if (!operation(kOrBinding)) return false;
       close(clause, Kind::kIfClause);
       continue;
     }
     take(Token::kAsync);
-    if (!take(Token::kFor) || !targets() || !take(Token::kIn) || !operation(kOrLevel)) return false;
+    if (!take(Token::kFor) || !targets() || !take(Token::kIn) || !operation(kOrBinding))
+      return false;
     set_field(Field::kRight);
     close(clause, Kind::kForIn);
   }

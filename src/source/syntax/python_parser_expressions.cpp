@@ -5,48 +5,28 @@
 
 namespace torchport::syntax {
 
-namespace {
-
-enum Binding : std::uint8_t {
-  kNothing,
-  kOrBinding,
-  kAndBinding,
-  kNotBinding,
-  kCompareBinding,
-  kBarBinding,
-  kAmpersandBinding,  // the grammar has these two in the other order than Python
-  kCaretBinding,
-  kShiftBinding,
-  kSumBinding,
-  kProductBinding,
-  kUnaryBinding,
-  kPowerBinding,
-};
-
-constexpr std::array<std::uint8_t, static_cast<std::size_t>(Token::kCount)> kBindings = [] {
-  std::array<std::uint8_t, static_cast<std::size_t>(Token::kCount)> bindings{};
-  const auto set = [&](std::uint8_t binding, auto... tokens) {
-    ((bindings[static_cast<std::size_t>(tokens)] = binding), ...);
-  };
-  set(kOrBinding, Token::kOr);
-  set(kAndBinding, Token::kAnd);
-  set(kCompareBinding, Token::kCompare, Token::kIn, Token::kIs, Token::kNot);
-  set(kBarBinding, Token::kBar);
-  set(kAmpersandBinding, Token::kAmpersand);
-  set(kCaretBinding, Token::kCaret);
-  set(kShiftBinding, Token::kShift);
-  set(kSumBinding, Token::kPlus, Token::kMinus);
-  set(kProductBinding, Token::kStar, Token::kSlash, Token::kDoubleSlash, Token::kPercent,
-      Token::kAt);
-  set(kPowerBinding, Token::kDoubleStar);
-  return bindings;
-}();
-
-std::uint32_t binding_of(Token token) {
+std::uint32_t PythonParser::binding_of(Token token) {
+  using Table = std::array<std::uint8_t, static_cast<std::size_t>(Token::kCount)>;
+  static constexpr Table kBindings = [] {
+    Table bindings{};
+    const auto set = [&](std::uint8_t binding, auto... tokens) {
+      ((bindings[static_cast<std::size_t>(tokens)] = binding), ...);
+    };
+    set(kOrBinding, Token::kOr);
+    set(kAndBinding, Token::kAnd);
+    set(kCompareBinding, Token::kCompare, Token::kIn, Token::kIs, Token::kNot);
+    set(kBarBinding, Token::kBar);
+    set(kAmpersandBinding, Token::kAmpersand);
+    set(kCaretBinding, Token::kCaret);
+    set(kShiftBinding, Token::kShift);
+    set(kSumBinding, Token::kPlus, Token::kMinus);
+    set(kProductBinding, Token::kStar, Token::kSlash, Token::kDoubleSlash, Token::kPercent,
+        Token::kAt);
+    set(kPowerBinding, Token::kDoubleStar);
+    return bindings;
+  }();
   return kBindings[static_cast<std::size_t>(token)];
 }
-
-}  // namespace
 
 bool PythonParser::expression() {
   const Level level(*this);

@@ -3,8 +3,7 @@
 
 namespace torchport::syntax {
 
-// `match` is a name unless the line is the head of such a statement. Tries the one that the next
-// token suggests first.
+// `match` is a name unless the line is the head of such a statement.
 bool PythonParser::match_or_expression() {
   const Snapshot here = snapshot();
   if (line()) return true;
