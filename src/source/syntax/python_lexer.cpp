@@ -1,5 +1,6 @@
 #include "source/syntax/python_lexer.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -89,11 +90,13 @@ constexpr std::array<Keyword, 128> kKeywordSlots = [] {
   for (const Keyword& keyword : kAllKeywords) {
     Keyword& slot =
         slots[keyword_slot(keyword.word.front(), keyword.word.back(), keyword.word.size())];
-    if (!slot.word.empty()) throw "two keywords in one slot";
     slot = keyword;
   }
   return slots;
 }();
+static_assert(std::ranges::count_if(kKeywordSlots, [](const Keyword& slot) {
+                return !slot.word.empty();
+              }) == static_cast<std::ptrdiff_t>(kAllKeywords.size()));
 
 // Letters beyond ASCII in blocks that are nothing else in every release of Unicode since 5.0.
 // A name with another one is left to the grammar.

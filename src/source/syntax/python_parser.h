@@ -235,12 +235,15 @@ class PythonParser {
   // --- python_parser_strings.cpp
   // -------------------------------------------------------------------
   struct StringStyle;
+  struct StringScan;
   bool strings();
   bool string();
-  bool string_content(const StringStyle& style, std::uint32_t& at);
-  bool escape(const StringStyle& style, std::uint32_t& at);
-  bool interpolation(const StringStyle& style, std::uint32_t& at, Kind kind);
-  bool format(const StringStyle& style, std::uint32_t& at);
+  bool string_content(const StringStyle& style, std::uint32_t& place);
+  bool string_backslash(const StringStyle& style, StringScan& scan);
+  bool string_brace(const StringStyle& style, StringScan& scan, bool& is_field);
+  bool escape(const StringStyle& style, std::uint32_t& place);
+  bool interpolation(const StringStyle& style, std::uint32_t& place, Kind kind);
+  bool format(const StringStyle& style, std::uint32_t& place);
 
   PythonLexer lexer_;
   std::vector<Record> records_;

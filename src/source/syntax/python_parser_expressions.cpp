@@ -243,9 +243,10 @@ bool PythonParser::yield() {
   take();
   if (take(Token::kFrom)) {
     if (!expression()) return false;
-  } else if (!ends_statement() && !at(Token::kCloseParen) && !at(Token::kCloseBrace) &&
-             !at(Token::kEqual)) {
-    if (!expression_list()) return false;
+  } else {
+    const bool is_bare =
+        ends_statement() || at(Token::kCloseParen) || at(Token::kCloseBrace) || at(Token::kEqual);
+    if (!is_bare && !expression_list()) return false;
   }
   close(mark, Kind::kYield);
   return true;

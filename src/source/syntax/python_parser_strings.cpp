@@ -121,75 +121,80 @@ bool PythonParser::string() {
   return true;
 }
 
+// Where the scanner's token began, and whether it holds more than backslashes and what they escape.
+// It matters in raw strings, whose last token may be only such.
+struct PythonParser::StringScan {
+  const char* at = nullptr;
+  const char* token = nullptr;
+  bool has_content = false;
+
+  void begin_token() {
+    token = at;
+    has_content = false;
+  }
+};
+
 // Reads to a field or to the closing quotes.
 bool PythonParser::string_content(const StringStyle& style, std::uint32_t& place) {
   const char* text = lexer_.text();
-  const char* c = text + place;
-  // Where the scanner's token began, and whether it holds more than backslashes and what they
-  // escape. It matters in raw strings, whose last token may be only such.
-  const char* token = c;
-  bool has_content = false;
-  while (true) {
-    if (*c == style.quote) {
-      if (style.ends_at(c)) break;
-      c += c[1] == style.quote ? 2 : 1;
-      token = c;
-      has_content = false;
-      continue;
+  StringScan scan{text + place, text + place};
+  while (!style.ends_at(scan.at)) {
+    const char c = *scan.at;
+    if (c == style.quote) {
+      scan.at += scan.at[1] == style.quote ? 2 : 1;
+      scan.begin_token();
+    } else if (c == '\\') {
+      if (!string_backslash(style, scan)) return false;
+    } else if (style.has_fields && (c == '{' || c == '}')) {
+      bool is_field = false;
+      if (!string_brace(style, scan, is_field)) return false;
+      if (!is_field) continue;
+      place = static_cast<std::uint32_t>(scan.at - text);
+      return true;
+    } else if (c == '\0' || (c == '\n' && !style.is_triple)) {
+      return false;
+    } else {
+      ++scan.at;
+      scan.has_content = true;
     }
-    switch (*c) {
-      case '\\': {
-        if (style.is_raw) {
-          ++c;
-          const bool is_pair = *c == '\\';
-          if (*c == style.quote || is_pair) ++c;
-          if (*c == '\r') ++c;
-          if (*c == '\n') {
-            if (is_pair && !style.is_triple) return false;
-            ++c;
-          }
-          continue;
-        }
-        auto here = static_cast<std::uint32_t>(c - text);
-        if (!escape(style, here)) return false;
-        c = text + here;
-        continue;
-      }
-      case '\n':
-        if (!style.is_triple) return false;
-        break;
-      case '\0':
-        return false;
-      case '{':
-      case '}':
-        if (!style.has_fields) break;
-        if (style.is_raw && !has_content && token < c) {
-          // The scanner finds no token here, so the backslashes are read as in other strings.
-          auto here = static_cast<std::uint32_t>(token - text);
-          if (!escape(style, here)) return false;
-          c = token = text + here;
-          continue;
-        }
-        token = c;
-        if (c[1] == *c) {
-          add_leaf(Kind::kOther, Field::kNone, static_cast<std::uint32_t>(c - text),
-                   static_cast<std::uint32_t>(c - text) + 2);
-          c += 2;
-          token = c;
-          has_content = false;
-          continue;
-        }
-        if (*c == '}') return false;
-        place = static_cast<std::uint32_t>(c - text);
-        return true;
-      default:
-        break;
-    }
-    ++c;
-    has_content = true;
   }
-  place = static_cast<std::uint32_t>(c - text);
-  raw_start_ = has_content ? place : static_cast<std::uint32_t>(token - text);
+  place = static_cast<std::uint32_t>(scan.at - text);
+  raw_start_ = scan.has_content ? place : static_cast<std::uint32_t>(scan.token - text);
+  return true;
+}
+
+bool PythonParser::string_backslash(const StringStyle& style, StringScan& scan) {
+  if (!style.is_raw) {
+    auto here = static_cast<std::uint32_t>(scan.at - lexer_.text());
+    if (!escape(style, here)) return false;
+    scan.at = lexer_.text() + here;
+    return true;
+  }
+  ++scan.at;
+  const bool is_pair = *scan.at == '\\';
+  if (is_pair || *scan.at == style.quote) ++scan.at;
+  if (*scan.at == '\r') ++scan.at;
+  if (*scan.at != '\n') return true;
+  ++scan.at;
+  return !is_pair || style.is_triple;
+}
+
+bool PythonParser::string_brace(const StringStyle& style, StringScan& scan, bool& is_field) {
+  const char* text = lexer_.text();
+  if (style.is_raw && !scan.has_content && scan.token < scan.at) {
+    // The scanner finds no token here, so the backslashes are read as in other strings.
+    auto here = static_cast<std::uint32_t>(scan.token - text);
+    if (!escape(style, here)) return false;
+    scan.at = text + here;
+    scan.begin_token();
+    return true;
+  }
+  is_field = scan.at[1] != *scan.at;
+  if (is_field) return *scan.at == '{';
+  const auto here = static_cast<std::uint32_t>(scan.at - text);
+  add_leaf(Kind::kOther, Field::kNone, here, here + 2);
+  scan.at += 2;
+  scan.begin_token();
   return true;
 }
 
