@@ -1,9 +1,10 @@
 // Stores a parsed Python file as one flat array in preorder.
 //
-// tree-sitter's own nodes search for each child and each parent. Rules ask for both all the time,
-// so the tree is copied once into 20-byte records: the first child of i is i + 1, its next sibling
-// begins where its subtree ends, and "everything below i" is a range. Nothing here recurses, so
-// depth costs nothing: 100,000 nested parentheses are an array like any other.
+// Rules ask for children and parents all the time, and tree-sitter's own nodes search for each. So a
+// tree is 20-byte records: the first child of i is i + 1, its next sibling begins where its subtree
+// ends, and "everything below i" is a range. Nothing here recurses, so depth costs nothing: 100,000
+// nested parentheses are an array like any other. Two parsers make such records: the quick one
+// (python_parser.h), and tree-sitter for what that one refuses.
 //
 // A tree is constant after parse(), so any thread may read it. Offsets are in bytes.
 #pragma once
