@@ -140,6 +140,10 @@ test-draws: build ## judge today's findings by samples of packages that no rule 
 	@for set in unread later last fourth; do $(py) tests/ecosystem/fetch.py --set $$set --quiet; done
 	@TORCHPORT_ECOSYSTEM=draws $(py) -m pytest tests/ecosystem/test_labels.py -k draw -q -s
 
+.PHONY: test-fixed-imports
+test-fixed-imports: build $(torch_stamp) $(linters_stamp) ## import every module of the real packages before and after fixes, and script what can be scripted
+	@$(py) tests/ecosystem/fixed_imports.py --jobs $(JOBS) --results build/fixed-imports.json
+
 .PHONY: test-systems
 test-systems: build apt-systems ## install the wheel in roots of other Debian releases and use it there; as root (5 GB)
 	@$(py) tests/systems/run.py

@@ -8,7 +8,7 @@
 Every package of packages.toml is pinned by its file's name and SHA-256, and is unpacked into
 DIR/NAME-VERSION (DIR is build/ecosystem). What torchport reads is unpacked, and nothing else.
 
-Nothing of a package is ever run. That is why this is no call of `pip download`: for a source
+Nothing of a package is run here. That is why this is no call of `pip download`: for a source
 distribution it runs setup.py to learn the metadata. pip's own index code finds the files and gets
 them, so that indexes, proxies and certificates are those of pip's configuration. It is no public
 interface of pip; deps/requirements.lock pins the pip it is used with.

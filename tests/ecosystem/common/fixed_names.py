@@ -68,15 +68,8 @@ def is_wholly_imported(package: Path, path: Path) -> bool:
     return any(star.search(other.read_bytes()) for other in package.rglob("*.py"))
 
 
-def new_complaints(package: Path, scratch: Path) -> list[str]:
-    """Fixes a copy of a package; returns what is wrong with its files and was not before."""
-    before, after = scratch / "before", scratch / "after"
-    shutil.copytree(package, before)
-    shutil.copytree(package, after)
-    run = subprocess.run(
-        [TORCHPORT, *FIX], cwd=after, capture_output=True, text=True, timeout=600, check=False
-    )
-    assert run.returncode in (0, 1), run.stderr
+def complaints_of_fix(before: Path, after: Path) -> list[str]:
+    """What is wrong with the files of a fixed tree and was not before."""
     changed = [
         path.relative_to(before)
         for path in sorted(before.rglob("*.py"))
@@ -95,6 +88,18 @@ def new_complaints(package: Path, scratch: Path) -> list[str]:
                 continue
             wrong.append(f"{path}: {text}" + (f" ({count} times)" if count > 1 else ""))
     return wrong
+
+
+def new_complaints(package: Path, scratch: Path) -> list[str]:
+    """Fixes a copy of a package; returns what is wrong with its files and was not before."""
+    before, after = scratch / "before", scratch / "after"
+    shutil.copytree(package, before)
+    shutil.copytree(package, after)
+    run = subprocess.run(
+        [TORCHPORT, *FIX], cwd=after, capture_output=True, text=True, timeout=600, check=False
+    )
+    assert run.returncode in (0, 1), run.stderr
+    return complaints_of_fix(before, after)
 
 
 def main(folders: list[str]) -> int:
