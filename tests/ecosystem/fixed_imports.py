@@ -12,13 +12,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 import shutil
 import sys
 import tempfile
 import threading
 import time
-from collections import Counter
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
@@ -28,9 +26,10 @@ sys.path[:0] = [str(HERE), str(HERE / "common")]
 
 import fetch  # noqa: E402
 import fixed_names  # noqa: E402
+import import_report  # noqa: E402
 import import_trees  # noqa: E402
-from import_compare import Break, Comparer, Comparison  # noqa: E402
-from import_plan import Plan, Server, make_plan  # noqa: E402
+from import_compare import Break, Comparer  # noqa: E402
+from import_plan import Server, make_plan  # noqa: E402
 
 SETS = ["research", "unread", "later", "last"]
 
@@ -42,7 +41,7 @@ class Servers:
         self._folder, self._own, self._all = folder, threading.local(), []
 
     def get(self) -> Server:
-        if not hasattr(self._own, "server"):
+        if not hasattr(self._own, "server") or not self._own.server.is_alive():
             folder = Path(tempfile.mkdtemp(dir=self._folder))
             self._own.server = Server(folder / "server")
             self._all.append(self._own.server)
@@ -51,34 +50,6 @@ class Servers:
     def close(self) -> None:
         for server in self._all:
             server.close()
-
-
-def reasons(plan: Plan, changed: set[str]) -> dict[str, str]:
-    return {file: answer["error"] for file, answer in plan.failed.items() if file in changed}
-
-
-def row_of(name: str, plan: Plan, comparisons: dict[str, Comparison], files: int) -> dict[str, Any]:
-    variants = {}
-    for variant, result in comparisons.items():
-        existing = {file for file in result.changed if file in plan.imported or file in plan.failed}
-        variants[variant] = {
-            "changed": len(existing),
-            "imported before": len(existing & plan.imported),
-            "imported after": len(existing & result.imported),
-            "scripted before": result.scripted_before,
-            "scripted after": result.scripted,
-            "dropped imports": result.dropped_imports,
-            "breaks": [vars(broken) for broken in result.breaks],
-        }
-    changed = set().union(*(result.changed for result in comparisons.values()))
-    return {
-        "package": name,
-        "modules": files,
-        "imported": len(plan.imported),
-        "stubs": len(plan.stubs),
-        "variants": variants,
-        "not imported": reasons(plan, changed),
-    }
 
 
 def examine(package: Path, server: Server, into: Path) -> dict[str, Any]:
@@ -96,50 +67,21 @@ def examine(package: Path, server: Server, into: Path) -> dict[str, Any]:
         for line in fixed_names.complaints_of_fix(before, trees[name]):
             file, _, what = line.partition(": ")
             result.breaks.append(Break(file, f"names: {what}"))
-    row = row_of(package.name, plan, comparisons, len(import_trees.modules_of(before)))
+    row = import_report.row_of(
+        package.name, plan, comparisons, len(import_trees.modules_of(before))
+    )
     for name, variant in row["variants"].items():
         for broken in variant["breaks"]:
-            file = broken["place"].rpartition(":")[0] or broken["file"]
+            files = (broken["place"].rpartition(":")[0], broken["file"])
+            file = next((file for file in files if file in changed[name]), broken["file"])
             broken["hunks"] = import_trees.hunks(before, trees[name], file)
     return row
 
 
-def print_row(row: dict[str, Any], seconds: float) -> None:
-    parts = [
-        f"{name}: {v['imported after']}/{v['imported before']} of {v['changed']} changed, "
-        f"{v['scripted after']}/{v['scripted before']} scripted, {len(v['breaks'])} broken"
-        for name, v in row["variants"].items()
-    ]
-    head = f"{row['package']}: {row['imported']} of {row['modules']} modules"
-    print(f"{head} ({seconds:.0f} s); {'; '.join(parts)}", flush=True)
-
-
-def print_breaks(rows: list[dict[str, Any]]) -> int:
-    count = 0
-    for row in rows:
-        for name, variant in row["variants"].items():
-            for broken in variant["breaks"]:
-                count += 1
-                print(f"\n{row['package']}/{broken['file']} ({name}): {broken['what']}")
-                print(f"  {broken['place']}\n{broken['hunks']}")
-    return count
-
-
-def total(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    sums: dict[str, Any] = {"packages": len(rows)}
-    for key in ("modules", "imported"):
-        sums[key] = sum(row[key] for row in rows)
-    for name in import_trees.VARIANTS:
-        counts = [row["variants"][name] for row in rows]
-        keys = [key for key in counts[0] if key != "breaks"] if counts else []
-        sums[name] = {key: sum(count[key] for count in counts) for key in keys}
-        sums[name]["breaks"] = sum(len(count["breaks"]) for count in counts)
-    kinds = Counter(re.split(r"[:(]", e)[0] for row in rows for e in row["not imported"].values())
-    sums["not imported"] = dict(kinds.most_common())
-    return sums
-
-
-def run(packages: list[Path], jobs: int, scratch: Path) -> tuple[list[dict[str, Any]], list[str]]:
+def run(
+    packages: list[Path], jobs: int, scratch: Path, results: Path | None
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """The rows of all packages, and what stopped those that have none."""
     servers, rows, failures = Servers(scratch), [], []
 
     def one(package: Path) -> tuple[dict[str, Any], float]:
@@ -160,7 +102,9 @@ def run(packages: list[Path], jobs: int, scratch: Path) -> tuple[list[dict[str, 
                 print(failures[-1], flush=True)
                 continue
             rows.append(row)
-            print_row(row, seconds)
+            if results:
+                results.write_text(json.dumps(rows, indent=1) + "\n")
+            import_report.print_row(row, seconds)
     servers.close()
     return sorted(rows, key=lambda row: row["package"]), failures
 
@@ -182,12 +126,11 @@ def main(arguments: list[str]) -> int:
         folders = [options.source / folder for folder in chosen]
         # The largest first, so that no process waits for one at the end.
         folders.sort(key=lambda folder: -sum(1 for _ in folder.rglob("*.py")))
-        rows, failures = run(folders, options.jobs, Path(scratch))
-    if options.results:
-        options.results.parent.mkdir(parents=True, exist_ok=True)
-        options.results.write_text(json.dumps(rows, indent=1) + "\n")
-    count = print_breaks(rows)
-    print(json.dumps(total(rows), indent=1))
+        if options.results:
+            options.results.parent.mkdir(parents=True, exist_ok=True)
+        rows, failures = run(folders, options.jobs, Path(scratch), options.results)
+    count = import_report.print_breaks(rows)
+    import_report.print_total(rows)
     return 1 if count or failures else 0
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import import_compare
 import import_plan
+import import_report
 import import_trees
 import pytest
 
@@ -22,7 +23,7 @@ class Net(torch.nn.Module):
         return x.cuda() * 2
 
 def scale(x):
-    return x.to("cuda") + 1
+    return x.to("cuda") + torch.ones(3)
 
 class Table(Base):
     pass
@@ -64,6 +65,7 @@ def compare(
 
 def test_a_change_of_devices_only_breaks_nothing(server: import_plan.Server, tree: Path) -> None:
     changed = MODEL.replace("x.cuda()", "x.to(x.device)").replace('x.to("cuda")', "x")
+    changed = changed.replace("ones(3)", "ones(3, device=x.device)")
     plan, result = compare(server, tree, {"thing/model.py": "DEVICE = 1\n" + changed})
     assert result.breaks == []
     assert plan.failed == {}
@@ -214,3 +216,21 @@ def test_names_of_modules(tmp_path: Path, file: str, name: str, paths: tuple[str
         (tmp_path / path).touch()
     made = import_trees.module_of(tmp_path, tmp_path, tmp_path / file)
     assert (made.name, made.paths) == (name, paths)
+
+
+def test_totals_count_changed_files() -> None:
+    counts = dict.fromkeys((*import_report.AFTER, "changed", "dropped imports"), 2)
+    variants = {
+        "safe": {**counts, "breaks": []},
+        "unsafe": {**counts, "changed": 3, "breaks": [{"what": "import: NameError"}]},
+    }
+    row = {"package": "a", "modules": 9, "imported": 8, "variants": variants}
+    row["not imported"] = {"a.py": "ImportError: no (x)", "b.py": "SystemExit: 2"}
+    sums = import_report.total([row, row])
+    assert sums["all"] == {"modules": 18, "imported": 16}
+    assert (sums["unsafe"]["changed"], sums["unsafe"]["broken"], sums["safe"]["broken"]) == (
+        6,
+        2,
+        0,
+    )
+    assert sums["changed but not imported before"] == {"ImportError": 2, "SystemExit": 2}

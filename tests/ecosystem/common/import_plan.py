@@ -65,9 +65,13 @@ class Server:
         self._process.stdin.flush()
         return json.loads(self._process.stdout.readline())
 
+    def is_alive(self) -> bool:
+        return self._process.poll() is None
+
     def close(self) -> None:
         assert self._process.stdin
-        self._process.stdin.close()
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.close()
         self._process.wait()
         shutil.rmtree(self.folder, ignore_errors=True)
 

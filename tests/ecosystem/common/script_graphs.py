@@ -50,6 +50,15 @@ class Text:
     def joined(self, values: Any) -> str:
         return ", ".join(self.name(value) for value in values)
 
+    def arguments(self, node: Any) -> list[str]:
+        """What a node takes; a device that is left out is a device, too."""
+        named = torch._C.parse_schema(node.schema()).arguments if "::" in node.schema() else []
+        places = {index for index, argument in enumerate(named) if argument.name == "device"}
+        return [
+            DEVICE if index in places else self.name(value)
+            for index, value in enumerate(node.inputs())
+        ]
+
     def node(self, node: Any, depth: int) -> None:
         kind, outputs = node.kind(), list(node.outputs())
         if kind == "prim::Constant":
@@ -62,7 +71,7 @@ class Text:
             named = [name for name in node.attributeNames() if name not in UNSTEADY]
             attributes = [f"{name}={attribute(node, name)}" for name in named]
             line = f"{self.joined(outputs)} = {kind}[{', '.join(attributes)}]"
-            self.lines.append(" " * depth + line + f"({self.joined(node.inputs())})")
+            self.lines.append(" " * depth + line + f"({', '.join(self.arguments(node))})")
             for inner in node.blocks():
                 self.block(inner, depth + 1)
 
