@@ -141,6 +141,7 @@ def test_a_module_that_could_not_be_imported_before_counts_as_failed(
     assert list(plan.failed) == ["thing-1.0/thing/bad.py"]
     assert plan.failed["thing-1.0/thing/bad.py"]["place"] == "thing-1.0/thing/bad.py:2"
     assert (result.breaks, result.imported) == ([], set())
+    assert result.mended == {"thing-1.0/thing/bad.py"}
 
 
 def test_a_package_that_fails_does_not_hide_its_modules(
@@ -208,10 +209,11 @@ def test_what_does_not_end_is_ended(server: import_plan.Server, tree: Path) -> N
         ("thing/sub/__init__.py", "thing.sub", (".",)),
         ("tools/run.py", "run", ("tools", ".")),
         ("top.py", "top", (".",)),
+        ("family/torch/mod.py", "family.torch.mod", (".",)),
     ],
 )
 def test_names_of_modules(tmp_path: Path, file: str, name: str, paths: tuple[str, ...]) -> None:
-    for path in ("thing/__init__.py", "thing/sub/__init__.py", file):
+    for path in ("thing/__init__.py", "thing/sub/__init__.py", "family/torch/__init__.py", file):
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).touch()
     made = import_trees.module_of(tmp_path, tmp_path, tmp_path / file)

@@ -31,6 +31,7 @@ class Comparison:
 
     changed: set[str]
     imported: set[str] = field(default_factory=set)  # changed files
+    mended: set[str] = field(default_factory=set)  # those that could not be imported before
     scripted_before: int = 0  # functions and classes of changed files, and of those that use them
     scripted: int = 0
     dropped_imports: int = 0  # names that a module had only because it imported them
@@ -75,7 +76,16 @@ class Comparer:
                 self._compare_step(step)
             else:
                 self._count(step, step.answer)
+        failed = self.result.changed & set(self._plan.failed)
+        self.result.mended = {file for file in sorted(failed) if self._is_mended(file)}
         return self.result
+
+    def _is_mended(self, file: str) -> bool:
+        return "loaded" in self._ask(request_of(self._after, self._module(file), scripts={}))
+
+    def _module(self, file: str) -> import_trees.Module:
+        root = import_trees.distribution_root(self._after)
+        return import_trees.module_of(self._after, root, self._after / file)
 
     def _count(self, step: Step, answer: Answer) -> None:
         self.result.imported |= set(answer["loaded"]) & self.result.changed
@@ -100,9 +110,7 @@ class Comparer:
 
     def _add_left_out(self, step: Step, file: str, before: Texts, after: Answer) -> None:
         """A module that others do not import any more must be importable by itself."""
-        root = import_trees.distribution_root(self._after)
-        module = import_trees.module_of(self._after, root, self._after / file)
-        own = replace(step, module=module)
+        own = replace(step, module=self._module(file))
         answer = self._import(self._after, own, scripts={file: list(before.get(file, ()))})
         if "loaded" not in answer:
             self._break(file, f"import: {answer['error']}", answer["place"])

@@ -11,7 +11,13 @@ from import_compare import Comparison
 from import_plan import Plan
 
 # What is counted over the files that a fix changed.
-AFTER = ("imported before", "imported after", "scripted before", "scripted after")
+AFTER = (
+    "imported before",
+    "imported after",
+    "imported only after",
+    "scripted before",
+    "scripted after",
+)
 
 
 def reasons(plan: Plan, changed: set[str]) -> dict[str, str]:
@@ -26,6 +32,7 @@ def row_of(name: str, plan: Plan, comparisons: dict[str, Comparison], files: int
             "changed": len(existing),
             "imported before": len(existing & plan.imported),
             "imported after": len(existing & result.imported),
+            "imported only after": len(result.mended),
             "scripted before": result.scripted_before,
             "scripted after": result.scripted,
             "dropped imports": result.dropped_imports,

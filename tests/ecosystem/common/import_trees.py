@@ -12,6 +12,7 @@ from pathlib import Path
 
 TORCHPORT = Path(os.environ.get("TORCHPORT_BINARY", Path(sys.executable).parent / "torchport"))
 FIX = ["fix", "--no-gitignore", "--no-cache", "--extend-select", "hygiene"]
+TAKEN = {"torch", "numpy", "jax"} | sys.stdlib_module_names
 # The copies that are compared with the package as it is.
 VARIANTS: dict[str, list[str]] = {
     "safe": [],
@@ -43,6 +44,8 @@ def module_of(tree: Path, root: Path, file: Path) -> Module:
     folders = [folder for folder in file.parents if root in folder.parents]
     packages = [folder for folder in folders if (folder / "__init__.py").exists()]
     home = packages[-1].parent if packages else file.parent
+    if packages and packages[-1].name in TAKEN and home != root:
+        home = home.parent  # a package without __init__.py, such as texar/torch
     parts = file.relative_to(home).with_suffix("").parts
     if parts[-1] == "__init__" and len(parts) > 1:
         parts = parts[:-1]
