@@ -12,6 +12,13 @@ import import_report
 import import_trees
 import pytest
 
+PACKAGE = """\
+import torch
+from . import model
+
+def twice(x: int) -> int:
+    return x + x
+"""
 MODEL = """\
 import torch
 import absent_lib
@@ -42,7 +49,7 @@ def tree(tmp_path: Path) -> Path:
     package = tmp_path / "before" / "thing-1.0"
     (package / "thing").mkdir(parents=True)
     (package / "pyproject.toml").write_text("")
-    (package / "thing" / "__init__.py").write_text("from . import model\n")
+    (package / "thing" / "__init__.py").write_text(PACKAGE)
     (package / "thing" / "model.py").write_text(MODEL)
     (package / "thing" / "names.py").write_text("import os\nLIMIT = 3\n")
     return tmp_path / "before"
@@ -74,6 +81,7 @@ def test_a_change_of_devices_only_breaks_nothing(server: import_plan.Server, tre
     assert {"absent_lib", "absent_lib.deep"} == plan.stubs
     assert result.imported == {"thing-1.0/thing/model.py"}
     assert (result.scripted_before, result.scripted) == (2, 2)
+    assert (result.users_before, result.users) == (1, 1)
 
 
 BREAKS = {

@@ -32,8 +32,10 @@ class Comparison:
     changed: set[str]
     imported: set[str] = field(default_factory=set)  # changed files
     mended: set[str] = field(default_factory=set)  # those that could not be imported before
-    scripted_before: int = 0  # functions and classes of changed files, and of those that use them
+    scripted_before: int = 0  # functions and classes of changed files
     scripted: int = 0
+    users_before: int = 0  # those of other files that hold something of a changed one
+    users: int = 0
     dropped_imports: int = 0  # names that a module had only because it imported them
     breaks: list[Break] = field(default_factory=list)
 
@@ -71,11 +73,8 @@ class Comparer:
     def compare(self) -> Comparison:
         write_files(self._after, self._plan.files)
         for step in self._plan.steps:
-            changed = step.loaded & self.result.changed
-            if changed:
+            if step.loaded & self.result.changed:
                 self._compare_step(step)
-            else:
-                self._count(step, step.answer)
         failed = self.result.changed & set(self._plan.failed)
         self.result.mended = {file for file in sorted(failed) if self._is_mended(file)}
         return self.result
@@ -86,12 +85,6 @@ class Comparer:
     def _module(self, file: str) -> import_trees.Module:
         root = import_trees.distribution_root(self._after)
         return import_trees.module_of(self._after, root, self._after / file)
-
-    def _count(self, step: Step, answer: Answer) -> None:
-        self.result.imported |= set(answer["loaded"]) & self.result.changed
-        total = sum(map(len, scripted(step.answer).values()))
-        self.result.scripted_before += total
-        self.result.scripted += total
 
     def _compare_step(self, step: Step) -> None:
         before = scripted(step.answer)
@@ -128,7 +121,7 @@ class Comparer:
     def _compare_scripts(
         self, file: str, before: dict[str, str], after: dict[str, dict[str, str]]
     ) -> None:
-        self.result.scripted_before += len(before)
+        alike = 0
         for name, text in before.items():
             item = after.get(name, {"error": "it is gone"})
             if "text" not in item:
@@ -136,4 +129,10 @@ class Comparer:
             elif item["text"] != text:
                 self._break(file, f"script: {name} differs: {first_difference(text, item['text'])}")
             else:
-                self.result.scripted += 1
+                alike += 1
+        if file in self.result.changed:
+            self.result.scripted_before += len(before)
+            self.result.scripted += alike
+        else:
+            self.result.users_before += len(before)
+            self.result.users += alike

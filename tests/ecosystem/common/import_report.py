@@ -17,6 +17,8 @@ AFTER = (
     "imported only after",
     "scripted before",
     "scripted after",
+    "users scripted before",
+    "users scripted after",
 )
 
 
@@ -35,6 +37,8 @@ def row_of(name: str, plan: Plan, comparisons: dict[str, Comparison], files: int
             "imported only after": len(result.mended),
             "scripted before": result.scripted_before,
             "scripted after": result.scripted,
+            "users scripted before": result.users_before,
+            "users scripted after": result.users,
             "dropped imports": result.dropped_imports,
             "breaks": [vars(broken) for broken in result.breaks],
         }
