@@ -171,6 +171,21 @@ def test_data_that_is_not_unpacked_is_made_up(server: import_plan.Server, tree: 
     assert result.imported == {"thing-1.0/thing/__init__.py"}
 
 
+def test_code_for_older_pythons_and_libraries(server: import_plan.Server, tree: Path) -> None:
+    source = (
+        "import collections, dataclasses, functools, numpy, absent_lib\n"
+        "kinds = [collections.Mapping, numpy.float_, numpy.int]\n"
+        "@dataclasses.dataclass\nclass A:\n    x: int = 0\n"
+        "@dataclasses.dataclass\nclass B:\n    a: A = A()\n    b: A = dataclasses.field(default=A())\n"
+        "@functools.singledispatch\ndef f(x): ...\n"
+        "@f.register(absent_lib.Tensor)\ndef g(x): ...\n"
+        "assert B().a is B().a and g\n"
+    )
+    (tree / "thing-1.0" / "thing" / "old.py").write_text(source)
+    plan, _ = compare(server, tree, {})
+    assert plan.failed == {}
+
+
 def test_names_that_installed_modules_lack_are_stubbed(
     server: import_plan.Server, tree: Path
 ) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import import_stubs
+import numpy
 
 # (module, name): what took its place. Any other name that a module lacks becomes a stub.
 RENAMED: dict[tuple[str, str], Any] = {
@@ -18,6 +19,13 @@ RENAMED: dict[tuple[str, str], Any] = {
         ("numpy", name): getattr(builtins, name)
         for name in ("bool", "int", "float", "complex", "str")
     },
+    ("numpy", "float_"): numpy.float64,
+    ("numpy", "complex_"): numpy.complex128,
+    ("numpy", "unicode_"): numpy.str_,
+    ("numpy", "string_"): numpy.bytes_,
+    **{("numpy", name): numpy.inf for name in ("Inf", "Infinity", "PINF", "infty")},
+    ("numpy", "NaN"): numpy.nan,
+    ("numpy", "product"): numpy.prod,
     ("numpy", "object"): object,
     ("numpy", "long"): int,
 }
@@ -30,8 +38,8 @@ def allow_mutable_defaults() -> None:
     def lenient(cls: type, name: str, *rest: Any) -> Any:
         default = getattr(cls, name, None)
         value = default.default if isinstance(default, dataclasses.Field) else default
-        if dataclasses.is_dataclass(value) and not isinstance(value, type):
-            setattr(cls, name, dataclasses.field(default_factory=lambda: value))
+        if type(value).__hash__ is None and dataclasses.is_dataclass(value):
+            type(value).__hash__ = object.__hash__
         return get_field(cls, name, *rest)
 
     dataclasses._get_field = lenient  # type: ignore[attr-defined]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
 import json
 import os
 import shutil
@@ -58,7 +59,8 @@ class Server:
     def ask(self, request: dict[str, Any]) -> Answer:
         scratch = self.folder / "scratch"
         shutil.rmtree(scratch, ignore_errors=True)
-        scratch.mkdir()
+        (scratch / ".config").mkdir(parents=True)
+        (scratch / ".cache").mkdir()
         folders = {"scratch": str(scratch), "pycache": str(self.folder / "pycache")}
         assert self._process.stdin and self._process.stdout
         self._process.stdin.write(json.dumps(request | folders) + "\n")
@@ -128,7 +130,8 @@ def write_files(tree: Path, files: dict[str, str]) -> None:
         path = tree / name
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(content)
+            data = content.encode()
+            path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
 
 
 def parents(module: Module) -> set[str]:

@@ -235,6 +235,8 @@ def missing_name(error: BaseException) -> tuple[str, str] | None:
     if isinstance(error, ImportError):
         match = re.match(r"cannot import name '(\w+)' from '([\w.]+)'", str(error))
         return (match[2], match[1]) if match else None
+    if match := re.match(r"`np\.(\w+)` was removed", str(error)):
+        return "numpy", match[1]
     if isinstance(error, AttributeError) and isinstance(error.obj, types.ModuleType):
         return error.obj.__name__, error.name
     return None
