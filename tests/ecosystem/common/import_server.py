@@ -237,8 +237,8 @@ def missing_name(error: BaseException) -> tuple[str, str] | None:
         return (match[2], match[1]) if match else None
     if match := re.match(r"`np\.(\w+)` was removed", str(error)):
         return "numpy", match[1]
-    if isinstance(error, AttributeError) and isinstance(error.obj, types.ModuleType):
-        return error.obj.__name__, error.name
+    if match := re.match(r"module '([\w.]+)' has no attribute '(\w+)'", str(error)):
+        return match[1], match[2]
     return None
 
 
