@@ -76,6 +76,8 @@ class LineReader {
   }
 
   void read_brackets(const std::string& text, std::uint32_t start, std::size_t number) {
+    std::ptrdiff_t column = 0;
+    std::size_t counted = 0;  // the bytes before `column`
     for (std::size_t i = 0; i < text.size(); ++i) {
       const auto offset = start + static_cast<std::uint32_t>(i);
       if (is_skipped(offset)) {
@@ -89,7 +91,9 @@ class LineReader {
       const char c = text[i];
       if (c == '(' || c == '[' || c == '{') {
         if (!open_.empty() && open_.back().line == number) open_.back().last = false;
-        open_.push_back({number, columns(std::string_view(text).substr(0, i)), true});
+        column += columns(std::string_view(text).substr(counted, i - counted));
+        counted = i;
+        open_.push_back({number, column, true});
       } else if (c == ')' || c == ']' || c == '}') {
         if (!open_.empty()) open_.pop_back();
       } else if (c != ' ' && c != '\r' && c != '\n' && c != '\\' && !open_.empty() &&

@@ -38,8 +38,9 @@ struct Bracket {
 // One line of code, read character by character.
 struct Code {
   std::string_view text;
-  std::vector<Bracket> brackets;  // by their ends, then the ones left open
-  std::vector<int> depth;         // of each character; strings have kInString
+  std::vector<Bracket> brackets;    // by their ends, then the ones left open
+  std::vector<int> depth;           // of each character; strings have kInString
+  std::vector<std::size_t> column;  // of each byte: the characters before it
   std::size_t comment = std::string_view::npos;
   bool whole = true;  // every string ends in it, and it is one statement
 };
@@ -60,6 +61,12 @@ Code read_code(std::string_view text) {
   Code code;
   code.text = text;
   code.depth.assign(text.size(), 0);
+  code.column.reserve(text.size());
+  std::size_t column = 0;
+  for (const char c : text) {
+    code.column.push_back(column);
+    column += (c & 0xC0) != 0x80 ? 1 : 0;
+  }
   std::vector<Bracket> open;
   int depth = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -125,7 +132,8 @@ class Breaker {
       const bool empty =
           bracket.close == std::string_view::npos ||
           base::trim(text.substr(bracket.open + 1, bracket.close - bracket.open - 1)).empty();
-      if (empty || bracket.depth != 0 || !fits(indent, text.substr(0, bracket.open + 1))) continue;
+      if (empty || bracket.depth != 0 || width(indent) + code.column[bracket.open] >= limit_)
+        continue;
       if (!last || bracket.open > last->open) last = bracket;
     }
     if (!last) return {indent + std::string(text)};
