@@ -44,22 +44,22 @@ bool is_silenced(const Silence& silence, std::uint32_t line, const RuleInfo& rul
   });
 }
 
+// The innermost function that has a place in its body.
+Node function_with(Node place) {
+  for (Node up = place; up; up = up.parent())
+    if (up.field() == Field::kBody && up.parent().is(Kind::kFunction)) return up.parent();
+  return {};
+}
+
 // Adds that a finding is void if its function is only called with CUDA, or if another file's flag
 // around it says so. Drops findings that the project makes void.
 void ask_callers(const PythonContext& context, std::vector<Finding>& findings) {
-  const semantics::Nodes functions = context.model.nodes(Kind::kFunction);
   for (Finding& finding : findings) {
     if (!finding.rule->void_with_cuda) continue;
-    Node innermost;
-    for (const Node function : functions) {
-      const base::Span body = function.child(Field::kBody).span();
-      if (body.start > finding.span.start) break;
-      if (finding.span.start < body.end) innermost = function;
-    }
-    if (innermost)
+    const Node place = syntax::node_at(context.model.tree(), finding.span.start);
+    if (const Node innermost = function_with(place))
       finding.unless.push_back(
           {flow::Condition::Kind::kCalledWithCuda, flow::name_of(innermost), {}});
-    const Node place = syntax::node_at(context.model.tree(), finding.span.start);
     for (flow::Condition& condition : flow::conditions_at(context.model, place))
       finding.unless.push_back(std::move(condition));
   }

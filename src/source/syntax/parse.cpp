@@ -95,7 +95,7 @@ class TreeBuilder {
 
   // Walks the cursor in preorder. Parents are on an explicit stack; anonymous nodes are dropped
   // unless they are operators.
-  enum class Outcome : std::uint8_t { kDone, kLate, kDeep };
+  enum class Outcome : std::uint8_t { kDone, kLate, kDeep, kLarge };
   Outcome copy(TSNode root, Clock::time_point deadline, const ParseLimits& limits) {
     TSTreeCursor cursor = ts_tree_cursor_new(root);
     Outcome outcome = Outcome::kDone;
@@ -109,6 +109,10 @@ class TreeBuilder {
       total_depth += stack_.size();
       if (stack_.size() > limits.max_depth || total_depth > limits.max_total_depth) {
         outcome = Outcome::kDeep;
+        break;
+      }
+      if (tree_.records_.size() > limits.max_nodes) {
+        outcome = Outcome::kLarge;
         break;
       }
       enter(cursor);
@@ -180,6 +184,15 @@ class TreeBuilder {
   std::uint32_t parent_ = 0;
 };
 
+namespace {
+
+tl::unexpected<base::Error> too_large(const ParseLimits& limits) {
+  return base::fail(base::ErrorCode::kBudget,
+                    fmt::format("has more than {} names, numbers and the like", limits.max_nodes));
+}
+
+}  // namespace
+
 // Parses one view of a source.
 class TreeParse {
  public:
@@ -217,6 +230,8 @@ class TreeParse {
       case TreeBuilder::Outcome::kDeep:
         return base::fail(base::ErrorCode::kBudget,
                           "nested too deeply; Python itself refuses such a file");
+      case TreeBuilder::Outcome::kLarge:
+        return too_large(limits_);
     }
     if (tree.has_error_) return {};
     auto offset = misplaced_statement(tree, limits_.indented_cells);
@@ -282,6 +297,7 @@ base::Result<std::shared_ptr<const Tree>> Tree::parse(std::string source,
   if (limits.paths != ParseLimits::Paths::kGrammar) {
     PythonParser quick(*view);
     if (quick.run(*tree, limits)) return std::shared_ptr<const Tree>(std::move(tree));
+    if (quick.is_too_large(limits)) return too_large(limits);
     if (limits.paths == ParseLimits::Paths::kQuick) {
       return base::fail(base::ErrorCode::kSyntax, "not for the quick parser", {},
                         tree->lines().at(quick.offset()).line);

@@ -8,7 +8,7 @@ bool PythonParser::run(Tree& tree, const ParseLimits& limits) {
   // Cells of a notebook may have any indentation.
   if (limits.indented_cells) return false;
   records_.reserve(lexer_.size() / 4 + 16);
-  return module() && !lost_ && fill(tree, limits);
+  return module(limits) && !lost_ && fill(tree, limits);
 }
 
 void PythonParser::place_extras(std::size_t number) {
@@ -35,11 +35,11 @@ void PythonParser::restore(const Snapshot& snapshot) {
   fields_ = 0;
 }
 
-bool PythonParser::module() {
+bool PythonParser::module(const ParseLimits& limits) {
   lexer_.next_line();
   std::uint32_t start = lexer_.extras.empty() ? lexer_.start : lexer_.extras.front().start;
   while (!at(Token::kEnd)) {
-    if (lexer_.indentation.characters != 0 || !statement()) return false;
+    if (lexer_.indentation.characters != 0 || !statement() || is_too_large(limits)) return false;
   }
   place_extras(lexer_.extras.size());
   if (records_.empty()) start = lexer_.size();

@@ -28,6 +28,10 @@ class PythonParser {
 
   // Fills the records and comments of `tree`. If it returns false, the tree is as it was.
   [[nodiscard]] bool run(Tree& tree, const ParseLimits& limits);
+  // Whether it stopped because the text has too many nodes, which no other parser changes.
+  [[nodiscard]] bool is_too_large(const ParseLimits& limits) const {
+    return records_.size() > limits.max_nodes;
+  }
   // The offset of the token that it has come to.
   [[nodiscard]] std::uint32_t offset() const { return lexer_.start; }
 
@@ -123,7 +127,7 @@ class PythonParser {
     return {lexer_, records_.size(), last_end_, extra_end_};
   }
   void restore(const Snapshot& snapshot);
-  bool module();
+  bool module(const ParseLimits& limits);
   bool fill(Tree& tree, const ParseLimits& limits);
 
   // --- python_parser_lines.cpp: blocks and simple statements

@@ -225,6 +225,16 @@ TEST_CASE("limits hold for both parsers") {
   ParseLimits short_sum;
   short_sum.max_total_depth = 100;
   CHECK(!Tree::parse(repeated("x = [1]\n", 100), short_sum).has_value());
+  ParseLimits few;
+  few.max_nodes = 50;
+  for (const auto paths : {ParseLimits::Paths::kBoth, ParseLimits::Paths::kGrammar}) {
+    few.paths = paths;
+    CHECK(Tree::parse(repeated("x = 1\n", 10), few).has_value());
+    const auto many = Tree::parse(repeated("x = 1\n", 100), few);
+    REQUIRE(!many.has_value());
+    CHECK(many.error().code == base::ErrorCode::kBudget);
+    CHECK(!Tree::parse("x = [" + repeated("1,", 100) + "]\n", few).has_value());
+  }
   ParseLimits cells;
   cells.indented_cells = true;
   CHECK(!(*Tree::parse("  x\ny\n", cells))->has_syntax_error());

@@ -1,10 +1,10 @@
 // Stores a parsed Python file as one flat array in preorder.
 //
-// Rules ask for children and parents all the time, and tree-sitter's own nodes search for each. So a
-// tree is 20-byte records: the first child of i is i + 1, its next sibling begins where its subtree
-// ends, and "everything below i" is a range. Nothing here recurses, so depth costs nothing: 100,000
-// nested parentheses are an array like any other. Two parsers make such records: the quick one
-// (python_parser.h), and tree-sitter for what that one refuses.
+// Rules ask for children and parents all the time, and tree-sitter's own nodes search for each. So
+// a tree is 20-byte records: the first child of i is i + 1, its next sibling begins where its
+// subtree ends, and "everything below i" is a range. Nothing here recurses, so depth costs nothing:
+// 100,000 nested parentheses are an array like any other. Two parsers make such records: the quick
+// one (python_parser.h), and tree-sitter for what that one refuses.
 //
 // A tree is constant after parse(), so any thread may read it. Offsets are in bytes.
 #pragma once
@@ -86,6 +86,8 @@ struct ParseLimits {
   // some thousand operators).
   std::uint32_t max_depth = 4000;
   std::uint64_t max_total_depth = 400'000'000;
+  // The nodes of a tree: they bound the memory of what reads it, some 70 bytes a node.
+  std::uint32_t max_nodes = 3'000'000;
   // Whether this is the program of a notebook, whose cells may have any indentation (see
   // misplaced_statement()).
   bool indented_cells = false;
