@@ -31,7 +31,8 @@ OWN = "research" if WHOLE else "small"  # the set of labels.jsonl
 PRECISION = 0.95
 LOST = 0.02
 RECALL = 0.95
-DRAWS = ("unread", "later", "last", "fourth")
+DRAWS = ("unread", "later", "last", "fourth", "kept")
+UNMENDED = {"kept"}  # what was read last; its errors are the next to be mended
 MENDED = 0.8
 LOST_OF_DRAWS = 0.05
 # How many labels must still apply: findings, fixes.
@@ -143,7 +144,8 @@ def test_what_a_draw_showed_wrong_is_mended(chosen: str) -> None:
         lost = [label for label in gone if label["verdict"] == "right"]
         print(f"\n{chosen}: {kind}: when read {first} of {len(sample)} right; today {right} of "
               f"{len(here)}, {len(lost)} right ones lost")  # fmt: skip
-        assert right / len(here) >= MENDED, [x for x in here if x["verdict"] == "wrong"]
+        if chosen not in UNMENDED:
+            assert right / len(here) >= MENDED, [x for x in here if x["verdict"] == "wrong"]
         assert len(lost) <= LOST_OF_DRAWS * first, lost
 
 

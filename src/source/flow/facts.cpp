@@ -61,6 +61,17 @@ bool drops_prefix(const SemanticModel& model) {
   return false;
 }
 
+// The string is the key in `os.environ[KEY] = x`, or the first argument of setdefault() and
+// putenv().
+bool is_set(Node key) {
+  const Node around = key.parent();
+  if (around.is(Kind::kSubscript))
+    return around.field() == Field::kLeft && around.parent().is(Kind::kAssignment);
+  const std::string_view function = syntax::callee(around.parent()).text();
+  return around.is(Kind::kArgumentList) && around.first_child() == key &&
+         (function.ends_with("environ.setdefault") || function.ends_with("putenv"));
+}
+
 bool is_decorated(const SemanticModel& model, Node function) {
   const Node parent = function.parent();
   if (!parent.is(Kind::kDecorated)) return false;
@@ -87,6 +98,7 @@ class Collector {
   std::optional<FileFacts> collect() {
     collect_imports();
     facts_.drops_prefix = drops_prefix(model_);
+    facts_.sets_visible_devices = sets_visible_devices(model_);
     const bool done =
         each(Kind::kFunction, [&](Node node) { add_function(node); }) &&
         each(Kind::kClass, [&](Node node) { add_class(node); }) &&
@@ -275,6 +287,17 @@ class Collector {
 };
 
 }  // namespace
+
+bool sets_visible_devices(const SemanticModel& model) {
+  constexpr std::string_view kVariable = "CUDA_VISIBLE_DEVICES";
+  if (model.tree().source().find(kVariable) == std::string::npos) return false;
+  std::string text;
+  for (const Node string : model.nodes(Kind::kString))
+    if (syntax::string_value(string, text) && text == kVariable && is_set(string) &&
+        syntax::function_of(string))
+      return true;
+  return false;
+}
 
 std::optional<FileFacts> collect_facts(const SemanticModel& model, Time until) {
   return Collector(model, until).collect();

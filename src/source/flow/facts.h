@@ -66,7 +66,8 @@ struct Class {
 
 struct FileFacts {
   bool kernels = false;  // it imports what only makes or calls CUDA kernels: Triton, an extension
-  bool drops_prefix = false;  // it takes `module.` from the keys of a state dict
+  bool drops_prefix = false;          // it takes `module.` from the keys of a state dict
+  bool sets_visible_devices = false;  // a function of it sets CUDA_VISIBLE_DEVICES
   std::vector<Function> functions;
   std::vector<Class> classes;
   std::vector<Call> calls;
@@ -80,6 +81,10 @@ using Time = std::chrono::steady_clock::time_point;
 // file's size.
 [[nodiscard]] std::optional<FileFacts> collect_facts(const semantics::SemanticModel& model,
                                                      Time until = Time::max());
+
+// Whether a function of the file sets CUDA_VISIBLE_DEVICES: it has to run before CUDA is asked for
+// anything.
+[[nodiscard]] bool sets_visible_devices(const semantics::SemanticModel& model);
 
 // The name of a function in its file: "f", "C.m", "f.g" for a function in a function.
 [[nodiscard]] std::string name_of(syntax::Node function);

@@ -115,7 +115,8 @@ Sources read_sources(Reader& in) {
 
 std::string pack_facts(const FileFacts& facts) {
   Writer out;
-  out.number((facts.kernels ? 1U : 0U) | (facts.drops_prefix ? 2U : 0U));
+  out.number((facts.kernels ? 1U : 0U) | (facts.drops_prefix ? 2U : 0U) |
+             (facts.sets_visible_devices ? 4U : 0U));
   out.list(facts.functions, [&](const Function& function) {
     out.text(function.name);
     out.list(function.parameters, [&](const std::string& name) { out.text(name); });
@@ -156,6 +157,7 @@ bool unpack_facts(std::string_view packed, FileFacts& facts) {
   const std::uint64_t of_file = in.number();
   facts.kernels = (of_file & 1U) != 0;
   facts.drops_prefix = (of_file & 2U) != 0;
+  facts.sets_visible_devices = (of_file & 4U) != 0;
   in.list([&] {
     Function function;
     function.name = in.text();

@@ -72,6 +72,36 @@ TEST_CASE("what a fix inserts is bound where it is used") {
   CHECK(fixed_by_all(early).find("DEVICE = ") > early.find("import torch"));
 }
 
+// The text after the safe fixes, or "" if nothing changed.
+std::string fixed_safely(const std::string& text) {
+  const auto fixed = converge_python("a.py", text, {}, edit::Settings{}, Applicability::kSafe);
+  REQUIRE(fixed.has_value());
+  return fixed->text == text ? std::string() : fixed->text;
+}
+
+TEST_CASE("what could break a program that runs is not safe") {
+  // CUDA reads the variable once, so asking for a device before it is set would undo it.
+  const std::string late =
+      "import os\nimport torch\n\n\ndef main(n):\n    os.environ[\"CUDA_VISIBLE_DEVICES\"] = n\n"
+      "    print(torch.ones(1).cuda())\n";
+  CHECK(fixed_safely(late).empty());
+  CHECK(fixed_by_all(late).find("device=DEVICE") != std::string::npos);
+  const std::string early =
+      "import os\nos.environ[\"CUDA_VISIBLE_DEVICES\"] = \"1\"\nimport torch\n\n\n"
+      "def main():\n    print(torch.ones(1).cuda())\n";
+  CHECK(fixed_safely(early).find("device=DEVICE") != std::string::npos);
+  // On the CPU it would compute in bfloat16, which NumPy does not have.
+  const std::string half =
+      "import torch\n\n\n@torch.cuda.amp.autocast()\ndef f(m, x):\n    return m(x)";
+  CHECK(!fixed_safely(half + "\n").empty());
+  CHECK(fixed_safely(half + ".numpy()\n").empty());
+  CHECK(!fixed_by_all(half + ".numpy()\n").empty());
+  // It finds out whether CUDA works.
+  CHECK(fixed_by_all("import torch\n\n\ndef works():\n    try:\n        torch.ones(1).cuda()\n"
+                     "        return True\n    except Exception:\n        return False\n")
+            .empty());
+}
+
 TEST_CASE("a comment goes with the seed that it speaks of") {
   CHECK(fixed_by_all("import torch\n\ntorch.manual_seed(1)\n# the GPUs\ntorch.cuda.manual_seed(1)\n"
                      "torch.cuda.manual_seed_all(1)\n\nx = 1\n") ==

@@ -71,6 +71,16 @@ void ask_callers(const PythonContext& context, std::vector<Finding>& findings) {
   });
 }
 
+// Whether a fix may ask for devices before the program has chosen which are visible: by the
+// module's variable, or by a default.
+bool asks_early(const PythonContext& context, const Fix& fix) {
+  if (fix.needs.module_device && !context.devices.has_variable()) return true;
+  return std::any_of(fix.edits.begin(), fix.edits.end(), [](const Edit& edit) {
+    return edit.text.find("is_available()") != std::string::npos ||
+           edit.text.find("current_accelerator") != std::string::npos;
+  });
+}
+
 void finish(std::vector<Finding>& findings, const Silence& silence, const base::LineIndex& lines) {
   std::erase_if(findings, [&](const Finding& finding) {
     const std::uint32_t first = lines.at(finding.span.start).line;
@@ -184,8 +194,15 @@ std::vector<Finding> examine_python(const PythonContext& context, const Selectio
                                    [](const Finding& finding) { return !finding.fix.empty(); });
   if (any_fix) {
     const Bindable bindable(context);
-    for (Finding& finding : findings)
+    const bool visible_late =
+        flow::sets_visible_devices(context.model) ||
+        (context.project != nullptr && context.project->sets_visible_devices());
+    for (Finding& finding : findings) {
       std::erase_if(finding.fix, [&](Fix& fix) { return !bindable.admits(fix); });
+      for (Fix& fix : finding.fix)
+        if (visible_late && asks_early(context, fix) && fix.applicability == Applicability::kSafe)
+          fix.applicability = Applicability::kUnsafe;
+    }
   }
   Silence silence;
   for (const Node comment : tree.comments()) {

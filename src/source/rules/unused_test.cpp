@@ -41,6 +41,20 @@ TEST_CASE("an import that the fix made unused goes, and no other") {
                  "import Function\n"));
 }
 
+TEST_CASE("what the file did not read before its fixes stays") {
+  // Methods with one name, of which one read the variable.
+  const std::string text = tidied(
+      "import torch\n\nclass A:\n    def f(self):\n        n = self.a * 2\n        self.x = n\n\n"
+      "    def g(self):\n        return torch.ones(1).cuda()\n\nclass B:\n    def f(self):\n"
+      "        n = self.a * 2\n        self.x = 1\n");
+  CHECK(contains(text, "        n = self.a * 2\n        self.x = 1\n"));
+  // And two functions with one name.
+  CHECK(contains(
+      tidied("import torch\nif torch.x:\n    def f(a):\n        n = a.b\n        return n\n"
+             "else:\n    def f(a):\n        n = a.b\n        return torch.ones(1).cuda()\n"),
+      "        n = a.b\n        return torch.ones"));
+}
+
 TEST_CASE("an import in a branch goes, with the branch if that has nothing else") {
   const std::string text = tidied(
       "import torch\n\ndef f(self, m, x):\n    if self.half:\n"

@@ -1,5 +1,7 @@
 #include "source/rules/build/common/generated.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "base/file_system.h"
@@ -32,6 +34,26 @@ std::string sources_in(std::string_view command, std::string_view own_name) {
   return sources;
 }
 
+// Whether the lines are those of `pip freeze`: many packages, in order, each with its version.
+bool is_frozen(std::string_view text) {
+  constexpr int kFewest = 30;
+  int lines = 0;
+  int pinned = 0;
+  int in_order = 0;
+  std::string before;
+  for (const std::string_view raw : base::split(text, '\n')) {
+    const std::string_view line = base::trim(raw);
+    if (line.empty() || line.starts_with('#') || line.starts_with('-')) continue;
+    const auto pin = std::min(line.find("=="), line.find(" @ "));
+    std::string name = base::lower(line.substr(0, pin));
+    ++lines;
+    pinned += pin != std::string_view::npos ? 1 : 0;
+    in_order += before <= name ? 1 : 0;
+    before = std::move(name);
+  }
+  return lines >= kFewest && pinned * 20 >= lines * 19 && in_order * 20 >= lines * 19;
+}
+
 }  // namespace
 
 std::optional<std::string> source_of_generated(std::string_view path, std::string_view text) {
@@ -56,6 +78,7 @@ std::optional<std::string> source_of_generated(std::string_view path, std::strin
     if (sources.empty() && lower.find("compile ") != std::string::npos)
       sources = sources_in(line.substr(1), name);
   }
+  if (!is_generated && is_frozen(text)) return "what was installed where `pip freeze` wrote it";
   if (!is_generated) return std::nullopt;
   if (!sources.empty()) return sources;
   return from_project ? "`pyproject.toml`" : "its source";

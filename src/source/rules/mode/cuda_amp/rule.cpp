@@ -223,6 +223,15 @@ std::string_view description_of(Amp amp) {
   return "use torch.amp with the type of the device";
 }
 
+// Whether the function around an autocast, or the one that it decorates, gives values to NumPy. On
+// the CPU they would be bfloat16, which NumPy does not know.
+bool is_for_numpy(Node use) {
+  Node function = syntax::function_of(use);
+  for (Node up = use; up; up = up.parent())
+    if (up.is(Kind::kDecorated)) function = up;
+  return function.text().find(".numpy(") != std::string_view::npos;
+}
+
 // Fixes a call, or a bare decorator.
 Fix make_fix(const PythonContext& context, Node use, Amp amp) {
   Fix described{Applicability::kDisplay, std::string(description_of(amp)), {}, {}};
@@ -238,6 +247,7 @@ Fix make_fix(const PythonContext& context, Node use, Amp amp) {
   const bool written =
       is_call ? rewrite_arguments(context, use, amp, fix) : call_decorator(context, use, fix);
   if (!written) return described;
+  if (amp == Amp::kAutocast && is_for_numpy(use)) fix.applicability = Applicability::kUnsafe;
   fix.edits.push_back(replace(name, successor_of(context, context.model.qualified(name))));
   fix.needs.imports.emplace_back("import torch");
   return fix;

@@ -242,6 +242,21 @@ bool names_cuda_only(std::string_view lower) {
   });
 }
 
+bool is_probed(Node node) {
+  for (Node up = node; up.parent() && !up.is(Kind::kFunction); up = up.parent()) {
+    const Node attempt = up.parent();
+    if (!attempt.is(Kind::kTry) || up.field() != Field::kBody) continue;
+    Node last;
+    for (Node statement = up.first_child(); statement; statement = statement.next_sibling())
+      last = statement;
+    bool caught = false;
+    for (const Node part : attempt.children())
+      caught |= part.is(Kind::kExcept) && part.text().find("raise") == std::string_view::npos;
+    if (caught && last.is(Kind::kReturn) && last.first_child().is(Kind::kTrue)) return true;
+  }
+  return false;
+}
+
 bool is_in_cuda_class(Node node) {
   for (Node up = node.parent(); up; up = up.parent()) {
     if (!up.is(Kind::kClass)) continue;
@@ -255,7 +270,7 @@ bool is_in_cuda_class(Node node) {
 
 bool is_cuda_territory(const PythonContext& context, Node node) {
   if (is_about_cuda_tools(context, node) || context.model.imports("pycuda")) return true;
-  if (drives_kernels(context.model, node)) return true;
+  if (drives_kernels(context.model, node) || is_probed(node)) return true;
   const std::string_view file = context.path.substr(context.path.rfind('/') + 1);
   if (names_cuda_only(base::lower(file)) || is_in_cuda_class(node)) return true;
   for (Node up = node.parent(); up; up = up.parent()) {

@@ -139,7 +139,7 @@ void check_call(const PythonContext& context, Node call, Reporter& reporter) {
   if (is_foreign(context.model, object) || inside_cuda_method(call)) return;
   if (object.is(Kind::kCall) && syntax::callee(object).text() == "super") return;
   if (semantics::is_cuda_guarded(context.model, call) || drives_kernels(context.model, call) ||
-      is_about_cuda_tools(context, call) || is_in_cuda_class(call))
+      is_about_cuda_tools(context, call) || is_in_cuda_class(call) || is_probed(call))
     return;
   if (context.is_test() && is_cuda_territory(context, call)) return;  // tests_cuda.py
   reporter
