@@ -71,13 +71,26 @@ void ask_callers(const PythonContext& context, std::vector<Finding>& findings) {
   });
 }
 
+// Whether code at an offset runs before the program has read its arguments: a module's own code, a
+// default value, an option of a parser.
+bool runs_early(const PythonContext& context, std::uint32_t offset) {
+  const Node place = syntax::node_at(context.model.tree(), offset);
+  for (Node up = place; up; up = up.parent()) {
+    if (up.is_any(Kind::kParameters, Kind::kDecorator)) return true;
+    if (up.is(Kind::kCall) && syntax::callee(up).text().ends_with("add_argument")) return true;
+    if (up.is(Kind::kBlock) && up.parent().is(Kind::kFunction)) return false;
+  }
+  return true;
+}
+
 // Whether a fix may ask for devices before the program has chosen which are visible: by the
-// module's variable, or by a default.
+// module's variable, or in code that runs early.
 bool asks_early(const PythonContext& context, const Fix& fix) {
   if (fix.needs.module_device && !context.devices.has_variable()) return true;
-  return std::any_of(fix.edits.begin(), fix.edits.end(), [](const Edit& edit) {
-    return edit.text.find("is_available()") != std::string::npos ||
-           edit.text.find("current_accelerator") != std::string::npos;
+  return std::any_of(fix.edits.begin(), fix.edits.end(), [&](const Edit& edit) {
+    const bool asks = edit.text.find("is_available()") != std::string::npos ||
+                      edit.text.find("current_accelerator") != std::string::npos;
+    return asks && runs_early(context, edit.span.start);
   });
 }
 
