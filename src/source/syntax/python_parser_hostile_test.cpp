@@ -55,8 +55,8 @@ match p:
     case _: print(d, *e, sep='') # 3
 type X[T: int, *Ts] = a | b[c]
 )",
-    "x = (\n  a  # 1\n  .b(c)  # 2\n  [d]\n)\nif x:\n\ty\n\t# 3\n# 4\nr\"\\d\\\"\" rb'\\'' "
-    "'''\n'''\r\n",
+    "x = (\n  a  # 1\n  .b(c)  # 2\n  [d]\n)\nif x:\n\ty\n\t# 3\n# 4\n",
+    "r\"\\d\\\"\" rb'\\'' '''\n'''\r\n",
     "with (a as b, c): pass\nx = a + \\\n  b\nf(**a, *b)\nlambda: (yield)\n[*a.b]\n{*a, b}\n()\n",
 };
 

@@ -195,8 +195,7 @@ TEST_CASE("statements") {
 }
 constexpr std::string_view kSoftKeywords[] = {
     "match x:\n  case 1: pass\n",
-    "match x:  # a\n  # b\n  case 1:  # c\n    # d\n    pass\n    # e\n  # f\n# g\n  case _: "
-    "pass\n",
+    "match x:  # a\n  # b\n  case 1:  # c\n    # d\n    pass\n    # e\n  # f\n# g\n  case _: y\n",
     "match x, y:\n  case (1, 2): pass\n",
     "match (x):\n  case a.b: pass\n",
     "match x,:\n  case a | b | None: pass\n",
@@ -339,8 +338,7 @@ constexpr std::string_view kLines[] = {
     "if a:\n    b\n    # x\n\n  # y\n\n# z\nc\n",
     "if a:\n    b\n# x\n    # y\nc\n",
     "if a:\n    if b:\n        c\n        # 1\n    # 2\n        # 3\n# 4\n    # 5\nd\n",
-    "class A:\n    x = 1\n\n    # c\n    def f(self):\n        pass\n\n    # d\n\n\n# e\nclass B: "
-    "pass\n",
+    "class A:\n    x = 1\n\n    # c\n    def f(self):\n        pass\n\n    # d\n\n\n# e\nB\n",
     "if a:\n    b\n    # end\n",
     "if a:\n    b\n# end\n",
     "if a:\n    b\n  # end\n",
