@@ -300,3 +300,20 @@ def test_eval_in_a_function_of_another_file(torchport, project, maker, before, f
         f"{before}torch.jit.trace(model, torch.ones(2))\n",
     )
     assert codes(torchport, "--select", "TP501,TP601", ".") == (["TP601"] if found else [])
+
+
+def test_no_device_is_asked_for_before_the_program_chooses(torchport, project) -> None:
+    torchport.write("layers.py", "import torch\n\nx = torch.ones(1).cuda()\n")
+    torchport.write("gpu.py", "import torch\n")
+    chooser = (
+        "import argparse\nimport os\n\nimport layers\n\n\ndef main(gpus):\n"
+        '    os.environ["CUDA_VISIBLE_DEVICES"] = gpus\n'
+    )
+    for text, tier in ((chooser, "unsafe"), ("import layers\n", "safe")):
+        torchport.write("main.py", text)
+        for _ in range(2):  # the second answer comes from the cache
+            run = torchport("check", "--select", "TP101", "--format", "json", ".")
+            [finding] = json.loads(run.stdout)["findings"]
+            assert finding["fix"]["applicability"] == tier
+        run = torchport("fix", "--diff", "--select", "TP101", ".")
+        assert ("DEVICE" in run.stdout) == (tier == "safe")

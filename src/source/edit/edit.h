@@ -41,6 +41,8 @@ struct Fix {
   std::string title;  // what it does, in the imperative
   std::vector<Edit> edits;
   Needs needs;
+  // It asks for devices as soon as the module is imported, or its options are declared.
+  bool asks_early = false;
 };
 
 // Applies all edits to the text. REQUIRED: they are sorted and do not overlap. Two insertions at

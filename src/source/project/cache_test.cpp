@@ -33,6 +33,7 @@ Diagnostic example() {
   d.source_line = "x = '\xE9'.cuda()";  // bytes of a file that is not UTF-8
   d.has_fix = true;
   d.applicability = edit::Applicability::kUnsafe;
+  d.asks_early = true;
   d.fix_title = "replace it";
   d.fix_edits = {{1, 1, 1, 1, "import torch\n"}, {3, 31, 3, 37, "to(\"é\")"}};
   return d;
@@ -56,6 +57,7 @@ TEST_CASE("findings come back from the cache as they were, under the path of now
   CHECK(d.source_line == e.source_line);
   CHECK(d.has_fix);
   CHECK(d.applicability == e.applicability);
+  CHECK(d.asks_early == e.asks_early);
   CHECK(d.fix_title == e.fix_title);
   CHECK(d.fix_edits == e.fix_edits);
   REQUIRE(unpack(pack({}), "a.py", back));
@@ -109,11 +111,12 @@ TEST_CASE("a cache that cannot be is an empty one") {
 }
 
 TEST_CASE("verdicts are read as they were written, and nothing else is") {
-  const Verdicts verdicts{{false, true, false}, {"a/ops", ""}, {"tests/test_a.py"}};
+  const Verdicts verdicts{{false, true, false}, true, {"a/ops", ""}, {"tests/test_a.py"}};
   const std::string packed = pack_verdicts(verdicts);
   Verdicts back;
   REQUIRE(unpack_verdicts(packed, back));
   CHECK(back.is_void == verdicts.is_void);
+  CHECK(back.visible_late);
   CHECK(back.kernel_folders == verdicts.kernel_folders);
   CHECK(back.kernel_tests == verdicts.kernel_tests);
   for (std::size_t size = 0; size < packed.size(); ++size)

@@ -134,6 +134,7 @@ Verdicts ask_for_verdicts(const flow::Summary& project,
           d.unless.begin(), d.unless.end(),
           [&](const flow::Condition& condition) { return project.holds(d.path, condition); }));
   }
+  verdicts.visible_late = project.sets_visible_devices();
   verdicts.kernel_folders = project.kernel_folders();
   verdicts.kernel_tests = project.kernel_tests();
   return verdicts;
@@ -291,6 +292,8 @@ CheckReport check_files(const base::FileSystem& fs, const std::vector<std::strin
       const bool is_void = verdicts.is_void[finding++];
       if (is_void && !(options.settings.strict && rules::is_for_strict(d.family))) continue;
       if (is_void) tell_of_callers(d);
+      if (verdicts.visible_late && d.asks_early && d.applicability == edit::Applicability::kSafe)
+        d.applicability = edit::Applicability::kUnsafe;
       report.diagnostics.push_back(std::move(d));
     }
     for (base::Error& e : result.findings.problems) report.problems.push_back(std::move(e));

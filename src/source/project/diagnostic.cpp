@@ -43,6 +43,7 @@ Diagnostic make_diagnostic(const rules::Finding& finding, std::string_view path,
     const edit::Fix& fix = finding.fix.front();
     result.has_fix = true;
     result.applicability = fix.edits.empty() ? edit::Applicability::kDisplay : fix.applicability;
+    result.asks_early = fix.asks_early;
     result.fix_title = fix.title;
   }
   return result;
@@ -90,7 +91,7 @@ std::string pack(const std::vector<Diagnostic>& diagnostics) {
     list.push_back({d.code, d.line, d.column, d.end_line, d.end_column, d.message,
                     nlohmann::json::binary({d.source_line.begin(), d.source_line.end()}), d.has_fix,
                     static_cast<int>(d.applicability), d.fix_title, std::move(edits),
-                    std::move(unless)});
+                    std::move(unless), d.asks_early});
   }
   const std::vector<std::uint8_t> bytes = nlohmann::json::to_cbor(list);
   return {bytes.begin(), bytes.end()};
@@ -128,6 +129,7 @@ bool unpack(std::string_view packed, std::string_view path, std::vector<Diagnost
                             condition.at(1).get<std::string>(),
                             condition.at(2).get<std::vector<std::string>>()});
       }
+      d.asks_early = row.at(12);
       diagnostics.push_back(std::move(d));
     }
   } catch (const nlohmann::json::exception&) {

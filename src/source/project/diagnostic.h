@@ -41,6 +41,7 @@ struct Diagnostic {
   std::string source_line;  // the line on which it starts, cut at 400 bytes
   bool has_fix = false;
   edit::Applicability applicability = edit::Applicability::kDisplay;
+  bool asks_early = false;  // edit::Fix::asks_early
   std::string fix_title;
   // What the fix changes if it is applied alone, with what it needs elsewhere in the file; in
   // order, without overlaps. Empty if it cannot be written so (a notebook).

@@ -7,6 +7,7 @@ namespace torchport::project {
 std::string pack_verdicts(const Verdicts& verdicts) {
   nlohmann::json json{{"void", nlohmann::json::array()},
                       {"of", verdicts.is_void.size()},
+                      {"late", verdicts.visible_late},
                       {"folders", verdicts.kernel_folders},
                       {"tests", verdicts.kernel_tests}};
   for (std::size_t i = 0; i < verdicts.is_void.size(); ++i)
@@ -25,6 +26,7 @@ bool unpack_verdicts(std::string_view packed, Verdicts& verdicts) {
       if (!index.is_number_unsigned()) return false;
       verdicts.is_void.at(index.get<std::size_t>()) = true;
     }
+    json.at("late").get_to(verdicts.visible_late);
     json.at("folders").get_to(verdicts.kernel_folders);
     json.at("tests").get_to(verdicts.kernel_tests);
     return true;

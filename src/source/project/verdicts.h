@@ -10,6 +10,7 @@ namespace torchport::project {
 
 struct Verdicts {
   std::vector<bool> is_void;  // of all findings, in the order of the files
+  bool visible_late = false;  // a function of some file sets CUDA_VISIBLE_DEVICES
   std::vector<std::string> kernel_folders;
   std::vector<std::string> kernel_tests;
 };

@@ -212,9 +212,11 @@ std::vector<Finding> examine_python(const PythonContext& context, const Selectio
         (context.project != nullptr && context.project->sets_visible_devices());
     for (Finding& finding : findings) {
       std::erase_if(finding.fix, [&](Fix& fix) { return !bindable.admits(fix); });
-      for (Fix& fix : finding.fix)
-        if (visible_late && asks_early(context, fix) && fix.applicability == Applicability::kSafe)
+      for (Fix& fix : finding.fix) {
+        fix.asks_early = asks_early(context, fix);
+        if (visible_late && fix.asks_early && fix.applicability == Applicability::kSafe)
           fix.applicability = Applicability::kUnsafe;
+      }
     }
   }
   Silence silence;
