@@ -7,6 +7,7 @@ import enum
 import sys
 import typing
 from collections.abc import Iterator
+from pathlib import Path
 
 import import_stubs
 import pytest
@@ -98,3 +99,11 @@ def test_a_class_of_another_metaclass_may_have_a_stub_as_base() -> None:
         "import enum, absent_lib as lib\nclass Kind(lib.Mixin, enum.Enum):\n  def _missing(self): ...\n"
     )
     assert isinstance(names["Kind"], enum.EnumMeta)
+
+
+def test_a_module_that_a_fix_made_is_there_where_its_package_is(tmp_path: Path) -> None:
+    folder = tmp_path / "experimental" / "pkg"
+    folder.mkdir(parents=True)
+    (folder / "_device.py").write_text("import torch\n")
+    assert import_stubs.made_by_fix(tmp_path, ["pkg", "numba"]) == ["pkg._device"]
+    assert import_stubs.made_by_fix(tmp_path, ["other"]) == []

@@ -244,7 +244,10 @@ def missing_name(error: BaseException) -> tuple[str, str] | None:
 
 def import_one(request: Request) -> dict[str, Any]:
     root = request["root"]
-    finder = import_stubs.StubFinder(request["stubs"])
+    stubs = request["stubs"]
+    if stubs is not None:
+        stubs = stubs + import_stubs.made_by_fix(Path(request["root"]), stubs)
+    finder = import_stubs.StubFinder(stubs)
     import_stubs.install(finder)
     try:
         apply_patches(request)

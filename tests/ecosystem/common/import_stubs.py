@@ -13,6 +13,7 @@ import importlib.machinery
 import sys
 import types
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 VERSION = "99.0.0"  # what a missing package says of itself: new enough for anything
@@ -192,6 +193,18 @@ class StubFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def exec_module(self, module: types.ModuleType) -> None:
         pass
+
+
+def made_by_fix(root: Path, stubs: Sequence[str]) -> list[str]:
+    """The modules that a fix made in a package that is stubbed: one that is only found with a path
+    of its own, as tests set it. Where the package is, they are."""
+    made = []
+    for name in ("_device", "_torch_device"):
+        for file in root.rglob(f"{name}.py"):
+            parts = file.parent.relative_to(root).parts
+            packages = [".".join(parts[start:]) for start in range(len(parts))]
+            made += [f"{package}.{name}" for package in packages if package in stubs]
+    return made
 
 
 def install(finder: StubFinder) -> None:
