@@ -39,13 +39,16 @@ bool may_be_device(const semantics::Value& value) {
 // Whether a value is a device that was chosen by looking for an accelerator.
 bool follows_accelerator(const semantics::SemanticModel& model, Node value) {
   if (!value) return false;
-  const std::string_view text = value.text();
-  return text.find("is_available()") != std::string_view::npos ||
-         text.find("current_accelerator") != std::string_view::npos ||
+  return asks_for_accelerator(value.text()) ||
          model.value(value).device_state == DeviceState::kCuda;
 }
 
 }  // namespace
+
+bool asks_for_accelerator(std::string_view text) {
+  return text.find("is_available()") != std::string_view::npos ||
+         text.find("current_accelerator") != std::string_view::npos;
+}
 
 DeviceSource::DeviceSource(const semantics::SemanticModel& model, const Settings& settings)
     : model_(model), settings_(settings), torch_(model) {

@@ -28,6 +28,9 @@ namespace torchport::edit {
 // yet, as far as this torch has the question.
 [[nodiscard]] std::vector<const devices::DeviceKind*> classic_chain(TorchVersion min_torch);
 
+// Whether a text asks which accelerator there is.
+[[nodiscard]] bool asks_for_accelerator(std::string_view text);
+
 // The names of functions that return a program's device.
 inline constexpr std::array<std::string_view, 5> kDeviceHelpers{
     "get_device", "select_device", "default_device", "get_default_device", "pick_device"};

@@ -16,11 +16,6 @@ using syntax::Field;
 using syntax::Kind;
 using syntax::Node;
 
-bool asks_for_accelerator(std::string_view text) {
-  return text.find("is_available()") != std::string_view::npos ||
-         text.find("current_accelerator") != std::string_view::npos;
-}
-
 bool is_device(const SemanticModel& model, Node value) {
   value = syntax::unwrap(value);
   if (!value.is(Kind::kConditional)) return model.value(value).is(Type::kDevice);

@@ -6,6 +6,7 @@
 #include <optional>
 #include <unordered_set>
 
+#include "source/edit/device_source.h"
 #include "source/edit/offered_device.h"
 #include "source/rules/examine.h"
 
@@ -133,9 +134,7 @@ class Sharing {
       const std::string path = base::join_path(folder, entry.name);
       if (fs_.status(path, true).size > kLargestHelper) continue;
       const auto text = fs_.read(path);
-      if (!text || (text->find("is_available()") == std::string::npos &&
-                    text->find("current_accelerator") == std::string::npos))
-        continue;
+      if (!text || !edit::asks_for_accelerator(*text)) continue;
       const auto tree = syntax::Tree::parse(*text, rules::parse_limits(path, nullptr));
       if (!tree || (*tree)->has_syntax_error()) continue;
       const semantics::SemanticModel model(*tree);

@@ -88,9 +88,7 @@ bool runs_early(const PythonContext& context, std::uint32_t offset) {
 bool asks_early(const PythonContext& context, const Fix& fix) {
   if (fix.needs.module_device && !context.devices.has_variable()) return true;
   return std::any_of(fix.edits.begin(), fix.edits.end(), [&](const Edit& edit) {
-    const bool asks = edit.text.find("is_available()") != std::string::npos ||
-                      edit.text.find("current_accelerator") != std::string::npos;
-    return asks && runs_early(context, edit.span.start);
+    return edit::asks_for_accelerator(edit.text) && runs_early(context, edit.span.start);
   });
 }
 
