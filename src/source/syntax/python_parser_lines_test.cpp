@@ -199,11 +199,11 @@ constexpr std::string_view kSoftKeywords[] = {
     "match x, y:\n  case (1, 2): pass\n",
     "match (x):\n  case a.b: pass\n",
     "match x,:\n  case a | b | None: pass\n",
-    "match x:\n  case [a, *b]: pass\n  case (a, b): pass\n  case (a): pass\n  case []: pass\n  "
-    "case (): pass\n",
+    "match x:\n  case [a, *b]: pass\n  case (a, b): pass\n",
+    "match x:\n  case (a): pass\n  case []: pass\n  case (): pass\n",
     "match x:\n  case a, b: pass\n  case *a, b: pass\n  case a,: pass\n",
-    "match x:\n  case {'a': b, **c}: pass\n  case {}: pass\n  case {a.b: 1, -1: 2, None: c}: "
-    "pass\n",
+    "match x:\n  case {'a': b, **c}: pass\n  case {}: pass\n",
+    "match x:\n  case {a.b: 1, -1: 2, None: c}: pass\n",
     "match x:\n  case A(): pass\n  case A(b, c=1): pass\n  case a.B(c=D(e)): pass\n",
     "match x:\n  case a as b: pass\n  case (a | b) as c: pass\n  case A() as b if c: pass\n",
     "match x:\n  case -1: pass\n  case -1.5: pass\n  case 1+2j: pass\n  case -1-2j: pass\n",
