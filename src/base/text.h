@@ -53,6 +53,8 @@ class LineIndex {
 
 [[nodiscard]] std::string_view trim(std::string_view text);
 [[nodiscard]] std::vector<std::string_view> split(std::string_view text, char separator);
+// The number of UTF-8 code points.
+[[nodiscard]] std::size_t columns(std::string_view text);
 [[nodiscard]] bool contains_word(std::string_view text, std::string_view word);
 [[nodiscard]] bool one_of(std::span<const std::string_view> words, std::string_view word);
 [[nodiscard]] std::string lower(std::string_view text);

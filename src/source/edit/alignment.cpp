@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "base/line_changes.h"
@@ -14,11 +13,6 @@ namespace {
 using syntax::Kind;
 using syntax::Node;
 using syntax::Tree;
-
-// The number of characters.
-std::ptrdiff_t columns(std::string_view text) {
-  return std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; });
-}
 
 constexpr std::size_t kNoLine = SIZE_MAX;
 
@@ -91,7 +85,8 @@ class LineReader {
       const char c = text[i];
       if (c == '(' || c == '[' || c == '{') {
         if (!open_.empty() && open_.back().line == number) open_.back().last = false;
-        column += columns(std::string_view(text).substr(counted, i - counted));
+        column += static_cast<std::ptrdiff_t>(
+            base::columns(std::string_view(text).substr(counted, i - counted)));
         counted = i;
         open_.push_back({number, column, true});
       } else if (c == ')' || c == ']' || c == '}') {

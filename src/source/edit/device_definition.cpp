@@ -148,13 +148,12 @@ std::vector<Edit> DeviceSource::edits_for(const Needs& needs) const {
   std::vector<std::string> imports = needs.imports;
   const bool defines = needs.module_device && !variable_defined_;
   const bool shared = shares_ && defines;
-  if (shared) {
-    // The other module imports torch.
-  } else if (needs.module_device && uses_helper()) {
+  // A shared module imports torch itself.
+  if (needs.module_device && !shared && uses_helper()) {
     const auto colon = settings_.helper.find(':');
     imports.push_back(fmt::format("from {} import {}", settings_.helper.substr(0, colon),
                                   settings_.helper.substr(colon + 1)));
-  } else if (needs.module_device) {
+  } else if (needs.module_device && !shared) {
     imports.emplace_back("import torch");
   }
   const std::string_view text = model_.tree().source();

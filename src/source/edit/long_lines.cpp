@@ -24,11 +24,6 @@ constexpr int kMaxDepth = 8;
 
 using Lines = std::vector<std::string>;
 
-std::size_t width(std::string_view text) {
-  return static_cast<std::size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
-}
-
 struct Bracket {
   std::size_t open = 0;
   std::size_t close = std::string_view::npos;  // npos: it is closed in a later line
@@ -132,7 +127,8 @@ class Breaker {
       const bool empty =
           bracket.close == std::string_view::npos ||
           base::trim(text.substr(bracket.open + 1, bracket.close - bracket.open - 1)).empty();
-      if (empty || bracket.depth != 0 || width(indent) + code.column[bracket.open] >= limit_)
+      if (empty || bracket.depth != 0 ||
+          base::columns(indent) + code.column[bracket.open] >= limit_)
         continue;
       if (!last || bracket.open > last->open) last = bracket;
     }
@@ -168,7 +164,7 @@ class Breaker {
   }
 
   [[nodiscard]] bool fits(std::string_view indent, std::string_view text) const {
-    return width(indent) + width(text) <= limit_;
+    return base::columns(indent) + base::columns(text) <= limit_;
   }
 
  private:
@@ -286,7 +282,7 @@ Lines break_line(const syntax::Tree& tree, std::uint32_t number, std::size_t lim
   const std::string_view comment =
       code.comment == std::string_view::npos ? std::string_view{} : code.text.substr(code.comment);
   const std::string_view text = base::trim(code.text.substr(0, code.comment));
-  if (!code.whole || width(indent) + width(text) <= limit ||
+  if (!code.whole || base::columns(indent) + base::columns(text) <= limit ||
       comment.find("noqa") != std::string_view::npos ||
       comment.find("type:") != std::string_view::npos ||
       comment.find("pylint") != std::string_view::npos)
@@ -315,7 +311,7 @@ Lines break_line(const syntax::Tree& tree, std::uint32_t number, std::size_t lim
 std::size_t own_line_length(std::string_view text) {
   std::vector<std::size_t> widths;
   for (const std::string_view line : base::split(text, '\n'))
-    if (!base::trim(line).empty()) widths.push_back(width(line));
+    if (!base::trim(line).empty()) widths.push_back(base::columns(line));
   if (widths.empty()) return kShortest;
   const std::size_t longer = widths.size() / kOneIn;
   const auto longest = widths.end() - 1 - static_cast<std::ptrdiff_t>(longer);
@@ -341,11 +337,11 @@ std::string broken_lines(std::string_view before, const syntax::Tree& after, std
              static_cast<std::ptrdiff_t>(change.removed);
     std::size_t most = limit;
     for (std::size_t i = 0; i < change.removed; ++i)
-      most = std::max(most, width(without_end(old[change.start + i])));
+      most = std::max(most, base::columns(without_end(old[change.start + i])));
     for (const std::string& whole : change.added) {
       ++at;
       const std::string_view line = without_end(whole);
-      if (width(line) <= most) {
+      if (base::columns(line) <= most) {
         result.push_back(whole);
         continue;
       }

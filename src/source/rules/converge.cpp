@@ -44,38 +44,34 @@ bool take(std::string_view path, std::string text, Deadline* deadline, Converged
   return true;
 }
 
-// Breaks the lines that became too long.
-void break_lines(std::string_view path, const std::string& source, const edit::Settings& settings,
-                 Deadline* deadline, Converged& result) {
-  if (result.text == source) return;
-  const std::size_t limit =
-      settings.line_length != 0 ? settings.line_length : edit::own_line_length(source);
-  const auto parsed = syntax::Tree::parse(result.text, parse_limits(path, deadline));
-  if (parsed) take(path, edit::broken_lines(source, **parsed, limit), deadline, result);
-}
-
-// Moves the lines that were aligned with a bracket that has moved.
-void align_lines(std::string_view path, const std::string& source, Deadline* deadline,
-                 Converged& result) {
-  if (result.text == source) return;
-  const auto before = syntax::Tree::parse(source, parse_limits(path, deadline));
-  const auto after = syntax::Tree::parse(result.text, parse_limits(path, deadline));
-  if (before && after) take(path, edit::aligned_lines(**before, **after), deadline, result);
-}
+using TreePtr = std::shared_ptr<const syntax::Tree>;
 
 // Removes what the fixes left behind, as long as the text parses.
-void tidy(std::string_view path, const std::string& source, Deadline* deadline,
+void tidy(std::string_view path, const TreePtr& original, Deadline* deadline,
           const flow::Summary* project, Converged& result) {
-  if (result.text == source) return;
-  const auto before = syntax::Tree::parse(source, parse_limits(path, deadline));
-  if (!before) return;
-  const SemanticModel old(*before);
+  const SemanticModel old(original);
   for (int pass = 0; pass < kMaxPasses; ++pass) {
     const auto after = syntax::Tree::parse(result.text, parse_limits(path, deadline));
     if (!after || (*after)->has_syntax_error()) return;
     std::string text = without_unused(path, old, SemanticModel(*after), project);
     if (!take(path, std::move(text), deadline, result)) return;
   }
+}
+
+// Moves the lines that were aligned with a bracket that has moved.
+void align_lines(std::string_view path, const syntax::Tree& original, Deadline* deadline,
+                 Converged& result) {
+  const auto after = syntax::Tree::parse(result.text, parse_limits(path, deadline));
+  if (after) take(path, edit::aligned_lines(original, **after), deadline, result);
+}
+
+// Breaks the lines that became too long.
+void break_lines(std::string_view path, const std::string& source, const edit::Settings& settings,
+                 Deadline* deadline, Converged& result) {
+  const std::size_t limit =
+      settings.line_length != 0 ? settings.line_length : edit::own_line_length(source);
+  const auto after = syntax::Tree::parse(result.text, parse_limits(path, deadline));
+  if (after) take(path, edit::broken_lines(source, **after, limit), deadline, result);
 }
 
 }  // namespace
@@ -89,6 +85,7 @@ base::Result<Converged> converge_python(std::string_view path, const std::string
   auto parsed = syntax::Tree::parse(source, parse_limits(path, deadline));
   if (!parsed) return tl::unexpected<base::Error>(parsed.error());
   if ((*parsed)->has_syntax_error()) return result;
+  const auto original = *parsed;
   while (result.passes < kMaxPasses) {
     const SemanticModel model(*parsed);
     const edit::DeviceSource devices(model, settings);
@@ -118,9 +115,9 @@ base::Result<Converged> converge_python(std::string_view path, const std::string
     result.text = applied.text;
     ++result.passes;
   }
-  tidy(path, source, deadline, project, result);
-  align_lines(path, source, deadline, result);
-  break_lines(path, source, settings, deadline, result);
+  if (result.text != source) tidy(path, original, deadline, project, result);
+  if (result.text != source) align_lines(path, *original, deadline, result);
+  if (result.text != source) break_lines(path, source, settings, deadline, result);
   return result;
 }
 

@@ -93,6 +93,13 @@ std::string primary_text(Node expression) {
   return "(" + text + ")";
 }
 
+std::vector<Node> tried_bodies(Node node) {
+  std::vector<Node> bodies;
+  for (Node up = node; up.parent() && !up.is(Kind::kFunction); up = up.parent())
+    if (up.parent().is(Kind::kTry) && up.field() == Field::kBody) bodies.push_back(up);
+  return bodies;
+}
+
 std::string_view last_name(Node expression) {
   if (expression.is(Kind::kAttribute)) return expression.child(Field::kAttributeName).text();
   return expression.is(Kind::kIdentifier) ? expression.text() : std::string_view{};

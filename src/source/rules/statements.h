@@ -45,6 +45,9 @@ namespace torchport::rules {
 // a part between underscores).
 [[nodiscard]] bool runs_under(syntax::Node node, std::initializer_list<std::string_view> words);
 
+// The bodies of the `try` statements around a node in its function, the innermost first.
+[[nodiscard]] std::vector<syntax::Node> tried_bodies(syntax::Node node);
+
 // The last part of a dotted expression: "c" in `a.b.c`.
 [[nodiscard]] std::string_view last_name(syntax::Node expression);
 

@@ -44,25 +44,14 @@ std::unordered_set<std::string_view> words_of_strings(const SemanticModel& model
   return words;
 }
 
-// The names of the functions and classes around a scope, its own last: "A.f"; "" for the module.
-std::string path_of_scope(Node scope) {
-  std::string path;
-  for (Node up = scope; up; up = up.parent()) {
-    if (!up.is_any(Kind::kFunction, Kind::kClass)) continue;
-    path.insert(0, ".");
-    path.insert(0, up.child(Field::kName).text());
-  }
-  return path;
-}
-
-// Whether code reads what is bound under a name in a scope with this path: everywhere, if there are
-// several such scopes or bindings.
+// Whether code reads what is bound under a name in the scope with this flow::name_of(), "" for the
+// module: everywhere, if there are several such scopes or bindings.
 bool reads_name(const SemanticModel& model, std::string_view name, std::string_view scope) {
   bool any = false;
   for (const Node node : model.named(name)) {
     const auto all = model.scopes().all(name, node);
     for (const Binding* binding : all) {
-      if (!binding->target.holds(node) || path_of_scope(model.scopes().scope_node(node)) != scope)
+      if (!binding->target.holds(node) || flow::name_of(model.scopes().scope_node(node)) != scope)
         continue;
       if (reads_of(model, binding->target).empty()) return false;
       any = true;
@@ -148,7 +137,7 @@ class Remover {
   [[nodiscard]] bool is_left_behind(std::string_view name, Node target) const {
     return !words_.contains(name) && stands_seldom(after_, name) && stands_seldom(before_, name) &&
            reads_of(after_, target).empty() &&
-           reads_name(before_, name, path_of_scope(after_.scopes().scope_node(target)));
+           reads_name(before_, name, flow::name_of(after_.scopes().scope_node(target)));
   }
 
   void remove_import(Node statement) {

@@ -99,21 +99,11 @@ bool is_asked_to_pin(Node node) {
   return false;
 }
 
-// Whether what it raises is handled around it.
-bool is_tried(Node node) {
-  for (Node up = node; up; up = up.parent()) {
-    const Node parent = up.parent();
-    if (parent.is(Kind::kFunction)) return false;
-    if (parent.is(Kind::kTry) && up.field() == Field::kBody) return true;
-  }
-  return false;
-}
-
 void check_method(const PythonContext& context, Node call, Reporter& reporter) {
   const SemanticModel& model = context.model;
   // With an argument it is a function of something else: `accelerator.pin_memory(tensor)`.
   if (!model.is_method_call(call, "pin_memory") || syntax::positional(call, 0) ||
-      syntax::arguments(call).size() > 1 || is_asked_to_pin(call) || is_tried(call))
+      syntax::arguments(call).size() > 1 || is_asked_to_pin(call) || !tried_bodies(call).empty())
     return;
   const Value object = model.value(object_of(call));
   if (object.is(Type::kForeign) || object.is(Type::kDataLoader) || !model.imports_torch()) return;

@@ -15,14 +15,10 @@ namespace {
 
 // Whether the node is in the body of a `try` of its function that catches errors.
 bool is_tried(Node node) {
-  for (Node up = node; up.parent() && !up.is(Kind::kFunction); up = up.parent()) {
-    if (!up.parent().is(Kind::kTry) || up.field() != Field::kBody) continue;
-    for (const Node part : up.parent().children()) {
-      if (part.is(Kind::kExcept) && part.text().find("ImportError") == std::string_view::npos) {
+  for (const Node body : tried_bodies(node))
+    for (const Node part : body.parent().children())
+      if (part.is(Kind::kExcept) && part.text().find("ImportError") == std::string_view::npos)
         return true;
-      }
-    }
-  }
   return false;
 }
 

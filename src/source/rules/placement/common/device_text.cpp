@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "source/rules/statements.h"
 #include "source/semantics/guards.h"
 
 namespace torchport::rules {
@@ -243,14 +244,12 @@ bool names_cuda_only(std::string_view lower) {
 }
 
 bool is_probed(Node node) {
-  for (Node up = node; up.parent() && !up.is(Kind::kFunction); up = up.parent()) {
-    const Node attempt = up.parent();
-    if (!attempt.is(Kind::kTry) || up.field() != Field::kBody) continue;
+  for (const Node body : tried_bodies(node)) {
     Node last;
-    for (Node statement = up.first_child(); statement; statement = statement.next_sibling())
+    for (Node statement = body.first_child(); statement; statement = statement.next_sibling())
       last = statement;
     bool caught = false;
-    for (const Node part : attempt.children())
+    for (const Node part : body.parent().children())
       caught |= part.is(Kind::kExcept) && part.text().find("raise") == std::string_view::npos;
     if (caught && last.is(Kind::kReturn) && last.first_child().is(Kind::kTrue)) return true;
   }
