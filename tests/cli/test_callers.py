@@ -317,3 +317,22 @@ def test_no_device_is_asked_for_before_the_program_chooses(torchport, project) -
             assert finding["fix"]["applicability"] == tier
         run = torchport("fix", "--diff", "--select", "TP101", ".")
         assert ("DEVICE" in run.stdout) == (tier == "safe")
+
+
+def test_what_chooses_devices_counts_for_its_own_program_only(torchport, project) -> None:
+    torchport.write("layers.py", "import torch\n\nx = torch.ones(1).cuda()\n")
+    torchport.write("gpu.py", "import torch\n")
+    torchport.write(
+        "tools/bench.py",
+        'import os\n\n\ndef main(n):\n    os.environ["CUDA_VISIBLE_DEVICES"] = n\n',
+    )
+
+    def tier() -> str:
+        run = torchport("check", "--select", "TP101", "--format", "json", ".")
+        [finding] = json.loads(run.stdout)["findings"]
+        return finding["fix"]["applicability"]
+
+    assert tier() == "safe"
+    # A file without a word about devices brings both into one program.
+    torchport.write("start.py", "from tools import bench\nimport layers\n\nbench.main('1')\n")
+    assert tier() == tier() == "unsafe"

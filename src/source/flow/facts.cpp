@@ -8,6 +8,7 @@
 #include "source/flow/sources.h"
 #include "source/flow/traits.h"
 #include "source/semantics/guards.h"
+#include "source/semantics/visible_devices.h"
 
 namespace torchport::flow {
 
@@ -59,17 +60,6 @@ bool drops_prefix(const SemanticModel& model) {
   for (const Node slice : model.nodes(Kind::kSlice))
     if (slice.text() == "7:") return !model.named("load_state_dict").empty();
   return false;
-}
-
-// The string is the key in `os.environ[KEY] = x`, or the first argument of setdefault() and
-// putenv().
-bool is_set(Node key) {
-  const Node around = key.parent();
-  if (around.is(Kind::kSubscript))
-    return around.field() == Field::kLeft && around.parent().is(Kind::kAssignment);
-  const std::string_view function = syntax::callee(around.parent()).text();
-  return around.is(Kind::kArgumentList) && around.first_child() == key &&
-         (function.ends_with("environ.setdefault") || function.ends_with("putenv"));
 }
 
 bool is_decorated(const SemanticModel& model, Node function) {
@@ -289,13 +279,10 @@ class Collector {
 }  // namespace
 
 bool sets_visible_devices(const SemanticModel& model) {
-  constexpr std::string_view kVariable = "CUDA_VISIBLE_DEVICES";
-  if (model.tree().source().find(kVariable) == std::string::npos) return false;
-  std::string text;
-  for (const Node string : model.nodes(Kind::kString))
-    if (syntax::string_value(string, text) && text == kVariable && is_set(string) &&
-        syntax::function_of(string))
-      return true;
+  if (model.tree().source().find("CUDA_VISIBLE_DEVICES") == std::string::npos) return false;
+  for (const Kind kind : {Kind::kAssignment, Kind::kCall})
+    for (const Node node : model.nodes(kind))
+      if (semantics::sets_visible_devices(model, node) && syntax::function_of(node)) return true;
   return false;
 }
 

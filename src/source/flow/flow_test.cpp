@@ -287,5 +287,29 @@ TEST_CASE("facts are read as they were written, and nothing else is") {
   CHECK(!unpack_facts(packed + "x", back));
 }
 
+TEST_CASE("what a program that sets CUDA_VISIBLE_DEVICES imports may run before") {
+  const std::string setter = "\n\ndef choose(n):\n    os.environ['CUDA_VISIBLE_DEVICES'] = n\n";
+  const Summary summary = join(
+      {{"app/gpus.py", "import os" + setter},
+       {"app/main.py", "from app import gpus, models\n\ngpus.choose('1')\n"},
+       {"app/models.py", "from .layers import Layer\n"},
+       {"app/layers.py", "import torch\n"},
+       {"app/ops/__init__.py", ""},
+       {"app/ops/add.py", "import torch\n"},
+       {"app/train.py",
+        "from app import gpus\n\n\ndef f():\n    import app.ops.add\n    app.ops.add.run()\n"},
+       {"app/alone.py", "import torch\nfrom .layers import Layer\n"},
+       {"tools/own.py", "import os\nimport shared" + setter},
+       {"tools/shared.py", "import torch\nimport own\n"},
+       {"other/early.py", "import os\nimport late\nos.environ['CUDA_VISIBLE_DEVICES'] = '1'\n"},
+       {"other/late.py", "import torch\n"}});
+  for (const char* late :
+       {"app/gpus.py", "app/main.py", "app/models.py", "app/layers.py", "app/ops/__init__.py",
+        "app/ops/add.py", "app/train.py", "tools/own.py", "tools/shared.py"})
+    CHECK_MESSAGE(summary.chooses_devices_late(late), late);
+  for (const char* never : {"app/alone.py", "other/early.py", "other/late.py", "unknown.py"})
+    CHECK_FALSE_MESSAGE(summary.chooses_devices_late(never), never);
+}
+
 }  // namespace
 }  // namespace torchport::flow

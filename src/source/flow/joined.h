@@ -70,9 +70,17 @@ struct Summary::Joined {
   std::unordered_set<std::string> given_up;  // overrides that are ambiguous
   std::unordered_set<const Call*> refused;   // they run only with what is on CUDA
 
+  std::vector<char> chosen_late;  // for each file; see late_choice.cpp
+
   void index();
   void index_overrides(std::uint32_t file);
   [[nodiscard]] std::vector<std::uint32_t> files_of(std::string_view module) const;
+  // The longest front part of a dotted name that is a module, and the files that it may be.
+  struct Module {
+    std::string_view name;
+    std::vector<std::uint32_t> files;
+  };
+  [[nodiscard]] Module module_in(std::string_view full) const;
   [[nodiscard]] std::vector<std::uint32_t> in_module(std::uint32_t file, std::string_view name,
                                                      int hops) const;
   // The dotted name of what a file imports by a relative or absolute name.
@@ -96,6 +104,7 @@ struct Summary::Joined {
   [[nodiscard]] bool has_trait(std::uint32_t file, const Callee& callee, unsigned trait) const;
   void settle_traits();
   void settle_refusals();
+  void settle_choices();
 
   void settle_purity();
   void settle();

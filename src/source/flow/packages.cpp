@@ -44,28 +44,22 @@ class ImportReader {
     add_target(file, name, top);
   }
 
-  // The longest front part of a name that is a module decides.
   void add_target(std::uint32_t from, std::string_view name, std::string_view top) {
     const std::string full = joined_.full_name(from, name);
-    for (auto end = full.size(); end != std::string::npos && end > 0;
-         end = full.rfind('.', end - 1)) {
-      const std::string_view module = std::string_view(full).substr(0, end);
-      const auto owners = joined_.files_of(module);
-      for (const std::uint32_t owner : owners) {
-        const std::string& path = joined_.files[owner].path;
-        const bool alone = module.find('.') == std::string_view::npos;
-        const bool beside = base::parent_path(path) == base::parent_path(joined_.files[from].path);
-        if (owner == from) continue;
-        if (name.starts_with('.')) {
-          result_.members[path].imported = true;
-        } else if (alone) {
-          result_.members[path].bare |= beside && base::file_name(path) != "__init__.py";
-        } else if (std::string folder = folder_named(path, top); !folder.empty()) {
-          result_.members[path].imported = true;
-          result_.folders.insert(std::move(folder));
-        }
+    const auto [module, owners] = joined_.module_in(full);
+    const bool alone = module.find('.') == std::string_view::npos;
+    for (const std::uint32_t owner : owners) {
+      const std::string& path = joined_.files[owner].path;
+      const bool beside = base::parent_path(path) == base::parent_path(joined_.files[from].path);
+      if (owner == from) continue;
+      if (name.starts_with('.')) {
+        result_.members[path].imported = true;
+      } else if (alone) {
+        result_.members[path].bare |= beside && base::file_name(path) != "__init__.py";
+      } else if (std::string folder = folder_named(path, top); !folder.empty()) {
+        result_.members[path].imported = true;
+        result_.folders.insert(std::move(folder));
       }
-      if (!owners.empty()) return;
     }
   }
 

@@ -70,6 +70,15 @@ std::vector<std::uint32_t> Summary::Joined::files_of(std::string_view module) co
   return found;
 }
 
+Summary::Joined::Module Summary::Joined::module_in(std::string_view full) const {
+  for (auto end = full.size(); end != std::string_view::npos && end > 0;
+       end = full.rfind('.', end - 1)) {
+    auto owners = files_of(full.substr(0, end));
+    if (!owners.empty()) return {full.substr(0, end), std::move(owners)};
+  }
+  return {};
+}
+
 // The functions that a name means in a file: one of its own, the constructor of its own class, or
 // what it imports.
 std::vector<std::uint32_t> Summary::Joined::in_module(std::uint32_t file, std::string_view name,
@@ -217,6 +226,7 @@ Summary::Summary(std::vector<FileOfProject> files) : joined_(std::make_unique<Jo
   joined_->settle_traits();
   joined_->settle_purity();
   joined_->settle();
+  joined_->settle_choices();
 }
 
 Summary::~Summary() = default;
@@ -324,11 +334,6 @@ bool Summary::is_used_elsewhere(std::string_view path, std::string_view name) co
         return true;
   }
   return false;
-}
-
-bool Summary::sets_visible_devices() const {
-  return std::any_of(joined_->files.begin(), joined_->files.end(),
-                     [](const FileOfProject& file) { return file.facts.sets_visible_devices; });
 }
 
 bool Summary::is_prefix_dropped_elsewhere(std::string_view path) const {

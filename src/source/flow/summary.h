@@ -75,8 +75,9 @@ class Summary {
   [[nodiscard]] bool is_used_elsewhere(std::string_view path, std::string_view name) const;
   // Whether another file takes `module.` from the keys of a state dict.
   [[nodiscard]] bool is_prefix_dropped_elsewhere(std::string_view path) const;
-  // Whether a function of some file sets CUDA_VISIBLE_DEVICES.
-  [[nodiscard]] bool sets_visible_devices() const;
+  // Whether a program may run the file with this path before one of its functions sets
+  // CUDA_VISIBLE_DEVICES.
+  [[nodiscard]] bool chooses_devices_late(std::string_view path) const;
   // Which files are parts of packages, as the imports of all files show.
   [[nodiscard]] Packages packages() const;
   // The folders in which nearly all files are CUDA kernels, or test and measure them; no folder in

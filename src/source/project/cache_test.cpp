@@ -111,18 +111,21 @@ TEST_CASE("a cache that cannot be is an empty one") {
 }
 
 TEST_CASE("verdicts are read as they were written, and nothing else is") {
-  const Verdicts verdicts{{false, true, false}, true, {"a/ops", ""}, {"tests/test_a.py"}};
+  const Verdicts verdicts{
+      {false, true, false}, {true, false, false}, {"a/ops", ""}, {"tests/test_a.py"}};
   const std::string packed = pack_verdicts(verdicts);
   Verdicts back;
   REQUIRE(unpack_verdicts(packed, back));
   CHECK(back.is_void == verdicts.is_void);
-  CHECK(back.visible_late);
+  CHECK(back.is_early == verdicts.is_early);
   CHECK(back.kernel_folders == verdicts.kernel_folders);
   CHECK(back.kernel_tests == verdicts.kernel_tests);
   for (std::size_t size = 0; size < packed.size(); ++size)
     CHECK_FALSE(unpack_verdicts(packed.substr(0, size), back));
-  CHECK_FALSE(unpack_verdicts(R"({"of": 1, "void": [1], "folders": [], "tests": []})", back));
-  CHECK_FALSE(unpack_verdicts(R"({"of": 1e30, "void": [], "folders": [], "tests": []})", back));
+  CHECK_FALSE(
+      unpack_verdicts(R"({"of": 1, "void": [1], "early": [], "folders": [], "tests": []})", back));
+  CHECK_FALSE(unpack_verdicts(
+      R"({"of": 1e30, "void": [], "early": [], "folders": [], "tests": []})", back));
 }
 
 }  // namespace

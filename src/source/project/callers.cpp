@@ -1,5 +1,6 @@
 #include "source/project/callers.h"
 
+#include <algorithm>
 #include <optional>
 #include <unordered_set>
 
@@ -28,6 +29,47 @@ void find_words(std::string_view text, const std::unordered_set<std::string>& wa
   }
 }
 
+bool any_chooses_devices(const ProjectFacts& known) {
+  return std::any_of(known.files.begin(), known.files.end(), [](const flow::FileOfProject& file) {
+    return file.facts.sets_visible_devices;
+  });
+}
+
+// The facts of a file from the cache, or from its text.
+std::optional<flow::FileFacts> facts_in(const std::string& path, const std::string& source,
+                                        const CheckOptions& options) {
+  flow::FileFacts cached;
+  const std::string* packed = cached_facts(source, options);
+  if (packed != nullptr && flow::unpack_facts(*packed, cached)) return cached;
+  const rules::Deadline deadline = file_deadline();
+  const auto tree = syntax::Tree::parse(source, rules::parse_limits(path, &deadline));
+  if (!tree) return std::nullopt;
+  auto facts = flow::collect_facts(rules::SemanticModel(*tree), deadline.at);
+  if (facts) cache_facts(source, options, *facts);
+  return facts;
+}
+
+// Adds what the files import that were not parsed.
+void add_imports(const base::FileSystem& fs, const CheckOptions& options, ProjectFacts& known) {
+  CheckOptions quiet = options;
+  quiet.progress = nullptr;
+  auto imports = each_file<std::optional<flow::FileFacts>>(
+      known.not_parsed, quiet,
+      [&](const std::string& path) -> std::optional<flow::FileFacts> {
+        const auto source = fs.read(path);
+        if (!source || rules::kind_of_path(path) != rules::FileKind::kPython) return std::nullopt;
+        auto facts = facts_in(path, *source, options);
+        if (!facts) return std::nullopt;
+        flow::FileFacts only;
+        only.imports = std::move(facts->imports);
+        return only;
+      },
+      [](const base::Error&) { return std::nullopt; });
+  for (std::size_t i = 0; i < known.not_parsed.size(); ++i)
+    if (imports[i] && *imports[i])
+      known.files.push_back({known.not_parsed[i], std::move(**imports[i])});
+}
+
 }  // namespace
 
 const std::string* cached_facts(const std::string& source, const CheckOptions& options) {
@@ -46,15 +88,7 @@ std::optional<flow::FileFacts> facts_of(const base::FileSystem& fs, const std::s
   if (!source || rules::kind_of_path(path) != rules::FileKind::kPython ||
       !rules::may_matter(path, *source))
     return std::nullopt;
-  flow::FileFacts cached;
-  const std::string* packed = cached_facts(*source, options);
-  if (packed != nullptr && flow::unpack_facts(*packed, cached)) return cached;
-  const rules::Deadline deadline = file_deadline();
-  const auto tree = syntax::Tree::parse(*source, rules::parse_limits(path, &deadline));
-  if (!tree) return std::nullopt;
-  auto facts = flow::collect_facts(rules::SemanticModel(*tree), deadline.at);
-  if (facts) cache_facts(*source, options, *facts);
-  return facts;
+  return facts_in(path, *source, options);
 }
 
 void find_mentioned(const base::FileSystem& fs, const std::string& path,
@@ -85,7 +119,9 @@ void add_rest(const base::FileSystem& fs, const std::vector<std::string>& files,
   }
 }
 
-std::shared_ptr<const flow::Summary> join(const base::FileSystem& fs, ProjectFacts facts) {
+std::shared_ptr<const flow::Summary> join(const base::FileSystem& fs, ProjectFacts facts,
+                                          const CheckOptions& options) {
+  if (any_chooses_devices(facts)) add_imports(fs, options, facts);
   auto summary = std::make_shared<flow::Summary>(std::move(facts.files));
   const auto names = summary->settled_names();
   if (names.empty()) return summary;

@@ -38,8 +38,10 @@ struct ProjectFacts {
 void add_rest(const base::FileSystem& fs, const std::vector<std::string>& files,
               const CheckOptions& options, ProjectFacts& known);
 
-// Joins all facts. If a file that was not parsed mentions a function, it may call it.
+// Joins all facts. If a file that was not parsed mentions a function, it may call it. If a function
+// sets CUDA_VISIBLE_DEVICES, the imports of these files are read, too: they connect others.
 [[nodiscard]] std::shared_ptr<const flow::Summary> join(const base::FileSystem& fs,
-                                                        ProjectFacts facts);
+                                                        ProjectFacts facts,
+                                                        const CheckOptions& options);
 
 }  // namespace torchport::project

@@ -81,10 +81,10 @@ std::shared_ptr<const flow::Summary> ask_project(const base::FileSystem& fs,
     return result && !result->findings.diagnostics.empty();
   });
   if (!any) return nullptr;
-  const bool any_condition = std::any_of(results.begin(), results.end(), [](const auto& result) {
+  const bool any_question = std::any_of(results.begin(), results.end(), [](const auto& result) {
     return result &&
            std::any_of(result->findings.diagnostics.begin(), result->findings.diagnostics.end(),
-                       [](const Diagnostic& d) { return !d.unless.empty(); });
+                       [](const Diagnostic& d) { return !d.unless.empty() || d.asks_early; });
   });
   ProjectFacts known;
   for (std::size_t i = 0; i < files.size(); ++i) {
@@ -94,8 +94,8 @@ std::shared_ptr<const flow::Summary> ask_project(const base::FileSystem& fs,
     else
       known.not_parsed.push_back(files[i]);
   }
-  if (options.rest && any_condition) add_rest(fs, files, options, known);
-  return join(fs, std::move(known));
+  if (options.rest && any_question) add_rest(fs, files, options, known);
+  return join(fs, std::move(known), options);
 }
 
 std::string_view bytes_of(const CacheKey& key) {
@@ -129,12 +129,13 @@ Verdicts ask_for_verdicts(const flow::Summary& project,
   Verdicts verdicts;
   for (const std::optional<FileResult>& result : results) {
     if (!result) continue;
-    for (const Diagnostic& d : result->findings.diagnostics)
+    for (const Diagnostic& d : result->findings.diagnostics) {
       verdicts.is_void.push_back(std::any_of(
           d.unless.begin(), d.unless.end(),
           [&](const flow::Condition& condition) { return project.holds(d.path, condition); }));
+      verdicts.is_early.push_back(d.asks_early && project.chooses_devices_late(d.path));
+    }
   }
-  verdicts.visible_late = project.sets_visible_devices();
   verdicts.kernel_folders = project.kernel_folders();
   verdicts.kernel_tests = project.kernel_tests();
   return verdicts;
@@ -289,10 +290,11 @@ CheckReport check_files(const base::FileSystem& fs, const std::vector<std::strin
     report.parsed += result.parsed ? 1 : 0;
     if (result.findings.took > kNoticed) report.slow[files[i]] = result.findings.took;
     for (Diagnostic& d : result.findings.diagnostics) {
-      const bool is_void = verdicts.is_void[finding++];
+      const bool is_void = verdicts.is_void[finding];
+      const bool is_early = verdicts.is_early[finding++];
       if (is_void && !(options.settings.strict && rules::is_for_strict(d.family))) continue;
       if (is_void) tell_of_callers(d);
-      if (verdicts.visible_late && d.asks_early && d.applicability == edit::Applicability::kSafe)
+      if (is_early && d.applicability == edit::Applicability::kSafe)
         d.applicability = edit::Applicability::kUnsafe;
       report.diagnostics.push_back(std::move(d));
     }

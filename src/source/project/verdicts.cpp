@@ -4,29 +4,46 @@
 
 namespace torchport::project {
 
+namespace {
+
+using Json = nlohmann::json;
+
+// The positions of what is true.
+Json positions_of(const std::vector<bool>& flags) {
+  Json json = Json::array();
+  for (std::size_t i = 0; i < flags.size(); ++i)
+    if (flags[i]) json.push_back(i);
+  return json;
+}
+
+std::vector<bool> flags_at(const Json& positions, std::size_t count) {
+  std::vector<bool> flags(count, false);
+  for (const auto& position : positions) {
+    if (!position.is_number_unsigned()) throw std::out_of_range("not a position");
+    flags.at(position.get<std::size_t>()) = true;
+  }
+  return flags;
+}
+
+}  // namespace
+
 std::string pack_verdicts(const Verdicts& verdicts) {
-  nlohmann::json json{{"void", nlohmann::json::array()},
-                      {"of", verdicts.is_void.size()},
-                      {"late", verdicts.visible_late},
-                      {"folders", verdicts.kernel_folders},
-                      {"tests", verdicts.kernel_tests}};
-  for (std::size_t i = 0; i < verdicts.is_void.size(); ++i)
-    if (verdicts.is_void[i]) json["void"].push_back(i);
-  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  const Json json{{"void", positions_of(verdicts.is_void)},
+                  {"early", positions_of(verdicts.is_early)},
+                  {"of", verdicts.is_void.size()},
+                  {"folders", verdicts.kernel_folders},
+                  {"tests", verdicts.kernel_tests}};
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 bool unpack_verdicts(std::string_view packed, Verdicts& verdicts) {
   constexpr std::size_t kMostFindings = 100'000'000;
   try {
-    const auto json = nlohmann::json::parse(packed);
+    const auto json = Json::parse(packed);
     const auto& count = json.at("of");
     if (!count.is_number_unsigned() || count.get<std::size_t>() > kMostFindings) return false;
-    verdicts.is_void.assign(count.get<std::size_t>(), false);
-    for (const auto& index : json.at("void")) {
-      if (!index.is_number_unsigned()) return false;
-      verdicts.is_void.at(index.get<std::size_t>()) = true;
-    }
-    json.at("late").get_to(verdicts.visible_late);
+    verdicts.is_void = flags_at(json.at("void"), count.get<std::size_t>());
+    verdicts.is_early = flags_at(json.at("early"), count.get<std::size_t>());
     json.at("folders").get_to(verdicts.kernel_folders);
     json.at("tests").get_to(verdicts.kernel_tests);
     return true;

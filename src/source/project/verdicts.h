@@ -9,8 +9,9 @@
 namespace torchport::project {
 
 struct Verdicts {
-  std::vector<bool> is_void;  // of all findings, in the order of the files
-  bool visible_late = false;  // a function of some file sets CUDA_VISIBLE_DEVICES
+  // Of all findings, in the order of the files.
+  std::vector<bool> is_void;
+  std::vector<bool> is_early;  // the fix asks for devices before the program chooses them
   std::vector<std::string> kernel_folders;
   std::vector<std::string> kernel_tests;
 };

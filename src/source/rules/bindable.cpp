@@ -63,6 +63,13 @@ bool brings(std::string_view text, std::string_view replaced, std::string_view w
   return base::contains_word(text, word) && !base::contains_word(replaced, word);
 }
 
+// Whether a node is in a call that adds an option to a parser of arguments.
+bool is_in_option(Node node) {
+  for (Node up = node; up && !up.is(Kind::kFunction); up = up.parent())
+    if (up.is(Kind::kCall) && syntax::callee(up).text().ends_with("add_argument")) return true;
+  return false;
+}
+
 }  // namespace
 
 Bindable::Bindable(const PythonContext& context)
@@ -138,6 +145,15 @@ bool Bindable::is_bound(const Fix& fix) const {
     return at < devices_.insertion_point() && runs_on_import(at) &&
            std::any_of(names.begin(), names.end(),
                        [&](std::string_view name) { return base::contains_word(edit.text, name); });
+  });
+}
+
+bool Bindable::asks_early(const Fix& fix) const {
+  if (fix.needs.module_device && !devices_.has_variable()) return true;
+  return std::any_of(fix.edits.begin(), fix.edits.end(), [&](const Edit& edit) {
+    return edit::asks_for_accelerator(edit.text) &&
+           (runs_on_import(edit.span.start) ||
+            is_in_option(syntax::node_at(model_.tree(), edit.span.start)));
   });
 }
 

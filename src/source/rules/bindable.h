@@ -16,6 +16,9 @@ class Bindable {
 
   // Whether the fix can be offered. Drops the needs that its places do not have, and sets quotes.
   [[nodiscard]] bool admits(Fix& fix) const;
+  // Whether the fix may ask for devices before the program has read its arguments: by the module's
+  // variable, in code that runs on import, in an option of a parser.
+  [[nodiscard]] bool asks_early(const Fix& fix) const;
 
  private:
   [[nodiscard]] bool runs_on_import(std::uint32_t offset) const;

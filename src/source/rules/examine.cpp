@@ -71,27 +71,6 @@ void ask_callers(const PythonContext& context, std::vector<Finding>& findings) {
   });
 }
 
-// Whether code at an offset runs before the program has read its arguments: a module's own code, a
-// default value, an option of a parser.
-bool runs_early(const PythonContext& context, std::uint32_t offset) {
-  const Node place = syntax::node_at(context.model.tree(), offset);
-  for (Node up = place; up; up = up.parent()) {
-    if (up.is_any(Kind::kParameters, Kind::kDecorator)) return true;
-    if (up.is(Kind::kCall) && syntax::callee(up).text().ends_with("add_argument")) return true;
-    if (up.is(Kind::kBlock) && up.parent().is(Kind::kFunction)) return false;
-  }
-  return true;
-}
-
-// Whether a fix may ask for devices before the program has chosen which are visible: by the
-// module's variable, or in code that runs early.
-bool asks_early(const PythonContext& context, const Fix& fix) {
-  if (fix.needs.module_device && !context.devices.has_variable()) return true;
-  return std::any_of(fix.edits.begin(), fix.edits.end(), [&](const Edit& edit) {
-    return edit::asks_for_accelerator(edit.text) && runs_early(context, edit.span.start);
-  });
-}
-
 void finish(std::vector<Finding>& findings, const Silence& silence, const base::LineIndex& lines) {
   std::erase_if(findings, [&](const Finding& finding) {
     const std::uint32_t first = lines.at(finding.span.start).line;
@@ -207,11 +186,11 @@ std::vector<Finding> examine_python(const PythonContext& context, const Selectio
     const Bindable bindable(context);
     const bool visible_late =
         flow::sets_visible_devices(context.model) ||
-        (context.project != nullptr && context.project->sets_visible_devices());
+        (context.project != nullptr && context.project->chooses_devices_late(context.path));
     for (Finding& finding : findings) {
       std::erase_if(finding.fix, [&](Fix& fix) { return !bindable.admits(fix); });
       for (Fix& fix : finding.fix) {
-        fix.asks_early = asks_early(context, fix);
+        fix.asks_early = bindable.asks_early(fix);
         if (visible_late && fix.asks_early && fix.applicability == Applicability::kSafe)
           fix.applicability = Applicability::kUnsafe;
       }

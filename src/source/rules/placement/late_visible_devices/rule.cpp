@@ -9,6 +9,7 @@
 #include "source/rules/edits.h"
 #include "source/rules/placement/common/cuda_api.h"
 #include "source/semantics/literals.h"
+#include "source/semantics/visible_devices.h"
 
 namespace torchport::rules {
 
@@ -21,33 +22,6 @@ constexpr RuleInfo kInfo{
     .severity = Severity::kWarning,
     .summary = "CUDA_VISIBLE_DEVICES is set after CUDA may have been started",
 };
-
-constexpr std::string_view kVariable = "CUDA_VISIBLE_DEVICES";
-
-bool is_variable(Node node) {
-  std::string text;
-  return syntax::string_value(node, text) && text == kVariable;
-}
-
-// Whether a node sets the variable: os.environ[...] = x, os.environ.setdefault(..., x),
-// os.environ.update(...), os.putenv(..., x).
-bool sets_variable(const SemanticModel& model, Node node) {
-  if (node.is(Kind::kAssignment)) {
-    const Node left = node.child(Field::kLeft);
-    return left.is(Kind::kSubscript) && is_variable(left.child(Field::kSubscriptPart)) &&
-           model.qualified(left.child(Field::kValue)) == "os.environ";
-  }
-  const std::string& name = model.called(node);
-  if (name == "os.environ.setdefault" || name == "os.putenv") {
-    return is_variable(syntax::positional(node, 0));
-  }
-  if (name != "os.environ.update") return false;
-  if (syntax::keyword(node, kVariable)) return true;
-  for (const Node pair : syntax::positional(node, 0).children()) {
-    if (pair.is(Kind::kPair) && is_variable(pair.child(Field::kKey))) return true;
-  }
-  return false;
-}
 
 // Whether a call makes the driver read the variable. Seeds and settings do not; torch keeps them
 // for later. device_count() asks the management library, which reads the variable each time.
@@ -153,7 +127,7 @@ bool follows_own_modules(const SemanticModel& model, Node setting) {
 
 void check(const PythonContext& context, Node node, Reporter& reporter) {
   const SemanticModel& model = context.model;
-  if (!model.imports_torch() || !sets_variable(model, node)) return;
+  if (!model.imports_torch() || !semantics::sets_visible_devices(model, node)) return;
   const Node place = node.is(Kind::kAssignment) ? node.child(Field::kLeft) : node;
   Fix fix;
   fix.title = "set it in the shell, or before torch and everything that uses it is imported";
