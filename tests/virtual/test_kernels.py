@@ -78,8 +78,13 @@ print("right")
     shutil.which("ninja") is None and shutil.which("g++") is None, reason="no compiler"
 )
 def test_an_extension_with_kernels_runs(run_virtual, tmp_path) -> None:
+    # As a build leaves it that was killed.
+    folder = tmp_path / "kernels_of_a_test_on_host"
+    folder.mkdir()
+    (folder / "lock").touch()
     run = run_virtual(PROGRAM, devices="cuda:2", timeout=400, TORCH_EXTENSIONS_DIR=str(tmp_path))
     assert "right" in run.stdout, run.stderr
+    assert [path for path in tmp_path.iterdir() if path.is_dir()] == [folder]
 
 
 def test_launches_are_written_as_calls() -> None:

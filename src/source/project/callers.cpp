@@ -55,15 +55,7 @@ void add_imports(const base::FileSystem& fs, const CheckOptions& options, Projec
   quiet.progress = nullptr;
   auto imports = each_file<std::optional<flow::FileFacts>>(
       known.not_parsed, quiet,
-      [&](const std::string& path) -> std::optional<flow::FileFacts> {
-        const auto source = fs.read(path);
-        if (!source || rules::kind_of_path(path) != rules::FileKind::kPython) return std::nullopt;
-        auto facts = facts_in(path, *source, options);
-        if (!facts) return std::nullopt;
-        flow::FileFacts only;
-        only.imports = std::move(facts->imports);
-        return only;
-      },
+      [&](const std::string& path) { return imports_of(fs, path, options); },
       [](const base::Error&) { return std::nullopt; });
   for (std::size_t i = 0; i < known.not_parsed.size(); ++i)
     if (imports[i] && *imports[i])
@@ -89,6 +81,17 @@ std::optional<flow::FileFacts> facts_of(const base::FileSystem& fs, const std::s
       !rules::may_matter(path, *source))
     return std::nullopt;
   return facts_in(path, *source, options);
+}
+
+std::optional<flow::FileFacts> imports_of(const base::FileSystem& fs, const std::string& path,
+                                          const CheckOptions& options) {
+  const auto source = fs.read(path);
+  if (!source || rules::kind_of_path(path) != rules::FileKind::kPython) return std::nullopt;
+  auto facts = facts_in(path, *source, options);
+  if (!facts) return std::nullopt;
+  flow::FileFacts only;
+  only.imports = std::move(facts->imports);
+  return only;
 }
 
 void find_mentioned(const base::FileSystem& fs, const std::string& path,

@@ -22,6 +22,11 @@ void cache_facts(const std::string& source, const CheckOptions& options,
 [[nodiscard]] std::optional<flow::FileFacts> facts_of(const base::FileSystem& fs,
                                                       const std::string& path,
                                                       const CheckOptions& options);
+// Only what a file imports, also if nothing in it can be about devices: it may connect two files
+// where that matters (Summary::chooses_devices_late).
+[[nodiscard]] std::optional<flow::FileFacts> imports_of(const base::FileSystem& fs,
+                                                        const std::string& path,
+                                                        const CheckOptions& options);
 // Adds those of the `wanted` names that a file contains. It may call functions with these names.
 void find_mentioned(const base::FileSystem& fs, const std::string& path,
                     const std::unordered_set<std::string>& wanted,

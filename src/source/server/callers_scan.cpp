@@ -1,5 +1,6 @@
 #include "source/server/callers_scan.h"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -49,6 +50,8 @@ void FolderCallers::restart(const Folder& folder) {
       outdated_.insert(std::move(path));
   }
   known_ = std::move(still);
+  imports_.clear();
+  listed_ = false;
   joined_ = false;
   is_project_ = found.complete;
 }
@@ -60,6 +63,8 @@ void FolderCallers::outdate(const std::string& path) {
 
 void FolderCallers::read_one() {
   const std::string path = outdated_.extract(outdated_.begin()).value();
+  imports_.erase(path);
+  listed_ = false;
   if (!project::would_discover(fs_, folder_.path, path, folder_.discovery) ||
       fs_.status(path, true).type != base::FileType::kRegular) {
     if (known_.erase(path) > 0) joined_ = false;
@@ -72,6 +77,26 @@ void FolderCallers::read_one() {
   known = std::move(facts);
 }
 
+void FolderCallers::list_unconnected() {
+  unconnected_.clear();
+  const bool needed = std::any_of(known_.begin(), known_.end(), [](const auto& file) {
+    return file.second && file.second->sets_visible_devices;
+  });
+  if (!needed) return;
+  for (const auto& [path, facts] : known_)
+    if (!facts && !imports_.contains(path)) unconnected_.push_back(path);
+}
+
+bool FolderCallers::read_imports() {
+  if (!listed_) list_unconnected();
+  listed_ = true;
+  if (unconnected_.empty()) return false;
+  const std::string& path = unconnected_.back();
+  imports_[path] = project::imports_of(fs_, path, folder_.options);
+  unconnected_.pop_back();
+  return true;
+}
+
 void FolderCallers::join() {
   std::vector<flow::FileOfProject> files;
   unasked_.clear();
@@ -82,6 +107,8 @@ void FolderCallers::join() {
     else
       unasked_.push_back(path);
   }
+  for (const auto& [path, imports] : imports_)
+    if (imports) files.push_back({folder_.shown(path), *imports});
   summary_ = std::make_shared<flow::Summary>(std::move(files));
   const auto names = summary_->settled_names();
   wanted_ = {names.begin(), names.end()};
@@ -98,7 +125,7 @@ bool FolderCallers::step() {
   if (!outdated_.empty()) {
     read_one();
   } else if (!joined_) {
-    join();
+    if (!read_imports()) join();
   } else if (!unasked_.empty()) {
     project::find_mentioned(fs_, unasked_.back(), wanted_, mentioned_);
     unasked_.pop_back();

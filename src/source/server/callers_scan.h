@@ -38,12 +38,19 @@ class FolderCallers {
 
  private:
   void read_one();
+  void list_unconnected();
+  // Reads what one more file without facts imports, if that matters; whether there was one.
+  bool read_imports();
   void join();
   void finish();
 
   const base::FileSystem& fs_;
   Folder folder_;
   std::map<std::string, std::optional<flow::FileFacts>> known_;  // by path; none: not understood
+  // Of files without facts, once a file sets CUDA_VISIBLE_DEVICES in a function.
+  std::map<std::string, std::optional<flow::FileFacts>> imports_;
+  std::vector<std::string> unconnected_;  // and those that imports_ still lacks
+  bool listed_ = false;                   // unconnected_ is up to date
   std::set<std::string> outdated_;
   bool joined_ = false;
   bool is_project_ = true;  // and not a folder with too many files

@@ -40,6 +40,36 @@ TEST_CASE("callers in other files count, as they were saved last") {
   wait_for(client, kHelperUri, 1);
 }
 
+TEST_CASE("a fix is not safe if a program that runs the file chooses its devices later") {
+  Client client;
+  const std::string model = "import torch\nx = torch.zeros(3, device=\"cuda\")\n";
+  const std::string main =
+      "import os\nimport torch\nimport pkg.user\ndef main(gpus):\n"
+      "    os.environ[\"CUDA_VISIBLE_DEVICES\"] = gpus\n";
+  client.fs.add("/p/pkg/model.py", model);
+  client.fs.add("/p/pkg/user.py", "from . import model\n");  // without a word on torch
+  client.fs.add("/p/main.py", main);
+  client.start();
+  client.open("file:///p/pkg/model.py", model);
+  int id = 10;
+  const auto fixes_all = [&] {
+    return !client
+                .answer(++id, "textDocument/codeAction",
+                        {{"textDocument", {{"uri", "file:///p/pkg/model.py"}}},
+                         {"range", Json::parse(R"({"start": {"line": 0, "character": 0},
+                                                   "end": {"line": 2, "character": 0}})")},
+                         {"context",
+                          {{"diagnostics", Json::array()},
+                           {"only", Json::array({"source.fixAll"})}}}})["result"]
+                .empty();
+  };
+  while (fixes_all()) {
+  }
+  save(client, "/p/pkg/user.py", "from . import other\n");
+  while (!fixes_all()) {
+  }
+}
+
 TEST_CASE("settings that exclude a caller take it away") {
   Client client;
   client.fs.add("/p/helper.py", kHelper);

@@ -7,9 +7,12 @@ instead of nvcc. Macros define CUDA's additions to C++ (include/torchport_host.h
 
 from __future__ import annotations
 
+import fcntl
 import functools
 import inspect
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -136,9 +139,33 @@ def _prepare(options: dict[str, Any], include: list[str]) -> None:
     options["with_cuda"] = False
 
 
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Lets one process at a time build in a folder that no other program uses.
+
+    The file `lock`, by which torch does the same, stays behind when a build is killed, and the next
+    build would wait for it forever.
+    """
+    with (folder / "torchport.lock").open("w") as ours:
+        fcntl.flock(ours, fcntl.LOCK_EX)
+        (folder / "lock").unlink(missing_ok=True)
+        yield
+
+
 def install(extension: ModuleType) -> None:
     """Makes torch.utils.cpp_extension compile CUDA sources for the host."""
     load, load_inline = extension.load, extension.load_inline
+
+    def _folder(options: dict[str, Any]) -> Path:
+        """A folder for host builds only, so that the results of nvcc are not overwritten."""
+        if given := options.get("build_directory"):
+            folder = Path(given) / "on_host"
+            folder.mkdir(exist_ok=True)
+        else:
+            name, verbose = options["name"] + "_on_host", options.get("verbose", False)
+            folder = Path(extension._get_build_directory(name, verbose))
+        options["build_directory"] = str(folder)
+        return folder
 
     def _listed(sources: Any) -> list[str]:
         return [sources] if isinstance(sources, str) else [str(source) for source in sources or []]
@@ -149,14 +176,10 @@ def install(extension: ModuleType) -> None:
         sources = _listed(options["sources"])
         if not any(source.endswith(CUDA_SUFFIXES) for source in sources):
             return load(*args, **keywords)
-        # A separate folder, so that the results of nvcc are not overwritten.
-        folder = options.get("build_directory") or extension._get_build_directory(
-            options["name"] + "_on_host", options.get("verbose", False)
-        )
-        options["build_directory"] = folder
-        options["sources"] = _host_sources(sources, Path(folder))
-        _prepare(options, [str(Path(source).resolve().parent) for source in sources])
-        return load(**options)
+        with _alone(_folder(options)):
+            options["sources"] = _host_sources(sources, Path(options["build_directory"]))
+            _prepare(options, [str(Path(source).resolve().parent) for source in sources])
+            return load(**options)
 
     @functools.wraps(load_inline)
     def load_inline_for_host(*args: Any, **keywords: Any) -> Any:
@@ -168,6 +191,7 @@ def install(extension: ModuleType) -> None:
         host = [for_host(header + source, f"{name} (cuda_sources)") for source in cuda]
         options["cpp_sources"] = [*_listed(options["cpp_sources"]), *host]
         _prepare(options, [])
-        return load_inline(**options)
+        with _alone(_folder(options)):
+            return load_inline(**options)
 
     vars(extension).update(load=load_for_host, load_inline=load_inline_for_host)
