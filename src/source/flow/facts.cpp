@@ -129,8 +129,14 @@ class Collector {
     // `import flash_attn_3._C` binds only `flash_attn_3`.
     for (const Node import : model_.nodes(Kind::kImport)) {
       if (model_.scopes().scope_node(import) != model_.tree().root()) continue;
-      for (Node module = import.first_child(); module; module = module.next_sibling())
-        facts_.kernels |= module.is(Kind::kDottedName) && is_of_kernels(module.text());
+      for (Node module = import.first_child(); module; module = module.next_sibling()) {
+        const std::string name(module.text());
+        if (!module.is(Kind::kDottedName) || name.find('.') == std::string::npos ||
+            name.starts_with("torch."))
+          continue;
+        facts_.kernels |= is_of_kernels(name);
+        facts_.imports.emplace_back(name, name);
+      }
     }
     for (const std::string& module : model_.scopes().wildcards())
       if (!module.starts_with("torch.")) facts_.imports.emplace_back("*", module + ".*");

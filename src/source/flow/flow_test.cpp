@@ -296,8 +296,10 @@ TEST_CASE("what a program that sets CUDA_VISIBLE_DEVICES imports may run before"
        {"app/layers.py", "import torch\n"},
        {"app/ops/__init__.py", ""},
        {"app/ops/add.py", "import torch\n"},
+       {"app/heads.py", "import torch\n"},
        {"app/train.py",
-        "from app import gpus\n\n\ndef f():\n    import app.ops.add\n    app.ops.add.run()\n"},
+        "import app.heads\nfrom app import gpus\n\n\ndef f():\n    import app.ops.add\n    "
+        "app.ops.add.run()\n"},
        {"app/alone.py", "import torch\nfrom .layers import Layer\n"},
        {"tools/own.py", "import os\nimport shared" + setter},
        {"tools/shared.py", "import torch\nimport own\n"},
@@ -305,7 +307,7 @@ TEST_CASE("what a program that sets CUDA_VISIBLE_DEVICES imports may run before"
        {"other/late.py", "import torch\n"}});
   for (const char* late :
        {"app/gpus.py", "app/main.py", "app/models.py", "app/layers.py", "app/ops/__init__.py",
-        "app/ops/add.py", "app/train.py", "tools/own.py", "tools/shared.py"})
+        "app/ops/add.py", "app/train.py", "app/heads.py", "tools/own.py", "tools/shared.py"})
     CHECK_MESSAGE(summary.chooses_devices_late(late), late);
   for (const char* never : {"app/alone.py", "other/early.py", "other/late.py", "unknown.py"})
     CHECK_FALSE_MESSAGE(summary.chooses_devices_late(never), never);

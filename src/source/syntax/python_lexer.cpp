@@ -1,127 +1,12 @@
 #include "source/syntax/python_lexer.h"
 
-#include <algorithm>
-#include <array>
 #include <cstring>
+
+#include "source/syntax/python_words.h"
 
 namespace torchport::syntax {
 
 namespace {
-
-enum Class : std::uint8_t {
-  kOtherByte = 0,
-  kLetter = 1,  // also bytes of identifiers beyond ASCII
-  kDigit = 2,
-  kBlank = 4,
-  kWide = 8,  // the bytes beyond ASCII
-};
-
-constexpr std::array<std::uint8_t, 256> kByteClasses = [] {
-  std::array<std::uint8_t, 256> classes{};
-  for (unsigned c = 0; c < 256; ++c) {
-    if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_') classes[c] = kLetter;
-    if (c >= '0' && c <= '9') classes[c] = kDigit;
-    if (c == ' ' || c == '\t' || c == '\f') classes[c] = kBlank;
-    if (c >= 0x80U) classes[c] = kWide;
-  }
-  return classes;
-}();
-
-std::uint8_t class_of_byte(char c) {
-  return kByteClasses[static_cast<std::uint8_t>(c)];
-}
-bool is_digit(char c) {
-  return class_of_byte(c) == kDigit;
-}
-bool continues_name(char c) {
-  return (class_of_byte(c) & (kLetter | kDigit | kWide)) != 0;
-}
-
-struct Keyword {
-  std::string_view word;
-  Token token = Token::kName;
-};
-
-constexpr std::array<Keyword, 35> kAllKeywords{{
-    {"False", Token::kFalse},
-    {"None", Token::kNone},
-    {"True", Token::kTrue},
-    {"and", Token::kAnd},
-    {"as", Token::kAs},
-    {"assert", Token::kAssert},
-    {"async", Token::kAsync},
-    {"await", Token::kAwait},
-    {"break", Token::kBreak},
-    {"class", Token::kClass},
-    {"continue", Token::kContinue},
-    {"def", Token::kDef},
-    {"del", Token::kDel},
-    {"elif", Token::kElif},
-    {"else", Token::kElse},
-    {"except", Token::kExcept},
-    {"finally", Token::kFinally},
-    {"for", Token::kFor},
-    {"from", Token::kFrom},
-    {"global", Token::kGlobal},
-    {"if", Token::kIf},
-    {"import", Token::kImport},
-    {"in", Token::kIn},
-    {"is", Token::kIs},
-    {"lambda", Token::kLambda},
-    {"nonlocal", Token::kNonlocal},
-    {"not", Token::kNot},
-    {"or", Token::kOr},
-    {"pass", Token::kPass},
-    {"raise", Token::kRaise},
-    {"return", Token::kReturn},
-    {"try", Token::kTry},
-    {"while", Token::kWhile},
-    {"with", Token::kWith},
-    {"yield", Token::kYield},
-}};
-
-// No two keywords have the same slot.
-constexpr std::size_t keyword_slot(char first, char last, std::size_t length) {
-  return (static_cast<std::uint8_t>(first) + static_cast<std::uint8_t>(last) + 19 * length) & 127U;
-}
-
-constexpr std::array<Keyword, 128> kKeywordSlots = [] {
-  std::array<Keyword, 128> slots{};
-  for (const Keyword& keyword : kAllKeywords) {
-    Keyword& slot =
-        slots[keyword_slot(keyword.word.front(), keyword.word.back(), keyword.word.size())];
-    slot = keyword;
-  }
-  return slots;
-}();
-static_assert(std::ranges::count_if(kKeywordSlots, [](const Keyword& slot) {
-                return !slot.word.empty();
-              }) == static_cast<std::ptrdiff_t>(kAllKeywords.size()));
-
-// Letters beyond ASCII in blocks that are nothing else in every release of Unicode since 5.0.
-// A name with another one is left to the grammar.
-bool is_letter(char32_t c) {
-  return c == 0xAAU || c == 0xB5U || c == 0xBAU ||
-         (c >= 0xC0U && c <= 0x2C1U && c != 0xD7U && c != 0xF7U) ||
-         (c >= 0x388U && c <= 0x3FFU && c != 0x38BU && c != 0x38DU && c != 0x3A2U && c != 0x3F6U) ||
-         (c >= 0x400U && c <= 0x481U) || (c >= 0x5D0U && c <= 0x5EAU) ||
-         (c >= 0x620U && c <= 0x64AU) || (c >= 0x3041U && c <= 0x3096U) ||
-         (c >= 0x30A1U && c <= 0x30FAU) || (c >= 0x4E00U && c <= 0x9FA5U) ||
-         (c >= 0xAC00U && c <= 0xD7A3U);
-}
-
-// Behind the character at `c`, or null if it is no letter of those.
-const char* after_letter(const char* c) {
-  const auto byte = [&](int i) { return static_cast<std::uint8_t>(c[i]); };
-  if (byte(0) >= 0xC2U && byte(0) < 0xE0U)
-    return is_letter(((byte(0) & 0x1FU) << 6U) | (byte(1) & 0x3FU)) ? c + 2 : nullptr;
-  if (byte(0) >= 0xE0U && byte(0) < 0xF0U) {
-    return is_letter(((byte(0) & 0x0FU) << 12U) | ((byte(1) & 0x3FU) << 6U) | (byte(2) & 0x3FU))
-               ? c + 3
-               : nullptr;
-  }
-  return nullptr;
-}
 
 // Whether a bracket may be closed after such a token.
 bool may_end(Token token) {
@@ -144,17 +29,6 @@ bool may_end(Token token) {
     default:
       return false;
   }
-}
-
-bool is_string_prefix(std::string_view word) {
-  const auto lower = [](char c) { return static_cast<char>(c | 0x20); };
-  const char first = lower(word[0]);
-  if (word.size() == 1)
-    return first == 'r' || first == 'b' || first == 'f' || first == 'u' || first == 't';
-  if (word.size() != 2) return false;
-  const char second = lower(word[1]);
-  const auto pairs = [](char c) { return c == 'b' || c == 'f' || c == 't'; };
-  return (first == 'r' && pairs(second)) || (second == 'r' && pairs(first));
 }
 
 }  // namespace
@@ -279,10 +153,7 @@ void PythonLexer::name() {
   }
   const auto length = static_cast<std::size_t>(stop - at_);
   if ((*stop == '"' || *stop == '\'') && is_string_prefix({at_, length})) return string(stop);
-  const Keyword& keyword = kKeywordSlots[keyword_slot(*at_, stop[-1], length)];
-  const bool matches =
-      keyword.word.size() == length && std::memcmp(keyword.word.data(), at_, length) == 0;
-  finish(matches ? keyword.token : Token::kName, stop);
+  finish(keyword_or_name({at_, length}), stop);
 }
 
 void PythonLexer::string(const char* quote) {
