@@ -58,12 +58,15 @@ Applied apply_fixes(std::string_view text, const std::vector<const Fix*>& fixes,
                     const DeviceSource& devices) {
   Chosen chosen = choose(fixes);
   Needs needs;
+  std::vector<const Fix*> used;
   for (const std::size_t i : chosen.used) {
+    used.push_back(fixes[i]);
     needs.module_device |= fixes[i]->needs.module_device;
     needs.imports.insert(needs.imports.end(), fixes[i]->needs.imports.begin(),
                          fixes[i]->needs.imports.end());
   }
-  for (Edit& edit : devices.edits_for(needs)) {
+  const syntax::Node trial = devices.trial_of(used);
+  for (Edit& edit : devices.edits_for(needs, trial)) {
     const bool clashes =
         std::any_of(chosen.edits.begin(), chosen.edits.end(), [&](const Edit& other) {
           return edit.span.start > other.span.start && edit.span.start < other.span.end;
@@ -74,7 +77,7 @@ Applied apply_fixes(std::string_view text, const std::vector<const Fix*>& fixes,
   }
   sort_edits(chosen.edits);
   return {apply_edits(text, chosen.edits), std::move(chosen.used),
-          needs.module_device && !devices.has_variable()};
+          needs.module_device && !devices.has_variable() && !trial};
 }
 
 Applied apply_fixes(std::string_view text, const std::vector<const Fix*>& fixes) {

@@ -8,6 +8,7 @@
 #include "source/edit/device_source.h"
 #include "source/edit/imports.h"
 #include "source/edit/quotes.h"
+#include "source/edit/trial.h"
 
 namespace torchport::edit {
 
@@ -47,8 +48,8 @@ std::string DeviceSource::inline_expression(bool as_string) const {
   return as_string ? choice : fmt::format("{}.device({})", torch_.name, choice);
 }
 
-std::string DeviceSource::definition() const {
-  if (shares_) return fmt::format("{} = {}()\n", variable_, settings_.shared.name);
+std::string DeviceSource::definition(bool shared) const {
+  if (shared) return fmt::format("{} = {}()\n", variable_, settings_.shared.name);
   if (settings_.idiom == Idiom::kHelper && !settings_.helper.empty()) {
     return fmt::format("{} = {}\n", variable_, inline_expression(false));
   }
@@ -140,14 +141,49 @@ std::string with_line_ends(std::string_view text, std::string_view newline) {
   return result;
 }
 
+// What stands before a statement in its line.
+std::string_view before_in_line(Node statement) {
+  const std::string_view source = statement.tree()->source();
+  const auto& lines = statement.tree()->lines();
+  const std::uint32_t start = lines.line_start(lines.at(statement.start()).line);
+  return source.substr(start, statement.start() - start);
+}
+
+// The lines before a statement, indented like it.
+Edit lines_before(Node statement, std::string_view lines, std::string_view newline) {
+  const std::string_view indentation = before_in_line(statement);
+  const auto start = static_cast<std::uint32_t>(statement.start() - indentation.size());
+  std::string text;
+  for (const std::string_view line : base::split(lines, '\n'))
+    if (!line.empty()) text += fmt::format("{}{}{}", indentation, line, newline);
+  return {{start, start}, std::move(text)};
+}
+
 }  // namespace
 
-std::vector<Edit> DeviceSource::edits_for(const Needs& needs) const {
+Node DeviceSource::trial_of(const std::vector<const Fix*>& fixes) const {
+  if (variable_defined_ || uses_helper()) return {};
+  Node first;
+  for (const Fix* fix : fixes) {
+    for (const Edit& edit : fix->edits) {
+      if (!base::contains_word(edit.text, variable_)) continue;
+      const Node statement = statement_of_trial(syntax::node_at(model_.tree(), edit.span.start));
+      if (!statement || (first && statement.parent() != first.parent())) return {};
+      if (!first || statement.start() < first.start()) first = statement;
+    }
+  }
+  const bool fits = first && insertion_point() <= first.start() &&
+                    before_in_line(first).find_first_not_of(" \t") == std::string_view::npos;
+  return fits ? first : Node{};
+}
+
+std::vector<Edit> DeviceSource::edits_for(const Needs& needs, Node trial) const {
   std::vector<Edit> edits;
   std::string added;
   std::vector<std::string> imports = needs.imports;
   const bool defines = needs.module_device && !variable_defined_;
-  const bool shared = shares_ && defines;
+  const bool in_trial = defines && trial;
+  const bool shared = shares_ && defines && !in_trial;
   // A shared module imports torch itself.
   if (needs.module_device && !shared && uses_helper()) {
     const auto colon = settings_.helper.find(':');
@@ -183,8 +219,11 @@ std::vector<Edit> DeviceSource::edits_for(const Needs& needs) const {
     else
       edits.push_back({{*place, *place}, with_line_ends(shared_import(), newline)});
   }
-  if (defines && (!shared || settings_.shared.function))
-    last += "\n" + in_quotes(definition(), preferred_quote(model_));
+  const auto variable = [&] { return in_quotes(definition(shared), preferred_quote(model_)); };
+  if (in_trial)
+    edits.push_back(lines_before(trial, variable(), newline));
+  else if (defines && (!shared || settings_.shared.function))
+    last += "\n" + variable();
   if (!last.empty()) {
     added += last;
     // Keeps the blank lines between the imports and the code after them.

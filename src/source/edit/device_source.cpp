@@ -8,6 +8,7 @@
 
 #include "source/edit/imports.h"
 #include "source/edit/stand_alone.h"
+#include "source/edit/trial.h"
 
 namespace torchport::edit {
 
@@ -90,6 +91,7 @@ void DeviceSource::find_variable() {
       break;
     }
     if (bindings.size() == 1 && bindings.front()->kind == BindingKind::kAssign &&
+        !statement_of_trial(bindings.front()->target) &&
         (follows_accelerator(model_, bindings.front()->value) ||
          is_helper(bindings.front()->value.text()))) {
       variable_defined_ = true;
@@ -181,8 +183,18 @@ DeviceRef DeviceSource::of_self(Node node) const {
     const auto& first = attribute->second.front();
     const bool same_function = first.function == syntax::function_of(node);
     if (same_function && first.target.start() >= syntax::statement_of(node).start()) return {};
-    if (!may_be_device(model_.value(first.value)) ||
-        model_.value(first.value).device_state == DeviceState::kCpu)
+    // `self.device = torch.device("cpu")`, then another one under a condition.
+    const auto may_replace = [&](const auto& other) {
+      const bool later = other.function == syntax::function_of(node) &&
+                         other.target.start() >= syntax::statement_of(node).start();
+      const semantics::Value value = model_.value(other.value);
+      return !later && may_be_device(value) && value.device_state != DeviceState::kCpu &&
+             !(value.is(Type::kString) && value.text == "cpu");
+    };
+    const semantics::Value value = model_.value(first.value);
+    if (!may_be_device(value) ||
+        (value.device_state == DeviceState::kCpu &&
+         std::none_of(attribute->second.begin(), attribute->second.end(), may_replace)))
       continue;
     return {fmt::format("{}.{}", self, name), false,
             attribute->second.size() == 1 && follows_accelerator(model_, first.value)};

@@ -78,9 +78,13 @@ class DeviceSource {
   [[nodiscard]] bool shares_variable() const;
   // From where on the device variable is bound, as the module runs; without one, where it will be.
   [[nodiscard]] std::uint32_t variable_from() const;
+  // The first statement that gets the device variable by these fixes, if all of them are below `if
+  // __name__ == "__main__":`: a trial needs no variable of the whole module. Otherwise invalid.
+  [[nodiscard]] syntax::Node trial_of(const std::vector<const Fix*>& fixes) const;
   // The edits that fulfil `needs`: imports at the end of the import block, then the device
-  // variable. What the file already has is not added again.
-  [[nodiscard]] std::vector<Edit> edits_for(const Needs& needs) const;
+  // variable, or that before the first statement of a trial. What the file already has is not added
+  // again.
+  [[nodiscard]] std::vector<Edit> edits_for(const Needs& needs, syntax::Node trial = {}) const;
 
  private:
   void find_variable();
@@ -98,7 +102,7 @@ class DeviceSource {
   [[nodiscard]] std::optional<std::uint32_t> shared_import_point() const;
   [[nodiscard]] const std::vector<const semantics::Binding*>& device_bindings(
       syntax::Node scope) const;
-  [[nodiscard]] std::string definition() const;
+  [[nodiscard]] std::string definition(bool shared) const;
 
   const semantics::SemanticModel& model_;
   const Settings& settings_;

@@ -52,7 +52,8 @@ Diagnostic make_diagnostic(const rules::Finding& finding, std::string_view path,
 std::vector<TextEdit> edits_alone(const edit::Fix& fix, const edit::DeviceSource* devices,
                                   const base::LineIndex& lines) {
   std::vector<edit::Edit> edits;
-  if (devices != nullptr && !fix.edits.empty()) edits = devices->edits_for(fix.needs);
+  if (devices != nullptr && !fix.edits.empty())
+    edits = devices->edits_for(fix.needs, devices->trial_of({&fix}));
   edits.insert(edits.end(), fix.edits.begin(), fix.edits.end());
   edit::sort_edits(edits);
   std::vector<TextEdit> result;

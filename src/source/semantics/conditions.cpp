@@ -63,7 +63,8 @@ CudaKnowledge flag_knowledge(const SemanticModel& model, Node name, bool truth, 
       name.child(Field::kObject).text().ends_with("cuda")) {
     return cuda_known(truth, name);
   }
-  if (!is_cuda_flag(text)) return {};
+  // This says what torch was compiled for.
+  if (!is_cuda_flag(text) || model.qualified(name) == "torch.has_cuda") return {};
   CudaKnowledge flag = cuda_known(truth != is_negative_flag(text), name);
   flag.by_default = on_by_default(model, name);
   return flag;

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "source/rules/placement/common/near_tensor.h"
 #include "source/rules/statements.h"
 #include "source/semantics/guards.h"
 
@@ -88,6 +89,14 @@ DeviceText guarded_device(const PythonContext& context, std::string_view text, b
   return result;
 }
 
+edit::DeviceRef device_near(const PythonContext& context, Node node) {
+  edit::DeviceRef ref = context.devices.at(node);
+  if (!ref.module_device && ref.text != context.devices.variable()) return ref;
+  const NearTensor near = near_tensor(context.model, node);
+  if (near.device.empty()) return ref;
+  return {near.device, false, near.combined, true};
+}
+
 DeviceText string_device(const PythonContext& context, Node node) {
   const Node place = evaluated_at(node);
   const edit::DeviceRef ref = context.devices.at(place);
@@ -104,7 +113,8 @@ DeviceText string_device(const PythonContext& context, Node node) {
 
 DeviceText scope_device(const PythonContext& context, Node node, bool as_device) {
   const Node place = evaluated_at(node);
-  const edit::DeviceRef ref = context.devices.at(place);
+  const edit::DeviceRef ref =
+      place == node ? device_near(context, node) : context.devices.at(place);
   DeviceText result{ref.text, {{}, ref.module_device}, ref.certain};
   if (as_device && type_of(context, ref, place) != Type::kDevice) {
     result.text = fmt::format("{}.device({})", context.devices.torch_name(), ref.text);

@@ -35,6 +35,10 @@ struct DeviceText {
 [[nodiscard]] DeviceText guarded_device(const PythonContext& context, std::string_view text,
                                         bool as_string);
 
+// The device in scope at a node that makes or moves a tensor; in place of one of the whole module
+// the device of a tensor at hand.
+[[nodiscard]] edit::DeviceRef device_near(const PythonContext& context, Node node);
+
 // The device as a string, for code that compares or stores it: `DEVICE.type`,
 // or a string variable of the module that is defined above.
 [[nodiscard]] DeviceText string_device(const PythonContext& context, Node node);

@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include "source/rules/edits.h"
+#include "source/rules/placement/common/build_test.h"
 #include "source/rules/placement/common/device_index.h"
 #include "source/rules/placement/common/device_text.h"
+#include "source/rules/placement/common/near_tensor.h"
 #include "source/rules/statements.h"
 #include "source/rules/tensors.h"
 #include "source/semantics/guards.h"
@@ -100,7 +102,7 @@ Fix make_fix(const PythonContext& context, Node call, Node object) {
     Fix fix = index_fix(context, index);
     if (fix.applicability != Applicability::kDisplay) return fix;
   }
-  const edit::DeviceRef device = context.devices.at(call);
+  const edit::DeviceRef device = device_near(context, call);
   Fix fix;
   fix.needs.module_device = device.module_device;
   fix.applicability = device.certain ? Applicability::kSafe : Applicability::kUnsafe;
@@ -142,8 +144,14 @@ void check_call(const PythonContext& context, Node call, Reporter& reporter) {
       is_about_cuda_tools(context, call) || is_in_cuda_class(call) || is_probed(call))
     return;
   if (context.is_test() && is_cuda_territory(context, call)) return;  // tests_cuda.py
+  const base::Span span{object.end() + 1, call.end()};
+  if (const Node test = build_test_around(context.model, call)) {
+    reporter.report(span, message_of_build_test(test))
+        .fix.push_back(fix_of_build_test(context, test));
+    return;
+  }
   reporter
-      .report(base::Span{object.end() + 1, call.end()},
+      .report(span,
               "On a machine without CUDA this raises \"Torch not compiled with CUDA enabled\"; "
               "no other device is ever used.")
       .fix.push_back(make_fix(context, call, object));

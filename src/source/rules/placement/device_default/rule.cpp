@@ -10,6 +10,7 @@
 #include "source/flow/traits.h"
 #include "source/rules/edits.h"
 #include "source/rules/placement/common/device_text.h"
+#include "source/rules/placement/common/literal_use.h"
 #include "source/semantics/guards.h"
 
 namespace torchport::rules {
@@ -218,7 +219,8 @@ void check(const PythonContext& context, Node string, Reporter& reporter) {
   const Node site = literal.site();
   const Node parameter = parameter_of(site);
   if (parameter && (is_repaired(model, parameter) || is_only_for_autocast(model, parameter) ||
-                    is_always_passed(model, parameter) || is_used_with_cuda(model, parameter)))
+                    is_always_passed(model, parameter) || is_used_with_cuda(model, parameter) ||
+                    is_parameter_unread(model, parameter)))
     return;
   if (!parameter && is_repaired_option(model, site)) return;
   Finding& finding = reporter.report(

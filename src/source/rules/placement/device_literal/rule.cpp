@@ -8,9 +8,11 @@
 
 #include "source/flow/sources.h"
 #include "source/rules/edits.h"
+#include "source/rules/placement/common/build_test.h"
 #include "source/rules/placement/common/cuda_api.h"
 #include "source/rules/placement/common/device_index.h"
 #include "source/rules/placement/common/device_text.h"
+#include "source/rules/placement/common/literal_use.h"
 #include "source/rules/placement/common/string_use.h"
 #include "source/semantics/guards.h"
 
@@ -184,12 +186,20 @@ void check_string(const PythonContext& context, Node string, Reporter& reporter)
     return;
   // f"cuda:{i}" for each of the GPUs that were found.
   if (literal.indexed && !is_first_device(literal) && over_found_gpus(literal.site())) return;
+  if (is_callers_index(context.model, literal) && !context.model.ignores_guards()) return;
+  if (is_never_read(context, literal.site()) || is_beside_its_name(literal)) return;
+  if (const Node test = build_test_around(context.model, literal.site())) {
+    reporter.report(literal.whole, message_of_build_test(test))
+        .fix.push_back(fix_of_build_test(context, test));
+    return;
+  }
   Finding& finding = reporter.report(literal.whole, message_for(context.model, literal));
   // `pick_device("cuda")` may give the CPU.
   const Node taker = call_of_argument(literal.site());
   if (flow::Callee callee = flow::callee_of(context.model, taker); taker && !callee.empty())
     finding.unless.push_back({flow::Condition::Kind::kGivesCpu, {}, {std::move(callee)}});
-  finding.fix.push_back(make_fix(context, literal));
+  if (!is_move_to_compared(context.model, literal.site()))
+    finding.fix.push_back(make_fix(context, literal));
 }
 
 // The fix of a bare index that is written as a number: 0 means just "the GPU".
