@@ -102,6 +102,7 @@ class Collector {
         each(Kind::kAttribute, [&](Node node) { add_reference(node); });
     if (!done) return std::nullopt;
     facts_.cuda_flags = cuda_flags(model_);
+    facts_.whole = file_traits_of(model_);
     return std::move(facts_);
   }
 

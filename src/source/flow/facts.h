@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "source/flow/file_traits.h"
 #include "source/semantics/semantic_model.h"
 
 namespace torchport::flow {
@@ -73,6 +74,7 @@ struct FileFacts {
   std::vector<Call> calls;
   std::vector<std::pair<std::string, std::string>> imports;  // name of the module -> dotted name
   std::vector<std::string> cuda_flags;                       // sorted; see flags.h
+  FileTraits whole;
 };
 
 using Time = std::chrono::steady_clock::time_point;

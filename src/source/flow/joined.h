@@ -17,6 +17,11 @@ constexpr std::uint32_t kNoFunction = ~0U;
 // The last name in a dotted name or a Callee.
 [[nodiscard]] std::string_view last_part(std::string_view name);
 
+using Edges = std::vector<std::vector<std::uint32_t>>;  // between files, by the first one
+
+// Marks everything that the edges lead to from what is marked.
+void spread(const Edges& edges, std::vector<char>& marked);
+
 // Who calls a function: a place with its facts.
 struct CallOf {
   std::uint32_t file = 0;
@@ -71,6 +76,9 @@ struct Summary::Joined {
   std::unordered_set<const Call*> refused;   // they run only with what is on CUDA
 
   std::vector<char> chosen_late;  // for each file; see late_choice.cpp
+  // For each file; see file_conditions.cpp.
+  std::vector<char> with_care;
+  std::vector<char> doubted;  // files that nothing is known about may import it
 
   void index();
   void index_overrides(std::uint32_t file);
@@ -105,6 +113,17 @@ struct Summary::Joined {
   void settle_traits();
   void settle_refusals();
   void settle_choices();
+
+  // Which files each file imports, directly.
+  [[nodiscard]] Edges imports_between() const;
+
+  // Of whole files; see file_conditions.cpp.
+  [[nodiscard]] std::vector<std::uint32_t> run_by_import(std::uint32_t from,
+                                                         std::string_view name) const;
+  void settle_care();
+  [[nodiscard]] bool imports_start_cuda(std::uint32_t file) const;
+  [[nodiscard]] bool is_saved_from_cpu(std::string_view name) const;
+  [[nodiscard]] bool is_alone(std::uint32_t file) const;
 
   void settle_purity();
   void settle();

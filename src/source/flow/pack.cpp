@@ -103,6 +103,26 @@ void write(Writer& out, const Sources& sources) {
   out.list(sources.results, [&](const Callee& callee) { out.text(callee); });
 }
 
+void write(Writer& out, const FileTraits& traits) {
+  out.number(traits.starts_cuda ? 1 : 0);
+  out.list(traits.caught_imports, [&](const std::string& name) { out.text(name); });
+  out.list(traits.saved, [&](const SavedFile& file) {
+    out.text(file.name);
+    out.number(file.from_cpu ? 1 : 0);
+  });
+}
+
+FileTraits read_file_traits(Reader& in) {
+  FileTraits traits;
+  traits.starts_cuda = in.number() != 0;
+  in.list([&] { traits.caught_imports.push_back(in.text()); });
+  in.list([&] {
+    std::string name = in.text();
+    traits.saved.push_back({std::move(name), in.number() != 0});
+  });
+  return traits;
+}
+
 Sources read_sources(Reader& in) {
   Sources sources;
   sources.elsewhere = in.number() != 0;
@@ -148,6 +168,7 @@ std::string pack_facts(const FileFacts& facts) {
     out.text(import.second);
   });
   out.list(facts.cuda_flags, [&](const std::string& flag) { out.text(flag); });
+  write(out, facts.whole);
   return out.finish();
 }
 
@@ -197,6 +218,7 @@ bool unpack_facts(std::string_view packed, FileFacts& facts) {
     facts.imports.emplace_back(std::move(name), in.text());
   });
   in.list([&] { facts.cuda_flags.push_back(in.text()); });
+  facts.whole = read_file_traits(in);
   const bool sound = in.ok() && in.at_end();
   if (!sound) facts = {};
   return sound;

@@ -227,6 +227,7 @@ Summary::Summary(std::vector<FileOfProject> files) : joined_(std::make_unique<Jo
   joined_->settle_purity();
   joined_->settle();
   joined_->settle_choices();
+  joined_->settle_care();
 }
 
 Summary::~Summary() = default;
@@ -243,6 +244,14 @@ bool Summary::holds(std::string_view path, const Condition& condition) const {
   };
   const auto& callees = condition.parameters;
   switch (condition.kind) {
+    case Condition::Kind::kSavedFromCpu:
+      return joined_->is_saved_from_cpu(condition.function);
+    case Condition::Kind::kStartedByNoImport:
+      return !joined_->imports_start_cuda(file->second);
+    case Condition::Kind::kImportedWithCare:
+      return joined_->with_care[file->second] != 0;
+    case Condition::Kind::kAloneInFolder:
+      return joined_->is_alone(file->second);
     case Condition::Kind::kRefused:
       return std::any_of(callees.begin(), callees.end(), has(kRefuses));
     case Condition::Kind::kWritten:
@@ -283,6 +292,8 @@ std::vector<std::string> Summary::settled_names() const {
     if (name.ends_with(".__init__")) name.remove_suffix(9);
     names.emplace(last_part(name));
   }
+  for (std::size_t file = 0; file < joined_->files.size(); ++file)
+    if (joined_->with_care[file] != 0) names.emplace(last_part(joined_->modules[file]));
   return {names.begin(), names.end()};
 }
 
@@ -307,7 +318,11 @@ void Summary::doubt(const std::vector<std::string>& names) {
     if (name.ends_with(".__init__")) name.remove_suffix(9);
     function.doubted |= doubted.contains(last_part(name));
   }
+  joined_->doubted.assign(joined_->files.size(), 0);
+  for (std::size_t file = 0; file < joined_->files.size(); ++file)
+    joined_->doubted[file] = doubted.contains(last_part(joined_->modules[file])) ? 1 : 0;
   joined_->settle();
+  joined_->settle_care();
 }
 
 bool Summary::is_used_elsewhere(std::string_view path, std::string_view name) const {

@@ -27,9 +27,15 @@ struct Condition {
     kWritten,    // one saves a file
     kGivesCpu,   // each replaces a device that is not available by the CPU
     kEvaluated,  // each returns its module in evaluation mode
+    // Of the file:
+    kSavedFromCpu,       // the project saves what has the name `function`, always from the CPU
+    kStartedByNoImport,  // no module of the project that it imports starts CUDA then
+    kImportedWithCare,   // whoever imports it goes on without it
+    kAloneInFolder,      // no other file beside it speaks of torch
   };
   Kind kind = Kind::kCalledWithCuda;
-  // name_of(). kFlagOfCuda: "@pkg.mod.HAS_CUDA" by an import, "=C.on" for an attribute of a class
+  // name_of(). kSavedFromCpu: literal_end(). kFlagOfCuda: "@pkg.mod.HAS_CUDA" by an import, "=C.on"
+  // for an attribute of a class
   std::string function;
   std::vector<std::string> parameters;  // kFedFromCpu: all of these; kGiven: this one
 };

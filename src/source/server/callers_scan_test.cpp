@@ -70,6 +70,21 @@ TEST_CASE("a fix is not safe if a program that runs the file chooses its devices
   }
 }
 
+TEST_CASE("who imports a file counts, also without a word on torch") {
+  Client client;
+  const std::string ops =
+      "import cupy\nimport torch\ndef warp(x):\n    return cupy.asarray(x.numpy())\n";
+  client.fs.add("/p/ops.py", ops);
+  client.fs.add("/p/net.py",
+                "import torch\ntry:\n    from ops import warp\nexcept ImportError:\n"
+                "    warp = None\n");
+  client.start();
+  client.open("file:///p/ops.py", ops);
+  wait_for(client, "file:///p/ops.py", 0);
+  save(client, "/p/start.py", "import ops\n");
+  wait_for(client, "file:///p/ops.py", 1);
+}
+
 TEST_CASE("settings that exclude a caller take it away") {
   Client client;
   client.fs.add("/p/helper.py", kHelper);

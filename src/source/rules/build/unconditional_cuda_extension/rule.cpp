@@ -75,6 +75,19 @@ bool is_first(const SemanticModel& model, Node call) {
   return true;
 }
 
+// Whether setup() around the call installs nothing but CUDA's extensions. It has a name of its own,
+// so no pyproject.toml lists packages, and setuptools looks for none when it is given extensions.
+bool installs_only_kernels(const SemanticModel& model, Node call) {
+  for (Node up = call.parent(); up; up = up.parent()) {
+    const std::string& name = model.called(up);
+    if (name != "setuptools.setup" && name != "distutils.core.setup") continue;
+    return syntax::keyword(up, "name") && !syntax::has_splat(up) &&
+           !syntax::keyword(up, "packages") && !syntax::keyword(up, "py_modules") &&
+           model.calls_of("CppExtension", up).empty() && model.calls_of("Extension", up).empty();
+  }
+  return false;
+}
+
 void check(const PythonContext& context, Node call, Reporter& reporter) {
   const SemanticModel& model = context.model;
   if (!is_cuda_extension(model, call) || context.is_test() ||
@@ -85,6 +98,8 @@ void check(const PythonContext& context, Node call, Reporter& reporter) {
       reporter.report(syntax::callee(call),
                       "Without a CUDA toolkit this raises \"CUDA_HOME environment variable is not "
                       "set\": nothing of the package can be installed.");
+  if (installs_only_kernels(model, call))
+    finding.unless.push_back({flow::Condition::Kind::kAloneInFolder, {}, {}});
   Fix fix;
   fix.title =
       "create it if `torch.version.cuda` and CUDA_HOME are set or FORCE_CUDA=1 demands it; "

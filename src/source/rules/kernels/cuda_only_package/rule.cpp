@@ -79,7 +79,8 @@ bool is_own(std::string_view path, const Package& package) {
 // Whether the file exists for the package or for CUDA by its name. Its importers chose it then.
 bool is_dedicated(std::string_view path, const Package& package) {
   const std::string root = base::lower(package.root.substr(0, package.root.find('.')));
-  return is_own(path, package) || path_speaks_of(path, package.word) ||
+  const bool is_tensorrt = package.word == "trt" && path_speaks_of(path, "tensorrt");
+  return is_own(path, package) || path_speaks_of(path, package.word) || is_tensorrt ||
          path_speaks_of(path, root) || path_speaks_of(path, "cuda") ||
          path_speaks_of(path, "gpu") || path.find("/kernels/") != std::string_view::npos ||
          path.starts_with("kernels/");
@@ -247,6 +248,7 @@ void report(const PythonContext& context, Node module, const Package& package,
       finding.unless.push_back(
           {flow::Condition::Kind::kCalledWithCuda, flow::name_of(function), {}});
   }
+  if (!inside) finding.unless.push_back({flow::Condition::Kind::kImportedWithCare, {}, {}});
   Fix fix;
   fix.title = fmt::format("import it if it is installed, and use {} otherwise", package.instead);
   std::vector<Edit> edits;

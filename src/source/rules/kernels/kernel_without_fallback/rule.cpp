@@ -91,6 +91,7 @@ void check_load(const PythonContext& context, Node call, Reporter& reporter) {
             "file cannot be imported."
           : "Without a CUDA toolkit this raises \"CUDA_HOME environment variable is not set\"; "
             "there is no alternative.");
+  if (at_import) finding.unless.push_back({flow::Condition::Kind::kImportedWithCare, {}, {}});
   add_load_fix(context, call, finding);
 }
 
@@ -147,6 +148,7 @@ void check_module(const PythonContext& context, Node import, Reporter& reporter)
         fmt::format("If `{}` was not compiled, this raises ImportError, and the file cannot be "
                     "imported on machines without CUDA.",
                     last));
+    finding.unless.push_back({flow::Condition::Kind::kImportedWithCare, {}, {}});
     Fix fix;
     fix.title = "catch the ImportError, and give the callers a branch without it";
     std::size_t names = 0;

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "source/flow/saved_files.h"
 #include "source/rules/edits.h"
 #include "source/rules/load/common/loading.h"
 #include "source/rules/tensors.h"
@@ -135,6 +136,8 @@ void check(const PythonContext& context, Node call, Reporter& reporter) {
             "object on a CUDA device\" on a machine without CUDA.");
   if (auto writers = writers_before(model, call); !writers.empty())
     finding.unless.push_back({flow::Condition::Kind::kWritten, {}, std::move(writers)});
+  if (std::string path = flow::literal_end(model, syntax::argument(call, 0, "f")); !path.empty())
+    finding.unless.push_back({flow::Condition::Kind::kSavedFromCpu, std::move(path), {}});
   finding.fix.push_back(make_fix(context, call, present));
 }
 

@@ -260,4 +260,17 @@ std::string TensorInputs::device_for(const PythonContext& context, Node call) co
   return found.text.starts_with("self.") ? found.text : std::string{};
 }
 
+bool is_in_cpu_class(const SemanticModel& model, Node node) {
+  const semantics::ClassFacts* facts = model.enclosing_class(node);
+  if (facts == nullptr) return false;
+  const auto is_cpu = [&](const semantics::ClassFacts::Attribute& set) {
+    const bool wrapped = model.called(set.value) == "torch.device";
+    return model.constant_string(wrapped ? syntax::positional(set.value, 0) : set.value) == "cpu";
+  };
+  return std::any_of(facts->attributes.begin(), facts->attributes.end(), [&](const auto& entry) {
+    return entry.first.ends_with("device") &&
+           std::all_of(entry.second.begin(), entry.second.end(), is_cpu);
+  });
+}
+
 }  // namespace torchport::rules

@@ -44,4 +44,7 @@ class TensorInputs {
   std::set<std::string_view> derived_;   // these names, and those computed from them
 };
 
+// Whether the class around a node has chosen the CPU: `self.device = "cpu"`, wherever it sets it.
+[[nodiscard]] bool is_in_cpu_class(const SemanticModel& model, Node node);
+
 }  // namespace torchport::rules

@@ -313,7 +313,7 @@ Fix make_fix(const PythonContext& context, Node call, const TensorInputs& inputs
 void check(const PythonContext& context, Node call, Reporter& reporter) {
   const SemanticModel& model = context.model;
   if (context.is_test() || !makes_cpu_tensor(model, call) || holds_numbers_only(model, call) ||
-      holds_lengths(call))
+      holds_lengths(call) || is_in_cpu_class(model, call))
     return;
   const Node function = syntax::function_of(call);
   if (prepares_data(context, function)) return;

@@ -87,7 +87,9 @@ void check(const PythonContext& context, Node call, Reporter& reporter) {
   const SemanticModel& model = context.model;
   const std::string& name = model.called(call);
   const bool criterion = base::one_of(kCriteria, name);
-  if ((!criterion && !base::one_of(kFunctions, name)) || context.is_test()) return;
+  if ((!criterion && !base::one_of(kFunctions, name)) || context.is_test() ||
+      is_in_cpu_class(model, call))
+    return;
   for (const syntax::Argument& argument : syntax::arguments(call)) {
     const bool first =
         criterion && argument.keyword.empty() && argument.whole == syntax::positional(call, 0);

@@ -8,6 +8,7 @@
 
 #include "source/rules/device_type.h"
 #include "source/rules/edits.h"
+#include "source/rules/kernels/common/extension.h"
 #include "source/rules/placement/common/device_text.h"
 #include "source/rules/statements.h"
 #include "source/semantics/guards.h"
@@ -303,6 +304,16 @@ bool imports_kernels(const SemanticModel& model) {
   return model.imports("triton");
 }
 
+// Whether the file compiles CUDA's kernels when it is imported.
+bool compiles_kernels(const SemanticModel& model) {
+  const auto calls = model.nodes(Kind::kCall);
+  return std::any_of(calls.begin(), calls.end(), [&](Node call) {
+    const std::string& name = model.called(call);
+    return !syntax::function_of(call) &&
+           (name == "cupy.RawKernel" || name == "cupy.RawModule" || compiles_cuda(model, call));
+  });
+}
+
 // Whether the file uses the successor where torch has it.
 bool is_for_old_torch(Node use) {
   for (Node up = use.parent(); up && !up.is(Kind::kFunction); up = up.parent()) {
@@ -318,7 +329,9 @@ bool is_for_old_torch(Node use) {
 
 void check_decorator(const PythonContext& context, Node decorator, Reporter& reporter) {
   const Node plain = decorator.first_child();
-  if (plain.is(Kind::kCall) || amp_of(context.model.qualified(plain)) != Amp::kCustom) return;
+  if (plain.is(Kind::kCall) || amp_of(context.model.qualified(plain)) != Amp::kCustom ||
+      compiles_kernels(context.model))
+    return;
   reporter.report(plain, message_of(Amp::kCustom))
       .fix.push_back(make_fix(context, plain, Amp::kCustom));
 }
@@ -337,6 +350,7 @@ void check_call(const PythonContext& context, Node call, Reporter& reporter) {
   if (amp == Amp::kNone || semantics::is_cuda_guarded(context.model, call) ||
       is_for_old_torch(call))
     return;
+  if (amp == Amp::kCustom && compiles_kernels(context.model)) return;
   if (amp == Amp::kDtype) {
     if (is_cuda_territory(context, call) || imports_kernels(context.model)) return;
   } else if (asks_first(context, call, amp)) {

@@ -65,16 +65,6 @@ bool in_device_loop(const SemanticModel& model, Node node) {
   return false;
 }
 
-std::string_view cuda_function(const SemanticModel& model, Node call) {
-  std::string_view name = model.called(call);
-  if (!name.starts_with("torch.cuda.")) return {};
-  name.remove_prefix(11);
-  for (const std::string_view module : {"random.", "memory.", "streams."}) {
-    if (name.starts_with(module)) name.remove_prefix(module.size());
-  }
-  return name;
-}
-
 bool is_prepared(const PythonContext& context, Node call) {
   return semantics::is_cuda_guarded(context.model, call) || is_tried(call) ||
          is_cuda_territory(context, call);

@@ -7,12 +7,11 @@
 #include <vector>
 
 #include "source/rules/rule.h"
+#include "source/semantics/cuda_calls.h"
 
 namespace torchport::rules {
 
-// The function of torch.cuda that a call calls, however it was imported: "synchronize" for
-// torch.cuda.synchronize. "" for every other call.
-[[nodiscard]] std::string_view cuda_function(const SemanticModel& model, Node call);
+using semantics::cuda_function;
 
 // Whether the call cannot fail for lack of CUDA: it is guarded, in a `try` that catches the
 // failure, or in code that is for CUDA by its name.

@@ -100,8 +100,66 @@ Node tensor_asked(Node condition) {
   return parts[0].child(Field::kObject).child(Field::kObject);
 }
 
+// Whether a value is certainly on the device of a tensor: made with `device=t.device`, by a helper
+// that gets t.device, or from what is there.
+class SameDevice {
+ public:
+  SameDevice(const SemanticModel& model, Node tensor)
+      : model_(model), tensor_(tensor.text()), device_(tensor_ + ".device") {}
+
+  [[nodiscard]] bool holds(Node value, int depth = 0) const {
+    value = syntax::unwrap(value);
+    if (!value || depth > kMaxDepth || ++steps_ > kMaxSteps) return false;
+    if (value.is(Kind::kIdentifier)) return value.text() == tensor_ || holds_name(value, depth);
+    if (value.is(Kind::kCall)) return holds_call(value, depth);
+    if (value.is(Kind::kBinaryOperator))
+      return holds(value.child(Field::kLeft), depth + 1) ||
+             holds(value.child(Field::kRight), depth + 1);
+    return value.is(Kind::kSubscript) && holds(value.child(Field::kValue), depth + 1);
+  }
+
+ private:
+  static constexpr int kMaxDepth = 8;
+  static constexpr int kMaxSteps = 200;
+
+  [[nodiscard]] bool holds_name(Node name, int depth) const {
+    const auto bindings = model_.scopes().reaching(name.text(), name);
+    return !bindings.empty() && std::all_of(bindings.begin(), bindings.end(), [&](const auto* b) {
+      return b->kind == semantics::BindingKind::kAssign && !b->unpacked && !b->value.holds(name) &&
+             holds(b->value, depth + 1);
+    });
+  }
+
+  [[nodiscard]] bool holds_call(Node call, int depth) const {
+    const auto arguments = syntax::arguments(call);
+    if (std::any_of(arguments.begin(), arguments.end(),
+                    [&](const auto& argument) { return argument.value.text() == device_; }))
+      return true;
+    const std::string& name = model_.called(call);
+    if (name.empty())
+      return semantics::keeps_device(method_name(call)) && object_of(call) &&
+             holds(object_of(call), depth + 1);
+    if (!name.starts_with("torch.")) return false;
+    if (name.ends_with("_like")) return holds(syntax::positional(call, 0), depth + 1);
+    if (semantics::is_factory(name)) return false;
+    // torch.cat((a, b)), torch.sin(a): all tensors of a call are on one device.
+    return std::any_of(arguments.begin(), arguments.end(), [&](const auto& argument) {
+      const Node value = argument.value;
+      if (!value.is_any(Kind::kList, Kind::kTuple)) return holds(value, depth + 1);
+      const auto elements = value.children();
+      return std::any_of(elements.begin(), elements.end(),
+                         [&](Node element) { return holds(element, depth + 1); });
+    });
+  }
+
+  const SemanticModel& model_;
+  std::string tensor_;
+  std::string device_;
+  mutable int steps_ = 0;
+};
+
 // Checks `if t.is_cuda: y = y.cuda()`, which moves y to t's device only if that is CUDA.
-void check_if(Node statement, Reporter& reporter) {
+void check_if(const PythonContext& context, Node statement, Reporter& reporter) {
   if (statement.child(Field::kAlternative)) return;
   const Node condition = statement.child(Field::kCondition);
   const Node tensor = tensor_asked(condition);
@@ -109,7 +167,9 @@ void check_if(Node statement, Reporter& reporter) {
   if (!tensor || !is_primary(tensor) || !body || body.next_sibling()) return;
   const Node call = plain_assignment(body).child(Field::kRight);
   if (!call.is(Kind::kCall) || method_name(call) != "cuda" || !object_of(call)) return;
-  if (object_of(call).text() == tensor.text()) return;
+  if (object_of(call).text() == tensor.text() ||
+      SameDevice(context.model, tensor).holds(object_of(call)))
+    return;
   Finding& finding = reporter.report(
       condition,
       fmt::format("On another accelerator `{}` stays on the CPU, and the next operation with `{}` "
@@ -161,7 +221,7 @@ void check_conditional(Node conditional, Reporter& reporter) {
 void check(const PythonContext& context, Node node, Reporter& reporter) {
   if (node.is(Kind::kConditional)) check_conditional(node, reporter);
   if (node.is(Kind::kComparison)) check_comparison(context, node, reporter);
-  if (node.is(Kind::kIf)) check_if(node, reporter);
+  if (node.is(Kind::kIf)) check_if(context, node, reporter);
 }
 
 const Registration kRegistered{{.info = kInfo,

@@ -115,6 +115,21 @@ Fix make_fix(const PythonContext& context, Node call, std::string_view name) {
   return fix;
 }
 
+// Whether the block of the call does the same for other devices: `torch.xpu.empty_cache()`.
+bool serves_others_beside(const SemanticModel& model, Node call, std::string_view name) {
+  static constexpr std::array<std::string_view, 6> kOthers{"xpu", "npu", "mps",
+                                                           "mlu", "hpu", "musa"};
+  const Node block = syntax::statement_of(call).parent();
+  const auto others = model.calls_of(name, block);
+  return std::any_of(others.begin(), others.end(), [&](Node other) {
+    const std::string& full = model.called(other);
+    return std::any_of(kOthers.begin(), kOthers.end(), [&](std::string_view kind) {
+      return full == fmt::format("torch.{}.{}", kind, name) ||
+             full == fmt::format("torch_{0}.{0}.{1}", kind, name);
+    });
+  });
+}
+
 // Whether the count is meant for CUDA by its context: NUM_CUDA_DEVICES, "CUDA devices: %d", the
 // argument of another call of torch.cuda.
 bool is_meant_for_cuda(const SemanticModel& model, Node call) {
@@ -163,7 +178,12 @@ void check(const PythonContext& context, Node call, Reporter& reporter) {
   if (counts && is_at_least_one(context.model, call)) return;
   // empty_cuda_cache(), get_max_cuda_memory(): their callers ask for CUDA.
   if (!is_seed(name) && is_inside_of(call, "cuda")) return;
-  reporter.report(call, message_for(name)).fix.push_back(make_fix(context, call, name));
+  if (!is_seed(name) && serves_others_beside(context.model, call, name)) return;
+  Finding& finding = reporter.report(call, message_for(name));
+  finding.fix.push_back(make_fix(context, call, name));
+  const Node function = syntax::function_of(call);
+  if (!is_seed(name) && function.is(Kind::kFunction))
+    finding.unless.push_back({flow::Condition::Kind::kCalledWithCuda, flow::name_of(function), {}});
 }
 
 const Registration kRegistered{

@@ -6,9 +6,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "source/flow/early_cuda.h"
 #include "source/rules/edits.h"
-#include "source/rules/placement/common/cuda_api.h"
-#include "source/semantics/literals.h"
 #include "source/semantics/visible_devices.h"
 
 namespace torchport::rules {
@@ -23,34 +22,6 @@ constexpr RuleInfo kInfo{
     .summary = "CUDA_VISIBLE_DEVICES is set after CUDA may have been started",
 };
 
-// Whether a call makes the driver read the variable. Seeds and settings do not; torch keeps them
-// for later. device_count() asks the management library, which reads the variable each time.
-bool starts_cuda(const SemanticModel& model, Node call) {
-  const std::string_view name = cuda_function(model, call);
-  if (!name.empty()) {
-    return !name.starts_with("amp.") && !name.starts_with("manual_seed") && name != "empty_cache" &&
-           name != "is_initialized" && name != "seed" && name != "seed_all" &&
-           name != "device_count";
-  }
-  if (model.is_method_call(call, "cuda")) return true;
-  for (const syntax::Argument& arg : syntax::arguments(call)) {
-    const semantics::Literal literal = semantics::classify_literal(model, arg.value);
-    if (literal.role == semantics::LiteralRole::kPlacement)
-      return model.called(call) != "torch.device";
-  }
-  return false;
-}
-
-// Whether `if __name__ == "__main__":` is around a node of the module's own code.
-bool in_main_block(Node node) {
-  for (Node up = node.parent(); up; up = up.parent()) {
-    if (up.is(Kind::kIf) &&
-        up.child(Field::kCondition).text().find("__name__") != std::string::npos)
-      return true;
-  }
-  return false;
-}
-
 bool excludes_each_other(Node a, Node b) {
   for (Node up = a; up; up = up.parent()) {
     const Node parent = up.parent();
@@ -64,9 +35,9 @@ bool excludes_each_other(Node a, Node b) {
 struct Starts {
   explicit Starts(const SemanticModel& model) {
     for (const Node call : model.nodes(Kind::kCall)) {
-      if (!starts_cuda(model, call)) continue;
+      if (!flow::starts_cuda(model, call)) continue;
       const Node function = syntax::function_of(call);
-      if (!function && !on_import && !in_main_block(call)) on_import = call;
+      if (!function && !on_import && !flow::in_main_block(call)) on_import = call;
       by_function[function ? function.index() : 0].push_back(call);
     }
   }
@@ -140,11 +111,14 @@ void check(const PythonContext& context, Node node, Reporter& reporter) {
     return;
   }
   if (!follows_own_modules(model, node)) return;
-  reporter
-      .report(place,
-              "This is set after torch and modules of the project were imported: it has no effect "
-              "if one of them has started CUDA.")
-      .fix.push_back(std::move(fix));
+  Finding& finding = reporter.report(
+      place,
+      "This is set after torch and modules of the project were imported: it has no effect if one "
+      "of them has started CUDA.");
+  // Only what a function sets makes a project read the imports of files that do not name torch.
+  if (syntax::function_of(node))
+    finding.unless.push_back({flow::Condition::Kind::kStartedByNoImport, {}, {}});
+  finding.fix.push_back(std::move(fix));
 }
 
 const Registration kRegistered{{.info = kInfo,

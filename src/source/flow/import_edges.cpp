@@ -1,0 +1,44 @@
+// Finds which files import which.
+#include "base/file_system.h"
+#include "source/flow/joined.h"
+
+namespace torchport::flow {
+
+Edges Summary::Joined::imports_between() const {
+  Edges edges(files.size());
+  for (std::uint32_t file = 0; file < files.size(); ++file) {
+    const auto add = [&](std::string_view name) {
+      const std::string full = full_name(file, name);
+      const auto module = module_in(full);
+      edges[file].insert(edges[file].end(), module.files.begin(), module.files.end());
+    };
+    const FileFacts& facts = files[file].facts;
+    for (const auto& import : facts.imports) add(import.second);
+    // Imports of functions are known by what is called.
+    for (const Call& call : facts.calls)
+      if (call.callee.starts_with('@')) add(std::string_view(call.callee).substr(1));
+    // A module runs after its package's __init__.py.
+    const std::string_view folder = base::parent_path(files[file].path);
+    const std::string package = base::join_path(folder == "." ? "" : folder, "__init__.py");
+    const auto found = by_path.find(package);
+    if (found != by_path.end() && found->second != file) edges[file].push_back(found->second);
+  }
+  return edges;
+}
+
+void spread(const Edges& edges, std::vector<char>& marked) {
+  std::vector<std::uint32_t> waiting;
+  for (std::uint32_t file = 0; file < marked.size(); ++file)
+    if (marked[file] != 0) waiting.push_back(file);
+  while (!waiting.empty()) {
+    const std::uint32_t file = waiting.back();
+    waiting.pop_back();
+    for (const std::uint32_t next : edges[file]) {
+      if (marked[next] != 0) continue;
+      marked[next] = 1;
+      waiting.push_back(next);
+    }
+  }
+}
+
+}  // namespace torchport::flow
