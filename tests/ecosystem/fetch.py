@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Fetches the real packages that torchport is tested and measured on.
 
-    fetch.py [--set small|research|bench|drawn|unread|later|last|fourth|kept|all] [--only NAME...]
+    fetch.py [--set small|research|bench|drawn|unread|later|last|fourth|kept|fifth|sealed|all] [--only NAME...]
              [--into DIR] [--quiet | --paths]
     fetch.py --pin NAME[==VERSION]... [--sets research,small]     prints entries for packages.toml
 
@@ -39,7 +39,7 @@ DEFAULT_TARGET = HERE.parent.parent / "build" / "ecosystem"
 # Part of what a finished package is marked with: raise it when the unpacking changes.
 UNPACK_VERSION = 1
 # What no test takes.
-DRAWN = {"drawn", "unread", "later", "last", "fourth", "kept"}
+DRAWN = {"drawn", "unread", "later", "last", "fourth", "kept", "fifth", "sealed"}
 MAX_FILE_BYTES = 32 << 20
 MAX_PACKAGE_BYTES = 512 << 20
 
@@ -183,6 +183,11 @@ class Index:
             )
 
 
+def make_project(folder: Path) -> None:
+    """The files of the checkout around a package do not belong to its project."""
+    (folder / ".git").mkdir(exist_ok=True)
+
+
 def fetch_one(package: Package, into: Path, index: Index) -> dict:
     """Downloads, verifies and unpacks one package; leaves nothing half done."""
     scratch = Path(tempfile.mkdtemp(prefix=".fetch-", dir=into))
@@ -192,6 +197,7 @@ def fetch_one(package: Package, into: Path, index: Index) -> dict:
         tree = scratch / "tree"
         tree.mkdir()
         files, size = unpack(archive, tree)
+        make_project(tree)
         final = into / package.folder
         shutil.rmtree(final, ignore_errors=True)
         tree.rename(final)
@@ -212,6 +218,7 @@ def fetch(packages: list[Package], into: Path = DEFAULT_TARGET, log=print) -> li
             state = json.loads(mark.read_text())
             current = (state["sha256"], state["unpack"]) == (package.sha256, UNPACK_VERSION)
             if current and (into / package.folder).is_dir():
+                make_project(into / package.folder)
                 done.append(state)
                 continue
         log(f"fetching {package.file}")
