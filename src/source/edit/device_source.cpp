@@ -183,6 +183,9 @@ DeviceRef DeviceSource::of_self(Node node) const {
     const auto& first = attribute->second.front();
     const bool same_function = first.function == syntax::function_of(node);
     if (same_function && first.target.start() >= syntax::statement_of(node).start()) return {};
+    // A condition above may leave the attribute unset.
+    const bool alone = same_function && attribute->second.size() == 1;
+    if (alone && !syntax::statement_of(first.target).parent().holds(node)) continue;
     // `self.device = torch.device("cpu")`, then another one under a condition.
     const auto may_replace = [&](const auto& other) {
       const bool later = other.function == syntax::function_of(node) &&
@@ -201,7 +204,8 @@ DeviceRef DeviceSource::of_self(Node node) const {
   }
   const Node method = syntax::function_of(node);
   const bool in_init = method.child(Field::kName).text() == "__init__";
-  if ((property && method.child(Field::kName).text() != "device") || (inherited && !in_init)) {
+  // A property may read what __init__ has not set yet.
+  if (!in_init && (inherited || (property && method.child(Field::kName).text() != "device"))) {
     return {fmt::format("{}.device", self), false, false};
   }
   return {};

@@ -12,6 +12,7 @@ namespace torchport::syntax {
   X(kModule, "module")                                    \
   X(kError, "ERROR")                                      \
   X(kComment, "comment")                                  \
+  X(kContinuation, "line_continuation")                   \
   X(kImport, "import_statement")                          \
   X(kImportFrom, "import_from_statement")                 \
   X(kFutureImport, "future_import_statement")             \
@@ -156,5 +157,10 @@ enum class Field : std::uint8_t {
 };
 
 [[nodiscard]] std::string_view kind_name(Kind kind);
+
+// Whether such nodes may stand anywhere and mean nothing.
+[[nodiscard]] inline bool is_extra(Kind kind) {
+  return kind == Kind::kComment || kind == Kind::kContinuation;
+}
 
 }  // namespace torchport::syntax

@@ -52,7 +52,7 @@ bool PythonLexer::continuation() {
   if (*next == '\r') ++next;
   if (*next != '\n') return false;
   ++next;
-  extras.push_back({Kind::kOther, offset(), static_cast<std::uint32_t>(next - text_), 0});
+  extras.push_back({Kind::kContinuation, offset(), static_cast<std::uint32_t>(next - text_), 0});
   while (class_of_byte(*next) == kBlank) ++next;
   at_ = next;
   return *next != '\n' && *next != '\r' && *next != '#' && next != end_;
@@ -158,7 +158,7 @@ void PythonLexer::name() {
 
 void PythonLexer::string(const char* quote) {
   // The grammar's scanner skips continuations before a string, so they are no nodes.
-  while (!extras.empty() && extras.back().kind == Kind::kOther) extras.pop_back();
+  while (!extras.empty() && extras.back().kind == Kind::kContinuation) extras.pop_back();
   finish(Token::kString, quote[1] == *quote && quote[2] == *quote ? quote + 3 : quote + 1);
 }
 

@@ -198,7 +198,7 @@ bool PythonParser::is_lonely(Mark mark) const {
   for (std::uint32_t end = count() - 1; end > mark.index; end -= records_[end - 1].subtree_end) {
     const Kind kind = records_[end - 1].kind;
     if (kind == Kind::kListSplat) return false;
-    if (kind != Kind::kComment && kind != Kind::kOther) ++items;
+    if (kind != Kind::kComment && kind != Kind::kContinuation) ++items;
   }
   return items <= 1;
 }

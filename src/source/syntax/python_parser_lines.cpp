@@ -27,9 +27,9 @@ bool PythonParser::line() {
   do {
     if (!simple_statement()) return false;
     // The checks of lines take a continuation between statements for one.
-    if (!lexer_.extras.empty() && lexer_.extras.front().kind == Kind::kOther) return false;
+    if (!lexer_.extras.empty() && lexer_.extras.front().kind == Kind::kContinuation) return false;
     if (!take(Token::kSemicolon)) break;
-    if (!lexer_.extras.empty() && lexer_.extras.front().kind == Kind::kOther) return false;
+    if (!lexer_.extras.empty() && lexer_.extras.front().kind == Kind::kContinuation) return false;
   } while (!at(Token::kNewline) && !at(Token::kEnd));
   return newline();
 }
@@ -328,7 +328,7 @@ bool PythonParser::to_pattern(std::uint32_t index) {
     case Kind::kSubscript:
       return lexer_.text()[record.start] != '*';
     case Kind::kComment:
-    case Kind::kOther:  // a line continuation
+    case Kind::kContinuation:
       return record.subtree_end == 1;
     case Kind::kListSplat:
       record.kind = Kind::kListSplatPattern;

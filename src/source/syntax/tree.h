@@ -48,7 +48,7 @@ class Node {
   [[nodiscard]] std::string_view text() const;
 
   [[nodiscard]] Node parent() const;
-  // The first named child, and the next named sibling. Comments are skipped.
+  // The first named child, and the next named sibling. Comments and line continuations are skipped.
   [[nodiscard]] Node first_child() const;
   [[nodiscard]] Node next_sibling() const;
   [[nodiscard]] Node child(Field field) const;
@@ -170,14 +170,14 @@ inline Node Node::next_sibling() const {
   if (tree_ == nullptr || index_ == 0) return {};
   const std::uint32_t stop = tree_->records_[tree_->records_[index_].parent].subtree_end;
   std::uint32_t next = subtree_end();
-  while (next < stop && tree_->records_[next].kind == Kind::kComment)
+  while (next < stop && is_extra(tree_->records_[next].kind))
     next = tree_->records_[next].subtree_end;
   return next < stop ? Node{tree_, next} : Node{};
 }
 inline Node Node::first_child() const {
   if (tree_ == nullptr || index_ + 1 >= subtree_end()) return {};
   const Node first{tree_, index_ + 1};
-  return first.is(Kind::kComment) ? first.next_sibling() : first;
+  return is_extra(first.kind()) ? first.next_sibling() : first;
 }
 
 // --- Questions about single nodes that every layer above asks -------------
