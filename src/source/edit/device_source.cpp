@@ -185,7 +185,7 @@ DeviceRef DeviceSource::of_self(Node node) const {
     if (same_function && first.target.start() >= syntax::statement_of(node).start()) return {};
     // A condition above may leave the attribute unset.
     const bool alone = same_function && attribute->second.size() == 1;
-    if (alone && !syntax::statement_of(first.target).parent().holds(node)) continue;
+    if (alone && !syntax::statement_of(first.target).parent().holds(node)) return {};
     // `self.device = torch.device("cpu")`, then another one under a condition.
     const auto may_replace = [&](const auto& other) {
       const bool later = other.function == syntax::function_of(node) &&
@@ -204,8 +204,7 @@ DeviceRef DeviceSource::of_self(Node node) const {
   }
   const Node method = syntax::function_of(node);
   const bool in_init = method.child(Field::kName).text() == "__init__";
-  // A property may read what __init__ has not set yet.
-  if (!in_init && (inherited || (property && method.child(Field::kName).text() != "device"))) {
+  if ((property && method.child(Field::kName).text() != "device") || (inherited && !in_init)) {
     return {fmt::format("{}.device", self), false, false};
   }
   return {};
