@@ -2,7 +2,7 @@
 // `if torch.backends.cuda.is_built():`.
 #pragma once
 
-#include <string_view>
+#include <string>
 
 #include "source/rules/rule.h"
 

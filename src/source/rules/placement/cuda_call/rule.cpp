@@ -7,7 +7,6 @@
 #include "source/rules/placement/common/build_test.h"
 #include "source/rules/placement/common/device_index.h"
 #include "source/rules/placement/common/device_text.h"
-#include "source/rules/placement/common/near_tensor.h"
 #include "source/rules/statements.h"
 #include "source/rules/tensors.h"
 #include "source/semantics/guards.h"
