@@ -6,7 +6,8 @@
 // nodes of the current question would make an answer depend on where a cycle was entered. An answer
 // that no bound cut off is cached with its height (the depth below its node that it needed), and
 // serves at each depth that leaves room for this height. An answer that was cut off is cached for
-// its own depth only.
+// its own depth only, and in a cache of bounded size: a name that is bound anew a hundred thousand
+// times has a million of them, and one that is asked for again is nearly always asked for soon.
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -68,16 +69,16 @@ Value SemanticModel::infer(Node expression, int depth) const {
     return found->second.value;
   }
   const std::uint64_t node_and_depth = std::uint64_t{node} << 32U | static_cast<unsigned>(depth);
-  if (const auto found = cut_values_.find(node_and_depth); found != cut_values_.end()) {
+  if (const Value* found = cut_values_.find(node_and_depth)) {
     deepest_ = kMaxDepth + 1;
-    return found->second;
+    return *found;
   }
   const int deepest_before = std::exchange(deepest_, depth);
   Value result = infer_anew(expression, depth);
   if (deepest_ <= kMaxDepth)
     whole_values_.insert_or_assign(node, WholeValue{result, deepest_ - depth});
   else
-    cut_values_.emplace(node_and_depth, result);
+    cut_values_.keep(node_and_depth, result);
   deepest_ = std::max(deepest_, deepest_before);
   return result;
 }

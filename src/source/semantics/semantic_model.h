@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "source/semantics/node_index.h"
+#include "source/semantics/recent_values.h"
 #include "source/semantics/scopes.h"
 #include "source/syntax/tree.h"
 
@@ -175,8 +176,8 @@ class SemanticModel {
     int height = 0;  // how deep below its node the inference went
   };
   mutable std::unordered_map<std::uint32_t, WholeValue> whole_values_;
-  mutable std::unordered_map<std::uint64_t, Value> cut_values_;  // by node and depth
-  mutable int deepest_ = 0;  // the depth that the current question has reached
+  mutable RecentValues<Value> cut_values_;  // by node and depth
+  mutable int deepest_ = 0;                 // the depth that the current question has reached
   mutable std::unordered_map<std::uint32_t, std::vector<Node>> early_exits_;
   NodeIndex index_;
   mutable std::unordered_map<std::type_index, std::shared_ptr<const void>> facts_;

@@ -60,17 +60,25 @@ const Vocabulary& vocabulary() {
 
 using Clock = std::chrono::steady_clock;
 
+// What tree-sitter reads. A source comes in pieces, because tree-sitter asks for its progress only
+// between tokens, and one token may be the whole source (a million continued lines). After the
+// deadline the source is at its end, and the tree is worthless.
 struct ViewInput {
+  static constexpr std::size_t kPiece = std::size_t{64} << 10U;
+
   std::string_view text;
+  Clock::time_point deadline;
+  bool is_late = false;
 
   static const char* read(void* payload, std::uint32_t byte, TSPoint, std::uint32_t* bytes_read) {
-    const auto& view = static_cast<ViewInput*>(payload)->text;
-    if (byte >= view.size()) {
+    auto& input = *static_cast<ViewInput*>(payload);
+    input.is_late = input.is_late || Clock::now() > input.deadline;
+    if (input.is_late || byte >= input.text.size()) {
       *bytes_read = 0;
       return "";
     }
-    *bytes_read = static_cast<std::uint32_t>(view.size()) - byte;
-    return view.data() + byte;
+    *bytes_read = static_cast<std::uint32_t>(std::min(kPiece, input.text.size() - byte));
+    return input.text.data() + byte;
   }
 };
 
@@ -210,7 +218,7 @@ class TreeParse {
       return base::fail(base::ErrorCode::kInternal,
                         "the Python grammar does not fit the parser library");
     }
-    ViewInput input{view};
+    ViewInput input{view, budget_.deadline};
     TSInput reader{};
     reader.payload = &input;
     reader.read = &ViewInput::read;
@@ -219,7 +227,7 @@ class TreeParse {
     options.payload = &budget_;
     options.progress_callback = &exceeded;
     const TSTree* parsed = ts_parser_parse_with_options(parser, nullptr, reader, options);
-    if (parsed == nullptr) return give_up();
+    if (parsed == nullptr || input.is_late) return give_up();
     clear(tree);
     TreeBuilder builder(tree, view);
     switch (builder.copy(ts_tree_root_node(parsed), budget_.deadline, limits_)) {
