@@ -43,6 +43,8 @@ struct Fix {
   Needs needs;
   // It asks for devices as soon as the module is imported, or its options are declared.
   bool asks_early = false;
+  // It is right only when nothing else in the file stops the program without CUDA.
+  bool comes_last = false;
 };
 
 // Applies all edits to the text. REQUIRED: they are sorted and do not overlap. Two insertions at

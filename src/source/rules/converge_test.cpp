@@ -117,6 +117,23 @@ TEST_CASE("a comment goes with the seed that it speaks of") {
       "import torch\n\ntorch.manual_seed(1)\n# again\n");
 }
 
+TEST_CASE("a demand goes when the last tie of its file has gone") {
+  const std::string demand =
+      "import sys\n\nimport torch\n\n\ndef main():\n    if not torch.cuda.is_available():\n"
+      "        sys.exit(1)\n    torch.backends.cudnn.benchmark = True\n";
+  const std::string fixed = fixed_by_all(demand + "    return torch.ones(1).cuda()\n");
+  CHECK(fixed.find("sys.exit") == std::string::npos);
+  CHECK(fixed.find(".cuda()") == std::string::npos);
+  // Safe fixes leave it, and so does a tie that has no fix.
+  const auto safe = converge_python("a.py", demand + "    return torch.ones(1).cuda()\n", {},
+                                    edit::Settings{}, Applicability::kSafe);
+  REQUIRE(safe.has_value());
+  CHECK(safe->text.find("sys.exit") != std::string::npos);
+  CHECK(fixed_by_all(demand + "    return torch.cuda.CUDAGraph()\n").empty());
+  // The demand may be for what the file imports.
+  CHECK(fixed_by_all("import gather_cuda\n" + demand + "    return gather_cuda.run()\n").empty());
+}
+
 TEST_CASE("a name that the file has already may be used before the end of its imports") {
   const std::string fixed = fixed_by_all(
       "import torch\ntorch.set_default_tensor_type(\"torch.cuda.FloatTensor\")\nimport math\n");

@@ -12,6 +12,7 @@
 #include "source/flow/flags.h"
 #include "source/rules/bindable.h"
 #include "source/rules/fakes.h"
+#include "source/rules/last_fixes.h"
 #include "source/rules/registry.h"
 #include "source/rules/strict.h"
 #include "source/semantics/guards.h"
@@ -179,6 +180,7 @@ std::vector<Finding> examine_python(const PythonContext& context, const Selectio
   if (context.settings.strict) guarded = match_guarded(context, selection, findings, deadline);
   if (deadline != nullptr && deadline->passed) return {};
   ask_callers(context, findings);
+  hold_back_last_fixes(selection, findings);
   std::move(guarded.begin(), guarded.end(), std::back_inserter(findings));
   const bool any_fix = std::any_of(findings.begin(), findings.end(),
                                    [](const Finding& finding) { return !finding.fix.empty(); });

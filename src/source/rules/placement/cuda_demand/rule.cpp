@@ -32,6 +32,19 @@ bool is_only_tie(const SemanticModel& model, Node statement) {
   return true;
 }
 
+// Whether the file imports code that may be what the demand is for: `import gather_cuda`.
+bool imports_kernels(const SemanticModel& model) {
+  for (const Kind kind : {Kind::kImport, Kind::kImportFrom}) {
+    for (const Node import : model.nodes(kind)) {
+      const std::string text = base::lower(import.text());
+      if (text.find("torch.cuda") == std::string::npos &&
+          (text.find("cuda") != std::string::npos || text.find("triton") != std::string::npos))
+        return true;
+    }
+  }
+  return false;
+}
+
 void check(const PythonContext& context, Node statement, Reporter& reporter) {
   const SemanticModel& model = context.model;
   if (context.is_test() || !semantics::is_cuda_demand(model, statement) ||
@@ -43,12 +56,14 @@ void check(const PythonContext& context, Node statement, Reporter& reporter) {
           "choose a device, and demand CUDA only where a kernel needs it",
           {},
           {}};
-  if (is_only_tie(model, statement) && stands_alone(statement) &&
+  const bool is_only = is_only_tie(model, statement);
+  if (!imports_kernels(model) && stands_alone(statement) &&
       (statement.parent().first_child() != statement || statement.next_sibling())) {
     fix = {Applicability::kUnsafe,
            "remove it: nothing else in this file needs CUDA",
            {erase(whole_lines(statement))},
            {}};
+    fix.comes_last = !is_only;
   }
   reporter
       .report(condition,
