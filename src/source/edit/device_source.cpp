@@ -168,6 +168,22 @@ DeviceRef DeviceSource::local(Node node) const {
   }
 }
 
+namespace {
+
+// Whether a class reads a `self.device` that it does not set: a base in another file does.
+bool reads_inherited_device(const semantics::SemanticModel& model,
+                            const semantics::ClassFacts& facts, std::string_view self) {
+  if (facts.bases.empty() || facts.attributes.contains("device")) return false;
+  const auto names = model.named("device", facts.node);
+  return std::any_of(names.begin(), names.end(), [&](Node name) {
+    const Node read = name.parent();
+    return name.field() == Field::kAttributeName && read.child(Field::kObject).text() == self &&
+           read.field() != Field::kFunctionPart;
+  });
+}
+
+}  // namespace
+
 DeviceRef DeviceSource::of_self(Node node) const {
   const std::string_view self = model_.self_name(node);
   const semantics::ClassFacts* facts = model_.enclosing_class(node);
@@ -204,6 +220,7 @@ DeviceRef DeviceSource::of_self(Node node) const {
   }
   const Node method = syntax::function_of(node);
   const bool in_init = method.child(Field::kName).text() == "__init__";
+  inherited = inherited || reads_inherited_device(model_, *facts, self);
   if ((property && method.child(Field::kName).text() != "device") || (inherited && !in_init)) {
     return {fmt::format("{}.device", self), false, false};
   }

@@ -83,6 +83,11 @@ bool uses_gradients(const SemanticModel& model, Node range) {
                                       "manual_backward", "enable_grad", "retain_grad"}) {
     if (!model.named(text, range).empty()) return true;
   }
+  for (const Node call : model.nodes(Kind::kCall, range)) {
+    const std::string name = base::lower(last_name(syntax::callee(call)));
+    if (name.find("gradient") != std::string::npos && name.find("checkpoint") == std::string::npos)
+      return true;
+  }
   for (const Node name : model.named("grad", range)) {
     if (name.field() == Field::kAttributeName || model.qualified(name) == "torch.autograd.grad")
       return true;

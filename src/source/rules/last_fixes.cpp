@@ -22,9 +22,8 @@ bool finds_all(const Selection& selection) {
   const auto& rules = all_rules();
   return std::all_of(rules.begin(), rules.end(), [&](const Rule& rule) {
     return !stops_without_cuda(rule.info) ||
-           std::any_of(selection.begin(), selection.end(), [&](const Rule* selected) {
-             return selected->info.code == rule.info.code;
-           });
+           std::any_of(selection.begin(), selection.end(),
+                       [&](const Rule* selected) { return selected->info.code == rule.info.code; });
   });
 }
 
@@ -32,11 +31,10 @@ bool finds_all(const Selection& selection) {
 
 void hold_back_last_fixes(const Selection& selection, std::vector<Finding>& findings) {
   if (std::none_of(findings.begin(), findings.end(), comes_last)) return;
-  const bool is_time =
-      finds_all(selection) &&
-      std::all_of(findings.begin(), findings.end(), [](const Finding& finding) {
-        return comes_last(finding) || !stops_without_cuda(*finding.rule);
-      });
+  const bool is_time = finds_all(selection) &&
+                       std::all_of(findings.begin(), findings.end(), [](const Finding& finding) {
+                         return comes_last(finding) || !stops_without_cuda(*finding.rule);
+                       });
   if (is_time) return;
   for (Finding& finding : findings) {
     for (Fix& fix : finding.fix) {

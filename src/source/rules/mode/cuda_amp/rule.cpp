@@ -49,6 +49,11 @@ Node enabled_of(Node call, Amp amp) {
   return syntax::argument(call, amp == Amp::kScaler ? 4 : 0, "enabled");
 }
 
+// Whether the successor may compute in bfloat16 on the CPU, where this call does nothing.
+bool starts_on_cpu(Node call, Amp amp) {
+  return amp == Amp::kAutocast && !enabled_of(call, amp).is(Kind::kFalse);
+}
+
 // Whether the call is switched off without CUDA, which is how it is done with an old torch.
 bool asks_first(const PythonContext& context, Node call, Amp amp) {
   const Node enabled = enabled_of(call, amp);
@@ -148,6 +153,7 @@ bool rewrite_uses(const PythonContext& context, const ImportedName& imported, No
     if (bindings.size() != 1 || bindings.front()->value != statement) return false;
     if (use.field() == Field::kFunctionPart && use.parent().is(Kind::kCall)) {
       if (!rewrite_arguments(context, use.parent(), imported.amp, fix)) return false;
+      if (starts_on_cpu(use.parent(), imported.amp)) fix.applicability = Applicability::kUnsafe;
     } else if (imported.amp == Amp::kCustom && use.parent().is(Kind::kDecorator)) {
       if (!call_decorator(context, use, fix)) return false;
     } else if (imported.amp != Amp::kScaler || !is_type_use(use)) {
@@ -224,15 +230,6 @@ std::string_view description_of(Amp amp) {
   return "use torch.amp with the type of the device";
 }
 
-// Whether the function around an autocast, or the one that it decorates, gives values to NumPy. On
-// the CPU they would be bfloat16, which NumPy does not know.
-bool is_for_numpy(Node use) {
-  Node function = syntax::function_of(use);
-  for (Node up = use; up; up = up.parent())
-    if (up.is(Kind::kDecorated)) function = up;
-  return function.text().find(".numpy(") != std::string_view::npos;
-}
-
 // Fixes a call, or a bare decorator.
 Fix make_fix(const PythonContext& context, Node use, Amp amp) {
   Fix described{Applicability::kDisplay, std::string(description_of(amp)), {}, {}};
@@ -248,7 +245,7 @@ Fix make_fix(const PythonContext& context, Node use, Amp amp) {
   const bool written =
       is_call ? rewrite_arguments(context, use, amp, fix) : call_decorator(context, use, fix);
   if (!written) return described;
-  if (amp == Amp::kAutocast && is_for_numpy(use)) fix.applicability = Applicability::kUnsafe;
+  if (starts_on_cpu(use, amp)) fix.applicability = Applicability::kUnsafe;
   fix.edits.push_back(replace(name, successor_of(context, context.model.qualified(name))));
   fix.needs.imports.emplace_back("import torch");
   return fix;

@@ -7,6 +7,7 @@
 
 #include "source/rules/edits.h"
 #include "source/rules/inference.h"
+#include "source/rules/mode/inference_with_grad/record.h"
 #include "source/rules/statements.h"
 #include "source/rules/value_history.h"
 
@@ -76,6 +77,14 @@ bool is_thrown_away(Node call) {
          (parent.is(Kind::kAssignment) && parent.child(Field::kLeft).text() == "_");
 }
 
+// Whether a script, or a function of it, calls the model once. An object may be asked again.
+bool runs_once(Node call) {
+  if (syntax::class_of(call)) return false;
+  for (Node up = call; up && !up.is(Kind::kFunction); up = up.parent())
+    if (up.is_any(Kind::kFor, Kind::kWhile, Kind::kForIn)) return false;
+  return true;
+}
+
 Fix make_fix(const PythonContext& context, Node scope) {
   Fix fix;
   fix.title = "run it under `with torch.no_grad():`";
@@ -101,12 +110,16 @@ void check_scope(const PythonContext& context, Node scope, Reporter& reporter) {
   if (facts != nullptr && (facts->is_module || facts->has_forward)) return;
   for (const Node call : model_calls(model, scope)) {
     if (!is_inference(context, scope, call) || uses_gradients(model, scope)) continue;
-    if (gradients_off(model, call) || is_thrown_away(call)) continue;
+    if (gradients_off(model, call)) continue;
+    const bool for_nothing = gives_up_record(model, call);
+    if (for_nothing && (is_thrown_away(call) || runs_once(call))) continue;
     reporter
-        .report(call,
-                "Autograd records this inference: memory grows with every batch that is kept, and "
-                "`.numpy()` of the "
-                "result raises because it requires grad.")
+        .report(call, for_nothing
+                          ? "Autograd records this inference for nothing: until the result is "
+                            "read, all activations stay in memory."
+                          : "Autograd records this inference: memory grows with every batch that "
+                            "is kept, and `.numpy()` of the result raises because it requires "
+                            "grad.")
         .fix.push_back(make_fix(context, scope));
     return;
   }

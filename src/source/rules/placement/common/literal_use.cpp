@@ -96,6 +96,21 @@ Node name_of_whole(Node site) {
   return name.is(Kind::kIdentifier) ? name : Node{};
 }
 
+// Whether the body of a function only says what it is for, raises, or returns nothing of its own.
+bool is_stub(Node function) {
+  const Node body = function.child(Field::kBody);
+  for (Node statement = body.first_child(); statement; statement = statement.next_sibling()) {
+    const Node value = statement.first_child();
+    const bool says = statement.is(Kind::kExpressionStatement) &&
+                      value.is_any(Kind::kString, Kind::kConcatenatedString, Kind::kEllipsis);
+    const bool gives =
+        statement.is(Kind::kReturn) &&
+        (!value || value.is_any(Kind::kNone, Kind::kIdentifier, Kind::kTrue, Kind::kFalse));
+    if (!says && !gives && !statement.is_any(Kind::kPass, Kind::kRaise)) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 bool is_callers_index(const SemanticModel& model, const semantics::Literal& literal) {
@@ -132,8 +147,8 @@ bool is_parameter_unread(const SemanticModel& model, Node parameter) {
       reads_by_other_ways(model, function))
     return false;
   const auto reads = reads_of(model, target);
-  // A function that does nothing with it may stand for others that do.
-  if (reads.empty()) return false;
+  // A function that does nothing may stand for others that do something.
+  if (reads.empty() && is_stub(function)) return false;
   return std::none_of(reads.begin(), reads.end(), [&](Node read) {
     const auto bindings = model.scopes().reaching(read.text(), read);
     return std::any_of(bindings.begin(), bindings.end(),

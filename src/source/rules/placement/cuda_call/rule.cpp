@@ -149,10 +149,13 @@ void check_call(const PythonContext& context, Node call, Reporter& reporter) {
         .fix.push_back(fix_of_build_test(context, test));
     return;
   }
+  const bool has_switch = semantics::knowledge_at(context.model, call).present;
   reporter
-      .report(span,
-              "On a machine without CUDA this raises \"Torch not compiled with CUDA enabled\"; "
-              "no other device is ever used.")
+      .report(span, has_switch
+                        ? "Unless it is switched off, this raises \"Torch not compiled with CUDA "
+                          "enabled\" on a machine without CUDA."
+                        : "On a machine without CUDA this raises \"Torch not compiled with CUDA "
+                          "enabled\"; no other device is ever used.")
       .fix.push_back(make_fix(context, call, object));
 }
 

@@ -1,6 +1,8 @@
 // TP110: statements that end the program where there is no CUDA.
 #include "source/rules/rule.h"
 
+#include <array>
+
 #include "source/rules/edits.h"
 #include "source/rules/placement/common/cuda_api.h"
 #include "source/rules/placement/common/device_text.h"
@@ -45,6 +47,24 @@ bool imports_kernels(const SemanticModel& model) {
   return false;
 }
 
+// Whether what follows in the block of the demand asks CUDA for more than the rules know of:
+// `torch.cuda.memory._record_memory_history()`.
+bool uses_cuda_after(const SemanticModel& model, Node demand) {
+  static constexpr auto kHarmless = std::to_array<std::string_view>(
+      {"torch.cuda.is_available", "torch.cuda.device_count", "torch.cuda.manual_seed",
+       "torch.cuda.manual_seed_all", "torch.cuda.seed", "torch.cuda.seed_all",
+       "torch.cuda.empty_cache"});
+  for (Node next = demand.next_sibling(); next; next = next.next_sibling()) {
+    for (const Node call : model.nodes(Kind::kCall, next)) {
+      const std::string& name = model.called(call);
+      if (name.starts_with("torch.cuda.") && !base::one_of(kHarmless, std::string_view(name)) &&
+          !semantics::is_cuda_guarded(model, call))
+        return true;
+    }
+  }
+  return false;
+}
+
 void check(const PythonContext& context, Node statement, Reporter& reporter) {
   const SemanticModel& model = context.model;
   if (context.is_test() || !semantics::is_cuda_demand(model, statement) ||
@@ -57,7 +77,7 @@ void check(const PythonContext& context, Node statement, Reporter& reporter) {
           {},
           {}};
   const bool is_only = is_only_tie(model, statement);
-  if (!imports_kernels(model) && stands_alone(statement) &&
+  if (!imports_kernels(model) && !uses_cuda_after(model, statement) && stands_alone(statement) &&
       (statement.parent().first_child() != statement || statement.next_sibling())) {
     fix = {Applicability::kUnsafe,
            "remove it: nothing else in this file needs CUDA",

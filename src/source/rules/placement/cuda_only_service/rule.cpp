@@ -70,6 +70,28 @@ bool is_seeded_above(const SemanticModel& model, Node statement, Node call) {
   return seeded;
 }
 
+// Whether the next statement seeds every device, so that this seed is never used.
+bool is_seeded_anew(const SemanticModel& model, Node statement) {
+  const Node next = statement.next_sibling();
+  const Node made = next.is(Kind::kExpressionStatement) ? next.first_child() : Node{};
+  return made.is(Kind::kCall) && model.called(made) == "torch.manual_seed";
+}
+
+// Whether only imports and other calls like it run before a statement: there is nothing to free
+// yet.
+bool is_at_start(Node statement) {
+  if (!statement.parent().is(Kind::kModule)) return false;
+  for (Node other = statement.parent().first_child(); other && other != statement;
+       other = other.next_sibling()) {
+    const Node value = other.first_child();
+    const bool says = other.is(Kind::kExpressionStatement) && value.is(Kind::kString);
+    if (!says &&
+        !other.is_any(Kind::kImport, Kind::kImportFrom, Kind::kFutureImport, Kind::kComment))
+      return false;
+  }
+  return true;
+}
+
 // Whether the call controls a loop that does something specific to CUDA with each device.
 bool drives_cuda_loop(Node call) {
   for (Node up = call; up.parent(); up = up.parent()) {
@@ -179,6 +201,10 @@ void check(const PythonContext& context, Node call, Reporter& reporter) {
   // empty_cuda_cache(), get_max_cuda_memory(): their callers ask for CUDA.
   if (!is_seed(name) && is_inside_of(call, "cuda")) return;
   if (!is_seed(name) && serves_others_beside(context.model, call, name)) return;
+  if (const Node statement = statement_of_call(call)) {
+    if (is_seed(name) && is_seeded_anew(context.model, statement)) return;
+    if (name == "empty_cache" && is_at_start(statement)) return;
+  }
   Finding& finding = reporter.report(call, message_for(name));
   finding.fix.push_back(make_fix(context, call, name));
   const Node function = syntax::function_of(call);

@@ -106,12 +106,26 @@ bool is_only_for_autocast(const SemanticModel& model, Node parameter) {
   return others > 0;
 }
 
-// Whether the function is one in a function, and each of its calls passes the parameter: the
-// default is never used.
-bool is_always_passed(const SemanticModel& model, Node parameter) {
+// Whether no other file calls the functions of this one: it is a test, or a program.
+bool stands_alone(const PythonContext& context) {
+  if (context.is_test()) return true;
+  const auto names = context.model.named("__name__");
+  return std::any_of(names.begin(), names.end(), [](Node name) {
+    return name.parent().is(Kind::kComparison) && name.parent().parent().is(Kind::kIf) &&
+           !syntax::function_of(name);
+  });
+}
+
+// Whether each call of the function passes the parameter, so that the default is never used. The
+// function is one in a function, or one of a file that no other calls.
+bool is_always_passed(const PythonContext& context, Node parameter) {
+  const SemanticModel& model = context.model;
   const Node function = parameter.parent().parent();
-  const Node outer = syntax::function_of(function);
-  if (!outer.is(Kind::kFunction) || function.parent().parent() != outer) return false;
+  const Node outer = function.parent().is(Kind::kModule) && stands_alone(context)
+                         ? function.parent()
+                         : syntax::function_of(function);
+  const bool own = outer.is(Kind::kModule) || function.parent().parent() == outer;
+  if (!outer.is_any(Kind::kFunction, Kind::kModule) || !own) return false;
   std::size_t place = 0;
   for (Node other = parameter.parent().first_child(); other && other != parameter;
        other = other.next_sibling())
@@ -219,7 +233,7 @@ void check(const PythonContext& context, Node string, Reporter& reporter) {
   const Node site = literal.site();
   const Node parameter = parameter_of(site);
   if (parameter && (is_repaired(model, parameter) || is_only_for_autocast(model, parameter) ||
-                    is_always_passed(model, parameter) || is_used_with_cuda(model, parameter) ||
+                    is_always_passed(context, parameter) || is_used_with_cuda(model, parameter) ||
                     is_parameter_unread(model, parameter)))
     return;
   if (!parameter && is_repaired_option(model, site)) return;
