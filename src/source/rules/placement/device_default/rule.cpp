@@ -116,6 +116,15 @@ bool stands_alone(const PythonContext& context) {
   });
 }
 
+// Whether a name may mean the function, and nothing else of its name: a parameter.
+bool names_function(const SemanticModel& model, Node use, Node function) {
+  const auto bindings = model.scopes().reaching(use.text(), use);
+  return bindings.empty() ||
+         std::any_of(bindings.begin(), bindings.end(), [&](const semantics::Binding* binding) {
+           return binding->target == function.child(Field::kName) || binding->value == function;
+         });
+}
+
 // Whether each call of the function passes the parameter, so that the default is never used. The
 // function is one in a function, or one of a file that no other calls.
 bool is_always_passed(const PythonContext& context, Node parameter) {
@@ -132,7 +141,7 @@ bool is_always_passed(const PythonContext& context, Node parameter) {
     ++place;
   std::size_t calls = 0;
   for (const Node use : model.named(function.child(Field::kName).text(), outer)) {
-    if (function.child(Field::kName) == use) continue;
+    if (function.child(Field::kName) == use || !names_function(model, use, function)) continue;
     const Node call = use.parent();
     if (!call.is(Kind::kCall) || use.field() != Field::kFunctionPart || syntax::has_splat(call) ||
         !syntax::argument(call, place, parameter.child(Field::kName).text()))
