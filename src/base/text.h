@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 namespace torchport::base {
@@ -56,6 +58,15 @@ class LineIndex {
 // The number of UTF-8 code points.
 [[nodiscard]] std::size_t columns(std::string_view text);
 [[nodiscard]] bool contains_word(std::string_view text, std::string_view word);
+// Finds a text in a hashed set of strings without a copy of it.
+struct TextHash {
+  using is_transparent = void;
+  [[nodiscard]] std::size_t operator()(std::string_view text) const {
+    return std::hash<std::string_view>{}(text);
+  }
+};
+using TextSet = std::unordered_set<std::string, TextHash, std::equal_to<>>;
+
 [[nodiscard]] bool one_of(std::span<const std::string_view> words, std::string_view word);
 [[nodiscard]] std::string lower(std::string_view text);
 [[nodiscard]] bool is_identifier_char(char c);

@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "source/flow/flags.h"
+#include "source/flow/module_imports.h"
 #include "source/flow/sources.h"
 #include "source/flow/traits.h"
 #include "source/semantics/guards.h"
@@ -121,26 +122,9 @@ class Collector {
   }
 
   void collect_imports() {
-    for (const Binding* binding : model_.scopes().of_scope(model_.tree().root())) {
-      if (binding->kind != BindingKind::kImport || binding->qualified.starts_with("torch."))
-        continue;
-      facts_.kernels |= is_of_kernels(binding->qualified);
-      facts_.imports.emplace_back(binding->name, binding->qualified);
-    }
-    // `import flash_attn_3._C` binds only `flash_attn_3`.
-    for (const Node import : model_.nodes(Kind::kImport)) {
-      if (model_.scopes().scope_node(import) != model_.tree().root()) continue;
-      for (Node module = import.first_child(); module; module = module.next_sibling()) {
-        const std::string name(module.text());
-        if (!module.is(Kind::kDottedName) || name.find('.') == std::string::npos ||
-            name.starts_with("torch."))
-          continue;
-        facts_.kernels |= is_of_kernels(name);
-        facts_.imports.emplace_back(name, name);
-      }
-    }
-    for (const std::string& module : model_.scopes().wildcards())
-      if (!module.starts_with("torch.")) facts_.imports.emplace_back("*", module + ".*");
+    facts_.imports = module_imports(model_.tree());
+    for (const auto& [name, qualified] : facts_.imports)
+      facts_.kernels |= name != "*" && is_of_kernels(qualified);
   }
 
   void add_function(Node node) {

@@ -21,27 +21,33 @@ std::vector<std::uint32_t> Summary::Joined::run_by_import(std::uint32_t from,
   return found;
 }
 
-// A file is imported with care if an import that the importer can do without leads to it, and none
-// from a program does that has no such import on its way.
-void Summary::Joined::settle_care() {
-  Edges careless_imports(files.size());
-  std::vector<char> careless(files.size(), 1);
-  with_care.assign(files.size(), 0);
+void Summary::Joined::link_care() {
+  careless_imports.resize(files.size());
+  any_import.assign(files.size(), 0);
+  caught_import.assign(files.size(), 0);
   for (std::uint32_t file = 0; file < files.size(); ++file) {
     const auto& caught = files[file].facts.whole.caught_imports;
     for (const auto& import : files[file].facts.imports) {
       const bool is_caught = std::find(caught.begin(), caught.end(), import.second) != caught.end();
-      for (const std::uint32_t imported : run_by_import(file, import.second)) {
-        careless[imported] = 0;
+      for (const std::uint32_t other : run_by_import(file, import.second)) {
+        any_import[other] = 1;
         if (is_caught)
-          with_care[imported] = 1;
+          caught_import[other] = 1;
         else
-          careless_imports[file].push_back(imported);
+          careless_imports[file].push_back(other);
       }
     }
   }
-  for (std::size_t file = 0; file < doubted.size(); ++file)
-    if (doubted[file] != 0) careless[file] = 1;
+}
+
+// A file is imported with care if an import that the importer can do without leads to it, and none
+// from a program does that has no such import on its way.
+void Summary::Joined::settle_care() {
+  with_care = caught_import;
+  if (std::count(with_care.begin(), with_care.end(), 1) == 0) return;
+  std::vector<char> careless(files.size(), 0);
+  for (std::size_t file = 0; file < files.size(); ++file)
+    careless[file] = any_import[file] == 0 || (file < doubted.size() && doubted[file] != 0) ? 1 : 0;
   spread(careless_imports, careless);
   spread(careless_imports, with_care);
   for (std::size_t file = 0; file < files.size(); ++file)
@@ -49,12 +55,12 @@ void Summary::Joined::settle_care() {
 }
 
 bool Summary::Joined::imports_start_cuda(std::uint32_t file) const {
-  std::vector<char> imported(files.size(), 0);
-  imported[file] = 1;
-  spread(imports_between(), imported);
-  imported[file] = 0;
+  std::vector<char> reached(files.size(), 0);
+  reached[file] = 1;
+  spread(imports_between(), reached);
+  reached[file] = 0;
   for (std::size_t other = 0; other < files.size(); ++other)
-    if (imported[other] != 0 && files[other].facts.whole.starts_cuda) return true;
+    if (reached[other] != 0 && files[other].facts.whole.starts_cuda) return true;
   return false;
 }
 

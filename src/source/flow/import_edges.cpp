@@ -4,7 +4,12 @@
 
 namespace torchport::flow {
 
-Edges Summary::Joined::imports_between() const {
+const Edges& Summary::Joined::imports_between() const {
+  std::call_once(edges_made, [&] { import_edges = make_edges(); });
+  return import_edges;
+}
+
+Edges Summary::Joined::make_edges() const {
   Edges edges(files.size());
   for (std::uint32_t file = 0; file < files.size(); ++file) {
     const auto add = [&](std::string_view name) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -56,7 +57,8 @@ struct Summary::Joined {
   std::vector<FileOfProject> files;
   std::vector<std::string> modules;  // of the files
   std::unordered_map<std::string_view, std::uint32_t> by_path;
-  std::unordered_map<std::string_view, std::vector<std::uint32_t>> by_last_part;  // of the module
+  // By the module's name and each end of it: a.b.c, b.c, c.
+  std::unordered_map<std::string_view, std::vector<std::uint32_t>> by_end;
   std::vector<FunctionOfProject> functions;
   std::uint32_t slots = 0;      // the parameters of all functions
   std::vector<char> with_cuda;  // for each function
@@ -78,11 +80,14 @@ struct Summary::Joined {
   std::vector<char> chosen_late;  // for each file; see late_choice.cpp
   // For each file; see file_conditions.cpp.
   std::vector<char> with_care;
-  std::vector<char> doubted;  // files that nothing is known about may import it
+  Edges careless_imports;           // by imports that the importer cannot do without
+  std::vector<char> any_import;     // whether any import leads to it
+  std::vector<char> caught_import;  // whether one does that its importer can do without
+  std::vector<char> doubted;        // files that nothing is known about may import it
 
   void index();
   void index_overrides(std::uint32_t file);
-  [[nodiscard]] std::vector<std::uint32_t> files_of(std::string_view module) const;
+  [[nodiscard]] const std::vector<std::uint32_t>& files_of(std::string_view module) const;
   // The longest front part of a dotted name that is a module, and the files that it may be.
   struct Module {
     std::string_view name;
@@ -114,12 +119,16 @@ struct Summary::Joined {
   void settle_refusals();
   void settle_choices();
 
-  // Which files each file imports, directly.
-  [[nodiscard]] Edges imports_between() const;
+  // Which files each file imports, directly. Made at the first question.
+  [[nodiscard]] const Edges& imports_between() const;
+  [[nodiscard]] Edges make_edges() const;
+  mutable std::once_flag edges_made;
+  mutable Edges import_edges;
 
   // Of whole files; see file_conditions.cpp.
   [[nodiscard]] std::vector<std::uint32_t> run_by_import(std::uint32_t from,
                                                          std::string_view name) const;
+  void link_care();
   void settle_care();
   [[nodiscard]] bool imports_start_cuda(std::uint32_t file) const;
   [[nodiscard]] bool is_saved_from_cpu(std::string_view name) const;

@@ -39,7 +39,7 @@ bool Summary::Joined::imports_flag(std::uint32_t from, std::string_view name, in
   const std::string full = full_name(from, name);
   // The longest front part that is a module decides.
   for (auto at = full.rfind('.'); at != std::string::npos && at > 0; at = full.rfind('.', at - 1)) {
-    const auto owners = files_of(std::string_view(full).substr(0, at));
+    const auto& owners = files_of(std::string_view(full).substr(0, at));
     if (owners.empty()) continue;
     return std::all_of(owners.begin(), owners.end(), [&](std::uint32_t owner) {
       return has_flag(owner, std::string_view(full).substr(at + 1), hops + 1);

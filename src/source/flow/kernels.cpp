@@ -43,7 +43,7 @@ class KernelFiles {
     const std::string full = joined_.full_name(from, name);
     for (std::size_t at = full.size(); at != std::string::npos && at > 0;
          at = full.rfind('.', at - 1)) {
-      const auto owners = joined_.files_of(std::string_view(full).substr(0, at));
+      const auto& owners = joined_.files_of(std::string_view(full).substr(0, at));
       if (owners.empty()) continue;
       const std::string_view rest =
           at < full.size() ? std::string_view(full).substr(at + 1) : std::string_view();

@@ -23,7 +23,7 @@ void Summary::Joined::settle_choices() {
   for (std::size_t file = 0; file < files.size(); ++file)
     chosen_late[file] = files[file].facts.sets_visible_devices ? 1 : 0;
   if (std::count(chosen_late.begin(), chosen_late.end(), 1) == 0) return;
-  const Edges edges = imports_between();
+  const Edges& edges = imports_between();
   spread(reversed(edges), chosen_late);
   spread(edges, chosen_late);
 }

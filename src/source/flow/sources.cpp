@@ -134,20 +134,20 @@ Sources SourceFinder::of(Node expression, int depth) {
   if (!expression) return {};
   if (depth > kMaxDepth || ++steps_ > kMaxSteps) return unknown();
   const std::uint32_t node = expression.index();
-  if (const auto found = known_.find(node); found != known_.end()) {
+  if (const Answer* const found = known_.find(node)) {
     // In a cycle (`x = x + 1`) the open question adds nothing to itself, but what is found on the
     // way is only a part.
-    if (found->second.open != 0) outermost_ = std::min(outermost_, found->second.open);
-    return found->second.sources;
+    if (found->open != 0) outermost_ = std::min(outermost_, found->open);
+    return found->sources;
   }
   const std::uint32_t own = ++questions_;
   const std::uint32_t before = std::exchange(outermost_, ~0U);
-  known_[node].open = own;
+  known_.put(node, {{}, own});
   Sources sources = anew(expression, depth);
   if (outermost_ < own)
     known_.erase(node);
   else
-    known_[node] = {sources, 0};
+    known_.put(node, {sources, 0});
   outermost_ = std::min(before, outermost_ < own ? outermost_ : ~0U);
   --questions_;
   return sources;

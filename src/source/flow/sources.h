@@ -1,8 +1,6 @@
 // Follows a value back to where its tensors come from.
 #pragma once
 
-#include <unordered_map>
-
 #include "source/flow/facts.h"
 
 namespace torchport::flow {
@@ -10,7 +8,8 @@ namespace torchport::flow {
 // The sources of expressions in one file. It belongs to one thread, because it caches its answers.
 class SourceFinder {
  public:
-  explicit SourceFinder(const semantics::SemanticModel& model) : model_(model) {}
+  explicit SourceFinder(const semantics::SemanticModel& model)
+      : model_(model), known_(model.tree().size()) {}
 
   [[nodiscard]] Sources of(syntax::Node expression) { return of(expression, 0); }
 
@@ -29,7 +28,7 @@ class SourceFinder {
   };
 
   const semantics::SemanticModel& model_;
-  std::unordered_map<std::uint32_t, Answer> known_;
+  semantics::NodeMap<Answer> known_;
   std::uint32_t questions_ = 0;    // that are being answered
   std::uint32_t outermost_ = ~0U;  // of those that the current one came back to
   std::uint32_t steps_ = 0;

@@ -53,28 +53,25 @@ void Summary::Joined::index() {
     }
     index_overrides(file);
   }
-  for (std::uint32_t file = 0; file < files.size(); ++file)
-    by_last_part[last_part(modules[file])].push_back(file);
+  for (std::uint32_t file = 0; file < files.size(); ++file) {
+    const std::string_view module = modules[file];
+    for (std::size_t start = 0; start != std::string_view::npos;
+         start = module.find('.', start), start += start == std::string_view::npos ? 0 : 1)
+      by_end[module.substr(start)].push_back(file);
+  }
 }
 
-std::vector<std::uint32_t> Summary::Joined::files_of(std::string_view module) const {
-  std::vector<std::uint32_t> found;
-  const auto candidates = by_last_part.find(last_part(module));
-  if (candidates == by_last_part.end()) return found;
-  for (const std::uint32_t file : candidates->second) {
-    const std::string_view full = modules[file];
-    if (full.ends_with(module) &&
-        (full.size() == module.size() || full[full.size() - module.size() - 1] == '.'))
-      found.push_back(file);
-  }
-  return found;
+const std::vector<std::uint32_t>& Summary::Joined::files_of(std::string_view module) const {
+  static const std::vector<std::uint32_t> kNone;
+  const auto found = by_end.find(module);
+  return found == by_end.end() ? kNone : found->second;
 }
 
 Summary::Joined::Module Summary::Joined::module_in(std::string_view full) const {
   for (auto end = full.size(); end != std::string_view::npos && end > 0;
        end = full.rfind('.', end - 1)) {
-    auto owners = files_of(full.substr(0, end));
-    if (!owners.empty()) return {full.substr(0, end), std::move(owners)};
+    const auto& owners = files_of(full.substr(0, end));
+    if (!owners.empty()) return {full.substr(0, end), owners};
   }
   return {};
 }
@@ -114,7 +111,7 @@ std::vector<std::uint32_t> Summary::Joined::by_import(std::uint32_t from, std::s
   const std::string full = full_name(from, name);
   // The longest front part that is a module decides.
   for (auto at = full.rfind('.'); at != std::string::npos && at > 0; at = full.rfind('.', at - 1)) {
-    const auto owners = files_of(std::string_view(full).substr(0, at));
+    const auto& owners = files_of(std::string_view(full).substr(0, at));
     if (owners.empty()) continue;
     std::vector<std::uint32_t> found;
     for (const std::uint32_t owner : owners) {
@@ -227,6 +224,7 @@ Summary::Summary(std::vector<FileOfProject> files) : joined_(std::make_unique<Jo
   joined_->settle_purity();
   joined_->settle();
   joined_->settle_choices();
+  joined_->link_care();
   joined_->settle_care();
 }
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <optional>
-#include <unordered_set>
 
+#include "source/flow/module_imports.h"
 #include "source/project/each_file.h"
 #include "source/rules/examine.h"
 
@@ -16,14 +16,13 @@ CacheKey facts_key(const std::string& source, const CheckOptions& options) {
 }
 
 // The names among `wanted` that a text contains.
-void find_words(std::string_view text, const std::unordered_set<std::string>& wanted,
-                std::unordered_set<std::string>& found) {
+void find_words(std::string_view text, const base::TextSet& wanted, base::TextSet& found) {
   for (std::size_t at = 0; at < text.size();) {
     std::size_t end = at;
     while (end < text.size() && base::is_identifier_char(text[end])) ++end;
     if (end > at) {
-      std::string word(text.substr(at, end - at));
-      if (wanted.contains(word)) found.insert(std::move(word));
+      const std::string_view word = text.substr(at, end - at);
+      if (wanted.contains(word)) found.emplace(word);
     }
     at = end + 1;
   }
@@ -87,16 +86,20 @@ std::optional<flow::FileFacts> imports_of(const base::FileSystem& fs, const std:
                                           const CheckOptions& options) {
   const auto source = fs.read(path);
   if (!source || rules::kind_of_path(path) != rules::FileKind::kPython) return std::nullopt;
-  auto facts = facts_in(path, *source, options);
-  if (!facts) return std::nullopt;
+  const CacheKey key = cache_key({"imports", options.fingerprint, *source});
+  const std::string* packed = options.cache == nullptr ? nullptr : options.cache->get(key);
   flow::FileFacts only;
-  only.imports = std::move(facts->imports);
+  if (packed != nullptr && flow::unpack_facts(*packed, only)) return only;
+  const rules::Deadline deadline = file_deadline();
+  const auto tree = syntax::Tree::parse(*source, rules::parse_limits(path, &deadline));
+  if (!tree) return std::nullopt;
+  only.imports = flow::module_imports(**tree);
+  if (options.cache != nullptr) options.cache->put(key, flow::pack_facts(only));
   return only;
 }
 
 void find_mentioned(const base::FileSystem& fs, const std::string& path,
-                    const std::unordered_set<std::string>& wanted,
-                    std::unordered_set<std::string>& found) {
+                    const base::TextSet& wanted, base::TextSet& found) {
   const rules::FileKind kind = rules::kind_of_path(path);
   if (kind != rules::FileKind::kPython && kind != rules::FileKind::kNotebook) return;
   if (const auto source = fs.read(path)) find_words(*source, wanted, found);
@@ -105,7 +108,7 @@ void find_mentioned(const base::FileSystem& fs, const std::string& path,
 void add_rest(const base::FileSystem& fs, const std::vector<std::string>& files,
               const CheckOptions& options, ProjectFacts& known) {
   const auto real = [&](const std::string& path) { return fs.canonical(path).value_or(path); };
-  std::unordered_set<std::string> given;
+  base::TextSet given;
   for (const std::string& path : files) given.insert(real(path));
   std::vector<std::string> rest = options.rest();
   std::erase_if(rest, [&](const std::string& path) { return given.contains(real(path)); });
@@ -128,9 +131,20 @@ std::shared_ptr<const flow::Summary> join(const base::FileSystem& fs, ProjectFac
   auto summary = std::make_shared<flow::Summary>(std::move(facts.files));
   const auto names = summary->settled_names();
   if (names.empty()) return summary;
-  const std::unordered_set<std::string> wanted(names.begin(), names.end());
-  std::unordered_set<std::string> doubted;
-  for (const std::string& path : facts.not_parsed) find_mentioned(fs, path, wanted, doubted);
+  const base::TextSet wanted(names.begin(), names.end());
+  CheckOptions quiet = options;
+  quiet.progress = nullptr;
+  const auto mentioned = each_file<base::TextSet>(
+      facts.not_parsed, quiet,
+      [&](const std::string& path) {
+        base::TextSet found;
+        find_mentioned(fs, path, wanted, found);
+        return found;
+      },
+      [](const base::Error&) { return base::TextSet(); });
+  base::TextSet doubted;
+  for (const auto& found : mentioned)
+    if (found) doubted.insert(found->begin(), found->end());
   if (!doubted.empty()) summary->doubt({doubted.begin(), doubted.end()});
   return summary;
 }

@@ -4,7 +4,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <unordered_set>
 #include <vector>
 
 #include "source/project/check.h"
@@ -29,8 +28,7 @@ void cache_facts(const std::string& source, const CheckOptions& options,
                                                         const CheckOptions& options);
 // Adds those of the `wanted` names that a file contains. It may call functions with these names.
 void find_mentioned(const base::FileSystem& fs, const std::string& path,
-                    const std::unordered_set<std::string>& wanted,
-                    std::unordered_set<std::string>& found);
+                    const base::TextSet& wanted, base::TextSet& found);
 
 struct ProjectFacts {
   std::vector<flow::FileOfProject> files;

@@ -89,6 +89,11 @@ struct ProgramShape {
 };
 
 bool PythonContext::is_test() const {
+  if (!is_test_) is_test_ = finds_test();
+  return *is_test_;
+}
+
+bool PythonContext::finds_test() const {
   const auto slash = path.rfind('/');
   const std::string_view name = slash == std::string_view::npos ? path : path.substr(slash + 1);
   if (name == "conftest.py" || path.find("tests/") != std::string_view::npos ||

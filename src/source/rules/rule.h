@@ -106,6 +106,10 @@ struct PythonContext {
 
   [[nodiscard]] bool is_build_script() const;  // setup.py and the like
   [[nodiscard]] bool is_test() const;          // tests/, test_*.py, *_test.py, conftest.py
+
+  // The answer of is_test(), when it was asked for.
+  mutable std::optional<bool> is_test_ = std::nullopt;
+  [[nodiscard]] bool finds_test() const;
 };
 
 // Any other file.

@@ -195,7 +195,27 @@ CudaKnowledge decorator_knowledge(const SemanticModel& model, Node decorator) {
   return mark_knowledge(model, decorator.first_child());
 }
 
+namespace {
+
+// What is known at statements. It is asked for again and again: by each rule for each call in them.
+struct KnowledgeOfStatements {
+  explicit KnowledgeOfStatements(const SemanticModel& model)
+      : guarded(model.tree().size()), ignoring_guards(model.tree().size()) {}
+  mutable NodeMap<CudaKnowledge> guarded;
+  mutable NodeMap<CudaKnowledge> ignoring_guards;
+};
+
+}  // namespace
+
 CudaKnowledge knowledge_at(const SemanticModel& model, Node at) {
+  const auto& known = model.facts<KnowledgeOfStatements>();
+  auto& of_statements = model.ignores_guards() ? known.ignoring_guards : known.guarded;
+  // The statements at which nothing further inside said anything: the answer is theirs, too.
+  std::vector<std::uint32_t> same;
+  const auto answer = [&](const CudaKnowledge& word) {
+    for (const std::uint32_t statement : same) of_statements.put(statement, word);
+    return word;
+  };
   CudaKnowledge weak;     // present, by a flag that is on by default
   CudaKnowledge guessed;  // absent, by what a name seems to say: `gpu == -1`
   const auto decides = [&](const CudaKnowledge& word) {
@@ -214,14 +234,19 @@ CudaKnowledge knowledge_at(const SemanticModel& model, Node at) {
   for (Node node = at; node; node = node.parent()) {
     const Node parent = node.parent();
     if (!parent) break;
-    if (auto word = from_parent(model, parent, node); decides(word)) return word;
+    const bool is_statement = parent.is_any(Kind::kBlock, Kind::kModule);
+    if (is_statement && !guessed && !weak) {
+      if (const CudaKnowledge* const word = of_statements.find(node.index())) return answer(*word);
+      same.push_back(node.index());
+    }
+    if (auto word = from_parent(model, parent, node); decides(word)) return answer(word);
     // A function that is called later is not guarded by the code around its definition, except at
     // module level, where the whole file stopped.
-    if (parent.is_any(Kind::kBlock, Kind::kModule)) {
-      if (auto word = from_earlier(model, node); decides(word)) return word;
+    if (is_statement) {
+      if (auto word = from_earlier(model, node); decides(word)) return answer(word);
     }
   }
-  return guessed ? guessed : weak;
+  return answer(guessed ? guessed : weak);
 }
 
 }  // namespace torchport::semantics

@@ -63,10 +63,10 @@ Value SemanticModel::infer(Node expression, int depth) const {
   deepest_ = std::max(deepest_, depth);
   if (depth > kMaxDepth) return {};
   const std::uint32_t node = expression.index();
-  if (const auto found = whole_values_.find(node);
-      found != whole_values_.end() && depth + found->second.height <= kMaxDepth) {
-    deepest_ = std::max(deepest_, depth + found->second.height);
-    return found->second.value;
+  if (const WholeValue* const found = whole_values_.find(node);
+      found != nullptr && depth + found->height <= kMaxDepth) {
+    deepest_ = std::max(deepest_, depth + found->height);
+    return found->value;
   }
   const std::uint64_t node_and_depth = std::uint64_t{node} << 32U | static_cast<unsigned>(depth);
   if (const Value* found = cut_values_.find(node_and_depth)) {
@@ -76,7 +76,7 @@ Value SemanticModel::infer(Node expression, int depth) const {
   const int deepest_before = std::exchange(deepest_, depth);
   Value result = infer_anew(expression, depth);
   if (deepest_ <= kMaxDepth)
-    whole_values_.insert_or_assign(node, WholeValue{result, deepest_ - depth});
+    whole_values_.put(node, WholeValue{result, deepest_ - depth});
   else
     cut_values_.keep(node_and_depth, result);
   deepest_ = std::max(deepest_, deepest_before);

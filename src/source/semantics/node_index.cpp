@@ -26,13 +26,30 @@ Nodes NodeIndex::of_kind(Kind kind) const {
   return {tree_, order_.data() + starts_[at], order_.data() + starts_[at + 1]};
 }
 
-Nodes NodeIndex::named(std::string_view text) const {
-  if (names_.empty()) {
-    for (const Node name : of_kind(Kind::kIdentifier)) names_[name.text()].push_back(name.index());
+// Numbers the names, and sorts the identifiers by these numbers as of_kind() sorts nodes by kind.
+void NodeIndex::index_names() const {
+  std::vector<std::uint32_t> numbers;
+  name_starts_.assign(1, 0);
+  for (const Node name : of_kind(Kind::kIdentifier)) {
+    const auto number = static_cast<std::uint32_t>(names_.size());
+    const auto [entry, fresh] = names_.try_emplace(name.text(), number);
+    if (fresh) name_starts_.push_back(0);
+    numbers.push_back(entry->second);
+    ++name_starts_[entry->second + 1];
   }
+  for (std::size_t k = 1; k < name_starts_.size(); ++k) name_starts_[k] += name_starts_[k - 1];
+  named_.resize(numbers.size());
+  std::vector<std::uint32_t> next(name_starts_.begin(), name_starts_.end() - 1);
+  std::size_t at = 0;
+  for (const Node name : of_kind(Kind::kIdentifier)) named_[next[numbers[at++]]++] = name.index();
+}
+
+Nodes NodeIndex::named(std::string_view text) const {
+  if (names_.empty()) index_names();
   const auto found = names_.find(text);
   if (found == names_.end()) return {};
-  return {tree_, found->second.data(), found->second.data() + found->second.size()};
+  return {tree_, named_.data() + name_starts_[found->second],
+          named_.data() + name_starts_[found->second + 1]};
 }
 
 }  // namespace torchport::semantics

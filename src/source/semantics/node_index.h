@@ -73,10 +73,15 @@ class NodeIndex {
   [[nodiscard]] Nodes named(std::string_view text) const;
 
  private:
+  void index_names() const;
+
   const Tree* tree_;
   mutable std::vector<std::uint32_t> order_;   // node indexes, by kind
   mutable std::vector<std::uint32_t> starts_;  // the start of each kind in order_
-  mutable std::unordered_map<std::string_view, std::vector<std::uint32_t>> names_;
+  // The numbers of the names; the start of each name's nodes in named_.
+  mutable std::unordered_map<std::string_view, std::uint32_t> names_;
+  mutable std::vector<std::uint32_t> name_starts_;
+  mutable std::vector<std::uint32_t> named_;
 };
 
 }  // namespace torchport::semantics

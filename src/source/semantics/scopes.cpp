@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "source/semantics/imports.h"
+
 namespace torchport::semantics {
 
 namespace {
@@ -12,48 +14,28 @@ bool makes_scope(Node node) {
                      Kind::kDictionaryComprehension, Kind::kGenerator);
 }
 
-// The text "a . b" may contain spaces or comments, which a dotted name does not.
-std::string dotted(Node name) {
-  std::string result;
-  for (Node part = name.first_child(); part; part = part.next_sibling()) {
-    if (!result.empty()) result += '.';
-    result += part.text();
-  }
-  return result.empty() ? std::string(name.text()) : result;
-}
-
-std::string module_text(Node module) {
-  if (!module.is(Kind::kRelativeImport)) return dotted(module);
-  std::string result;
-  for (Node part = module.first_child(); part; part = part.next_sibling()) {
-    if (part.is(Kind::kImportPrefix)) {
-      result += part.text();
-    } else {
-      result += dotted(part);
-    }
-  }
-  return result;
-}
-
 }  // namespace
 
 Scopes::Scopes(const Tree& tree) : tree_(tree) {
+  find_scopes();
   for (std::uint32_t i = 0; i < tree.size(); ++i) visit(tree.at(i));
 }
 
-Node Scopes::scope_node(Node at) const {
-  for (Node node = at; node; node = node.parent()) {
+// Parents come before their children, so each scope follows from that of the parent.
+void Scopes::find_scopes() {
+  scope_of_.resize(tree_.size(), 0);
+  for (std::uint32_t i = 1; i < tree_.size(); ++i) {
+    const Node node = tree_.at(i);
     const Node up = node.parent();
-    if (!up) return node;
-    if (!makes_scope(up)) continue;
     // The name, decorators and bases of a function or class belong to the scope outside.
-    if (up.is_any(Kind::kFunction, Kind::kClass) && node.field() != Field::kBody &&
-        node.field() != Field::kParametersPart) {
-      return scope_node(up);
-    }
-    return up;
+    const bool outside = up.is_any(Kind::kFunction, Kind::kClass) && node.field() != Field::kBody &&
+                         node.field() != Field::kParametersPart;
+    scope_of_[i] = makes_scope(up) && !outside ? up.index() : scope_of_[up.index()];
   }
-  return tree_.root();
+}
+
+Node Scopes::scope_node(Node at) const {
+  return at ? tree_.at(scope_of_[at.index()]) : tree_.root();
 }
 
 void Scopes::bind(Node scope, Binding binding) {
@@ -90,41 +72,17 @@ void Scopes::bind_target(Node target, Node value, BindingKind kind, bool unpacke
 }
 
 void Scopes::bind_import(Node statement) {
-  for (Node name = statement.first_child(); name; name = name.next_sibling()) {
-    Binding binding;
-    binding.kind = BindingKind::kImport;
-    binding.value = statement;
-    if (name.is(Kind::kAliasedImport)) {
-      binding.target = name.child(Field::kAlias);
-      binding.qualified = dotted(name.child(Field::kName));
-      binding.name = binding.target.text();
-    } else if (name.is(Kind::kDottedName)) {
-      // `import torch.cuda` binds `torch`.
-      binding.target = name.first_child();
-      binding.name = binding.target.text();
-      binding.qualified = std::string(binding.name);
-    } else {
+  for (ImportedName& name : imported_names(statement)) {
+    if (!name.target) {
+      wildcards_.push_back(std::move(name.qualified));
       continue;
     }
-    bind(scope_node(statement), std::move(binding));
-  }
-}
-
-void Scopes::bind_import_from(Node statement) {
-  const std::string module = module_text(statement.child(Field::kModuleName));
-  for (Node name = statement.first_child(); name; name = name.next_sibling()) {
-    if (name.is(Kind::kWildcardImport)) wildcards_.push_back(module);
-    if (name.field() != Field::kName) continue;
-    const bool aliased = name.is(Kind::kAliasedImport);
-    const Node original = aliased ? name.child(Field::kName) : name;
-    const Node target = aliased ? name.child(Field::kAlias) : name;
-    const std::string separator = module.ends_with('.') ? "" : ".";
-    bind(scope_node(statement), {target.text(),
+    bind(scope_node(statement), {name.target.text(),
                                  BindingKind::kImport,
-                                 target,
+                                 name.target,
                                  statement,
                                  {},
-                                 module + separator + dotted(original),
+                                 std::move(name.qualified),
                                  false});
   }
 }
@@ -155,10 +113,8 @@ void Scopes::bind_parameters(Node parameters) {
 void Scopes::visit(Node node) {
   switch (node.kind()) {
     case Kind::kImport:
-      bind_import(node);
-      break;
     case Kind::kImportFrom:
-      bind_import_from(node);
+      bind_import(node);
       break;
     case Kind::kAssignment: {
       // In a = b = 1 the right side of the outer assignment is the inner assignment.
@@ -244,10 +200,11 @@ Node Scopes::owner(std::string_view name, Node at) const {
   }
 }
 
-std::vector<const Binding*> Scopes::all(std::string_view name, Node at) const {
+const std::vector<const Binding*>& Scopes::all(std::string_view name, Node at) const {
+  static const List kNone;
   const Node scope = owner(name, at);
   const List* list = scope ? find(scope, name) : nullptr;
-  return list == nullptr ? List{} : *list;
+  return list == nullptr ? kNone : *list;
 }
 
 namespace {
@@ -256,19 +213,18 @@ namespace {
 // quadratic time.
 constexpr std::size_t kMostReaching = 256;
 
-std::vector<const Binding*> first_of(const std::vector<const Binding*>& all) {
-  return {all.begin(),
-          all.begin() + static_cast<std::ptrdiff_t>(std::min(all.size(), kMostReaching))};
+Bindings first_of(const std::vector<const Binding*>& all) {
+  return {all.data(), all.data() + std::min(all.size(), kMostReaching)};
 }
 
 }  // namespace
 
-std::vector<const Binding*> Scopes::reaching(std::string_view name, Node at) const {
+Bindings Scopes::reaching(std::string_view name, Node at) const {
   const Node scope = owner(name, at);
   const List* list = scope ? find(scope, name) : nullptr;
   if (list == nullptr) return {};
   if (list->size() < 2 || scope_node(at) != scope) return first_of(*list);
-  List result;
+  Bindings result;
   // Goes backwards from the last binding before `at`: in a long file most bindings are never
   // visited.
   auto later = std::upper_bound(list->begin(), list->end(), at.start(),

@@ -3,6 +3,8 @@
 // module.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -44,6 +46,41 @@ struct Binding {
   bool unpacked = false;  // one of several targets; `value` is the complete right side
 };
 
+// Some bindings, in order. Most names have one or two, which need no memory of their own.
+class Bindings {
+ public:
+  Bindings() = default;
+  Bindings(const Binding* const* first, const Binding* const* last) {
+    for (; first != last; ++first) push_back(*first);
+  }
+
+  [[nodiscard]] std::size_t size() const { return size_; }
+  [[nodiscard]] bool empty() const { return size_ == 0; }
+  [[nodiscard]] const Binding* const* begin() const {
+    return size_ <= few_.size() ? few_.data() : many_.data();
+  }
+  [[nodiscard]] const Binding* const* end() const { return begin() + size_; }
+  [[nodiscard]] const Binding* front() const { return *begin(); }
+  [[nodiscard]] const Binding* operator[](std::size_t index) const { return begin()[index]; }
+  [[nodiscard]] bool operator==(const Bindings& other) const {
+    return std::equal(begin(), end(), other.begin(), other.end());
+  }
+
+  void push_back(const Binding* binding) {
+    if (size_ == few_.size()) many_.assign(few_.begin(), few_.end());
+    if (size_ < few_.size())
+      few_[size_] = binding;
+    else
+      many_.push_back(binding);
+    ++size_;
+  }
+
+ private:
+  std::size_t size_ = 0;
+  std::array<const Binding*, 4> few_{};
+  std::vector<const Binding*> many_;  // all of them, if there are more
+};
+
 class Scopes {
  public:
   explicit Scopes(const Tree& tree);
@@ -52,9 +89,9 @@ class Scopes {
   // scope that owns the name, up to one that dominates `at`. If `at` is in a function further
   // inside, these are all bindings of the owner scope. Empty for builtins and unknown names; at
   // most 256.
-  [[nodiscard]] std::vector<const Binding*> reaching(std::string_view name, Node at) const;
+  [[nodiscard]] Bindings reaching(std::string_view name, Node at) const;
   // Every binding of the name in the scope that owns it at `at`.
-  [[nodiscard]] std::vector<const Binding*> all(std::string_view name, Node at) const;
+  [[nodiscard]] const std::vector<const Binding*>& all(std::string_view name, Node at) const;
   // The scope that owns the name at `at`; invalid if no scope of the file binds it.
   [[nodiscard]] Node owner(std::string_view name, Node at) const;
   // Every binding of the name in exactly this scope, in source order.
@@ -81,12 +118,13 @@ class Scopes {
   void bind(Node scope, Binding binding);
   void bind_target(Node target, Node value, BindingKind kind, bool unpacked);
   void bind_import(Node statement);
-  void bind_import_from(Node statement);
   void bind_parameters(Node parameters);
   void visit(Node node);
   [[nodiscard]] const List* find(Node scope, std::string_view name) const;
+  void find_scopes();
 
   const Tree& tree_;
+  std::vector<std::uint32_t> scope_of_;              // for each node, that of scope_node()
   std::deque<Binding> bindings_;                     // a deque: addresses must not change
   std::unordered_map<std::uint32_t, Scope> scopes_;  // by the scope node's index
   std::unordered_map<std::uint32_t, std::vector<std::string_view>> globals_;

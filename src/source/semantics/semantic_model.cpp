@@ -11,7 +11,11 @@ constexpr int kMaxChain = 12;  // the answer for longer chains is "unknown"
 }  // namespace
 
 SemanticModel::SemanticModel(std::shared_ptr<const Tree> tree)
-    : tree_(std::move(tree)), scopes_(*tree_), index_(*tree_) {
+    : tree_(std::move(tree)),
+      scopes_(*tree_),
+      qualified_(tree_->size()),
+      whole_values_(tree_->size()),
+      index_(*tree_) {
   for (std::uint32_t i = 0; i < tree_->size(); ++i) {
     const Node node = tree_->at(i);
     if (node.is(Kind::kImport)) {
@@ -34,10 +38,10 @@ bool SemanticModel::imports(std::string_view module) const {
 }
 
 const std::string& SemanticModel::qualified(Node expression) const {
-  const auto [entry, fresh] = qualified_.try_emplace(expression.index());
-  if (!fresh || !expression) return entry->second;
-  std::string name = resolve(expression, 0);
-  return qualified_[expression.index()] = std::move(name);
+  static const std::string kNone;
+  if (!expression) return kNone;
+  if (const std::string* const known = qualified_.find(expression.index())) return *known;
+  return qualified_.put(expression.index(), resolve(expression, 0));
 }
 
 const std::string& SemanticModel::called(Node call) const {

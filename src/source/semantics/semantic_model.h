@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "source/semantics/node_index.h"
+#include "source/semantics/node_map.h"
 #include "source/semantics/recent_values.h"
 #include "source/semantics/scopes.h"
 #include "source/syntax/tree.h"
@@ -169,13 +170,13 @@ class SemanticModel {
   bool imports_torch_ = false;
   mutable bool ignores_guards_ = false;
   std::vector<std::string> imported_;
-  mutable std::unordered_map<std::uint32_t, std::string> qualified_;
+  mutable NodeMap<std::string> qualified_;
   // Answers of infer(): see infer.cpp.
   struct WholeValue {
     Value value;
     int height = 0;  // how deep below its node the inference went
   };
-  mutable std::unordered_map<std::uint32_t, WholeValue> whole_values_;
+  mutable NodeMap<WholeValue> whole_values_;
   mutable RecentValues<Value> cut_values_;  // by node and depth
   mutable int deepest_ = 0;                 // the depth that the current question has reached
   mutable std::unordered_map<std::uint32_t, std::vector<Node>> early_exits_;

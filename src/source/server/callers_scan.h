@@ -11,7 +11,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <unordered_set>
 #include <vector>
 
 #include "source/project/callers.h"
@@ -56,8 +55,8 @@ class FolderCallers {
   bool is_project_ = true;  // and not a folder with too many files
   // While it is asked which functions are mentioned in files without facts.
   std::shared_ptr<flow::Summary> summary_;
-  std::unordered_set<std::string> wanted_;
-  std::unordered_set<std::string> mentioned_;
+  base::TextSet wanted_;
+  base::TextSet mentioned_;
   std::vector<std::string> unasked_;
   std::shared_ptr<const flow::Summary> news_;
 };

@@ -166,7 +166,7 @@ class LocalName {
 
   const SemanticModel& model_;
   Node name_;
-  std::vector<const Binding*> bindings_;
+  semantics::Bindings bindings_;
   std::vector<Node> uses_;
 };
 
