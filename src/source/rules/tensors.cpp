@@ -36,6 +36,8 @@ Node method_call_on(Node expression) {
 bool is_move(const SemanticModel& model, Node call) {
   const std::string_view method = method_of(call);
   if (method == "cuda" || method == "cpu" || method == "type_as") return true;
+  // x.type(y.type()) names the device of y, too.
+  if (method == "type") return method_of(syntax::positional(call, 0)) == "type";
   if (method != "to") return false;
   if (syntax::keyword(call, "device") || syntax::has_splat(call)) return true;
   const Node first = syntax::positional(call, 0);

@@ -104,6 +104,24 @@ Node find_move(const SemanticModel& model, Node made, std::string_view name) {
   return in_branch;
 }
 
+bool is_in_loop(Node node) {
+  for (Node up = node; up && !up.is(Kind::kFunction); up = up.parent())
+    if (up.is_any(Kind::kFor, Kind::kWhile)) return true;
+  return false;
+}
+
+// Whether the training is over before a statement: a loop has used the optimizer, and nothing does
+// from there on.
+bool is_done(const SemanticModel& model, Node optimizer, Node moved) {
+  if (!optimizer.is(Kind::kIdentifier) || is_in_loop(moved)) return false;
+  const auto reads = reads_of(model, optimizer);
+  return std::any_of(reads.begin(), reads.end(), is_in_loop) &&
+         std::none_of(reads.begin(), reads.end(), [&](Node read) {
+           return read.start() > moved.start() ||
+                  syntax::function_of(read) != syntax::function_of(moved);
+         });
+}
+
 bool alone_on_lines(Node statement) {
   const auto span = whole_lines(statement);
   const std::string_view text =
@@ -143,6 +161,7 @@ void check(const PythonContext& context, Node assignment, Reporter& reporter) {
   const Node move = find_move(model, made, trained.text());
   if (!move) return;
   const Node moved = syntax::statement_of(move);
+  if (is_done(model, assignment.child(Field::kLeft), moved)) return;
   Finding& finding =
       reporter.report(base::Span{object_of(move).end() + 1, move.end()},
                       fmt::format("The optimizer of `{}` was made before this move. State it "

@@ -49,9 +49,11 @@ Node enabled_of(Node call, Amp amp) {
   return syntax::argument(call, amp == Amp::kScaler ? 4 : 0, "enabled");
 }
 
-// Whether the successor may compute in bfloat16 on the CPU, where this call does nothing.
-bool starts_on_cpu(Node call, Amp amp) {
-  return amp == Amp::kAutocast && !enabled_of(call, amp).is(Kind::kFalse);
+// Whether the successor may do something where this call does nothing: compute in bfloat16 on the
+// CPU, or raise, because it does not know the GPU of a Mac before torch 2.5.
+bool acts_elsewhere(const PythonContext& context, Node call, Amp amp) {
+  return amp == Amp::kAutocast && (!enabled_of(call, amp).is(Kind::kFalse) ||
+                                   context.settings.min_torch < edit::TorchVersion{2, 5});
 }
 
 // Whether the call is switched off without CUDA, which is how it is done with an old torch.
@@ -153,7 +155,8 @@ bool rewrite_uses(const PythonContext& context, const ImportedName& imported, No
     if (bindings.size() != 1 || bindings.front()->value != statement) return false;
     if (use.field() == Field::kFunctionPart && use.parent().is(Kind::kCall)) {
       if (!rewrite_arguments(context, use.parent(), imported.amp, fix)) return false;
-      if (starts_on_cpu(use.parent(), imported.amp)) fix.applicability = Applicability::kUnsafe;
+      if (acts_elsewhere(context, use.parent(), imported.amp))
+        fix.applicability = Applicability::kUnsafe;
     } else if (imported.amp == Amp::kCustom && use.parent().is(Kind::kDecorator)) {
       if (!call_decorator(context, use, fix)) return false;
     } else if (imported.amp != Amp::kScaler || !is_type_use(use)) {
@@ -245,7 +248,7 @@ Fix make_fix(const PythonContext& context, Node use, Amp amp) {
   const bool written =
       is_call ? rewrite_arguments(context, use, amp, fix) : call_decorator(context, use, fix);
   if (!written) return described;
-  if (starts_on_cpu(use, amp)) fix.applicability = Applicability::kUnsafe;
+  if (acts_elsewhere(context, use, amp)) fix.applicability = Applicability::kUnsafe;
   fix.edits.push_back(replace(name, successor_of(context, context.model.qualified(name))));
   fix.needs.imports.emplace_back("import torch");
   return fix;
@@ -272,8 +275,8 @@ Fix make_partial_fix(const PythonContext& context, Node partial, Amp amp) {
 
 std::string message_of(Amp amp, bool switches_off = false) {
   if (switches_off) {
-    return "This switches off CUDA's autocast only (and is deprecated): under the autocast of "
-           "another device the code stays in low precision.";
+    return "This switches off CUDA's autocast only (and is deprecated): that of another device "
+           "stays on.";
   }
   if (amp == Amp::kScaler) {
     return "This scaler serves CUDA only (and is deprecated): on other devices it warns and is "

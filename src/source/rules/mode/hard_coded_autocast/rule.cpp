@@ -35,7 +35,13 @@ Fix make_fix(const PythonContext& context, Node call, Node literal) {
   const DeviceTypeRef type = device_type_at(context, call);
   fix.title = fmt::format("use the type of the device: {}", type.text);
   if (!type.usable) return fix;
-  fix.applicability = type.certain ? Applicability::kSafe : Applicability::kUnsafe;
+  // An autocast that is on computes in bfloat16 on the CPU, where that of "cuda" does nothing, and
+  // none knows the GPU of a Mac before torch 2.5.
+  const bool acts_elsewhere = context.model.called(call).ends_with("autocast") &&
+                              (!syntax::keyword(call, "enabled").is(Kind::kFalse) ||
+                               context.settings.min_torch < edit::TorchVersion{2, 5});
+  fix.applicability =
+      type.certain && !acts_elsewhere ? Applicability::kSafe : Applicability::kUnsafe;
   fix.needs = type.needs;
   if (literal) {
     fix.edits = {replace(literal, type.text)};
@@ -51,9 +57,7 @@ Fix make_fix(const PythonContext& context, Node call, Node literal) {
 const char* message_of(Node call, bool scaler) {
   if (scaler) return "A gradient scaler for \"cuda\" warns and is off on other devices.";
   if (syntax::keyword(call, "enabled").is(Kind::kFalse))
-    return "This switches off the autocast of \"cuda\" only: under the autocast of another device "
-           "the "
-           "code stays in low precision.";
+    return "This switches off the autocast of \"cuda\" only: that of another device stays on.";
   return "Autocast for \"cuda\" does nothing on other devices: the code runs in full precision "
          "there.";
 }

@@ -10,7 +10,7 @@ namespace torchport::rules {
 
 namespace {
 
-constexpr std::size_t kMaxNames = 4;  // that the value is followed through
+constexpr std::size_t kMaxNames = 8;  // that the value is followed through
 
 enum class Use : std::uint8_t {
   kEnds,  // the record ends here
@@ -77,6 +77,8 @@ class Follower {
       case Kind::kBinaryOperator:
       case Kind::kUnaryOperator:
         return Use::kOn;
+      case Kind::kConditional:
+        return parent.first_child().next_sibling() == node ? Use::kEnds : Use::kOn;
       case Kind::kSubscript:
         return parent.first_child() == node ? Use::kOn : Use::kKept;
       case Kind::kAttribute:
@@ -91,6 +93,11 @@ class Follower {
   }
 
   [[nodiscard]] bool name_gives_up(Node target) {
+    if (target.is_any(Kind::kPatternList, Kind::kTuplePattern)) {
+      const auto parts = target.children();
+      return std::all_of(parts.begin(), parts.end(),
+                         [&](Node part) { return name_gives_up(part); });
+    }
     if (!target.is(Kind::kIdentifier)) return false;
     if (std::find(names_.begin(), names_.end(), target.text()) != names_.end()) return true;
     if (names_.size() == kMaxNames) return false;

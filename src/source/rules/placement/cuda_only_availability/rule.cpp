@@ -12,6 +12,7 @@
 #include "source/rules/edits.h"
 #include "source/rules/placement/common/device_text.h"
 #include "source/rules/statements.h"
+#include "source/rules/tensors.h"
 #include "source/semantics/literals.h"
 
 namespace torchport::rules {
@@ -211,6 +212,18 @@ Fix fix_conditional(const PythonContext& context, Node conditional, const Test& 
   return fix;
 }
 
+// Whether all that reads the chosen device is a load that puts its file there: what the weights are
+// copied into decides where the program computes.
+bool is_only_for_loading(const SemanticModel& model, Node target) {
+  if (!target.is(Kind::kIdentifier) || !syntax::function_of(target)) return false;
+  const auto reads = reads_of(model, target);
+  return !reads.empty() && std::all_of(reads.begin(), reads.end(), [](Node read) {
+    const Node keyword = read.parent();
+    return keyword.is(Kind::kKeywordArgument) &&
+           keyword.child(Field::kName).text() == "map_location";
+  });
+}
+
 void check_conditional(const PythonContext& context, Node conditional, Reporter& reporter) {
   const auto parts = conditional.children();
   if (parts.size() != 3) return;
@@ -220,6 +233,10 @@ void check_conditional(const PythonContext& context, Node conditional, Reporter&
   const Node cpu = test.negated ? parts[0] : parts[2];
   if (!is_cuda_device(context.model, cuda) || !is_cpu_device(context.model, cpu)) return;
   if (!is_of_interest(context, conditional)) return;
+  const Node assignment = conditional.parent();
+  if (assignment.is(Kind::kAssignment) &&
+      is_only_for_loading(context.model, assignment.child(Field::kLeft)))
+    return;
   Fix fix = fix_conditional(context, conditional, test, cuda, cpu);
   keep_names_honest(conditional, fix);
   reporter.report(conditional, std::string(kMessage)).fix.push_back(std::move(fix));
@@ -278,6 +295,7 @@ void check_if(const PythonContext& context, Node statement, Reporter& reporter) 
   const Node cuda = chosen_by(yes);
   if (!is_cuda_device(model, cuda) || !is_cpu_device(model, chosen_by(no))) return;
   if (!is_of_interest(context, statement)) return;
+  if (is_only_for_loading(model, plain_assignment(yes).child(Field::kLeft))) return;
   Finding& finding = reporter.report(statement.child(Field::kCondition), std::string(kMessage));
   Fix fix;
   fix.title = "add a branch for the other accelerators";

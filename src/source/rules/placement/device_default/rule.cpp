@@ -74,6 +74,32 @@ bool chooses_autocast(const SemanticModel& model, Node use) {
          name == "torch.amp.autocast_mode.autocast" || name == "torch.amp.GradScaler";
 }
 
+// Whether the function only compares the parameter, and asks whether there is CUDA: nothing is
+// placed with it.
+bool is_only_compared(const SemanticModel& model, Node parameter) {
+  const Node function = parameter.parent().parent();
+  if (function.text().find("is_available") == std::string_view::npos) return false;
+  const std::string_view name = parameter.child(Field::kName).text();
+  std::size_t compared = 0;
+  for (const Node use : model.named(name, function)) {
+    if (parameter.holds(use) || use.field() == Field::kAttributeName ||
+        (use.parent().is(Kind::kKeywordArgument) && use.field() == Field::kName))
+      continue;
+    const Node parent = use.parent();
+    // device = device.lower()
+    const bool in_own_case = parent.is(Kind::kAttribute) &&
+                             parent.child(Field::kAttributeName).text() == "lower" &&
+                             parent.parent().parent().is(Kind::kAssignment) &&
+                             parent.parent().parent().child(Field::kLeft).text() == name;
+    const bool target = parent.is(Kind::kAssignment) && use.field() == Field::kLeft &&
+                        parent.child(Field::kRight).text() == std::string(name) + ".lower()";
+    if (in_own_case || target) continue;
+    if (!parent.is(Kind::kComparison)) return false;
+    ++compared;
+  }
+  return compared > 0;
+}
+
 // Whether an attribute `self.x` chooses autocasts wherever the class reads it.
 bool attribute_chooses_autocast(const SemanticModel& model, Node attribute) {
   const Node holder = syntax::class_of(attribute);
@@ -243,7 +269,7 @@ void check(const PythonContext& context, Node string, Reporter& reporter) {
   const Node parameter = parameter_of(site);
   if (parameter && (is_repaired(model, parameter) || is_only_for_autocast(model, parameter) ||
                     is_always_passed(context, parameter) || is_used_with_cuda(model, parameter) ||
-                    is_parameter_unread(model, parameter)))
+                    is_only_compared(model, parameter) || is_parameter_unread(model, parameter)))
     return;
   if (!parameter && is_repaired_option(model, site)) return;
   Finding& finding = reporter.report(
