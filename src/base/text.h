@@ -60,7 +60,7 @@ class LineIndex {
 [[nodiscard]] bool contains_word(std::string_view text, std::string_view word);
 // Finds a text in a hashed set of strings without a copy of it.
 struct TextHash {
-  using is_transparent = void;
+  using is_transparent = void;  // NOLINT(readability-identifier-naming): the standard's name
   [[nodiscard]] std::size_t operator()(std::string_view text) const {
     return std::hash<std::string_view>{}(text);
   }

@@ -107,6 +107,12 @@ TEST_CASE("what could break a program that runs is not safe") {
   const auto off = converge_python("a.py", with("False"), {}, newer, Applicability::kSafe);
   REQUIRE(off.has_value());
   CHECK(off->text != with("False"));
+  // What it makes goes to CUDA anyway.
+  const std::string flagged =
+      "import torch\nfrom m import Sequence\n\n\ndef trial():\n    x = torch.randn(3).cuda()\n"
+      "    return Sequence(x, use_cuda=True)\n";
+  CHECK(fixed_safely(flagged).empty());
+  CHECK(!fixed_by_all(flagged).empty());
   // It finds out whether CUDA works.
   CHECK(fixed_by_all("import torch\n\n\ndef works():\n    try:\n        torch.ones(1).cuda()\n"
                      "        return True\n    except Exception:\n        return False\n")

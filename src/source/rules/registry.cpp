@@ -89,8 +89,8 @@ struct ProgramShape {
 };
 
 bool PythonContext::is_test() const {
-  if (!is_test_) is_test_ = finds_test();
-  return *is_test_;
+  if (!known_test) known_test = finds_test();
+  return *known_test;
 }
 
 bool PythonContext::finds_test() const {

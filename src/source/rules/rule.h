@@ -108,7 +108,7 @@ struct PythonContext {
   [[nodiscard]] bool is_test() const;          // tests/, test_*.py, *_test.py, conftest.py
 
   // The answer of is_test(), when it was asked for.
-  mutable std::optional<bool> is_test_ = std::nullopt;
+  mutable std::optional<bool> known_test = std::nullopt;
   [[nodiscard]] bool finds_test() const;
 };
 

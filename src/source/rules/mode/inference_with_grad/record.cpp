@@ -50,7 +50,7 @@ Use of_call(const SemanticModel& model, Node call) {
   return base::one_of(kOn, std::string_view(name)) ? Use::kOn : Use::kKept;
 }
 
-// Follows the value through local names, each of them once.
+// Follows the value through local names, each binding of them once.
 class Follower {
  public:
   explicit Follower(const SemanticModel& model) : model_(model) {}
@@ -99,15 +99,24 @@ class Follower {
                          [&](Node part) { return name_gives_up(part); });
     }
     if (!target.is(Kind::kIdentifier)) return false;
-    if (std::find(names_.begin(), names_.end(), target.text()) != names_.end()) return true;
-    if (names_.size() == kMaxNames) return false;
-    names_.push_back(target.text());
+    if (std::find(targets_.begin(), targets_.end(), target) != targets_.end()) return true;
+    if (targets_.size() == kMaxNames) return false;
+    targets_.push_back(target);
     const auto reads = reads_of(model_, target);
-    return std::all_of(reads.begin(), reads.end(), [&](Node read) { return gives_up(read); });
+    return std::all_of(reads.begin(), reads.end(),
+                       [&](Node read) { return !reaches(target, read) || gives_up(read); });
+  }
+
+  // Whether a read may see what was bound here, and not only what was bound to the name later.
+  [[nodiscard]] bool reaches(Node target, Node read) const {
+    const auto bindings = model_.scopes().reaching(read.text(), read);
+    return std::any_of(bindings.begin(), bindings.end(), [&](const semantics::Binding* binding) {
+      return binding->target == target;
+    });
   }
 
   const SemanticModel& model_;
-  std::vector<std::string_view> names_;
+  std::vector<Node> targets_;
 };
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "source/rules/placement/common/device_text.h"
 #include "source/rules/statements.h"
 #include "source/rules/tensors.h"
+#include "source/semantics/cuda_flags.h"
 #include "source/semantics/guards.h"
 
 namespace torchport::rules {
@@ -84,6 +85,20 @@ Node index_made_for(const SemanticModel& model, Node call) {
   return alone && reads_of(model, bindings.front()->target).size() == 1 ? statement : Node{};
 }
 
+// Whether the function around a call asks for CUDA in other words, too: `Sequencer(use_cuda=True)`.
+// Who runs it without CUDA has to change both.
+bool is_asked_for_beside(const SemanticModel& model, Node call) {
+  const Node function = syntax::function_of(call);
+  if (!function.is(Kind::kFunction)) return false;
+  for (const Node keyword : model.nodes(Kind::kKeywordArgument, function.child(Field::kBody))) {
+    const std::string_view name = keyword.child(Field::kName).text();
+    if (keyword.child(Field::kValue).is(Kind::kTrue) && semantics::is_cuda_flag(name) &&
+        !semantics::is_negative_flag(name))
+      return true;
+  }
+  return false;
+}
+
 Fix make_fix(const PythonContext& context, Node call, Node object) {
   if (const Node lambda = map_location_lambda(call)) {
     const edit::DeviceRef device = context.devices.at(lambda);
@@ -104,7 +119,9 @@ Fix make_fix(const PythonContext& context, Node call, Node object) {
   const edit::DeviceRef device = device_near(context, call);
   Fix fix;
   fix.needs.module_device = device.module_device;
-  fix.applicability = device.certain ? Applicability::kSafe : Applicability::kUnsafe;
+  fix.applicability = device.certain && !is_asked_for_beside(context.model, call)
+                          ? Applicability::kSafe
+                          : Applicability::kUnsafe;
   std::string rest;
   for (const syntax::Argument& arg : syntax::arguments(call)) {
     if (arg.keyword == "non_blocking") {
