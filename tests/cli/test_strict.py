@@ -30,11 +30,12 @@ def test_strict_reports_what_runs_only_with_cuda(torchport) -> None:
     found = findings(torchport("check", "--strict", "--format", "json"))
     assert [(f["path"], f["line"], f["code"]) for f in found] == [
         ("gpu.py", 5, "TP101"),
+        ("main.py", 4, "TP113"),
         ("test_a.py", 7, "TP102"),
         ("test_a.py", 9, "TP109"),
     ]
     assert "lets this run only with CUDA" in found[0]["message"]
-    assert "(`use_cuda` in line 6)" in found[1]["message"]
+    assert "(`use_cuda` in line 6)" in found[2]["message"]
     torchport.write("torchport.toml", "strict = true\n")
     assert findings(torchport("check", "--format", "json")) == found, "the setting"
     torchport("fix", "--unsafe-fixes")

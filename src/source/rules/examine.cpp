@@ -182,6 +182,7 @@ std::vector<Finding> examine_python(const PythonContext& context, const Selectio
   ask_callers(context, findings);
   hold_back_last_fixes(selection, findings);
   std::move(guarded.begin(), guarded.end(), std::back_inserter(findings));
+  drop_what_gives_way(context, findings);
   const bool any_fix = std::any_of(findings.begin(), findings.end(),
                                    [](const Finding& finding) { return !finding.fix.empty(); });
   if (any_fix) {

@@ -47,6 +47,8 @@ struct RuleInfo {
   // Whether the rule is about code that is right as it is, but serves CUDA only. Such a rule is off
   // unless the check is strict or it is selected.
   bool strict = false;
+  // Whether a finding is dropped if the statement around it has one of another rule.
+  bool gives_way = false;
   // Whether a finding is void in code that runs only if CUDA is available.
   bool void_with_cuda = false;
 };

@@ -76,4 +76,18 @@ void make_guarded(const PythonContext& context, Node place, Finding& finding) {
   if (finding.fix.empty()) finding.fix = backend_fix(context, place);
 }
 
+void drop_what_gives_way(const PythonContext& context, std::vector<Finding>& findings) {
+  std::vector<std::uint32_t> others;
+  for (const Finding& finding : findings)
+    if (!finding.rule->gives_way) others.push_back(finding.span.start);
+  std::sort(others.begin(), others.end());
+  std::erase_if(findings, [&](const Finding& finding) {
+    if (!finding.rule->gives_way) return false;
+    const Node place = syntax::node_at(context.model.tree(), finding.span.start);
+    const Node statement = syntax::statement_of(place);
+    const auto inside = std::lower_bound(others.begin(), others.end(), statement.start());
+    return inside != others.end() && *inside < statement.end();
+  });
+}
+
 }  // namespace torchport::rules

@@ -18,4 +18,7 @@ void make_guarded(const PythonContext& context, Node place, Finding& finding);
 // Whether the file knows this name: it imports or defines it.
 [[nodiscard]] bool knows_name(const SemanticModel& model, std::string_view name);
 
+// Drops the findings of rules that give way where the statement around them has another finding.
+void drop_what_gives_way(const PythonContext& context, std::vector<Finding>& findings);
+
 }  // namespace torchport::rules
