@@ -77,7 +77,10 @@ bool is_for_other_rules(const SemanticModel& model, Node decided) {
 
 void check(const PythonContext& context, Node node, Reporter& reporter) {
   const SemanticModel& model = context.model;
-  const bool asks = node.is(Kind::kCall) && model.called(node) == "torch.cuda.is_available";
+  static constexpr auto kQuestions = std::to_array<std::string_view>(
+      {"torch.cuda.is_available", "torch.cuda.device_count", "torch.cuda.is_bf16_supported"});
+  const bool asks =
+      node.is(Kind::kCall) && base::one_of(kQuestions, std::string_view(model.called(node)));
   const bool compares = node.is(Kind::kComparison) && is_comparison_with_cuda(model, node);
   if (!asks && !compares) return;
   for (Node up = node; up; up = up.parent())
