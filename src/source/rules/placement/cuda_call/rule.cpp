@@ -1,6 +1,8 @@
 // TP101: `.cuda()` of tensors, modules, and functions that map over them.
 #include "source/rules/rule.h"
 
+#include <unordered_set>
+
 #include <fmt/format.h>
 
 #include "source/rules/edits.h"
@@ -85,18 +87,27 @@ Node index_made_for(const SemanticModel& model, Node call) {
   return alone && reads_of(model, bindings.front()->target).size() == 1 ? statement : Node{};
 }
 
-// Whether the function around a call asks for CUDA in other words, too: `Sequencer(use_cuda=True)`.
-// Who runs it without CUDA has to change both.
+// The functions that ask for CUDA by a flag: `Sequencer(use_cuda=True)`.
+struct AskingFunctions {
+  explicit AskingFunctions(const SemanticModel& model) {
+    for (const Node keyword : model.nodes(Kind::kKeywordArgument)) {
+      const std::string_view name = keyword.child(Field::kName).text();
+      if (!keyword.child(Field::kValue).is(Kind::kTrue) || !semantics::is_cuda_flag(name) ||
+          semantics::is_negative_flag(name))
+        continue;
+      for (Node function = syntax::function_of(keyword); function;
+           function = syntax::function_of(function))
+        indexes.insert(function.index());
+    }
+  }
+  std::unordered_set<std::uint32_t> indexes;
+};
+
+// Whether the function around a call asks for CUDA in other words, too. Who runs it without CUDA
+// has to change both.
 bool is_asked_for_beside(const SemanticModel& model, Node call) {
   const Node function = syntax::function_of(call);
-  if (!function.is(Kind::kFunction)) return false;
-  for (const Node keyword : model.nodes(Kind::kKeywordArgument, function.child(Field::kBody))) {
-    const std::string_view name = keyword.child(Field::kName).text();
-    if (keyword.child(Field::kValue).is(Kind::kTrue) && semantics::is_cuda_flag(name) &&
-        !semantics::is_negative_flag(name))
-      return true;
-  }
-  return false;
+  return function && model.facts<AskingFunctions>().indexes.contains(function.index());
 }
 
 Fix make_fix(const PythonContext& context, Node call, Node object) {

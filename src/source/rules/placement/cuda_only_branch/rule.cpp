@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <array>
 
-#include "source/rules/statements.h"
-#include "source/semantics/cuda_flags.h"
 #include "source/semantics/literals.h"
 
 namespace torchport::rules {
