@@ -88,4 +88,8 @@ DeviceTypeRef device_type_at(const PythonContext& context, Node node) {
   return result;
 }
 
+bool autocast_acts_elsewhere(const PythonContext& context, Node enabled) {
+  return !enabled.is(Kind::kFalse) || context.settings.min_torch < edit::TorchVersion{2, 5};
+}
+
 }  // namespace torchport::rules

@@ -18,6 +18,11 @@ struct DeviceTypeRef {
 
 [[nodiscard]] DeviceTypeRef device_type_at(const PythonContext& context, Node node);
 
+// Whether an autocast for any device, with this `enabled` (invalid if it is not given), may do
+// something where one for CUDA does nothing: compute in bfloat16 on the CPU, or raise, because
+// autocast does not know the GPU of a Mac before torch 2.5.
+[[nodiscard]] bool autocast_acts_elsewhere(const PythonContext& context, Node enabled);
+
 // Whether the node is in a decorator, which is evaluated where the function is defined and not when
 // it is called.
 [[nodiscard]] bool in_decorator(Node node);

@@ -22,8 +22,7 @@ bool finds_all(const Selection& selection) {
   const auto& rules = all_rules();
   return std::all_of(rules.begin(), rules.end(), [&](const Rule& rule) {
     return !stops_without_cuda(rule.info) ||
-           std::any_of(selection.begin(), selection.end(),
-                       [&](const Rule* selected) { return selected->info.code == rule.info.code; });
+           std::find(selection.begin(), selection.end(), &rule) != selection.end();
   });
 }
 

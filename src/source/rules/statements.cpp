@@ -144,4 +144,12 @@ bool runs_under(Node node, std::initializer_list<std::string_view> words) {
   return false;
 }
 
+bool runs_in_loop(Node node) {
+  for (Node up = node; up && !up.is(Kind::kFunction); up = up.parent())
+    if (up.is_any(Kind::kFor, Kind::kWhile, Kind::kListComprehension, Kind::kSetComprehension,
+                  Kind::kDictionaryComprehension, Kind::kGenerator))
+      return true;
+  return false;
+}
+
 }  // namespace torchport::rules

@@ -45,6 +45,9 @@ namespace torchport::rules {
 // a part between underscores).
 [[nodiscard]] bool runs_under(syntax::Node node, std::initializer_list<std::string_view> words);
 
+// Whether a loop or a comprehension of its function runs the node more than once.
+[[nodiscard]] bool runs_in_loop(syntax::Node node);
+
 // The bodies of the `try` statements around a node in its function, the innermost first.
 [[nodiscard]] std::vector<syntax::Node> tried_bodies(syntax::Node node);
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "source/rules/edits.h"
+#include "source/rules/statements.h"
 #include "source/rules/tensors.h"
 
 namespace torchport::rules {
@@ -104,18 +105,12 @@ Node find_move(const SemanticModel& model, Node made, std::string_view name) {
   return in_branch;
 }
 
-bool is_in_loop(Node node) {
-  for (Node up = node; up && !up.is(Kind::kFunction); up = up.parent())
-    if (up.is_any(Kind::kFor, Kind::kWhile)) return true;
-  return false;
-}
-
 // Whether the training is over before a statement: a loop has used the optimizer, and nothing does
 // from there on.
 bool is_done(const SemanticModel& model, Node optimizer, Node moved) {
-  if (!optimizer.is(Kind::kIdentifier) || is_in_loop(moved)) return false;
+  if (!optimizer.is(Kind::kIdentifier) || runs_in_loop(moved)) return false;
   const auto reads = reads_of(model, optimizer);
-  return std::any_of(reads.begin(), reads.end(), is_in_loop) &&
+  return std::any_of(reads.begin(), reads.end(), runs_in_loop) &&
          std::none_of(reads.begin(), reads.end(), [&](Node read) {
            return read.start() > moved.start() ||
                   syntax::function_of(read) != syntax::function_of(moved);

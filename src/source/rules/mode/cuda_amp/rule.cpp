@@ -49,11 +49,9 @@ Node enabled_of(Node call, Amp amp) {
   return syntax::argument(call, amp == Amp::kScaler ? 4 : 0, "enabled");
 }
 
-// Whether the successor may do something where this call does nothing: compute in bfloat16 on the
-// CPU, or raise, because it does not know the GPU of a Mac before torch 2.5.
+// Whether the successor may do something where this call does nothing.
 bool acts_elsewhere(const PythonContext& context, Node call, Amp amp) {
-  return amp == Amp::kAutocast && (!enabled_of(call, amp).is(Kind::kFalse) ||
-                                   context.settings.min_torch < edit::TorchVersion{2, 5});
+  return amp == Amp::kAutocast && autocast_acts_elsewhere(context, enabled_of(call, amp));
 }
 
 // Whether the call is switched off without CUDA, which is how it is done with an old torch.

@@ -35,11 +35,8 @@ Fix make_fix(const PythonContext& context, Node call, Node literal) {
   const DeviceTypeRef type = device_type_at(context, call);
   fix.title = fmt::format("use the type of the device: {}", type.text);
   if (!type.usable) return fix;
-  // An autocast that is on computes in bfloat16 on the CPU, where that of "cuda" does nothing, and
-  // none knows the GPU of a Mac before torch 2.5.
   const bool acts_elsewhere = context.model.called(call).ends_with("autocast") &&
-                              (!syntax::keyword(call, "enabled").is(Kind::kFalse) ||
-                               context.settings.min_torch < edit::TorchVersion{2, 5});
+                              autocast_acts_elsewhere(context, syntax::keyword(call, "enabled"));
   fix.applicability =
       type.certain && !acts_elsewhere ? Applicability::kSafe : Applicability::kUnsafe;
   fix.needs = type.needs;

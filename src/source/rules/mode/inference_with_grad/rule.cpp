@@ -79,10 +79,7 @@ bool is_thrown_away(Node call) {
 
 // Whether a script, or a function of it, calls the model once. An object may be asked again.
 bool runs_once(Node call) {
-  if (syntax::class_of(call)) return false;
-  for (Node up = call; up && !up.is(Kind::kFunction); up = up.parent())
-    if (up.is_any(Kind::kFor, Kind::kWhile, Kind::kForIn)) return false;
-  return true;
+  return !syntax::class_of(call) && !runs_in_loop(call);
 }
 
 Fix make_fix(const PythonContext& context, Node scope) {

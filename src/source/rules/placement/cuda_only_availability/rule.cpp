@@ -11,6 +11,7 @@
 #include "source/edit/device_source.h"
 #include "source/rules/edits.h"
 #include "source/rules/placement/common/device_text.h"
+#include "source/rules/placement/common/other_kinds.h"
 #include "source/rules/statements.h"
 #include "source/rules/tensors.h"
 #include "source/semantics/literals.h"
@@ -92,46 +93,22 @@ bool is_cpu_device(const SemanticModel& model, Node device) {
   return syntax::string_value(device_string(model, device), text) && text == "cpu";
 }
 
-bool has_word(std::string_view text, std::string_view word) {
-  const auto is_letter = [](char c) { return base::is_identifier_char(c) && c != '_'; };
-  for (auto at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
-    const auto end = at + word.size();
-    if ((at == 0 || !is_letter(text[at - 1])) && (end == text.size() || !is_letter(text[end]))) {
-      return true;
-    }
-  }
-  return false;
-}
-
-bool names_others(std::string_view text) {
-  // Words for devices that are no kinds here. A word stays when it becomes a kind.
-  static constexpr auto kOthers = std::to_array<std::string_view>(
-      {"hpu", "xla", "tpu", "ipu", "directml", "accelerator", "mlu", "musa"});
-  const std::string lower = base::lower(text);
-  for (const devices::DeviceKind& kind : devices::kinds()) {
-    if (kind.name != kCuda && has_word(lower, kind.name)) return true;
-  }
-  for (const std::string_view other : kOthers) {
-    if (has_word(lower, other)) return true;
-  }
-  return false;
-}
-
 // Whether another device kind is mentioned in the same function, or nearby at module level.
 bool others_are_near(Node node) {
   Node function = syntax::function_of(node);
   while (function.is(Kind::kLambda)) function = syntax::function_of(function);
-  if (function) return names_others(function.text());
+  if (function) return names_other_kinds(function.text());
   Node top = node;
   while (top.parent() && !top.parent().is(Kind::kModule)) top = top.parent();
-  if (names_others(top.text())) return true;
+  if (names_other_kinds(top.text())) return true;
   Node before;
   for (Node other = top.parent().first_child(); other && other != top; other = other.next_sibling())
     before = other;
-  if (before.is(Kind::kIf) && names_others(before.text())) return true;
+  if (before.is(Kind::kIf) && names_other_kinds(before.text())) return true;
   Node after = top.next_sibling();
   for (int i = 0; i < 4 && after; ++i, after = after.next_sibling()) {
-    if (!after.is_any(Kind::kFunction, Kind::kClass) && names_others(after.text())) return true;
+    if (!after.is_any(Kind::kFunction, Kind::kClass) && names_other_kinds(after.text()))
+      return true;
   }
   return false;
 }

@@ -1,9 +1,9 @@
 // TP113: branches that only CUDA takes. Only a strict check asks for it.
 #include "source/rules/rule.h"
 
-#include <algorithm>
 #include <array>
 
+#include "source/rules/placement/common/other_kinds.h"
 #include "source/semantics/literals.h"
 
 namespace torchport::rules {
@@ -22,15 +22,6 @@ constexpr RuleInfo kInfo{
 
 constexpr const char* kMessage =
     "Only CUDA counts here: with another accelerator the program goes on as if there were none.";
-
-// Whether a text names a device kind besides CUDA and the CPU.
-bool names_other(Node node) {
-  const std::string text = base::lower(node.text());
-  static constexpr auto kOthers = std::to_array<std::string_view>(
-      {"mps", "xpu", "npu", "hpu", "xla", "tpu", "mlu", "musa", "accelerator"});
-  return std::any_of(kOthers.begin(), kOthers.end(),
-                     [&](std::string_view other) { return text.find(other) != std::string::npos; });
-}
 
 // The `if` with all its branches, or the expression, that a condition decides.
 Node decided_by(Node condition) {
@@ -84,7 +75,7 @@ void check(const PythonContext& context, Node node, Reporter& reporter) {
   for (Node up = node; up; up = up.parent())
     if (up.is(Kind::kDecorator)) return;
   const Node decided = decided_by(node);
-  if (names_other(decided) || is_for_other_rules(model, decided)) return;
+  if (names_other_kinds(decided.text()) || is_for_other_rules(model, decided)) return;
   reporter.report(node, kMessage)
       .fix.push_back({Applicability::kDisplay,
                       "ask for any accelerator (torch.accelerator from torch 2.6 on), or for each "

@@ -133,7 +133,7 @@ bool is_only_for_autocast(const SemanticModel& model, Node parameter) {
 }
 
 // Whether no other file calls the functions of this one: it is a test, or a program.
-bool stands_alone(const PythonContext& context) {
+bool is_program_or_test(const PythonContext& context) {
   if (context.is_test()) return true;
   const auto names = context.model.named("__name__");
   return std::any_of(names.begin(), names.end(), [](Node name) {
@@ -156,7 +156,7 @@ bool names_function(const SemanticModel& model, Node use, Node function) {
 bool is_always_passed(const PythonContext& context, Node parameter) {
   const SemanticModel& model = context.model;
   const Node function = parameter.parent().parent();
-  const Node outer = function.parent().is(Kind::kModule) && stands_alone(context)
+  const Node outer = function.parent().is(Kind::kModule) && is_program_or_test(context)
                          ? function.parent()
                          : syntax::function_of(function);
   const bool own = outer.is(Kind::kModule) || function.parent().parent() == outer;
