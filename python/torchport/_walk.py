@@ -175,7 +175,7 @@ def _closure(function: FunctionType) -> list[tuple[Step, Any]]:
     return items
 
 
-def _is_opened_object(value: Any) -> bool:
+def is_opened_object(value: Any) -> bool:
     kind = type(value)
     if is_a(value, _HOLDERS):
         return True
@@ -211,7 +211,7 @@ def _inside(value: Any) -> _Inside | None:
         why = f"it is in the closure of {value.__name__}(); make it an attribute of the module"
         closed = [] if _is_torch(value.__module__) else _closure(value)
         return _Inside(closed, why, code=True) if closed else None
-    if _is_opened_object(value):
+    if is_opened_object(value):
         why = (
             f"it is in an object of {kind.__name__}, which torch does not look into; "
             f"make {kind.__name__} an nn.Module or a dataclass"

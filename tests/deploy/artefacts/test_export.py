@@ -168,27 +168,6 @@ def test_the_node_that_differs_is_named():
         nothing_left(path.parent)
 
 
-def test_a_trace_of_one_way_is_found_out_and_script_has_both():
-    path = fresh("branch")
-    model = models.branching()
-    with pytest.raises(NotVerified, match="--script"):
-        torchport.export(
-            model,
-            models.rows().abs(),
-            to="torchscript",
-            path=path,
-            check_inputs=[-models.rows().abs()],
-        )
-    nothing_left("branch")
-    done = torchport.export(
-        model, models.rows().abs(), to="torchscript", path="branch.pt", script=True,
-        check_inputs=[-models.rows().abs()],
-    )  # fmt: skip
-    assert done.parity.absolute == 0
-    with pytest.raises(ExportError, match="data"):
-        torchport.export(model, models.rows(), to="pt2", path=path)
-
-
 @pytest.mark.parametrize(("script", "gone"), [(False, "trace"), (True, "script")])
 def test_a_torch_without_torchscript_names_the_other_formats(monkeypatch, script, gone):
     monkeypatch.delattr(torch.jit, gone)

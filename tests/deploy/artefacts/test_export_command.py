@@ -30,7 +30,10 @@ def test_a_report_says_what_was_done(export, tmp_path):
         "output   logits: float32 [batch, 10]",
         "axis     batch 1..",
         "note     registered the attribute shift as a buffer",
-        "parity   5 batches in ONNX Runtime",
+        "returns  2 by name: logits, parts_0 (the model: dict(logits: tensor, parts: tuple(",
+        "parity   12 batches in ONNX Runtime",
+        "         sample, other values, negated, small, large, zero, constant, extreme, permuted, "
+        "batch=1, batch=3, batch=5",
         "host     device any",
         "written  net.onnx (onnx opset 18",
     ):

@@ -2,54 +2,211 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 import torch
 
 from torchport.deploy.artefact.axes import Axes
 from torchport.deploy.artefact.sample import Sample
 
+Change = Callable[[torch.Tensor, torch.Generator], torch.Tensor]
 
-def parity_batches(sample: Sample, axes: Axes, more: Sequence[Sample] = ()) -> list[Sample]:
-    """Returns the sample, the samples in ``more``, and variations of the sample: with other values,
-    and with other sizes along dynamic axes, including size 1.
+# A batch at the edge of an axis is made if an input has at most so many elements there, or so many
+# times those of the sample.
+_MOST_ELEMENTS = 1 << 22
+_MOST_TIMES = 64
+# What a float mask adds where it hides something is at most this.
+_HIDDEN = -1e4
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Inputs of one comparison. ``kind`` says how they were made: "sample", "negated", "batch=1".
+
+    The user gave a ``given`` batch. The model need not accept a batch with made-up ``values``; it
+    must accept one with another size of a dynamic axis.
     """
-    batches = [sample, *more]
+
+    kind: str
+    sample: Sample
+    given: bool = False
+    sized: bool = False
+
+
+def parity_batches(
+    sample: Sample, axes: Axes, more: Sequence[Sample] = ()
+) -> tuple[list[Batch], list[str]]:
+    """Returns the sample, the samples in ``more``, variations of the sample's values, and other
+    sizes along dynamic axes, among them the ends of each axis. The second list names ends of axes
+    that are too large to be compared.
+    """
+    batches = [Batch("sample", sample, given=True)]
+    batches += [Batch("given", one, given=True) for one in more]
     chance = torch.Generator().manual_seed(0)
-    batches.append(_other_values(sample, chance))
-    here = axes.sizes(sample)
-    for change in (lambda size: 1, lambda size: size + 1, lambda size: 2 * size + 1):
-        sizes = {
-            name: min(
-                max(change(size), axes.axes[name].minimum), axes.axes[name].maximum or 1 << 62
-            )
-            for name, size in here.items()
-        }
-        if sizes and all(axes.sizes(batch) != sizes for batch in batches):
-            batches.append(_other_values(axes.resized(sample, sizes), chance))
-    return batches
+    for kind, change in _CHANGES.items():
+        other = _changed(sample, change, chance)
+        if not any(_same(other, batch.sample) for batch in batches):
+            batches.append(Batch(kind, other))
+    too_large = []
+    for sizes in _other_sizes(axes, axes.sizes(sample)):
+        kind = ", ".join(f"{name}={size}" for name, size in sizes.items())
+        if _elements(sample, axes, sizes) > _limit(sample):
+            too_large.append(kind)
+            continue
+        other = _changed(axes.resized(sample, sizes), _other_values, chance)
+        batches.append(Batch(kind, other, sized=True))
+    return batches, too_large
 
 
-def _other_values(sample: Sample, chance: torch.Generator) -> Sample:
-    """Returns a sample of the same shapes with other values.
+def other_inputs(sample: Sample) -> Sample:
+    """The call with other values."""
+    return _changed(sample, _other_values, torch.Generator().manual_seed(0))
 
-    Floating-point tensors get random values with the mean and the deviation of the sample. Other
-    tensors get values that occur in the sample, so that they stay valid (token ids within the
-    vocabulary). Masks, which have at most two values, only get another order of rows: runtimes
-    differ in what they compute for masks that no program makes.
-    """
 
-    def change(_: str, tensor: torch.Tensor) -> torch.Tensor:
+def _other_sizes(axes: Axes, here: dict[str, int]) -> Iterator[dict[str, int]]:
+    """Sizes of all axes: small, odd and larger ones, all and each of them at their ends."""
+    changes = (lambda size: 1, lambda size: size + 1, lambda size: 2 * size + 1)
+    wanted = [
+        {name: _within(axes, name, change(size)) for name, size in here.items()}
+        for change in changes
+    ]
+    highest = {name: axis.maximum for name, axis in axes.axes.items() if axis.maximum}
+    wanted.append({name: highest.get(name, size) for name, size in here.items()})
+    if len(here) > 1:
+        wanted += [here | {name: axes.axes[name].minimum} for name in here]
+        wanted += [here | {name: maximum} for name, maximum in highest.items() if name in here]
+    seen = [here]
+    for sizes in wanted:
+        if sizes not in seen:
+            seen.append(sizes)
+            yield sizes
+
+
+def _within(axes: Axes, name: str, size: int) -> int:
+    axis = axes.axes[name]
+    return min(max(size, axis.minimum), axis.maximum or 1 << 62)
+
+
+def _elements(sample: Sample, axes: Axes, sizes: dict[str, int]) -> int:
+    """The number of elements that the largest input would have with these sizes."""
+    most = 0
+    for name, tensor in sample.items():
+        shape = list(tensor.shape)
+        for at, axis in axes.of.get(name, {}).items():
+            shape[at] = sizes.get(axis.name, shape[at])
+        most = max(most, torch.Size(shape).numel())
+    return most
+
+
+def _limit(sample: Sample) -> int:
+    return max(_MOST_ELEMENTS, _MOST_TIMES * max(t.numel() for t in sample.tensors))
+
+
+def _same(one: Sample, other: Sample) -> bool:
+    return all(
+        a.shape == b.shape and a.dtype == b.dtype and torch.equal(a, b)
+        for a, b in zip(one.tensors, other.tensors, strict=True)
+    )
+
+
+def _changed(sample: Sample, change: Change, chance: torch.Generator) -> Sample:
+    def of_tensor(_: str, tensor: torch.Tensor) -> torch.Tensor:
         values = tensor.detach().cpu()
-        if values.is_floating_point() and values.numel() > 1:
-            wide = values.double()
-            drawn = torch.randn(values.shape, generator=chance, dtype=torch.float64)
-            fresh = drawn * wide.std() + wide.mean()
-        elif values.dim() and values.unique().numel() <= 2:
-            fresh = values[torch.randperm(values.shape[0], generator=chance)]
-        else:
-            order = torch.randint(values.numel(), (values.numel(),), generator=chance)
-            fresh = values.reshape(-1)[order].reshape(values.shape)
-        return fresh.to(device=tensor.device, dtype=tensor.dtype)
+        if values.numel() == 0:
+            return tensor
+        made = _rows_permuted(values, chance) if _is_mask(values) else change(values, chance)
+        return made.to(device=tensor.device, dtype=tensor.dtype)
 
-    return sample.map(change)
+    return sample.map(of_tensor)
+
+
+def _is_mask(values: torch.Tensor) -> bool:
+    """Whether a tensor chooses elements: it is boolean, has only zeros and ones, or is a float mask
+    of an attention. Masks only get their rows in another order: runtimes differ in what they
+    compute for masks that no program makes.
+    """
+    if values.dtype == torch.bool:
+        return True
+    if values.is_complex():
+        return False
+    if values.is_floating_point() and bool((values <= _HIDDEN).any()):
+        return True
+    return values.dim() > 0 and set(values.unique()[:3].tolist()) == {0, 1}
+
+
+def _rows_permuted(values: torch.Tensor, chance: torch.Generator) -> torch.Tensor:
+    if not values.dim():
+        return values
+    return values[torch.randperm(values.shape[0], generator=chance)]
+
+
+def _is_real(values: torch.Tensor) -> bool:
+    return values.is_floating_point() or values.is_complex()
+
+
+def _other_values(values: torch.Tensor, chance: torch.Generator) -> torch.Tensor:
+    """Random values with the mean and the deviation of the sample; of integers, which may be token
+    ids, values that occur in the sample."""
+    if not _is_real(values):
+        picked = torch.randint(values.numel(), (values.numel(),), generator=chance)
+        return values.reshape(-1)[picked].reshape(values.shape)
+    wide = values.to(torch.complex128 if values.is_complex() else torch.float64)
+    deviation = float(wide.std()) if values.numel() > 1 else 0.0
+    if not deviation > 0:  # a sample of torch.ones says nothing about its values
+        deviation = max(float(wide.abs().max()), 1.0)
+    drawn = torch.randn(values.shape, generator=chance, dtype=wide.dtype)
+    return drawn * deviation + wide.mean()
+
+
+def _negated(values: torch.Tensor, _: torch.Generator) -> torch.Tensor:
+    return -values if _is_real(values) else values
+
+
+def _small(values: torch.Tensor, _: torch.Generator) -> torch.Tensor:
+    return values * 1e-3 if _is_real(values) else values
+
+
+def _large(values: torch.Tensor, _: torch.Generator) -> torch.Tensor:
+    if not _is_real(values):
+        return values
+    if values.is_complex():
+        return values * 1e3
+    most = torch.finfo(values.dtype).max / 8
+    return (values.double() * 1e3).clamp(-most, most)
+
+
+def _zero(values: torch.Tensor, _: torch.Generator) -> torch.Tensor:
+    return torch.zeros_like(values) if _is_real(values) else values
+
+
+def _constant(values: torch.Tensor, _: torch.Generator) -> torch.Tensor:
+    if values.is_complex():
+        return values.mean().expand(values.shape)
+    fill = values.double().mean() if values.is_floating_point() else values.min()
+    return fill.expand(values.shape)
+
+
+def _extreme(values: torch.Tensor, _: torch.Generator) -> torch.Tensor:
+    """The smallest and the largest value of the sample in turn."""
+    if values.is_complex():
+        return values
+    turn = torch.arange(values.numel()).reshape(values.shape) % 2 == 0
+    return torch.where(turn, values.min(), values.max())
+
+
+def _permuted(values: torch.Tensor, chance: torch.Generator) -> torch.Tensor:
+    order = torch.randperm(values.numel(), generator=chance)
+    return values.reshape(-1)[order].reshape(values.shape)
+
+
+_CHANGES: dict[str, Change] = {
+    "other values": _other_values,
+    "negated": _negated,
+    "small": _small,
+    "large": _large,
+    "zero": _zero,
+    "constant": _constant,
+    "extreme": _extreme,
+    "permuted": _permuted,
+}

@@ -14,6 +14,8 @@ from torchport.deploy.artefact.axes import Axes
 from torchport.deploy.artefact.errors import ExportError
 from torchport.deploy.artefact.prepare import Prepared
 from torchport.deploy.artefact.sample import Sample
+from torchport.deploy.artefact.state import kept
+from torchport.deploy.artefact.stateful import refuse_state_of
 
 _TRIES = 3
 
@@ -31,7 +33,11 @@ def capture(prepared: Prepared, axes: Axes) -> ExportedProgram:
     shapes = axes.dynamic_shapes(sample)
     for _ in range(_TRIES):
         try:
-            return _narrowed(_export(prepared, sample, shapes), prepared, axes)
+            program = _export(prepared, sample, shapes)
+            refuse_state_of(program, prepared.module)
+            return _narrowed(program, prepared, axes)
+        except ExportError:
+            raise
         except UserError as error:
             shapes = _refined(error, shapes)
         except Exception as error:
@@ -43,7 +49,7 @@ def capture(prepared: Prepared, axes: Axes) -> ExportedProgram:
 
 
 def _export(prepared: Prepared, sample: Sample, shapes: Any) -> ExportedProgram:
-    with torch.no_grad():
+    with torch.no_grad(), kept(prepared.module):
         return torch.export.export(
             prepared.module, sample.args, sample.kwargs, dynamic_shapes=shapes
         )

@@ -19,6 +19,7 @@ from torchport.deploy.artefact.errors import ExportError, NotVerified
 
 if TYPE_CHECKING:
     from torchport.deploy.artefact.exporting import Exported
+    from torchport.deploy.artefact.parity import Parity
 
 _DTYPES = ("float64", "float32", "float16", "bfloat16")
 
@@ -62,7 +63,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
 def report(done: Exported) -> str:
     contract, parity = done.contract, done.parity
-    seen = f"{parity.absolute:.2g} absolute, {parity.relative:.2g} relative"
+    seen = f"{parity.relative:.2g} of the largest element, {parity.absolute:.2g} absolute"
     if parity.top1 is not None:
         seen += f", top-1 {parity.top1:.0%}"
     allowed = parity.tolerance
@@ -72,7 +73,12 @@ def report(done: Exported) -> str:
         *(("output", _tensor(entry)) for entry in contract["outputs"]),
         *(("axis", _axis(name, bounds)) for name, bounds in contract["axes"].items()),
         *(("note", note) for note in done.notes),
+        *_constants(contract["constants"]),
+        *_returns(contract["returns"]),
+        *(("assumes", text) for text in _first(contract["assumes"])),
         ("parity", f"{len(parity.batches)} batches in {parity.runtime}"),
+        ("", _kinds(parity)),
+        *_left_out(parity),
         ("", f"differs by at most {seen} (allowed {allowed.absolute:g} + {allowed.relative:g})"),
         ("host", _host(contract["host"])),
         ("written", f"{done.path} ({contract['format']}{_opset(contract)}, {_size(done)})"),
@@ -104,6 +110,7 @@ def _run(options: argparse.Namespace) -> Exported:
         device=options.device,
         opset=options.opset,
         script=options.script,
+        allow_baked=options.allow_baked,
         allow_nan=options.allow_nan,
         tell=_teller(options.quiet),
         **settings,
@@ -153,6 +160,11 @@ def _parser() -> argparse.ArgumentParser:
         "--script",
         action="store_true",
         help="compile TorchScript from source, which keeps control flow",
+    )
+    add(
+        "--allow-baked",
+        action="store_true",
+        help="allow a trace to keep branches and numbers that it read from the sample's values",
     )
     add(
         "--tolerance",
@@ -211,6 +223,37 @@ def _host(host: dict[str, Any]) -> str:
         for key, value in host.items()
         if value
     )
+
+
+def _constants(constants: dict[str, Any]) -> list[tuple[str, str]]:
+    """Arguments that are no inputs of the artefact. None is what nearly all defaults are."""
+    values = [f"{name}={value!r}" for name, value in constants.items() if value is not None]
+    return [("constant", ", ".join(values))] if values else []
+
+
+def _returns(returns: dict[str, str]) -> list[tuple[str, str]]:
+    if returns["model"] == returns["artefact"] or returns["model"] == "tensor":
+        return []
+    return [("returns", f"{returns['artefact']} (the model: {returns['model']})")]
+
+
+def _kinds(parity: Parity) -> str:
+    return ", ".join(dict.fromkeys(parity.kinds))
+
+
+def _left_out(parity: Parity) -> list[tuple[str, str]]:
+    rows = [f"not compared: {kind}, because {why}" for kind, why in parity.skipped.items()]
+    if parity.sensitive:
+        rows.append(
+            f"not clear: {', '.join(parity.sensitive)}: rounding changes the model's own results as "
+            "much"
+        )
+    return [("", row) for row in rows]
+
+
+def _first(texts: list[str], most: int = 5) -> list[str]:
+    more = [f"... and {len(texts) - most} more; see the contract"] if len(texts) > most else []
+    return texts[:most] + more
 
 
 def _opset(contract: dict[str, Any]) -> str:

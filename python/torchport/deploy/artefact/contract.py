@@ -27,8 +27,9 @@ def describe(
     versions: dict[str, Any],
     parity: Parity,
     host: dict[str, Any],
+    returns: str,
 ) -> dict[str, Any]:
-    """Returns the contract. A dimension is a number, the name of an axis that ``axes`` bounds, or a
+    """Returns the contract. ``returns`` is the form of the artefact's result. A dimension is a number, the name of an axis that ``axes`` bounds, or a
     formula of such names. The contract has no time and no path, so that equal exports give equal
     contracts.
     """
@@ -38,6 +39,9 @@ def describe(
         "model": type(prepared.module).__qualname__,
         "inputs": _inputs(subject, prepared),
         "outputs": _outputs(subject, prepared, parity),
+        "returns": {"model": prepared.form.text, "artefact": returns},
+        "constants": prepared.sample.constants(prepared.module),
+        "assumes": [*prepared.assumptions, *subject.assumptions],
         "axes": {
             name: {"minimum": axis.minimum, "maximum": axis.maximum}
             for name, axis in subject.axes.axes.items()

@@ -7,6 +7,10 @@ class ExportError(RuntimeError):
     """The model, the checkpoint or the input cannot be exported; the message says what to do."""
 
 
+class KeepsState(ExportError):
+    """The results of the model depend on earlier calls."""
+
+
 class NotVerified(ExportError):
     """The artefact does not compute what the model computes; the written file was deleted.
 

@@ -76,6 +76,7 @@ def export(
     dtype: torch.dtype | None = None,
     opset: int | None = None,
     script: bool = False,
+    allow_baked: bool = False,
     check_inputs: Sequence[Any] = (),
     tolerance: tuple[float, float] | None = None,
     allow_nan: bool = False,
@@ -98,6 +99,8 @@ def export(
         dtype: Convert all floating-point tensors. By default they keep their dtypes.
         opset: The ONNX opset. The default is the exporter's choice.
         script: Compile TorchScript from source, which keeps control flow.
+        allow_baked: Allow a trace to keep branches and numbers that it read from the values of the
+            inputs. The contract names their lines.
         check_inputs: Further inputs to compare on, beside those made from ``inputs``.
         tolerance: (absolute, relative to the output's largest magnitude). The default depends on
             the dtype.
@@ -118,7 +121,7 @@ def export(
         >>> done.contract["outputs"][0]["dtype"]
         'float32'
     """
-    options = Options(opset=opset, script=script)
+    options = Options(opset=opset, script=script, allow_baked=allow_baked)
     try:
         format_ = formats.get(to)
     except ValueError as error:
@@ -201,6 +204,7 @@ def _write(
             versions=versions,
             parity=parity,
             host=format_.host(subject, target),
+            returns=format_.returns(prepared.form, options),
         )
         format_.attach(target, json.dumps(contract, indent=1))
     return Exported(path, contract, parity, prepared.notes)
@@ -217,9 +221,10 @@ def _compared(
 ) -> Parity:
     tolerance = checks.tolerance or Tolerance.of(prepared.dtype)
     more = [prepared.inputs(inputs) for inputs in checks.inputs]
-    batches = parity_batches(prepared.sample, subject.axes, more)
+    batches, too_large = parity_batches(prepared.sample, subject.axes, more)
     run, runtime = format_.runner(subject, target)
     parity = measure(prepared.module, run, runtime, batches, tolerance, checks.allow_nan)
+    parity.skipped |= dict.fromkeys(too_large, "the inputs would be too large")
     if not parity.findings:
         return parity
     wrong = None

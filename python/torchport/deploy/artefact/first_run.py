@@ -2,33 +2,50 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import nn
+from torch.utils import _pytree as pytree
 
+from torchport.deploy.artefact.batches import other_inputs
 from torchport.deploy.artefact.errors import ExportError
-from torchport.deploy.artefact.sample import Sample
+from torchport.deploy.artefact.held_values import same
+from torchport.deploy.artefact.sample import Sample, named_outputs
+from torchport.deploy.artefact.state import State, kept
+from torchport.deploy.artefact.stateful import refuse_state
+from torchport.deploy.artefact.user_lines import line_of_error
 from torchport.observe.mixing import sentence
 from torchport.observe.result import Mixed
 from torchport.observe.running import WatchedRun
 
-_TORCH = torch.__path__[0]
-_OWN = ("torchport/deploy", "torchport/observe")
 
-
-def run_once(module: nn.Module, sample: Sample) -> Any:
-    """Runs the model once and returns its outputs for the sample.
-
-    Raises ExportError if the model raises an error. If an operator gets tensors on two devices, the
-    message names the tensors and the fix, in the words of ``torchport verify``.
+@dataclass(frozen=True)
+class FirstRun:
+    """The result of the run, what the forward changed without an effect on its next result, and
+    the inputs that it changed in place.
     """
-    run = WatchedRun(module, dict(sample.items()))
+
+    result: Any
+    changed: list[str]
+    changed_inputs: list[str]
+
+
+def run_once(module: nn.Module, sample: Sample) -> FirstRun:
+    """Runs the model once on a copy of the sample, and restores the model.
+
+    Raises ExportError if the model raises an error or keeps state from one call to the next. If an
+    operator gets tensors on two devices, the message names the tensors and the fix, in the words of
+    ``torchport verify``.
+    """
+    inputs = sample.copy()
+    run = WatchedRun(module, dict(inputs.items()))
     try:
-        with torch.no_grad():
-            run.go(lambda: sample.call(module))
-        if run.error is None:
-            return run.output
+        with torch.no_grad(), kept(module, parameters=True) as state:
+            run.go(lambda: inputs.call(module))
+            if run.error is None:
+                return _finished(module, sample, inputs, run.output, state)
         _, context = run.summarize()
         mixed = run.mixed(context)
         assert mixed is not None  # go() raises every other error
@@ -36,7 +53,7 @@ def run_once(module: nn.Module, sample: Sample) -> Any:
     except ExportError:
         raise
     except Exception as error:
-        line = _line_of(error)
+        line = line_of_error(error.__traceback__)
         raise ExportError(
             f"the model itself fails on these inputs{f', at {line}' if line else ''}:\n"
             f"  {type(error).__name__}: {str(error).strip().splitlines()[0] if str(error) else ''}"
@@ -45,20 +62,34 @@ def run_once(module: nn.Module, sample: Sample) -> Any:
         run.let_go()
 
 
+def _finished(
+    module: nn.Module, sample: Sample, inputs: Sample, result: Any, state: State
+) -> FirstRun:
+    changed_inputs = [
+        name
+        for (name, before), (_, after) in zip(sample.items(), inputs.items(), strict=True)
+        if not same(before, after)
+    ]
+    result = pytree.tree_map(
+        lambda leaf: leaf.clone() if isinstance(leaf, torch.Tensor) else leaf, result
+    )
+    changed = state.changed()
+    if changed:
+        _, first = named_outputs(result)
+        refuse_state(
+            module,
+            state,
+            changed,
+            first,
+            between=lambda: other_inputs(sample).call(module),
+            again=lambda: named_outputs(sample.copy().call(module))[1],
+        )
+    return FirstRun(result, changed, changed_inputs)
+
+
 def _message(mixed: Mixed) -> str:
     lines = [sentence(mixed) + (f", at {mixed.line}" if mixed.line else ""), f"  fix: {mixed.fix}"]
     if mixed.fixed_line:
         lines.append(f"    {mixed.fix_at}")
         lines.append(f"    + {mixed.fixed_line}")
     return "\n".join(lines)
-
-
-def _line_of(error: BaseException) -> str | None:
-    """The innermost line in the error's traceback that is not in torch or torchport."""
-    line, trace = None, error.__traceback__
-    while trace is not None:
-        file = trace.tb_frame.f_code.co_filename
-        if not file.startswith(_TORCH) and not any(own in file for own in _OWN):
-            line = f"{file}:{trace.tb_lineno}"
-        trace = trace.tb_next
-    return line

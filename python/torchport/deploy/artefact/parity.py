@@ -9,8 +9,12 @@ from typing import Any
 import torch
 from torch import nn
 
+from torchport.deploy.artefact.batches import Batch
 from torchport.deploy.artefact.errors import ExportError
 from torchport.deploy.artefact.sample import Sample, named_outputs
+from torchport.deploy.artefact.sensitivity import rounded_results
+from torchport.deploy.artefact.state import kept
+from torchport.deploy.artefact.user_lines import line_of_error
 
 Runner = Callable[[Sample], list[torch.Tensor]]
 
@@ -24,6 +28,10 @@ _TOLERANCES = {
     torch.float16: (4e-3, 4e-3),
     torch.bfloat16: (3e-2, 3e-2),
 }
+
+
+# The few draws of roundings do not show the largest change of each element.
+_TIMES_ROUNDED = 16.0
 
 
 @dataclass(frozen=True)
@@ -60,36 +68,43 @@ class Difference:
 
 @dataclass
 class Parity:
-    """The differences over all batches."""
+    """The differences over all batches.
+
+    ``skipped`` has, by kind of batch, why made-up inputs were not compared. ``sensitive`` has the
+    kinds whose difference is not larger than what rounding does to the model itself.
+    """
 
     runtime: str
     tolerance: Tolerance
     batches: list[dict[str, list[int]]] = field(default_factory=list)  # input shapes by batch
+    kinds: list[str] = field(default_factory=list)
     outputs: list[list[list[int]]] = field(default_factory=list)  # output shapes by batch
     absolute: float = 0.0
     relative: float = 0.0
     top1: float | None = None
     findings: list[str] = field(default_factory=list)
     failing: Sample | None = None
+    skipped: dict[str, str] = field(default_factory=dict)
+    sensitive: list[str] = field(default_factory=list)
 
-    def add(self, sample: Sample, differences: Sequence[Difference]) -> None:
-        shapes = {name: list(tensor.shape) for name, tensor in sample.items()}
-        self.batches.append(shapes)
+    def add(self, batch: Batch, differences: Sequence[Difference]) -> None:
         for difference in differences:
             self.absolute = max(self.absolute, difference.absolute)
             self.relative = max(self.relative, difference.relative)
             if difference.top1 is not None:
                 self.top1 = min(1.0 if self.top1 is None else self.top1, difference.top1)
             if difference.wrong:
-                told = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
-                self.findings.append(f"{difference.name} on {told}: {difference.wrong}")
-                self.failing = self.failing or sample
+                self.findings.append(f"{difference.name} on {_told(batch)}: {difference.wrong}")
+                self.failing = self.failing or batch.sample
 
     def as_json(self) -> dict[str, Any]:
         return {
             "against": "eager",
             "runtime": self.runtime,
             "batches": self.batches,
+            "kinds": self.kinds,
+            "skipped": self.skipped,
+            "sensitive": self.sensitive,
             "allowed": asdict(self.tolerance),
             "seen": {"absolute": self.absolute, "relative": self.relative, "top1": self.top1},
         }
@@ -99,32 +114,134 @@ def measure(
     module: nn.Module,
     runner: Runner,
     runtime: str,
-    batches: Sequence[Sample],
+    batches: Sequence[Batch],
     tolerance: Tolerance,
     allow_nan: bool = False,
 ) -> Parity:
     """Runs every batch through the model and the artefact, and compares the outputs.
 
-    Raises ExportError if the model itself gives NaN or Inf, unless ``allow_nan`` is set.
+    Made-up values that the model itself does not accept are skipped. Raises ExportError if the
+    model fails on a given batch or for a size of a dynamic axis, if the artefact fails, and if the
+    model gives NaN or Inf there, unless ``allow_nan`` is set.
     """
     parity = Parity(runtime, tolerance)
-    for sample in batches:
-        names, expected = eager(module, sample)
-        for name, tensor in zip(names, expected, strict=True):
-            if not allow_nan and tensor.is_floating_point() and not tensor.isfinite().all():
-                raise ExportError(
-                    f"the model itself gives NaN or Inf in {name}, so the results cannot be "
-                    "compared. Check its weights and the sample, or use allow_nan=True "
-                    "(--allow-nan) to compare the other elements"
-                )
+    for batch in batches:
+        try:
+            names, expected = _expected(module, batch, allow_nan)
+        except _Skipped as skipped:
+            parity.skipped[batch.kind] = str(skipped)
+            continue
+        given = _run(runner, batch)
+        differences = compare(names, expected, given, tolerance)
+        parity.batches.append({name: list(t.shape) for name, t in batch.sample.items()})
+        parity.kinds.append(batch.kind)
         parity.outputs.append([list(tensor.shape) for tensor in expected])
-        parity.add(sample, compare(names, expected, runner(sample), tolerance))
+        if not batch.given and _is_sensitive(
+            module, batch.sample, expected, given, differences, tolerance
+        ):
+            parity.sensitive.append(batch.kind)
+            continue
+        parity.add(batch, differences)
     return parity
 
 
+class _Skipped(Exception):
+    """The model does not accept made-up inputs; the message says why."""
+
+
+def _expected(
+    module: nn.Module, batch: Batch, allow_nan: bool
+) -> tuple[list[str], list[torch.Tensor]]:
+    must_run = batch.given or batch.sized
+    try:
+        names, expected = eager(module, batch.sample)
+    except ExportError:
+        raise
+    except Exception as error:
+        words = f"{type(error).__name__}: {(str(error).strip() or '-').splitlines()[0]}"
+        if not must_run:
+            raise _Skipped(f"the model raises {words}") from error
+        advice = ""
+        if batch.sized:
+            advice = "\nGive the range of sizes: --dynamic 'NAME:AXIS=LABEL[2..512]'"
+        line = line_of_error(error.__traceback__)
+        raise ExportError(
+            f"the model itself fails on {_told(batch)}{f', at {line}' if line else ''}:\n"
+            f"  {words}{advice}"
+        ) from error
+    for name, tensor in zip(names, expected, strict=True):
+        if not allow_nan and tensor.is_floating_point() and not tensor.isfinite().all():
+            if not must_run:
+                raise _Skipped(f"the model gives NaN or Inf in {name}")
+            raise ExportError(
+                f"the model itself gives NaN or Inf in {name}, so the results cannot be "
+                "compared. Check its weights and the sample, or use allow_nan=True "
+                "(--allow-nan) to compare the other elements"
+            )
+    return names, expected
+
+
+def _run(runner: Runner, batch: Batch) -> list[torch.Tensor]:
+    try:
+        return runner(batch.sample.copy())
+    except ExportError:
+        raise
+    except Exception as error:
+        raise ExportError(
+            f"the artefact fails on {_told(batch)}, and the model does not: {type(error).__name__}: "
+            f"{(str(error).strip() or '-').splitlines()[0]}"
+        ) from error
+
+
+def _told(batch: Batch) -> str:
+    shapes = ", ".join(f"{name} {list(tensor.shape)}" for name, tensor in batch.sample.items())
+    return shapes if batch.given or batch.sized else f"{shapes} ({batch.kind})"
+
+
+def _is_sensitive(
+    module: nn.Module,
+    sample: Sample,
+    expected: Sequence[torch.Tensor],
+    given: Sequence[torch.Tensor],
+    differences: Sequence[Difference],
+    tolerance: Tolerance,
+) -> bool:
+    """Whether the artefact's results differ too much, but no more than the model's own change if
+    its inputs and parameters are rounded otherwise."""
+    if len(expected) != len(given) or not any(one.wrong for one in differences):
+        return False
+    try:
+        rounded = rounded_results(module, sample)
+    except Exception:
+        return False
+    return all(
+        _is_within(want.cpu(), got.cpu(), [result[at].cpu() for result in rounded], tolerance)
+        for at, (want, got) in enumerate(zip(expected, given, strict=True))
+        if differences[at].wrong
+    )
+
+
+def _is_within(
+    want: torch.Tensor, got: torch.Tensor, rounded: Sequence[torch.Tensor], tolerance: Tolerance
+) -> bool:
+    if want.dtype != got.dtype:
+        return False
+    if want.shape != got.shape or any(other.shape != want.shape for other in rounded):
+        return any(other.shape == got.shape for other in rounded) and want.shape != got.shape
+    if not want.is_floating_point():
+        moved = torch.stack([other != want for other in rounded]).any(0)
+        return bool(((want == got) | moved).all())
+    spread = torch.stack([(other.double() - want.double()).abs() for other in rounded]).amax(0)
+    allowed = tolerance.absolute + tolerance.relative * float(want.double().abs().max())
+    apart = (want.double() - got.double()).abs()
+    return bool((apart <= allowed + _TIMES_ROUNDED * spread).all())
+
+
 def eager(module: nn.Module, sample: Sample) -> tuple[list[str], list[torch.Tensor]]:
-    with torch.no_grad():
-        return named_outputs(sample.map(lambda _, tensor: tensor.clone()).call(module))
+    """Returns the names and the tensors of the model's results, and leaves the model as it was."""
+    with torch.no_grad(), kept(module):
+        names, tensors = named_outputs(sample.copy().call(module))
+        return names, [tensor.clone() for tensor in tensors]
 
 
 def compare(

@@ -11,9 +11,9 @@ import torch
 from torch import nn
 
 from torchport.deploy.artefact import placing
-from torchport.deploy.artefact.errors import ExportError
-from torchport.deploy.artefact.first_run import run_once
-from torchport.deploy.artefact.sample import Sample, named_outputs
+from torchport.deploy.artefact.errors import ExportError, KeepsState
+from torchport.deploy.artefact.first_run import FirstRun, run_once
+from torchport.deploy.artefact.sample import Form, Sample
 from torchport.deploy.artefact.stripping import strip_wrappers
 from torchport.deploy.artefact.weights import load_weights
 
@@ -21,16 +21,22 @@ from torchport.deploy.artefact.weights import load_weights
 @dataclass
 class Prepared:
     """A model that is ready for capture. ``dtype`` is the narrowest floating dtype that it computes
-    in. Floating inputs are converted to ``input_dtype`` unless that is None.
+    in. Floating inputs are converted to ``input_dtype`` unless that is None. ``form`` is that of
+    the result. ``assumptions`` go into the contract, and ``notes`` only into the report.
     """
 
     module: nn.Module
     sample: Sample
-    output_names: list[str]
+    form: Form
     device: torch.device
     dtype: torch.dtype
     notes: list[str] = field(default_factory=list)
+    assumptions: list[str] = field(default_factory=list)
     input_dtype: torch.dtype | None = None
+
+    @property
+    def output_names(self) -> list[str]:
+        return list(self.form.names)
 
     def inputs(self, inputs: Any) -> Sample:
         return self.fitted(Sample.of(self.module, inputs))
@@ -85,7 +91,7 @@ def prepare(
                 f"the parameter {name} is the result of a computation, not a leaf: assign "
                 "nn.Parameter(value.detach()) instead"
             )
-    prepared = Prepared(module, sample, [], device, _main_dtype(module), notes)
+    prepared = Prepared(module, sample, Form((), "", False), device, _main_dtype(module), notes)
     if dtype is None and prepared.dtype in unsupported:
         dtype = unsupported[prepared.dtype]
         notes.append(
@@ -95,7 +101,7 @@ def prepare(
             + _plain(f"for {prepared.dtype}; dtype=... (--dtype) chooses another dtype")
         )
     try:
-        result = _run_converted(prepared, dtype) if dtype else _run_as_it_is(prepared)
+        run = _run_converted(prepared, dtype) if dtype else _run_as_it_is(prepared)
     except ExportError as error:
         if not isinstance(inputs, Mapping) or sample.kwargs:
             raise
@@ -104,18 +110,26 @@ def prepare(
             f"{', '.join(map(str, inputs))} are "
             f"not parameters of {type(module).__name__}.forward{inspect.signature(module.forward)}"
         ) from error.__cause__
-    prepared.output_names, _ = named_outputs(result)
+    prepared.form = Form.of(run.result)
+    if run.changed:
+        prepared.notes.append(
+            f"the forward changes {_few(run.changed)}; its results do not depend on it"
+        )
+    for name in run.changed_inputs:
+        prepared.assumptions.append(
+            f"forward changes its input {name} in place; the caller of an artefact may not see it"
+        )
     return prepared
 
 
-def _run_converted(prepared: Prepared, dtype: torch.dtype) -> Any:
+def _run_converted(prepared: Prepared, dtype: torch.dtype) -> FirstRun:
     placing.convert(prepared.module, dtype)
     prepared.dtype = prepared.input_dtype = dtype
     prepared.sample = prepared.fitted(prepared.sample)
     return run_once(prepared.module, prepared.sample)
 
 
-def _run_as_it_is(prepared: Prepared) -> Any:
+def _run_as_it_is(prepared: Prepared) -> FirstRun:
     """Runs the model without converting its dtypes, also if it has several.
 
     If that fails because the dtypes do not fit, it tries again with converted inputs, and then with
@@ -138,6 +152,8 @@ def _run_as_it_is(prepared: Prepared) -> Any:
             _plain(f"converted the floating inputs to {prepared.dtype}, the dtype of the weights")
         )
         return result
+    except KeepsState:
+        raise
     except ExportError:
         have = placing.floating_dtypes(prepared.module)
         if len(have) < 2:
@@ -153,6 +169,10 @@ def _main_dtype(module: nn.Module) -> torch.dtype:
     dtypes = {p.dtype for p in module.parameters() if p.is_floating_point()}
     dtypes = dtypes or set(placing.floating_dtypes(module)) or {torch.get_default_dtype()}
     return min(dtypes, key=lambda dtype: (torch.finfo(dtype).bits, -torch.finfo(dtype).eps))
+
+
+def _few(names: list[str]) -> str:
+    return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
 
 
 def _plain(text: str) -> str:

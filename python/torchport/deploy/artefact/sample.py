@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -82,8 +83,61 @@ class Sample:
         )
         return args, kwargs
 
+    def copy(self) -> Sample:
+        """The same call with copies of the tensors: a model may change its inputs in place."""
+        return self.map(lambda _, tensor: tensor.clone())
+
+    def constants(self, module: torch.nn.Module) -> dict[str, Any]:
+        """The arguments of the call that are no tensors, and the defaults that it uses. An artefact
+        has these values in it. A value that JSON does not have is given by the name of its type.
+        """
+        signature = inspect.signature(module.forward)
+        bound = signature.bind(*self.args, **self.kwargs)
+        bound.apply_defaults()
+        found: dict[str, Any] = {}
+        for name, parameter in signature.parameters.items():
+            value = bound.arguments[name]
+            if parameter.kind is parameter.VAR_KEYWORD:
+                named = list(value.items())
+            else:
+                named = [(name, value)]
+            for key, item in named:
+                for path, leaf in pytree.tree_leaves_with_path(item):
+                    if not _is_tensor(leaf):
+                        found["_".join([key, *map(_word, path)])] = _plain_value(leaf)
+        return found
+
     def call(self, function: Callable[..., Any]) -> Any:
         return function(*self.args, **self.kwargs)
+
+
+@dataclass(frozen=True)
+class Form:
+    """The form of a result: its outputs by name, and what holds them, as text."""
+
+    names: tuple[str, ...]
+    text: str
+    is_tensor: bool
+
+    @staticmethod
+    def of(result: Any) -> Form:
+        return Form(tuple(named_outputs(result)[0]), _form(result), _is_tensor(result))
+
+
+def _form(value: Any) -> str:
+    """The form of a result of ``forward``: tensor, tuple(tensor, None), dict(logits: tensor)."""
+    if _is_tensor(value) or value is None:
+        return "None" if value is None else "tensor"
+    kind = type(value).__name__
+    if isinstance(value, Mapping):
+        return f"{kind}({', '.join(f'{key}: {_form(item)}' for key, item in value.items())})"
+    if isinstance(value, (tuple, list)):
+        names = getattr(value, "_fields", None)
+        parts = [_form(item) for item in value]
+        if names:
+            parts = [f"{name}: {part}" for name, part in zip(names, parts, strict=True)]
+        return f"{kind}({', '.join(parts)})"
+    return kind
 
 
 def named_outputs(result: Any) -> tuple[list[str], list[torch.Tensor]]:
@@ -111,6 +165,16 @@ def named_outputs(result: Any) -> tuple[list[str], list[torch.Tensor]]:
     if not tensors:
         raise ExportError("the model returns no tensor, and an artefact can return only tensors")
     return names, tensors
+
+
+def _plain_value(value: Any) -> Any:
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, (torch.dtype, torch.device)):
+        return str(value)
+    return type(value).__name__
 
 
 def _is_tensor(leaf: Any) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -13,7 +13,7 @@ from torch import nn
 from torch.export import ExportedProgram
 
 from torchport.deploy.artefact.axes import Axes
-from torchport.deploy.artefact.sample import Sample
+from torchport.deploy.artefact.sample import Form, Sample
 
 if TYPE_CHECKING:
     from torchport.deploy.bench.modes import MeasuredModel
@@ -24,7 +24,8 @@ Runner = Callable[[Sample], list[torch.Tensor]]
 @dataclass(frozen=True)
 class ExportedModel:
     """The exported part: the whole model, or its beginning when a difference is searched for.
-    ``program`` is None if the format does not need it.
+    ``program`` is None if the format does not need it. ``assumptions`` receives what the artefact
+    takes for granted, for the contract: "net.py:16 branches on sizes of the inputs".
     """
 
     module: nn.Module
@@ -33,6 +34,7 @@ class ExportedModel:
     axes: Axes
     device: torch.device
     program: ExportedProgram | None
+    assumptions: list[str] = field(default_factory=list)
 
     @property
     def graph(self) -> ExportedProgram:
@@ -47,6 +49,7 @@ class Options:
 
     opset: int | None = None
     script: bool = False
+    allow_baked: bool = False
 
     def given(self) -> list[str]:
         """The names of the options that differ from their defaults."""
@@ -87,6 +90,10 @@ class Format(ABC):
     @abstractmethod
     def contract(self, path: Path) -> str | None:
         """The contract in an artefact; None if it has none."""
+
+    def returns(self, form: Form, options: Options) -> str:
+        """The form of the artefact's result, if that of the model's result is ``form``."""
+        return form.text
 
     def why_different(self, options: Options) -> str:
         """What may explain a difference from the model, and what to do; empty if nothing is known.

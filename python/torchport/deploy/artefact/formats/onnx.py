@@ -15,7 +15,7 @@ import torch
 
 from torchport.deploy.artefact.errors import ExportError
 from torchport.deploy.artefact.formats._format import ExportedModel, Format, Options, Runner
-from torchport.deploy.artefact.sample import Sample
+from torchport.deploy.artefact.sample import Form, Sample
 
 if TYPE_CHECKING:
     from torchport.deploy.bench.modes import MeasuredModel
@@ -111,6 +111,9 @@ class OnnxModel(Format):
             return [torch.as_tensor(result) for result in results]
 
         return run, f"ONNX Runtime {onnxruntime.__version__}, {where}"
+
+    def returns(self, form: Form, options: Options) -> str:
+        return f"{len(form.names)} by name: {', '.join(form.names)}"
 
     def attach(self, path: Path, contract: str) -> None:
         """Appends the contract as one more metadata entry. Protobuf allows this: fields may come in

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from torchport.deploy.artefact.errors import ExportError
 from torchport.deploy.artefact.formats import _archive
 from torchport.deploy.artefact.formats._format import ExportedModel, Format, Options, Runner
 from torchport.deploy.artefact.sample import Sample, named_outputs
@@ -17,7 +18,14 @@ class ExportedArchive(Format):
     suffix = ".pt2"
 
     def write(self, subject: ExportedModel, path: Path, options: Options) -> dict[str, Any]:
-        _archive.write(path, lambda buffer: torch.export.save(subject.graph, buffer))
+        try:
+            _archive.write(path, lambda buffer: torch.export.save(subject.graph, buffer))
+        except OSError:
+            raise
+        except Exception as error:
+            raise ExportError(
+                f"torch.export.save cannot write the model: {type(error).__name__}: {error}"
+            ) from error
         return {}
 
     def runner(self, subject: ExportedModel, path: Path) -> tuple[Runner, str]:

@@ -13,7 +13,9 @@ from torch import nn
 from torchport.deploy.artefact.errors import ExportError
 from torchport.deploy.artefact.formats import _archive
 from torchport.deploy.artefact.formats._format import ExportedModel, Format, Options, Runner
-from torchport.deploy.artefact.sample import Sample, named_outputs
+from torchport.deploy.artefact.formats._tracing import Reads, watched_reads
+from torchport.deploy.artefact.sample import Form, Sample, named_outputs
+from torchport.deploy.artefact.state import kept
 
 if TYPE_CHECKING:
     from torchport.deploy.bench.modes import MeasuredModel
@@ -24,7 +26,7 @@ class ScriptArchive(Format):
     suffix = ".pt"
     bench_title = "TorchScript"
     needs_program = False
-    takes = frozenset({"script"})
+    takes = frozenset({"script", "allow_baked"})
 
     def write(self, subject: ExportedModel, path: Path, options: Options) -> dict[str, Any]:
         if not hasattr(torch.jit, "script" if options.script else "trace"):
@@ -33,9 +35,14 @@ class ScriptArchive(Format):
             )
         with warnings.catch_warnings(), torch.no_grad():
             warnings.simplefilter("ignore")  # torch warns that TorchScript is deprecated
-            compiled = _scripted(subject) if options.script else _traced(subject)
+            compiled = _scripted(subject) if options.script else _traced(subject, options)
             _archive.write(path, lambda buffer: torch.jit.save(compiled, buffer))
         return {}
+
+    def returns(self, form: Form, options: Options) -> str:
+        if options.script or form.is_tensor:
+            return form.text
+        return f"tuple of {len(form.names)}: {', '.join(form.names)}"
 
     def bench_step(self, model: MeasuredModel) -> Callable[[], Any]:
         module = torch.jit.load(model.artefact, map_location=model.device).eval()
@@ -78,31 +85,50 @@ class ScriptArchive(Format):
 
 
 class _Flat(nn.Module):
-    """Wraps the model for tracing: it takes tensors and returns a tuple of tensors."""
+    """Wraps the model for tracing: it takes tensors, and returns a tensor if the model does, and
+    otherwise a tuple of tensors."""
 
     def __init__(self, module: nn.Module, sample: Sample):
         super().__init__()
         self.module = module
         self._sample = sample
 
-    def forward(self, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    def forward(self, *tensors: torch.Tensor) -> torch.Tensor | tuple[torch.Tensor, ...]:
         given = iter(tensors)
         result = self._sample.map(lambda _, __: next(given)).call(self.module)
-        return tuple(named_outputs(result)[1])
+        return result if isinstance(result, torch.Tensor) else tuple(named_outputs(result)[1])
 
 
-def _traced(subject: ExportedModel) -> torch.jit.ScriptModule:
+def _traced(subject: ExportedModel, options: Options) -> torch.jit.ScriptModule:
     flat = _Flat(subject.module, subject.sample).eval()
+    tensors = tuple(tensor.clone() for tensor in subject.sample.tensors)
     try:
-        # check_trace is off: the export compares with eager itself, on batches of several sizes.
-        traced: torch.jit.ScriptModule = torch.jit.trace(
-            flat, tuple(subject.sample.tensors), check_trace=False
-        )
-        return traced
+        with kept(subject.module), watched_reads() as reads:
+            # check_trace is off: the export compares with eager itself, on batches of several sizes.
+            traced: torch.jit.ScriptModule = torch.jit.trace(flat, tensors, check_trace=False)
     except RuntimeError as error:
+        if isinstance(error, ExportError):
+            raise
         raise ExportError(
             f"torch.jit.trace cannot record the model: {_first_line(error)}"
         ) from error
+    if reads.values and not options.allow_baked:
+        raise ExportError(_baked(reads))
+    for kind in (reads.values, reads.sizes, reads.warnings):
+        subject.assumptions.extend(f"{Path(line).name} {words}" for line, words in kind.items())
+    return traced
+
+
+def _baked(reads: Reads) -> str:
+    """The error for a model whose trace is right for only some values of its inputs."""
+    lines = ["the model reads values of its inputs in Python, and a trace keeps what it read once:"]
+    lines += [f"  {line} {words}" for line, words in reads.values.items()]
+    lines.append(
+        "keep both branches with script=True (--script), or compute with tensors: torch.where, "
+        "torch.cond. If all inputs read the same, allow_baked=True (--allow-baked) writes this into "
+        "the contract"
+    )
+    return "\n".join(lines)
 
 
 def _scripted(subject: ExportedModel) -> torch.jit.ScriptModule:

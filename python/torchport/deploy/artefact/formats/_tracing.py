@@ -1,0 +1,136 @@
+"""Finds what a trace takes for constant although it depends on the inputs: what Python reads."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch.jit._trace import TracerWarning
+from torch.overrides import TorchFunctionMode
+
+from torchport.deploy.artefact.user_lines import line_here
+
+# Functions that make a Python value of a tensor -> what becomes constant.
+_READS = {
+    "__bool__": "branches on",
+    "is_nonzero": "branches on",
+    "equal": "branches on",
+    "allclose": "branches on",
+    "__contains__": "branches on",
+    "__int__": "makes a Python number of",
+    "__float__": "makes a Python number of",
+    "__complex__": "makes a Python number of",
+    "__index__": "makes a Python number of",
+    "item": "makes a Python number of",
+    "tolist": "makes a Python list of",
+    "numpy": "makes a NumPy array of",
+    "__array__": "makes a NumPy array of",
+}
+_SIZES = frozenset(["aten::size", "aten::dim", "aten::len", "aten::numel"])
+_SIZED_BY_VALUES = frozenset(
+    ["aten::nonzero", "aten::nonzero_numpy", "aten::masked_select", "aten::_unique2", "aten::unique_dim",
+     "aten::unique_consecutive", "aten::bincount", "aten::repeat_interleave", "torchvision::nms"]
+)  # fmt: skip
+_OF_THE_MODEL = frozenset(["prim::GetAttr", "prim::TracedAttr"])
+
+
+@dataclass
+class Reads:
+    """What the Python of a model reads while it is traced; each entry has the user's line.
+
+    ``values`` depend on the values of inputs, and ``sizes`` only on their sizes. ``warnings`` are
+    other warnings of the tracer.
+    """
+
+    values: dict[str, str] = field(default_factory=dict)  # line -> words
+    sizes: dict[str, str] = field(default_factory=dict)
+    warnings: dict[str, str] = field(default_factory=dict)
+
+
+@contextmanager
+def watched_reads() -> Iterator[Reads]:
+    """Collects the reads of the trace that is made in the block, and silences torch's warnings."""
+    reads = Reads()
+    with warnings.catch_warnings(), _Watch(reads):
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("always", TracerWarning)
+        warnings.showwarning = lambda message, *_, **__: _note(reads, message)
+        yield reads
+
+
+def _note(reads: Reads, message: Warning | str) -> None:
+    """Keeps a warning, unless the line is known to read something."""
+    line = line_here() or ""
+    text = str(message).partition(". ")[0]
+    if line not in reads.values and line not in reads.sizes:
+        kept = reads.sizes if "len to get" in text or "Iterating over" in text else reads.warnings
+        kept.setdefault(line, text[:1].lower() + text[1:])
+
+
+class _Watch(TorchFunctionMode):
+    def __init__(self, reads: Reads):
+        super().__init__()
+        self._reads = reads
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        words = _READS.get(getattr(func, "__name__", ""))
+        if words is not None:
+            tensors = [value for value in args if isinstance(value, torch.Tensor)]
+            found = {_depends_on(tensor) for tensor in tensors}
+            line = line_here() or "a line that is not known"
+            if "values" in found:
+                self._reads.values.setdefault(line, f"{words} values of the inputs")
+            elif "sizes" in found:
+                self._reads.sizes.setdefault(line, f"{words} sizes of the inputs")
+        return func(*args, **(kwargs or {}))
+
+
+def _depends_on(tensor: torch.Tensor) -> str:
+    """What a traced tensor is computed from: "values" of inputs, only their "sizes", or ""."""
+    try:
+        start = torch._C._get_value_trace(tensor)  # type: ignore[attr-defined]
+    except RuntimeError:  # it is a constant of the trace
+        return ""
+    found = ""
+    seen = set()
+    left = [(start, False)]
+    while left:
+        value, only_its_size = left.pop()
+        if (value.unique(), only_its_size) in seen:
+            continue
+        seen.add((value.unique(), only_its_size))
+        node = value.node()
+        if node.kind() == "prim::Param":
+            if value.type().kind() == "ClassType":
+                continue
+            if not only_its_size:
+                return "values"
+            found = "sizes"
+        elif node.kind() not in _OF_THE_MODEL and not (only_its_size and _is_scalar(value)):
+            of_size = node.kind() in _SIZES or (only_its_size and not _has_values_in_size(node))
+            left += [(source, of_size) for source in node.inputs()]
+    return found
+
+
+def _is_scalar(value: Any) -> bool:
+    return bool(value.type().kind() == "TensorType" and value.type().dim() == 0)
+
+
+def _has_values_in_size(node: Any) -> bool:
+    """Whether the size of the node's result depends on the values of its inputs."""
+    if node.kind() != "aten::index":
+        return node.kind() in _SIZED_BY_VALUES
+    lists = [
+        value.node() for value in node.inputs() if value.node().kind() == "prim::ListConstruct"
+    ]
+    return any(
+        value.type().kind() == "TensorType" and value.type().scalarType() in ("Bool", "Byte")
+        for made in lists
+        for value in made.inputs()
+    )

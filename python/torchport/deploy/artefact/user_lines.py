@@ -1,0 +1,37 @@
+"""Finds the user's lines: frames that are neither torch's nor torchport's."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from types import CodeType, FrameType, TracebackType
+
+import torch
+
+_LIBRARIES = (torch.__path__[0], warnings.__file__, "<")
+_OWN = ("torchport/deploy", "torchport/observe")
+
+
+def is_users(code: CodeType) -> bool:
+    file = code.co_filename
+    return not (file.startswith(_LIBRARIES) or any(own in file for own in _OWN))
+
+
+def line_of_error(trace: TracebackType | None) -> str | None:
+    """The innermost of the user's lines in a traceback, as FILE:LINE."""
+    line = None
+    while trace is not None:
+        if is_users(trace.tb_frame.f_code):
+            line = f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return line
+
+
+def line_here() -> str | None:
+    """The innermost of the user's lines that are being run, as FILE:LINE."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if is_users(frame.f_code):
+            return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+        frame = frame.f_back
+    return None
