@@ -4,8 +4,9 @@
 // The formats are torch.save (both the ZIP and the legacy one), TorchScript and torch.export
 // archives, safetensors, and folders of safetensors with an index. torch's own unpickler would
 // construct what a file names, so torchport has a reader of its own: it takes names and layouts out
-// of the file as data and maps the tensors' bytes. It refuses a file that needs anything that
-// torch.load(weights_only=True) refuses, and names what the file asks for.
+// of the file as data and maps the tensors' bytes. Objects beside the tensors are left out, and a
+// note names their classes. A file is refused that asks for functions which have no use but to run
+// code.
 //
 // All functions report failures by C++ exceptions, as torch does. Sizes are in elements unless a
 // comment says bytes.

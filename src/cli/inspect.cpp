@@ -9,7 +9,9 @@
 #include "base/bytes.h"
 #include "cli/command.h"
 #include "cli/terminal.h"
+#include "runtime/checkpoint/checksums.h"
 #include "runtime/checkpoint/contents.h"
+#include "runtime/checkpoint/extract.h"
 #include "runtime/checkpoint/json.h"
 #include "source/report/report.h"
 
@@ -23,6 +25,9 @@ using checkpoint::TensorEntry;
 struct InspectOptions {
   std::vector<std::string> paths;
   bool json = false;
+  bool verify = false;
+  std::string extract;
+  std::string key;
 };
 
 std::uint64_t elements(const TensorEntry& tensor) {
@@ -82,13 +87,51 @@ void print_text(const std::string& path, const Contents& contents) {
                report::one_line(value.text));
   if (!contents.refused.empty())
     fmt::print("names that a safe load refuses: {}\n",
-               report::one_line(fmt::format("{}", fmt::join(contents.refused, ", "))));
+               report::one_line(checkpoint::first_names(contents.refused)));
   for (const std::string& note : contents.notes) fmt::print("note: {}\n", report::one_line(note));
+  for (const std::string& danger : contents.dangers)
+    fmt::print("broken: {}\n", report::one_line(danger));
   for (const std::string& fault : contents.broken)
     fmt::print("broken: {}\n", report::one_line(fault));
 }
 
+// Compares the bytes of a file with its checksums. The names of tensors come from the contents.
+int verify(const std::string& path, const Contents& contents) {
+  const auto checked = checkpoint::compare_checksums(path, contents);
+  if (!checked) {
+    print_error(checked.error());
+    return kFindings;
+  }
+  for (const std::string& fault : checked->damaged)
+    fmt::print("damaged: {}\n", report::one_line(fault));
+  if (checked->compared > 0)
+    fmt::print("checksums: {} of {} parts agree\n", checked->compared - checked->damaged.size(),
+               checked->compared);
+  else
+    fmt::print("checksums: {} has none\n", contents.format);
+  return checked->damaged.empty() ? kClean : kFindings;
+}
+
+int extract(const InspectOptions& options) {
+  if (options.paths.size() != 1) {
+    fmt::print(stderr, "torchport: --extract takes one checkpoint, and {} were given\n",
+               options.paths.size());
+    return kUsageError;
+  }
+  const auto done = checkpoint::extract(options.paths.front(), options.extract, options.key);
+  if (!done) {
+    print_error(done.error());
+    return kFindings;
+  }
+  fmt::print("{}: {} tensor{}, {}\n", report::one_line(options.extract), done->tensors,
+             done->tensors == 1 ? "" : "s", base::format_bytes(done->bytes));
+  for (const std::string& left : done->left_out)
+    fmt::print("left out: {}\n", report::one_line(left));
+  return done->left_out.empty() ? kClean : kFindings;
+}
+
 int inspect(const InspectOptions& options) {
+  if (!options.extract.empty()) return extract(options);
   int code = kClean;
   bool first = true;
   for (const std::string& path : options.paths) {
@@ -98,7 +141,7 @@ int inspect(const InspectOptions& options) {
       code = kFindings;
       continue;
     }
-    if (!contents->broken.empty()) code = kFindings;
+    if (!contents->fault().empty()) code = kFindings;
     if (options.json) {
       fmt::print("{}", checkpoint::to_json(path, *contents));
       continue;
@@ -106,6 +149,7 @@ int inspect(const InspectOptions& options) {
     if (!first) fmt::print("\n");
     first = false;
     print_text(path, *contents);
+    if (options.verify) code = std::max(code, verify(path, *contents));
   }
   return code;
 }
@@ -119,9 +163,21 @@ void attach(CLI::App& app) {
                   "safetensors with an index, or of torch.distributed.checkpoint")
       ->required()
       ->type_name("FILE");
-  sub->add_flag("--json", options->json, "Print one JSON object for each file");
+  auto* json = sub->add_flag("--json", options->json, "Print one JSON object for each file");
+  sub->add_flag("--verify", options->verify,
+                "Read the whole file and compare it with its checksums")
+      ->excludes(json);
+  auto* extract = sub->add_option("--extract", options->extract,
+                                  "Write the tensors of one checkpoint to this safetensors file, "
+                                  "also of a whole model that was pickled; nothing in it is run")
+                      ->type_name("FILE");
+  sub->add_option("--key", options->key, "Extract only what is under this name, without it: model")
+      ->type_name("NAME")
+      ->needs(extract);
   sub->footer(
-      "\nExit codes: 0 all can be read; 1 one is damaged or not a checkpoint; 2 wrong use.");
+      "\nExit codes: 0 all can be read; 1 one is damaged or not a checkpoint, or a tensor cannot "
+      "be "
+      "extracted; 2 wrong use.");
   sub->callback([options] { set_exit_code(inspect(*options)); });
 }
 

@@ -2,32 +2,21 @@
 
 from __future__ import annotations
 
+import logging
 import os
-import pickle
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
 
 from torchport._native.checkpoints import LoadReport as LoadReport
-from torchport._native.checkpoints import load_tensors, plan_load, summarize
-from torchport.place import distributed_checkpoints, policy
-from torchport.place.moving import to
+from torchport._native.checkpoints import plan_load
+from torchport.place import policy
+from torchport.place.reading import CheckpointError as CheckpointError
+from torchport.place.reading import Named, StateDict, load_object, state_dict_of
 
-_INDEX = ".index.json"
-_ARCHIVES = ("TorchScript", "torch.export")  # programs; only their weights are loaded
-
-
-class CheckpointError(RuntimeError):
-    """A checkpoint cannot be loaded or does not fit the module.
-
-    Attributes:
-        report: The names that do not fit; None if the file cannot be read at all.
-    """
-
-    def __init__(self, message: str, report: LoadReport | None = None) -> None:
-        super().__init__(message)
-        self.report = report
+_LOG = logging.getLogger("torchport")
 
 
 def load(
@@ -49,11 +38,13 @@ def load(
         into: The module to load into, or a function that makes one. The tensors of a module are
             replaced, so that only one copy exists at any time. A function is called under the meta
             device, so that its initial weights are never allocated, and once more on ``device`` if
-            it has non-persistent buffers, which a checkpoint does not contain. By default the saved
-            object is returned.
+            it has non-persistent buffers, which a checkpoint does not contain. A function that reads
+            values of tensors is called without the meta device. By default the saved object is
+            returned.
         device: The target, as in `device`. The default is the device of the module, or the
             program's own device without a module.
-        key: The name of one state dict, such as "model", if the file has several.
+        key: The name of one state dict, such as "model", if the file has several. Without it the
+            only one that fits is taken.
         strict: Whether names and shapes must match; if they do not, nothing is changed. If
             false, everything that matches is loaded.
         remap_prefixes: Whether names that do not match are also tried without the prefixes that
@@ -79,11 +70,13 @@ def load(
     """
     path = os.fspath(path)
     if into is None:
-        return _chosen(_load_object(path, _device(device), mmap), key, path)
-    module, rebuilt = _module(into, device)
-    target = _device(device) if device is not None or rebuilt else _device_of(module)
-    _fill(module, _tensors_of(path, target, key, mmap), path, strict, remap_prefixes, dtype)
-    if rebuilt:
+        return load_object(path, _device(device), mmap, key)
+    module = into if isinstance(into, torch.nn.Module) else _made(into)
+    here = device is None and module is into
+    target = _device_of(module) if here else _device(device)
+    found = state_dict_of(path, target, key, mmap, _reporter(module, remap_prefixes))
+    _fill(module, found, path, strict, remap_prefixes, dtype)
+    if module is not into:
         _compute_what_no_file_has(module, into, target)
     return module.to(target)
 
@@ -91,11 +84,10 @@ def load(
 def load_and_report(path: str, module: torch.nn.Module, *, remap_prefixes: bool) -> LoadReport:
     """Loads into ``module`` in place, as `load` does, and returns the same as `load_report`."""
     target = _device_of(module)
-    found: LoadReport = _fill(
-        module, _tensors_of(path, target, None, True), path, True, remap_prefixes, None
-    )
+    found = state_dict_of(path, target, None, True, _reporter(module, remap_prefixes))
+    report: LoadReport = _fill(module, found, path, True, remap_prefixes, None)
     module.to(target)
-    return found
+    return report
 
 
 def load_report(
@@ -127,8 +119,8 @@ def load_report(
         >>> torchport.load_report("part.safetensors", torch.nn.Linear(2, 3)).missing
         ['bias']
     """
-    given = _tensors_of(os.fspath(path), torch.device("cpu"), key, True)
-    return plan_load(_slots(module).items(), given, remap_prefixes, _ties(module))[1]
+    report = _reporter(module, remap_prefixes)
+    return report(state_dict_of(os.fspath(path), torch.device("cpu"), key, True, report).tensors)
 
 
 def _device(wanted: str | torch.device | None) -> torch.device:
@@ -142,109 +134,31 @@ def _device_of(module: torch.nn.Module) -> torch.device:
     return policy.device()
 
 
-def _module(into: Any, device: Any) -> tuple[torch.nn.Module, bool]:
-    if isinstance(into, torch.nn.Module):
-        return into, False
-    with torch.device("meta"):
+def _reporter(module: torch.nn.Module, remap_prefixes: bool) -> Callable[[Named], LoadReport]:
+    """A function that compares tensors with the module."""
+    wanted, ties = list(_slots(module).items()), _ties(module)
+    return lambda tensors: plan_load(wanted, tensors, remap_prefixes, ties)[1]
+
+
+def _made(into: Any) -> torch.nn.Module:
+    """Makes a module on the meta device if that is possible."""
+    try:
+        with torch.device("meta"):
+            module = into()
+    except (RuntimeError, NotImplementedError) as error:
+        if "meta" not in str(error).lower():
+            raise
+        # Swin and ConvNeXt read the values of a torch.linspace for their rates of dropout.
+        _LOG.warning(
+            "%s reads values of tensors while it is made, so it was made with its initial weights: %s",
+            getattr(into, "__name__", into), (str(error).splitlines() or [""])[0],
+        )  # fmt: skip
         module = into()
     if not isinstance(module, torch.nn.Module):
         raise TypeError(
             f"torchport: {into!r} made a {type(module).__name__}, which is not a module"
         )
-    return module, True
-
-
-# --- Reading -----------------------------------------------------------------------------------------
-
-
-def _is_safetensors(path: str) -> bool:
-    if os.path.isdir(path):
-        return not distributed_checkpoints.is_one(path)
-    if path.endswith(_INDEX):
-        return True
-    with open(path, "rb") as file:
-        head = file.read(9)
-    return len(head) == 9 and head[8:] == b"{" and head[:2] != b"PK"
-
-
-def _load_object(path: str, device: torch.device, mmap: bool) -> Any:
-    try:
-        if os.path.isdir(path) and distributed_checkpoints.is_one(path):
-            return to(distributed_checkpoints.load(path), device)
-        if _is_safetensors(path):
-            return dict(load_tensors(path, device, map=mmap)[1])
-        return _torch_load(path, device, mmap)
-    except OSError as error:
-        raise CheckpointError(f"torchport: {path}: {error.strerror or error}") from error
-    except RuntimeError as error:
-        if isinstance(error, (CheckpointError, torch.OutOfMemoryError)):
-            raise
-        raise CheckpointError(str(error)) from None
-
-
-def _torch_load(path: str, device: torch.device, mmap: bool) -> Any:
-    found = summarize(path)
-    if found.refused:
-        raise CheckpointError(
-            f"torchport: {path} asks for {', '.join(found.refused)}, which a file of weights does "
-            "not need; nothing in it was run. `torchport inspect` shows what the file holds. If you "
-            "made it yourself, save the state_dict() instead of the object"
-        )
-    if found.fault:
-        raise CheckpointError(f"torchport: {path} {found.fault}")
-    if found.format in _ARCHIVES:
-        return dict(load_tensors(path, device, map=mmap)[1])
-    mmap = mmap and found.mappable and found.format == "torch.save"
-    try:
-        return torch.load(path, map_location=device, weights_only=True, mmap=mmap)
-    except torch.OutOfMemoryError:
-        raise
-    except (pickle.UnpicklingError, EOFError, KeyError, ValueError, RuntimeError) as error:
-        words = str(error).splitlines() or [type(error).__name__]
-        raise CheckpointError(f"torchport: {path} cannot be loaded: {words[0]}") from None
-
-
-def _chosen(value: Any, key: str | None, path: str) -> Any:
-    for part in key.split(".") if key else ():
-        if not isinstance(value, Mapping) or part not in value:
-            has = (
-                f"it has {', '.join(map(str, value))}"
-                if isinstance(value, Mapping)
-                else "it is not a dict"
-            )
-            raise CheckpointError(f'torchport: {path} has no "{key}"; {has}')
-        value = value[part]
-    return value
-
-
-def _tensors_of(
-    path: str, device: torch.device, key: str | None, mmap: bool
-) -> list[tuple[str, torch.Tensor]]:
-    """The tensors of a state dict, by name."""
-    # The object is read as torch reads it: a state dict may also hold extra state.
-    state = _chosen(_load_object(path, device, mmap), key, path)
-    if isinstance(state, torch.nn.Module):
-        state = state.state_dict()
-    if not isinstance(state, Mapping):
-        raise CheckpointError(f"torchport: {path} holds a {type(state).__name__}, not a state dict")
-    tensors = [
-        (str(name), value) for name, value in state.items() if isinstance(value, torch.Tensor)
-    ]
-    if tensors:
-        return tensors
-    inner = [
-        name
-        for name, value in state.items()
-        if isinstance(value, Mapping)
-        and any(isinstance(item, torch.Tensor) for item in value.values())
-    ]
-    if len(inner) == 1 and key is None:
-        return _tensors_of(path, device, str(inner[0]), mmap)
-    choices = f"; it has {', '.join(repr(n) for n in inner)}: choose one with key=" if inner else ""
-    raise CheckpointError(f"torchport: {path} has no tensors at its top level{choices}")
-
-
-# --- Filling -----------------------------------------------------------------------------------------
+    return module
 
 
 def _slots(module: torch.nn.Module) -> dict[str, torch.Tensor]:
@@ -257,20 +171,27 @@ def _slots(module: torch.nn.Module) -> dict[str, torch.Tensor]:
 
 def _fill(
     module: torch.nn.Module,
-    tensors: list[tuple[str, torch.Tensor]],
+    found: StateDict,
     path: str,
     strict: bool,
     remap_prefixes: bool,
     dtype: torch.dtype | None,
-) -> Any:
+) -> LoadReport:
     ties = _ties(module)
     wanted = list(_slots(module).items())
-    pairs, found = plan_load(wanted, tensors, remap_prefixes, ties)
-    if strict and not found.complete:
+    tensors = found.tensors
+    pairs, report = plan_load(wanted, tensors, remap_prefixes, ties)
+    where = f'{path}, "{found.key}",' if found.key else path
+    if strict and not report.complete:
         raise CheckpointError(
-            f"torchport: {path} does not fit {type(module).__name__}\n{found}", found
+            f"torchport: {where} does not fit {type(module).__name__}\n{report}", report
         )
-    state = {}
+    state = OrderedDict(_other_values(module, found, report, where, strict))
+    # Modules read old formats of their weights by the version that wrote them.
+    versions = module.state_dict()._metadata  # type: ignore[attr-defined]
+    if found.versions is not None and set(found.versions) == set(versions):
+        versions = found.versions
+    state._metadata = versions  # type: ignore[attr-defined]
     for want, give in pairs:
         name, slot = wanted[want]
         value = tensors[give][1]
@@ -282,7 +203,24 @@ def _fill(
     # load_state_dict(assign=True) breaks ties, so they are restored afterwards.
     module.load_state_dict(state, strict=False, assign=True)
     _tie(module, ties, state)
-    return found
+    return report
+
+
+def _other_values(
+    module: torch.nn.Module, found: StateDict, report: LoadReport, where: str, strict: bool
+) -> dict[str, Any]:
+    """The values of a state dict that are no tensors: the packed weights of quantized modules, and
+    what modules return from ``get_extra_state``. Raises CheckpointError if one is missing.
+    """
+    wanted = [n for n, v in module.state_dict().items() if not isinstance(v, torch.Tensor)]
+    missing = [name for name in wanted if name not in found.others]
+    if missing and strict:
+        raise CheckpointError(
+            f"torchport: {where} does not fit {type(module).__name__}: it has no "
+            f"{', '.join(missing[:5])}, which hold more than a tensor",
+            report,
+        )
+    return {name: found.others[name] for name in wanted if name in found.others}
 
 
 def _ties(module: torch.nn.Module) -> list[list[str]]:

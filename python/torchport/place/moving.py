@@ -91,7 +91,7 @@ class _Mover(Remaker):
 def _view_of(value: torch.Tensor) -> tuple[Any, ...] | None:
     """A key that is equal for the same views of the same memory; None for tensors that must be
     moved one by one, such as those that require gradients."""
-    if type(value) is not torch.Tensor or value.layout is not torch.strided:
+    if type(value) is not torch.Tensor or value.layout is not torch.strided or value.is_nested:
         return None
     if value.requires_grad or value.is_meta or not value.numel() or value.is_quantized:
         return None

@@ -13,6 +13,7 @@ import torch
 from torchport._files import staged, write_text
 from torchport._native.checkpoints import save_safetensors
 from torchport._native.devices import parse_size
+from torchport._walk import walk
 from torchport.place import distributed_checkpoints
 from torchport.place.moving import to
 from torchport.place.unwrapping import full_state_dict, unwrap_model
@@ -44,7 +45,8 @@ def save(
         metadata: Strings to store in safetensors files.
 
     Raises:
-        ValueError: The format cannot hold the object, or ``shards`` is not a size.
+        ValueError: The format cannot hold the object, a tensor has no data, or ``shards`` is not a
+            size.
         RuntimeError: A safetensors file cannot be written.
         OSError: The file cannot be written.
 
@@ -66,6 +68,7 @@ def save(
     elif target.endswith(".safetensors"):
         save_safetensors(target, _tensors(state), (metadata or {}).items())
     else:
+        _check_data(state)
         _torch_save(to(state, torch.device("cpu")), target)
 
 
@@ -97,6 +100,15 @@ def _tensors(state: Any) -> list[tuple[str, torch.Tensor]]:
                 "use torch.save's format"
             )
     return list(state.items())
+
+
+def _check_data(state: Any) -> None:
+    for found in walk(state, open_modules=True):
+        if isinstance(found.value, torch.Tensor) and found.value.is_meta:
+            raise ValueError(
+                f"torchport: {found.path.lstrip('.') or 'the tensor'} is on the meta device, which has "
+                "no data to save"
+            )
 
 
 def _torch_save(state: Any, path: str) -> None:

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 #include <minizip/unzip.h>
+#include <zlib.h>
 
 namespace torchport::checkpoint {
 
@@ -33,7 +34,105 @@ struct Closer {
 };
 using Zip = std::unique_ptr<void, Closer>;
 
+// Reads little-endian numbers from the file; 0 beyond its end.
+class Numbers {
+ public:
+  explicit Numbers(std::string_view bytes) : bytes_(bytes) {}
+
+  [[nodiscard]] std::uint64_t at(std::uint64_t offset, unsigned width) const {
+    if (offset > bytes_.size() || width > bytes_.size() - offset) return 0;
+    std::uint64_t value = 0;
+    for (unsigned i = width; i-- > 0;)
+      value = value << 8U | static_cast<std::uint8_t>(bytes_[offset + i]);
+    return value;
+  }
+
+ private:
+  std::string_view bytes_;
+};
+
+constexpr std::uint64_t kInExtra = 0xffff'ffff;  // the number is in the ZIP64 field
+
+// Reads what minizip does not tell from the record of the directory at `at`.
+bool read_record(const Numbers& file, std::uint64_t at, Archive::Entry& entry) {
+  if (file.at(at, 4) != 0x0201'4b50) return false;
+  entry.stored = file.at(at + 10, 2) == 0;
+  entry.crc = static_cast<std::uint32_t>(file.at(at + 16, 4));
+  entry.packed = file.at(at + 20, 4);
+  entry.bytes = file.at(at + 24, 4);
+  std::uint64_t header = file.at(at + 42, 4);
+  std::uint64_t field = at + 46 + file.at(at + 28, 2);
+  const std::uint64_t end = field + file.at(at + 30, 2);
+  while (field + 4 <= end) {
+    std::uint64_t value = field + 4;
+    const std::uint64_t next = value + file.at(field + 2, 2);
+    if (file.at(field, 2) == 1) {
+      for (std::uint64_t* number : {&entry.bytes, &entry.packed, &header}) {
+        if (*number != kInExtra || value + 8 > next) continue;
+        *number = file.at(value, 8);
+        value += 8;
+      }
+    }
+    field = next;
+  }
+  // The entry's own header has a name and a field of its own sizes.
+  if (file.at(header, 4) == 0x0403'4b50)
+    entry.offset = header + 30 + file.at(header + 26, 2) + file.at(header + 28, 2);
+  return true;
+}
+
+// Unpacks raw DEFLATE data, and gives the parts to `take`. Returns whether it is whole.
+template <class Take>
+bool inflate_all(std::string_view packed, const Take& take) {
+  z_stream stream{};
+  if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) return false;
+  std::string part(std::size_t{1} << 18U, '\0');
+  int status = Z_OK;
+  while (status == Z_OK) {
+    if (stream.avail_in == 0) {
+      const auto count = std::min<std::size_t>(packed.size(), std::size_t{1} << 30U);
+      stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(packed.data()));
+      stream.avail_in = static_cast<uInt>(count);
+      packed.remove_prefix(count);
+    }
+    stream.next_out = reinterpret_cast<Bytef*>(part.data());
+    stream.avail_out = static_cast<uInt>(part.size());
+    status = inflate(&stream, Z_NO_FLUSH);
+    const std::size_t made = part.size() - stream.avail_out;
+    if (!take(std::string_view(part).substr(0, made))) status = Z_DATA_ERROR;
+    if (status == Z_BUF_ERROR || (status == Z_OK && made == 0 && packed.empty())) break;
+  }
+  inflateEnd(&stream);
+  return status == Z_STREAM_END;
+}
+
+std::uint32_t crc_of(std::string_view bytes, std::uint32_t before = 0) {
+  return static_cast<std::uint32_t>(
+      crc32_z(before, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
+}
+
 }  // namespace
+
+std::string_view Archive::packed_bytes(const Entry& entry) const {
+  if (entry.offset == 0 || entry.offset > bytes_.size() ||
+      entry.packed > bytes_.size() - entry.offset || (entry.stored && entry.packed != entry.bytes))
+    return {};
+  return bytes_.substr(entry.offset, entry.packed);
+}
+
+std::optional<bool> Archive::is_intact(const Entry& entry) const {
+  const std::string_view packed = packed_bytes(entry);
+  if (packed.size() != entry.packed) return false;
+  std::uint32_t crc = entry.stored ? crc_of(packed) : 0;
+  std::uint64_t have = entry.stored ? packed.size() : 0;
+  const bool whole = entry.stored || inflate_all(packed, [&](std::string_view part) {
+                       crc = crc_of(part, crc);
+                       return (have += part.size()) <= entry.bytes;
+                     });
+  if (!whole || have != entry.bytes) return false;
+  if (entry.crc == 0 && crc != 0) return std::nullopt;
+  return crc == entry.crc;
+}
 
 base::Result<Archive> Archive::open(const std::string& path, std::string_view bytes) {
   const Zip zip(has_end(bytes) ? unzOpen64(path.c_str()) : nullptr);
@@ -43,6 +142,8 @@ base::Result<Archive> Archive::open(const std::string& path, std::string_view by
         "is a ZIP archive without an end: the file was cut off or is still being written", path);
   Archive archive;
   archive.path_ = path;
+  archive.bytes_ = bytes;
+  const Numbers numbers(bytes);
   std::string name(kLongestName, '\0');
   int status = unzGoToFirstFile(zip.get());
   while (status == UNZ_OK && archive.entries_.size() < kMostEntries) {
@@ -53,16 +154,12 @@ base::Result<Archive> Archive::open(const std::string& path, std::string_view by
                         path);
     Entry entry;
     entry.name = name.substr(0, std::min<std::size_t>(info.size_filename, name.size()));
-    entry.bytes = info.uncompressed_size;
-    entry.stored = info.compression_method == 0;
-    // Opening an entry reads its own header, which tells where its bytes begin.
-    if (unzOpenCurrentFile(zip.get()) == UNZ_OK) {
-      entry.offset = unzGetCurrentFileZStreamPos64(zip.get());
-      unzCloseCurrentFile(zip.get());
-    }
     unz64_file_pos place{};
     unzGetFilePos64(zip.get(), &place);
-    archive.places_.emplace_back(place.pos_in_zip_directory, place.num_of_file);
+    if (!read_record(numbers, place.pos_in_zip_directory, entry)) {
+      status = UNZ_BADZIPFILE;
+      break;
+    }
     archive.entries_.push_back(std::move(entry));
     status = unzGoToNextFile(zip.get());
   }
@@ -83,24 +180,23 @@ base::Result<std::string> Archive::read(const Entry& entry, std::uint64_t most) 
         base::ErrorCode::kBudget,
         fmt::format("{} has {} bytes; torchport reads at most {}", entry.name, entry.bytes, most),
         path_);
-  const Zip zip(unzOpen64(path_.c_str()));
-  const auto [position, number] = places_[static_cast<std::size_t>(&entry - entries_.data())];
-  const unz64_file_pos place{position, number};
   const auto damaged = [&] {
     return base::fail(base::ErrorCode::kSyntax, fmt::format("{} is damaged", entry.name), path_);
   };
-  if (!zip || unzGoToFilePos64(zip.get(), &place) != UNZ_OK ||
-      unzOpenCurrentFile(zip.get()) != UNZ_OK)
-    return damaged();
-  std::string bytes(entry.bytes, '\0');
-  std::size_t have = 0;
-  while (have < bytes.size()) {
-    const auto part = static_cast<unsigned>(std::min<std::size_t>(bytes.size() - have, 1U << 30U));
-    const int got = unzReadCurrentFile(zip.get(), bytes.data() + have, part);
-    if (got <= 0) return damaged();
-    have += static_cast<std::size_t>(got);
+  const std::string_view packed = packed_bytes(entry);
+  if (packed.size() != entry.packed) return damaged();
+  std::string bytes;
+  if (entry.stored) {
+    bytes = packed;
+  } else {
+    const auto take = [&](std::string_view part) {
+      bytes += part;
+      return bytes.size() <= entry.bytes;
+    };
+    if (!inflate_all(packed, take)) return damaged();
   }
-  if (unzCloseCurrentFile(zip.get()) != UNZ_OK) return damaged();  // the CRC
+  if (bytes.size() != entry.bytes) return damaged();
+  if (entry.crc != 0 && crc_of(bytes) != entry.crc) return damaged();
   return bytes;
 }
 

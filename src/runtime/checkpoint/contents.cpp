@@ -5,6 +5,8 @@
 #include <cstring>
 
 #include <fcntl.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -50,6 +52,19 @@ std::uint64_t Contents::bytes() const {
   std::uint64_t sum = 0;
   for (const Storage& storage : storages) sum += storage.bytes;
   return sum;
+}
+
+std::string Contents::fault() const {
+  if (!dangers.empty()) return dangers.front();
+  return broken.empty() ? std::string() : broken.front();
+}
+
+std::string first_names(const std::vector<std::string>& names) {
+  constexpr std::size_t kMost = 5;
+  const auto end = names.begin() + static_cast<std::ptrdiff_t>(std::min(names.size(), kMost));
+  std::string text = fmt::format("{}", fmt::join(names.begin(), end, ", "));
+  if (names.size() > kMost) text += fmt::format(" and {} more", names.size() - kMost);
+  return text;
 }
 
 std::vector<std::string> Contents::devices() const {

@@ -55,10 +55,13 @@ struct Contents {
   std::vector<std::string> refused;  // those of them that torch.load(weights_only=True) refuses
   std::vector<std::string> notes;    // what to know before loading it
   std::vector<std::string> broken;   // what is wrong with the file
+  std::vector<std::string> dangers;  // what loading it with Python's pickle would run
   // For a format that cannot express sharing: (name, the tensor that it equals).
   std::vector<std::pair<std::string, std::string>> shared;
 
   [[nodiscard]] std::uint64_t bytes() const;  // of all storages
+  // The first of `dangers` and `broken`; empty if nothing is wrong.
+  [[nodiscard]] std::string fault() const;
   [[nodiscard]] std::vector<std::string> devices() const;
 };
 
@@ -68,6 +71,9 @@ struct Contents {
 // large); if a damaged file still tells something, this succeeds and Contents::broken says what is
 // wrong. Thread safe.
 [[nodiscard]] base::Result<Contents> inspect(const std::string& path);
+
+// The first names of a list, for a message: "a, b, c and 397 more".
+[[nodiscard]] std::string first_names(const std::vector<std::string>& names);
 
 // The bytes of one element; 0 for a name that is not a dtype of torch.
 [[nodiscard]] unsigned element_size(std::string_view dtype);

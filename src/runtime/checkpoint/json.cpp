@@ -41,7 +41,8 @@ std::string to_json(const std::string& path, const Contents& contents) {
   whole["globals"] = contents.globals;
   whole["refused"] = contents.refused;
   whole["notes"] = contents.notes;
-  whole["broken"] = contents.broken;
+  whole["broken"] = contents.dangers;
+  for (const std::string& fault : contents.broken) whole["broken"].push_back(fault);
   return whole.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

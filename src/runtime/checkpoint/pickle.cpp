@@ -14,7 +14,7 @@ std::string Pickle::name_of(Ref ref) const {
        {std::pair<std::string_view, std::string_view>{"__builtin__.", "builtins."},
         {"copy_reg.", "copyreg."}})
     if (name.starts_with(old)) name.replace(0, old.size(), now);
-  return name;
+  return name == "builtins.xrange" ? "builtins.range" : name;
 }
 
 std::vector<std::string> Pickle::globals() const {

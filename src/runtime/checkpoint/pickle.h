@@ -3,10 +3,12 @@
 // A pickle is a program, and torch's own unpicklers call what the program names. This reader calls
 // nothing: a global stays a name, a call stays a call with its arguments, a persistent id stays a
 // value. Protocols 0 to 5 are read (Lib/pickletools.py documents the opcodes). Time and memory grow
-// linearly with the file's size and are bounded by PickleLimits.
+// linearly with the file's size and are bounded by PickleLimits: at most 2 s and 512 MB for any
+// file, together with the description that pickled.h makes of it.
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -23,19 +25,22 @@ inline constexpr Ref kNoRef = 0xffff'ffff;
 
 enum class Type : std::uint8_t {
   kNone,
-  kBool,        // integer
-  kInt,         // integer; if it has more than 64 bits, text has its bytes, little-endian
-  kFloat,       // real
-  kString,      // text, UTF-8 (surrogates passed through)
-  kBytes,       // text
-  kTuple,       // items
-  kList,        // items
-  kSet,         // items
-  kDict,        // entries
-  kGlobal,      // text: "module name", as in the file
-  kCall,        // items: the callee and its arguments (a tuple; for NEWOBJ_EX also a dict)
+  kBool,    // integer
+  kInt,     // integer; if it has more than 64 bits, text has its bytes, little-endian
+  kFloat,   // real
+  kString,  // text, UTF-8 (surrogates passed through), cut off after kLongestText bytes; integer:
+            // its whole size in bytes
+  kBytes,   // integer: the size in bytes
+  kTuple,   // items
+  kList,    // items
+  kSet,     // items
+  kDict,    // entries
+  kGlobal,  // text: "module name", as in the file
+  kCall,    // items: the callee and its arguments (a tuple; for NEWOBJ_EX also a dict)
   kPersistent,  // items: the id
 };
+
+inline constexpr std::size_t kLongestText = 1024;
 
 struct Object {
   Type type = Type::kNone;
@@ -65,13 +70,16 @@ class Pickle {
 
  private:
   friend class PickleMachine;
-  std::vector<Object> objects_;
+  std::deque<Object> objects_;  // not a vector, which would copy itself to grow
   Ref root_ = 0;
   std::size_t length_ = 0;
 };
 
 struct PickleLimits {
-  std::size_t max_objects = 8'000'000;
+  std::size_t max_objects = 1'500'000;            // also of marks, memo entries and stack entries
+  std::size_t max_links = 6'000'000;              // items and entries of all objects
+  std::size_t max_steps = 16'000'000;             // opcodes
+  std::size_t max_text = std::size_t{64} << 20U;  // bytes of all texts that are kept
   std::size_t max_bytes = std::size_t{512} << 20U;
 };
 

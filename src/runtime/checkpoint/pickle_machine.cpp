@@ -13,7 +13,8 @@ base::Result<Pickle> PickleMachine::run() {
   while (!stopped_) {
     std::string_view opcode;
     const std::size_t start = at_;
-    if (!take(1, opcode) || !step(static_cast<std::uint8_t>(opcode[0]))) {
+    const bool allowed = ++steps_ <= limits_.max_steps || too_much("opcodes");
+    if (!allowed || !take(1, opcode) || !step(static_cast<std::uint8_t>(opcode[0]))) {
       if (!error_) broken("is cut off");
       error_->message = fmt::format("byte {}: {}", start, error_->message);
       return tl::unexpected<base::Error>(std::move(*error_));
@@ -36,7 +37,7 @@ bool PickleMachine::step(std::uint8_t opcode) {
     }
     case '(':  // MARK
       marks_.push_back(stack_.size());
-      return marks_.size() <= limits_.max_objects || broken("has too many marks");
+      return marks_.size() <= limits_.max_objects || too_much("marks");
     case '0': {  // POP
       if (!marks_.empty() && marks_.back() == stack_.size()) {
         marks_.pop_back();
@@ -104,19 +105,13 @@ bool PickleMachine::counted(unsigned width, std::string_view& out) {
 }
 
 bool PickleMachine::push(Object object) {
-  if (pickle_.objects_.size() >= limits_.max_objects) {
-    error_ = base::Error{base::ErrorCode::kBudget, "holds too many objects", {}, 0};
-    return false;
-  }
+  if (pickle_.objects_.size() >= limits_.max_objects) return too_much("objects");
   pickle_.objects_.push_back(std::move(object));
   return push_ref(static_cast<Ref>(pickle_.objects_.size() - 1));
 }
 
 bool PickleMachine::push_ref(Ref ref) {
-  if (stack_.size() >= limits_.max_objects) {
-    error_ = base::Error{base::ErrorCode::kBudget, "holds too many objects", {}, 0};
-    return false;
-  }
+  if (stack_.size() >= limits_.max_objects) return too_much("objects");
   stack_.push_back(ref);
   return true;
 }
@@ -144,6 +139,7 @@ bool PickleMachine::pop_mark(std::vector<Ref>& items) {
 }
 
 bool PickleMachine::make(Type type, std::vector<Ref> items) {
+  if (!add_links(items.size())) return false;
   Object made;
   made.type = type;
   made.items = std::move(items);
@@ -156,17 +152,40 @@ bool PickleMachine::call(Ref callee, std::vector<Ref> arguments) {
 }
 
 bool PickleMachine::global(std::string_view module, std::string_view name) {
+  if (module.size() + name.size() >= kLongestText) return broken("has a name that is too long");
   Object made;
   made.type = Type::kGlobal;
-  made.text = fmt::format("{} {}", module, name);
-  return push(std::move(made));
+  return keep_text(made, fmt::format("{} {}", module, name)) && push(std::move(made));
 }
 
 bool PickleMachine::remember(std::uint64_t key) {
   Ref ref = kNoRef;
   if (!top(ref)) return false;
   memo_[key] = ref;
-  return true;
+  return memo_.size() <= limits_.max_objects || too_much("memo entries");
+}
+
+// Counts references from one object to others, before they are added.
+bool PickleMachine::add_links(std::size_t count) {
+  links_ += count;
+  return links_ <= limits_.max_links || too_much("references");
+}
+
+bool PickleMachine::keep_text(Object& object, std::string_view text) {
+  object.text = text.substr(0, kLongestText);
+  if (object.text.size() > sizeof(std::string) / 2) text_ += object.text.size();
+  return text_ <= limits_.max_text || too_much("texts");
+}
+
+bool PickleMachine::too_much(std::string_view of_what) {
+  if (!error_)
+    error_ = base::Error{base::ErrorCode::kBudget,
+                         fmt::format("holds more {} than a file of weights needs, and loading it "
+                                     "would take long; nothing in it was run",
+                                     of_what),
+                         {},
+                         0};
+  return false;
 }
 
 bool PickleMachine::broken(std::string what) {

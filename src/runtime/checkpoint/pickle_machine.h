@@ -50,7 +50,11 @@ class PickleMachine {
   bool global(std::string_view module, std::string_view name);
   bool remember(std::uint64_t key);
 
+  bool add_links(std::size_t count);
+  bool keep_text(Object& object, std::string_view text);
+
   bool broken(std::string what);
+  bool too_much(std::string_view of_what);
 
   std::string_view bytes_;
   PickleLimits limits_;
@@ -59,6 +63,9 @@ class PickleMachine {
   std::vector<Ref> stack_;
   std::vector<std::size_t> marks_;
   std::unordered_map<std::uint64_t, Ref> memo_;
+  std::size_t steps_ = 0;
+  std::size_t links_ = 0;
+  std::size_t text_ = 0;
   std::optional<base::Error> error_;
   bool stopped_ = false;
 };

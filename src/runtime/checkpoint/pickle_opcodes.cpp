@@ -11,6 +11,8 @@ namespace torchport::checkpoint {
 
 namespace {
 
+constexpr std::size_t kLongestQuoted = std::size_t{1} << 20U;
+
 std::int64_t signed_of(std::uint64_t value, unsigned width) {
   const unsigned unused = 64 - 8 * width;
   return static_cast<std::int64_t>(value << unused) >> unused;
@@ -45,7 +47,8 @@ bool PickleMachine::push_long(std::string_view digits) {
   Object made;
   made.type = Type::kInt;
   if (digits.size() > 8) {
-    made.text = digits;
+    made.integer = static_cast<std::int64_t>(digits.size());
+    if (!keep_text(made, digits)) return false;
   } else if (!digits.empty()) {
     std::uint64_t value = 0;
     for (std::size_t i = 0; i < digits.size(); ++i)
@@ -104,11 +107,14 @@ bool PickleMachine::text(std::uint8_t opcode) {
   Object made;
   made.type = Type::kString;
   std::string_view raw;
+  std::string plain;
   switch (opcode) {
     case 'S':
       if (!line(raw)) return false;
-      if (!unquoted(raw, made.text)) return broken("has a string without quotes");
-      return push(std::move(made));
+      if (raw.size() > kLongestQuoted) return broken("has a string that is too long");
+      if (!unquoted(raw, plain)) return broken("has a string without quotes");
+      raw = plain;
+      break;
     case 'V':
       if (!line(raw)) return false;
       break;
@@ -135,14 +141,15 @@ bool PickleMachine::text(std::uint8_t opcode) {
     default:  // NEXT_BUFFER
       return broken("stores bytes outside of the file");
   }
-  made.text = raw;
-  return push(std::move(made));
+  made.integer = static_cast<std::int64_t>(raw.size());
+  return (made.type == Type::kBytes || keep_text(made, raw)) && push(std::move(made));
 }
 
 bool PickleMachine::set_entries(const std::vector<Ref>& flat) {
   Ref target = kNoRef;
   if (!top(target)) return false;
   if (flat.size() % 2 != 0) return broken("has a key without a value");
+  if (!add_links(flat.size())) return false;
   auto& entries = pickle_.objects_[target].entries;
   for (std::size_t i = 0; i < flat.size(); i += 2) entries.emplace_back(flat[i], flat[i + 1]);
   return true;
@@ -186,6 +193,7 @@ bool PickleMachine::collection(std::uint8_t opcode) {
   items.resize(1);
   Ref target = kNoRef;
   if (!(opcode == 'a' ? pop(items[0]) : pop_mark(items)) || !top(target)) return false;
+  if (!add_links(items.size())) return false;
   auto& held = pickle_.objects_[target].items;
   held.insert(held.end(), items.begin(), items.end());
   return true;
@@ -246,8 +254,9 @@ bool PickleMachine::object(std::uint8_t opcode) {
       if (!line(name)) return false;
       Object id;
       id.type = Type::kString;
-      id.text = name;
-      return push(std::move(id)) && pop(items[0]) && make(Type::kPersistent, {items[0]});
+      id.integer = static_cast<std::int64_t>(name.size());
+      return keep_text(id, name) && push(std::move(id)) && pop(items[0]) &&
+             make(Type::kPersistent, {items[0]});
     }
     case 'Q':
       return pop(items[0]) && make(Type::kPersistent, {items[0]});

@@ -1,16 +1,26 @@
 #include "runtime/checkpoint/pickled.h"
 
 #include <algorithm>
+#include <iterator>
 #include <unordered_map>
 #include <unordered_set>
 
 #include <fmt/format.h>
+
+#include "runtime/checkpoint/costs.h"
 
 namespace torchport::checkpoint {
 
 namespace {
 
 constexpr std::size_t kLongest = 60;  // the most characters of a value that are shown
+// No file of weights comes near these; a hostile one could fill the memory with names.
+constexpr std::size_t kDeepest = 200;                       // containers within containers
+constexpr std::size_t kLongestPath = 4096;                  // bytes
+constexpr std::size_t kMostPaths = std::size_t{64} << 20U;  // bytes of all names
+constexpr std::size_t kMostTensors = 200'000;
+constexpr std::size_t kMostValues = 200'000;
+constexpr std::size_t kMostSizes = 65;  // one more than torch has dimensions
 
 std::string joined(std::string_view path, std::string_view name) {
   return path.empty() ? std::string(name) : fmt::format("{}.{}", path, name);
@@ -21,19 +31,45 @@ class Walk {
   Walk(const Pickle& pickle, Contents& contents) : pickle_(pickle), contents_(contents) {}
 
   void run() {
-    todo_.push_back({pickle_.root_ref(), ""});
-    while (!todo_.empty()) {
-      auto [ref, path] = std::move(todo_.back());
+    todo_.push_back({pickle_.root_ref(), "", 0});
+    while (!todo_.empty() && !stopped_) {
+      auto [ref, path, depth] = std::move(todo_.back());
       todo_.pop_back();
-      visit(ref, path);
+      depth_ = depth;
+      if (depth > kDeepest)
+        stop(fmt::format("nests containers more than {} deep", kDeepest));
+      else if (path.size() > kLongestPath)
+        stop(fmt::format("has a name of more than {} bytes", kLongestPath));
+      else
+        visit(ref, path);
     }
+    if (hidden_ > 0) contents_.values.push_back({"", fmt::format("... and {} more", hidden_)});
   }
 
  private:
   struct Visit {
     Ref ref;
     std::string path;
+    std::size_t depth;
   };
+
+  // Ends the walk over a file that no program of weights has made.
+  void stop(std::string why) {
+    stopped_ = true;
+    contents_.broken.push_back(std::move(why));
+  }
+
+  void later(std::vector<Visit>& inside, Ref ref, std::string path) const {
+    inside.push_back({ref, std::move(path), depth_ + 1});
+  }
+
+  // Visits what a container holds after what was asked for before, in its order.
+  void visit_later(std::vector<Visit>& inside) {
+    for (const Visit& visit : inside) paths_ += visit.path.size();
+    if (paths_ > kMostPaths) return stop("has names that are too long for a file of weights");
+    todo_.insert(todo_.end(), std::make_move_iterator(inside.rbegin()),
+                 std::make_move_iterator(inside.rend()));
+  }
 
   void visit(Ref ref, const std::string& path) {
     const Object& object = pickle_.at(ref);
@@ -72,9 +108,9 @@ class Walk {
     }
     std::vector<Visit> inside;
     for (std::size_t i = 0; i < object.items.size(); ++i)
-      inside.push_back({object.items[i], fmt::format("{}[{}]", path, i)});
-    for (const auto& [key, value] : object.entries) inside.push_back({value, key_path(path, key)});
-    todo_.insert(todo_.end(), inside.rbegin(), inside.rend());
+      later(inside, object.items[i], fmt::format("{}[{}]", path, i));
+    for (const auto& [key, value] : object.entries) later(inside, value, key_path(path, key));
+    visit_later(inside);
   }
 
   std::string key_path(const std::string& path, Ref key) const {
@@ -100,11 +136,11 @@ class Walk {
     const bool told = !plain && call_text(object, name).ends_with(')');
     for (std::size_t i = 0; i + 1 < object.items.size() && !plain; ++i) {
       const Object& arguments = pickle_.at(object.items[i + 1]);
-      if (!told && !only_plain(arguments)) inside.push_back({object.items[i + 1], path});
+      if (!told && !only_plain(arguments)) later(inside, object.items[i + 1], path);
     }
-    for (const auto& [key, value] : object.entries) inside.push_back({value, key_path(path, key)});
+    for (const auto& [key, value] : object.entries) later(inside, value, key_path(path, key));
     if (object.state != kNoRef && !plain) add_state(object.state, path, inside);
-    todo_.insert(todo_.end(), inside.rbegin(), inside.rend());
+    visit_later(inside);
   }
 
   // The text of a call: "torch.device('cuda', 1)", or "a pkg.Config" if some argument is not plain.
@@ -124,7 +160,7 @@ class Walk {
   void add_state(Ref state, const std::string& path, std::vector<Visit>& inside) const {
     const Object& object = pickle_.at(state);
     if (object.type != Type::kDict) {
-      inside.push_back({state, path});
+      later(inside, state, path);
       return;
     }
     const bool module =
@@ -135,7 +171,7 @@ class Walk {
                                     name.text == "_modules");
       // The rest of what a module holds are its settings and hooks.
       const bool setting = module && name.text.starts_with('_') && !table;
-      if (!setting) inside.push_back({value, table ? path : key_path(path, key)});
+      if (!setting) later(inside, value, table ? path : key_path(path, key));
     }
   }
 
@@ -154,7 +190,10 @@ class Walk {
     tensor.path = path;
     tensor.kind = "tensor";
     if (!describe(call, name, tensor, 0)) return false;
-    contents_.tensors.push_back(std::move(tensor));
+    if (contents_.tensors.size() >= kMostTensors)
+      stop(fmt::format("has more than {} tensors", kMostTensors));
+    else
+      contents_.tensors.push_back(std::move(tensor));
     return true;
   }
 
@@ -256,7 +295,8 @@ class Walk {
     // Protocol 2 writes a call: torch.Size((2, 3)).
     if (tuple->type == Type::kCall && tuple->items.size() == 2) tuple = argument(*tuple, 0);
     if (tuple == nullptr) return;
-    for (const Ref item : tuple->items) out.push_back(pickle_.at(item).integer);
+    const auto count = std::min(tuple->items.size(), kMostSizes);
+    for (std::size_t i = 0; i < count; ++i) out.push_back(pickle_.at(tuple->items[i]).integer);
   }
 
   // Reads the persistent id ("storage", class, key, device, elements[, view]).
@@ -288,7 +328,10 @@ class Walk {
   // --- Values ---------------------------------------------------------------------------------
 
   void add_value(const std::string& path, std::string text) {
-    contents_.values.push_back({path, std::move(text)});
+    if (contents_.values.size() >= kMostValues)
+      ++hidden_;
+    else
+      contents_.values.push_back({path, std::move(text)});
   }
 
   bool is_plain(Ref ref) const {
@@ -323,15 +366,14 @@ class Walk {
         return object.integer != 0 ? "True" : "False";
       case Type::kInt:
         return object.text.empty() ? std::to_string(object.integer)
-                                   : fmt::format("an integer of {} bytes", object.text.size());
+                                   : fmt::format("an integer of {} bytes", object.integer);
       case Type::kFloat:
         return fmt::format("{}", object.real);
       case Type::kString:
-        return object.text.size() <= kLongest
-                   ? fmt::format("'{}'", object.text)
-                   : fmt::format("a string of {} bytes", object.text.size());
+        return object.text.size() <= kLongest ? fmt::format("'{}'", object.text)
+                                              : fmt::format("a string of {} bytes", object.integer);
       case Type::kBytes:
-        return fmt::format("{} bytes", object.text.size());
+        return fmt::format("{} bytes", object.integer);
       case Type::kGlobal: {
         std::string name = object.text;
         std::replace(name.begin(), name.end(), ' ', '.');
@@ -348,6 +390,10 @@ class Walk {
   const Pickle& pickle_;
   Contents& contents_;
   std::vector<Visit> todo_;
+  std::size_t depth_ = 0;   // of the object that is visited
+  std::size_t paths_ = 0;   // bytes of all names so far
+  std::size_t hidden_ = 0;  // values that are not listed
+  bool stopped_ = false;
   std::unordered_map<Ref, std::string> seen_;
   std::unordered_map<std::string, std::size_t> by_key_;
 };
@@ -355,6 +401,7 @@ class Walk {
 }  // namespace
 
 void add_pickled(const Pickle& pickle, Contents& contents) {
+  for (std::string& cost : costs_of(pickle)) contents.broken.push_back(std::move(cost));
   Walk(pickle, contents).run();
   for (std::string& name : pickle.globals()) contents.globals.push_back(std::move(name));
 }

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/bytes.h"
 #include "runtime/checkpoint/archive.h"
 #include "runtime/checkpoint/formats.h"
 #include "runtime/checkpoint/pickled.h"
@@ -18,6 +19,10 @@ namespace torchport::checkpoint {
 
 namespace {
 
+constexpr std::size_t kMostDimensions = 64;  // as in torch
+// Weights are hardly compressible; an archive that expands so much is made to fill the memory.
+constexpr std::uint64_t kMostUnpacked = std::uint64_t{1} << 30U;
+constexpr std::uint64_t kMostTimes = 100;
 constexpr std::uint64_t kMostPickle = std::uint64_t{512} << 20U;
 
 // Reports each tensor that reaches beyond its storage. torch notices that only when it loads the
@@ -28,7 +33,8 @@ void check_bounds(Contents& contents) {
     const Storage& storage = contents.storages[*tensor.storage];
     const std::uint64_t size = std::max(element_size(tensor.dtype), 1U);
     const bool empty = std::find(tensor.shape.begin(), tensor.shape.end(), 0) != tensor.shape.end();
-    bool inside = tensor.offset >= 0 && tensor.shape.size() == tensor.stride.size();
+    bool inside = tensor.offset >= 0 && tensor.shape.size() == tensor.stride.size() &&
+                  tensor.shape.size() <= kMostDimensions;
     std::int64_t last = tensor.offset;
     for (std::size_t i = 0; inside && !empty && i < tensor.shape.size(); ++i) {
       std::int64_t step = 0;
@@ -88,7 +94,7 @@ void note_globals(Contents& contents) {
   if (contents.refused.empty()) return;
   for (const std::string& name : contents.refused)
     if (is_dangerous(name))
-      contents.broken.push_back(fmt::format(
+      contents.dangers.push_back(fmt::format(
           "it asks for {}: loading it would run its code on this machine; do not load it", name));
   contents.notes.push_back(
       "torch.load(weights_only=True) refuses it because of the names above; weights_only=False "
@@ -116,6 +122,8 @@ void place_storages(const Archive& archive, const std::string& folder, std::size
   std::unordered_map<std::string_view, const Archive::Entry*> by_name;
   for (const Archive::Entry& entry : archive.entries()) by_name[entry.name] = &entry;
   bool compressed = false;
+  std::uint64_t packed = 0;
+  std::uint64_t unpacked = 0;
   for (std::size_t i = first; i < contents.storages.size(); ++i) {
     Storage& storage = contents.storages[i];
     const auto found = by_name.find(folder + storage.key);
@@ -124,12 +132,21 @@ void place_storages(const Archive& archive, const std::string& folder, std::size
       continue;
     }
     storage.stored = found->second->bytes;
-    if (found->second->stored) storage.offset = found->second->offset;
+    if (found->second->stored && found->second->offset == 0)
+      contents.broken.push_back(fmt::format("storage {} has a damaged header", storage.key));
+    else if (found->second->stored)
+      storage.offset = found->second->offset;
     compressed |= !found->second->stored;
+    packed += found->second->packed;
+    unpacked += found->second->bytes;
     if (*storage.stored < storage.bytes)
       contents.broken.push_back(fmt::format("storage {} has only {} of {} bytes", storage.key,
                                             *storage.stored, storage.bytes));
   }
+  if (unpacked > kMostUnpacked && unpacked / kMostTimes > packed)
+    contents.broken.push_back(fmt::format("unpacks to {} from {}, which no tensors of a model do",
+                                          base::format_bytes(unpacked),
+                                          base::format_bytes(packed)));
   if (compressed)
     contents.notes.emplace_back(
         "its tensors are compressed (a ZIP tool repacked the file): torch.load(mmap=True) cannot "

@@ -6,7 +6,6 @@
 
 #include <ATen/ops/empty.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <torchport/checkpoint.h>
 
 #include "runtime/checkpoint/contents.h"
@@ -28,12 +27,10 @@ using checkpoint::TensorEntry;
 Contents contents_of(const std::string& path) {
   auto contents = checkpoint::inspect(path);
   if (!contents) refuse(path, contents.error().message);
-  if (!contents->broken.empty()) refuse(path, contents->broken.front());
+  if (const std::string fault = contents->fault(); !fault.empty()) refuse(path, fault);
   if (!contents->refused.empty())
-    refuse(path, fmt::format("it asks for {}, which a file of weights does not need; nothing in it "
-                             "was run. `torchport inspect` shows what the file holds. If you made "
-                             "it yourself, save the state_dict() instead of the object",
-                             fmt::join(contents->refused, ", ")));
+    contents->notes.push_back(fmt::format("only its tensors were read, and no objects of {}",
+                                          checkpoint::first_names(contents->refused)));
   return std::move(*contents);
 }
 
@@ -150,8 +147,7 @@ LoadedTensors load_tensors(const std::string& path, const LoadOptions& options) 
 FileSummary summarize(const std::string& path) {
   const auto contents = checkpoint::inspect(path);
   if (!contents) return {{}, contents.error().message, {}, false};
-  FileSummary summary{contents->format, {}, contents->refused, true};
-  if (!contents->broken.empty()) summary.fault = contents->broken.front();
+  FileSummary summary{contents->format, contents->fault(), contents->refused, true};
   for (const Storage& storage : contents->storages) summary.mappable &= storage.offset.has_value();
   return summary;
 }

@@ -1,0 +1,90 @@
+"""Hostile checkpoints: `inspect` and `load` end in bounded time and memory, and say why."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import hostile_pickles
+import pytest
+from hostile_file import CPU_SECONDS, PEAK_MB
+from hostile_pickles import PICKLES
+
+TORCHPORT = os.environ.get("TORCHPORT_BINARY", Path(sys.executable).with_name("torchport"))
+LOADS = """
+import json, resource, sys, time, torchport
+results = {}
+for path in sys.argv[1:]:
+    start = time.process_time()
+    try:
+        torchport.load(path, device="cpu")
+        said = ""
+    except torchport.CheckpointError as error:
+        said = str(error)
+    results[path] = (said, time.process_time() - start)
+print(json.dumps([results, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024]))
+"""
+
+
+def inspected(path: Path) -> tuple[int, str, float, float]:
+    """The exit code, what was said, seconds of CPU, and the peak of memory in MB."""
+    with (path.parent / "out").open("w+b") as out:
+        words = ["timeout", "-s", "KILL", "40", TORCHPORT, "inspect", path]
+        process = subprocess.Popen(words, stdout=out, stderr=out, stdin=subprocess.DEVNULL)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        out.seek(0)
+        said = out.read().decode(errors="replace")
+    cpu = usage.ru_utime + usage.ru_stime
+    return process.returncode, said, cpu, usage.ru_maxrss / 1024
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """All pickles as archives and bare. Another process writes them: a child process begins with
+    the peak of memory of its parent."""
+    folder = tmp_path_factory.mktemp("pickles")
+    subprocess.run([sys.executable, hostile_pickles.__file__, folder], check=True)
+    return folder
+
+
+@pytest.mark.parametrize("legacy", [False, True], ids=["archive", "pickle"])
+@pytest.mark.parametrize("name", PICKLES)
+def test_inspect_ends_in_bounds(name, legacy, files):
+    words = PICKLES[name][1]
+    code, said, cpu, peak = inspected(files / f"{name}.{'pickle' if legacy else 'pt'}")
+    assert code in (0, 1), said[:2000]
+    assert cpu < CPU_SECONDS and peak < PEAK_MB, (cpu, peak)
+    if not (legacy and "storage 0" in words):
+        assert words in said, said[:2000]
+    assert len(said) < 100_000_000
+
+
+def test_load_ends_in_bounds(files):
+    pytest.importorskip("torch")
+    paths = {name: files / f"{name}.pt" for name in PICKLES}
+    words = [sys.executable, "-c", LOADS, *map(str, paths.values())]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    results, peak = json.loads(done.stdout)
+    for name, (_, words) in PICKLES.items():
+        said, cpu = results[str(paths[name])]
+        assert cpu < CPU_SECONDS, (name, cpu)
+        assert words in said and len(said) < 2000, (name, said[:500])
+    assert peak < 2 * PEAK_MB, peak  # with torch itself
+
+
+def test_tensors_that_unpack_to_gigabytes_are_not_unpacked(files):
+    pytest.importorskip("torch")
+    path = files / "zeros.pt"
+    assert path.stat().st_size < 10 << 20
+    code, said, _, peak = inspected(path)
+    assert code == 1 and "unpacks to 3.0 GiB" in said and peak < PEAK_MB, said
+    words = [sys.executable, "-c", LOADS, str(path)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    results, peak = json.loads(done.stdout)
+    assert "unpacks to 3.0 GiB" in results[str(path)][0] and peak < PEAK_MB
