@@ -55,6 +55,9 @@ struct Contract {
   std::vector<TensorSpec> inputs;
   std::vector<TensorSpec> outputs;
   std::map<std::string, AxisBounds> axes;
+  // Whether each row of a batch is computed alone, so that a batch may be cut or filled up. True if
+  // the contract does not say it.
+  bool rows_independent = true;
   HostNeeds host;
   std::string json;  // the complete contract, as it was written
 };

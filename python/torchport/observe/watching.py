@@ -56,6 +56,8 @@ class Watch:
         return self._numbers.get(id(module)) or self._add(module, f"({type(module).__name__})")
 
     def before(self, module: nn.Module, args: tuple[Any, ...]) -> None:
+        if torch.compiler.is_compiling():  # torch.cond compiles its branches before they run
+            return
         # The hooks apply to the whole process, and another thread may run another model.
         if self.observation.watches_this_thread():
             number = self.number_of(module)
@@ -63,7 +65,7 @@ class Watch:
             self.observation.enter(number)
 
     def after(self, module: nn.Module, args: tuple[Any, ...], *rest: Any) -> None:
-        if not self.observation.leave():
+        if torch.compiler.is_compiling() or not self.observation.leave():
             return
         # rest is (kwargs, output); torch omits kwargs if the module raised an error.
         *kwargs, output = rest
@@ -130,6 +132,15 @@ def _threads_join_in() -> Iterator[None]:
         threading.Thread.start = begin  # type: ignore[method-assign]
 
 
+def _let_through(operators: dict[str, Any]) -> None:
+    """Lets higher-order operators, such as torch.cond, pass the observer's dispatch key, for which
+    they have no implementation. The operators that they call are observed.
+    """
+    key = torch._C._parse_dispatch_key("TESTING_ONLY_GenericMode")  # that of observer.cpp
+    for operator in operators.values():
+        operator.fallthrough(key)
+
+
 _while_any_watches = _WhileAnyWatches()
 
 
@@ -139,6 +150,7 @@ def watching(watch: Watch, *, every_line: bool, check_finite: bool) -> Iterator[
 
     Compiled modules run in eager mode: they compute the same, and their operators have lines.
     """
+    _let_through(getattr(torch._ops, "_higher_order_ops", {}))
     watch.observation = Observation(_PASSED_OVER, every_line, check_finite)
 
     def end() -> None:

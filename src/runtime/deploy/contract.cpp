@@ -66,6 +66,7 @@ Contract contract_of(const std::string& text) {
     if (const auto most = value_or<std::int64_t>(bounds, "maximum", 0); most > 0)
       axis.maximum = most;
   }
+  contract.rows_independent = value_or<bool>(json, "rows_independent", true);
   contract.host = host_of(json.at("host"));
   contract.json = text;
   return contract;

@@ -1,9 +1,11 @@
 #include "runtime/infer/feed.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cstring>
 #include <stdexcept>
+#include <string_view>
 #include <utility>
 
 #include <unistd.h>
@@ -76,6 +78,24 @@ std::optional<at::Tensor> read_array_from_input() {
   return npy_tensor(header, data, std::move(elements));
 }
 
+namespace {
+
+// Whether a dimension is the axis, or a formula of it ("batch + 1").
+bool depends_on(const Dimension& dimension, std::string_view axis) {
+  const auto in_name = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+  };
+  const std::string_view formula = dimension.axis;
+  for (std::size_t at = formula.find(axis); at < formula.size(); at = formula.find(axis, at + 1)) {
+    const std::size_t end = at + axis.size();
+    const bool begins = at == 0 || !in_name(formula[at - 1]);
+    if (begins && (end == formula.size() || !in_name(formula[end]))) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 Cut cut_of(const Contract& contract) {
   Cut cut;
   const auto first = std::find_if(contract.inputs.begin(), contract.inputs.end(),
@@ -84,13 +104,22 @@ Cut cut_of(const Contract& contract) {
     cut.axis = first->shape.front().axis;
     cut.fixed = cut.axis.empty() ? first->shape.front().size : 0;
   }
+  // Parts of [batch, batch] cannot be joined to the whole.
+  const auto depends_twice = [&](const TensorSpec& spec) {
+    const auto again = [&](const Dimension& other) { return depends_on(other, cut.axis); };
+    return !cut.axis.empty() && spec.shape.size() > 1 &&
+           std::any_of(spec.shape.begin() + 1, spec.shape.end(), again);
+  };
   const auto is_cut = [&](const TensorSpec& spec) {
     if (spec.shape.empty()) return false;
     const Dimension& rows = spec.shape.front();
+    if (depends_twice(spec)) return false;
     return cut.axis.empty() ? cut.fixed > 0 && rows.size == cut.fixed : rows.axis == cut.axis;
   };
   for (const TensorSpec& spec : contract.inputs) cut.inputs.push_back(is_cut(spec));
   for (const TensorSpec& spec : contract.outputs) cut.outputs.push_back(is_cut(spec));
+  cut.whole = !contract.rows_independent ||
+              std::any_of(contract.inputs.begin(), contract.inputs.end(), depends_twice);
   return cut;
 }
 
@@ -184,6 +213,13 @@ std::optional<Batch> Feed::next() {
   Batch batch;
   batch.index = index_++;
   batch.rows = std::min(step(rows_), rows_ - row_);
+  if (cut_.whole && batch.rows < rows_) {
+    throw std::runtime_error(name_ + ": the rows of a batch depend on each other, so its " +
+                             std::to_string(rows_) + " rows cannot be cut into batches of " +
+                             std::to_string(batch.rows) +
+                             (options_.batch_size > 0 ? ": leave --batch-size out"
+                                                      : ": give each batch a file of its own"));
+  }
   for (std::size_t i = 0; i < chunk_.size(); ++i)
     batch.inputs.push_back(cut_.inputs[i] ? chunk_[i].narrow(0, row_, batch.rows) : chunk_[i]);
   row_ += cut_.inputs.end() == std::find(cut_.inputs.begin(), cut_.inputs.end(), true) ? rows_

@@ -31,6 +31,7 @@ struct Batch {
 struct Cut {
   std::string axis;  // the axis of dimension 0; empty if its size is fixed or if nothing is cut
   std::int64_t fixed = 0;     // rows of each call if the artefact takes no other number; else 0
+  bool whole = false;         // the rows of the data depend on each other: one call takes all
   std::vector<bool> inputs;   // whether each is cut; the others go whole into every call
   std::vector<bool> outputs;  // whether each has one row per row of the inputs
 };

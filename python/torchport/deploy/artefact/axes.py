@@ -36,7 +36,8 @@ class Axes:
 
     def __init__(self, sample: Sample, wanted: Sequence[str] | Mapping[str, Mapping[int, str]]):
         """``wanted`` is a list of "batch" (axis 0 of every input that has one), "name:axis=label"
-        and "name:axis=label[minimum..maximum]", or it is a mapping {"name": {axis: "label"}}.
+        and "name:axis=label[minimum..maximum]", or it is a mapping {"name": {axis: "label"}}. A list
+        of only "none" is empty.
 
         Raises ExportError for an input or an axis that does not exist.
         """
@@ -49,7 +50,7 @@ class Axes:
                 for name, of in wanted.items()
                 for axis, label in of.items()
             ]
-        for spec in wanted:
+        for spec in () if list(wanted) == ["none"] else wanted:
             if match := _BATCH.fullmatch(spec):
                 for name, tensor in tensors.items():
                     if tensor.dim():
@@ -59,7 +60,7 @@ class Axes:
             if match is None:
                 raise ExportError(
                     f"--dynamic {spec!r} is not one of: batch, NAME:AXIS=LABEL, "
-                    "NAME:AXIS=LABEL[2..512]"
+                    "NAME:AXIS=LABEL[2..512], or none alone"
                 )
             name, axis, label, low, high = match.groups()
             if name not in tensors:
@@ -74,6 +75,21 @@ class Axes:
                     "the first axis is 0"
                 )
             self._add(name, int(axis) % rank, label, low, high)
+
+    @staticmethod
+    def of_batch(sample: Sample) -> tuple[Axes, str]:
+        """The batch: axis 0 of all inputs, if they have the same size there. Otherwise no axis, and
+        the reason."""
+        sizes = {name: tensor.shape[0] for name, tensor in sample.items() if tensor.dim()}
+        if len(set(sizes.values())) == 1:
+            return Axes(sample, ["batch"]), ""
+        if not sizes:
+            return Axes(sample, []), "no input has an axis"
+        each = ", ".join(f"{name} {size}" for name, size in sizes.items())
+        return Axes(sample, []), (
+            f"axis 0 of the inputs has different sizes ({each}); --dynamic {next(iter(sizes))}:0=LABEL "
+            "makes one axis dynamic"
+        )
 
     def _add(self, name: str, axis: int, label: str, low: str | None, high: str | None) -> None:
         shared = self.axes.setdefault(label, Axis(label))

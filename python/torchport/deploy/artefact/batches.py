@@ -189,8 +189,8 @@ def _constant(values: torch.Tensor, _: torch.Generator) -> torch.Tensor:
 
 def _extreme(values: torch.Tensor, _: torch.Generator) -> torch.Tensor:
     """The smallest and the largest value of the sample in turn."""
-    if values.is_complex():
-        return values
+    if values.is_complex() or (values.dim() < 2 and not values.is_floating_point()):
+        return values  # lengths and offsets stay in their order
     turn = torch.arange(values.numel()).reshape(values.shape) % 2 == 0
     return torch.where(turn, values.min(), values.max())
 

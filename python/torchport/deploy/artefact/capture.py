@@ -16,6 +16,7 @@ from torchport.deploy.artefact.prepare import Prepared
 from torchport.deploy.artefact.sample import Sample
 from torchport.deploy.artefact.state import kept
 from torchport.deploy.artefact.stateful import refuse_state_of
+from torchport.deploy.artefact.user_lines import is_library, line_of_error
 
 _TRIES = 3
 
@@ -116,9 +117,12 @@ def output_values(program: ExportedProgram) -> list[torch.Tensor]:
 
 def _summary_of(error: Exception) -> str:
     text = str(error).strip()
-    line = re.findall(r'File "([^"]+)", line (\d+)', text)
-    own = [place for place in line if "/torch/" not in place[0]]
-    where = f", at {own[-1][0]}:{own[-1][1]}" if own else ""
+    line = line_of_error(error.__traceback__)
+    if line is None:
+        named = re.findall(r'File "([^"]+)", line (\d+)', text)
+        own = [":".join(place) for place in named if not is_library(place[0])]
+        line = own[-1] if own else None
+    where = f", at {line}" if line else ""
     parts = [part for part in text.splitlines() if part.strip()]
     first = parts[0] if parts else ""
     unmet = [part.strip() for part in parts if part.strip().startswith("- Not all values of")]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from torchport import _named as named
 from torchport._files import OutputError, say
+from torchport._program_errors import print_error
 from torchport._quantities import size
 from torchport._runtimes import UnsupportedTorch, require
 from torchport.deploy.artefact import formats
@@ -25,9 +26,9 @@ _DTYPES = ("float64", "float32", "float16", "bfloat16")
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Returns the exit code: 0 if the artefact was written, 1 if the model cannot be exported or
-    the artefact does not compute the same, 2 for wrong use, 3 for an error in torchport, 130 on
-    ctrl-C.
+    """Returns the exit code: 0 if the artefact was written, 1 if the model cannot be exported, the
+    artefact does not compute the same or the program raises an exception, 2 for wrong use, 3 for an
+    error in torchport, 130 on ctrl-C.
     """
     options = _parser().parse_args(words)
     signal.signal(signal.SIGTERM, lambda *_: _stop())
@@ -48,11 +49,10 @@ def main(words: Sequence[str] | None = None) -> int:
         if not isinstance(error, NotVerified) and options.traceback and error.__cause__:
             traceback.print_exception(error.__cause__)
         return 1
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         if _is_interrupt(error):
             return 130
-        traceback.print_exc()
-        return 3
+        return print_error(error, "nothing was exported: the program raised an exception")
     try:
         say(report(done))
     except OutputError as error:
@@ -72,6 +72,7 @@ def report(done: Exported) -> str:
         *(("input", _tensor(entry)) for entry in contract["inputs"]),
         *(("output", _tensor(entry)) for entry in contract["outputs"]),
         *(("axis", _axis(name, bounds)) for name, bounds in contract["axes"].items()),
+        *_rows(contract),
         *(("note", note) for note in done.notes),
         *_constants(contract["constants"]),
         *_returns(contract["returns"]),
@@ -143,8 +144,9 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help="weights to load: safetensors or torch.save; no code in the file is run",
     )
-    add("--dynamic", action="append", default=[], metavar="AXIS",
-        help="batch, NAME:AXIS=LABEL or NAME:AXIS=LABEL[2..512]; repeatable")  # fmt: skip
+    add("--dynamic", action="append", metavar="AXIS",
+        help="batch, NAME:AXIS=LABEL or NAME:AXIS=LABEL[2..512]; repeatable; none for fixed shapes "
+        "(default: batch if the model allows it)")  # fmt: skip
     add(
         "--device",
         metavar="DEVICE",
@@ -223,6 +225,12 @@ def _host(host: dict[str, Any]) -> str:
         for key, value in host.items()
         if value
     )
+
+
+def _rows(contract: dict[str, Any]) -> list[tuple[str, str]]:
+    if contract["rows_independent"] is not False:
+        return []
+    return [("rows", "depend on each other: a batch must not be cut, filled up or joined")]
 
 
 def _constants(constants: dict[str, Any]) -> list[tuple[str, str]]:

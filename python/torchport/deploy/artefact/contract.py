@@ -27,9 +27,13 @@ def describe(
     versions: dict[str, Any],
     parity: Parity,
     host: dict[str, Any],
+    independent: bool | None,
     returns: str,
 ) -> dict[str, Any]:
-    """Returns the contract. ``returns`` is the form of the artefact's result. A dimension is a number, the name of an axis that ``axes`` bounds, or a
+    """Returns the contract.
+
+    ``independent`` says whether each row of a batch is computed alone, and ``returns`` is the form of
+    the artefact's result. A dimension is a number, the name of an axis that ``axes`` bounds, or a
     formula of such names. The contract has no time and no path, so that equal exports give equal
     contracts.
     """
@@ -46,6 +50,7 @@ def describe(
             name: {"minimum": axis.minimum, "maximum": axis.maximum}
             for name, axis in subject.axes.axes.items()
         },
+        "rows_independent": independent,
         "dtype": _plain(prepared.dtype),
         "weights": weights,
         "parity": parity.as_json(),

@@ -16,18 +16,25 @@ from torch import nn
 from torchport import _device_kinds
 from torchport.deploy.artefact import contract as contracts
 from torchport.deploy.artefact import formats
+from torchport.deploy.artefact.attention import fast_path_differs, ordinary_attention
 from torchport.deploy.artefact.axes import Axes
 from torchport.deploy.artefact.batches import parity_batches
 from torchport.deploy.artefact.bisect import first_difference
 from torchport.deploy.artefact.capture import capture
-from torchport.deploy.artefact.errors import ExportError, NotVerified
+from torchport.deploy.artefact.errors import ExportError, KeepsState, NotVerified
 from torchport.deploy.artefact.formats._format import ExportedModel, Format, Options
-from torchport.deploy.artefact.parity import Parity, Tolerance, measure
+from torchport.deploy.artefact.parity import Parity, Tolerance, eager, measure
 from torchport.deploy.artefact.placing import tensors_of
 from torchport.deploy.artefact.prepare import Prepared, prepare
+from torchport.deploy.artefact.rows import rows_are_independent
 from torchport.deploy.artefact.staging import staged
 from torchport.deploy.artefact.stripping import structural_copy
+from torchport.deploy.artefact.traits import traits_of
 from torchport.deploy.artefact.weights import weights_hash
+
+
+# An error names so many differences; NotVerified.findings has all of them.
+_MOST_FINDINGS = 4
 
 
 @dataclass(frozen=True)
@@ -71,7 +78,7 @@ def export(
     to: str,
     path: str | Path,
     weights: str | Path | None = None,
-    dynamic: Sequence[str] | str | Mapping[str, Mapping[int, str]] = (),
+    dynamic: Sequence[str] | str | Mapping[str, Mapping[int, str]] | None = None,
     device: torch.device | str | None = None,
     dtype: torch.dtype | None = None,
     opset: int | None = None,
@@ -94,7 +101,8 @@ def export(
         path: The file to write.
         weights: A safetensors or torch.save file to load the weights from.
         dynamic: Axes whose size may change: "batch", "name:axis=label", "name:axis=label[2..512]",
-            or {"name": {0: "batch"}}.
+            or {"name": {0: "batch"}}; () for none. By default it is the batch, axis 0 of all inputs,
+            if the model and the format allow it; if they do not, a note says why.
         device: Move the model and its inputs there. The default is the model's device.
         dtype: Convert all floating-point tensors. By default they keep their dtypes.
         opset: The ONNX opset. The default is the exporter's choice.
@@ -129,7 +137,7 @@ def export(
     for name in options.given():
         if name not in format_.takes:
             raise ExportError(f"the option {name} does not apply to {to}; leave it out")
-    with _without_autocast(), warnings.catch_warnings():
+    with _without_autocast(), ordinary_attention() as fast_path, warnings.catch_warnings():
         for kind in (FutureWarning, DeprecationWarning):  # torch calls deprecated parts of itself
             warnings.simplefilter("ignore", kind)
         format_.check(options)
@@ -142,11 +150,71 @@ def export(
             dtype=dtype,
             unsupported=format_.unsupported,
         )
+        _add_assumptions(prepared, fast_path)
+        if why := format_.refuses(prepared):
+            raise ExportError(why)
         checks = Checks(
             check_inputs, None if tolerance is None else Tolerance(*tolerance), allow_nan
         )
-        axes = Axes(prepared.sample, [dynamic] if isinstance(dynamic, str) else dynamic)
-        return _write(format_, prepared, axes, Path(path), options, checks, tell)
+
+        def write(axes: Axes) -> Exported:
+            return _write(format_, prepared, axes, Path(path), options, checks, tell)
+
+        if dynamic is None:
+            return _with_batch(prepared, write, tell)
+        return write(Axes(prepared.sample, [dynamic] if isinstance(dynamic, str) else dynamic))
+
+
+def _add_assumptions(prepared: Prepared, fast_path: bool) -> None:
+    """Adds to the assumptions what a user of the artefact must know of the model."""
+    prepared.traits = traits_of(prepared.module, prepared.sample)
+    prepared.assumptions += [_without_folder(text) for text in prepared.traits.random]
+    if fast_path and (
+        text := fast_path_differs(
+            prepared.module, prepared.sample, prepared.output_names, prepared.outputs
+        )
+    ):
+        prepared.assumptions.append(text)
+
+
+def _without_folder(text: str) -> str:
+    line, blank, words = text.partition(" ")
+    return Path(line).name + blank + words
+
+
+def _with_batch(
+    prepared: Prepared, write: Callable[[Axes], Exported], tell: Callable[[str], None]
+) -> Exported:
+    """Exports with a batch of any size, or with fixed shapes and a note if that is not possible."""
+    axes, why = Axes.of_batch(prepared.sample)
+    if axes and (refused := _refuses_one_row(prepared, axes)):
+        axes.axes["batch"].minimum = 2
+        prepared.notes.append(f"the batch has at least 2 rows: {refused}")
+    before = prepared.notes.copy(), prepared.assumptions.copy()
+    if axes:
+        try:
+            return write(axes)
+        except KeepsState:
+            raise
+        except ExportError as error:
+            why = " ".join(line.strip() for line in str(error).splitlines()[:2])
+            tell(f"the size of the batch cannot vary: {why}\ntorchport export: again, with one size")
+    prepared.notes, prepared.assumptions = before
+    prepared.notes.append(f"the shapes are fixed to those of the sample: {why}")
+    return write(Axes(prepared.sample, []))
+
+
+def _refuses_one_row(prepared: Prepared, axes: Axes) -> str:
+    """What the model does with a batch of one row if it differs from others; empty if it does not."""
+    try:
+        ones = eager(prepared.module, axes.resized(prepared.sample, {"batch": 1}))[1]
+    except Exception as error:
+        text = (str(error).strip() or "-").splitlines()[0]
+        return f"with one the model raises {type(error).__name__}: {text}"
+    for name, one, usual in zip(prepared.output_names, ones, prepared.outputs, strict=False):
+        if one.dim() != usual.dim():
+            return f"with one, {name} has {one.dim()} dimensions, and otherwise {usual.dim()}"
+    return ""
 
 
 def _device(wanted: torch.device | str) -> torch.device:
@@ -204,6 +272,9 @@ def _write(
             versions=versions,
             parity=parity,
             host=format_.host(subject, target),
+            independent=rows_are_independent(
+                prepared.module, prepared.sample, axes, parity.tolerance
+            ),
             returns=format_.returns(prepared.form, options),
         )
         format_.attach(target, json.dumps(contract, indent=1))
@@ -235,9 +306,15 @@ def _compared(
         except ExportError as error:
             tell(f"the wrong node was not found: {error}")
     lines = [f"the {format_.name} artefact does not compute what the model computes:"]
-    lines += [f"  {finding}" for finding in parity.findings]
+    lines += [f"  {finding}" for finding in parity.findings[:_MOST_FINDINGS]]
+    if (more := len(parity.findings) - _MOST_FINDINGS) > 0:
+        lines.append(f"  and {more} more like these")
     if wrong is not None:
         lines.append(f"the first wrong node is {wrong}")
-    if why := format_.why_different(options):
+    if prepared.traits.random:
+        lines += ["the results of the model itself are random:"]
+        lines += [f"  {text}" for text in prepared.traits.random]
+        lines.append("make the numbers an input, or draw them only where self.training is true")
+    elif why := format_.why_different(options):
         lines.append(why)
     raise NotVerified("\n".join(lines), parity.findings, wrong)

@@ -13,7 +13,7 @@ from torchport.deploy.artefact.batches import Batch
 from torchport.deploy.artefact.errors import ExportError
 from torchport.deploy.artefact.sample import Sample, named_outputs
 from torchport.deploy.artefact.sensitivity import rounded_results
-from torchport.deploy.artefact.state import kept
+from torchport.deploy.artefact.state import kept, own_random_numbers
 from torchport.deploy.artefact.user_lines import line_of_error
 
 Runner = Callable[[Sample], list[torch.Tensor]]
@@ -131,7 +131,8 @@ def measure(
         except _Skipped as skipped:
             parity.skipped[batch.kind] = str(skipped)
             continue
-        given = _run(runner, batch)
+        with own_random_numbers(module):  # those that the model has drawn
+            given = _run(runner, batch)
         differences = compare(names, expected, given, tolerance)
         parity.batches.append({name: list(t.shape) for name, t in batch.sample.items()})
         parity.kinds.append(batch.kind)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,25 +12,29 @@ from torch import nn
 from torchport.deploy.artefact import placing
 from torchport.deploy.artefact.errors import ExportError, KeepsState
 from torchport.deploy.artefact.first_run import FirstRun, run_once
-from torchport.deploy.artefact.sample import Form, Sample
+from torchport.deploy.artefact.sample import Form, Sample, named_outputs, signature_of
 from torchport.deploy.artefact.stripping import strip_wrappers
+from torchport.deploy.artefact.traits import Traits
 from torchport.deploy.artefact.weights import load_weights
 
 
 @dataclass
 class Prepared:
     """A model that is ready for capture. ``dtype`` is the narrowest floating dtype that it computes
-    in. Floating inputs are converted to ``input_dtype`` unless that is None. ``form`` is that of
-    the result. ``assumptions`` go into the contract, and ``notes`` only into the report.
+    in. Floating inputs are converted to ``input_dtype`` unless that is None. ``form`` and
+    ``outputs`` are those of the first run. ``assumptions`` go into the contract, and ``notes`` only
+    into the report.
     """
 
     module: nn.Module
     sample: Sample
     form: Form
+    outputs: list[torch.Tensor]
     device: torch.device
     dtype: torch.dtype
     notes: list[str] = field(default_factory=list)
     assumptions: list[str] = field(default_factory=list)
+    traits: Traits = field(default_factory=Traits)
     input_dtype: torch.dtype | None = None
 
     @property
@@ -91,7 +94,7 @@ def prepare(
                 f"the parameter {name} is the result of a computation, not a leaf: assign "
                 "nn.Parameter(value.detach()) instead"
             )
-    prepared = Prepared(module, sample, Form((), "", False), device, _main_dtype(module), notes)
+    prepared = Prepared(module, sample, Form((), "", False), [], device, _main_dtype(module), notes)
     if dtype is None and prepared.dtype in unsupported:
         dtype = unsupported[prepared.dtype]
         notes.append(
@@ -108,9 +111,10 @@ def prepare(
         raise ExportError(
             f"{error}\nthe mapping was passed as one argument, because "
             f"{', '.join(map(str, inputs))} are "
-            f"not parameters of {type(module).__name__}.forward{inspect.signature(module.forward)}"
+            f"not parameters of {type(module).__name__}.forward{signature_of(module)}"
         ) from error.__cause__
     prepared.form = Form.of(run.result)
+    prepared.outputs = named_outputs(run.result)[1]
     if run.changed:
         prepared.notes.append(
             f"the forward changes {_few(run.changed)}; its results do not depend on it"

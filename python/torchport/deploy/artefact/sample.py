@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -33,7 +34,7 @@ class Sample:
         A mapping whose keys are not parameters of ``forward`` is passed as its only argument.
         Raises ExportError if ``forward`` does not accept the arguments or no argument is a tensor.
         """
-        signature = inspect.signature(module.forward)
+        signature = signature_of(module)
         args: tuple[Any, ...]
         kwargs: dict[str, Any]
         if isinstance(inputs, Mapping) and _are_parameters(signature, inputs):
@@ -91,7 +92,7 @@ class Sample:
         """The arguments of the call that are no tensors, and the defaults that it uses. An artefact
         has these values in it. A value that JSON does not have is given by the name of its type.
         """
-        signature = inspect.signature(module.forward)
+        signature = signature_of(module)
         bound = signature.bind(*self.args, **self.kwargs)
         bound.apply_defaults()
         found: dict[str, Any] = {}
@@ -113,15 +114,42 @@ class Sample:
 
 @dataclass(frozen=True)
 class Form:
-    """The form of a result: its outputs by name, and what holds them, as text."""
+    """The form of a result: its outputs by name, and what holds them, as text. ``plain`` is that of
+    `plain_result`.
+    """
 
     names: tuple[str, ...]
     text: str
     is_tensor: bool
+    plain: str = ""
 
     @staticmethod
     def of(result: Any) -> Form:
-        return Form(tuple(named_outputs(result)[0]), _form(result), _is_tensor(result))
+        return Form(
+            tuple(named_outputs(result)[0]),
+            _form(result),
+            _is_tensor(result),
+            _form(plain_result(result)),
+        )
+
+
+def plain_result(value: Any) -> Any:
+    """The value with tuples, lists and dicts in place of named tuples, dataclasses and other classes
+    that torch's pytree knows. The order of its leaves is the same."""
+    if _is_tensor(value) or value is None:
+        return value
+    if type(value) in (dict, OrderedDict):
+        return {key: plain_result(item) for key, item in value.items()}
+    if isinstance(value, (tuple, list)):
+        items = [plain_result(item) for item in value]
+        return items if isinstance(value, list) else tuple(items)
+    known = pytree.SUPPORTED_NODES.get(type(value))
+    if known is None:
+        return value
+    if known.flatten_with_keys_fn is None:
+        return tuple(plain_result(item) for item in known.flatten_fn(value)[0])
+    children, _ = known.flatten_with_keys_fn(value)
+    return {_word(key): plain_result(item) for key, item in children}
 
 
 def _form(value: Any) -> str:
@@ -131,6 +159,9 @@ def _form(value: Any) -> str:
     kind = type(value).__name__
     if isinstance(value, Mapping):
         return f"{kind}({', '.join(f'{key}: {_form(item)}' for key, item in value.items())})"
+    plain = plain_result(value)
+    if isinstance(plain, dict):
+        return f"{kind}({', '.join(f'{key}: {_form(item)}' for key, item in plain.items())})"
     if isinstance(value, (tuple, list)):
         names = getattr(value, "_fields", None)
         parts = [_form(item) for item in value]
@@ -165,6 +196,20 @@ def named_outputs(result: Any) -> tuple[list[str], list[torch.Tensor]]:
     if not tensors:
         raise ExportError("the model returns no tensor, and an artefact can return only tensors")
     return names, tensors
+
+
+def signature_of(module: torch.nn.Module) -> inspect.Signature:
+    """The parameters of ``forward``, also of compiled TorchScript, which Python cannot inspect."""
+    if not isinstance(module, torch.jit.ScriptModule):
+        return inspect.signature(module.forward)
+    parameters = []
+    for argument in module.forward.schema.arguments[1:]:
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        if argument.kwarg_only:
+            kind = inspect.Parameter.KEYWORD_ONLY
+        default = argument.default_value if argument.has_default_value() else inspect._empty
+        parameters.append(inspect.Parameter(argument.name, kind, default=default))
+    return inspect.Signature(parameters)
 
 
 def _plain_value(value: Any) -> Any:

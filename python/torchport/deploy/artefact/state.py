@@ -95,7 +95,7 @@ def kept(module: nn.Module, *, parameters: bool = False) -> Iterator[State]:
     block has changed parameters and ``parameters`` is False.
     """
     state = State(module, parameters=parameters)
-    with _own_random_numbers(module):
+    with own_random_numbers(module):
         try:
             yield state
         finally:
@@ -103,7 +103,8 @@ def kept(module: nn.Module, *, parameters: bool = False) -> Iterator[State]:
 
 
 @contextmanager
-def _own_random_numbers(module: nn.Module) -> Iterator[None]:
+def own_random_numbers(module: nn.Module) -> Iterator[None]:
+    """Runs the block with random numbers of torch that start with the same seed in each block."""
     kinds = {tensor.device.type for tensor in [*module.parameters(), *module.buffers()]}
     kinds -= {"cpu", "meta"}
     kind = next(iter(kinds), None)

@@ -67,6 +67,8 @@ def structural_copy(module: nn.Module) -> nn.Module:
     for child in module.modules():
         _refuse_sharded(child)
     memo = {id(tensor): tensor for tensor in tensors_in(module)}
+    # deepcopy of compiled TorchScript makes other tensors of its parameters, with a history.
+    memo |= {id(one): one for one in module.modules() if isinstance(one, torch.jit.ScriptModule)}
     try:
         return copy.deepcopy(module, memo)
     except Exception as error:

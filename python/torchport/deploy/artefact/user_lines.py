@@ -13,8 +13,12 @@ _OWN = ("torchport/deploy", "torchport/observe")
 
 
 def is_users(code: CodeType) -> bool:
-    file = code.co_filename
-    return not (file.startswith(_LIBRARIES) or any(own in file for own in _OWN))
+    return not is_library(code.co_filename)
+
+
+def is_library(file: str) -> bool:
+    """Whether a file is torch's or torchport's."""
+    return file.startswith(_LIBRARIES) or any(own in file for own in _OWN)
 
 
 def line_of_error(trace: TracebackType | None) -> str | None:
@@ -28,10 +32,17 @@ def line_of_error(trace: TracebackType | None) -> str | None:
 
 
 def line_here() -> str | None:
-    """The innermost of the user's lines that are being run, as FILE:LINE."""
+    """The innermost of the program's lines that are being run, as FILE:LINE; None if the model has
+    no line there, only torch's own modules."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
+    while frame is not None and _is_own(frame):
+        frame = frame.f_back  # what asks for the line
+    while frame is not None and not _is_own(frame):
         if is_users(frame.f_code):
             return f"{frame.f_code.co_filename}:{frame.f_lineno}"
         frame = frame.f_back
     return None
+
+
+def _is_own(frame: FrameType) -> bool:
+    return any(own in frame.f_code.co_filename for own in _OWN)

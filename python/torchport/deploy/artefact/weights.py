@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 
 import torch
 from torch import nn
+from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 from torchport.deploy.artefact.errors import ExportError
 
@@ -33,8 +35,18 @@ def weights_hash(module: nn.Module) -> str:
     """SHA-256 over names, dtypes, shapes and bytes of all parameters and buffers."""
     digest = hashlib.sha256()
     for name, tensor in sorted([*module.named_parameters(), *module.named_buffers()]):
-        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
-        plain = tensor.detach().cpu().contiguous().reshape(-1)
-        if plain.numel():
-            digest.update(plain.view(torch.uint8).numpy().data)
+        for part, plain in _plain(name, tensor.detach()):
+            digest.update(f"{part} {plain.dtype} {tuple(plain.shape)}\n".encode())
+            flat = plain.cpu().contiguous().reshape(-1)
+            if flat.numel():
+                digest.update(flat.view(torch.uint8).numpy().data)
     return digest.hexdigest()
+
+
+def _plain(name: str, tensor: torch.Tensor) -> Iterator[tuple[str, torch.Tensor]]:
+    """The tensor, or the parts of a tensor subclass by their names."""
+    if not is_traceable_wrapper_subclass(tensor):
+        yield name, tensor
+        return
+    for part in tensor.__tensor_flatten__()[0]:
+        yield from _plain(f"{name}.{part}", getattr(tensor, part))

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import argparse
 import sys
-import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from torchport import _named as named
 from torchport._files import OutputError, say, write_text
+from torchport._program_errors import is_of_program, print_error
 from torchport._runtimes import UnsupportedTorch, require
 
 
 def main(words: Sequence[str] | None = None) -> int:
     """Returns the exit code: 0 if the modes were measured, 1 if a mode in --modes or every mode
-    failed, 2 for wrong use, 3 for an error in torchport, 130 on ctrl-C."""
+    failed or the program raises an exception, 2 for wrong use, 3 for an error in torchport, 130 on ctrl-C."""
     options = _parser().parse_args(words)
     try:
         return _run(options)
@@ -24,12 +24,11 @@ def main(words: Sequence[str] | None = None) -> int:
     except UnsupportedTorch as error:
         print(error, file=sys.stderr)
         return 2
-    except (named.NotFound, ValueError, OutputError) as error:
-        print(f"torchport bench: {str(error).removeprefix('torchport: ')}", file=sys.stderr)
-        return 2
-    except Exception:
-        traceback.print_exc()
-        return 3
+    except (Exception, SystemExit) as error:
+        if isinstance(error, (ValueError, OutputError)) and not is_of_program(error):
+            print(f"torchport bench: {str(error).removeprefix('torchport: ')}", file=sys.stderr)
+            return 2
+        return print_error(error, "nothing was measured: the program raised an exception")
 
 
 def _run(options: argparse.Namespace) -> int:

@@ -13,9 +13,11 @@ from torch import nn
 from torch.export import ExportedProgram
 
 from torchport.deploy.artefact.axes import Axes
+from torchport.deploy.artefact.capturable import no_program
 from torchport.deploy.artefact.sample import Form, Sample
 
 if TYPE_CHECKING:
+    from torchport.deploy.artefact.prepare import Prepared
     from torchport.deploy.bench.modes import MeasuredModel
 
 Runner = Callable[[Sample], list[torch.Tensor]]
@@ -70,6 +72,11 @@ class Format(ABC):
         """Runs before all other work. Raises ExportError if the format needs something that is
         missing, such as a package.
         """
+
+    def refuses(self, prepared: Prepared) -> str:
+        """Why the format cannot hold the model, and what to do instead; empty if nothing is known
+        that hinders it."""
+        return no_program(prepared) if self.needs_program else ""
 
     @abstractmethod
     def write(self, subject: ExportedModel, path: Path, options: Options) -> dict[str, Any]:

@@ -35,6 +35,7 @@ _SIZED_BY_VALUES = frozenset(
     ["aten::nonzero", "aten::nonzero_numpy", "aten::masked_select", "aten::_unique2", "aten::unique_dim",
      "aten::unique_consecutive", "aten::bincount", "aten::repeat_interleave", "torchvision::nms"]
 )  # fmt: skip
+_TORCHS = "torch's code"  # in place of a line, if no line of the model calls it
 _OF_THE_MODEL = frozenset(["prim::GetAttr", "prim::TracedAttr"])
 
 
@@ -52,6 +53,37 @@ class Reads:
 
 
 @contextmanager
+def inlined_functions() -> Iterator[None]:
+    """Calls the forward of a torch.autograd.Function in place of its ``apply``: a trace would keep a
+    call of Python. Without gradients the results are the same.
+    """
+    applied = torch.autograd.Function.__dict__["apply"]
+
+    def apply(kind: Any, *args: Any, **kwargs: Any) -> Any:
+        if kind.setup_context is not torch.autograd.Function.setup_context:
+            return kind.forward(*args, **kwargs)
+        return kind.forward(_Context(), *args, **kwargs)
+
+    torch.autograd.Function.apply = classmethod(apply)
+    try:
+        yield
+    finally:
+        torch.autograd.Function.apply = applied
+
+
+class _Context:
+    """What a forward stores for its backward, which is not traced."""
+
+    needs_input_grad: tuple[bool, ...] = ()
+
+    def save_for_backward(self, *tensors: torch.Tensor) -> None: ...
+    def save_for_forward(self, *tensors: torch.Tensor) -> None: ...
+    def mark_dirty(self, *tensors: torch.Tensor) -> None: ...
+    def mark_non_differentiable(self, *tensors: torch.Tensor) -> None: ...
+    def set_materialize_grads(self, value: bool) -> None: ...
+
+
+@contextmanager
 def watched_reads() -> Iterator[Reads]:
     """Collects the reads of the trace that is made in the block, and silences torch's warnings."""
     reads = Reads()
@@ -64,11 +96,11 @@ def watched_reads() -> Iterator[Reads]:
 
 def _note(reads: Reads, message: Warning | str) -> None:
     """Keeps a warning, unless the line is known to read something."""
-    line = line_here() or ""
+    line = line_here() or _TORCHS
     text = str(message).partition(". ")[0]
     if line not in reads.values and line not in reads.sizes:
         kept = reads.sizes if "len to get" in text or "Iterating over" in text else reads.warnings
-        kept.setdefault(line, text[:1].lower() + text[1:])
+        kept.setdefault(line, f"made the tracer warn: {text[:1].lower()}{text[1:]}")
 
 
 class _Watch(TorchFunctionMode):
@@ -83,7 +115,7 @@ class _Watch(TorchFunctionMode):
         if words is not None:
             tensors = [value for value in args if isinstance(value, torch.Tensor)]
             found = {_depends_on(tensor) for tensor in tensors}
-            line = line_here() or "a line that is not known"
+            line = line_here() or _TORCHS
             if "values" in found:
                 self._reads.values.setdefault(line, f"{words} values of the inputs")
             elif "sizes" in found:

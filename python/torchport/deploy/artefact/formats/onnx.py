@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,9 +16,12 @@ import torch
 
 from torchport.deploy.artefact.errors import ExportError
 from torchport.deploy.artefact.formats._format import ExportedModel, Format, Options, Runner
+from torchport.deploy.artefact.formats._opsets import LEAST_OF_EXPORTER, converted
 from torchport.deploy.artefact.sample import Form, Sample
+from torchport.deploy.artefact.user_lines import is_library
 
 if TYPE_CHECKING:
+    from torchport.deploy.artefact.prepare import Prepared
     from torchport.deploy.bench.modes import MeasuredModel
 
 _KEY = "torchport"
@@ -39,6 +43,19 @@ class OnnxModel(Format):
             raise ExportError(
                 f"ONNX needs packages that are not installed: pip install {' '.join(missing)}"
             )
+
+    def refuses(self, prepared: Prepared) -> str:
+        for what, named in (
+            ("input", prepared.sample.items()),
+            ("output", zip(prepared.form.names, prepared.outputs, strict=True)),
+        ):
+            if names := [name for name, tensor in named if tensor.is_complex()]:
+                return (
+                    f"the {what} {names[0]} is complex, and ONNX Runtime has no complex tensors: use "
+                    "torch.view_as_real and torch.view_as_complex at the edges of the model, or "
+                    "export to pt2 or aoti"
+                )
+        return super().refuses(prepared)
 
     def why_not_bench(self, device: torch.device, virtual: bool) -> str:
         if missing := _missing_packages():
@@ -68,13 +85,13 @@ class OnnxModel(Format):
     def write(self, subject: ExportedModel, path: Path, options: Options) -> dict[str, Any]:
         program = _translated(subject, options.opset)
         opset = program.model.opset_imports[""]
-        if options.opset is not None and opset != options.opset:
-            raise ExportError(
-                f"the model cannot be written in opset {options.opset}: it uses operators of a "
-                f"later opset and stays at {opset}. Use --opset {opset}"
-            )
-        # Up to 2 GB, the limit of a protobuf message, this writes one file; above, also PATH.data.
-        program.save(path, external_data=None)
+        if options.opset is None or opset == options.opset:
+            # Up to 2 GB, the limit of a protobuf message, this writes one file; above, also
+            # PATH.data.
+            program.save(path, external_data=None)
+        else:
+            opset = options.opset
+            path.write_bytes(converted(program.model_proto, opset))
         return {"opset": opset, **_versions()}
 
     def runner(self, subject: ExportedModel, path: Path) -> tuple[Runner, str]:
@@ -137,24 +154,54 @@ class OnnxModel(Format):
 
 def _translated(subject: ExportedModel, opset: int | None) -> torch.onnx.ONNXProgram:
     try:
-        with _quiet("torch.onnx", "onnxscript"):
-            program = torch.onnx.export(
-                subject.graph,
-                input_names=list(subject.sample.names),
-                output_names=subject.output_names,
-                dynamic_shapes=subject.axes.labels(subject.sample),
-                opset_version=opset,
-                dynamo=True,
-                verbose=False,
-            )
-        assert program is not None  # dynamo=True always returns a program
-        return program
+        return _translate(subject, subject.graph, opset)
     except torch.onnx.OnnxExporterError as error:
-        cause = error.__cause__ or error
-        lines = [line for line in str(cause).splitlines() if line.strip()]
-        raise ExportError(
-            f"torch.onnx cannot translate the model: {type(cause).__name__}: {lines[0] if lines else ''}"
-        ) from error
+        if "Error when translating node" not in _first_line(error):
+            raise _refused(error, subject) from error
+        first = error
+    # The exporter translates some operators only in their most frequent form: attention of three
+    # dimensions. Their decomposition has a translation.
+    try:
+        return _translate(subject, subject.graph.run_decompositions(), opset)
+    except Exception:
+        raise _refused(first, subject) from first
+
+
+def _translate(
+    subject: ExportedModel, graph: torch.export.ExportedProgram, opset: int | None
+) -> torch.onnx.ONNXProgram:
+    with _quiet("torch.onnx", "onnxscript"):
+        program = torch.onnx.export(
+            graph,
+            input_names=list(subject.sample.names),
+            output_names=subject.output_names,
+            dynamic_shapes=subject.axes.labels(subject.sample),
+            opset_version=opset if opset is None else max(opset, LEAST_OF_EXPORTER),
+            dynamo=True,
+            verbose=False,
+        )
+    assert program is not None  # dynamo=True always returns a program
+    return program
+
+
+def _refused(error: Exception, subject: ExportedModel) -> ExportError:
+    text = _first_line(error)
+    if found := re.search(r"translating node %(\w+) .*target=torch\.ops\.([\w.]+)", text):
+        node = next((one for one in subject.graph.graph.nodes if one.name == found[1]), None)
+        places = re.findall(r'File "([^"]+)", line (\d+)', node.stack_trace or "") if node else []
+        own = [":".join(place) for place in places if not is_library(place[0])]
+        return ExportError(
+            f"torch.onnx has no translation of {found[2]}{f', at {own[-1]}' if own else ''}: compute "
+            "it with other operators, or export to torchscript, pt2 or aoti"
+        )
+    return ExportError(
+        f"torch.onnx cannot translate the model: {type(error.__cause__ or error).__name__}: {text}"
+    )
+
+
+def _first_line(error: Exception) -> str:
+    lines = [line for line in str(error.__cause__ or error).splitlines() if line.strip()]
+    return lines[0] if lines else ""
 
 
 @contextmanager

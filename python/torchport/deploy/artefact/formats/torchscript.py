@@ -9,15 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
+from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 from torchport.deploy.artefact.errors import ExportError
 from torchport.deploy.artefact.formats import _archive
 from torchport.deploy.artefact.formats._format import ExportedModel, Format, Options, Runner
-from torchport.deploy.artefact.formats._tracing import Reads, watched_reads
+from torchport.deploy.artefact.formats._tracing import Reads, inlined_functions, watched_reads
+from torchport.deploy.artefact.placing import tensors_of
 from torchport.deploy.artefact.sample import Form, Sample, named_outputs
 from torchport.deploy.artefact.state import kept
+from torchport.deploy.artefact.user_lines import line_of_error
 
 if TYPE_CHECKING:
+    from torchport.deploy.artefact.prepare import Prepared
     from torchport.deploy.bench.modes import MeasuredModel
 
 
@@ -36,13 +40,27 @@ class ScriptArchive(Format):
         with warnings.catch_warnings(), torch.no_grad():
             warnings.simplefilter("ignore")  # torch warns that TorchScript is deprecated
             compiled = _scripted(subject) if options.script else _traced(subject, options)
-            _archive.write(path, lambda buffer: torch.jit.save(compiled, buffer))
+            try:
+                _archive.write(path, lambda buffer: torch.jit.save(compiled, buffer))
+            except RuntimeError as error:
+                raise ExportError(
+                    f"torch.jit.save cannot write the model: {_first_line(error)}"
+                ) from error
         return {}
 
     def returns(self, form: Form, options: Options) -> str:
         if options.script or form.is_tensor:
             return form.text
         return f"tuple of {len(form.names)}: {', '.join(form.names)}"
+
+    def refuses(self, prepared: Prepared) -> str:
+        for name, tensor in tensors_of(prepared.module):
+            if is_traceable_wrapper_subclass(tensor):
+                return (
+                    f"{name} is a {type(tensor).__name__}, a tensor subclass, which TorchScript does "
+                    "not have: export to pt2 or aoti, or to TorchScript before it is quantized"
+                )
+        return ""
 
     def bench_step(self, model: MeasuredModel) -> Callable[[], Any]:
         module = torch.jit.load(model.artefact, map_location=model.device).eval()
@@ -103,14 +121,16 @@ def _traced(subject: ExportedModel, options: Options) -> torch.jit.ScriptModule:
     flat = _Flat(subject.module, subject.sample).eval()
     tensors = tuple(tensor.clone() for tensor in subject.sample.tensors)
     try:
-        with kept(subject.module), watched_reads() as reads:
+        with kept(subject.module), inlined_functions(), watched_reads() as reads:
             # check_trace is off: the export compares with eager itself, on batches of several sizes.
             traced: torch.jit.ScriptModule = torch.jit.trace(flat, tensors, check_trace=False)
-    except RuntimeError as error:
-        if isinstance(error, ExportError):
-            raise
+    except ExportError:
+        raise
+    except Exception as error:
+        line = line_of_error(error.__traceback__)
         raise ExportError(
-            f"torch.jit.trace cannot record the model: {_first_line(error)}"
+            f"torch.jit.trace cannot record the model{f', at {line}' if line else ''}:\n"
+            f"  {_told(error)}"
         ) from error
     if reads.values and not options.allow_baked:
         raise ExportError(_baked(reads))
@@ -141,6 +161,20 @@ def _scripted(subject: ExportedModel) -> torch.jit.ScriptModule:
         raise ExportError(
             f"torch.jit.script cannot compile {type(subject.module).__name__}: {_first_line(error)}"
         ) from error
+
+
+def _told(error: Exception) -> str:
+    text = str(error)
+    if "dynamo-optimized" in text:
+        return (
+            "it calls torch.cond, or what torch.compile made, which TorchScript does not have: export "
+            "to pt2, aoti or onnx"
+        )
+    # The interpreter of a trace ends its own traceback with the exception.
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if "Traceback" in text and lines:
+        return lines[-1]
+    return f"{type(error).__name__}: {_first_line(error)}"
 
 
 def _first_line(error: Exception) -> str:
