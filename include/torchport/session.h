@@ -47,6 +47,7 @@ struct HostNeeds {
   std::string torch;                      // this version or a later one: "2.13"
   std::string cuda;                       // the CUDA that its kernels were compiled with
   std::string capability;                 // the compute capability that they were compiled for
+  std::string python;                     // why it needs Python, which a Session does not have
 };
 
 struct Contract {

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from torchport.deploy.artefact.exporting import Exported, export
     from torchport.deploy.bench.measuring import benchmark
     from torchport.deploy.bench.report import BenchmarkReport, BenchmarkRow
+    from torchport.deploy.bench.timing import timed
     from torchport.observe.require import require_same_device
     from torchport.observe.result import Verification
     from torchport.observe.verifying import verify
@@ -87,6 +88,7 @@ __all__ = [
     "run_profile",
     "save",
     "shared_parameters",
+    "timed",
     "to",
     "unwrap_model",
     "verify",
@@ -102,6 +104,7 @@ _HOMES = {
     "benchmark": "deploy.bench.measuring",
     "BenchmarkReport": "deploy.bench.report",
     "BenchmarkRow": "deploy.bench.report",
+    "timed": "deploy.bench.timing",
     "require_same_device": "observe.require",
     "Verification": "observe.result",
     "verify": "observe.verifying",

@@ -153,6 +153,11 @@ std::optional<int> reap(pid_t child, const Deadline& deadline) {
   }
 }
 
+void set_end(Ended& ended, int status) {
+  ended.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+  ended.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+}
+
 // Reads the streams of a child process until they are closed, waits until it has ended, and kills
 // it at a limit. It leads a process group if there is a deadline.
 Ended end_of(pid_t child, std::span<Stream> streams, const Deadline& deadline, std::size_t most) {
@@ -172,8 +177,7 @@ Ended end_of(pid_t child, std::span<Stream> streams, const Deadline& deadline, s
     // A child that waits in the kernel for a driver survives this, and is not waited for.
     status = reap(child, Clock::now() + kDeath).value_or(SIGKILL);
   }
-  ended.exit_code = WIFEXITED(*status) ? WEXITSTATUS(*status) : 0;
-  ended.signal = WIFSIGNALED(*status) ? WTERMSIG(*status) : 0;
+  set_end(ended, *status);
   return ended;
 }
 
@@ -188,8 +192,7 @@ Ended watched_end_of(pid_t child, const std::function<bool()>& watch) {
   }
   if (ended.stopped) kill(-child, SIGKILL);
   if (!status) status = reap(child, Clock::now() + kDeath).value_or(SIGKILL);
-  ended.exit_code = WIFEXITED(*status) ? WEXITSTATUS(*status) : 0;
-  ended.signal = WIFSIGNALED(*status) ? WTERMSIG(*status) : 0;
+  set_end(ended, *status);
   return ended;
 }
 
@@ -220,21 +223,22 @@ struct NotStarted {
   bool folder = false;
 };
 
-// Turns a child process into its program; returns only if that fails. It takes no memory and no
-// lock, because another thread of the parent may have held one during fork().
-NotStarted become(const Program& program, char** words, char** variables, int output, int errors) {
+// Gives a child process the streams and the folder of its program. It takes no memory and no lock,
+// because another thread of the parent may have held one during fork().
+NotStarted prepare_child(const Program& program, int output, int errors) {
   if ((program.time_limit || program.watch) && setpgid(0, 0) != 0) return {errno};
   const Descriptor input(open(kNowhere, O_RDONLY | O_CLOEXEC));
   if (!input.is_open() || dup2(input.number(), STDIN_FILENO) < 0 ||
       dup2(output, STDOUT_FILENO) < 0 || dup2(errors, STDERR_FILENO) < 0)
     return {errno};
   if (!program.folder.empty() && chdir(program.folder.c_str()) != 0) return {errno, true};
-  execvpe(words[0], words, variables);
-  return {errno};
+  return {};
 }
 
 // posix_spawn() is not used, because before glibc 2.29 it cannot change the folder.
-Result<pid_t> start(const Program& program, const Stream& output, const Stream& errors) {
+// `prepare` runs in the child process.
+template <typename Prepare>
+Result<pid_t> start(const Program& program, const Prepare& prepare) {
   auto report = make_pipe();
   if (!report) return tl::unexpected<Error>(std::move(report).error());
   std::vector<std::string> words = program.words;
@@ -245,8 +249,11 @@ Result<pid_t> start(const Program& program, const Stream& output, const Stream& 
   if (child < 0) return system_failure(errno, program.words.front());
   NotStarted failure;
   if (child == 0) {
-    failure = become(program, arguments.data(), environment.data(), output.writer.number(),
-                     errors.writer.number());
+    failure = prepare();
+    if (failure.code == 0) {
+      execvpe(arguments.front(), arguments.data(), environment.data());
+      failure = {errno};
+    }
     [[maybe_unused]] const ssize_t written =
         write(report->writer.number(), &failure, sizeof failure);
     _exit(127);
@@ -263,6 +270,38 @@ Result<pid_t> start(const Program& program, const Stream& output, const Stream& 
   return system_failure(failure.code, failure.folder ? program.folder : program.words.front());
 }
 
+// The process that gets the requests to terminate which this process gets; 0 if there is none.
+volatile std::sig_atomic_t foreground_process = 0;
+
+void pass_on(int signal) {
+  if (foreground_process > 0) kill(static_cast<pid_t>(foreground_process), signal);
+}
+
+// Leaves the terminal's signals to another process until it is destroyed.
+class SignalsPassedOn {
+ public:
+  explicit SignalsPassedOn(pid_t process) {
+    foreground_process = process;
+    struct sigaction ignored {};
+    ignored.sa_handler = SIG_IGN;
+    struct sigaction passed {};
+    passed.sa_handler = &pass_on;
+    for (std::size_t i = 0; i < kSignals.size(); ++i)
+      sigaction(kSignals[i], i < kIgnored ? &ignored : &passed, &before_[i]);
+  }
+  ~SignalsPassedOn() {
+    for (std::size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &before_[i], nullptr);
+    foreground_process = 0;
+  }
+  SignalsPassedOn(const SignalsPassedOn&) = delete;
+  SignalsPassedOn& operator=(const SignalsPassedOn&) = delete;
+
+ private:
+  static constexpr std::array kSignals{SIGINT, SIGQUIT, SIGTERM, SIGHUP};
+  static constexpr std::size_t kIgnored = 2;
+  std::array<struct sigaction, kSignals.size()> before_{};
+};
+
 }  // namespace
 
 Result<Ended> run(const Program& program) {
@@ -274,7 +313,9 @@ Result<Ended> run(const Program& program) {
     if (!stream) return tl::unexpected<Error>(std::move(stream).error());
     streams[i] = std::move(*stream);
   }
-  const auto child = start(program, streams[0], streams[1]);
+  const auto child = start(program, [&] {
+    return prepare_child(program, streams[0].writer.number(), streams[1].writer.number());
+  });
   if (!child) return tl::unexpected<Error>(child.error());
   for (Stream& stream : streams) stream.writer.close();
   if (program.watch) return watched_end_of(*child, program.watch);
@@ -283,6 +324,19 @@ Result<Ended> run(const Program& program) {
   Ended ended = end_of(*child, streams, deadline, program.most_output);
   ended.output = std::move(streams[0].text);
   ended.errors = std::move(streams[1].text);
+  return ended;
+}
+
+Result<Ended> run_in_foreground(const std::vector<std::string>& words, milliseconds step,
+                                const std::function<void(pid_t)>& watch) {
+  if (words.empty()) return fail(ErrorCode::kInternal, "a program without a name");
+  const auto child = start({.words = words}, [] { return NotStarted{}; });
+  if (!child) return tl::unexpected<Error>(child.error());
+  const SignalsPassedOn signals(*child);
+  Ended ended;
+  std::optional<int> status;
+  while (!(status = reap(*child, Clock::now() + step))) watch(*child);
+  set_end(ended, *status);
   return ended;
 }
 

@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+#include <sys/types.h>
+
 #include "base/result.h"
 
 namespace torchport::base {
@@ -64,6 +66,14 @@ struct Ended {
 // folder or the file that is the reason. A program that ends badly or reaches a limit is a result.
 // Thread safe, as long as no thread changes the environment.
 [[nodiscard]] Result<Ended> run(const Program& program);
+
+// Runs a command as a shell does: it has the streams and the process group of this process, so that
+// the terminal's Ctrl-C reaches it. Meanwhile this process ignores SIGINT and SIGQUIT, and passes
+// SIGTERM and SIGHUP on. `watch` is called with the command's process number after each `step`.
+// Fails with kIo if the command cannot be started. Not thread safe: it handles signals.
+[[nodiscard]] Result<Ended> run_in_foreground(const std::vector<std::string>& words,
+                                              std::chrono::milliseconds step,
+                                              const std::function<void(pid_t process)>& watch);
 
 // Runs `ask` in a child process and returns its result; none if it did not answer in time or ended
 // in another way. A library of a broken driver may hang or end its process; here that is an answer,

@@ -3,7 +3,6 @@
 // What runs once for each module or thread is a plain function for ctypes and no operator: a call
 // through the dispatcher costs microseconds. REQUIRED of Python: it gives an address only while the
 // object exists, and frees it once (python/torchport/_native/observing.py).
-#include <bit>
 #include <exception>
 #include <memory>
 #include <string>
@@ -13,6 +12,7 @@
 #include <torch/library.h>
 #include <torchport/observe.h>
 
+#include "bindings/addresses.h"
 #include "bindings/observed_members.h"
 #include "bindings/source_locations.h"
 
@@ -38,15 +38,6 @@ struct PlacedObservation {
 };
 
 namespace {
-
-std::int64_t address_of(const void* object) {
-  return std::bit_cast<std::int64_t>(object);
-}
-
-template <typename Object>
-Object& at_address(std::int64_t address) {
-  return *std::bit_cast<Object*>(address);
-}
 
 std::int64_t start_observation(std::vector<std::string> passed_over, bool every_place,
                                bool check_finite, std::int64_t max_calls) {

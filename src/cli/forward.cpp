@@ -1,5 +1,6 @@
 #include "cli/forward.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -53,13 +54,15 @@ std::vector<std::string> python_module(const char* module) {
 }
 
 // Passes all words after the subcommand's name to `command`.
-void attach_forward(CLI::App& app, const char* name, const char* summary,
-                    std::function<base::Result<std::vector<std::string>>()> command) {
+void attach_forward(
+    CLI::App& app, const char* name, const char* summary,
+    std::function<base::Result<std::vector<std::string>>(const std::vector<std::string>& rest)>
+        command) {
   CLI::App* sub = app.add_subcommand(name, summary);
   sub->set_help_flag();
   sub->prefix_command();
   sub->callback([sub, command = std::move(command)] {
-    auto words = command();
+    auto words = command(sub->remaining());
     if (words) {
       set_exit_code(become(std::move(*words), sub->remaining()));
     } else {
@@ -77,12 +80,18 @@ int become_python_module(const char* module, const std::vector<std::string>& wor
 
 void attach_python_command(CLI::App& app, const char* name, const char* summary,
                            const char* module) {
-  attach_forward(app, name, summary, [module] { return python_module(module); });
+  attach_forward(app, name, summary,
+                 [module](const auto& /*rest*/) { return python_module(module); });
 }
 
 void attach_program_command(CLI::App& app, const char* name, const char* summary,
-                            const char* program) {
-  attach_forward(app, name, summary, [program]() -> base::Result<std::vector<std::string>> {
+                            const char* program, const PythonCase& python) {
+  using Words = base::Result<std::vector<std::string>>;
+  attach_forward(app, name, summary, [program, python](const auto& rest) -> Words {
+    if (std::any_of(rest.begin(), rest.end(), [&](const std::string& word) {
+          return word == python.option || word.starts_with(std::string(python.option) + "=");
+        }))
+      return python_module(python.module);
     const auto found = runtime_program(program);
     if (!found) return tl::unexpected<base::Error>(found.error());
     const char* given = std::getenv("LD_LIBRARY_PATH");

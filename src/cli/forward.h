@@ -20,9 +20,15 @@ namespace torchport::cli {
 void attach_python_command(CLI::App& app, const char* name, const char* summary,
                            const char* module);
 
+// Words with `option` are for a module of Python instead.
+struct PythonCase {
+  const char* option;
+  const char* module;
+};
+
 // Does the same for a program of the package that links torch: the one that fits the torch of this
 // environment.
 void attach_program_command(CLI::App& app, const char* name, const char* summary,
-                            const char* program);
+                            const char* program, const PythonCase& python);
 
 }  // namespace torchport::cli

@@ -7,7 +7,7 @@ namespace {
 
 void attach(CLI::App& app) {
   attach_program_command(app, "infer", "Run batches through an exported model without Python",
-                         "torchport-infer");
+                         "torchport-infer", {"--engine", "torchport.deploy.cluster.command"});
 }
 
 const CommandRegistration kRegistered{{.order = 13, .attach = &attach, .takes_rest = {}}};

@@ -142,6 +142,17 @@ measured = torchport.benchmark("net:make", "net:inputs", modes=["eval"])
 assert_type(measured, torchport.BenchmarkReport)
 assert_type(measured.row("eval"), torchport.BenchmarkRow)
 assert_type(measured.row("eval").peak, int)
+with torchport.timed("forward", device="cuda:1", log="times.jsonl", fields={"epoch": 1}) as timing:
+    pass
+assert_type(timing.seconds, float | None)
+
+
+@torchport.timed("step")
+def timed_step(batch: torch.Tensor, rate: float) -> float:
+    return rate
+
+
+assert_type(timed_step(tensor, 0.1), float)
 assert_type(torchport.__version__, str)
 
 # Building extensions.

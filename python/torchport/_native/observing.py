@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import ctypes
 import json
-import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn, cast
+from typing import Any, cast
 
 import torch
 
 from torchport._native import call, function
+from torchport._native.held import Held
 from torchport._native.observed import Observed, observed_of
 
 # Hooks call these once for each module. An operator would take microseconds.
@@ -36,23 +36,7 @@ _free_thread: Callable[[int], None] = function(
 )
 
 
-class _Held:
-    """An object of C++ that lives as long as this one.
-
-    When the interpreter ends, the object is not freed: a thread may still use it.
-    """
-
-    __slots__ = ("__weakref__", "_address")
-
-    def _hold(self, address: int, free: Callable[[int], None]) -> None:
-        self._address = address
-        weakref.finalize(self, free, address).atexit = False
-
-    def __reduce__(self) -> NoReturn:  # a copy would have the same address, and outlive the object
-        raise TypeError(f"torchport: a {type(self).__name__} cannot be copied or pickled")
-
-
-class Observation(_Held):
+class Observation(Held):
     """Watches the operators of the thread that made it, from its construction until `finish`.
 
     Places are numbers that are valid while this object lives. Frames of files whose names start
@@ -90,7 +74,7 @@ class Observation(_Held):
         return _leave(self._address)
 
 
-class ObservedThread(_Held):
+class ObservedThread(Held):
     """The observations that watch a thread, for a thread that it starts."""
 
     __slots__ = ()

@@ -45,7 +45,8 @@ HostNeeds host_of(const Json& host) {
           .instructions = value_or<std::vector<std::string>>(host, "instructions", {}),
           .torch = value_or<std::string>(host, "torch", ""),
           .cuda = value_or<std::string>(host, "cuda", ""),
-          .capability = value_or<std::string>(host, "capability", "")};
+          .capability = value_or<std::string>(host, "capability", ""),
+          .python = value_or<std::string>(host, "python", "")};
 }
 
 Contract contract_of(const std::string& text) {

@@ -58,12 +58,12 @@ TEST_CASE("any bytes give an answer") {
 }
 
 TEST_CASE("the engines that are linked are known by their formats") {
-  CHECK(engine_formats() == "aoti, onnx or torchscript");
-  for (const char* format : {"aoti", "onnx", "torchscript"}) {
+  CHECK(engine_formats() == "aoti, onnx, pt2 or torchscript");
+  for (const char* format : {"aoti", "onnx", "pt2", "torchscript"}) {
     REQUIRE(find_engine(format) != nullptr);
     CHECK(find_engine(format)->name == format);
   }
-  CHECK(find_engine("pt2") == nullptr);
+  CHECK(find_engine("other") == nullptr);
   const auto refuses = find_engine("onnx")->refuses;
   REQUIRE((refuses != nullptr));
   CHECK(refuses(c10::Device("cpu")).empty());

@@ -62,6 +62,9 @@ std::vector<std::string> unmet_needs(const Contract& contract, c10::Device devic
     unmet.push_back("it was exported for " + needs.device + " and cannot run on " + device.str() +
                     "; export it again with --device " + kind);
   }
+  if (!needs.python.empty())
+    unmet.push_back("it needs Python: " + needs.python +
+                    "; load it there (torch.export.load), or export it to aoti");
   if (const std::string reason = why_not_there(device); !reason.empty())
     unmet.push_back("there is no " + device.str() + ": " + reason);
   utsname host{};

@@ -94,7 +94,7 @@ c10::Device with_index(c10::Device device) {
 const deploy::EngineFormat& engine_of(const std::string& path, const Contract& contract) {
   if (const deploy::EngineFormat* format = deploy::find_engine(contract.format)) return *format;
   throw std::runtime_error("cannot run " + path + ": it is of format " + contract.format +
-                           ", which needs Python (torch.export.load); export it with --to " +
+                           ", which this torchport does not know; export it with --to " +
                            deploy::engine_formats());
 }
 

@@ -120,7 +120,7 @@ MemoryModel::Block* MemoryModel::new_segment(bool small, std::int64_t stream, st
   // A gap keeps neighbouring segments apart.
   next_address_ +=
       (size + kSegmentRounding - 1) / kSegmentRounding * kSegmentRounding + kSegmentRounding;
-  reserved_ += size;
+  set_reserved(reserved_ + size);
   ++stats_.device_allocs;
   stats_.segment.add(small, 1);
   stats_.reserved_bytes.add(small, signed_of(size));
@@ -255,7 +255,7 @@ void MemoryModel::free(std::uint64_t address) {
 }
 
 void MemoryModel::release_segment(Block* block) {
-  reserved_ -= block->size;
+  set_reserved(reserved_ - block->size);
   ++stats_.device_frees;
   stats_.segment.subtract(block->small, 1);
   stats_.reserved_bytes.subtract(block->small, signed_of(block->size));
@@ -316,6 +316,17 @@ void MemoryModel::reset_accumulated() {
 MemoryStats MemoryModel::stats() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   return stats_;
+}
+
+void MemoryModel::set_reserved(std::uint64_t bytes) {
+  reserved_ = bytes;
+  if (published_ != nullptr) published_->store(bytes, std::memory_order_relaxed);
+}
+
+void MemoryModel::publish(std::atomic<std::uint64_t>* reserved) {
+  const std::lock_guard lock(mutex_);
+  published_ = reserved;
+  set_reserved(reserved_);
 }
 
 std::uint64_t MemoryModel::device_free() const {

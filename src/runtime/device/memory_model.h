@@ -12,6 +12,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -123,6 +124,9 @@ class MemoryModel {
   void reset_peak();
   void reset_accumulated();
 
+  // Stores the bytes that are reserved there after each change, and now.
+  void publish(std::atomic<std::uint64_t>* reserved);
+
   // Sets the observer; an empty function removes it.
   void observe(MemoryObserver observer);
 
@@ -149,12 +153,14 @@ class MemoryModel {
   void release_segment(Block* block);
   bool merge(Block* block, Block* other, Pool& pool);
   Pool& pool_of(const Block* block);
+  void set_reserved(std::uint64_t bytes);
   void tell(MemoryAction action, std::uint64_t address, std::uint64_t size,
             std::int64_t stream) const;
 
   const std::uint64_t total_;
   std::uint64_t next_address_;
   std::uint64_t reserved_ = 0;
+  std::atomic<std::uint64_t>* published_ = nullptr;
   double fraction_ = 1;
   Pool small_;
   Pool large_;

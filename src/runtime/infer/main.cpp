@@ -65,6 +65,9 @@ void add_options(CLI::App& app, Options& options) {
       ->check(CLI::PositiveNumber);
   app.add_option("--threads", options.threads, "CPU threads of each worker")
       ->check(CLI::PositiveNumber);
+  app.footer(
+      "  --engine ray ...           Run it on the machines of a Ray cluster; `torchport infer "
+      "--engine ray --help`");
   app.add_flag("--check-finite", options.check_finite, "stop on NaN or Inf in inputs or outputs");
   app.add_flag("--contract", options.contract, "print the artefact's contract and exit");
   app.add_flag("--watch", options.watch, "show the load and the memory of the devices");

@@ -2,14 +2,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <cstdio>
 #include <utility>
 
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include "base/bytes.h"
+#include "runtime/infer/usage.h"
 
 namespace torchport::infer {
 
@@ -17,26 +15,11 @@ namespace {
 
 constexpr std::chrono::milliseconds kTerminalStep{250};
 constexpr std::chrono::milliseconds kLogStep{2000};
-constexpr std::size_t kBar = 20;
-
-std::string bar(double share) {
-  const auto full = static_cast<std::size_t>(std::lround(std::clamp(share, 0.0, 1.0) * kBar));
-  return std::string(full, '#') + std::string(kBar - full, '.');
-}
-
-std::string usage_line(const std::string& name, const Usage& usage) {
-  const std::string busy =
-      usage.busy ? fmt::format("{:3.0f} % [{}]", *usage.busy * 100, bar(*usage.busy)) : "  - ";
-  const std::string of = usage.total == 0 ? "" : " of " + base::format_bytes(usage.total, 2);
-  return fmt::format("{:8} busy {}  memory {}{}", name, busy, base::format_bytes(usage.used, 2),
-                     of);
-}
-
 }  // namespace
 
 Monitor::Monitor(const Progress& progress, std::optional<std::int64_t> total_rows,
                  const std::vector<c10::Device>& devices, bool watch)
-    : progress_(progress), total_rows_(total_rows), terminal_(isatty(STDERR_FILENO) == 1) {
+    : progress_(progress), total_rows_(total_rows), drawing_(stderr) {
   if (watch) {
     std::vector<c10::Device> seen;  // two workers may share a device
     for (const c10::Device device : devices) {
@@ -57,12 +40,12 @@ Monitor::~Monitor() {
   }
   wake_.notify_all();
   thread_.join();
-  if (terminal_ || !watched_.empty()) draw();
+  if (drawing_.replaces() || !watched_.empty()) draw();
 }
 
 void Monitor::show() {
   std::unique_lock lock(mutex_);
-  const auto step = terminal_ ? kTerminalStep : kLogStep;
+  const auto step = drawing_.replaces() ? kTerminalStep : kLogStep;
   while (!wake_.wait_for(lock, step, [this] { return done_; })) draw();
 }
 
@@ -85,15 +68,11 @@ std::string Monitor::progress_line() {
 }
 
 void Monitor::draw() {
-  std::string text;
-  if (terminal_ && drawn_ > 0) text += fmt::format("\x1b[{}A", drawn_);
-  const char* const end = terminal_ ? "\x1b[K\n" : "\n";
+  std::vector<std::string> lines;
   for (const Watched& watched : watched_)
-    text += usage_line(watched.name, watched.source->look()) + end;
-  text += progress_line() + end;
-  drawn_ = watched_.size() + 1;
-  std::fputs(text.c_str(), stderr);
-  std::fflush(stderr);
+    lines.push_back(host::usage_line(watched.name, watched.source->look()));
+  lines.push_back(progress_line());
+  drawing_.draw(lines);
 }
 
 }  // namespace torchport::infer

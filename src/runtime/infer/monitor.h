@@ -11,8 +11,10 @@
 #include <thread>
 #include <vector>
 
+#include <c10/core/Device.h>
+
+#include "host/usage/usage_line.h"
 #include "runtime/infer/pipeline.h"
-#include "runtime/infer/usage.h"
 
 namespace torchport::infer {
 
@@ -29,7 +31,7 @@ class Monitor {
  private:
   struct Watched {
     std::string name;
-    std::unique_ptr<UsageSource> source;
+    std::unique_ptr<host::UsageSource> source;
   };
 
   void show();
@@ -39,8 +41,7 @@ class Monitor {
   const Progress& progress_;
   std::optional<std::int64_t> total_rows_;
   std::vector<Watched> watched_;
-  const bool terminal_;
-  std::size_t drawn_ = 0;  // number of lines of the last drawing
+  host::Drawing drawing_;
   std::int64_t last_rows_ = 0;
   double last_seconds_ = 0;
   bool done_ = false;

@@ -5,11 +5,14 @@ from __future__ import annotations
 import timm
 import torch
 import transformers
-from torch import nn
-
 from kinds import kind
 
-_SMALL = {"num_hidden_layers": 2, "hidden_size": 32, "num_attention_heads": 4, "intermediate_size": 64}
+_SMALL = {
+    "num_hidden_layers": 2,
+    "hidden_size": 32,
+    "num_attention_heads": 4,
+    "intermediate_size": 64,
+}
 
 
 def _image(name, size=64):
@@ -30,8 +33,6 @@ for _name, _size in (
     kind(f"timm {_name}")(_image(_name, _size))
 
 
-
-
 def _ids():
     return torch.randint(3, 90, (2, 8))
 
@@ -47,13 +48,17 @@ def bert():
 
 @kind("transformers GPT-2")
 def gpt2():
-    config = transformers.GPT2Config(vocab_size=100, n_layer=2, n_embd=32, n_head=4, use_cache=False)
+    config = transformers.GPT2Config(
+        vocab_size=100, n_layer=2, n_embd=32, n_head=4, use_cache=False
+    )
     return transformers.GPT2LMHeadModel(config), {"input_ids": _ids()}
 
 
 @kind("transformers Llama")
 def llama():
-    config = transformers.LlamaConfig(vocab_size=100, num_key_value_heads=2, use_cache=False, **_SMALL)
+    config = transformers.LlamaConfig(
+        vocab_size=100, num_key_value_heads=2, use_cache=False, **_SMALL
+    )
     return transformers.LlamaForCausalLM(config), {"input_ids": _ids()}
 
 
@@ -83,7 +88,9 @@ def clip():
 @kind("transformers ViT")
 def vit():
     config = transformers.ViTConfig(image_size=32, patch_size=8, **_SMALL)
-    return transformers.ViTForImageClassification(config), {"pixel_values": torch.randn(2, 3, 32, 32)}
+    return transformers.ViTForImageClassification(config), {
+        "pixel_values": torch.randn(2, 3, 32, 32)
+    }
 
 
 @kind("transformers Whisper")

@@ -6,12 +6,11 @@ from collections import namedtuple
 from dataclasses import dataclass
 
 import torch
+from kinds import kind
 from torch import nn
 from torch.nn import functional as F
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from torch.utils import _pytree as pytree
-
-from kinds import kind
 
 
 @kind("TransformerEncoder with a padding mask")
@@ -38,7 +37,9 @@ def packed():
 
         def forward(self, x, lengths):
             rows = pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
-            return pad_packed_sequence(self.of(rows)[0], batch_first=True, total_length=x.shape[1])[0]
+            return pad_packed_sequence(self.of(rows)[0], batch_first=True, total_length=x.shape[1])[
+                0
+            ]
 
     return Net(), {"x": torch.randn(4, 5, 6), "lengths": torch.tensor([5, 3, 4, 2])}
 
@@ -186,7 +187,11 @@ def nested():
             y = y if bias is None else y + bias
             return 2 * y if double else y
 
-    inputs = {"batch": {"a": torch.randn(4, 4), "rest": [torch.randn(4, 4)]}, "bias": None, "double": True}
+    inputs = {
+        "batch": {"a": torch.randn(4, 4), "rest": [torch.randn(4, 4)]},
+        "bias": None,
+        "double": True,
+    }
     return Net(), inputs
 
 
@@ -271,23 +276,31 @@ def own_function():
 
 @kind("float16 weights")
 def half():
-    return nn.Sequential(nn.Linear(8, 8), nn.GELU(), nn.Linear(8, 3)).half(), torch.randn(4, 8).half()
+    return nn.Sequential(nn.Linear(8, 8), nn.GELU(), nn.Linear(8, 3)).half(), torch.randn(
+        4, 8
+    ).half()
 
 
 @kind("bfloat16 weights")
 def brain():
-    return nn.Sequential(nn.Linear(8, 8), nn.GELU(), nn.Linear(8, 3)).bfloat16(), torch.randn(4, 8).bfloat16()
+    return nn.Sequential(nn.Linear(8, 8), nn.GELU(), nn.Linear(8, 3)).bfloat16(), torch.randn(
+        4, 8
+    ).bfloat16()
 
 
 @kind("float64 weights")
 def double():
-    return nn.Sequential(nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 3)).double(), torch.randn(4, 8).double()
+    return nn.Sequential(nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 3)).double(), torch.randn(
+        4, 8
+    ).double()
 
 
 @kind("dynamic int8 quantization (torch.ao)")
 def dynamic_int8():
     model = nn.Sequential(nn.Linear(16, 32), nn.ReLU(), nn.Linear(32, 4))
-    return torch.ao.quantization.quantize_dynamic(model, {nn.Linear}, torch.qint8), torch.randn(4, 16)
+    return torch.ao.quantization.quantize_dynamic(model, {nn.Linear}, torch.qint8), torch.randn(
+        4, 16
+    )
 
 
 @kind("static int8 quantization (torch.ao)")
@@ -303,7 +316,9 @@ def static_int8():
 
 @kind("compiled TorchScript as the model")
 def compiled():
-    return torch.jit.script(nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 2))), torch.randn(4, 8)
+    return torch.jit.script(
+        nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 2))
+    ), torch.randn(4, 8)
 
 
 @kind("counter in a buffer that the result reads")

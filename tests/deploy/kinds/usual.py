@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 
 import torch
+from kinds import kind
 from torch import nn
 from torch.nn import functional as F
-
-from kinds import kind
 
 
 @kind("multilayer perceptron")
@@ -84,7 +83,9 @@ def u_net():
 @kind("generator of transposed convolutions")
 def generator():
     layers = [nn.ConvTranspose2d(8, 16, 4), nn.BatchNorm2d(16), nn.ReLU()]
-    return nn.Sequential(*layers, nn.ConvTranspose2d(16, 3, 4, 2, 1), nn.Tanh()), torch.randn(4, 8, 1, 1)
+    return nn.Sequential(*layers, nn.ConvTranspose2d(16, 3, 4, 2, 1), nn.Tanh()), torch.randn(
+        4, 8, 1, 1
+    )
 
 
 @kind("dilated convolutions over time")
@@ -104,9 +105,9 @@ def temporal():
 
 @kind("convolutions over volumes")
 def volumes():
-    return nn.Sequential(nn.Conv3d(1, 4, 3), nn.InstanceNorm3d(4, affine=True), nn.ReLU()), torch.randn(
-        4, 1, 8, 8, 8
-    )
+    return nn.Sequential(
+        nn.Conv3d(1, 4, 3), nn.InstanceNorm3d(4, affine=True), nn.ReLU()
+    ), torch.randn(4, 1, 8, 8, 8)
 
 
 @kind("LSTM that takes and returns its state")
@@ -120,7 +121,11 @@ def lstm():
             y, (h, c) = self.cell(x, (h, c))
             return y, h, c
 
-    return Stepping(), {"x": torch.randn(4, 5, 6), "h": torch.zeros(1, 4, 8), "c": torch.zeros(1, 4, 8)}
+    return Stepping(), {
+        "x": torch.randn(4, 5, 6),
+        "h": torch.zeros(1, 4, 8),
+        "c": torch.zeros(1, 4, 8),
+    }
 
 
 @kind("bidirectional GRU")
@@ -185,9 +190,9 @@ class Rotary(nn.Module):
 
 @kind("decoder with rotary positions and grouped queries")
 def decoder():
-    return nn.Sequential(nn.Embedding(50, 16), Rotary(), nn.RMSNorm(16), nn.Linear(16, 50)), torch.randint(
-        50, (4, 7)
-    )
+    return nn.Sequential(
+        nn.Embedding(50, 16), Rotary(), nn.RMSNorm(16), nn.Linear(16, 50)
+    ), torch.randint(50, (4, 7))
 
 
 @kind("decoder that takes and returns a cache of keys and values")
@@ -257,7 +262,10 @@ def towers():
             self.scale = nn.Parameter(torch.tensor(2.0))
 
         def forward(self, image, text):
-            image, text = F.normalize(self.image(image), dim=-1), F.normalize(self.text(text), dim=-1)
+            image, text = (
+                F.normalize(self.image(image), dim=-1),
+                F.normalize(self.text(text), dim=-1),
+            )
             return self.scale.exp() * image @ text.T
 
     return Clip(), {"image": torch.randn(4, 8), "text": torch.randn(4, 5)}

@@ -13,12 +13,15 @@ from torch.export.dynamic_shapes import refine_dynamic_shapes_from_suggested_fix
 from torchport.deploy.artefact.axes import Axes
 from torchport.deploy.artefact.errors import ExportError
 from torchport.deploy.artefact.prepare import Prepared
+from torchport.deploy.artefact.quiet import quiet
 from torchport.deploy.artefact.sample import Sample
 from torchport.deploy.artefact.state import kept
 from torchport.deploy.artefact.stateful import refuse_state_of
 from torchport.deploy.artefact.user_lines import is_library, line_of_error
 
 _TRIES = 3
+# They print graphs and stacks beside the exception that is raised.
+_TALKATIVE = ("torch.fx.experimental.symbolic_shapes", "torch.export")
 
 
 def capture(prepared: Prepared, axes: Axes) -> ExportedProgram:
@@ -50,7 +53,7 @@ def capture(prepared: Prepared, axes: Axes) -> ExportedProgram:
 
 
 def _export(prepared: Prepared, sample: Sample, shapes: Any) -> ExportedProgram:
-    with torch.no_grad(), kept(prepared.module):
+    with torch.no_grad(), kept(prepared.module), quiet(*_TALKATIVE):
         return torch.export.export(
             prepared.module, sample.args, sample.kwargs, dynamic_shapes=shapes
         )

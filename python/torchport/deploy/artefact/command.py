@@ -15,7 +15,7 @@ from torchport._files import OutputError, say
 from torchport._program_errors import print_error
 from torchport._quantities import size
 from torchport._runtimes import UnsupportedTorch, require
-from torchport.deploy.artefact import formats
+from torchport.deploy.artefact import formats, servers
 from torchport.deploy.artefact.errors import ExportError, NotVerified
 
 if TYPE_CHECKING:
@@ -106,6 +106,7 @@ def _run(options: argparse.Namespace) -> Exported:
         inputs() if callable(inputs) else inputs,
         to=options.to,
         path=options.output,
+        server=options.server,
         weights=options.weights,
         dynamic=options.dynamic,
         device=options.device,
@@ -139,6 +140,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     add("--to", required=True, choices=formats.names())
     add("--output", "-o", required=True, metavar="PATH")
+    add(
+        "--server",
+        choices=servers.names(),
+        help="write a version of a model for this server; PATH is the model's folder in its "
+        "repository",
+    )
     add(
         "--weights",
         metavar="FILE",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from torch import nn
 
 from torchport import _device_kinds
 from torchport.deploy.artefact import contract as contracts
-from torchport.deploy.artefact import formats
+from torchport.deploy.artefact import formats, servers
 from torchport.deploy.artefact.attention import fast_path_differs, ordinary_attention
 from torchport.deploy.artefact.axes import Axes
 from torchport.deploy.artefact.batches import parity_batches
@@ -27,11 +27,11 @@ from torchport.deploy.artefact.parity import Parity, Tolerance, eager, measure
 from torchport.deploy.artefact.placing import tensors_of
 from torchport.deploy.artefact.prepare import Prepared, prepare
 from torchport.deploy.artefact.rows import rows_are_independent
+from torchport.deploy.artefact.servers._server import Publication
 from torchport.deploy.artefact.staging import staged
 from torchport.deploy.artefact.stripping import structural_copy
 from torchport.deploy.artefact.traits import traits_of
 from torchport.deploy.artefact.weights import weights_hash
-
 
 # An error names so many differences; NotVerified.findings has all of them.
 _MOST_FINDINGS = 4
@@ -77,6 +77,7 @@ def export(
     *,
     to: str,
     path: str | Path,
+    server: str | None = None,
     weights: str | Path | None = None,
     dynamic: Sequence[str] | str | Mapping[str, Mapping[int, str]] | None = None,
     device: torch.device | str | None = None,
@@ -98,7 +99,9 @@ def export(
         model: A module, which is not changed, or a function that makes one.
         inputs: A tensor, a tuple of positional arguments, or a mapping of named ones.
         to: The format, such as "onnx"; ``torchport export --help`` lists them.
-        path: The file to write.
+        path: The file to write; with ``server`` the model's folder in the server's repository.
+        server: The server to lay the artefact out for, such as "triton". Each export is a new
+            version of the model.
         weights: A safetensors or torch.save file to load the weights from.
         dynamic: Axes whose size may change: "batch", "name:axis=label", "name:axis=label[2..512]",
             or {"name": {0: "batch"}}; () for none. By default it is the batch, axis 0 of all inputs,
@@ -137,7 +140,12 @@ def export(
     for name in options.given():
         if name not in format_.takes:
             raise ExportError(f"the option {name} does not apply to {to}; leave it out")
-    with _without_autocast(), ordinary_attention() as fast_path, warnings.catch_warnings():
+    with (
+        _place(server, Path(path), to) as place,
+        _without_autocast(),
+        ordinary_attention() as fast_path,
+        warnings.catch_warnings(),
+    ):
         for kind in (FutureWarning, DeprecationWarning):  # torch calls deprecated parts of itself
             warnings.simplefilter("ignore", kind)
         format_.check(options)
@@ -158,11 +166,26 @@ def export(
         )
 
         def write(axes: Axes) -> Exported:
-            return _write(format_, prepared, axes, Path(path), options, checks, tell)
+            return _write(format_, prepared, axes, place.artefact, options, checks, tell)
 
         if dynamic is None:
-            return _with_batch(prepared, write, tell)
-        return write(Axes(prepared.sample, [dynamic] if isinstance(dynamic, str) else dynamic))
+            done = _with_batch(prepared, write, tell)
+        else:
+            wanted = [dynamic] if isinstance(dynamic, str) else dynamic
+            done = write(Axes(prepared.sample, wanted))
+        return replace(done, path=place.publish(done.contract))
+
+
+def _place(server: str | None, path: Path, format_: str) -> AbstractContextManager[Publication]:
+    if server is None:
+        return nullcontext(Publication(path))
+    try:
+        found = servers.get(server)
+    except ValueError as error:
+        raise ExportError(str(error)) from None
+    if why := found.refuses(format_):
+        raise ExportError(why)
+    return found.version(path, format_)
 
 
 def _add_assumptions(prepared: Prepared, fast_path: bool) -> None:
@@ -198,7 +221,9 @@ def _with_batch(
             raise
         except ExportError as error:
             why = " ".join(line.strip() for line in str(error).splitlines()[:2])
-            tell(f"the size of the batch cannot vary: {why}\ntorchport export: again, with one size")
+            tell(
+                f"the size of the batch cannot vary: {why}\ntorchport export: again, with one size"
+            )
     prepared.notes, prepared.assumptions = before
     prepared.notes.append(f"the shapes are fixed to those of the sample: {why}")
     return write(Axes(prepared.sample, []))
@@ -307,8 +332,8 @@ def _compared(
             tell(f"the wrong node was not found: {error}")
     lines = [f"the {format_.name} artefact does not compute what the model computes:"]
     lines += [f"  {finding}" for finding in parity.findings[:_MOST_FINDINGS]]
-    if (more := len(parity.findings) - _MOST_FINDINGS) > 0:
-        lines.append(f"  and {more} more like these")
+    if (unnamed := len(parity.findings) - _MOST_FINDINGS) > 0:
+        lines.append(f"  and {unnamed} more like these")
     if wrong is not None:
         lines.append(f"the first wrong node is {wrong}")
     if prepared.traits.random:

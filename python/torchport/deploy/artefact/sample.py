@@ -203,10 +203,13 @@ def signature_of(module: torch.nn.Module) -> inspect.Signature:
     if not isinstance(module, torch.jit.ScriptModule):
         return inspect.signature(module.forward)
     parameters = []
-    for argument in module.forward.schema.arguments[1:]:
-        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-        if argument.kwarg_only:
-            kind = inspect.Parameter.KEYWORD_ONLY
+    forward: Any = module.forward
+    for argument in forward.schema.arguments[1:]:
+        kind = (
+            inspect.Parameter.KEYWORD_ONLY
+            if argument.kwarg_only
+            else inspect.Parameter.POSITIONAL_OR_KEYWORD
+        )
         default = argument.default_value if argument.has_default_value() else inspect._empty
         parameters.append(inspect.Parameter(argument.name, kind, default=default))
     return inspect.Signature(parameters)

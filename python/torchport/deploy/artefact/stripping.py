@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+from typing import Any
 
+import torch
 from torch import nn
 
 from torchport._walk import tensors_in
@@ -66,7 +68,7 @@ def structural_copy(module: nn.Module) -> nn.Module:
     """
     for child in module.modules():
         _refuse_sharded(child)
-    memo = {id(tensor): tensor for tensor in tensors_in(module)}
+    memo: dict[int, Any] = {id(tensor): tensor for tensor in tensors_in(module)}
     # deepcopy of compiled TorchScript makes other tensors of its parameters, with a history.
     memo |= {id(one): one for one in module.modules() if isinstance(one, torch.jit.ScriptModule)}
     try:

@@ -49,7 +49,7 @@ class _Operators(TorchDispatchMode):
     supports_higher_order_operators = True
 
     def __init__(self, traits: Traits) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.has_higher_order = False
         self._traits = traits
 

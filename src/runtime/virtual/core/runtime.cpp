@@ -7,6 +7,7 @@
 #include <c10/util/Exception.h>
 
 #include "devices/visibility.h"
+#include "runtime/device/accounts.h"
 #include "runtime/virtual/core/build_facts.h"
 
 namespace torchport::vdev {
@@ -53,6 +54,18 @@ Runtime::Runtime()
         kBase + static_cast<std::uint64_t>(i) * kApart, spec_.memory));
   }
   look_again();
+  publish_memory();
+}
+
+void Runtime::publish_memory() {
+  const char* const folder = std::getenv(device::kAccountsVariable);
+  if (folder == nullptr || memories_.empty()) return;
+  std::vector<device::Account> accounts;
+  for (std::size_t i = 0; i < memories_.size(); ++i)
+    accounts.push_back({spec_.kind + ":" + std::to_string(i), memories_[i]->total(), 0});
+  const auto published = device::PublishedAccounts::make(folder, accounts);
+  if (published == nullptr) return;
+  for (std::size_t i = 0; i < memories_.size(); ++i) memories_[i]->publish(published->used(i));
 }
 
 void Runtime::look_again() {

@@ -53,6 +53,7 @@ class Runtime {
 
  private:
   Runtime();
+  void publish_memory();
 
   device::Spec spec_;
   const devices::DeviceKind* description_;

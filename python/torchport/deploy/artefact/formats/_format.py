@@ -27,7 +27,8 @@ Runner = Callable[[Sample], list[torch.Tensor]]
 class ExportedModel:
     """The exported part: the whole model, or its beginning when a difference is searched for.
     ``program`` is None if the format does not need it. ``assumptions`` receives what the artefact
-    takes for granted, for the contract: "net.py:16 branches on sizes of the inputs".
+    takes for granted, for the contract: "net.py:16 branches on sizes of the inputs". ``python``
+    receives why the artefact needs Python, if its format has an engine that does not.
     """
 
     module: nn.Module
@@ -37,6 +38,7 @@ class ExportedModel:
     device: torch.device
     program: ExportedProgram | None
     assumptions: list[str] = field(default_factory=list)
+    python: list[str] = field(default_factory=list)
 
     @property
     def graph(self) -> ExportedProgram:

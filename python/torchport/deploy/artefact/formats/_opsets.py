@@ -150,7 +150,10 @@ def _next_that_works(model: Any, below: int) -> int:
 def _reason(text: str) -> str:
     for pattern, words in (
         (r"No Previous Version of (\w+) exists", "{} is an operator of a later opset"),
-        (r"No Adapter (?:From|To) Version \$(?:\d+) for (\w+)", "ONNX's converter has no way for {}"),
+        (
+            r"No Adapter (?:From|To) Version \$(?:\d+) for (\w+)",
+            "ONNX's converter has no way for {}",
+        ),
         (r"Unrecognized attribute: (\w+ for operator \w+)", "the opset has no attribute {}"),
     ):
         if found := re.search(pattern, text):

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import logging
 import re
-import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,6 +14,7 @@ import torch
 from torchport.deploy.artefact.errors import ExportError
 from torchport.deploy.artefact.formats._format import ExportedModel, Format, Options, Runner
 from torchport.deploy.artefact.formats._opsets import LEAST_OF_EXPORTER, converted
+from torchport.deploy.artefact.quiet import quiet
 from torchport.deploy.artefact.sample import Form, Sample
 from torchport.deploy.artefact.user_lines import is_library
 
@@ -170,7 +168,7 @@ def _translated(subject: ExportedModel, opset: int | None) -> torch.onnx.ONNXPro
 def _translate(
     subject: ExportedModel, graph: torch.export.ExportedProgram, opset: int | None
 ) -> torch.onnx.ONNXProgram:
-    with _quiet("torch.onnx", "onnxscript"):
+    with quiet("torch.onnx", "onnxscript"):
         program = torch.onnx.export(
             graph,
             input_names=list(subject.sample.names),
@@ -202,23 +200,6 @@ def _refused(error: Exception, subject: ExportedModel) -> ExportError:
 def _first_line(error: Exception) -> str:
     lines = [line for line in str(error.__cause__ or error).splitlines() if line.strip()]
     return lines[0] if lines else ""
-
-
-@contextmanager
-def _quiet(*names: str) -> Iterator[None]:
-    """Silences the warnings of these loggers (about torchvision, outputs that are None, failed
-    version conversions): the export checks all of it and reports it itself.
-    """
-    levels = {name: logging.getLogger(name).level for name in names}
-    try:
-        for name in names:
-            logging.getLogger(name).setLevel(logging.CRITICAL)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        for name, level in levels.items():
-            logging.getLogger(name).setLevel(level)
 
 
 def _versions() -> dict[str, str]:

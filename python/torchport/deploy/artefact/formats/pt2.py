@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +11,12 @@ import torch
 from torch.export import ExportedProgram
 from torch.utils import _pytree as pytree
 
+from torchport._native.programs import Program
 from torchport.deploy.artefact.errors import ExportError
 from torchport.deploy.artefact.formats import _archive
 from torchport.deploy.artefact.formats._format import ExportedModel, Format, Options, Runner
 from torchport.deploy.artefact.sample import Form, Sample, named_outputs, plain_result
+from torchport.deploy.artefact.state import own_random_numbers
 
 
 class ExportedArchive(Format):
@@ -20,9 +24,10 @@ class ExportedArchive(Format):
     suffix = ".pt2"
 
     def write(self, subject: ExportedModel, path: Path, options: Options) -> dict[str, Any]:
-        _make_result_plain(subject.graph)
+        program = _of_operators(subject.graph)
+        _make_result_plain(program)
         try:
-            _archive.write(path, lambda buffer: torch.export.save(subject.graph, buffer))
+            _archive.write(path, lambda buffer: torch.export.save(program, buffer))
         except OSError:
             raise
         except Exception as error:
@@ -35,19 +40,72 @@ class ExportedArchive(Format):
         return form.plain
 
     def runner(self, subject: ExportedModel, path: Path) -> tuple[Runner, str]:
-        module = torch.export.load(path).module()
+        with path.open("rb") as file:  # of a path, torch wants a certain ending
+            module = torch.export.load(file).module()
+        name = f"torch.export {torch.__version__}"
+        try:
+            program = Program(path, subject.device)
+        except RuntimeError as error:
+            subject.python.append(_reason(error, path))
 
-        def run(sample: Sample) -> list[torch.Tensor]:
-            with torch.no_grad():
+            def run_in_python(sample: Sample) -> list[torch.Tensor]:
                 return named_outputs(sample.call(module))[1]
 
-        return run, f"torch.export {torch.__version__}"
+            return run_in_python, f"{name} in Python"
+
+        def run(sample: Sample) -> list[torch.Tensor]:
+            """The results in Python, which those without Python have to equal bit by bit."""
+            without = sample.copy()
+            with own_random_numbers(subject.module):
+                wanted = named_outputs(sample.call(module))[1]
+            try:
+                with own_random_numbers(subject.module):
+                    given = program.run(without.tensors)
+            except RuntimeError as error:
+                subject.python.append(_reason(error, path))
+            else:
+                if not _are_equal(wanted, given):
+                    subject.python.append(
+                        "without it the results differ from those of torch.export"
+                    )
+            return wanted
+
+        return run, f"{name}, in Python and in C++"
+
+    def host(self, subject: ExportedModel, path: Path) -> dict[str, Any]:
+        needs = super().host(subject, path)
+        return needs | {"python": subject.python[0]} if subject.python else needs
 
     def attach(self, path: Path, contract: str) -> None:
         _archive.attach(path, contract)
 
     def contract(self, path: Path) -> str | None:
         return _archive.contract(path)
+
+
+def _of_operators(program: ExportedProgram) -> ExportedProgram:
+    """The program without the functions of Python that torch.vmap leaves in it."""
+    calls = (node.target for node in program.graph.nodes if node.op == "call_function")
+    if not any(
+        getattr(target, "__module__", "").startswith("torch._functorch") for target in calls
+    ):
+        return program
+    return program.run_decompositions({})
+
+
+def _reason(error: RuntimeError, path: Path) -> str:
+    """What the error of the C++ program says, without the name of the artefact and the folders."""
+    text = str(error).splitlines()[0].removeprefix(f"cannot run {path}: ")
+    return re.sub(r"^\S*/([^/:]+:\d+: )", r"\1", text.removeprefix("it needs Python: "))
+
+
+def _are_equal(one: Sequence[torch.Tensor], other: Sequence[torch.Tensor]) -> bool:
+    return len(one) == len(other) and all(
+        a.dtype == b.dtype
+        and a.shape == b.shape
+        and bool(((a == b) | ((a != a) & (b != b))).all())  # NaN, too
+        for a, b in zip(one, other, strict=True)
+    )
 
 
 def _make_result_plain(program: ExportedProgram) -> None:

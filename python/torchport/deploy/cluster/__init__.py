@@ -1,0 +1,1 @@
+"""Runs an artefact on several machines: blocks of the input over workers, results in order."""

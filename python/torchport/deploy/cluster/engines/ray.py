@@ -1,0 +1,133 @@
+"""Workers as actors of Ray: one artefact a device."""
+
+from __future__ import annotations
+
+import tempfile
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from torchport.deploy.cluster.engines._engine import ClusterEngine, ClusterError, Done, Job, Workers
+
+# So many blocks lie with a worker: the next one travels while it computes.
+_AHEAD = 2
+
+
+class _Runner:
+    """The worker's process: it opens the artefact once."""
+
+    def __init__(self, artefact: bytes, name: str, device: str, threads: int) -> None:
+        from torchport._native.programs import Session
+
+        self._device = torch.device(device, 0) if device != "cpu" else torch.device("cpu")
+        if threads and device == "cpu":
+            torch.set_num_threads(threads)
+        folder = tempfile.mkdtemp(prefix="torchport-")
+        path = Path(folder, name)
+        path.write_bytes(artefact)
+        self._session = Session(path, self._device, threads)
+
+    def run(self, inputs: list[torch.Tensor]) -> list[torch.Tensor]:
+        outputs = self._session.run([one.to(self._device) for one in inputs])
+        return [one.cpu().clone() for one in outputs]
+
+
+class _RayWorkers(Workers):
+    def __init__(self, ray: Any, job: Job, count: int) -> None:
+        self._ray = ray
+        self._job = job
+        self._artefact = ray.put(job.artefact)
+        options: dict[str, Any] = {"num_cpus": max(job.threads, 1), "max_restarts": 0}
+        if job.device != "cpu":
+            options |= {"num_gpus": 1} if job.device == "cuda" else {"resources": {job.device: 1}}
+        self._kind = ray.remote(_Runner).options(**options)
+        self._actors = [self._start() for _ in range(count)]
+        self._given: dict[Any, tuple[Any, int]] = {}  # what will hold the results -> actor, block
+
+    def _start(self) -> Any:
+        job = self._job
+        return self._kind.remote(self._artefact, job.name, job.device, job.threads)
+
+    def count(self) -> int:
+        return len(self._actors)
+
+    def _least(self) -> tuple[int, Any]:
+        loads = [
+            (sum(given is actor for given, _ in self._given.values()), at)
+            for at, actor in enumerate(self._actors)
+        ]
+        load, at = min(loads)
+        return load, self._actors[at]
+
+    def idle(self) -> bool:
+        return self._least()[0] < _AHEAD
+
+    def give(self, block: int, inputs: list[torch.Tensor]) -> None:
+        actor = self._least()[1]
+        self._given[actor.run.remote(inputs)] = (actor, block)
+
+    def wait(self) -> Done:
+        ray = self._ray
+        (ready,), _ = ray.wait(list(self._given), num_returns=1)
+        actor, block = self._given.pop(ready)
+        try:
+            return Done(block, ray.get(ready))
+        except ray.exceptions.ActorUnschedulableError as error:
+            raise ClusterError(str(error)) from error
+        except (ray.exceptions.RayActorError, ray.exceptions.ObjectLostError) as error:
+            failure = _reason(error)
+            if "creation task" in failure:
+                raise ClusterError(failure) from error
+            # Its other blocks end in the same way; the first of them starts a new worker.
+            self._actors = [self._start() if one is actor else one for one in self._actors]
+            return Done(block, None, failure, lost=True)
+        except ray.exceptions.RayTaskError as error:
+            return Done(block, None, _reason(error))
+
+    def stop(self) -> None:
+        for actor in self._actors:
+            self._ray.kill(actor)
+
+
+def _reason(error: Exception) -> str:
+    """The last line of what an exception says: Ray's have the worker's whole traceback."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    if any("creation task" in line or "__init__" in line for line in lines[:3]):
+        return f"a worker cannot start (creation task): {lines[-1]}"
+    return lines[-1] if lines else type(error).__name__
+
+
+class RayEngine(ClusterEngine):
+    name = "ray"
+
+    def start(self, job: Job, workers: int | None, address: str | None) -> Workers:
+        if find_spec("ray") is None:
+            raise ClusterError(
+                "the engine ray needs a package that is not installed: pip install ray"
+            )
+        import ray
+
+        if not ray.is_initialized():
+            try:
+                ray.init(address=address, log_to_driver=False, logging_level="ERROR")
+            except ConnectionError as error:
+                raise ClusterError(f"there is no Ray cluster at {address}: {error}") from error
+        return _RayWorkers(ray, job, workers or _default_count(ray, job.device))
+
+
+def _default_count(ray: Any, device: str) -> int:
+    resources = ray.cluster_resources()
+    if device == "cpu":
+        return max(1, sum(1 for node in ray.nodes() if node["Alive"]))
+    count = int(resources.get("GPU" if device == "cuda" else device, 0))
+    if count == 0:
+        raise ClusterError(
+            f"the cluster has no {device} device: {resources}. Export the model for the CPU, or add "
+            "machines that have one"
+        )
+    return count
+
+
+ENGINE = RayEngine()

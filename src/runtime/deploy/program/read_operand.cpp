@@ -1,0 +1,194 @@
+#include "runtime/deploy/program/read_operand.h"
+
+#include <array>
+#include <limits>
+#include <unordered_map>
+#include <utility>
+
+#include <c10/core/Device.h>
+#include <c10/core/Layout.h>
+#include <c10/core/MemoryFormat.h>
+#include <c10/core/ScalarType.h>
+#include <c10/util/complex.h>
+
+namespace torchport::deploy {
+
+namespace {
+
+using nlohmann::json;
+
+Operand constant(c10::IValue value) {
+  Operand operand;
+  operand.constant = std::move(value);
+  return operand;
+}
+
+Operand value_at(std::size_t slot) {
+  Operand operand;
+  operand.kind = Operand::Kind::kValue;
+  operand.slot = slot;
+  return operand;
+}
+
+// The number of c10's enumeration for the number of the schema's.
+template <std::size_t N, typename To>
+std::int64_t numbered(const std::array<To, N>& all, const json& number, std::size_t first) {
+  const auto index = number.get<std::size_t>();
+  if (index < first || index - first >= N)
+    throw std::runtime_error("a number of an enumeration that this torch does not have: " +
+                             number.dump());
+  return static_cast<std::int64_t>(all.at(index - first));
+}
+
+std::int64_t scalar_type(const json& number) {
+  using enum c10::ScalarType;
+  static constexpr std::array kLow{Byte,          Char,  Short,   Int,         Long,
+                                   Half,          Float, Double,  ComplexHalf, ComplexFloat,
+                                   ComplexDouble, Bool,  BFloat16};
+  static constexpr std::array kHigh{UInt16,          Float8_e4m3fn,  Float8_e5m2, Float8_e4m3fnuz,
+                                    Float8_e5m2fnuz, Float8_e8m0fnu, UInt32,      UInt64};
+  constexpr std::size_t kFirstHigh = 28;
+  return number.get<std::size_t>() < kFirstHigh ? numbered(kLow, number, 1)
+                                                : numbered(kHigh, number, kFirstHigh);
+}
+
+std::int64_t layout(const json& number) {
+  static constexpr std::array kAll{c10::kSparse,    c10::kSparseCsr, c10::kSparseCsc,
+                                   c10::kSparseBsr, c10::kSparseBsc, c10::kMkldnn,
+                                   c10::kStrided};
+  return numbered(kAll, number, 1);
+}
+
+std::int64_t memory_format(const json& number) {
+  static constexpr std::array kAll{c10::MemoryFormat::Contiguous, c10::MemoryFormat::ChannelsLast,
+                                   c10::MemoryFormat::ChannelsLast3d, c10::MemoryFormat::Preserve};
+  return numbered(kAll, number, 1);
+}
+
+c10::Device device(const json& value) {
+  const auto index = value.find("index");
+  const bool has_index = index != value.end() && !index->is_null();
+  const c10::Device kind(value.at("type").get<std::string>());
+  return has_index ? c10::Device(kind.type(), index->get<c10::DeviceIndex>()) : kind;
+}
+
+// JSON has no number for infinity and NaN; the schema has words for them.
+double real(const json& value) {
+  if (!value.is_string()) return value.get<double>();
+  const auto& word = value.get_ref<const std::string&>();
+  if (word == "Infinity") return std::numeric_limits<double>::infinity();
+  if (word == "-Infinity") return -std::numeric_limits<double>::infinity();
+  if (word == "NaN") return std::numeric_limits<double>::quiet_NaN();
+  throw std::runtime_error("\"" + word + "\" is no number");
+}
+
+template <typename Read>
+Operand list(const json& values, const Read& read) {
+  Operand operand;
+  operand.kind = Operand::Kind::kList;
+  for (const json& value : values.get_ref<const json::array_t&>())
+    operand.items.push_back(read(value));
+  return operand;
+}
+
+using Read = Operand (*)(const json& value, const OperandReader& reader);
+
+Operand read_tensor(const json& value, const OperandReader& reader) {
+  return value_at(reader.slot_of(value.at("name").get<std::string>()));
+}
+
+Operand read_tagged(const json& value, const OperandReader& reader) {
+  return read_operand(value, reader);
+}
+
+// A number that is known or computed: {"as_name": "mul"} or {"as_int": 3}.
+Operand read_symbol(const json& value, const OperandReader& reader) {
+  const auto [kind, of] = member_of(value);
+  if (kind == "as_name") return value_at(reader.slot_of(of.get<std::string>()));
+  return read_operand(value, reader);
+}
+
+template <Read one>
+Operand read_list(const json& value, const OperandReader& reader) {
+  return list(value, [&](const json& item) { return one(item, reader); });
+}
+
+Operand read_int(const json& value, const OperandReader& /*reader*/) {
+  return constant(value.get<std::int64_t>());
+}
+Operand read_float(const json& value, const OperandReader& /*reader*/) {
+  return constant(real(value));
+}
+Operand read_bool(const json& value, const OperandReader& /*reader*/) {
+  return constant(value.get<bool>());
+}
+Operand read_string(const json& value, const OperandReader& /*reader*/) {
+  return constant(value.get<std::string>());
+}
+
+Operand read_graph_of(const json& value, const OperandReader& reader) {
+  Operand operand;
+  operand.kind = Operand::Kind::kGraph;
+  operand.graph = reader.graph_of(value.at("graph"));
+  return operand;
+}
+
+const std::unordered_map<std::string_view, Read>& readers() {
+  static const std::unordered_map<std::string_view, Read> all{
+      {"as_none", [](const json&, const OperandReader&) { return Operand(); }},
+      {"as_tensor", &read_tensor},
+      {"as_tensors", &read_list<&read_tensor>},
+      {"as_nested_tensors", &read_list<&read_list<&read_tensor>>},
+      {"as_optional_tensor", &read_tagged},
+      {"as_optional_tensors", &read_list<&read_tagged>},
+      {"as_int", &read_int},
+      {"as_ints", &read_list<&read_int>},
+      {"as_int_lists", &read_list<&read_list<&read_int>>},
+      {"as_float", &read_float},
+      {"as_floats", &read_list<&read_float>},
+      {"as_float_lists", &read_list<&read_list<&read_float>>},
+      {"as_bool", &read_bool},
+      {"as_bools", &read_list<&read_bool>},
+      {"as_string", &read_string},
+      {"as_strings", &read_list<&read_string>},
+      {"as_sym_int", &read_symbol},
+      {"as_sym_ints", &read_list<&read_symbol>},
+      {"as_sym_float", &read_symbol},
+      {"as_sym_floats", &read_list<&read_symbol>},
+      {"as_sym_bool", &read_symbol},
+      {"as_sym_bools", &read_list<&read_symbol>},
+      {"as_scalar_type",
+       [](const json& value, const OperandReader&) { return constant(scalar_type(value)); }},
+      {"as_memory_format",
+       [](const json& value, const OperandReader&) { return constant(memory_format(value)); }},
+      {"as_layout",
+       [](const json& value, const OperandReader&) { return constant(layout(value)); }},
+      {"as_device",
+       [](const json& value, const OperandReader&) { return constant(device(value)); }},
+      {"as_complex",
+       [](const json& value, const OperandReader&) {
+         return constant(c10::complex<double>(real(value.at("real")), real(value.at("imag"))));
+       }},
+      {"as_graph", &read_graph_of},
+  };
+  return all;
+}
+
+}  // namespace
+
+std::pair<std::string, const json&> member_of(const json& tagged) {
+  if (!tagged.is_object() || tagged.size() != 1)
+    throw std::runtime_error("an argument without a kind");
+  const auto member = tagged.begin();
+  return {member.key(), member.value()};
+}
+
+Operand read_operand(const json& argument, const OperandReader& reader) {
+  const auto [kind, value] = member_of(argument);
+  const auto found = readers().find(kind);
+  if (found == readers().end())
+    throw std::runtime_error("an argument of the kind " + kind + ", which only Python has");
+  return found->second(value, reader);
+}
+
+}  // namespace torchport::deploy
