@@ -47,6 +47,7 @@ parser_stamp := $(call stamp,deps/node_modules/.stamp,deps/package-lock.json)
 venv_stamp := $(call stamp,$(venv)/.stamp-packages,deps/requirements.lock)
 torch_stamp := $(call stamp,$(venv)/.stamp-torch,deps/torch.txt deps/requirements.lock)
 bench_stamp := $(call stamp,$(venv)/.stamp-bench,deps/bench.lock deps/requirements.lock)
+cluster_stamp := $(call stamp,build/cluster/.stamp,deps/cluster.txt deps/torch.txt deps/requirements.lock)
 programs_stamp := $(call stamp,build/programs/.stamp,deps/programs.txt deps/torch.txt deps/requirements.lock)
 vscode_stamp := $(call stamp,editors/vscode/node_modules/.stamp,editors/vscode/package-lock.json)
 linters_stamp := $(call stamp,build/linters/.stamp,deps/linters.lock)
@@ -78,7 +79,7 @@ test: build apt-test ecosystem-small $(linters_stamp) ## run the unit tests, the
 	@$(py) -m pytest tests -q -m alone
 
 .PHONY: test-all
-test-all: test wheel test-ecosystem test-conformance test-programs test-runtime-build test-vsix ## run all tests: every package, operator and library, the wheel from nothing
+test-all: test wheel test-ecosystem test-conformance test-programs test-cluster test-kinds test-runtime-build test-vsix ## run all tests: every package, operator and library, the wheel from nothing
 
 .PHONY: setup
 setup: apt-build $(parser_stamp) $(venv_stamp) $(torch_stamp) ## fetch everything that build, test and demo need
@@ -171,6 +172,14 @@ test-programs: build $(torch_stamp) $(programs_stamp) ## run and export timm, tr
 	@cmake --install build/release --component program --prefix build/programs >/dev/null
 	@build/programs/bin/python -m pytest tests/virtual/test_programs_libraries.py tests/observe/test_models_timm.py tests/observe/test_models_transformers.py tests/place/test_real_models.py \
 	  tests/deploy/artefacts/test_export_libraries.py -q
+
+.PHONY: test-cluster
+test-cluster: build $(torch_stamp) $(cluster_stamp) ## run artefacts on a local Ray cluster, and read Triton's configurations by its schema
+	@build/cluster/bin/python -m pytest tests/deploy/cluster tests/deploy/artefacts/test_triton.py -q
+
+.PHONY: test-kinds
+test-kinds: build $(torch_stamp) $(programs_stamp) ## export every kind of model of docs/models.md to every format
+	@TORCHPORT_KINDS=all build/programs/bin/python -m pytest tests/deploy/kinds -q
 
 .PHONY: test-cuda-build
 test-cuda-build: apt-build $(parser_stamp) $(cuda_package_stamp) ## test virtual devices with the default build of torch, which is for CUDA (5 GB)
@@ -280,6 +289,10 @@ $(bench_stamp): $(venv_stamp)
 
 $(programs_stamp): $(torch_stamp)
 	@deps/install.sh programs
+	$(mark)
+
+$(cluster_stamp): $(torch_stamp)
+	@deps/install.sh cluster
 	$(mark)
 
 $(vscode_stamp):

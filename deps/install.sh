@@ -7,6 +7,7 @@
 #   deps/install.sh torch          torch, into .venv
 #   deps/install.sh bench          the benchmark's yardsticks, into .venv
 #   deps/install.sh programs       build/programs: .venv and the packages of deps/programs.txt
+#   deps/install.sh cluster        build/cluster: .venv and the packages of deps/cluster.txt
 #   deps/install.sh cuda-build     build/cuda-build/venv: the packages of deps/cuda-build.txt (5 GB)
 #   deps/install.sh linters        build/linters: the packages of deps/linters.lock
 #   deps/install.sh vscode         what builds the extension for VS Code, in editors/vscode/node_modules
@@ -154,17 +155,20 @@ install_bench() {
 }
 
 # An environment of its own that sees .venv, the virtual devices included.
-install_programs() {
-  local folder=build/programs site
+# An environment that has the packages of .venv and those of deps/NAME.txt.
+install_above_venv() {
+  local folder=build/$1 site
   say "making $folder"
   quietly .venv/bin/python -m venv --clear "$folder" || die "there is no virtual environment $folder."
   site=$(.venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
   echo "import site; site.addsitedir('$site')" >"$folder/lib/${site#*/lib/}/venv.pth"
   quietly "$folder/bin/python" -m pip --disable-pip-version-check install --no-input --no-deps \
-    -r deps/programs.txt || die \
-    "pip could not install the packages of deps/programs.txt." \
+    -r "deps/$1.txt" || die \
+    "pip could not install the packages of deps/$1.txt." \
     "What it said is above. Is there a network?"
 }
+install_programs() { install_above_venv programs; }
+install_cluster() { install_above_venv cluster; }
 
 # An environment of its own, with the build of torch for CUDA.
 install_cuda-build() {
@@ -201,6 +205,6 @@ install_vscode() {
 
 case "${1:-}" in
   apt) shift && install_apt "$@" ;;
-  parser | venv | torch | bench | programs | cuda-build | linters | vscode) "install_$1" ;;
+  parser | venv | torch | bench | programs | cluster | cuda-build | linters | vscode) "install_$1" ;;
   *) sed -n '2,14s/^# \{0,1\}//p' deps/install.sh >&2 && exit 2 ;;
 esac

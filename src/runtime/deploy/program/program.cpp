@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <c10/core/InferenceMode.h>
+#include <c10/util/Exception.h>
 #include <torchport/checkpoint.h>
 #include <torchport/program.h>
 
@@ -85,6 +86,8 @@ class Program::Loaded {
     const std::string text = text_of(path);
     try {
       return deploy::read_graph(text);
+    } catch (const c10::Error& error) {  // a device that torch does not know
+      cannot_run(path, error.what_without_backtrace());
     } catch (const std::runtime_error& error) {
       cannot_run(path, error.what());
     }

@@ -30,14 +30,19 @@ Operand value_at(std::size_t slot) {
   return operand;
 }
 
+std::int64_t whole_number(const json& value) {
+  if (!value.is_number_integer()) throw std::runtime_error(value.dump() + " is no whole number");
+  return value.get<std::int64_t>();
+}
+
 // The number of c10's enumeration for the number of the schema's.
 template <std::size_t N, typename To>
-std::int64_t numbered(const std::array<To, N>& all, const json& number, std::size_t first) {
-  const auto index = number.get<std::size_t>();
-  if (index < first || index - first >= N)
+std::int64_t numbered(const std::array<To, N>& all, const json& number, std::int64_t first) {
+  const std::int64_t index = whole_number(number);
+  if (index < first || index - first >= static_cast<std::int64_t>(N))
     throw std::runtime_error("a number of an enumeration that this torch does not have: " +
                              number.dump());
-  return static_cast<std::int64_t>(all.at(index - first));
+  return static_cast<std::int64_t>(all.at(static_cast<std::size_t>(index - first)));
 }
 
 std::int64_t scalar_type(const json& number) {
@@ -47,9 +52,9 @@ std::int64_t scalar_type(const json& number) {
                                    ComplexDouble, Bool,  BFloat16};
   static constexpr std::array kHigh{UInt16,          Float8_e4m3fn,  Float8_e5m2, Float8_e4m3fnuz,
                                     Float8_e5m2fnuz, Float8_e8m0fnu, UInt32,      UInt64};
-  constexpr std::size_t kFirstHigh = 28;
-  return number.get<std::size_t>() < kFirstHigh ? numbered(kLow, number, 1)
-                                                : numbered(kHigh, number, kFirstHigh);
+  constexpr std::int64_t kFirstHigh = 28;
+  return whole_number(number) < kFirstHigh ? numbered(kLow, number, 1)
+                                           : numbered(kHigh, number, kFirstHigh);
 }
 
 std::int64_t layout(const json& number) {
@@ -69,7 +74,8 @@ c10::Device device(const json& value) {
   const auto index = value.find("index");
   const bool has_index = index != value.end() && !index->is_null();
   const c10::Device kind(value.at("type").get<std::string>());
-  return has_index ? c10::Device(kind.type(), index->get<c10::DeviceIndex>()) : kind;
+  return has_index ? c10::Device(kind.type(), static_cast<c10::DeviceIndex>(whole_number(*index)))
+                   : kind;
 }
 
 // JSON has no number for infinity and NaN; the schema has words for them.
@@ -114,7 +120,7 @@ Operand read_list(const json& value, const OperandReader& reader) {
 }
 
 Operand read_int(const json& value, const OperandReader& /*reader*/) {
-  return constant(value.get<std::int64_t>());
+  return constant(whole_number(value));
 }
 Operand read_float(const json& value, const OperandReader& /*reader*/) {
   return constant(real(value));
