@@ -16,8 +16,7 @@ class Conditions(nn.Module):
         if not (y is None and x.any()):  # x.any()
             pass
         if y is None and (
-            x is not None
-            and x.min() < 0  # x.min() < 0
+            x is not None and x.min() < 0  # x.min() < 0
         ):
             pass
         while y is None and not x.isnan().any():  # x.isnan().any()

@@ -143,7 +143,7 @@ def test_a_reader_that_has_seen_enough() -> None:
 KEYS = {
     "schema", "ok", "model", "device", "purpose", "torch", "devices", "autocast", "operators",
     "unrecorded", "modules", "inputs", "outputs", "intermediates", "flows", "transfers", "mixed",
-    "not_finite", "checklist", "findings",
+    "not_finite", "checklist", "findings", "fail_on",
 }  # fmt: skip
 
 

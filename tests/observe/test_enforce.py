@@ -101,9 +101,8 @@ def test_all_that_is_wrong_is_said_at_once() -> None:
 
 def test_the_checks_can_be_removed() -> None:
     model = net()
-    with torchport.enforce(model):
-        with pytest.raises(RuntimeError):
-            model(torch.ones(2, 4, device=D))
+    with torchport.enforce(model), pytest.raises(RuntimeError):
+        model(torch.ones(2, 4, device=D))
     model(torch.ones(2, 4, device=D))
     enforced = torchport.enforce(model)
     enforced.remove()

@@ -21,7 +21,10 @@ SOURCE = Path(conditions.__file__).read_text().splitlines()
 
 def test_the_operand_that_reads_is_named() -> None:
     result = torchport.verify(
-        conditions.Conditions(), torch.tensor([[0.5, 2.0], [1.0, 3.0]]), device="cuda", evaluate=True
+        conditions.Conditions(),
+        torch.tensor([[0.5, 2.0], [1.0, 3.0]]),
+        device="cuda",
+        evaluate=True,
     )
     reads = [t for t in result.transfers if t.kind in ("read", "to host")]
     found: dict[int, set[str]] = {}
@@ -46,6 +49,6 @@ def test_a_value_from_several_places_is_the_whole() -> None:
         return (a if c else b) and d
 
     spans = [operand_in(chosen.__code__, offset) for offset in range(0, 80, 2)]
-    line = SOURCE[chosen.__code__.co_firstlineno]
+    line = Path(__file__).read_text().splitlines()[chosen.__code__.co_firstlineno]
     texts = {line.encode()[s.column : s.end_column].decode() for s in spans if s is not None}
     assert texts == {"c"}, "a and b may both be what `and` tests"

@@ -86,13 +86,13 @@ def test_what_is_assigned_after_a_move_follows() -> None:
     assert module.weight is weight and weight.device == CUDA
     assert module.elsewhere.weight.device == torch.device("cuda:1"), "it was put there"
     assert "fresh" in dict(module.named_buffers())
-    module.linear.weight.requires_grad_()
-    result = (module.linear.weight * 2).cpu()
-    module.result = result
-    assert module.result is result, "a result of autograd stays"
     other = copy.deepcopy(module)
     other.more = torch.ones(2)
     assert other.more.device == CUDA
+    result = (module.linear.weight * 2).cpu()
+    module.result = result
+    module.results = [result]
+    assert module.result is module.results[0] is result, "a result of autograd stays"
 
 
 def test_before_a_move_everything_stays_where_it_was_made() -> None:

@@ -82,11 +82,13 @@ def _fix_parameter(held: Known, other: Known, context: Context) -> Fix:
     device = str(other.device)
     item = held.held
     if item is not None and item.outside:
+        move = (
+            f"call {item.variable}.to({device!r})" if item.variable else f"call its .to({device!r})"
+        )
         return Fix(
             "parameter/buffer",
             f"{held.name} is a {item.kind} of {item.outside}, which is not part of the model and was "
-            f"not moved with it: call {held.name.rpartition('.')[0] or item.outside}.to({device!r}), "
-            "or wrap it in torchport.follow_input()",
+            f"not moved with it: {move}, or wrap {item.variable or 'it'} in torchport.follow_input()",
         )
     kind = item.kind if item else "parameter"
     return Fix(
@@ -106,11 +108,10 @@ def _fix_unregistered(tensor: Known, other: Known, context: Context) -> Fix:
             "does not see it: put it into nn.ModuleList or nn.ModuleDict",
         )
     module = held.owner
-    what = f"{held.outside}.to()" if held.outside else "model.to()"
+    root = held.variable or (held.outside and "module") or "model"
     text = (
-        f"{held.path} is a plain attribute of {type(module).__name__}, which {what} does not "
-        "move: register it as a buffer, or let "
-        f"torchport.adopt({'model' if not held.outside else held.outside}) do so"
+        f"{held.path} is a plain attribute of {type(module).__name__}, which {root}.to() does not "
+        f"move: register it as a buffer, or let torchport.adopt({root}) do so"
     )
     line, expression = assignment_of(module, held.path)
     if not expression:

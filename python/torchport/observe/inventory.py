@@ -17,8 +17,9 @@ from torchport.place.unregistered import find_unregistered
 
 @dataclass(frozen=True)
 class Held:
-    """A tensor that a module holds. ``outside`` is the program's name of a module that is not part of
-    the model, such as a loss; the names begin with it."""
+    """A tensor that a module holds. ``outside`` is set for a module that is not part of the model,
+    such as a loss: the name of its variable, or of its type if ``variable`` is empty. The names begin
+    with it."""
 
     module: str
     path: str  # the path within the module: "weight", "cache['k']", "layers[0].weight"
@@ -27,6 +28,7 @@ class Held:
     owner: nn.Module
     unregistered_module: str = ""  # a module in a plain container that holds the tensor
     outside: str = ""
+    variable: str = ""
 
     @property
     def name(self) -> str:
@@ -69,9 +71,9 @@ def info_of(name: str, kind: str, tensor: torch.Tensor) -> TensorInfo:
     )
 
 
-def held_by(model: nn.Module, outside: str = "") -> list[Held]:
+def held_by(model: nn.Module, outside: str = "", variable: str = "") -> list[Held]:
     """All tensors of ``model``. A tensor that several modules hold is listed for each of them.
-    ``outside`` is the name of a module that is not part of the model."""
+    ``outside`` and ``variable`` are those of a module that is not part of the model."""
     held: list[Held] = []
     registered: set[int] = set()
     modules = list(model.named_modules(remove_duplicate=False))
@@ -80,7 +82,7 @@ def held_by(model: nn.Module, outside: str = "") -> list[Held]:
             for path, tensor in table.items():
                 if tensor is not None:
                     held.append(
-                        Held(name, path, kind, tensor, module, outside=outside)  # type: ignore[arg-type]
+                        Held(name, path, kind, tensor, module, outside=outside, variable=variable)  # type: ignore[arg-type]
                     )
                     registered.add(id(tensor))
     for item in find_unregistered(model, open_modules=True):
@@ -96,6 +98,7 @@ def held_by(model: nn.Module, outside: str = "") -> list[Held]:
                     item.place.module,
                     item.within,
                     outside,
+                    variable,
                 )
             )
     return held

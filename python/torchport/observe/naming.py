@@ -74,10 +74,10 @@ class Names:
 
     def of_module(self, module: nn.Module) -> str:
         """The program's name of a module that is not part of the model: "criterion",
-        "self.criterion". Without one it is the type's."""
+        "self.criterion"; empty if no variable leads to it. Its own ``self`` is no name of it."""
         found = [(name, value) for _, name, value in self._variables()]
         for name, value in found:
-            if value is module:
+            if value is module and name != "self":
                 return name
         for name, value in found:
             inner = [(name, value)] if is_a(value, nn.Module) else []
@@ -86,9 +86,9 @@ class Names:
                 if not is_a(part, nn.Module):
                     continue
                 for below, child in cast(nn.Module, part).named_modules():
-                    if child is module:
+                    if child is module and (below or path != "self"):
                         return f"{path}.{below}" if below else path
-        return type(module).__name__
+        return ""
 
     def _variables(self) -> Iterator[tuple[str, str, Any]]:
         """Kind, name and value of the variables of the program's frames, innermost first; the

@@ -71,7 +71,8 @@ class WatchedRun:
         self._names.after(self.error)
         if self.watch.observed.mixed is not None:
             for module in self.watch.outside():
-                self._names.add_held(held_by(module, self._names.of_module(module)))
+                name = self._names.of_module(module)
+                self._names.add_held(held_by(module, name or type(module).__name__, name))
         summarizer = Summarizer(self.watch, self.watch.observed)
         self.split = split_of(self.model, self.held, summarizer.transfers())
         context = Context(
