@@ -72,7 +72,7 @@ def test_other_type_errors_pass_through() -> None:
         def forward(self, x):
             return x + "a"
 
-    with pytest.raises(TypeError, match="unsupported operand|must be Tensor"):
+    with pytest.raises(TypeError, match=r"unsupported operand|must be Tensor"):
         torchport.verify(Wrong(), torch.ones(2, 4), device="cuda")
 
 

@@ -128,6 +128,6 @@ def test_a_compiled_module_is_enforced() -> None:
 
 
 def test_what_is_no_module() -> None:
-    with pytest.raises(TypeError, match="enforce needs an nn.Module, not function"):
+    with pytest.raises(TypeError, match=r"enforce needs an nn\.Module, not function"):
         torchport.enforce(lambda x: x)
     assert torchport.enforce(nn.ReLU().eval()).device is None

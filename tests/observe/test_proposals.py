@@ -158,7 +158,10 @@ class Chained(Net):
 class OnSeveralLines(Net):
     def __init__(self):
         super().__init__()
-        self.scale = torch.full((4,), 2.0)
+        self.scale = torch.full(
+            (4,),
+            2.0,
+        )
 
     forward = Chained.forward
 

@@ -79,7 +79,7 @@ def test_a_dataset_that_makes_tensors_on_the_device() -> None:
 
 def test_workers_cannot_use_the_device() -> None:
     data = DataLoader(Made(), batch_size=2, num_workers=1)
-    with pytest.raises(RuntimeError, match="a forked worker cannot.*num_workers=0"):
+    with pytest.raises(RuntimeError, match=r"a forked worker cannot.*num_workers=0"):
         list(torchport.loader(data, CUDA))
     assert len(list(torchport.loader(DataLoader(tensors(), batch_size=2), CUDA))) == 2
 

@@ -39,7 +39,7 @@ def test_the_way_to_use_the_other_devices_is_told(
     main.__spec__ = ModuleSpec("tools.train.__main__", None)
     plan = torchport.plan_parallel(nn.Linear(4, 4))
     assert plan.reason.endswith("torchrun --nproc-per-node 2 -m tools.train")
-    with pytest.raises(RuntimeError, match="--nproc-per-node 2 -m tools.train"):
+    with pytest.raises(RuntimeError, match=r"--nproc-per-node 2 -m tools\.train"):
         torchport.plan_parallel(nn.Linear(4, 4), "fsdp")
     caplog.clear()
     torchport.parallelize(nn.Linear(4, 4), "single")
