@@ -34,6 +34,24 @@ class Function(Net):
         return np.asarray(y)  # here
 
 
+class Detached(Net):
+    def forward(self, x):
+        y = self.linear(x)
+        return np.asarray(y.detach())  # here
+
+
+class Computed(Net):
+    def forward(self, x):
+        with torch.no_grad():
+            return np.array(self.linear(x))  # here
+
+
+class Several(Net):
+    def forward(self, x):
+        y = self.linear(x).detach()
+        return np.array([y, y])  # here
+
+
 class Inside(Net):
     def forward(self, x):
         y = self.linear(x).detach()
@@ -53,6 +71,9 @@ class Reraised(Net):
     [
         (Method, "y.detach().numpy() makes a NumPy array of y on cuda:0", "torchport.numpy(y), or y.detach().cpu().numpy()"),
         (Function, "np.asarray(y) makes a NumPy array of y on cuda:0", "write torchport.numpy(y)"),
+        (Detached, "np.asarray(y.detach()) makes a NumPy array of y on", "write torchport.numpy(y)"),
+        (Computed, "NumPy array of self.linear(x) on cuda:0", "write torchport.numpy(self.linear(x))"),
+        (Several, "np.array([y, y]) makes a NumPy array of a tensor on", "write torchport.numpy(tensor)"),
         (Inside, "np.stack(y) makes a NumPy array of y on cuda:0", "pass torchport.numpy(y) instead"),
         (Reraised, "x.numpy() makes a NumPy array of x on cuda:0", "torchport.numpy(x)"),
     ],

@@ -84,12 +84,23 @@ def _what_to_write(expression: str, traceback: TracebackType) -> tuple[str, str]
     if name == "numpy" and isinstance(call.func, ast.Attribute) and not call.args:
         tensor = ast.unparse(call.func.value).removesuffix(".detach()")
         return tensor, f"write torchport.numpy({tensor}), or {tensor}.detach().cpu().numpy()"
-    tensor = next((ast.unparse(one) for one in call.args if _is_away(one, traceback)), "")
-    if not tensor:
-        return "", plain
     if name in _ONLY_ARRAYS and len(call.args) == 1 and not call.keywords:
-        return tensor, f"write torchport.numpy({tensor})"
-    return tensor, f"pass torchport.numpy({tensor}) instead"
+        argument = _without_detach(call.args[0])
+        if isinstance(argument, (ast.Attribute, ast.Call, ast.Subscript)) or _is_away(
+            argument, traceback
+        ):
+            tensor = ast.unparse(argument)
+            return tensor, f"write torchport.numpy({tensor})"
+    given = (_without_detach(one) for one in call.args)
+    tensor = next((ast.unparse(one) for one in given if _is_away(one, traceback)), "")
+    return (tensor, f"pass torchport.numpy({tensor}) instead") if tensor else ("", plain)
+
+
+def _without_detach(argument: ast.expr) -> ast.expr:
+    """`y` for `y.detach()`, which torchport.numpy does itself."""
+    function = argument.func if isinstance(argument, ast.Call) else None
+    detaches = isinstance(function, ast.Attribute) and function.attr == "detach"
+    return function.value if isinstance(function, ast.Attribute) and detaches else argument
 
 
 def _is_away(argument: ast.expr, traceback: TracebackType) -> bool:
