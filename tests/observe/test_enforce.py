@@ -131,3 +131,17 @@ def test_what_is_no_module() -> None:
     with pytest.raises(TypeError, match=r"enforce needs an nn\.Module, not function"):
         torchport.enforce(lambda x: x)
     assert torchport.enforce(nn.ReLU().eval()).device is None
+    scripted = torch.jit.script(nn.ReLU().eval())
+    with pytest.raises(TypeError, match="enforce a module that holds it"):
+        torchport.enforce(scripted)
+    holder = nn.Sequential(scripted).eval()
+    torchport.enforce(holder)
+    with pytest.raises(RuntimeError, match="gradients are on"):
+        holder(torch.ones(1))
+
+
+def test_modules_in_training_mode_are_named() -> None:
+    model = net()
+    model[0].train()
+    with pytest.raises(RuntimeError, match=r"in training mode: 0 \(Linear\); call"):
+        torchport.enforce(model)

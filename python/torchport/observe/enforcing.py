@@ -10,8 +10,8 @@ from typing import Any
 import torch
 from torch import nn
 
+from torchport._module_parts import shortened
 from torchport._on_devices import on_devices
-from torchport._quantities import counted
 from torchport._walk import walk
 from torchport.observe.checklist import training_modules
 from torchport.observe.inventory import held_by, home_of
@@ -74,9 +74,12 @@ class _Check:
     def of_module(self, module: nn.Module) -> Iterable[str]:
         """What is wrong with the module itself: its mode, and the devices of its tensors."""
         if self.evaluate and any(inner.training for inner in module.modules()):
-            matter = training_modules(module)
-            training = sum(inner.training for inner in module.modules())
-            told = _some(matter) if matter else counted(training, "module")
+            training = [
+                f"{name or type(inner).__name__} ({type(inner).__name__})"
+                for name, inner in module.named_modules()
+                if inner.training
+            ]
+            told = shortened(training_modules(module) or training)
             yield f"it is in training mode: {told}; call model.eval()"
         away = [
             (held.name, held.tensor.device)
@@ -110,11 +113,6 @@ class _Check:
         if self.device is None or tensor.device == self.device:
             return False
         return not (tensor.device.type == "cpu" and not tensor.dim())  # a number on the host
-
-
-def _some(names: list[str]) -> str:
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return ", ".join(names[:_SHOWN]) + more
 
 
 def _on(away: list[tuple[str, torch.device]]) -> str:
@@ -166,7 +164,7 @@ def enforce(
     Raises:
         RuntimeError: The module itself is in the wrong mode or has tensors on another device, now
             or at a call; or the call is not allowed. The message names all that is wrong.
-        TypeError: ``module`` is not a module.
+        TypeError: ``module`` is not a module, or a ScriptModule.
 
     Example:
         >>> net = torch.nn.Linear(2, 1).eval()
@@ -178,6 +176,11 @@ def enforce(
     """
     if not isinstance(module, nn.Module):
         raise TypeError(f"torchport: enforce needs an nn.Module, not {type(module).__name__}")
+    if isinstance(module, torch.jit.ScriptModule):
+        raise TypeError(
+            "torchport: torch adds no checks to a ScriptModule; enforce a module that holds it, such "
+            "as nn.Sequential(scripted)"
+        )
     if isinstance(device, torch.device) and device.index is not None:
         place: torch.device | None = device
     else:
