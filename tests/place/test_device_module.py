@@ -122,6 +122,15 @@ def test_shared_tensors_stay_shared() -> None:
     assert module.same[0] is module.same[1] and module.same[0].device == CUDA
 
 
+def test_lazy_and_other_layouts_move() -> None:
+    module = Holder()
+    module.lazy = nn.LazyLinear(3)
+    module.sparse = [torch.eye(3).to_sparse()]
+    module.device = "cuda"
+    assert module.lazy.weight.device == module.sparse[0].device == CUDA
+    assert module.lazy(torch.ones(2, 4, device="cuda")).shape == (2, 3)
+
+
 def test_a_module_in_a_list_and_a_parent_stay() -> None:
     parent, child = Holder(), Holder()
     child.parent = [parent]

@@ -84,6 +84,12 @@ def test_tensors_outside_of_the_registry() -> None:
     assert "nn.ModuleList" in seen["unregistered", "hidden[0]"]
 
 
+def test_weights_of_lazy_modules_have_no_shape_yet() -> None:
+    net = nn.Sequential(nn.Linear(4, 4).to("cuda"), nn.LazyLinear(2))
+    assert found(net).keys() == {("half-moved", "1")}
+    assert torchport.shared_parameters(net).groups == ()
+
+
 def test_state_of_the_optimizer_that_was_left() -> None:
     net = Net()
     optimizer = torch.optim.Adam(net.parameters())

@@ -121,9 +121,11 @@ def _mirror(module: nn.Module, buffer: str, place: AttributePath) -> None:
 
 def storage_of(tensor: torch.Tensor) -> int | None:
     """The identity of the tensor's storage, equal for tensors that share memory; or None."""
-    if tensor.layout != torch.strided or not tensor.numel():
+    if isinstance(tensor, (nn.UninitializedParameter, nn.UninitializedBuffer)):
         return None
     try:
+        if tensor.layout != torch.strided or not tensor.numel():
+            return None
         return int(tensor.untyped_storage()._cdata)
     except (NotImplementedError, RuntimeError):  # wrapper subclasses have no storage
         return None

@@ -10,7 +10,13 @@ import torch
 from torch import nn
 
 from torchport.place.adoption import MirroredBuffers
-from torchport.place.half_moved import half_moved, of_losses, of_optimizer, unregistered
+from torchport.place.half_moved import (
+    elements_of,
+    half_moved,
+    of_losses,
+    of_optimizer,
+    unregistered,
+)
 from torchport.place.module_finding import ModuleFinding, dtype_and_device, named_tensors
 
 
@@ -111,7 +117,7 @@ def shared_parameters(module: nn.Module) -> SharedParameters:
     """
     groups: dict[tuple[object, ...], list[str]] = {}
     for name, tensor in named_tensors(module):
-        if tensor.numel():  # empty tensors have no memory to share
+        if elements_of(tensor):  # empty tensors have no memory to share
             groups.setdefault(_memory(tensor), []).append(name)
     return SharedParameters(tuple(tuple(names) for names in groups.values() if len(names) > 1))
 

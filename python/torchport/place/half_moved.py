@@ -22,11 +22,12 @@ def home_of(module: nn.Module) -> torch.device | None:
     sizes: Counter[torch.device] = Counter()
     for _, tensor in named_tensors(module):
         if not tensor.is_meta:
-            sizes[tensor.device] += _elements(tensor) + 1
+            sizes[tensor.device] += elements_of(tensor) + 1
     return sizes.most_common(1)[0][0] if sizes else None
 
 
-def _elements(tensor: torch.Tensor) -> int:
+def elements_of(tensor: torch.Tensor) -> int:
+    """The number of elements; 0 if a lazy module does not know it yet."""
     lazy = isinstance(tensor, (nn.UninitializedParameter, nn.UninitializedBuffer))
     return 0 if lazy or tensor.is_nested else tensor.numel()
 
@@ -83,7 +84,8 @@ def unregistered(module: nn.Module) -> Iterator[ModuleFinding]:
     home = home_of(module)
     shapes: dict[torch.Size, str] = {}
     for name, parameter in module.named_parameters():
-        shapes.setdefault(parameter.shape, name)
+        if elements_of(parameter):
+            shapes.setdefault(parameter.shape, name)
     recurrent = {id(m) for m in module.modules() if isinstance(m, nn.RNNBase)}
     registered = {id(tensor) for _, tensor in named_tensors(module)}
     for one in find_unregistered(module):
