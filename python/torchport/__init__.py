@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from typing import Any as _Any
 
 if TYPE_CHECKING:
-    from torchport import build, virtual
+    from torchport import backend, build, virtual
 
     __version__: str
     from torchport._runtimes import UnsupportedTorch
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from torchport.deploy.bench.measuring import benchmark
     from torchport.deploy.bench.report import BenchmarkReport, BenchmarkRow
     from torchport.deploy.bench.timing import timed
+    from torchport.observe.enforcing import Enforced, enforce
     from torchport.observe.require import require_same_device
     from torchport.observe.result import Verification
     from torchport.observe.verifying import verify
     from torchport.place.adoption import Adopted, Adoption, adopt
     from torchport.place.checkpoints import CheckpointError, LoadReport, load, load_report
     from torchport.place.consistency import (
-        ModuleFinding,
         SharedParameters,
         check_module,
         keep_shared_parameters,
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from torchport.place.guards import GpuRequired, gpu_required, require_gpu, retry_on_cpu
     from torchport.place.kernels import Kernel, kernel
     from torchport.place.loader import Loader, loader
+    from torchport.place.module_finding import ModuleFinding
     from torchport.place.modules import DeviceModule, follow_input
     from torchport.place.moving import numpy, on_device, to
     from torchport.place.parallel import ParallelPlan, parallelize, plan_parallel
@@ -49,6 +50,7 @@ __all__ = [
     "CheckpointError",
     "DeviceChoice",
     "DeviceModule",
+    "Enforced",
     "ExportError",
     "Exported",
     "GpuRequired",
@@ -64,11 +66,13 @@ __all__ = [
     "Verification",
     "__version__",
     "adopt",
+    "backend",
     "benchmark",
     "build",
     "check_module",
     "choose_device",
     "device",
+    "enforce",
     "export",
     "follow_input",
     "full_state_dict",
@@ -105,6 +109,8 @@ _HOMES = {
     "BenchmarkReport": "deploy.bench.report",
     "BenchmarkRow": "deploy.bench.report",
     "timed": "deploy.bench.timing",
+    "Enforced": "observe.enforcing",
+    "enforce": "observe.enforcing",
     "require_same_device": "observe.require",
     "Verification": "observe.result",
     "verify": "observe.verifying",
@@ -115,7 +121,7 @@ _HOMES = {
     "LoadReport": "place.checkpoints",
     "load": "place.checkpoints",
     "load_report": "place.checkpoints",
-    "ModuleFinding": "place.consistency",
+    "ModuleFinding": "place.module_finding",
     "SharedParameters": "place.consistency",
     "check_module": "place.consistency",
     "keep_shared_parameters": "place.consistency",
@@ -151,7 +157,7 @@ _HOMES = {
 if not TYPE_CHECKING:  # a type checker that sees a module's __getattr__ accepts every name
 
     def __getattr__(name: str) -> _Any:
-        if name in ("build", "virtual"):
+        if name in ("backend", "build", "virtual"):
             return _import_module(f"torchport.{name}")
         if name == "__version__":
             globals()[name] = version = _import_module("torchport._version").read()

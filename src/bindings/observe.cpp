@@ -26,6 +26,8 @@ void members(SourceLocation& location, const Visit& visit) {
   visit("end_line", location.end_line);
   visit("column", location.column);
   visit("end_column", location.end_column);
+  visit("code", location.code);
+  visit("instruction", location.instruction);
 }
 
 // An observation with the numbering of its places, which is valid while this object lives.

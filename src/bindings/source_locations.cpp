@@ -189,6 +189,8 @@ std::vector<SourceLocation> frames_of_location(std::uint32_t number) {
     place.file = python_frames::TextOf(*python, frame.code, "co_filename").get();
     place.function = python_frames::TextOf(*python, frame.code, "co_name").get();
     put_positions(*python, frame, place);
+    place.code = static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(frame.code));
+    if (python->has_positions()) place.instruction = frame.instruction;
     told.push_back(std::move(place));
   }
   return told;

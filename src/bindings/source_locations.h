@@ -26,10 +26,13 @@ class KeptPlaces {
 [[nodiscard]] std::uint32_t location_here() noexcept;
 
 // The position of a frame. Numbers are 0 if Python does not know them: before Python 3.11 it knows
-// the line alone.
+// the line alone. The compiler gives a jump the position of a whole statement, or of another
+// operand; `code` and `instruction` let the reader find the operand that it tests.
 struct SourceLocation {
   std::string file, function;
   int line = 0, end_line = 0, column = 0, end_column = 0;
+  std::int64_t code = 0;  // the address of the code object, which lives while a KeptPlaces does
+  int instruction = -1;   // the offset in the code, in bytes; -1 if it is not known
 };
 
 // The frames of a place, innermost first; none for a number that is not valid. Thread safe.

@@ -66,6 +66,7 @@ def test_virtual_devices_are_the_default_where_there_are_no_real_ones(
         (["zoo.py:fine", "--input", "zoo.py:x", "--eval"], 0),
         (["zoo:Fine", "--input", "zoo:x", "--call", "zoo:step", "--train"], 0),
         (["zoo:fine", "--input", "zoo:x"], 1),  # gradients are on
+        (["zoo:fine", "--input", "zoo:x", "--fail-on", "error", "--libraries"], 0),
         (["zoo:fine", "--input", "zoo:loader", "--device", "cpu", "--eval"], 0),
         (["zoo:fine", "--input", "zoo:x", "--eval", "--no-every-line", "--finite"], 0),
     ],
@@ -91,6 +92,7 @@ def test_ways_to_say_what_to_run(verify, words, code) -> None:
         ),
         (["zoo:fine", "--memory", "1GiB"], "--memory and --profile need virtual devices"),
         (["zoo:fine", "--eval", "--train"], "cannot be used together"),
+        (["zoo:fine", "--fail-on", "note"], "invalid choice: 'note'"),
         (
             ["zoo:fine", "--input", "zoo:x", "--eval", "--html", "/nowhere/x.html"],
             "cannot be written",
@@ -143,7 +145,7 @@ def test_a_reader_that_has_seen_enough() -> None:
 KEYS = {
     "schema", "ok", "model", "device", "purpose", "torch", "devices", "autocast", "operators",
     "unrecorded", "modules", "inputs", "outputs", "intermediates", "flows", "transfers", "mixed",
-    "not_finite", "checklist", "findings",
+    "not_finite", "checklist", "findings", "fail_on",
 }  # fmt: skip
 
 

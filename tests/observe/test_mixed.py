@@ -227,9 +227,9 @@ def test_the_changed_program_is_verified(tmp_path, python) -> None:
 
 def test_words_of_fixes() -> None:
     fixes = {name: mixed_in(name)["fix"] for name in CASES}
-    assert "input = input.to('cuda:0')" in fixes["input_on_the_host"]
+    assert "move the argument input to 'cuda:0'" in fixes["input_on_the_host"]
     assert "model.to('cuda:0')" in fixes["model_on_the_host"]
-    assert "input.to('cuda:1')" in fixes["other_device"]
+    assert "move the argument input to 'cuda:1'" in fixes["other_device"]
     assert "torchport.loader(loader, 'cuda:0')" in fixes["loader"]
     assert "nn.ModuleList" in fixes["modules_in_a_list"]
     assert "torchport.adopt(model)" in fixes["unregistered_tensor"]

@@ -22,6 +22,9 @@ PUBLIC |= {
     f"build.{name}": getattr(build, name)
     for name in ("Plan", "BuildRefused", "TorchExtension", "cmake_dir", "extension", "plan")
 }
+PUBLIC |= {
+    f"backend.{name}": getattr(torchport.backend, name) for name in torchport.backend.__all__
+}
 PUBLIC["pytest_plugin.VirtualCuda"] = pytest_plugin.VirtualCuda
 FUNCTIONS = {name: value for name, value in PUBLIC.items() if inspect.isfunction(value)}
 

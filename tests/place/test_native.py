@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import ctypes
 import gc
 import pickle
 import subprocess
@@ -176,6 +177,10 @@ def test_two_observations_share_their_places() -> None:
     assert frame.file == __file__ and frame.line == frame.end_line
     text = Path(__file__).read_text().splitlines()[frame.line - 1]
     assert text.encode()[frame.column : frame.end_column] == b"torch.ones(3)"
+    code = ctypes.cast(frame.code, ctypes.py_object).value
+    assert code is test_two_observations_share_their_places.__code__
+    (line,) = [n for start, end, n in code.co_lines() if start <= frame.instruction < end]
+    assert line == frame.line
     del outer
     gc.collect()
     assert frames_of_location(of_outer.call.place) == []

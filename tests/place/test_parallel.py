@@ -7,6 +7,7 @@ import re
 import pytest
 
 CHECKS = [
+    "barriers_know_their_device",
     "copies_where_they_fit",
     "shards_where_copies_do_not_fit",
     "split_layers_where_a_block_is_too_large",

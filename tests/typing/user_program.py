@@ -8,7 +8,7 @@ from typing import assert_type
 import torch
 import torchport
 from torch import nn
-from torchport import build, virtual
+from torchport import backend, build, virtual
 from torchport.pytest_plugin import VirtualCuda
 
 virtual.enable("cuda:2", memory="8GiB", profile="a100-80g")
@@ -67,6 +67,26 @@ assert_type(found, list[torchport.ModuleFinding])
 class Head(torchport.DeviceModule):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return x + torch.zeros(2, **self.here).to(self.device, self.dtype)
+
+
+head = Head()
+head.device = torch.device("cpu")
+
+# What torch.cuda has, on the device in use.
+backend.empty_cache()
+backend.synchronize()
+backend.set_device(0)
+backend.reset_peak_memory_stats(device)
+assert_type(backend.memory_allocated(device), int)
+assert_type(backend.max_memory_allocated("cpu"), int)
+assert_type(backend.memory_reserved(), int)
+assert_type(backend.max_memory_reserved(), int)
+assert_type(backend.mem_get_info(), tuple[int, int])
+backend.manual_seed(0)
+backend.manual_seed_all(0)
+backend.set_rng_state(assert_type(backend.get_rng_state(), torch.Tensor), "cpu")
+backend.set_rng_state_all(assert_type(backend.get_rng_state_all(), list[torch.Tensor]))
+stream = backend.current_stream()
 
 
 # Checkpoints.
@@ -133,6 +153,12 @@ except torchport.GpuRequired as missing:
 torchport.require_same_device(x=tensor, mask=None)
 result = assert_type(torchport.verify(net, tensor, device="cuda"), torchport.Verification)
 assert_type(result.ok, bool)
+lenient = torchport.verify(net, tensor, fail_on="error", libraries=True)
+enforced = assert_type(torchport.enforce(net, device="cuda", grad=True), torchport.Enforced)
+assert_type(enforced.device, torch.device | None)
+enforced.remove()
+with torchport.enforce(net, evaluate=False):
+    net(tensor)
 try:
     done = torchport.export(net, tensor, to="onnx", path="net.onnx", dynamic="batch")
     assert_type(done, torchport.Exported)

@@ -104,6 +104,8 @@ class SourceLocation:
     end_line: int
     column: int  # in bytes of UTF-8, as in Python's own tables
     end_column: int
+    code: int  # the address of the code object, which lives while an observation does
+    instruction: int  # the offset in the code, in bytes; -1 if it is not known
 
 
 def frames_of_location(number: int) -> list[SourceLocation]:

@@ -11,8 +11,7 @@ from torch import nn
 
 from torchport._native.observing import storage_number
 from torchport._quantities import counted, size
-from torchport.observe.inventory import Held, bytes_of
-from torchport.observe.mixing import home_of
+from torchport.observe.inventory import Held, bytes_of, home_of
 from torchport.observe.result import Answer, TensorInfo
 
 _NORMS = (nn.modules.batchnorm._BatchNorm, nn.modules.batchnorm._NormBase)

@@ -71,6 +71,17 @@ def _parser() -> argparse.ArgumentParser:
         default=True,
         help="find the line of every operator, not only of those that make, move or read tensors",
     )
+    add(
+        "--fail-on",
+        choices=["error", "warning"],
+        default="warning",
+        help="the least severe finding with which the model is not verified; default: warning",
+    )
+    add(
+        "--libraries",
+        action="store_true",
+        help="also report copies and reads inside installed libraries, which are counted in a note",
+    )
     add("--json", action="store_true", help="print the report as JSON")
     add("--html", metavar="FILE", type=Path, help="also write the report as a page to this file")
     return parser
@@ -153,6 +164,8 @@ def _run(options: argparse.Namespace) -> int:
             training=options.train,
             check_finite=options.finite,
             every_line=options.every_line,
+            fail_on=options.fail_on,
+            libraries=options.libraries,
         )
     if options.html is not None:
         _write(options.html, result.html())

@@ -3,33 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import nn
 
+from torchport._module_parts import shortened
 from torchport._quantities import counted, size
 from torchport.observe.checklist import training_modules
 from torchport.observe.inputs import Inputs
-from torchport.observe.inventory import Held
-from torchport.observe.mixing import home_of, sentence
+from torchport.observe.inventory import Held, home_of
+from torchport.observe.mixing import sentence
 from torchport.observe.result import OUTSIDE, Finding, Transfer, Verification
+from torchport.observe.scopes import library_of
+from torchport.observe.splitting import Split, tensors_away, unused
 
 _ORDER = {"error": 0, "warning": 1, "note": 2}
 
 
-def findings_of(
-    result: Verification, model: nn.Module, held: list[Held], given: Inputs
-) -> list[Finding]:
+@dataclass(frozen=True)
+class Context:
+    """What the findings need besides the result. ``libraries``: whether copies and reads inside
+    installed libraries are findings."""
+
+    model: nn.Module
+    held: list[Held]
+    given: Inputs
+    split: Split | None
+    array: Finding | None
+    libraries: bool
+
+
+def findings_of(result: Verification, context: Context) -> list[Finding]:
     found = [
         *_mixed(result),
+        *([context.array] if context.array is not None else []),
         *_not_finite(result),
-        *_misplaced(result, held),
-        *_modes(result, model),
-        *_graphs(held),
-        *_transfers(result.transfers),
+        *_misplaced(result, context),
+        *_modes(result, context.model),
+        *_graphs(context.held),
+        *_transfers(result.transfers, context),
         *_questions(result),
-        *_limits(result, given),
+        *_limits(result, context),
     ]
     return sorted(found, key=lambda finding: _ORDER[finding.severity])
 
@@ -55,24 +71,42 @@ def _not_finite(result: Verification) -> Iterator[Finding]:
         )
 
 
-def _misplaced(result: Verification, held: list[Held]) -> Iterator[Finding]:
+def _misplaced(result: Verification, context: Context) -> Iterator[Finding]:
     """Reports tensors of the model that are on another device than the rest, also unused ones."""
+    held, split = context.held, context.split
     home = home_of(held)
     told = result.mixed.culprit.name if result.mixed else ""
     away = [h for h in held if home is not None and h.tensor.device != home and h.name != told]
     registered = [h for h in away if h.kind != "unregistered tensor"]
-    if registered and result.mixed is None:
+    if registered and split is not None:
+        yield _split(result, split)
+        registered = [h for h in registered if h.tensor.device.type == "cpu"]
+    if registered and result.mixed is None and home is not None:
         # The model ran, so somebody spread it over devices on purpose, by device_map or by hand.
-        places = sorted({str(h.tensor.device) for h in registered})
         yield Finding(
             "note",
             "spread-model",
-            f"most of the model is on {home}, but {counted(len(registered), 'tensor')} of it on "
-            f"{', '.join(places)}",
+            f"most of the model is on {home}, but {tensors_away(registered, home)}",
         )
         registered = []
     for item in [*registered, *(h for h in away if h.kind == "unregistered tensor")]:
         yield from _misplaced_tensor(item, str(home))
+
+
+def _split(result: Verification, split: Split) -> Finding:
+    """Model parallelism, or a part that was forgotten in a move."""
+    if split.on_purpose:
+        text = f"the model is split over devices on purpose: {split.words()}; {split.how()}"
+        return Finding("note", "spread-model", text)
+    idle = unused(split, {module.name: module.calls for module in result.modules})
+    used = f"; {shortened(idle)} did not run" if idle else ""
+    return Finding(
+        "note" if result.mixed is None and not idle else "warning",
+        "spread-model",
+        f"{split.words()}, and nothing in this run moves a tensor between them{used}",
+        f"if a part was forgotten in a move, call model.to({split.home!r}); if the split is meant, "
+        "move tensors at its borders",
+    )
 
 
 def _misplaced_tensor(item: Held, home: str) -> Iterator[Finding]:
@@ -125,15 +159,38 @@ def _nodes(tensor: torch.Tensor) -> int:
     return len(seen)
 
 
-def _transfers(transfers: list[Transfer]) -> Iterator[Finding]:
+def _transfers(transfers: list[Transfer], context: Context) -> Iterator[Finding]:
     """Makes one finding for each line, also if several modules run it."""
     lines: dict[tuple[Any, ...], list[Transfer]] = {}
+    inside_libraries: dict[str, list[str]] = {}
     for t in transfers:
         inside = t.module != OUTSIDE
         key = (str(t.line or t.module), t.op, t.kind, t.source, t.target, t.waits, inside)
         lines.setdefault(key, []).append(t)
     for same in lines.values():
-        yield _read(same) if same[0].kind == "read" else _copy(same)
+        line = same[0].line
+        library = library_of(line.file) if line is not None and not context.libraries else ""
+        if library:
+            kind = "read" if same[0].kind == "read" else "copy"
+            inside_libraries.setdefault(library, []).append(kind)
+        else:
+            yield _read(same) if same[0].kind == "read" else _copy(same, context.split)
+    if inside_libraries:
+        yield _of_libraries(inside_libraries)
+
+
+def _of_libraries(kinds: dict[str, list[str]]) -> Finding:
+    """Copies and reads that the program cannot change: they do not fail the model."""
+    every = [kind for some in kinds.values() for kind in some]
+    copies = every.count("copy")
+    told = [counted(every.count("read"), "read")] if "read" in every else []
+    told += ["1 copy" if copies == 1 else f"{copies} copies"] if copies else []
+    names = ", ".join(f"{name}: {len(some)}" for name, some in sorted(kinds.items()))
+    return Finding(
+        "note",
+        "in-libraries",
+        f"{' and '.join(told)} inside libraries ({names}); --libraries reports them",
+    )
 
 
 def _who(same: list[Transfer]) -> str:
@@ -170,11 +227,13 @@ def _read(same: list[Transfer]) -> Finding:
     )
 
 
-def _copy(same: list[Transfer]) -> Finding:
+def _copy(same: list[Transfer], split: Split | None) -> Finding:
     first = same[0]
     amount = sum(t.bytes for t in same)
+    # A model that is split on purpose has to copy at the borders of its parts.
+    border = split is not None and first.kind == "between devices"
     return Finding(
-        "note" if first.module == OUTSIDE else "warning",
+        "note" if first.module == OUTSIDE or border else "warning",
         "hidden-copy",
         f"{_who(same)} copies from {first.source} to {first.target} {_times(same)}"
         + (f", {size(amount)}" if amount else "")
@@ -194,7 +253,8 @@ def _questions(result: Verification) -> Iterator[Finding]:
             yield Finding("warning", code, answer.seen, answer.fix)
 
 
-def _limits(result: Verification, given: Inputs) -> Iterator[Finding]:
+def _limits(result: Verification, context: Context) -> Iterator[Finding]:
+    given = context.given
     if given.left_out:
         yield Finding(
             "note",
@@ -209,7 +269,7 @@ def _limits(result: Verification, given: Inputs) -> Iterator[Finding]:
             f"{result.unrecorded} of {result.operators} operators were only counted, because the "
             "run is long",
         )
-    if result.mixed is None and result.operators == 0:
+    if result.mixed is None and context.array is None and result.operators == 0:
         yield Finding(
             "warning", "nothing-ran", "no operator ran", "check that the call runs the model"
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, cast
@@ -16,17 +17,31 @@ from torchport.place.unregistered import find_unregistered
 
 @dataclass(frozen=True)
 class Held:
-    """A tensor that a module holds."""
+    """A tensor that a module holds. ``outside`` is set for a module that is not part of the model,
+    such as a loss: the name of its variable, or of its type if ``variable`` is empty. The names begin
+    with it."""
 
     module: str
     path: str  # the path within the module: "weight", "cache['k']", "layers[0].weight"
     kind: Literal["parameter", "buffer", "unregistered tensor"]
     tensor: torch.Tensor
+    owner: nn.Module
     unregistered_module: str = ""  # a module in a plain container that holds the tensor
+    outside: str = ""
+    variable: str = ""
 
     @property
     def name(self) -> str:
-        return f"{self.module}.{self.path}" if self.module else self.path
+        return ".".join(part for part in (self.outside, self.module, self.path) if part)
+
+
+def home_of(held: list[Held]) -> torch.device | None:
+    """The device that most of the model's bytes are on."""
+    sizes: Counter[torch.device] = Counter()
+    for item in held:
+        if item.kind != "unregistered tensor":
+            sizes[item.tensor.device] += bytes_of(item.tensor) + 1
+    return sizes.most_common(1)[0][0] if sizes else None
 
 
 def is_lazy(tensor: torch.Tensor) -> bool:
@@ -56,8 +71,9 @@ def info_of(name: str, kind: str, tensor: torch.Tensor) -> TensorInfo:
     )
 
 
-def held_by(model: nn.Module) -> list[Held]:
-    """All tensors of ``model``. A tensor that several modules hold is listed for each of them."""
+def held_by(model: nn.Module, outside: str = "", variable: str = "") -> list[Held]:
+    """All tensors of ``model``. A tensor that several modules hold is listed for each of them.
+    ``outside`` and ``variable`` are those of a module that is not part of the model."""
     held: list[Held] = []
     registered: set[int] = set()
     modules = list(model.named_modules(remove_duplicate=False))
@@ -65,14 +81,25 @@ def held_by(model: nn.Module) -> list[Held]:
         for kind, table in (("parameter", module._parameters), ("buffer", module._buffers)):
             for path, tensor in table.items():
                 if tensor is not None:
-                    held.append(Held(name, path, kind, tensor))  # type: ignore[arg-type]
+                    held.append(
+                        Held(name, path, kind, tensor, module, outside=outside, variable=variable)  # type: ignore[arg-type]
+                    )
                     registered.add(id(tensor))
     for item in find_unregistered(model, open_modules=True):
         tensor = cast(torch.Tensor, item.value)
         # nn.LSTM and similar modules also keep their registered weights in a list.
         if id(tensor) not in registered:
             held.append(
-                Held(item.owner, str(item.place), "unregistered tensor", tensor, item.within)
+                Held(
+                    item.owner,
+                    str(item.place),
+                    "unregistered tensor",
+                    tensor,
+                    item.place.module,
+                    item.within,
+                    outside,
+                    variable,
+                )
             )
     return held
 

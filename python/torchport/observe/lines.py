@@ -6,11 +6,14 @@ import ast
 import inspect
 import linecache
 import textwrap
+from collections.abc import Iterator
 
 from torch import nn
 
-from torchport._native.observing import SourceLocation, frames_of_location
+from torchport._native.observing import frames_of_location
+from torchport.observe.operands import Span, span_of
 from torchport.observe.result import Line
+from torchport.observe.scopes import library_of
 
 # Factories that take `device=`. For others the fix appends `.to(...)`.
 _TAKES_DEVICE = frozenset(
@@ -61,28 +64,31 @@ def line_of(place: int) -> Line | None:
     if not frames:
         return None
     frame = frames[0]
-    whole = linecache.getline(frame.file, frame.line)
-    before = len(whole.encode()[: frame.column].decode(errors="replace"))
+    return line_at(frame.file, frame.function, span_of(frame))
+
+
+def line_at(file: str, function: str, span: Span) -> Line:
+    """The line of a part of the source."""
+    whole = linecache.getline(file, span.line)
+    before = len(whole.encode()[: span.column].decode(errors="replace"))
     return Line(
-        file=frame.file,
-        line=frame.line,
-        function=frame.function,
+        file=file,
+        line=span.line,
+        function=function,
         text=whole.strip(),
-        expression=_source_between(frame),
+        expression=_source_of(file, span),
         column=max(0, before - (len(whole) - len(whole.lstrip()))),
     )
 
 
-def _source_between(frame: SourceLocation) -> str:
-    if not frame.end_line or frame.end_line - frame.line > 20:
+def _source_of(file: str, span: Span) -> str:
+    if not span.end_line or span.end_line - span.line > 20:
         return ""
-    lines = [
-        linecache.getline(frame.file, n).encode() for n in range(frame.line, frame.end_line + 1)
-    ]
+    lines = [linecache.getline(file, n).encode() for n in range(span.line, span.end_line + 1)]
     if not all(lines):
         return ""
-    lines[-1] = lines[-1][: frame.end_column]
-    lines[0] = lines[0][frame.column :]
+    lines[-1] = lines[-1][: span.end_column]
+    lines[0] = lines[0][span.column :]
     return b"".join(lines).decode(errors="replace")
 
 
@@ -123,7 +129,9 @@ def on_device(line: Line | None, device: str) -> str:
 
 def assignment_of(module: nn.Module, attribute: str) -> tuple[Line | None, str]:
     """The line where the class of ``module`` assigns ``self.attribute``, and the assigned
-    expression."""
+    expression. The expression is empty if the line cannot be replaced by another statement: it
+    assigns other names, too, it is one of several or not in __init__(), or it is longer than a
+    line."""
     for cls in type(module).__mro__:
         if cls.__module__.startswith("torch."):
             break
@@ -133,15 +141,45 @@ def assignment_of(module: nn.Module, attribute: str) -> tuple[Line | None, str]:
             tree = ast.parse(textwrap.dedent("".join(source)))
         except (OSError, TypeError, SyntaxError):
             continue
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Assign) and any(_is_own(t, attribute) for t in node.targets):
-                number = first + node.lineno - 1
-                text = linecache.getline(file, number).strip()
-                return Line(file, number, cls.__qualname__, text), ast.unparse(node.value)
+        if found := list(_assignments(tree, attribute)):
+            (_, node), *others = found
+            number = first + node.lineno - 1
+            line = Line(file, number, cls.__qualname__, linecache.getline(file, number).strip())
+            whole = not others and found[0][0] == "__init__" and _is_whole(node, line)
+            return line, ast.unparse(node.value) if whole and node.value else ""
     return None, ""
 
 
-def _is_own(target: ast.expr, attribute: str) -> bool:
+_Assignment = ast.Assign | ast.AnnAssign
+
+
+def _assignments(tree: ast.AST, attribute: str) -> Iterator[tuple[str, _Assignment]]:
+    """The assignments of anything but None to ``self.attribute``, with their functions."""
+    for function in ast.walk(tree):
+        if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            continue
+        for node in ast.walk(function):
+            if not isinstance(node, _Assignment) or node.value is None:
+                continue
+            empty = isinstance(node.value, ast.Constant) and node.value.value is None
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            parts = [part for target in targets for part in ast.walk(target)]
+            if not empty and any(_is_own(part, attribute) for part in parts):
+                yield function.name, node
+
+
+def _is_whole(node: _Assignment, line: Line) -> bool:
+    """Whether ``self.name = value`` is all that its line has, besides a comment."""
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    alone = len(targets) == 1 and isinstance(targets[0], ast.Attribute)
+    try:
+        (only,) = ast.parse(line.text).body
+    except (SyntaxError, ValueError):
+        return False
+    return alone and isinstance(only, _Assignment) and not library_of(line.file)
+
+
+def _is_own(target: ast.AST, attribute: str) -> bool:
     return (
         isinstance(target, ast.Attribute)
         and target.attr == attribute

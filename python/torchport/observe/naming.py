@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from types import FrameType, TracebackType
-from typing import Any
+from typing import Any, cast
 
 import torch
+from torch import nn
 
 from torchport._native.observing import storage_number, tensor_number
+from torchport._walk import is_a, walk
 from torchport.observe.inventory import Held, within
 
 _OWN = ("/torchport/observe/", "/torchport/deploy/artefact/")
@@ -61,44 +63,63 @@ class Names:
 
     def local(self, tensor: torch.Tensor) -> Named | None:
         """The variable that is this tensor or holds it; inner frames are searched first."""
-        for kind in ("local", "global"):
-            for frame in reversed(self.frames):
-                variables = frame.f_locals if kind == "local" else frame.f_globals
-                for name, value in list(variables.items()):
-                    if value is tensor:
-                        return Named(name, kind)
+        for kind, name, value in self._variables():
+            if value is tensor:
+                return Named(name, kind)
+        for kind, name, value in self._variables():
+            for path, part, _ in within(name, value):
+                if part is tensor:
+                    return Named(path, kind)
+        return None
+
+    def of_module(self, module: nn.Module) -> str:
+        """The program's name of a module that is not part of the model: "criterion",
+        "self.criterion"; empty if no variable leads to it. Its own ``self`` is no name of it."""
+        found = [(name, value) for _, name, value in self._variables()]
+        for name, value in found:
+            if value is module and name != "self":
+                return name
+        for name, value in found:
+            inner = [(name, value)] if is_a(value, nn.Module) else []
+            inner += [(name + one.path, one.value) for one in walk(value)]
+            for path, part in inner:
+                if not is_a(part, nn.Module):
+                    continue
+                for below, child in cast(nn.Module, part).named_modules():
+                    if child is module and (below or path != "self"):
+                        return f"{path}.{below}" if below else path
+        return ""
+
+    def _variables(self) -> Iterator[tuple[str, str, Any]]:
+        """Kind, name and value of the variables of the program's frames, innermost first; the
+        modules' own variables follow those of all functions."""
         for frame in reversed(self.frames):
             for name, value in list(frame.f_locals.items()):
-                if isinstance(value, (dict, list, tuple)):
-                    for path, part, _ in within(name, value):
-                        if part is tensor:
-                            return Named(path, "local")
-        return None
+                yield "local", name, value
+        seen: set[int] = set()
+        for frame in reversed(self.frames):
+            if id(frame.f_globals) in seen or frame.f_locals is frame.f_globals:
+                continue
+            seen.add(id(frame.f_globals))
+            for name, value in list(frame.f_globals.items()):
+                if not name.startswith("__"):
+                    yield "global", name, value
 
     def of(self, tensor: torch.Tensor) -> Named | None:
         return self.find(tensor_number(tensor), storage_number(tensor)) or self.local(tensor)
 
-    def on(self, device: torch.device, function: str) -> str:
-        """The name of a tensor on ``device`` in the frame of ``function``; empty if there is none.
-        Parameters come first, because they are valid in each line of the function."""
-        for frame in reversed(self.frames):
-            if frame.f_code.co_name != function:
-                continue
-            parameters = frame.f_code.co_varnames[: frame.f_code.co_argcount]
-            for name in (*parameters, *frame.f_locals):
-                value = frame.f_locals.get(name)
-                if isinstance(value, torch.Tensor) and value.device == device:
-                    return name
-        return ""
-
 
 def _frames(traceback: TracebackType | None) -> Iterator[FrameType]:
-    torch_own = torch.__path__[0]
     while traceback is not None:
-        file = traceback.tb_frame.f_code.co_filename
-        if not file.startswith(torch_own) and not any(own in file for own in _OWN):
+        if is_of_program(traceback.tb_frame):
             yield traceback.tb_frame
         traceback = traceback.tb_next
+
+
+def is_of_program(frame: FrameType) -> bool:
+    """Whether a frame is neither torch's nor one of those that run the model."""
+    file = frame.f_code.co_filename
+    return not file.startswith(torch.__path__[0]) and not any(own in file for own in _OWN)
 
 
 def named_tensors(names: list[str], values: list[Any]) -> dict[str, torch.Tensor]:

@@ -170,7 +170,8 @@ class Answer:
 
 @dataclass(frozen=True)
 class Finding:
-    """A problem or a remark. A model with an error or a warning is not verified."""
+    """A problem or a remark. With an error, and by default with a warning, the model is not
+    verified."""
 
     severity: Severity
     code: str
@@ -203,7 +204,8 @@ class Verification:
         checklist: The answers to the deployment checklist.
         findings: The problems and remarks, most important first.
         output: The value that the model returned; None if it did not finish.
-        ok: Whether there is no error and no warning.
+        fail_on: The least severe finding with which the model is not verified.
+        ok: Whether the model is verified: no error, and no warning unless ``fail_on`` is "error".
 
     Example:
         >>> result = torchport.verify(torch.nn.Linear(2, 1), torch.ones(3, 2), evaluate=True)
@@ -232,10 +234,12 @@ class Verification:
     checklist: list[Answer]
     findings: list[Finding]
     output: Any = field(default=None, repr=False)
+    fail_on: Severity = "warning"
 
     @property
     def ok(self) -> bool:
-        return not any(f.severity in ("error", "warning") for f in self.findings)
+        refused = ("error",) if self.fail_on == "error" else ("error", "warning")
+        return not any(f.severity in refused for f in self.findings)
 
     def to_dict(self) -> dict[str, Any]:
         """Makes the report as a dict for JSON; docs/verify.md describes the keys.

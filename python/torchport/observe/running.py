@@ -10,10 +10,14 @@ import torch
 from torch import nn
 
 from torchport import _device_kinds
+from torchport.observe.arrays import array_of
 from torchport.observe.inventory import held_by
-from torchport.observe.mixing import Context, diagnose
+from torchport.observe.known import Context
+from torchport.observe.mixing import diagnose
 from torchport.observe.naming import Names
-from torchport.observe.result import Mixed
+from torchport.observe.references import References
+from torchport.observe.result import Finding, Mixed
+from torchport.observe.splitting import Split, split_of
 from torchport.observe.summarizing import Summarizer
 from torchport.observe.watching import Watch, watching
 
@@ -34,29 +38,52 @@ class WatchedRun:
         self.watch = Watch(model)
         self.output: Any = None
         self.error: Exception | None = None
+        self.split: Split | None = None
+        self.array: Finding | None = None
         self._names = Names(self.held, named_inputs)
         self._loader = loader
 
     def go(
-        self, call: Callable[[], Any], *, every_line: bool = True, check_finite: bool = False
+        self,
+        call: Callable[[], Any],
+        *,
+        every_line: bool = True,
+        check_finite: bool = False,
+        explain_arrays: bool = False,
     ) -> None:
-        """Runs ``call``. Passes its errors on, except an error because of mixed devices."""
+        """Runs ``call``. Passes its errors on, except an error because of mixed devices. With
+        ``explain_arrays``, the error of an array of a tensor on a device is kept as ``array``."""
         with watching(self.watch, every_line=every_line, check_finite=check_finite):
             try:
                 self.output = call()
             except Exception as error:
                 self.error = error
-        if self.error is not None and not self._is_of_devices(self.error):
-            raise self.error
+        if explain_arrays:
+            self.array = array_of(self.error)
+        if self.error is None or self.array is not None or self._is_of_devices(self.error):
+            return
+        raise self.error
 
     def summarize(self) -> tuple[Summarizer, Context]:
         """Returns the observation and the data for a diagnosis, after the call has ended."""
         self.held = held_by(self.model)
         self._names.add_held(self.held)
         self._names.after(self.error)
+        if self.watch.observed.mixed is not None:
+            for module in self.watch.outside():
+                name = self._names.of_module(module)
+                self._names.add_held(held_by(module, name or type(module).__name__, name))
         summarizer = Summarizer(self.watch, self.watch.observed)
+        self.split = split_of(self.model, self.held, summarizer.transfers())
         context = Context(
-            self.model, self.held, self._names, summarizer.module_of_scope, self._loader
+            self.model,
+            self.held,
+            self._names,
+            summarizer.module_of_scope,
+            self._loader,
+            self.named_inputs,
+            References(self.model, self._names.frames),
+            self.split,
         )
         return summarizer, context
 

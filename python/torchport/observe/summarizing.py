@@ -8,8 +8,8 @@ import torch
 from torch import nn
 
 from torchport.observe.inventory import Held, info_of
+from torchport.observe.known import Context, look_at
 from torchport.observe.lines import line_of
-from torchport.observe.mixing import Context, look_at
 from torchport.observe.result import Amount, Flow, ModuleInfo, NotFinite, TensorInfo, Transfer
 from torchport.observe.watching import Watch
 

@@ -175,7 +175,5 @@ def verdict(result: Verification) -> str:
         (sum(f.severity == severity for f in result.findings), severity)
         for severity in ("error", "warning")
     ]
-    if result.ok:
-        return "verified"
-    told = ", ".join(f"{n} {s}{'s' if n > 1 else ''}" for n, s in counts if n)
-    return f"not verified: {told}"
+    told = ", ".join(counted(n, s) for n, s in counts if n)
+    return ("verified" if result.ok else "not verified") + (f": {told}" if told else "")

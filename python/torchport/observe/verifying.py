@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import nn
 
 from torchport import virtual
 from torchport.observe import checklist
-from torchport.observe.findings import findings_of
+from torchport.observe.findings import Context, findings_of
 from torchport.observe.inputs import Inputs, inputs_from
-from torchport.observe.inventory import info_of
-from torchport.observe.mixing import home_of
+from torchport.observe.inventory import home_of, info_of
 from torchport.observe.naming import named_tensors
-from torchport.observe.result import Verification
+from torchport.observe.result import Severity, Verification
 from torchport.observe.running import WatchedRun
 
 
@@ -30,12 +29,14 @@ def verify(
     training: bool = False,
     check_finite: bool = False,
     every_line: bool = True,
+    fail_on: Literal["error", "warning"] = "warning",
+    libraries: bool = False,
 ) -> Verification:
     """Runs ``model`` once and reports where its tensors are, what mixes devices, and what is
     copied.
 
-    An error because of mixed devices is part of the result. Any other exception of the model is
-    passed on unchanged. The model really runs, so its changes remain. Several verifications may run
+    An error because of mixed devices, or because of a NumPy array of a tensor on a device, is part
+    of the result. Any other exception of the model is passed on unchanged. The model really runs, so its changes remain. Several verifications may run
     at once, nested or on separate threads, also under ``torchport run --report``.
 
     Args:
@@ -53,6 +54,9 @@ def verify(
             result, which is slow.
         every_line: Whether to find the line of every operator. If false, only operators that make,
             move or read a tensor have a line, which saves about a microsecond for each other one.
+        fail_on: The least severe finding with which the model is not verified.
+        libraries: Whether copies and reads inside installed libraries are findings, too. By default
+            they are counted in one note.
 
     Returns:
         The report. ``ok`` says whether there is no error and no warning. Its text and ``html()``
@@ -60,6 +64,7 @@ def verify(
 
     Raises:
         TypeError: ``model`` is not a module.
+        ValueError: ``fail_on`` is neither "error" nor "warning".
 
     Example:
         >>> result = torchport.verify(torch.nn.Linear(2, 1), torch.ones(3, 2), evaluate=True)
@@ -71,6 +76,8 @@ def verify(
             f"torchport: verify needs an nn.Module, not {type(model).__name__}; to verify "
             "a function, pass the module that it uses and call=function"
         )
+    if fail_on not in ("error", "warning"):
+        raise ValueError(f'torchport: fail_on is "error" or "warning", not {fail_on!r}')
     given = inputs_from(inputs, model, call)
     if device is not None:
         device = torch.device(device)
@@ -79,7 +86,7 @@ def verify(
     verification = _Verification(model, given, call, evaluate)
     try:
         verification.go(every_line=every_line, check_finite=check_finite)
-        return verification.report("training" if training else "inference")
+        return verification.report("training" if training else "inference", fail_on, libraries)
     finally:
         verification.run.let_go()
 
@@ -104,7 +111,9 @@ class _Verification:
             self.model.eval()
             self.eval_answer = checklist.evaluation_mode(self.model)
         try:
-            self.run.go(self._call, every_line=every_line, check_finite=check_finite)
+            self.run.go(
+                self._call, every_line=every_line, check_finite=check_finite, explain_arrays=True
+            )
         finally:
             if self.evaluate:
                 for module, mode in modes.items():
@@ -116,7 +125,7 @@ class _Verification:
                 return self.model(*self.given.args, **self.given.kwargs)
             return self.call(self.model, *self.given.args, **self.given.kwargs)
 
-    def report(self, purpose: Any) -> Verification:
+    def report(self, purpose: Any, fail_on: Severity, libraries: bool) -> Verification:
         run, seen = self.run, self.run.watch.observed
         summarizer, context = run.summarize()
         held, named_inputs = run.held, run.named_inputs
@@ -154,8 +163,10 @@ class _Verification:
             ],
             findings=[],
             output=run.output,
+            fail_on=fail_on,
         )
-        result.findings = findings_of(result, self.model, held, self.given)
+        seen_in = Context(self.model, held, self.given, run.split, run.array, libraries)
+        result.findings = findings_of(result, seen_in)
         return result
 
 

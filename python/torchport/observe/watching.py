@@ -41,6 +41,7 @@ class Watch:
         self._alive: list[nn.Module] = []  # keeps modules alive, so that no id is used twice
         for name, module in model.named_modules():
             self._add(module, name)
+        self._of_model = len(self._alive)
 
     def _add(self, module: nn.Module, name: str) -> int:
         number = len(self.names)
@@ -54,6 +55,13 @@ class Watch:
         """The number of a module. A module outside of the model, such as a loss, is added now and
         named after its type."""
         return self._numbers.get(id(module)) or self._add(module, f"({type(module).__name__})")
+
+    def outside(self) -> list[nn.Module]:
+        """The modules that ran and are not part of the model, such as a loss. A module inside of
+        another one is left out."""
+        alive = self._alive[self._of_model :]
+        inner = {id(m) for module in alive for m in module.modules() if m is not module}
+        return [module for module in alive if id(module) not in inner]
 
     def before(self, module: nn.Module, args: tuple[Any, ...]) -> None:
         if torch.compiler.is_compiling():  # torch.cond compiles its branches before they run

@@ -119,11 +119,13 @@ def _mirror(module: nn.Module, buffer: str, place: AttributePath) -> None:
     buffers.mirrors.setdefault(buffer, []).append(place)
 
 
-def _storage_of(tensor: torch.Tensor) -> int | None:
+def storage_of(tensor: torch.Tensor) -> int | None:
     """The identity of the tensor's storage, equal for tensors that share memory; or None."""
-    if tensor.layout != torch.strided or not tensor.numel():
+    if isinstance(tensor, (nn.UninitializedParameter, nn.UninitializedBuffer)):
         return None
     try:
+        if tensor.layout != torch.strided or not tensor.numel():
+            return None
         return int(tensor.untyped_storage()._cdata)
     except (NotImplementedError, RuntimeError):  # wrapper subclasses have no storage
         return None
@@ -142,13 +144,13 @@ class _Registry:
                     continue
                 if name in module._buffers:
                     self.buffers.setdefault(id(tensor), (module, name, prefix + name))
-                if (memory := _storage_of(tensor)) is not None:
+                if (memory := storage_of(tensor)) is not None:
                     self.memory.setdefault(memory, prefix + name)
 
     def add(self, owner: str, module: nn.Module, name: str, tensor: torch.Tensor) -> str:
         whole = f"{owner}.{name}" if owner else name
         self.buffers[id(tensor)] = (module, name, whole)
-        if (memory := _storage_of(tensor)) is not None:
+        if (memory := storage_of(tensor)) is not None:
             self.memory.setdefault(memory, whole)
         return whole
 
@@ -173,7 +175,7 @@ def _obstacle(found: Unregistered, registry: _Registry) -> str:
             "gradients flow through it; if it is a constant, call .detach(); if it is a weight, "
             "make it a parameter"
         )
-    alias = registry.memory.get(_storage_of(value) or 0)
+    alias = registry.memory.get(storage_of(value) or 0)
     if alias and id(value) not in registry.buffers:
         return f"it is a view of {alias}, which a move would separate from it; make it a property"
     return ""

@@ -10,37 +10,14 @@ import torch
 from torch import nn
 
 from torchport.place.adoption import MirroredBuffers
-from torchport.place.unregistered import find_unregistered
-
-
-@dataclass(frozen=True)
-class ModuleFinding:
-    """An inconsistency of a module's tensors.
-
-    Attributes:
-        kind: "untied", "shadowed", "replaced", "unregistered", "optimizer" or "loss-device".
-        name: The tensor's name, from the root of the module.
-        message: What is wrong and what to do.
-
-    Example:
-        >>> net = torch.nn.Linear(2, 2)
-        >>> optimizer = torch.optim.SGD([net.weight], lr=0.1)
-        >>> print(torchport.check_module(net, optimizer=optimizer)[0])
-        bias: requires gradients, but the optimizer does not have it: it never changes [optimizer]
-    """
-
-    kind: str
-    name: str
-    message: str
-
-    def __str__(self) -> str:
-        return f"{self.name}: {self.message} [{self.kind}]"
-
-
-def _named_tensors(module: nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
-    """Yields parameters and buffers; a tensor with several names is yielded for each name."""
-    yield from module.named_parameters(remove_duplicate=False)
-    yield from module.named_buffers(remove_duplicate=False)
+from torchport.place.half_moved import (
+    elements_of,
+    half_moved,
+    of_losses,
+    of_optimizer,
+    unregistered,
+)
+from torchport.place.module_finding import ModuleFinding, dtype_and_device, named_tensors
 
 
 def _memory(tensor: torch.Tensor) -> tuple[object, ...]:
@@ -81,7 +58,7 @@ class SharedParameters:
         Returns:
             A finding for each such name.
         """
-        now = dict(_named_tensors(module))
+        now = dict(named_tensors(module))
         found = []
         for first, *others in self.groups:
             for name in others:
@@ -93,7 +70,7 @@ class SharedParameters:
                         "untied",
                         name,
                         f"was the same tensor as {first} and is now a different one "
-                        f"({_dtype_and_device(two)}; {first}: {_dtype_and_device(one)}): they are trained separately. Move "
+                        f"({dtype_and_device(two)}; {first}: {dtype_and_device(one)}): they are trained separately. Move "
                         "the model within `with torchport.keep_shared_parameters(model):`",
                     )
                 )
@@ -122,10 +99,6 @@ class SharedParameters:
         return found
 
 
-def _dtype_and_device(tensor: torch.Tensor) -> str:
-    return f"{str(tensor.dtype).removeprefix('torch.')} on {tensor.device}"
-
-
 def shared_parameters(module: nn.Module) -> SharedParameters:
     """Finds the groups of names that refer to the same tensor or the same memory.
 
@@ -143,8 +116,8 @@ def shared_parameters(module: nn.Module) -> SharedParameters:
         (('0.weight', '1.weight'),)
     """
     groups: dict[tuple[object, ...], list[str]] = {}
-    for name, tensor in _named_tensors(module):
-        if tensor.numel():  # empty tensors have no memory to share
+    for name, tensor in named_tensors(module):
+        if elements_of(tensor):  # empty tensors have no memory to share
             groups.setdefault(_memory(tensor), []).append(name)
     return SharedParameters(tuple(tuple(names) for names in groups.values() if len(names) > 1))
 
@@ -215,62 +188,6 @@ def _recurrent(owner: str, module: nn.Module) -> Iterator[ModuleFinding]:
             )
 
 
-def _unregistered(module: nn.Module) -> Iterator[ModuleFinding]:
-    shapes: dict[torch.Size, str] = {}
-    for name, parameter in module.named_parameters():
-        shapes.setdefault(parameter.shape, name)
-    recurrent = {id(m) for m in module.modules() if isinstance(m, nn.RNNBase)}
-    for one in find_unregistered(module):
-        if not isinstance(one.value, nn.Parameter) or id(one.place.module) in recurrent:
-            continue
-        like = shapes.get(one.value.shape)
-        hint = f"; {like} has the same shape and may have replaced it" if like else ""
-        yield ModuleFinding(
-            "unregistered",
-            one.name,
-            f"is a parameter that is in no registry, {_dtype_and_device(one.value)}: it is not moved, saved or "
-            f"trained{hint}",
-        )
-
-
-def _optimizer(module: nn.Module, optimizer: torch.optim.Optimizer) -> Iterator[ModuleFinding]:
-    names = {id(parameter): name for name, parameter in module.named_parameters()}
-    seen = set()
-    for number, group in enumerate(optimizer.param_groups):
-        for index, parameter in enumerate(group["params"]):
-            seen.add(id(parameter))
-            if id(parameter) not in names:
-                yield ModuleFinding(
-                    "optimizer",
-                    f"param_groups[{number}]['params'][{index}]",
-                    f"{list(parameter.shape)}, {_dtype_and_device(parameter)}, is not a parameter of the "
-                    "module: the parameter was replaced after the optimizer was made. Make the "
-                    "optimizer after the move",
-                )
-    for parameter_id, name in names.items():
-        if parameter_id not in seen and module.get_parameter(name).requires_grad:
-            message = "requires gradients, but the optimizer does not have it: it never changes"
-            yield ModuleFinding("optimizer", name, message)
-
-
-def _losses(module: nn.Module, losses: tuple[nn.Module, ...]) -> Iterator[ModuleFinding]:
-    devices = {tensor.device for _, tensor in _named_tensors(module)}
-    if len(devices) != 1:
-        return
-    (device,) = devices
-    for loss in losses:
-        for name, tensor in _named_tensors(loss):
-            if tensor.device != device:
-                kind = type(loss).__name__
-                yield ModuleFinding(
-                    "loss-device",
-                    f"{kind}.{name}",
-                    f"is on {tensor.device}, the model on {device}: the loss is not part of the "
-                    "model and was not moved. Use torchport.follow_input(criterion), or move the "
-                    "loss with the model",
-                )
-
-
 def check_module(
     module: nn.Module,
     *losses: nn.Module,
@@ -279,9 +196,10 @@ def check_module(
 ) -> list[ModuleFinding]:
     """Finds inconsistencies in a module without changing anything.
 
-    It finds shadowed and replaced registrations, parameters outside the registry, tensors that
-    are no longer shared, an optimizer with parameters that the module no longer has, and losses
-    whose weights are on a different device than the module.
+    It finds parts of the module on another device than the rest, shadowed and replaced
+    registrations, parameters outside the registry and other tensors there that a move left behind,
+    tensors that are no longer shared, an optimizer with parameters that the module no longer has or
+    with state on another device, and losses whose weights are on a different device than the module.
 
     Args:
         module: The root of the tree of modules.
@@ -305,9 +223,10 @@ def check_module(
         owner = f"{name}." if name else ""
         for part in (_shadowed, _mirrors, _recurrent):
             found += part(owner, inner)
-    found += _unregistered(module)
+    found += half_moved(module)
+    found += unregistered(module)
     if before is not None:
         found += before.broken(module)
     if optimizer is not None:
-        found += _optimizer(module, optimizer)
-    return found + list(_losses(module, losses))
+        found += of_optimizer(module, optimizer)
+    return found + list(of_losses(module, losses))

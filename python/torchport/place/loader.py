@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import queue
+import re
 import threading
 from collections import deque
 from collections.abc import Iterable, Iterator, Sized
+from contextlib import contextmanager
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import torch
-from torch.utils.data import DataLoader
+from torch.utils.data import DataLoader, Dataset
 
 from torchport import _device_kinds
 from torchport._remake import Remaker, method_of
@@ -19,12 +21,29 @@ from torchport.place.moving import to
 
 T = TypeVar("T")
 
+_MOST_DATASETS = 1000  # a dataset may be made of many, and is looked at for one tensor
+# What torch says of data on a device, and what to do. The device follows the words.
+_REFUSED = (
+    (
+        re.compile(r"Cannot re-initialize \w+ in forked subprocess"),
+        "the dataset uses an accelerator in a worker of the DataLoader, and a forked worker cannot. If "
+        "the data is on the device already, there is nothing to load ahead: set num_workers=0. "
+        "Otherwise return CPU tensors from the dataset; torchport.loader copies them",
+    ),
+    (
+        re.compile(r"cannot pin '.*' only dense CPU tensors can be pinned"),
+        "the dataset makes tensors that are on a device already, and only CPU tensors can be pinned: "
+        "set pin_memory=False in the DataLoader; torchport.loader pins what it copies",
+    ),
+)
+
 
 class _Sent(NamedTuple):
-    """A batch whose copy has begun; `arrived` is an event on the stream of the copies."""
+    """A batch whose copy has begun. ``arrived`` are events of the streams that made it: that of the
+    copies, and that of the dataset if it makes tensors on the device."""
 
     batch: Any
-    arrived: torch.Event | None
+    arrived: tuple[torch.Event, ...] = ()
 
 
 class _Ended(NamedTuple):
@@ -55,19 +74,25 @@ class _Copies:
 
     def send(self, batch: Any) -> _Sent:
         if self.stream is None:
-            return _Sent(to(batch, self.device), None)
+            return _Sent(to(batch, self.device))
+        held = {tensor.device for tensor in tensors_in(batch)}
+        made = torch.accelerator.current_stream(self.device) if self.device in held else None
+        if held == {self.device} and made is not None:
+            return _Sent(batch, (made.record_event(),))
         # The allocator of pinned memory keeps it until the copy from it is done.
         pinned = _Pinned()(batch)
         with self.stream:
             moved = to(pinned, self.device)
-            return _Sent(moved, self.stream.record_event())
+            arrived = self.stream.record_event()
+        return _Sent(moved, (arrived,) if made is None else (arrived, made.record_event()))
 
     def receive(self, sent: _Sent) -> Any:
         """Returns the batch for use on the current stream. The stream waits for the copy; the host
         does not."""
-        if sent.arrived is not None:
+        if sent.arrived:
             current = torch.accelerator.current_stream(self.device)
-            current.wait_event(sent.arrived)
+            for event in sent.arrived:
+                current.wait_event(event)
             for tensor in tensors_in(sent.batch):
                 if tensor.device.type == self.device.type and tensor.layout == torch.strided:
                     # The memory belongs to the stream of the copies. After the program drops the
@@ -135,6 +160,61 @@ class _Threaded:
         return False
 
 
+def _is_on_device(dataset: Any) -> bool:
+    """Whether a dataset holds tensors on an accelerator. torch's own classes of datasets are looked
+    into, which the search for tensors does not open."""
+    waiting, seen = [dataset], 0
+    while waiting and seen < _MOST_DATASETS:
+        one = waiting.pop()
+        seen += 1
+        if is_a(one, torch.Tensor):
+            return bool(one.device.type != "cpu")
+        parts = list(vars(one).values()) if is_a(one, Dataset) else [one]
+        for part in parts:
+            if is_a(part, Dataset) and part is not one:
+                waiting.append(part)
+            elif is_a(part, (list, tuple)) and part and is_a(part[0], Dataset):
+                waiting.extend(part)
+            elif any(t.device.type not in ("cpu", "meta") for t in tensors_in(part)):
+                return True
+    return False
+
+
+@contextmanager
+def _unpinned(batches: Iterable[Any]) -> Iterator[None]:
+    """Within the block, a DataLoader over data on a device does not pin: torch refuses to."""
+    pins = is_a(batches, DataLoader) and batches.pin_memory  # type: ignore[attr-defined]
+    if not pins or not _is_on_device(batches.dataset):  # type: ignore[attr-defined]
+        yield
+        return
+    batches.pin_memory = False  # type: ignore[attr-defined]
+    try:
+        yield
+    finally:
+        batches.pin_memory = True  # type: ignore[attr-defined]
+
+
+def _explained(batches: Iterable[T], device: torch.device) -> Iterator[T]:
+    """The iterator of ``batches``. Errors of a DataLoader over data on a device are explained."""
+    with _unpinned(batches):
+        iterator = iter(batches)
+    return _with_words(iterator, device) if is_a(batches, DataLoader) else iterator
+
+
+def _with_words(batches: Iterator[T], device: torch.device) -> Iterator[T]:
+    while True:
+        try:
+            batch = next(batches)
+        except StopIteration:
+            return
+        except Exception as error:
+            words = next((told for why, told in _REFUSED if why.search(str(error))), "")
+            if not words:
+                raise
+            raise RuntimeError(f"torchport: {words} to {device}") from error
+        yield batch
+
+
 class Loader(Generic[T]):
     """An iterable of a DataLoader's batches on a device; `torchport.loader` makes it.
 
@@ -157,7 +237,7 @@ class Loader(Generic[T]):
 
     def __iter__(self) -> Iterator[T]:
         # This must not run in the thread: it forks workers and draws seeds as a plain loop does.
-        batches = iter(self.batches)
+        batches = _explained(self.batches, self.device)
         copies = _Copies(self.device)
         if copies.stream is None and not self.thread:
             return (to(batch, self.device) for batch in batches)
@@ -195,7 +275,9 @@ def loader(
 
     Batches are pinned and copied on a separate stream while the program computes. Work of the
     current stream on a batch waits for its copy; the host does not wait. Batches are moved as by
-    `to`, in order. If ``device`` is the CPU, they are passed through. Leaving the loop ends the
+    `to`, in order. If ``device`` is the CPU, they are passed through. Batches that are on the device
+    already are passed through, too; use them with ``num_workers=0``, because a forked worker cannot
+    use a device. Leaving the loop ends the
     thread and the copies. Errors of the dataset are raised with their own traceback, after the
     batches before them.
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, cast, overload
 
 import torch
@@ -199,6 +200,29 @@ def _target(device: str | torch.device | None, args: tuple[Any, ...]) -> torch.d
     return policy.device(device)
 
 
+def _no_tensor(value: Any) -> str:
+    """The words for a value that `numpy` cannot convert."""
+    kind = type(value).__name__
+    todo = f"pass one tensor, not {kind}"
+    if is_a(value, torch.nn.Module):
+        todo = f"pass one tensor of the {kind}, or convert each of its state_dict()"
+    elif is_a(value, Mapping):
+        todo = "convert each: {key: torchport.numpy(value) for key, value in mapping.items()}"
+    elif is_a(value, (list, tuple, set, frozenset)):
+        todo = "convert each: [torchport.numpy(value) for value in values], or torch.stack() them first"
+    elif dataclasses.is_dataclass(value):
+        todo = f"convert each field of {kind}"
+    elif type(value).__module__ == "numpy":
+        todo = "it is one of NumPy already"
+    elif is_a(value, (bool, int, float, complex)):
+        todo = "numpy.asarray(value) makes an array of a number"
+    return f"torchport: numpy() converts one tensor, and got {_article(kind)}; {todo}"
+
+
+def _article(noun: str) -> str:
+    return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"
+
+
 def numpy(tensor: torch.Tensor) -> Any:
     """Makes a NumPy array of a tensor on any device.
 
@@ -213,12 +237,15 @@ def numpy(tensor: torch.Tensor) -> Any:
         An array of the same shape.
 
     Raises:
-        TypeError: The tensor is sparse, nested or quantized. The message names what to call first.
+        TypeError: It is sparse, nested or quantized, or not a tensor. The message names what to call
+            first, or how to convert what a container holds.
 
     Example:
         >>> torchport.numpy(torch.ones(2, dtype=torch.bfloat16))
         array([1., 1.], dtype=float32)
     """
+    if not is_a(tensor, torch.Tensor):
+        raise TypeError(_no_tensor(tensor))
     if tensor.layout is not torch.strided:
         raise TypeError(
             f"torchport: a tensor of {tensor.layout} cannot become an array; call to_dense() first"

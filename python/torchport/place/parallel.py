@@ -19,6 +19,7 @@ from torch import nn
 from torchport._native.devices import free_memory
 from torchport._quantities import size
 from torchport.place import policy, tensor_plan
+from torchport.place.processes import devices_like, idle_devices, processes, start, torchrun
 from torchport.place.tensor_plan import LinearGroup
 
 STRATEGIES = ("single", "ddp", "fsdp", "tensor")
@@ -76,16 +77,10 @@ def _trained(parameters: list[nn.Parameter], states: float) -> int:
     return int(sum(p.numel() * p.element_size() * (1 + states) for p in unique))
 
 
-def _world() -> int:
-    if dist.is_initialized():
-        return dist.get_world_size()
-    return int(os.environ.get("WORLD_SIZE") or 1)
-
-
 def _memory_of_a_process(device: torch.device) -> int:
     free = free_memory(device)
     if device.type == "cpu":  # all processes of the host share its memory
-        free //= max(1, int(os.environ.get("LOCAL_WORLD_SIZE") or _world()))
+        free //= max(1, int(os.environ.get("LOCAL_WORLD_SIZE") or processes()))
     return free
 
 
@@ -96,20 +91,6 @@ def _smallest(value: int, device: torch.device) -> int:
     held = torch.tensor(value, dtype=torch.int64, device=device)
     dist.all_reduce(held, dist.ReduceOp.MIN)
     return int(held.item())
-
-
-def _start(device: torch.device) -> None:
-    """Makes the process group for torchrun, unless the program has made one."""
-    if dist.is_initialized() or _world() == 1:
-        return
-    if "RANK" not in os.environ or "MASTER_ADDR" not in os.environ:
-        raise RuntimeError(
-            f"torchport: WORLD_SIZE is {_world()}, but RANK or MASTER_ADDR is missing; start the "
-            "program with torchrun, or call torch.distributed.init_process_group() first"
-        )
-    if device.type != "cpu":
-        torch.accelerator.set_device_index(device.index or 0)
-    dist.init_process_group(dist.get_default_backend_for_device(device))
 
 
 def _units(model: nn.Module) -> list[str]:
@@ -179,7 +160,7 @@ def plan_parallel(
             f"torchport: there is no strategy {strategy!r}; choose from auto, {', '.join(STRATEGIES)}"
         )
     place = policy.choose_device(device).device
-    world = _world()
+    world = processes()
     parameters, buffers = list(model.parameters()), list(model.buffers())
     model_bytes = _size([*parameters, *buffers])
     training = model_bytes + _trained(parameters, optimizer_states)
@@ -201,7 +182,7 @@ def plan_parallel(
         )
 
     if strategy != "auto":
-        _refuse_impossible(strategy, world, groups)
+        _refuse_impossible(strategy, world, groups, place)
         return plan(strategy, "the strategy was given")
     budget = int(free * _SHARE)
     told = (
@@ -212,10 +193,9 @@ def plan_parallel(
         if training > budget:
             raise RuntimeError(
                 f"torchport: the model does not fit: {told}, and there is only one process. Start "
-                "more processes with torchrun --nproc-per-node N, or lower the precision or "
-                "optimizer_states"
+                f"more processes with {torchrun(place)}, or lower the precision or optimizer_states"
             )
-        return plan("single", "there is one process")
+        return plan("single", f"there is one process{idle_devices(place)}")
     if training <= budget:
         return plan("ddp", f"{told}: each process has a copy")
     gathered = _gathered(model, units)
@@ -237,11 +217,13 @@ def plan_parallel(
     )
 
 
-def _refuse_impossible(strategy: str, world: int, groups: list[LinearGroup]) -> None:
+def _refuse_impossible(
+    strategy: str, world: int, groups: list[LinearGroup], place: torch.device
+) -> None:
     if strategy != "single" and world == 1:
         raise RuntimeError(
             f"torchport: {strategy} needs several processes, and there is only one; start the "
-            "program with torchrun --nproc-per-node N"
+            f"program with {torchrun(place)}"
         )
     if strategy == "tensor" and not groups:
         raise RuntimeError(
@@ -312,12 +294,13 @@ def parallelize(
         single on 1 x cpu: there is one process
     """
     chosen = policy.choose_device(device).device
-    _start(chosen)
+    start(chosen)
     plan = plan_parallel(
         model, strategy, device=device, memory=memory, optimizer_states=optimizer_states
     )
     if not dist.is_initialized() or dist.get_rank() == 0:
-        _log.info("%s", plan)
+        idle = plan.world == 1 and strategy == "auto" and devices_like(plan.device) > 1
+        _log.log(logging.WARNING if idle else logging.INFO, "%s", plan)
     spread = _apply(model, plan, options)
     spread.__dict__["_torchport_plan"] = plan
     return spread

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import warnings
 
 import pytest
 import torch
@@ -126,6 +127,16 @@ def trains_as_one(chosen: str, **how: object) -> torchport.ParallelPlan:
     return plan
 
 
+def barriers_know_their_device() -> None:
+    torchport.parallelize(model(), "ddp")
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        dist.barrier()
+    assert not [one for one in told if "barrier" in str(one.message)], told
+    if KIND == "cuda":
+        assert torch.cuda.current_device() == int(os.environ["LOCAL_RANK"])
+
+
 def copies_where_they_fit() -> None:
     plan = trains_as_one("ddp")
     assert "each process has a copy" in plan.reason and plan.training_bytes > 3 * plan.model_bytes
@@ -212,6 +223,7 @@ def wrappers_are_taken_off() -> None:
 
 
 for check in (
+    barriers_know_their_device,
     copies_where_they_fit,
     shards_where_copies_do_not_fit,
     split_layers_where_a_block_is_too_large,
