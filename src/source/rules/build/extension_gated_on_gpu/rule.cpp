@@ -26,18 +26,22 @@ constexpr std::string_view kMessage =
     "On a build host without a GPU this is False even if torch and the toolkit are made for CUDA, "
     "so the kernels are not built.";
 
-// Whether the test can be overridden: `torch.cuda.is_available() or os.getenv("FORCE_CUDA") ==
-// "1"`.
+// Whether the test can be overridden in the environment: `torch.cuda.is_available() or
+// os.getenv("FORCE_CUDA") == "1"`, `not os.getenv("TORCH_CUDA_ARCH_LIST") and not
+// torch.cuda.is_available()`.
 bool is_overridden(const SemanticModel& model, Node call) {
+  bool negated = false;
   for (Node node = call;
        node.parent().is_any(Kind::kBooleanOperator, Kind::kParenthesized, Kind::kNotOperator);
        node = node.parent()) {
     const Node parent = node.parent();
-    if (!parent.is(Kind::kBooleanOperator) || parent.child(Field::kOperator).text() != "or")
-      continue;
+    negated ^= parent.is(Kind::kNotOperator);
+    if (!parent.is(Kind::kBooleanOperator)) continue;
+    if (parent.child(Field::kOperator).text() != (negated ? "and" : "or")) continue;
     const Node other =
         node.field() == Field::kLeft ? parent.child(Field::kRight) : parent.child(Field::kLeft);
-    if (reads_environment(model, other)) return true;
+    const bool asks = !negated || syntax::unwrap(other).is(Kind::kNotOperator);
+    if (asks && reads_environment(model, other)) return true;
   }
   return false;
 }

@@ -71,14 +71,45 @@ bool share_a_loop(Node a, Node b) {
   return false;
 }
 
+bool moves_to_device(const SemanticModel& model, Node move, std::string_view root) {
+  return is_of(object_of(move), root) && !goes_to_cpu(model, move);
+}
+
 // Whether the function moves the object back: later, in the same loop, or, if it is there to save,
 // in another branch.
 bool comes_back(const SemanticModel& model, Node call, Node function, std::string_view root) {
   for (const std::string_view method : {"cuda", "to"}) {
     for (const Node move : model.calls_of(method, function ? function : model.tree().root())) {
-      if (!is_of(object_of(move), root) || goes_to_cpu(model, move)) continue;
+      if (!moves_to_device(model, move, root)) continue;
       if (move.start() > call.start() || share_a_loop(call, move) || is_save_function(function))
         return true;
+    }
+  }
+  return false;
+}
+
+// Whether another method of the class brings the attribute to its device, as each step of a
+// training may: `self.model.to(self.device)` outside of the constructor.
+bool is_brought_back(const SemanticModel& model, Node function, std::string_view root) {
+  const semantics::ClassFacts* facts = model.enclosing_class(function);
+  if (facts == nullptr || root.find('.') == std::string_view::npos) return false;
+  for (const std::string_view method : {"cuda", "to"}) {
+    for (const Node move : model.calls_of(method, facts->node)) {
+      const Node owner = syntax::function_of(move);
+      if (moves_to_device(model, move, root) && owner.child(Field::kName).text() != "__init__")
+        return true;
+    }
+  }
+  return false;
+}
+
+// Whether the callers move what they passed back, in the loop that saves or after it.
+bool callers_bring_back(const SemanticModel& model, Node function) {
+  for (const Node caller : callers_of(model, function)) {
+    for (const syntax::Argument& argument : syntax::arguments(caller)) {
+      if (!argument.value.is_any(Kind::kIdentifier, Kind::kAttribute)) continue;
+      const Node around = syntax::function_of(caller);
+      if (comes_back(model, caller, around, root_of(argument.value))) return true;
     }
   }
   return false;
@@ -146,7 +177,9 @@ void check(const PythonContext& context, Node call, Reporter& reporter) {
                       root_of(object).ends_with("net"));
   if (!whole && !(keys && (save || is_save_function(syntax::function_of(call))))) return;
   const Node function = syntax::function_of(call);
-  if (!goes_on(model, call, object, function) || comes_back(model, call, function, root_of(object)))
+  const std::string_view root = root_of(object);
+  if (!goes_on(model, call, object, function) || comes_back(model, call, function, root) ||
+      is_brought_back(model, function, root) || callers_bring_back(model, function))
     return;
   reporter
       .report(

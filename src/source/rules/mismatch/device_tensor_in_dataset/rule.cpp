@@ -83,11 +83,30 @@ Node worker_function(const SemanticModel& model, Node node) {
   return harmless ? Node{} : function;
 }
 
+// The default of the parameter that a device comes from: of `device`, or of `self.device = device`.
+Node parameter_default(const SemanticModel& model, Node device) {
+  if (device.is(Kind::kAttribute)) {
+    const semantics::ClassFacts* facts = model.enclosing_class(device);
+    if (facts == nullptr || device.child(Field::kObject).text() != model.self_name(device))
+      return {};
+    const auto found = facts->attributes.find(device.child(Field::kAttributeName).text());
+    if (found == facts->attributes.end() || found->second.size() != 1) return {};
+    device = found->second.front().value;
+  }
+  if (!device.is(Kind::kIdentifier)) return {};
+  const auto bindings = model.scopes().reaching(device.text(), device);
+  const bool parameter =
+      bindings.size() == 1 && bindings.front()->kind == semantics::BindingKind::kParameter;
+  return parameter ? bindings.front()->value : Node{};
+}
+
 // Whether the expression is certainly an accelerator where there is one: "cuda", a name that is
 // bound to `torch.device("cuda" if torch.cuda.is_available() else "cpu")`. What a caller passes is
 // unknown.
 bool names_accelerator(const SemanticModel& model, Node device) {
   if (!device) return false;
+  if (const Node standard = parameter_default(model, device))
+    return names_accelerator(model, standard);
   const ValueHistory trace = trace_value(model, device);
   return !trace.open && !trace.origins.empty() &&
          std::all_of(trace.origins.begin(), trace.origins.end(), [&](Node origin) {
