@@ -20,6 +20,8 @@ constexpr RuleInfo kInfo{
     .on_accelerators = true,
 };
 
+constexpr int kMaxDefaults = 2;  // of parameters that a device comes from: device=device is its own
+
 bool is_dataset_base(const std::string& base) {
   return base == "torch.utils.data.Dataset" || base == "torch.utils.data.dataset.Dataset" ||
          base == "torch.utils.data.IterableDataset" ||
@@ -103,10 +105,10 @@ Node parameter_default(const SemanticModel& model, Node device) {
 // Whether the expression is certainly an accelerator where there is one: "cuda", a name that is
 // bound to `torch.device("cuda" if torch.cuda.is_available() else "cpu")`. What a caller passes is
 // unknown.
-bool names_accelerator(const SemanticModel& model, Node device) {
-  if (!device) return false;
+bool names_accelerator(const SemanticModel& model, Node device, int depth = 0) {
+  if (!device || depth > kMaxDefaults) return false;
   if (const Node standard = parameter_default(model, device))
-    return names_accelerator(model, standard);
+    return names_accelerator(model, standard, depth + 1);
   const ValueHistory trace = trace_value(model, device);
   return !trace.open && !trace.origins.empty() &&
          std::all_of(trace.origins.begin(), trace.origins.end(), [&](Node origin) {
