@@ -179,6 +179,9 @@ class Breaker {
     const Code code = read_code(text);
     std::vector<std::size_t> commas = places_of(code, ",", 0);
     if (fits(indent, text) && !text.ends_with(',')) return {indent + std::string(text)};
+    if (auto lines = comprehension(code, indent, depth)) return *lines;
+    // The commas between the parameters of a lambda divide nothing.
+    if (!places_of(code, "lambda ", 0).empty()) return {indent + std::string(text)};
     if (!commas.empty()) {
       for (std::size_t& comma : commas) ++comma;
       Lines lines;
@@ -197,6 +200,23 @@ class Breaker {
       return lines;
     }
     return broken(text, indent, depth);
+  }
+
+  // `f(a, b) for a, b in pairs if a`: the element, and each clause on lines of its own. Its commas
+  // stand between targets.
+  [[nodiscard]] std::optional<Lines> comprehension(const Code& code, const std::string& indent,
+                                                   int depth) const {
+    std::vector<std::size_t> cuts = places_of(code, " for ", 0);
+    if (cuts.empty()) return std::nullopt;
+    for (std::size_t& cut : cuts)
+      if (code.text.substr(0, cut).ends_with(" async")) cut -= std::string_view(" async").size();
+    for (const std::size_t test : places_of(code, " if ", 0))
+      if (test > cuts.front()) cuts.push_back(test);
+    std::sort(cuts.begin(), cuts.end());
+    Lines lines;
+    for (const std::string& part : parts_of(code.text, cuts))
+      append(lines, broken(part, indent, depth));
+    return lines;
   }
 
   // One branch of a choice, or one part of a condition.

@@ -65,6 +65,15 @@ TEST_CASE("continuation lines keep their alignment, comments their statement") {
         "x = load(\n    path, map_location=\"cpu\", b=1\n)  # the weights\n");
 }
 
+TEST_CASE("a comprehension is broken between its clauses, and a lambda is not") {
+  CHECK(broken("x = {name: f(p) for name, p in getattr(a, b).items() if p}\n") ==
+        "x = {\n    name: f(p)\n    for name, p in getattr(a, b).items()\n    if p\n}\n");
+  CHECK(broken("x = f(g(a_long_argument, b) async for a_long_argument, b in pairs)\n") ==
+        "x = f(\n    g(a_long_argument, b)\n    async for a_long_argument, b in pairs\n)\n");
+  CHECK(broken("value = f(lambda argument, other: g(argument))\n") ==
+        "value = f(\n    lambda argument, other: g(argument)\n)\n");
+}
+
 TEST_CASE("what cannot be broken, or was so before, stays") {
   for (const char* text : {"x = \"a long string with (brackets) in it, and no end\"\n",
                            "a_long_name_of_a_thing = another_long_name_of_it\n",

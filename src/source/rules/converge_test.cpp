@@ -184,6 +184,12 @@ TEST_CASE("two fixes of one program agree whether there is a wrapper") {
       "torch.save(model.state_dict(), \"a.pt\")\n");
   CHECK(fixed.find("if torch.cuda.device_count() > 1:") != std::string::npos);
   CHECK(fixed.find("hasattr(model, \"module\")") != std::string::npos);
+  const std::string exported = fixed_by_all(
+      "import torch\nmodel = torch.nn.DataParallel(torch.nn.Linear(2, 2)).cuda()\n"
+      "traced = torch.jit.trace(model, torch.ones(1, 2))\n");
+  CHECK(exported.find("if torch.cuda.device_count() > 1:") != std::string::npos);
+  CHECK(exported.find("model.module") == std::string::npos);
+  CHECK(exported.find("getattr(model, \"module\", model)") != std::string::npos);
 }
 
 }  // namespace

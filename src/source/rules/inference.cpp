@@ -123,6 +123,8 @@ bool is_model_call(const SemanticModel& model, Node call) {
                        !value.text.ends_with("Sequential");
     return !layer;
   }
+  // What torch.load() returned is a whole model if it is called.
+  if (value.is(Type::kStateDict)) return model.called(value.origin) == "torch.load";
   if (!value.is(Type::kUnknown) || !is_network_name(name)) return false;
   if (callee.is(Kind::kIdentifier)) {
     return !model.function_named(name, callee) && model.class_named(name) == nullptr;

@@ -1,12 +1,5 @@
-// The pages of the rules are their tests. In "## Cases":
-//   ```python hit [count=N] [file=NAME] [min-torch=M.N]   the rule reports (N times)
-//   ```python fixed                                       what `fix --unsafe-fixes --select CODE`
-//   makes of the hit above
-//   ```python miss [...]                                  the rule says nothing
-// Other languages than python name the kind of file: dockerfile, requirements,
-// cmake, toml, notebook. Every rule has at least three hits and three misses,
-// and a rule that fixes shows at least one fixed text.
-#include <charconv>
+// The pages of the rules are their tests: page_cases.h says how. Every rule has at least three hits
+// and three misses, and a rule that fixes shows at least one fixed text.
 #include <cstdlib>
 #include <map>
 #include <string>
@@ -16,70 +9,11 @@
 
 #include "source/rules/converge.h"
 #include "source/rules/examine.h"
+#include "source/rules/page_cases.h"
 #include "source/rules/registry.h"
 
 namespace torchport::rules {
 namespace {
-
-struct Block {
-  std::string language;
-  std::map<std::string, std::string, std::less<>> options;  // "hit" -> "", "count" -> "2"
-  std::string code;
-
-  [[nodiscard]] bool has(std::string_view name) const { return options.contains(name); }
-  [[nodiscard]] std::string path() const {
-    if (has("file")) return options.at("file");
-    if (language == "dockerfile") return "Dockerfile";
-    if (language == "requirements") return "requirements.txt";
-    if (language == "cmake") return "CMakeLists.txt";
-    if (language == "toml") return "pyproject.toml";
-    return "train.py";
-  }
-};
-
-std::vector<Block> cases_of(std::string_view page) {
-  std::vector<Block> blocks;
-  const auto start = page.find("## Cases");
-  if (start == std::string_view::npos) return blocks;
-  bool inside = false;
-  for (const std::string_view line : base::split(page.substr(start), '\n')) {
-    if (line.starts_with("```")) {
-      inside = !inside;
-      if (!inside) continue;
-      Block block;
-      for (const std::string_view word : base::split(line.substr(3), ' ')) {
-        const auto equals = word.find('=');
-        if (block.language.empty())
-          block.language = word;
-        else
-          block.options[std::string(word.substr(0, equals))] =
-              equals == std::string_view::npos ? "" : word.substr(equals + 1);
-      }
-      blocks.push_back(std::move(block));
-    } else if (inside) {
-      blocks.back().code += std::string(line) + "\n";
-    }
-  }
-  return blocks;
-}
-
-// The number that a text starts with; 0 if there is none.
-std::uint16_t number_at(std::string_view text) {
-  std::uint16_t number = 0;
-  std::from_chars(text.data(), text.data() + text.size(), number);
-  return number;
-}
-
-edit::Settings settings_of(const Block& block) {
-  edit::Settings settings;
-  if (block.has("min-torch")) {
-    const std::string_view text = block.options.at("min-torch");
-    settings.min_torch.major = number_at(text);
-    settings.min_torch.minor = number_at(text.substr(text.find('.') + 1));
-    settings.min_torch_stated = true;
-  }
-  return settings;
-}
 
 std::vector<Finding> examine(const Block& block, const Rule& rule) {
   const edit::Settings settings = settings_of(block);

@@ -1,16 +1,14 @@
 // TP701: whether the build host has a GPU decides whether CUDA kernels are built.
 #include "source/rules/rule.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 
 #include "source/rules/build/common/build_script.h"
+#include "source/rules/build/common/deciding.h"
 #include "source/rules/edits.h"
 #include "source/rules/optional.h"
 #include "source/rules/statements.h"
 #include "source/rules/tensors.h"
-#include "source/rules/value_history.h"
 
 namespace torchport::rules {
 
@@ -28,70 +26,60 @@ constexpr std::string_view kMessage =
     "On a build host without a GPU this is False even if torch and the toolkit are made for CUDA, "
     "so the kernels are not built.";
 
-// Whether the test can be overridden: `torch.cuda.is_available() or os.getenv("FORCE_CUDA") ==
-// "1"`.
+// Whether the test can be overridden in the environment: `torch.cuda.is_available() or
+// os.getenv("FORCE_CUDA") == "1"`, `not os.getenv("TORCH_CUDA_ARCH_LIST") and not
+// torch.cuda.is_available()`.
 bool is_overridden(const SemanticModel& model, Node call) {
+  bool negated = false;
   for (Node node = call;
        node.parent().is_any(Kind::kBooleanOperator, Kind::kParenthesized, Kind::kNotOperator);
        node = node.parent()) {
     const Node parent = node.parent();
-    if (!parent.is(Kind::kBooleanOperator) || parent.child(Field::kOperator).text() != "or")
-      continue;
+    negated ^= parent.is(Kind::kNotOperator);
+    if (!parent.is(Kind::kBooleanOperator)) continue;
+    if (parent.child(Field::kOperator).text() != (negated ? "and" : "or")) continue;
     const Node other =
         node.field() == Field::kLeft ? parent.child(Field::kRight) : parent.child(Field::kLeft);
-    if (reads_environment(model, other)) return true;
+    const bool asks = !negated || syntax::unwrap(other).is(Kind::kNotOperator);
+    if (asks && reads_environment(model, other)) return true;
   }
   return false;
 }
 
-// The outermost expression of operators around the node.
-Node condition_around(Node node) {
-  while (node.parent().is_any(Kind::kBooleanOperator, Kind::kParenthesized, Kind::kNotOperator,
-                              Kind::kComparison))
-    node = node.parent();
-  return node;
+bool is_number_text(Node node, std::string_view text) {
+  return node.is(Kind::kInteger) && node.text() == text;
 }
 
-bool decides(const SemanticModel& model, Node value, int depth);
+// A test whether there is any device: the call of is_available(), or `device_count() > 0`.
+struct DeviceTest {
+  Node whole;           // what a fix replaces
+  bool absent = false;  // true if there is none: `device_count() == 0`
+};
 
-bool decides_through(const SemanticModel& model, const std::vector<Node>& uses, int depth) {
-  for (const Node use : uses) {
-    if (depth < 2 && decides(model, use, depth + 1)) return true;
+// The test that a call of device_count() is part of; invalid for a count that is used as one.
+DeviceTest count_test(Node call) {
+  const Node parent = call.parent();
+  if (parent.is(Kind::kComparison)) {
+    const auto parts = parent.children();
+    if (parts.size() != 3 || parts[0] != call) return {};
+    const std::string_view sign = parts[1].text();
+    const bool zero = is_number_text(parts[2], "0");
+    if ((zero && (sign == ">" || sign == "!=")) || (is_number_text(parts[2], "1") && sign == ">="))
+      return {parent, false};
+    if ((zero && (sign == "==" || sign == "<=")) || (is_number_text(parts[2], "1") && sign == "<"))
+      return {parent, true};
+    return {};
   }
-  return false;
+  const bool truth =
+      parent.is_any(Kind::kBooleanOperator, Kind::kNotOperator, Kind::kConditional) ||
+      call.field() == Field::kCondition;
+  return truth ? DeviceTest{call, false} : DeviceTest{};
 }
 
-// Whether the statements after an `if` that leaves choose an extension.
-bool rest_chooses(const SemanticModel& model, Node statement) {
-  for (Node next = statement.next_sibling(); next; next = next.next_sibling()) {
-    if (chooses_extension(model, next)) return true;
-  }
-  return false;
-}
-
-// Whether an extension depends on the value: in a condition, through a name, or through a function
-// that returns it.
-bool decides(const SemanticModel& model, Node value, int depth) {
-  const Node condition = condition_around(value);
-  const Node parent = condition.parent();
-  if (parent.is_any(Kind::kIf, Kind::kElif) && condition.field() == Field::kCondition) {
-    const Node statement = parent.is(Kind::kElif) ? parent.parent() : parent;
-    for (const Node part : statement.children()) {
-      if (part.field() != Field::kCondition && chooses_extension(model, part)) return true;
-    }
-    const auto& exits = model.early_exits(statement.parent());
-    return std::find(exits.begin(), exits.end(), statement) != exits.end() &&
-           rest_chooses(model, statement);
-  }
-  if (parent.is(Kind::kConditional)) return chooses_extension(model, syntax::statement_of(parent));
-  if (parent.is(Kind::kAssert)) return rest_chooses(model, parent);
-  if (parent.is(Kind::kAssignment)) {
-    const Node left = parent.child(Field::kLeft);
-    return left.is(Kind::kIdentifier) && decides_through(model, reads_of(model, left), depth);
-  }
-  if (parent.is(Kind::kReturn))
-    return decides_through(model, callers_of(model, syntax::function_of(parent)), depth);
-  return false;
+DeviceTest device_test(const SemanticModel& model, Node call) {
+  const std::string& name = model.called(call);
+  if (name == "torch.cuda.is_available") return {call, false};
+  return name == "torch.cuda.device_count" ? count_test(call) : DeviceTest{};
 }
 
 // --- the fix ------------------------------------------------------------------------
@@ -127,17 +115,17 @@ bool tests_cuda_home(Node node) {
 }
 
 // `torch.cuda.is_available() and CUDA_HOME is not None` is replaced as one.
-Node replaced(Node call) {
-  const Node parent = call.parent();
+Node replaced(Node test) {
+  const Node parent = test.parent();
   if (!parent.is(Kind::kBooleanOperator) || parent.child(Field::kOperator).text() != "and")
-    return call;
+    return test;
   const Node other =
-      call.field() == Field::kLeft ? parent.child(Field::kRight) : parent.child(Field::kLeft);
-  if (!tests_cuda_home(other)) return call;
+      test.field() == Field::kLeft ? parent.child(Field::kRight) : parent.child(Field::kLeft);
+  if (!tests_cuda_home(other)) return test;
   return parent.parent().is(Kind::kParenthesized) ? parent.parent() : parent;
 }
 
-Fix make_fix(const PythonContext& context, Node call) {
+Fix make_fix(const PythonContext& context, Node call, const DeviceTest& test) {
   Fix fix;
   fix.title = "decide by torch.version.cuda and CUDA_HOME, and let FORCE_CUDA=1 override it";
   const SemanticModel& model = context.model;
@@ -163,7 +151,7 @@ Fix make_fix(const PythonContext& context, Node call) {
     home = "CUDA_HOME";
   }
   if (!model.scopes().is_bound_anywhere("os")) fix.needs.imports.emplace_back("import os");
-  const Node whole = replaced(call);
+  const Node whole = test.absent ? test.whole : replaced(test.whole);
   const Node parent = whole.parent();
   const bool truth = parent.is_any(Kind::kIf, Kind::kElif, Kind::kAssert, Kind::kConditional,
                                    Kind::kBooleanOperator, Kind::kNotOperator);
@@ -175,16 +163,21 @@ Fix make_fix(const PythonContext& context, Node call) {
       "{}({}.version.cuda and {}) or os.getenv({}, {}) == {}", truth ? "" : "bool", torch.text(),
       home, quoted(model, "FORCE_CUDA"), quoted(model, "0"), quoted(model, "1"));
   fix.applicability = Applicability::kUnsafe;
-  fix.edits.push_back(replace(whole, parenthesized ? "(" + text + ")" : text));
+  if (test.absent)
+    fix.edits.push_back(replace(whole, "not (" + text + ")"));
+  else
+    fix.edits.push_back(replace(whole, parenthesized ? "(" + text + ")" : text));
   return fix;
 }
 
 void check(const PythonContext& context, Node call, Reporter& reporter) {
-  if (context.model.called(call) != "torch.cuda.is_available" || !is_build_file(context)) return;
-  if (is_overridden(context.model, call) || has_override(context.model) ||
-      !decides(context.model, call, 0))
+  const SemanticModel& model = context.model;
+  const DeviceTest test = device_test(model, call);
+  if (!test.whole || !is_build_file(context)) return;
+  if (is_overridden(model, test.whole) || has_override(model) ||
+      !decides_extension(model, test.whole))
     return;
-  reporter.report(call, std::string(kMessage)).fix.push_back(make_fix(context, call));
+  reporter.report(test.whole, std::string(kMessage)).fix.push_back(make_fix(context, call, test));
 }
 
 void check_text(const TextContext& context, Reporter& reporter) {

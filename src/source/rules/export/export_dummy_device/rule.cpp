@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "source/rules/edits.h"
+#include "source/rules/module_place.h"
 #include "source/rules/statements.h"
 #include "source/rules/value_history.h"
 #include "source/semantics/guards.h"
@@ -24,41 +25,6 @@ constexpr RuleInfo kInfo{
     .on_accelerators = true,
 };
 
-enum class Where : std::uint8_t { kUnknown, kCpu, kElsewhere };
-
-bool is_cpu(const SemanticModel& model, Node device) {
-  const Value value = model.value(device);
-  return value.device_state == DeviceState::kCpu ||
-         (value.is(Type::kString) && value.text == "cpu");
-}
-
-// Where the model was moved to, as far as the file shows it.
-Where model_place(const SemanticModel& model, Node subject) {
-  const ValueHistory trace = trace_value(model, subject);
-  if (trace.open || trace.origins.empty()) return Where::kUnknown;
-  if (!calls_on(model, trace, "cpu").empty()) return Where::kUnknown;
-  bool moved = false;
-  for (const Node move : calls_on(model, trace, "cuda")) {
-    if (semantics::knowledge_at(model, move)) return Where::kUnknown;
-    moved = true;
-  }
-  for (const Node move : calls_on(model, trace, "to")) {
-    const Node target = syntax::argument(move, 0, "device");
-    if (!target || model.qualified(target).starts_with("torch.") ||
-        semantics::knowledge_at(model, move))
-      return Where::kUnknown;
-    if (is_cpu(model, target)) return Where::kUnknown;
-    moved = true;
-  }
-  if (moved) return Where::kElsewhere;
-  // If it was never moved, it is on the CPU, provided that it was created here.
-  const bool made_here = std::all_of(trace.origins.begin(), trace.origins.end(), [&](Node origin) {
-    return model.value(origin).is(Type::kModule) &&
-           model.value(origin).device_state == DeviceState::kCpu;
-  });
-  return made_here ? Where::kCpu : Where::kUnknown;
-}
-
 // The call that creates the example input; a chain of methods counts as one.
 Node maker_of(const SemanticModel& model, Node input) {
   const ValueHistory trace = trace_value(model, input);
@@ -71,16 +37,16 @@ Node maker_of(const SemanticModel& model, Node input) {
   return trace.steps.back();
 }
 
-Where input_place(const SemanticModel& model, Node input, Node maker) {
+Place input_place(const SemanticModel& model, Node input, Node maker) {
   if (!maker.is(Kind::kCall) || syntax::keyword(maker, "device") || syntax::has_splat(maker))
-    return Where::kUnknown;
+    return Place::kUnknown;
   const std::string& name = model.called(maker);
-  if (!semantics::is_factory(name)) return Where::kUnknown;
-  if (model.tree().source().find("set_default_") != std::string::npos) return Where::kUnknown;
+  if (!semantics::is_factory(name)) return Place::kUnknown;
+  if (model.tree().source().find("set_default_") != std::string::npos) return Place::kUnknown;
   const Value value = model.value(input);
-  if (!value.is(Type::kTensor)) return Where::kUnknown;
-  if (value.device_state == DeviceState::kCuda) return Where::kElsewhere;
-  return value.device_state == DeviceState::kCpu ? Where::kCpu : Where::kUnknown;
+  if (!value.is(Type::kTensor)) return Place::kUnknown;
+  if (value.device_state == DeviceState::kCuda) return Place::kElsewhere;
+  return value.device_state == DeviceState::kCpu ? Place::kCpu : Place::kUnknown;
 }
 
 std::vector<Node> inputs_of(Node call, bool onnx) {
@@ -128,16 +94,16 @@ void check(const PythonContext& context, Node call, Reporter& reporter) {
   if (subject.is(Kind::kAttribute) && subject.child(Field::kAttributeName).text() == "module") {
     subject = subject.child(Field::kObject);
   }
-  const Where place = model_place(model, subject);
-  if (place == Where::kUnknown || semantics::knowledge_at(model, call)) return;
+  const Place place = module_place(model, trace_value(model, subject));
+  if (place == Place::kUnknown || semantics::knowledge_at(model, call)) return;
   for (const Node input : inputs_of(call, onnx)) {
     const Node maker = maker_of(model, input);
-    const Where given = input_place(model, input, maker);
-    if (given == Where::kUnknown || given == place) continue;
+    const Place given = input_place(model, input, maker);
+    if (given == Place::kUnknown || given == place) continue;
     reporter
         .report(
             input,
-            place == Where::kElsewhere
+            place == Place::kElsewhere
                 ? "This input is on the CPU and the model was moved to a device: the export raises "
                   "\"Expected all tensors to be on the same device\"."
                 : "This input is on a CUDA device and the model on the CPU: the export raises "

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "source/rules/edits.h"
-#include "source/rules/statements.h"
+#include "source/rules/tensors.h"
 #include "source/rules/value_history.h"
 
 namespace torchport::rules {
@@ -41,16 +41,6 @@ bool unwraps(const ValueHistory& trace) {
   });
 }
 
-// Whether the model is always wrapped, so that `.module` always exists.
-bool is_always_wrapped(const SemanticModel& model, const ValueHistory& trace) {
-  return !trace.open && std::all_of(trace.steps.begin(), trace.steps.end(), [&](Node step) {
-    if (step.is(Kind::kConditional)) return false;
-    if (!step.is(Kind::kCall) || !is_wrapper(model.called(step))) return true;
-    const Node block = syntax::statement_of(step).parent();
-    return block.is(Kind::kModule) || block.parent().is(Kind::kFunction);
-  });
-}
-
 void check(const PythonContext& context, Node call, Reporter& reporter) {
   const std::string_view method = method_name(call);
   if (method != "export" && method != "trace" && method != "script") return;
@@ -69,9 +59,9 @@ void check(const PythonContext& context, Node call, Reporter& reporter) {
   fix.title = "export the model inside of the wrapper";
   if (!subject.is(Kind::kCall)) {
     fix.applicability = Applicability::kUnsafe;
-    const bool always = is_always_wrapped(model, trace);
-    const std::string_view form = always ? "{0}.module" : "getattr({0}, \"module\", {0})";
-    fix.edits = {replace(subject, fmt::format(fmt::runtime(form), subject.text()))};
+    // Also where the wrapper is always there: TP401 lets a machine with one device go without it.
+    fix.edits = {replace(
+        subject, fmt::format("getattr({0}, {1}, {0})", subject.text(), quoted(model, "module")))};
   }
   reporter
       .report(subject, onnx ? "This is a DataParallel wrapper, which the ONNX exporter refuses."

@@ -113,6 +113,36 @@ bool drives_autograd_function(const SemanticModel& model, Node target) {
   return false;
 }
 
+// Whether a use says itself where it runs, or is in code that is made for CUDA by its name.
+bool is_placed_use(const SemanticModel& model, Node use) {
+  if (is_guarded(model, use) || deciding_branch(use)) return true;
+  const Node function = syntax::function_of(use);
+  if (!function) return false;
+  for (const std::string_view word : {"is_cuda", "is_available", "device_type"})
+    if (!model.named(word, function).empty()) return true;
+  const Node holder = syntax::class_of(function);
+  return names_cuda(function.child(Field::kName).text()) ||
+         (holder && names_cuda(holder.child(Field::kName).text())) || is_callers_choice(model, use);
+}
+
+// `import foo_cuda`, and nothing but calls `foo_cuda.forward(x)` of it, outside of autograd
+// functions too. A module of Python has seldom such a name at the top.
+bool is_called_bare(const SemanticModel& model, Node import, Node target) {
+  const std::string_view name = target.text();
+  const std::string_view text = import.text();
+  if (!import.is(Kind::kImport) || text.find_first_of(".,") != std::string_view::npos) return false;
+  if (!name.ends_with("_cuda") && !name.ends_with("_cuda_ext") &&
+      text.find("_cuda as ") == std::string_view::npos)
+    return false;
+  const auto reads = reads_of(model, target);
+  const auto is_call = [](Node read) {
+    return read.parent().is(Kind::kAttribute) && read.parent().field() == Field::kFunctionPart;
+  };
+  return !reads.empty() && std::all_of(reads.begin(), reads.end(), is_call) &&
+         std::none_of(reads.begin(), reads.end(),
+                      [&](Node read) { return is_placed_use(model, read.parent().parent()); });
+}
+
 Node unit_of_import(Node import, std::size_t& names) {
   names = 0;
   Node bound;
@@ -142,7 +172,9 @@ void check_module(const PythonContext& context, Node import, Reporter& reporter)
     if (binding->kind != semantics::BindingKind::kImport || binding->value != import) continue;
     const std::string_view last =
         std::string_view(binding->qualified).substr(binding->qualified.rfind('.') + 1);
-    if (!is_cuda_module_name(last) || !drives_autograd_function(model, binding->target)) continue;
+    if (!is_cuda_module_name(last) || (!drives_autograd_function(model, binding->target) &&
+                                       !is_called_bare(model, import, binding->target)))
+      continue;
     Finding& finding = reporter.report(
         binding->target,
         fmt::format("If `{}` was not compiled, this raises ImportError, and the file cannot be "
@@ -194,6 +226,26 @@ bool knows_where(const SemanticModel& model, Node function) {
          !model.named("is_available", function).empty();
 }
 
+// A registered operator whose name says that it has a kernel for CUDA only:
+// torch.ops.my_cuda_ops.bias(x).
+void check_operator(const PythonContext& context, Node call, Reporter& reporter) {
+  const SemanticModel& model = context.model;
+  const std::string& name = model.called(call);
+  if (!name.starts_with("torch.ops.") || name.starts_with("torch.ops.aten.") || !names_cuda(name) ||
+      std::count(name.begin(), name.end(), '.') < 3 || is_placed_use(model, call))
+    return;
+  for (const std::string_view word : {"cuda", "gpu"})
+    if (path_speaks_of(context.path, word)) return;
+  Finding& finding = reporter.report(
+      syntax::callee(call),
+      fmt::format("`{}` has a kernel for CUDA only, as its name says: with tensors elsewhere this "
+                  "raises NotImplementedError, and there is no alternative.",
+                  name));
+  Fix fix;
+  fix.title = "branch on `x.is_cuda`, and compute the same with torch operations otherwise";
+  finding.fix.push_back(std::move(fix));
+}
+
 Node outermost_function(Node node) {
   Node function;
   for (Node up = syntax::function_of(node); up; up = syntax::function_of(up)) function = up;
@@ -240,6 +292,7 @@ void check(const PythonContext& context, Node node, Reporter& reporter) {
   if (node.is(Kind::kCall)) {
     check_load(context, node, reporter);
     check_launch(context, node, reporter);
+    check_operator(context, node, reporter);
   } else {
     check_module(context, node, reporter);
   }

@@ -173,10 +173,11 @@ std::string inner(const SemanticModel& model, Node object, Wrapped state) {
 Fix make_fix(const PythonContext& context, Node object, Wrapped state) {
   const SemanticModel& model = context.model;
   Fix fix;
-  // The other files and this one have to agree about the keys.
+  // The other files and this one have to agree about the keys, and so do the functions of this one.
   const bool shared =
       context.project != nullptr && context.project->is_prefix_dropped_elsewhere(context.path);
-  fix.applicability = shared ? Applicability::kDisplay : Applicability::kUnsafe;
+  const bool handled = shared || model.facts<Wrappings>().speaks_of_keys;
+  fix.applicability = handled ? Applicability::kDisplay : Applicability::kUnsafe;
   fix.title = "save the module inside, if there is one";
   fix.edits = {replace(object, inner(model, object, state))};
   // If the same object loads its state again, the keys have to stay the same.

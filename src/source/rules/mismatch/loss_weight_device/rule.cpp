@@ -8,8 +8,11 @@
 
 #include "base/text.h"
 #include "source/rules/edits.h"
+#include "source/rules/mismatch/common/forward_inputs.h"
 #include "source/rules/mismatch/common/inputs.h"
+#include "source/rules/module_place.h"
 #include "source/rules/tensors.h"
+#include "source/rules/value_history.h"
 
 namespace torchport::rules {
 
@@ -20,7 +23,7 @@ constexpr RuleInfo kInfo{
     .name = "loss-weight-device",
     .family = "mismatch",
     .severity = Severity::kError,
-    .summary = "the weights of a loss stay on the CPU while the logits are on a device",
+    .summary = "the weights of a loss stay on the CPU while its inputs are on a device",
     .on_accelerators = true,
 };
 
@@ -83,8 +86,106 @@ Fix make_fix(const PythonContext& context, Node call, Node weight) {
   return fix;
 }
 
+// --- criteria with a state of their own ------------------------------------------------
+
+// Whether a class of this file keeps parameters or buffers, and speaks of no device itself.
+bool keeps_state(const SemanticModel& model, const semantics::ClassFacts& facts) {
+  for (const std::string_view word : {"cuda", "device", "to", "type_as"})
+    if (!model.named(word, facts.node).empty()) return false;
+  static constexpr std::array<std::string_view, 8> kLayers{
+      "torch.nn.Parameter", "torch.nn.Linear",      "torch.nn.Conv1d",    "torch.nn.Conv2d",
+      "torch.nn.Embedding", "torch.nn.BatchNorm1d", "torch.nn.LayerNorm", "torch.nn.BatchNorm2d"};
+  const auto calls = model.nodes(Kind::kCall, facts.node);
+  return std::any_of(calls.begin(), calls.end(), [&](Node call) {
+    const std::string& name = model.called(call);
+    return base::one_of(kLayers, name) || name.starts_with("torchvision.models.") ||
+           method_name(call) == "register_buffer" || method_name(call) == "register_parameter";
+  });
+}
+
+bool is_loss_name(std::string_view name) {
+  const std::string text = base::lower(name);
+  return text.find("loss") != std::string::npos || text.find("criterion") != std::string::npos;
+}
+
+// Whether the call makes a loss with a state of its own: a class of this file, or torch's.
+bool makes_stateful_loss(const SemanticModel& model, Node call) {
+  if (model.called(call) == "torch.nn.AdaptiveLogSoftmaxWithLoss") return true;
+  const Node callee = syntax::callee(call);
+  const semantics::ClassFacts* facts =
+      callee.is(Kind::kIdentifier) ? model.class_named(callee.text()) : nullptr;
+  if (facts == nullptr || !facts->is_module || !is_loss_name(facts->name)) return false;
+  const bool known = std::all_of(facts->bases.begin(), facts->bases.end(),
+                                 [](const std::string& base) { return base == "torch.nn.Module"; });
+  return known && keeps_state(model, *facts);
+}
+
+// Whether a read of a module leaves it where it is.
+bool leaves_in_place(Node read) {
+  const Node parent = read.parent();
+  if (parent.is(Kind::kCall)) return true;
+  if (!parent.is(Kind::kAttribute)) return false;
+  for (const std::string_view name :
+       {"parameters", "named_parameters", "train", "eval", "state_dict", "load_state_dict"})
+    if (parent.child(Field::kAttributeName).text() == name) return true;
+  return false;
+}
+
+// Whether an argument is the result of a model that was moved to a device.
+bool comes_from_device(const SemanticModel& model, Node argument) {
+  if (argument.is(Kind::kIdentifier)) {
+    const auto bindings = model.scopes().reaching(argument.text(), argument);
+    if (bindings.size() != 1 || bindings.front()->kind != semantics::BindingKind::kAssign)
+      return false;
+    argument = syntax::unwrap(bindings.front()->value);
+  }
+  const Node callee = argument.is(Kind::kCall) ? syntax::callee(argument) : Node{};
+  return callee.is_any(Kind::kIdentifier, Kind::kAttribute) && model.qualified(callee).empty() &&
+         module_place(model, trace_value(model, callee)) == Place::kElsewhere;
+}
+
+// The reads of the name or attribute that holds a new loss; nothing if it is kept elsewhere.
+std::vector<Node> reads_of_loss(const SemanticModel& model, Node call) {
+  if (!call.parent().is(Kind::kAssignment)) return {};
+  const Node left = call.parent().child(Field::kLeft);
+  if (left.is(Kind::kIdentifier)) return reads_of(model, left);
+  const semantics::ClassFacts* facts = model.enclosing_class(call);
+  if (!left.is(Kind::kAttribute) || facts == nullptr || facts->is_module || !facts->bases.empty())
+    return {};
+  return reads_of_attribute(model, *facts, left.child(Field::kAttributeName).text());
+}
+
+void check_stateful_loss(const PythonContext& context, Node call, Reporter& reporter) {
+  const SemanticModel& model = context.model;
+  if (!makes_stateful_loss(model, call)) return;
+  const auto reads = reads_of_loss(model, call);
+  if (!std::all_of(reads.begin(), reads.end(), leaves_in_place)) return;
+  const bool fed = std::any_of(reads.begin(), reads.end(), [&](Node read) {
+    if (!read.parent().is(Kind::kCall)) return false;
+    const auto arguments = syntax::arguments(read.parent());
+    return std::any_of(arguments.begin(), arguments.end(), [&](const syntax::Argument& argument) {
+      return comes_from_device(model, argument.value);
+    });
+  });
+  if (!fed) return;
+  const edit::DeviceRef device = context.devices.at(call);
+  Fix fix;
+  fix.applicability = Applicability::kUnsafe;
+  fix.needs.module_device = device.module_device;
+  fix.title = fmt::format("move it: .to({})", device.text);
+  fix.edits = {insert_after(call, fmt::format(".to({})", device.text))};
+  reporter
+      .report(call,
+              "This loss has parameters or buffers of its own, which stay on the CPU, and its "
+              "inputs come from a model that was moved: the call raises \"Expected all tensors to "
+              "be on the same device\".")
+      .fix.push_back(std::move(fix));
+}
+
 void check(const PythonContext& context, Node call, Reporter& reporter) {
   const SemanticModel& model = context.model;
+  if (!context.is_test() && !is_in_cpu_class(model, call) && !has_device_manager(model))
+    check_stateful_loss(context, call, reporter);
   const std::string& name = model.called(call);
   const bool criterion = base::one_of(kCriteria, name);
   if ((!criterion && !base::one_of(kFunctions, name)) || context.is_test() ||

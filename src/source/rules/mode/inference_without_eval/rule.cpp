@@ -23,11 +23,20 @@ constexpr RuleInfo kInfo{
     .summary = "a loaded model makes predictions without `eval()`",
 };
 
-// Whether the origin is a loaded model: torch.load(path) of a whole model,
+// Whether the origin is a whole model out of a file: torch.load(path), torch.load(path)["model"].
+bool is_whole_model(const SemanticModel& model, Node origin) {
+  if (origin.is(Kind::kSubscript)) {
+    const Value holder = model.value(origin.child(Field::kValue));
+    return holder.is(Type::kStateDict) && model.called(holder.origin) == "torch.load";
+  }
+  return model.called(origin) == "torch.load";
+}
+
+// Whether the origin is a loaded model, whole or with its weights:
 // torchvision.models.resnet18(pretrained=True).
 bool is_loaded_origin(const SemanticModel& model, Node origin) {
+  if (is_whole_model(model, origin)) return true;
   const std::string& name = model.called(origin);
-  if (name == "torch.load") return true;
   if (!name.starts_with("torchvision.models.") && name != "torch.hub.load") return false;
   const Node pretrained = syntax::keyword(origin, "pretrained");
   const Node weights = syntax::keyword(origin, "weights");
@@ -119,8 +128,12 @@ void check(const PythonContext& context, Node root, Reporter& reporter) {
     reported.push_back(loading);
     Finding& finding = reporter.report(
         call,
-        "The model is in train mode here: dropout drops and batch norm uses this batch's "
-        "statistics, so the results are wrong and change from run to run.");
+        is_whole_model(context.model, loading)
+            ? "A whole model has the mode in which it was saved. Saved while it was trained, it "
+              "drops "
+              "parts of its input here, and batch norm uses this batch's statistics."
+            : "The model is in train mode here: dropout drops and batch norm uses this batch's "
+              "statistics, so the results are wrong and change from run to run.");
     finding.unless = evaluated_elsewhere(context.model, trace, syntax::callee(call));
     finding.fix.push_back(make_fix(loading));
   }

@@ -100,6 +100,13 @@ bool asks_first(Node use) {
   return false;
 }
 
+// Whether both are attributes of one name: what a class wraps as `self.net`, its users know as
+// `trainer.net`.
+bool same_attribute(Node a, Node b) {
+  return a.is(Kind::kAttribute) && b.is(Kind::kAttribute) &&
+         a.child(Field::kAttributeName).text() == b.child(Field::kAttributeName).text();
+}
+
 // Adds the edits for uses of `.module`. Returns false if one of them cannot be rewritten.
 bool loosen_uses(const SemanticModel& model, Node call, Node target, std::vector<Edit>& edits) {
   for (const Node name : model.named("module")) {
@@ -108,7 +115,7 @@ bool loosen_uses(const SemanticModel& model, Node call, Node target, std::vector
     const Node object = use.child(Field::kObject);
     if (!object.is_any(Kind::kIdentifier, Kind::kAttribute) || !model.qualified(object).empty())
       continue;
-    bool same = object.text() == target.text();
+    bool same = object.text() == target.text() || same_attribute(object, target);
     if (!same) {
       for (const Node step : trace_value(model, object).steps) same |= step == call;
     }

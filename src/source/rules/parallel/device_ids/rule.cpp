@@ -130,7 +130,9 @@ void check_data_parallel(const PythonContext& context, Node call, Reporter& repo
                                count));
   Fix fix;
   fix.title = "drop `device_ids`: all CUDA devices are used";
-  if (!syntax::keyword(call, "output_device") && !syntax::positional(call, 2) &&
+  // One device works on every machine with CUDA, and a batch that is split gives batch norm its
+  // parts.
+  if (count > 1 && !syntax::keyword(call, "output_device") && !syntax::positional(call, 2) &&
       !syntax::has_splat(call)) {
     fix.applicability = Applicability::kUnsafe;
     fix.edits = {remove_argument(call, whole_of(call, ids))};

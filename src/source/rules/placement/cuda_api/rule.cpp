@@ -207,6 +207,21 @@ bool is_used_without_cuda(const PythonContext& context, Node call) {
   });
 }
 
+// The contexts `with torch.cuda.stream(s):` of a stream that this call makes, where nothing tests
+// for CUDA. On a Mac torch.cuda.stream(None) raises, too.
+std::vector<Node> contexts_of(const PythonContext& context, Node call) {
+  std::vector<Node> contexts;
+  const Node target =
+      call.parent().is(Kind::kAssignment) ? call.parent().child(Field::kLeft) : Node{};
+  for (const Node other : context.model.calls_of("stream")) {
+    if (target && cuda_function(context.model, other) == "stream" &&
+        other.parent().is(Kind::kWithItem) && !is_prepared(context, other) &&
+        syntax::positional(other, 0).text() == target.text())
+      contexts.push_back(other);
+  }
+  return contexts;
+}
+
 // Writes `value if torch.cuda.is_available() else other` if there is a plain `other`.
 Fix choice_fix(const PythonContext& context, Node call) {
   const std::string_view name = cuda_function(context.model, call);
@@ -229,6 +244,13 @@ Fix choice_fix(const PythonContext& context, Node call) {
   fix.applicability = Applicability::kSafe;
   fix.title = fmt::format("use {} without CUDA", other);
   fix.edits = {replace(call, bare ? text : fitted(call, text))};
+  if (name != "Stream") return fix;
+  for (const Node other_context : contexts_of(context, call)) {
+    fix.needs.imports.emplace_back("import contextlib");
+    fix.edits.push_back(
+        insert_after(other_context,
+                     fmt::format(" if {} else contextlib.nullcontext()", condition_for(context))));
+  }
   return fix;
 }
 

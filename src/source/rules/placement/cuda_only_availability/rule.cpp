@@ -14,6 +14,7 @@
 #include "source/rules/placement/common/other_kinds.h"
 #include "source/rules/statements.h"
 #include "source/rules/tensors.h"
+#include "source/semantics/guards.h"
 #include "source/semantics/literals.h"
 
 namespace torchport::rules {
@@ -136,6 +137,31 @@ bool has_no_alternative(const PythonContext& context) {
   return other_kinds(context).empty() && !context.settings.uses_accelerator();
 }
 
+// Whether the file moves something below a test for CUDA: `if torch.cuda.is_available(): x.cuda()`.
+// On another accelerator that stays on the CPU, so a device that is chosen there must not follow
+// alone.
+struct GuardedMoves {
+  explicit GuardedMoves(const SemanticModel& model) {
+    for (const Node call : model.calls_of("cuda")) {
+      if (!object_of(call) || !model.called(call).empty()) continue;
+      any |= semantics::knowledge_at(model, call).present;
+    }
+  }
+  bool any = false;
+};
+
+constexpr const char* kLeftBehind =
+    "ask for the other accelerators too, once what `.cuda()` moves below a test for CUDA is moved "
+    "by "
+    "`.to(device)`: on another accelerator it would stay on the CPU";
+
+// Lowers the fix where the program would mix devices after it.
+void keep_together(const SemanticModel& model, Fix& fix) {
+  if (fix.applicability == Applicability::kDisplay || !model.facts<GuardedMoves>().any) return;
+  fix.applicability = Applicability::kDisplay;
+  fix.title = kLeftBehind;
+}
+
 // Lowers the fix in a function that is named for CUDA (`use_cuda_if_available`): it has to be
 // renamed first.
 void keep_names_honest(Node node, Fix& fix) {
@@ -216,6 +242,7 @@ void check_conditional(const PythonContext& context, Node conditional, Reporter&
     return;
   Fix fix = fix_conditional(context, conditional, test, cuda, cpu);
   keep_names_honest(conditional, fix);
+  keep_together(context.model, fix);
   reporter.report(conditional, std::string(kMessage)).fix.push_back(std::move(fix));
 }
 
@@ -294,6 +321,7 @@ void check_if(const PythonContext& context, Node statement, Reporter& reporter) 
     fix.edits = {insert_before(clause ? clause : no, branches)};
   }
   keep_names_honest(statement, fix);
+  keep_together(model, fix);
   finding.fix.push_back(std::move(fix));
 }
 

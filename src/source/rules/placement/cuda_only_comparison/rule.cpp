@@ -8,6 +8,7 @@
 
 #include "source/rules/edits.h"
 #include "source/rules/statements.h"
+#include "source/rules/tensors.h"
 
 namespace torchport::rules {
 
@@ -190,8 +191,25 @@ void check_if(const PythonContext& context, Node statement, Reporter& reporter) 
   finding.fix.push_back(std::move(fix));
 }
 
+// Whether an expression is passed as a device: `x.to(HERE)`, `torch.zeros(1, device=HERE)`.
+bool is_device_argument(Node expression) {
+  const Node parent = expression.parent();
+  if (parent.is(Kind::kKeywordArgument)) return parent.child(Field::kName).text() == "device";
+  return parent.is(Kind::kArgumentList) && method_name(parent.parent()) == "to" &&
+         syntax::positional(parent.parent(), 0) == expression;
+}
+
+// The same for a name that an expression is bound to, if it is used for nothing else.
+bool is_named_device(const SemanticModel& model, Node expression) {
+  const Node assignment = expression.parent();
+  const Node left = assignment.is(Kind::kAssignment) ? assignment.child(Field::kLeft) : Node{};
+  if (!left.is(Kind::kIdentifier)) return false;
+  const auto reads = reads_of(model, left);
+  return !reads.empty() && std::all_of(reads.begin(), reads.end(), is_device_argument);
+}
+
 // Checks `"cuda" if t.is_cuda else "cpu"`, which is t's device only if that is CUDA or the CPU.
-void check_conditional(Node conditional, Reporter& reporter) {
+void check_conditional(const SemanticModel& model, Node conditional, Reporter& reporter) {
   const auto parts = conditional.children();
   std::string yes;
   std::string no;
@@ -200,11 +218,7 @@ void check_conditional(Node conditional, Reporter& reporter) {
     return;
   const Node tensor = tensor_asked(parts[1]);
   if (!tensor || !is_primary(tensor)) return;
-  const Node move = conditional.parent().parent();
-  const bool moves = conditional.parent().is(Kind::kArgumentList) && method_name(move) == "to";
-  const bool device = conditional.parent().is(Kind::kKeywordArgument) &&
-                      conditional.parent().child(Field::kName).text() == "device";
-  if (!moves && !device) return;
+  if (!is_device_argument(conditional) && !is_named_device(model, conditional)) return;
   Finding& finding = reporter.report(
       conditional,
       fmt::format("With `{0}` on another accelerator this is \"cpu\", and the next operation "
@@ -219,7 +233,7 @@ void check_conditional(Node conditional, Reporter& reporter) {
 }
 
 void check(const PythonContext& context, Node node, Reporter& reporter) {
-  if (node.is(Kind::kConditional)) check_conditional(node, reporter);
+  if (node.is(Kind::kConditional)) check_conditional(context.model, node, reporter);
   if (node.is(Kind::kComparison)) check_comparison(context, node, reporter);
   if (node.is(Kind::kIf)) check_if(context, node, reporter);
 }
