@@ -9,8 +9,8 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
+#include "base/elf.h"
 #include "base/text.h"
-#include "build_gate/elf.h"
 
 namespace torchport::build_gate {
 
@@ -203,9 +203,9 @@ base::Result<std::vector<std::string>> missing_functions(const CudaPart& part) {
   std::set<std::string> defined;
   std::set<std::string> called;
   for (const std::string& object : part.objects) {
-    const auto elf = ElfFile::parse(object);
+    const auto elf = base::ElfFile::parse(object);
     if (!elf) return tl::unexpected(elf.error());
-    for (const ElfSymbol& symbol : elf->symbols())
+    for (const base::ElfSymbol& symbol : elf->symbols())
       if (symbol.global && !symbol.name.empty())
         (symbol.defined ? defined : called).emplace(symbol.name);
   }

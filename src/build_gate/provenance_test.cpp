@@ -6,7 +6,7 @@
 #include <doctest/doctest.h>
 #include <elf.h>
 
-#include "build_gate/elf.h"
+#include "base/elf.h"
 #include "build_gate/extension_stub.h"
 
 namespace torchport::build_gate {
