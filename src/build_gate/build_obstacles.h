@@ -38,6 +38,13 @@ using Or = tl::expected<T, Obstacle>;
 [[nodiscard]] std::optional<Obstacle> compiler_refused(const BuildInputs& inputs,
                                                        const BuildToolkit& toolkit);
 
+// What this toolkit lacks of cuda_headers(), and no package beside torch has.
+[[nodiscard]] std::vector<std::string> missing_headers(const BuildInputs& inputs,
+                                                       const BuildToolkit& toolkit);
+// Adds what compilers must be told to find the headers and libraries of the plan's toolkit and of
+// packages (CPATH, LIBRARY_PATH), and notes on what they do not find.
+void add_search_paths(const BuildInputs& inputs, BuildPlan& plan);
+
 // An invalid list of architectures is a refusal even if CUDA is not demanded: who names an
 // architecture wants it.
 struct ArchChoice {

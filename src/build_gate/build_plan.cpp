@@ -142,8 +142,8 @@ BuildPlan no_cuda(const BuildInputs& inputs, const Demand& demand, const Obstacl
 
 const std::vector<std::string>& build_variables() {
   static const std::vector<std::string> kNames{
-      "TORCHPORT_BUILD", "FORCE_CUDA", "TORCH_CUDA_ARCH_LIST", "CUDA_HOME",
-      "CUDA_PATH",       "MAX_JOBS",   "NVCC_PREPEND_FLAGS",   "NVCC_APPEND_FLAGS"};
+      "TORCHPORT_BUILD", "FORCE_CUDA",         "TORCH_CUDA_ARCH_LIST", "CUDA_HOME", "CUDA_PATH",
+      "MAX_JOBS",        "NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS",    "CPATH",     "LIBRARY_PATH"};
   return kNames;
 }
 
@@ -186,6 +186,7 @@ BuildPlan decide(const BuildInputs& inputs) {
                       {"FORCE_CUDA", "1"},
                       {"TORCH_CUDA_ARCH_LIST", to_text(plan.archs)}};
   note_minor(inputs, plan);
+  add_search_paths(inputs, plan);
   note_jobs(inputs, plan);
   return plan;
 }

@@ -32,6 +32,15 @@ struct BuildToolkit {
   // The newest major versions of host compilers that it accepts; 0 if it does not say.
   std::uint64_t newest_gcc = 0;
   std::uint64_t newest_clang = 0;
+  // Those of cuda_headers() and usual_cuda_headers() that it does not have.
+  std::vector<std::string> lacks{};
+  // Folders that the compiler and the linker must be told, because they are not those where
+  // torch.utils.cpp_extension looks: targets/x86_64-linux/include, lib. Empty if none is needed.
+  std::string include{};
+  std::string libraries{};
+  // The file that `-lcudart` does not find, because its name has a version ("libcudart.so.13");
+  // else empty.
+  std::string versioned_runtime{};
   bool operator==(const BuildToolkit&) const = default;
 };
 
@@ -50,9 +59,17 @@ struct BuildInputs {
   // CUDA's headers from torch's environment (nvidia-* packages), for toolkits that have only a part
   // of them.
   std::vector<std::string> headers;
+  // For each known header that these folders have, the folder: {"cusparse.h": ".../cu13/include"}.
+  std::map<std::string, std::string> packaged_headers;
   std::map<std::string, std::string> environment;  // those of build_variables() that are set
   bool operator==(const BuildInputs&) const = default;
 };
+
+// The headers that torch's own headers include in nearly every CUDA extension, by way of
+// ATen/cuda/CUDAContext.h and c10/util: without one of them nothing compiles.
+[[nodiscard]] const std::vector<std::string>& cuda_headers();
+// Further ones that extensions include themselves.
+[[nodiscard]] const std::vector<std::string>& usual_cuda_headers();
 
 // The environment variables that a plan depends on.
 [[nodiscard]] const std::vector<std::string>& build_variables();

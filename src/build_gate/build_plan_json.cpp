@@ -15,6 +15,10 @@ void members(BuildToolkit& toolkit, Visit&& visit) {
   visit("archs", toolkit.archs);
   visit("newest_gcc", toolkit.newest_gcc);
   visit("newest_clang", toolkit.newest_clang);
+  visit("lacks", toolkit.lacks);
+  visit("include", toolkit.include);
+  visit("libraries", toolkit.libraries);
+  visit("versioned_runtime", toolkit.versioned_runtime);
 }
 
 template <class Visit>
@@ -30,6 +34,7 @@ void members(BuildInputs& inputs, Visit&& visit) {
   visit("toolkits", inputs.toolkits);
   visit("compiler", inputs.compiler);
   visit("headers", inputs.headers);
+  visit("packaged_headers", inputs.packaged_headers);
   visit("environment", inputs.environment);
 }
 

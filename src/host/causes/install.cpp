@@ -135,6 +135,8 @@ std::vector<std::string> intel_lines(const Facts& facts) {
 // For machines without a GPU, and for Apple's, whose only build has MPS.
 std::vector<std::string> other_lines(const Facts& facts) {
   if (works(facts.torch())) return {};
+  // No release of the table has wheels for Macs with an Intel processor.
+  if (facts.system == "Darwin" && facts.machine == "x86_64") return {};
   for (const Choice& choice : choices(facts)) {
     if (choice.in_use) continue;
     const std::string& macos = choice.release->macos;

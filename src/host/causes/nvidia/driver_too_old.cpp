@@ -46,10 +46,10 @@ std::optional<Diagnosis> too_old(const Facts& facts) {
   const std::string driver = has_compat_library(facts) ? facts.nvidia.library : facts.nvidia.module;
   const std::string least = releases::least_driver(torch->cuda);
   if (least.empty() || !versions::older(driver, least)) return std::nullopt;
+  // A newer driver does not help a build that has no code for the card.
+  if (!runs_on_a_card(facts)) return std::nullopt;
   const int last = last_driver(facts);
   const bool beyond = last != 0 && versions::older(fmt::format("{}.999", last), least);
-  // No driver for this card would help a build that has no code for it.
-  if (beyond && !runs_on_a_card(facts)) return std::nullopt;
   const std::string runs =
       facts.nvidia.cuda.empty() ? releases::cuda_of_driver(driver) : facts.nvidia.cuda;
   return Diagnosis{
