@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "build_gate/build_obstacles.h"
 #include "build_gate/build_plan.h"
 #include "host/probe/probe.h"
 
@@ -267,6 +268,7 @@ base::Result<BuildInputs> build_inputs(const host::Machine& machine, const Torch
   add_packaged(machine, folders, inputs, facts);
   add_headers(machine, folders, inputs);
   inputs.compiler = host_compiler(machine);
+  inputs.compilers = device_compilers(machine);
   return inputs;
 }
 

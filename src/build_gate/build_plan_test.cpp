@@ -204,10 +204,11 @@ TEST_CASE("every combination of torch, toolkit, settings, architectures and comp
   CHECK(count[BuildOutcome::kRefuse] > 10000);
   // The test has reached every code of the gate; no-common-arch has a case of its own below.
   CHECK(codes == std::set<std::string>{"arch-list", "asked-for-cpu", "compiler-too-new",
-                                       "contradiction", "headers-missing", "no-toolkit", "no-torch",
-                                       "nvcc-broken", "nvcc-differs", "nvcc-matches",
-                                       "toolkit-incomplete", "torch-damaged", "torch-for-cpu",
-                                       "torch-for-rocm", "torch-for-xpu", "unclear-setting"});
+                                       "contradiction", "headers-missing", "no-hipcc", "no-icpx",
+                                       "no-toolkit", "no-torch", "nvcc-broken", "nvcc-differs",
+                                       "nvcc-matches", "toolkit-incomplete", "torch-damaged",
+                                       "torch-for-cpu", "torch-for-rocm", "torch-for-xpu",
+                                       "unclear-setting"});
 }
 
 namespace {
@@ -437,6 +438,114 @@ TEST_CASE("folders where torch does not look are named for the compiler and the 
   CHECK(to_text(plan.outcome) == "cuda");
   CHECK(plan.environment.at("CPATH") == target + "/include:" + site + "/nvidia/cu13/include/cccl");
   CHECK(plan.environment.at("LIBRARY_PATH") == target + "/lib:/mine");
+}
+
+namespace {
+
+BuildInputs for_rocm() {
+  BuildInputs inputs;
+  inputs.torch = torches()[3].torch;
+  inputs.compilers = {{"rocm", "/opt/rocm", "/opt/rocm", "7.1.25424", {}}};
+  return inputs;
+}
+
+BuildInputs for_xpu() {
+  BuildInputs inputs;
+  inputs.torch = torches()[4].torch;
+  inputs.compilers = {{"xpu", "/opt/dpcpp", "CMPLR_ROOT", "2025.3.2", {}}};
+  return inputs;
+}
+
+}  // namespace
+
+TEST_CASE("a torch for ROCm is built against with hipcc of its major version") {
+  BuildInputs inputs = for_rocm();
+  BuildPlan plan = decide(inputs);
+  CHECK(to_text(plan.outcome) == "rocm");
+  CHECK(plan.code == "hipcc-matches");
+  CHECK(plan.environment.at("ROCM_HOME") == "/opt/rocm");
+  CHECK(plan.environment.at("PYTORCH_ROCM_ARCH") == "gfx90a");
+  CHECK(plan.environment.at("FORCE_CUDA") == "1");
+  set(inputs, "PYTORCH_ROCM_ARCH", "gfx942,gfx1100");
+  CHECK(decide(inputs).environment.at("PYTORCH_ROCM_ARCH") == "gfx942;gfx1100");
+  for (const char* demand : {"rocm", "auto", "ROCM"}) {
+    set(inputs, "TORCHPORT_BUILD", demand);
+    CHECK(to_text(decide(inputs).outcome) == "rocm");
+  }
+  set(inputs, "TORCHPORT_BUILD", "cuda");
+  CHECK(to_text(decide(inputs).outcome) == "refuse");
+  CHECK(decide(inputs).code == "torch-for-rocm");
+  set(inputs, "TORCHPORT_BUILD", "cpu");
+  CHECK(to_text(decide(inputs).outcome) == "cpu");
+  set(inputs, "TORCHPORT_BUILD", "xpu");
+  CHECK(decide(inputs).reason ==
+        "TORCHPORT_BUILD=xpu demands XPU: torch 2.13.0+rocm7.1 is built for ROCm");
+
+  inputs = for_rocm();
+  inputs.compilers[0].version = "6.4.43483";
+  CHECK(decide(inputs).code == "hipcc-differs");
+  inputs.compilers[0].version = "7.2.0";
+  CHECK(to_text(decide(inputs).outcome) == "rocm");
+  CHECK(decide(inputs).notes.size() == 1);
+  inputs.compilers.push_back({"rocm", "/opt/rocm-7.1", "/opt/rocm-7.1", "7.1.1", {}});
+  CHECK(decide(inputs).compiler.path == "/opt/rocm-7.1");
+  inputs.compilers.resize(1);
+  inputs.compilers[0].lacks = {"hipsparse/hipsparse.h"};
+  plan = decide(inputs);
+  CHECK(to_text(plan.outcome) == "cpu");
+  CHECK(plan.code == "headers-missing");
+  set(inputs, "FORCE_CUDA", "1");
+  CHECK(to_text(decide(inputs).outcome) == "refuse");
+  inputs.compilers[0].version.clear();
+  CHECK(decide(inputs).code == "hipcc-broken");
+}
+
+TEST_CASE("a torch for XPU is built against with icpx of its major version") {
+  BuildInputs inputs = for_xpu();
+  const BuildPlan plan = decide(inputs);
+  CHECK(to_text(plan.outcome) == "xpu");
+  CHECK(plan.reason ==
+        "torch 2.13.0+xpu is built with XPU 2025.3.2, and icpx 2025.3.2 in /opt/dpcpp (CMPLR_ROOT) "
+        "compiles for it");
+  CHECK(plan.notes.size() == 2);  // icpx is not in PATH, and no architecture is named
+  CHECK(plan.environment.at("CMPLR_ROOT") == "/opt/dpcpp");
+  set(inputs, "TORCH_XPU_ARCH_LIST", "pvc;bmg");
+  CHECK(decide(inputs).environment.at("TORCH_XPU_ARCH_LIST") == "pvc,bmg");
+  inputs.compilers[0].version = "2024.2.1";
+  CHECK(decide(inputs).code == "icpx-differs");
+  inputs.compilers[0].kind = "rocm";
+  CHECK(decide(inputs).code == "no-icpx");
+  inputs = usual();
+  set(inputs, "TORCHPORT_BUILD", "xpu");
+  CHECK(decide(inputs).code == "torch-for-cuda");
+}
+
+TEST_CASE("compilers for AMD's and Intel's GPUs are found where torch looks, with their headers") {
+  base::MemoryFileSystem files;
+  files.add("/opt/rocm/bin/hipcc", "");
+  for (const std::string& header : device_headers("rocm"))
+    if (header != "hipblas/hipblas.h") files.add("/opt/rocm/include/" + header, "");
+  files.add("/oneapi/compiler/latest/bin/icpx", "");
+  files.add("/oneapi/compiler/latest/include/sycl/sycl.hpp", "");
+  files.add("/t/torch/version.py", "__version__ = '2.13.0+xpu'\nxpu = '20250302'\n");
+  files.add("/t/torch/lib/libtorch_python.so", "");
+  host::Machine machine;
+  machine.files = &files;
+  machine.environment = {{"PATH", "/opt/rocm/bin"}, {"ONEAPI_ROOT", "/oneapi"}};
+  machine.output = [](const std::vector<std::string>& command) -> std::string {
+    return command[0].ends_with("hipcc")
+               ? "HIP version: 7.1.25424-4179531dcd\nAMD clang version 20.0.0\n"
+               : "Intel(R) oneAPI DPC++/C++ Compiler 2025.3.2 (2025.3.2.20251023)\n";
+  };
+  const auto inputs = build_inputs(machine, {"", "/t"});
+  REQUIRE(inputs.has_value());
+  CHECK(inputs->compilers ==
+        std::vector<DeviceCompiler>{
+            {"rocm", "/opt/rocm", "PATH", "7.1.25424", {"hipblas/hipblas.h"}},
+            {"xpu", "/oneapi/compiler/latest", "ONEAPI_ROOT", "2025.3.2", {}}});
+  const BuildPlan plan = decide(*inputs);
+  CHECK(to_text(plan.outcome) == "xpu");
+  CHECK(build_inputs_from_json(to_json(*inputs, plan)).value() == *inputs);
 }
 
 }  // namespace torchport::build_gate

@@ -112,8 +112,9 @@ Provenance provenance_of(const BuildInputs& inputs, const BuildPlan& plan, std::
           plan.code,
           plan.reason,
           plan.remedy,
-          to_text(plan.archs),
-          plan.toolkit.nvcc};
+          plan.compiler.path.empty() ? to_text(plan.archs)
+                                     : fmt::format("{}", fmt::join(plan.device_archs, ";")),
+          plan.compiler.path.empty() ? plan.toolkit.nvcc : plan.compiler.version};
 }
 
 std::string to_json(const Provenance& provenance) {

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-FOLDER = Path(__file__).parent / "hosts"
+FOLDER = Path(__file__).parents[1] / "hosts"
 
 
 @dataclass(frozen=True)
