@@ -142,7 +142,9 @@ int write_extension_stub(const build_gate::BuildInputs& inputs, const build_gate
                          const ExtensionStubOptions& options) {
   build_gate::CudaPart part;
   // What a build compiles it does not name as left out. One for ROCm leaves out SYCL's sources.
-  if (!options.cuda_sources.empty() && plan.outcome != build_gate::BuildOutcome::kCuda) {
+  const bool left_out =
+      !options.cuda_sources.empty() && plan.outcome != build_gate::BuildOutcome::kCuda;
+  if (left_out || plan.outcome == build_gate::BuildOutcome::kCpu) {
     auto sources = contents(options.cuda_sources);
     if (!sources) return failed(sources.error(), {});
     auto objects = contents(options.objects);

@@ -17,9 +17,9 @@ from torchport.build._extension import TorchExtension
 from torchport.build._plan import BuildRefused, Plan, plan
 from torchport.build._target import check_target
 
-_CUDA_MACROS = [("TORCHPORT_WITH_CUDA", "1"), ("WITH_CUDA", None)]
+_CUDA_MACROS: list[tuple[str, str | None]] = [("TORCHPORT_WITH_CUDA", "1"), ("WITH_CUDA", None)]
 # What is defined if a part for GPUs is compiled, by the outcome of the plan.
-_MACROS = {
+_MACROS: dict[str, list[tuple[str, str | None]]] = {
     "cuda": _CUDA_MACROS,
     "rocm": [*_CUDA_MACROS, ("TORCHPORT_WITH_ROCM", "1"), ("WITH_HIP", None)],
     "xpu": [("TORCHPORT_WITH_XPU", "1")],
