@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "build_gate/build_obstacles.h"
 #include "build_gate/build_plan.h"
 #include "host/probe/probe.h"
 
@@ -40,9 +41,54 @@ void read_bounds(const host::Machine& machine, BuildToolkit& toolkit) {
   toolkit.newest_clang = first_refused == 0 ? 0 : first_refused - 1;
 }
 
+// The toolkit's part for this machine, where conda's and NVIDIA's packages have headers and
+// libraries:
+// "/usr/local/cuda/targets/x86_64-linux"; empty if there is none.
+std::string target_folder(const host::Machine& machine, const std::string& path) {
+  const auto entries = machine.files->list(path + "/targets");
+  if (!entries) return {};
+  for (const base::DirectoryEntry& entry : *entries)
+    if (is_folder(machine, fmt::format("{}/targets/{}/include", path, entry.name)))
+      return fmt::format("{}/targets/{}", path, entry.name);
+  return {};
+}
+
+// Since CUDA 13 thrust and cub are in a folder that nvcc adds itself.
+bool has_header(const host::Machine& machine, const std::string& folder, const std::string& name) {
+  return is_file(machine, base::join_path(folder, name)) ||
+         is_file(machine, fmt::format("{}/cccl/{}", folder, name));
+}
+
+// Finds the headers and the runtime library, and where torch.utils.cpp_extension would not look.
+void read_contents(const host::Machine& machine, BuildToolkit& toolkit) {
+  const std::string target = target_folder(machine, toolkit.path);
+  std::string include = toolkit.path + "/include";
+  if (!is_file(machine, include + "/cuda_runtime.h") &&
+      is_file(machine, target + "/include/cuda_runtime.h"))
+    include = toolkit.include = target + "/include";
+  toolkit.headers = is_file(machine, include + "/cuda_runtime.h");
+  for (const auto* const names : {&cuda_headers(), &usual_cuda_headers()})
+    for (const std::string& name : *names)
+      if (!has_header(machine, include, name)) toolkit.lacks.push_back(name);
+  for (const std::string& folder :
+       {toolkit.path + "/lib64", toolkit.path + "/lib", target + "/lib"}) {
+    const auto entries = machine.files->list(folder);
+    if (!entries) continue;
+    for (const base::DirectoryEntry& entry : *entries) {
+      if (entry.name == "libcudart.so") {
+        if (!folder.ends_with("/lib64")) toolkit.libraries = folder;
+        toolkit.versioned_runtime.clear();
+        return;
+      }
+      if (entry.name.starts_with("libcudart.so.") && toolkit.versioned_runtime.empty())
+        toolkit.versioned_runtime = base::join_path(folder, entry.name);
+    }
+  }
+}
+
 BuildToolkit looked_into(const host::Machine& machine, const host::Toolkit& toolkit) {
   BuildToolkit found{toolkit.path, toolkit.from, toolkit.nvcc, false, {}, 0, 0};
-  found.headers = is_file(machine, toolkit.path + "/include/cuda_runtime.h");
+  read_contents(machine, found);
   read_bounds(machine, found);
   if (found.nvcc.empty()) return found;
   const std::string listed = machine.output({toolkit.path + "/bin/nvcc", "--list-gpu-code"});
@@ -51,15 +97,45 @@ BuildToolkit looked_into(const host::Machine& machine, const host::Toolkit& tool
   return found;
 }
 
-// The folders of the nvidia-* packages beside torch: nvidia/cu13 since CUDA 13, before that one per
-// library (nvidia/cublas, nvidia/cuda_nvcc).
-std::vector<std::string> package_folders(const host::Machine& machine, const host::Torch& torch) {
-  const std::string root = base::join_path(base::parent_path(torch.root), "nvidia");
+// The environments whose packages a build sees: the one that was named, else the active ones.
+std::vector<std::string> environments_of(const host::Machine& machine, const TorchChoice& choice) {
+  if (!choice.python.empty())
+    return {is_folder(machine, choice.python)
+                ? choice.python
+                : std::string(base::parent_path(base::parent_path(choice.python)))};
+  std::vector<std::string> found;
+  for (const char* name : {"VIRTUAL_ENV", "CONDA_PREFIX"})
+    if (const auto value = machine.environment.find(name);
+        value != machine.environment.end() && !value->second.empty())
+      found.push_back(value->second);
+  return found;
+}
+
+// The folders of the nvidia-* packages: nvidia/cu13 since CUDA 13, before that one per library
+// (nvidia/cublas, nvidia/cuda_nvcc). Those beside torch first, then those of the environment, which
+// may use a torch of the system.
+std::vector<std::string> package_folders(const host::Machine& machine, const host::Torch& torch,
+                                         const TorchChoice& choice) {
+  std::vector<std::string> sites;
+  if (!torch.root.empty()) sites.emplace_back(base::parent_path(torch.root));
+  for (const std::string& prefix : environments_of(machine, choice)) {
+    const auto entries = machine.files->list(prefix + "/lib");
+    if (!entries) continue;
+    for (const base::DirectoryEntry& entry : *entries)
+      if (entry.name.starts_with("python3."))
+        sites.push_back(fmt::format("{}/lib/{}/site-packages", prefix, entry.name));
+  }
   std::vector<std::string> folders;
-  const auto entries = machine.files->list(root);
-  if (torch.root.empty() || !entries) return folders;
-  for (const base::DirectoryEntry& entry : *entries)
-    folders.push_back(base::join_path(root, entry.name));
+  for (const std::string& site : sites) {
+    const std::string root = base::join_path(site, "nvidia");
+    const auto entries = machine.files->list(root);
+    if (!entries) continue;
+    for (const base::DirectoryEntry& entry : *entries) {
+      std::string folder = base::join_path(root, entry.name);
+      if (std::find(folders.begin(), folders.end(), folder) == folders.end())
+        folders.push_back(std::move(folder));
+    }
+  }
   return folders;
 }
 
@@ -82,8 +158,18 @@ void add_packaged(const host::Machine& machine, const std::vector<std::string>& 
 // ATen/cuda/CUDAContext.h includes.
 void add_headers(const host::Machine& machine, const std::vector<std::string>& folders,
                  BuildInputs& inputs) {
-  for (const std::string& folder : folders)
-    if (is_folder(machine, folder + "/include")) inputs.headers.push_back(folder + "/include");
+  for (const std::string& folder : folders) {
+    const std::string include = folder + "/include";
+    if (!is_folder(machine, include)) continue;
+    inputs.headers.push_back(include);
+    for (const auto* const names : {&cuda_headers(), &usual_cuda_headers()})
+      for (const std::string& name : *names) {
+        if (is_file(machine, base::join_path(include, name)))
+          inputs.packaged_headers.try_emplace(name, include);
+        else if (has_header(machine, include, name))
+          inputs.packaged_headers.try_emplace(name, include + "/cccl");
+      }
+  }
 }
 
 std::string in_path(const host::Machine& machine, std::string_view name) {
@@ -178,10 +264,11 @@ base::Result<BuildInputs> build_inputs(const host::Machine& machine, const Torch
   probe_toolkits(machine, facts);
   for (const host::Toolkit& toolkit : facts.toolkits)
     inputs.toolkits.push_back(looked_into(machine, toolkit));
-  const auto folders = package_folders(machine, inputs.torch);
+  const auto folders = package_folders(machine, inputs.torch, choice);
   add_packaged(machine, folders, inputs, facts);
   add_headers(machine, folders, inputs);
   inputs.compiler = host_compiler(machine);
+  inputs.compilers = device_compilers(machine);
   return inputs;
 }
 

@@ -38,6 +38,20 @@ using Or = tl::expected<T, Obstacle>;
 [[nodiscard]] std::optional<Obstacle> compiler_refused(const BuildInputs& inputs,
                                                        const BuildToolkit& toolkit);
 
+// "rocm" or "xpu" if torch is built for it; else empty.
+[[nodiscard]] std::string device_of(const host::Torch& torch);
+// Fills the plan for AMD's or Intel's GPUs, or says why code for them cannot be compiled.
+[[nodiscard]] std::optional<Obstacle> plan_for_device(const BuildInputs& inputs, BuildPlan& plan);
+// Finds the compilers for AMD's and Intel's GPUs on a machine.
+[[nodiscard]] std::vector<DeviceCompiler> device_compilers(const host::Machine& machine);
+
+// What this toolkit lacks of cuda_headers(), and no package beside torch has.
+[[nodiscard]] std::vector<std::string> missing_headers(const BuildInputs& inputs,
+                                                       const BuildToolkit& toolkit);
+// Adds what compilers must be told to find the headers and libraries of the plan's toolkit and of
+// packages (CPATH, LIBRARY_PATH), and notes on what they do not find.
+void add_search_paths(const BuildInputs& inputs, BuildPlan& plan);
+
 // An invalid list of architectures is a refusal even if CUDA is not demanded: who names an
 // architecture wants it.
 struct ArchChoice {

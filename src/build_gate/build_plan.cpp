@@ -20,10 +20,11 @@ std::string variable(const BuildInputs& inputs, const std::string& name) {
 
 namespace {
 
-enum class Wish : std::uint8_t { kAuto, kCuda, kCpu };
+enum class Wish : std::uint8_t { kAuto, kGpu, kCpu };
 struct Demand {
   Wish wish = Wish::kAuto;
-  std::string said;  // "FORCE_CUDA=1"
+  std::string said;    // "FORCE_CUDA=1"
+  std::string device;  // "cuda", "rocm", "xpu" if no other one will do
 };
 
 bool one_of(std::string_view word, std::initializer_list<std::string_view> words) {
@@ -45,17 +46,19 @@ Or<Demand> demanded(const BuildInputs& inputs) {
   const auto force = forced(inputs);
   if (!force) return tl::unexpected(force.error());
   const std::string build = base::lower(variable(inputs, "TORCHPORT_BUILD"));
-  if (!one_of(build, {"", "auto", "cuda", "cpu"}))
+  if (!one_of(build, {"", "auto", "cuda", "rocm", "xpu", "cpu"}))
     return tl::unexpected(Obstacle{"unclear-setting",
                                    fmt::format("TORCHPORT_BUILD={} is not a known value", build),
-                                   "set TORCHPORT_BUILD to cuda, cpu or auto"});
+                                   "set TORCHPORT_BUILD to cuda, rocm, xpu, cpu or auto"});
   if (build == "cpu" && *force)
     return tl::unexpected(Obstacle{"contradiction",
                                    "FORCE_CUDA=1 demands CUDA and TORCHPORT_BUILD=cpu forbids it",
                                    "unset one of them"});
-  if (build == "cpu") return Demand{Wish::kCpu, "TORCHPORT_BUILD=cpu"};
-  if (build == "cuda") return Demand{Wish::kCuda, "TORCHPORT_BUILD=cuda"};
-  if (*force) return Demand{Wish::kCuda, "FORCE_CUDA=" + variable(inputs, "FORCE_CUDA")};
+  if (build == "cpu") return Demand{Wish::kCpu, "TORCHPORT_BUILD=cpu", {}};
+  if (one_of(build, {"cuda", "rocm", "xpu"}))
+    return Demand{Wish::kGpu, "TORCHPORT_BUILD=" + build, build};
+  // The projects that read it also build their code for ROCm then.
+  if (*force) return Demand{Wish::kGpu, "FORCE_CUDA=" + variable(inputs, "FORCE_CUDA"), {}};
   return Demand{};
 }
 
@@ -117,17 +120,26 @@ void note_jobs(const BuildInputs& inputs, BuildPlan& plan) {
     plan.notes.push_back(fmt::format("MAX_JOBS={} is not a number of jobs and is ignored", jobs));
 }
 
-BuildPlan refused(const Obstacle& why, const std::string& demand = {}) {
+std::string_view name_of(std::string_view device) {
+  if (device == "rocm") return "ROCm";
+  return device == "xpu" ? "XPU" : "CUDA";
+}
+
+BuildPlan refused(const Obstacle& why, const std::string& demand = {},
+                  std::string_view device = {}) {
   BuildPlan plan;
   plan.code = why.code;
-  plan.reason = demand.empty() ? why.what : fmt::format("{} demands CUDA: {}", demand, why.what);
+  plan.reason = demand.empty()
+                    ? why.what
+                    : fmt::format("{} demands {}: {}", demand, name_of(device), why.what);
   plan.remedy = why.remedy;
   return plan;
 }
 
 // CUDA code cannot be built: refuses if it is demanded.
 BuildPlan no_cuda(const BuildInputs& inputs, const Demand& demand, const Obstacle& why) {
-  if (demand.wish == Wish::kCuda) return refused(why, demand.said);
+  if (demand.wish == Wish::kGpu)
+    return refused(why, demand.said, demand.device.empty() ? "cuda" : demand.device);
   BuildPlan plan = refused(why);
   plan.outcome = BuildOutcome::kCpu;
   note_jobs(inputs, plan);
@@ -138,12 +150,30 @@ BuildPlan no_cuda(const BuildInputs& inputs, const Demand& demand, const Obstacl
   return plan;
 }
 
+// For a torch that is built for AMD's or Intel's GPUs.
+BuildPlan for_device(const BuildInputs& inputs, const Demand& demand) {
+  BuildPlan plan;
+  if (const auto why = plan_for_device(inputs, plan)) return no_cuda(inputs, demand, *why);
+  note_jobs(inputs, plan);
+  return plan;
+}
+
+// A demand for ROCm or XPU that this torch cannot meet.
+Obstacle built_otherwise(const host::Torch& torch, const std::string& device) {
+  const std::string own = device_of(torch);
+  const std::string built = !own.empty() ? own : torch.cuda.empty() ? "cpu" : "cuda";
+  return {"torch-for-" + built,
+          fmt::format("torch {} is built for {}", torch.version,
+                      built == "cpu" ? "the CPU" : name_of(built)),
+          fmt::format("build against a torch for {}", name_of(device))};
+}
+
 }  // namespace
 
 const std::vector<std::string>& build_variables() {
   static const std::vector<std::string> kNames{
-      "TORCHPORT_BUILD", "FORCE_CUDA", "TORCH_CUDA_ARCH_LIST", "CUDA_HOME",
-      "CUDA_PATH",       "MAX_JOBS",   "NVCC_PREPEND_FLAGS",   "NVCC_APPEND_FLAGS"};
+      "TORCHPORT_BUILD", "FORCE_CUDA",         "TORCH_CUDA_ARCH_LIST", "CUDA_HOME", "CUDA_PATH",
+      "MAX_JOBS",        "NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS",    "CPATH",     "LIBRARY_PATH"};
   return kNames;
 }
 
@@ -151,6 +181,10 @@ std::string_view to_text(BuildOutcome outcome) {
   switch (outcome) {
     case BuildOutcome::kCuda:
       return "cuda";
+    case BuildOutcome::kRocm:
+      return "rocm";
+    case BuildOutcome::kXpu:
+      return "xpu";
     case BuildOutcome::kCpu:
       return "cpu";
     case BuildOutcome::kRefuse:
@@ -167,6 +201,10 @@ BuildPlan decide(const BuildInputs& inputs) {
     return no_cuda(inputs, *demand,
                    {"asked-for-cpu", "TORCHPORT_BUILD=cpu asks for it",
                     "for CUDA code unset TORCHPORT_BUILD"});
+  const std::string device = device_of(inputs.torch);
+  if (!demand->device.empty() && demand->device != "cuda" && demand->device != device)
+    return no_cuda(inputs, *demand, built_otherwise(inputs.torch, demand->device));
+  if (!device.empty() && demand->device != "cuda") return for_device(inputs, *demand);
   if (const auto why = without_cuda(inputs)) return no_cuda(inputs, *demand, *why);
   const auto toolkit = choose_toolkit(inputs);
   if (!toolkit) return no_cuda(inputs, *demand, toolkit.error());
@@ -186,6 +224,7 @@ BuildPlan decide(const BuildInputs& inputs) {
                       {"FORCE_CUDA", "1"},
                       {"TORCH_CUDA_ARCH_LIST", to_text(plan.archs)}};
   note_minor(inputs, plan);
+  add_search_paths(inputs, plan);
   note_jobs(inputs, plan);
   return plan;
 }

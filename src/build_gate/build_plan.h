@@ -32,6 +32,15 @@ struct BuildToolkit {
   // The newest major versions of host compilers that it accepts; 0 if it does not say.
   std::uint64_t newest_gcc = 0;
   std::uint64_t newest_clang = 0;
+  // Those of cuda_headers() and usual_cuda_headers() that it does not have.
+  std::vector<std::string> lacks{};
+  // Folders that the compiler and the linker must be told, because they are not those where
+  // torch.utils.cpp_extension looks: targets/x86_64-linux/include, lib. Empty if none is needed.
+  std::string include{};
+  std::string libraries{};
+  // The file that `-lcudart` does not find, because its name has a version ("libcudart.so.13");
+  // else empty.
+  std::string versioned_runtime{};
   bool operator==(const BuildToolkit&) const = default;
 };
 
@@ -43,6 +52,16 @@ struct HostCompiler {
   bool operator==(const HostCompiler&) const = default;
 };
 
+// A compiler for AMD's or Intel's GPUs.
+struct DeviceCompiler {
+  std::string kind;                  // "rocm": hipcc; "xpu": icpx
+  std::string path;                  // the folder with its bin: "/opt/rocm"
+  std::string from;                  // "ROCM_HOME", "PATH", "/opt/rocm"
+  std::string version;               // "7.1.25424", "2025.3.2"; empty if it does not run
+  std::vector<std::string> lacks{};  // of device_headers(kind)
+  bool operator==(const DeviceCompiler&) const = default;
+};
+
 struct BuildInputs {
   host::Torch torch;  // the torch to build against; without a root if there is none
   std::vector<BuildToolkit> toolkits;  // in the order in which torch looks for them
@@ -50,25 +69,41 @@ struct BuildInputs {
   // CUDA's headers from torch's environment (nvidia-* packages), for toolkits that have only a part
   // of them.
   std::vector<std::string> headers;
+  // For each known header that these folders have, the folder: {"cusparse.h": ".../cu13/include"}.
+  std::map<std::string, std::string> packaged_headers;
+  std::vector<DeviceCompiler> compilers;  // for AMD's and Intel's GPUs, as torch looks for them
   std::map<std::string, std::string> environment;  // those of build_variables() that are set
   bool operator==(const BuildInputs&) const = default;
 };
 
+// The headers that torch's own headers include in nearly every CUDA extension, by way of
+// ATen/cuda/CUDAContext.h and c10/util: without one of them nothing compiles.
+[[nodiscard]] const std::vector<std::string>& cuda_headers();
+// Further ones that extensions include themselves.
+[[nodiscard]] const std::vector<std::string>& usual_cuda_headers();
+
+// The same for "rocm" and "xpu": what torch's headers include in an extension for such a GPU.
+[[nodiscard]] const std::vector<std::string>& device_headers(std::string_view kind);
+
 // The environment variables that a plan depends on.
 [[nodiscard]] const std::vector<std::string>& build_variables();
 
-enum class BuildOutcome : std::uint8_t { kCuda, kCpu, kRefuse };
-[[nodiscard]] std::string_view to_text(BuildOutcome outcome);  // "cuda", "cpu", "refuse"
+enum class BuildOutcome : std::uint8_t { kCuda, kRocm, kXpu, kCpu, kRefuse };
+// "cuda", "rocm", "xpu", "cpu", "refuse"
+[[nodiscard]] std::string_view to_text(BuildOutcome outcome);
 
 struct BuildPlan {
   BuildOutcome outcome = BuildOutcome::kRefuse;
   std::string code;    // "nvcc-matches", "torch-for-cpu", ...
   std::string reason;  // one sentence, with what was seen
-  std::string remedy;  // what to do for another outcome; empty if CUDA is built
+  std::string remedy;  // what to do for another outcome; empty if code for GPUs is built
   std::vector<std::string> notes;
   // Only if CUDA is built:
   BuildToolkit toolkit;
   std::vector<releases::GpuArch> archs;
+  // Only for ROCm and XPU: the compiler, and the architectures as its torch names them ("gfx90a").
+  DeviceCompiler compiler;
+  std::vector<std::string> device_archs;
   // Variables that lead builds which do not know this plan to the same result.
   std::map<std::string, std::string> environment;
 };

@@ -1,5 +1,7 @@
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "build_gate/build_plan.h"
 #include "host/facts/facts_members.h"
 #include "json/members.h"
@@ -15,6 +17,10 @@ void members(BuildToolkit& toolkit, Visit&& visit) {
   visit("archs", toolkit.archs);
   visit("newest_gcc", toolkit.newest_gcc);
   visit("newest_clang", toolkit.newest_clang);
+  visit("lacks", toolkit.lacks);
+  visit("include", toolkit.include);
+  visit("libraries", toolkit.libraries);
+  visit("versioned_runtime", toolkit.versioned_runtime);
 }
 
 template <class Visit>
@@ -25,11 +31,22 @@ void members(HostCompiler& compiler, Visit&& visit) {
 }
 
 template <class Visit>
+void members(DeviceCompiler& compiler, Visit&& visit) {
+  visit("kind", compiler.kind);
+  visit("path", compiler.path);
+  visit("from", compiler.from);
+  visit("version", compiler.version);
+  visit("lacks", compiler.lacks);
+}
+
+template <class Visit>
 void members(BuildInputs& inputs, Visit&& visit) {
   visit("torch", inputs.torch);
   visit("toolkits", inputs.toolkits);
   visit("compiler", inputs.compiler);
   visit("headers", inputs.headers);
+  visit("packaged_headers", inputs.packaged_headers);
+  visit("compilers", inputs.compilers);
   visit("environment", inputs.environment);
 }
 
@@ -47,6 +64,11 @@ std::string to_json(const BuildInputs& inputs, const BuildPlan& plan) {
     whole["archs"] = to_text(plan.archs);
     whole["gencode"] = releases::gencode(plan.archs);
     whole["cmake_architectures"] = releases::cmake_architectures(plan.archs);
+  }
+  if (!plan.compiler.path.empty()) {
+    whole["compiler"] = plan.compiler.path;
+    whole["compiler_version"] = plan.compiler.version;
+    whole["archs"] = fmt::format("{}", fmt::join(plan.device_archs, ";"));
   }
   whole["environment"] = plan.environment;
   whole["inputs"] = json::written(copy);

@@ -63,6 +63,7 @@ const std::vector<ToolkitClass>& toolkits() {
       {"11.8", {toolkit("/c118", "PATH", "11.8")}, "", {}},
       {"does not run", {toolkit("/broken", "PATH", "")}, "", {}},
       {"no headers", {toolkit("/usr/local", "PATH", "13.0", false)}, "", {}},
+      {"no cusparse.h", {{"/c13", "PATH", "13.0", true, {}, 15, 20, {"cusparse.h"}}}, "", {}},
       {"wrong one first",
        {toolkit("/c118", "PATH", "11.8"), toolkit("/c13", "/usr/local", "13.0")},
        "",
@@ -203,10 +204,11 @@ TEST_CASE("every combination of torch, toolkit, settings, architectures and comp
   CHECK(count[BuildOutcome::kRefuse] > 10000);
   // The test has reached every code of the gate; no-common-arch has a case of its own below.
   CHECK(codes == std::set<std::string>{"arch-list", "asked-for-cpu", "compiler-too-new",
-                                       "contradiction", "no-toolkit", "no-torch", "nvcc-broken",
-                                       "nvcc-differs", "nvcc-matches", "toolkit-incomplete",
-                                       "torch-damaged", "torch-for-cpu", "torch-for-rocm",
-                                       "torch-for-xpu", "unclear-setting"});
+                                       "contradiction", "headers-missing", "no-hipcc", "no-icpx",
+                                       "no-toolkit", "no-torch", "nvcc-broken", "nvcc-differs",
+                                       "nvcc-matches", "toolkit-incomplete", "torch-damaged",
+                                       "torch-for-cpu", "torch-for-rocm", "torch-for-xpu",
+                                       "unclear-setting"});
 }
 
 namespace {
@@ -316,9 +318,14 @@ TEST_CASE("inputs are read from a machine's files, and from what was written of 
   files.add(site + "/torch/share/cmake/Torch/TorchConfig.cmake",
             "set(TORCH_CXX_FLAGS \"-D_GLIBCXX_USE_CXX11_ABI=1\")\n");
   files.add(site + "/nvidia/cublas/include/cublas_v2.h", "");
+  files.add(site + "/nvidia/cublas/include/cublasLt.h", "");
   files.add(site + "/nvidia/cuda_nvcc/bin/nvcc", "");
   files.add("/opt/cuda/bin/nvcc", "");
   files.add("/opt/cuda/include/cuda_runtime.h", "");
+  for (const char* header : {"cuda_runtime_api.h", "cusparse.h", "cusolverDn.h", "cuda_fp16.h",
+                             "cuda_bf16.h", "cccl/thrust/complex.h", "cufft.h", "nvrtc.h"})
+    files.add(std::string("/opt/cuda/include/") + header, "");
+  files.add("/opt/cuda/lib/libcudart.so.12", "");
   files.add("/opt/cuda/include/crt/host_config.h",
             "#if __GNUC__ > 13\n#if (__clang_major__ >= 18)");
   files.add("/bin/g++-13", "");
@@ -340,7 +347,17 @@ TEST_CASE("inputs are read from a machine's files, and from what was written of 
   CHECK(inputs->torch.cxx11_abi);
   REQUIRE(inputs->toolkits.size() == 2);
   CHECK(inputs->toolkits[0] ==
-        BuildToolkit{"/opt/cuda", "CUDA_HOME", "12.6", true, {"sm_50", "sm_90"}, 13, 17});
+        BuildToolkit{"/opt/cuda",
+                     "CUDA_HOME",
+                     "12.6",
+                     true,
+                     {"sm_50", "sm_90"},
+                     13,
+                     17,
+                     {"cublas_v2.h", "cublasLt.h", "cub/cub.cuh", "curand_kernel.h"},
+                     "",
+                     "",
+                     "/opt/cuda/lib/libcudart.so.12"});
   CHECK(inputs->toolkits[1].from == "nvidia packages");
   CHECK(inputs->compiler == HostCompiler{"/bin/g++-13", "gcc", "13.3.0"});
   CHECK(inputs->headers == std::vector<std::string>{site + "/nvidia/cublas/include"});
@@ -348,6 +365,12 @@ TEST_CASE("inputs are read from a machine's files, and from what was written of 
   CHECK(inputs->environment.size() == 1);
   const BuildPlan plan = decide(*inputs);
   CHECK(to_text(plan.archs) == "5.0;9.0+PTX");
+  CHECK(plan.environment.at("CPATH") == site + "/nvidia/cublas/include");
+  REQUIRE(plan.notes.size() == 2);
+  CHECK(
+      plan.notes[0] ==
+      "cub/cub.cuh, curand_kernel.h were not found: sources that include them do not compile here");
+  CHECK(plan.notes[1].ends_with("ln -s /opt/cuda/lib/libcudart.so.12 /opt/cuda/lib/libcudart.so"));
   const auto again = build_inputs_from_json(to_json(*inputs, plan));
   REQUIRE(again.has_value());
   CHECK(*again == *inputs);
@@ -357,6 +380,64 @@ TEST_CASE("inputs are read from a machine's files, and from what was written of 
   }
   CHECK_FALSE(build_inputs(machine, {"/opt/cuda/bin/nvcc", ""}).has_value());
   CHECK(build_inputs(machine, {"/v/bin/python", site}).value().torch.cuda == "12.6");
+}
+
+TEST_CASE("CUDA is promised only where the headers are that torch's headers include") {
+  BuildInputs inputs = usual();
+  inputs.toolkits[0].lacks = {"cublas_v2.h", "cusparse.h", "cufft.h"};
+  BuildPlan plan = decide(inputs);
+  CHECK(to_text(plan.outcome) == "cpu");
+  CHECK(plan.code == "headers-missing");
+  CHECK(plan.reason ==
+        "torch's headers include cublas_v2.h, cusparse.h, which /c13 (PATH) does not have, nor a "
+        "package of nvidia beside torch");
+  CHECK(plan.remedy ==
+        "install the whole toolkit of CUDA 13.0, or install them beside torch: pip install "
+        "nvidia-cublas nvidia-cusparse");
+  set(inputs, "FORCE_CUDA", "1");
+  CHECK(to_text(decide(inputs).outcome) == "refuse");
+  // A part of them does not suffice.
+  inputs.packaged_headers["cublas_v2.h"] = "/p/cu13/include";
+  CHECK(decide(inputs).reason.find("cublas") == std::string::npos);
+  inputs.packaged_headers["cusparse.h"] = "/p/cu13/include";
+  set(inputs, "CPATH", "/mine");
+  plan = decide(inputs);
+  CHECK(to_text(plan.outcome) == "cuda");
+  CHECK(plan.environment.at("CPATH") == "/p/cu13/include:/mine");
+  CHECK_FALSE(plan.environment.contains("LIBRARY_PATH"));
+  REQUIRE(plan.notes.size() == 1);
+  CHECK(plan.notes[0] == "cufft.h was not found: sources that include it do not compile here");
+  // Another toolkit that has all of them goes first.
+  inputs.packaged_headers.clear();
+  inputs.toolkits.push_back(toolkit("/whole", "/usr/local", "13.0"));
+  CHECK(decide(inputs).toolkit.path == "/whole");
+  inputs.torch = torches()[5].torch;
+  inputs.toolkits = {toolkit("/c126", "PATH", "12.6")};
+  inputs.toolkits[0].lacks = {"cusolverDn.h"};
+  CHECK(decide(inputs).remedy.ends_with("pip install nvidia-cusolver-cu12"));
+}
+
+TEST_CASE("folders where torch does not look are named for the compiler and the linker") {
+  base::MemoryFileSystem files;
+  const std::string site = "/v/lib/python3.11/site-packages";
+  files.add("/t/torch/version.py", "__version__ = '2.13.0+cu130'\ncuda = '13.0'\n");
+  files.add("/t/torch/lib/libtorch_python.so", "sm_80 sm_90");
+  files.add("/v/bin/nvcc", "");
+  const std::string target = "/v/targets/x86_64-linux";
+  for (const std::string& header : cuda_headers()) files.add(target + "/include/" + header, "");
+  files.add(target + "/include/cuda_runtime.h", "");
+  files.add(target + "/lib/libcudart.so", "");
+  files.add(site + "/nvidia/cu13/include/cccl/cub/cub.cuh", "");
+  host::Machine machine;
+  machine.files = &files;
+  machine.environment = {{"CONDA_PREFIX", "/v"}, {"PATH", "/v/bin"}, {"LIBRARY_PATH", "/mine"}};
+  machine.output = [](const std::vector<std::string>&) -> std::string {
+    return "release 13.0, V13.0.88\n";
+  };
+  const BuildPlan plan = decide(build_inputs(machine, {"", "/t"}).value());
+  CHECK(to_text(plan.outcome) == "cuda");
+  CHECK(plan.environment.at("CPATH") == target + "/include:" + site + "/nvidia/cu13/include/cccl");
+  CHECK(plan.environment.at("LIBRARY_PATH") == target + "/lib:/mine");
 }
 
 }  // namespace torchport::build_gate

@@ -1,4 +1,7 @@
 // Chooses the toolkit that compiles for a torch, or says why none does.
+#include <array>
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "build_gate/build_obstacles.h"
@@ -33,8 +36,31 @@ std::string named_by(const BuildInputs& inputs) {
   return {};
 }
 
+// Which packages of PyPI have these headers. Since CUDA 13 their names have no CUDA in them.
+std::string packages_with(const std::vector<std::string>& headers, std::string_view cuda) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kLibraries{
+      {{"cublas", "nvidia-cublas"},
+       {"cusparse", "nvidia-cusparse"},
+       {"cusolver", "nvidia-cusolver"},
+       {"thrust", "nvidia-cuda-cccl"}}};
+  const auto numbers = versions::parse_version(cuda);
+  const int major = numbers.empty() ? 0 : numbers.front();
+  std::string packages;
+  for (const auto& [start, package] : kLibraries)
+    for (const std::string& header : headers)
+      if (header.starts_with(start)) {
+        packages += fmt::format(" {}{}", package, major >= 13 ? "" : fmt::format("-cu{}", major));
+        break;
+      }
+  const std::string toolkit = fmt::format("install the whole toolkit of CUDA {}", cuda);
+  return packages.empty()
+             ? toolkit
+             : fmt::format("{}, or install them beside torch: pip install{}", toolkit, packages);
+}
+
 // What keeps this toolkit from compiling for this torch.
-std::optional<Obstacle> unfit(const BuildToolkit& toolkit, const host::Torch& torch) {
+std::optional<Obstacle> unfit(const BuildToolkit& toolkit, const BuildInputs& inputs) {
+  const host::Torch& torch = inputs.torch;
   const std::string remedy =
       fmt::format("install the CUDA {} toolkit, or set CUDA_HOME to one", torch.cuda);
   if (toolkit.nvcc.empty())
@@ -51,6 +77,13 @@ std::optional<Obstacle> unfit(const BuildToolkit& toolkit, const host::Torch& to
     return Obstacle{"toolkit-incomplete",
                     fmt::format("{} has an nvcc but no include/cuda_runtime.h", place(toolkit)),
                     "set CUDA_HOME to the folder that has both"};
+  if (const auto missing = missing_headers(inputs, toolkit); !missing.empty())
+    return Obstacle{
+        "headers-missing",
+        fmt::format("torch's headers include {}, which {} does not have, nor a package of nvidia "
+                    "beside torch",
+                    fmt::join(missing, ", "), place(toolkit)),
+        packages_with(missing, torch.cuda)};
   return std::nullopt;
 }
 
@@ -63,7 +96,7 @@ Or<BuildToolkit> choose_toolkit(const BuildInputs& inputs) {
   std::optional<Obstacle> first;
   for (const BuildToolkit& toolkit : inputs.toolkits) {
     if (!named.empty() && toolkit.from != named) continue;
-    if (auto obstacle = unfit(toolkit, torch)) {
+    if (auto obstacle = unfit(toolkit, inputs)) {
       if (!first) first = std::move(obstacle);
       continue;
     }

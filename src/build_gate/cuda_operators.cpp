@@ -13,8 +13,13 @@ namespace torchport::build_gate {
 
 namespace {
 
-constexpr std::array<std::string_view, 4> kKeys{"CUDA", "AutogradCUDA", "QuantizedCUDA",
-                                                "SparseCUDA"};
+// The dispatch keys of a backend: "CUDA" itself, "AutogradCUDA", "QuantizedCUDA", "SparseCUDA".
+bool is_key_of(std::string_view key, std::string_view backend) {
+  constexpr std::array<std::string_view, 4> kParts{"", "Autograd", "Quantized", "Sparse"};
+  return key.ends_with(backend) &&
+         std::find(kParts.begin(), kParts.end(), key.substr(0, key.size() - backend.size())) !=
+             kParts.end();
+}
 
 bool is_word(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
@@ -56,7 +61,8 @@ class Cursor {
 };
 
 // The namespaces of TORCH_LIBRARY_IMPL(ns, CUDA, m).
-void add_namespaces(std::string_view source, std::set<std::string>& found) {
+void add_namespaces(std::string_view source, std::string_view backend,
+                    std::set<std::string>& found) {
   constexpr std::string_view kMacro = "TORCH_LIBRARY_IMPL";
   for (std::size_t at = source.find(kMacro); at != std::string_view::npos;
        at = source.find(kMacro, at + 1)) {
@@ -65,8 +71,7 @@ void add_namespaces(std::string_view source, std::set<std::string>& found) {
     const std::string_view space = cursor.word();
     if (space.empty() || !cursor.punctuation(",")) continue;
     const std::string_view key = cursor.word();
-    if (std::find(kKeys.begin(), kKeys.end(), key) != kKeys.end() && cursor.punctuation(","))
-      found.emplace(space);
+    if (is_key_of(key, backend) && cursor.punctuation(",")) found.emplace(space);
   }
 }
 
@@ -100,10 +105,16 @@ void add_names(std::string_view source, std::set<std::string>& found) {
 CudaOperators cuda_operators(const std::vector<std::string>& sources) {
   std::set<std::string> namespaces;
   std::set<std::string> names;
-  for (const std::string& source : sources) add_namespaces(source, namespaces);
-  if (!namespaces.empty())
+  std::set<std::string> of_xpu;
+  for (const std::string& source : sources) {
+    add_namespaces(source, "CUDA", namespaces);
+    add_namespaces(source, "XPU", of_xpu);
+  }
+  if (!namespaces.empty() || !of_xpu.empty())
     for (const std::string& source : sources) add_names(source, names);
-  return {{namespaces.begin(), namespaces.end()}, {names.begin(), names.end()}};
+  return {{namespaces.begin(), namespaces.end()},
+          {of_xpu.begin(), of_xpu.end()},
+          {names.begin(), names.end()}};
 }
 
 }  // namespace torchport::build_gate

@@ -9,8 +9,8 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
+#include "base/elf.h"
 #include "base/text.h"
-#include "build_gate/elf.h"
 
 namespace torchport::build_gate {
 
@@ -133,6 +133,7 @@ constexpr std::string_view kOperatorStubs = R"(
 #include <algorithm>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {{
@@ -142,23 +143,30 @@ using c10::DispatchKey;
 void no_cuda(const c10::OperatorHandle& op, torch::jit::Stack*) {{
   TORCH_CHECK_NOT_IMPLEMENTED(false, op.operator_name().name, " has no CUDA kernel: ", {why});
 }}
+void no_xpu(const c10::OperatorHandle& op, torch::jit::Stack*) {{
+  TORCH_CHECK_NOT_IMPLEMENTED(false, op.operator_name().name, " has no XPU kernel: ", {why});
+}}
+torch::CppFunction stub(DispatchKey key) {{
+  return key == DispatchKey::XPU ? torch::CppFunction::makeFromBoxedFunction<&no_xpu>()
+                                 : torch::CppFunction::makeFromBoxedFunction<&no_cuda>();
+}}
 
 // An operator that is made of others needs no kernel of its own.
-bool lacks_kernel(const c10::OperatorName& name) {{
+bool lacks_kernel(const c10::OperatorName& name, DispatchKey key) {{
   const auto op = c10::Dispatcher::singleton().findOp(name);
-  return op && !op->hasKernelForDispatchKey(DispatchKey::CUDA) &&
+  return op && !op->hasKernelForDispatchKey(key) &&
          !op->hasKernelForDispatchKey(DispatchKey::CompositeImplicitAutograd) &&
          !op->hasKernelForDispatchKey(DispatchKey::CompositeExplicitAutograd);
 }}
 
-// Those that the CUDA sources name. Where they name none, as macros do, all of the namespace, if it
+// Those that the left out sources name. Where they name none, as macros do, all of the namespace, if it
 // is not one of PyTorch's own.
-std::vector<std::string> operators_of(const std::string& space) {{
+std::vector<std::string> operators_of(const std::string& space, DispatchKey key) {{
   const std::set<std::string> named{{{names}}};
   const std::set<std::string> of_torch{{"aten", "prim", "prims", "quantized", "c10d", "mkldnn"}};
   std::vector<std::string> all, chosen;
   for (const c10::OperatorName& op : c10::Dispatcher::singleton().getAllOpNames()) {{
-    if (std::string(op.getNamespace().value_or("")) != space || !lacks_kernel(op)) continue;
+    if (std::string(op.getNamespace().value_or("")) != space || !lacks_kernel(op, key)) continue;
     const std::string full = c10::toString(op);
     const std::string local = full.substr(space.size() + 2);
     all.push_back(full);
@@ -170,11 +178,11 @@ std::vector<std::string> operators_of(const std::string& space) {{
 
 // What the extension registered before this runs, in the order of its objects.
 std::vector<torch::Library> stubs() {{
+  const std::vector<std::pair<const char*, DispatchKey>> parts{{{parts}}};
   std::vector<torch::Library> libraries;
-  for (const char* space : {{{namespaces}}}) {{
-    torch::Library library(torch::Library::IMPL, space, DispatchKey::CUDA, __FILE__, __LINE__);
-    for (const std::string& name : operators_of(space))
-      library.impl(name.c_str(), torch::CppFunction::makeFromBoxedFunction<&no_cuda>());
+  for (const auto& [space, key] : parts) {{
+    torch::Library library(torch::Library::IMPL, space, key, __FILE__, __LINE__);
+    for (const std::string& name : operators_of(space, key)) library.impl(name.c_str(), stub(key));
     libraries.push_back(std::move(library));
   }}
   return libraries;
@@ -192,9 +200,13 @@ std::string literals(const std::vector<std::string>& words) {
 }
 
 std::string operator_stubs(const CudaOperators& operators, const Provenance& provenance) {
+  std::string parts;
+  for (const std::string& space : operators.namespaces)
+    parts += fmt::format("{{{}, DispatchKey::CUDA}}, ", literal(space));
+  for (const std::string& space : operators.xpu_namespaces)
+    parts += fmt::format("{{{}, DispatchKey::XPU}}, ", literal(space));
   return fmt::format(fmt::runtime(kOperatorStubs), fmt::arg("why", literal(why(provenance))),
-                     fmt::arg("names", literals(operators.names)),
-                     fmt::arg("namespaces", literals(operators.namespaces)));
+                     fmt::arg("names", literals(operators.names)), fmt::arg("parts", parts));
 }
 
 }  // namespace
@@ -203,9 +215,9 @@ base::Result<std::vector<std::string>> missing_functions(const CudaPart& part) {
   std::set<std::string> defined;
   std::set<std::string> called;
   for (const std::string& object : part.objects) {
-    const auto elf = ElfFile::parse(object);
+    const auto elf = base::ElfFile::parse(object);
     if (!elf) return tl::unexpected(elf.error());
-    for (const ElfSymbol& symbol : elf->symbols())
+    for (const base::ElfSymbol& symbol : elf->symbols())
       if (symbol.global && !symbol.name.empty())
         (symbol.defined ? defined : called).emplace(symbol.name);
   }
@@ -227,7 +239,8 @@ base::Result<std::string> extension_stub_source(const Provenance& provenance,
       "not built.\n";
   if (!missing->empty()) text += function_stubs(*missing, provenance);
   const CudaOperators operators = cuda_operators(part.sources);
-  if (!operators.namespaces.empty()) text += operator_stubs(operators, provenance);
+  if (!operators.namespaces.empty() || !operators.xpu_namespaces.empty())
+    text += operator_stubs(operators, provenance);
   return text + note(provenance);
 }
 

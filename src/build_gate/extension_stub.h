@@ -12,7 +12,7 @@
 
 namespace torchport::build_gate {
 
-// What the CUDA sources that are not compiled would have added.
+// What the CUDA or SYCL sources that are not compiled would have added.
 struct CudaPart {
   std::vector<std::string> sources;  // their text
   std::vector<std::string> objects;  // the extension's other objects, as bytes
@@ -24,8 +24,9 @@ struct CudaPart {
 
 // The operators for which the sources register kernels.
 struct CudaOperators {
-  std::vector<std::string> namespaces;  // TORCH_LIBRARY_IMPL(ns, CUDA, m)
-  std::vector<std::string> names;       // string literals that can be an operator's: "nms", "a.out"
+  std::vector<std::string> namespaces;      // TORCH_LIBRARY_IMPL(ns, CUDA, m)
+  std::vector<std::string> xpu_namespaces;  // TORCH_LIBRARY_IMPL(ns, XPU, m)
+  std::vector<std::string> names;  // string literals that can be an operator's: "nms", "a.out"
 };
 [[nodiscard]] CudaOperators cuda_operators(const std::vector<std::string>& sources);
 

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "build_gate/elf.h"
+#include "base/elf.h"
 #include "json/members.h"
 
 namespace torchport::build_gate {
@@ -112,8 +112,9 @@ Provenance provenance_of(const BuildInputs& inputs, const BuildPlan& plan, std::
           plan.code,
           plan.reason,
           plan.remedy,
-          to_text(plan.archs),
-          plan.toolkit.nvcc};
+          plan.compiler.path.empty() ? to_text(plan.archs)
+                                     : fmt::format("{}", fmt::join(plan.device_archs, ";")),
+          plan.compiler.path.empty() ? plan.toolkit.nvcc : plan.compiler.version};
 }
 
 std::string to_json(const Provenance& provenance) {
@@ -122,14 +123,14 @@ std::string to_json(const Provenance& provenance) {
 }
 
 base::Result<ExtensionFile> read_extension(std::string_view bytes) {
-  const auto elf = ElfFile::parse(bytes);
+  const auto elf = base::ElfFile::parse(bytes);
   if (!elf) return tl::unexpected(elf.error());
   ExtensionFile file;
   for (const std::string_view name : elf->needed()) file.needed.emplace_back(name);
   const std::string_view fatbin = elf->section(".nv_fatbin");
   file.kernels = !fatbin.empty();
   file.archs = archs_of(fatbin);
-  for (const ElfNote& note : elf->notes()) {
+  for (const base::ElfNote& note : elf->notes()) {
     if (note.name != kNoteName || note.type != kNoteType) continue;
     auto provenance = provenance_of_note(note.description);
     if (!provenance)

@@ -6,7 +6,7 @@
 #include <doctest/doctest.h>
 #include <elf.h>
 
-#include "build_gate/elf.h"
+#include "base/elf.h"
 #include "build_gate/extension_stub.h"
 
 namespace torchport::build_gate {
@@ -228,6 +228,13 @@ TEST_CASE("which operators' kernels a CUDA part has") {
        "TORCH_LIBRARY_IMPL(a, AutogradCUDA, m) { m.impl(NAME(\"b::nms\"), h); }",
        "\"not a name\" \"\" \"9\" \"x y\""});
   CHECK(found.namespaces == std::vector<std::string>{"a", "b"});
+  CHECK(found.xpu_namespaces.empty());
+  const CudaOperators sycl = cuda_operators(
+      {"TORCH_LIBRARY_IMPL(a, XPU, m) { m.impl(\"scale\", &f); }\n"
+       "TORCH_LIBRARY_IMPL(a, AutogradXPU, m) {}\nTORCH_LIBRARY_IMPL(b, NotXPU, m) {}"});
+  CHECK(sycl.namespaces.empty());
+  CHECK(sycl.xpu_namespaces == std::vector<std::string>{"a"});
+  CHECK(sycl.names == std::vector<std::string>{"scale"});
   CHECK(found.names == std::vector<std::string>{"add.out", "nms", "scale"});
   CHECK(cuda_operators({"", "CUDA \"name\""}).names.empty());
   // As long as a picture in a source.
@@ -244,6 +251,16 @@ TEST_CASE("the extension stub of a build with CUDA is the note alone") {
   CHECK(text->find("#include") == std::string::npos);
   CHECK(text->find(".note.torchport") != std::string::npos);
   CHECK(text->find("\xc3") == std::string::npos);  // the literal is ASCII
+}
+
+TEST_CASE("a SYCL part that is left out has stubs under its own dispatch key") {
+  CudaPart part;
+  part.sources = {"TORCH_LIBRARY_IMPL(demo, XPU, m) { m.impl(\"scale\", &scale); }"};
+  const auto text = extension_stub_source(some_provenance("cpu"), part);
+  REQUIRE(text.has_value());
+  CHECK(text->find("{\"demo\", DispatchKey::XPU}") != std::string::npos);
+  CHECK(text->find("{\"demo\", DispatchKey::CUDA}") == std::string::npos);
+  CHECK(text->find("has no XPU kernel") != std::string::npos);
 }
 
 }  // namespace torchport::build_gate

@@ -46,6 +46,11 @@ void print_inputs(const build_gate::BuildInputs& inputs) {
         fmt::format("nvcc {} in {} ({}){}", toolkit.nvcc.empty() ? "does not run" : toolkit.nvcc,
                     toolkit.path, toolkit.from, toolkit.headers ? "" : ", without headers"));
   if (inputs.toolkits.empty()) print_row(stdout, "toolkit", "none");
+  for (const build_gate::DeviceCompiler& compiler : inputs.compilers)
+    print_row(stdout, "compiler",
+              fmt::format("{} {} in {} ({})", compiler.kind,
+                          compiler.version.empty() ? "does not run" : compiler.version,
+                          compiler.path, compiler.from));
   if (!inputs.compiler.version.empty())
     print_row(stdout, "compiler",
               fmt::format("{} {} ({})", inputs.compiler.family, inputs.compiler.version,
@@ -58,6 +63,12 @@ std::string headline(const build_gate::BuildPlan& plan) {
   switch (plan.outcome) {
     case build_gate::BuildOutcome::kCuda:
       return "builds CUDA code for " + to_text(plan.archs);
+    case build_gate::BuildOutcome::kRocm:
+    case build_gate::BuildOutcome::kXpu: {
+      const std::string archs = fmt::format("{}", fmt::join(plan.device_archs, ";"));
+      return fmt::format("builds {} code{}{}", to_text(plan.outcome), archs.empty() ? "" : " for ",
+                         archs);
+    }
     case build_gate::BuildOutcome::kCpu:
       return "builds for the CPU only";
     case build_gate::BuildOutcome::kRefuse:
@@ -144,7 +155,8 @@ void attach(CLI::App& app) {
       ->excludes(shell);
   add_extension_stub_options(*sub, options->extension_stub);
   sub->footer(
-      "\nTORCHPORT_BUILD=cuda|cpu|auto, FORCE_CUDA, TORCH_CUDA_ARCH_LIST, CUDA_HOME and MAX_JOBS "
+      "\nTORCHPORT_BUILD=cuda|rocm|xpu|cpu|auto, FORCE_CUDA, TORCH_CUDA_ARCH_LIST, CUDA_HOME and "
+      "MAX_JOBS "
       "are "
       "read; it never looks for a GPU.\n"
       "Exit codes: 0 builds; 1 refuses, or --of names a file without a note or with a wrong one; 2 "

@@ -43,7 +43,9 @@ void print_one(const build_gate::Provenance& one) {
   print_row(stdout, "built",
             one.outcome == "cuda"
                 ? fmt::format("with CUDA code for {}, by nvcc {}", one.archs, one.nvcc)
-                : "for the CPU only");
+            : one.outcome == "cpu"
+                ? "for the CPU only"
+                : fmt::format("with {} code, by its compiler {}", one.outcome, one.nvcc));
   print_row(stdout, "against",
             fmt::format("torch {}{}{}", one.torch,
                         one.torch_cuda.empty() ? "" : ", CUDA " + one.torch_cuda,
@@ -139,7 +141,10 @@ void add_extension_stub_options(CLI::App& command, ExtensionStubOptions& options
 int write_extension_stub(const build_gate::BuildInputs& inputs, const build_gate::BuildPlan& plan,
                          const ExtensionStubOptions& options) {
   build_gate::CudaPart part;
-  if (plan.outcome == build_gate::BuildOutcome::kCpu) {
+  // What a build compiles it does not name as left out. One for ROCm leaves out SYCL's sources.
+  const bool left_out =
+      !options.cuda_sources.empty() && plan.outcome != build_gate::BuildOutcome::kCuda;
+  if (left_out || plan.outcome == build_gate::BuildOutcome::kCpu) {
     auto sources = contents(options.cuda_sources);
     if (!sources) return failed(sources.error(), {});
     auto objects = contents(options.objects);

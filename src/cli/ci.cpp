@@ -58,6 +58,11 @@ base::Result<void> ci(const Options& options) {
   if (workflow.branch.empty())
     notes.emplace_back(".git does not name a default branch: the workflow tests every push");
 
+  if (!project->tests)
+    notes.emplace_back(
+        "pytest would find no test (test_*.py, *_test.py): the workflow only checks; write it anew "
+        "when there are tests: torchport ci --force");
+
   std::vector<scaffold::File> files{
       {base::join_path(common.project, ".github/workflows/torchport.yml"),
        github_workflow(*project, *target, workflow)}};

@@ -140,7 +140,8 @@ int doctor(const DoctorOptions& options) {
     if (!met) fmt::print(stderr, "torchport: torch cannot compute on {} here\n", options.require);
     return met ? kClean : kFindings;
   }
-  return verdict.state == "cannot" || verdict.state == "no torch" ? kFindings : kClean;
+  const bool fine = verdict.state == "uses" || verdict.state == "none";
+  return fine ? kClean : kFindings;
 }
 
 void attach(CLI::App& app) {
@@ -160,8 +161,8 @@ void attach(CLI::App& app) {
       ->excludes("--from")
       ->excludes("--require");
   sub->footer(
-      "\nExit codes: 0 torch can use the GPU, or there is no GPU; 1 torch cannot use the GPU, or "
-      "--require is not met; 2 wrong use.");
+      "\nExit codes: 0 torch can use the GPU, or there is no GPU; 1 torch cannot use the GPU, "
+      "--require is not met, or a record is empty; 2 wrong use.");
   sub->callback([options] { set_exit_code(doctor(*options)); });
 }
 

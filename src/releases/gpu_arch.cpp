@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "releases/cuda.h"
 #include "releases/table.h"
 #include "versions/version.h"
 
@@ -164,7 +165,7 @@ NvccArchs::NvccArchs(std::string_view nvcc, const std::vector<std::string>& list
     if (!number.empty()) numbers_.push_back(number.front());
   }
   if (numbers_.empty())
-    for (const auto& [arch, first, last] : table().gpu_archs)
+    for (const auto& [arch, first, last, torch, driver] : table().gpu_archs)
       if (!older(nvcc, first) && (last.empty() || !older(last, nvcc))) numbers_.push_back(arch);
   std::sort(numbers_.begin(), numbers_.end());
   numbers_.erase(std::unique(numbers_.begin(), numbers_.end()), numbers_.end());
@@ -212,6 +213,27 @@ base::Result<ArchList> parse_arch_list(std::string_view text, const NvccArchs& n
   }
   list.archs = merged(std::move(list.archs));
   return list;
+}
+
+int number_of(std::string_view capability) {
+  const auto numbers = versions::parse_version(capability);
+  return numbers.size() == 2 ? 10 * numbers[0] + numbers[1] : 0;
+}
+
+LastBuild last_build_for(std::string_view capability) {
+  for (const TorchRelease& release : table().releases)
+    for (const CudaBuild& build : release.cuda) {
+      std::vector<std::string> archs;
+      for (const int arch : build.archs) archs.push_back(fmt::format("sm_{}", arch));
+      if (runs_on(archs, capability)) return {release.version, build.cuda};
+    }
+  const GpuLifetime* one = lifetime_of(number_of(capability));
+  return {one == nullptr ? std::string() : one->last_torch, {}};
+}
+
+int last_driver_for(std::string_view capability) {
+  const GpuLifetime* one = lifetime_of(number_of(capability));
+  return one == nullptr ? 0 : one->last_driver;
 }
 
 }  // namespace torchport::releases

@@ -46,6 +46,19 @@ class NvccArchs {
 // 12.9"; empty for an unknown one.
 [[nodiscard]] std::string releases_for(int number);
 
+// 86 for "8.6"; 0 for another form.
+[[nodiscard]] int number_of(std::string_view capability);
+
+// The newest release of torch with a build that has code for a device of this compute capability.
+struct LastBuild {
+  std::string torch;  // "2.7.1"; empty if there is none or it is unknown
+  std::string cuda;   // of that build: "11.8"; empty if the table does not have the release
+};
+[[nodiscard]] LastBuild last_build_for(std::string_view capability);
+// The major version of NVIDIA's last driver for such a device; 0 if newer ones support it or that
+// is unknown.
+[[nodiscard]] int last_driver_for(std::string_view capability);
+
 // The content of TORCH_CUDA_ARCH_LIST. `native` and `Auto` ask for the GPU of the building machine,
 // which must not decide a build: they set `asks_for_gpu` and add no architecture.
 struct ArchList {

@@ -117,7 +117,9 @@ base::Result<Table> parse_table(std::string_view text) {
     for (const Json& one : whole.at("rocm"))
       table.rocm.push_back({one.at("version"), one.at("image"), one.at("base"), one.at("python")});
     for (const Json& one : whole.at("gpu_archs"))
-      table.gpu_archs.push_back({one.at("arch"), one.at("first"), one.at("last")});
+      table.gpu_archs.push_back({one.at("arch"), one.at("first"), one.at("last"),
+                                 one.value("last_torch", std::string()),
+                                 one.value("last_driver", 0)});
     for (const Json& one : whole.at("gpu_names"))
       table.gpu_names.push_back({one.at("name"), one.at("archs"), one.at("ptx")});
     for (const Json& one : whole.at("releases")) table.releases.push_back(torch_release(one));

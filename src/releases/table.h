@@ -76,6 +76,10 @@ struct GpuLifetime {
   int arch = 0;       // 75 for compute capability 7.5
   std::string first;  // "10.0"
   std::string last;   // "12.9"; empty while every later CUDA compiles for it
+  // The last release of torch with code for it, if that is older than the releases of this table.
+  std::string last_torch;
+  int last_driver =
+      0;  // the major version of NVIDIA's last driver for it; 0: newer ones support it
 };
 
 // A name in TORCH_CUDA_ARCH_LIST that stands for architectures.

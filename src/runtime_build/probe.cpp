@@ -14,9 +14,9 @@
 #include <cxxabi.h>
 #include <fmt/format.h>
 
+#include "base/elf.h"
 #include "base/file_system.h"
 #include "base/text.h"
-#include "build_gate/elf.h"
 #include "runtime_build/work.h"
 #include "versions/version.h"
 
@@ -146,9 +146,9 @@ std::map<std::string, std::string> symbols_in(const std::string& folder, bool de
   std::map<std::string, std::string> symbols;
   each_file(folder, {".so", "torchport-infer"},
             [&](const fs::path& path, const std::string& bytes) {
-              const auto elf = build_gate::ElfFile::parse(bytes);
+              const auto elf = base::ElfFile::parse(bytes);
               if (!elf) return;
-              for (const build_gate::ElfSymbol& symbol : elf->dynamic_symbols())
+              for (const base::ElfSymbol& symbol : elf->dynamic_symbols())
                 if (symbol.defined == defined && symbol.global && (defined || !symbol.weak))
                   symbols.emplace(symbol.name, path.filename().string());
             });

@@ -164,6 +164,7 @@ base::Result<Project> read_project(const base::FileSystem& fs, const std::string
              FileType::kMissing) {
     read_requirements(fs, root, "requirements.txt", project);
   }
+  project.tests = has_tests(fs, root);
   if (project.name.empty()) project.name = folder_name(fs, root);
   if (project.build_requires.empty()) project.build_requires = {"setuptools", "wheel"};
   return project;

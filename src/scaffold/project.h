@@ -37,6 +37,7 @@ struct Project {
   std::optional<FileLine> extension;
   std::optional<FileLine> cuda;      // the place that says that it has CUDA sources
   std::vector<std::string> scripts;  // console scripts that an installation creates
+  bool tests = false;                // pytest finds a file of tests
   std::vector<std::string> doubts;   // what could not be found out, with the file
   [[nodiscard]] const Requirement* of(std::string_view name) const;
 };
@@ -60,5 +61,8 @@ void add_requirement(Project& project, std::string_view text, FileLine at);
 void read_setup_cfg(std::string_view text, Project& project);
 void read_setup_py(const std::string& text, Project& project);
 void read_cmake(std::string_view text, Project& project);
+// Whether pytest collects tests in this folder: there is a test_*.py or a *_test.py in a folder
+// that it enters, or its settings name other files.
+[[nodiscard]] bool has_tests(const base::FileSystem& fs, const std::string& root);
 
 }  // namespace torchport::scaffold

@@ -1,4 +1,5 @@
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "base/file_system.h"
 #include "scaffold/container.h"
@@ -70,6 +71,29 @@ TEST_CASE("a project in memory, for every device") {
     // The torch that [build-system] asks for is already installed.
     CHECK(text.find("pip install ninja scikit-build-core\n") != std::string::npos);
   }
+}
+
+TEST_CASE("torch in a setup.py, also without a version and by way of a name") {
+  const auto torch_of = [](const std::string& text) {
+    base::MemoryFileSystem fs;
+    fs.add("p/setup.py", "from setuptools import setup\n" + text);
+    const auto project = read_project(fs, "p", {});
+    REQUIRE(project.has_value());
+    const Requirement* torch = project->of("torch");
+    return torch == nullptr ? std::string("none")
+                            : fmt::format("{} \"{}\"", torch->at.line, torch->specifier);
+  };
+  CHECK(torch_of("setup(install_requires=['numpy', 'torch'])") == "2 \"\"");
+  CHECK(torch_of("setup(install_requires='torch')") == "2 \"\"");
+  CHECK(torch_of("setup(setup_requires=['torch'])") == "2 \"\"");
+  CHECK(torch_of("needs = ['numpy',\n 'torch']\nsetup(install_requires=needs)") == "3 \"\"");
+  CHECK(torch_of("needs = []\nneeds.append('torch')\nsetup(install_requires=needs)") == "3 \"\"");
+  CHECK(torch_of("needs = []\nneeds += ['torch']\nsetup(install_requires=needs)") == "3 \"\"");
+  CHECK(torch_of("needs = ['torch']\nneeds = ['torch>=2.4']\nsetup(install_requires=needs)") ==
+        "2 \"\"");
+  CHECK(torch_of("setup(install_requires=['torch>=2.4'])") == "2 \">=2.4\"");
+  CHECK(torch_of("setup(packages=['torch'], name='torch')") == "none");
+  CHECK(torch_of("names = ['torch']\nsetup(install_requires=['numpy'])") == "none");
 }
 
 TEST_CASE("the Python is the middle one of torch's, or the nearest one that the project allows") {

@@ -72,6 +72,35 @@ void read_extensions(const semantics::SemanticModel& model, Project& project) {
   }
 }
 
+// Adds the requirements among the strings of a list of requirements. There also a word alone is
+// one.
+void add_listed(const semantics::SemanticModel& model, Node range, Project& project) {
+  for (const Node string : model.nodes(Kind::kString, range)) {
+    std::string value;
+    if (!syntax::string_value(string, value)) continue;
+    const auto requirement = versions::parse_requirement(value);
+    // The others are found wherever they stand.
+    if (requirement && requirement->specifier.empty())
+      add_requirement(project, value, {"setup.py", model.tree().lines().at(string.start()).line});
+  }
+}
+
+// Reads setup(install_requires=["torch"]), and setup(install_requires=NAME) with what the file does
+// with NAME: NAME = ["torch"], NAME += ["torch"], NAME.append("torch").
+void read_required(const semantics::SemanticModel& model, Node call, Project& project) {
+  for (const char* keyword : {"install_requires", "setup_requires"}) {
+    const Node given = syntax::keyword(call, keyword);
+    if (!given) continue;
+    add_listed(model, given, project);
+    if (!given.is(Kind::kIdentifier)) continue;
+    for (const Node name : model.named(given.text())) {
+      const Node statement = syntax::statement_of(name);
+      if (statement.start() <= call.start() && call.start() < statement.end()) continue;
+      add_listed(model, statement, project);
+    }
+  }
+}
+
 }  // namespace
 
 void read_setup_py(const std::string& text, Project& project) {
@@ -85,8 +114,10 @@ void read_setup_py(const std::string& text, Project& project) {
   for (const Node call : model.nodes(Kind::kCall))
     if (const std::string& called = model.called(call); called == "setuptools.setup" ||
                                                         called == "distutils.core.setup" ||
-                                                        called == "skbuild.setup")
+                                                        called == "skbuild.setup") {
       read_call(model, call, project);
+      read_required(model, call, project);
+    }
   read_extensions(model, project);
   for (const Node string : model.nodes(Kind::kString)) {
     std::string value;

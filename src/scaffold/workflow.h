@@ -17,8 +17,8 @@ struct WorkflowOptions {
   std::string version;                         // of the program that writes
 };
 
-// A workflow for GitHub Actions. `target` must be one for the CPU, which computes for the virtual
-// devices.
+// A workflow for GitHub Actions; without the job for tests if the project has none. `target` must
+// be one for the CPU, which computes for the virtual devices.
 [[nodiscard]] std::string github_workflow(const Project& project, const Target& target,
                                           const WorkflowOptions& options);
 

@@ -27,6 +27,18 @@ CLEAN = dict.fromkeys(
     ),
     "",
 )
+# What torch's own headers include.
+HEADERS = (
+    "cuda_runtime.h",
+    "cuda_runtime_api.h",
+    "cublas_v2.h",
+    "cublasLt.h",
+    "cusparse.h",
+    "cusolverDn.h",
+    "cuda_fp16.h",
+    "cuda_bf16.h",
+    "thrust/complex.h",
+)
 
 
 def inputs_of(host: dict) -> dict:
@@ -126,7 +138,9 @@ def toolkit(folder: Path, words: str) -> dict:
     nvcc.write_text(f"#!/bin/sh\n{words}\n")
     nvcc.chmod(nvcc.stat().st_mode | stat.S_IXUSR)
     (folder / "cuda" / "include").mkdir()
-    (folder / "cuda" / "include" / "cuda_runtime.h").touch()
+    for header in HEADERS:
+        (folder / "cuda" / "include" / header).parent.mkdir(exist_ok=True)
+        (folder / "cuda" / "include" / header).touch()
     return CLEAN | {"CUDA_HOME": str(folder / "cuda")}
 
 

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from recorded_hosts import Host, hosts
 
 SNAPSHOTS = sorted((Path(__file__).parent / "snapshots").glob("*.json"))
 
@@ -29,6 +30,23 @@ def test_recorded_machines(torchport, path: Path) -> None:
     # What it wrote is a snapshot of the same machine.
     again = torchport.write("again.json", run.stdout)
     assert torchport("doctor", "--json", "--from", again).stdout == run.stdout
+
+
+@pytest.mark.parametrize("host", hosts(), ids=lambda host: host.name)
+def test_recorded_hosts(torchport, host: Host) -> None:
+    torchport.write("host.json", json.dumps({"facts": host.facts}))
+    run = torchport("doctor", "--json", "--from", "host.json")
+    verdict = json.loads(run.stdout)
+    assert host.expected["why"] and host.faults(verdict) == []
+    for finding in verdict["findings"]:
+        assert finding["what"] and finding["remedy"]
+    bad = host.expected["state"] in ("cannot", "no torch", "unknown")
+    assert run.returncode == (1 if bad else 0)
+
+
+def test_records_are_many_and_each_has_its_own_name() -> None:
+    names = [host.name for host in hosts()] + [path.stem for path in SNAPSHOTS]
+    assert len(set(names)) == len(names) >= 120
 
 
 def test_this_machine_in_text_and_json(torchport) -> None:
@@ -97,6 +115,37 @@ def test_hostile_snapshots(torchport, text: str, words: str) -> None:
     torchport.write("bad.json", text)
     run = torchport("doctor", "--from", "bad.json")
     assert run.returncode == 2 and words in run.stderr
+
+
+def test_a_users_site_hides_a_systems_torch(torchport, tmp_path: Path) -> None:
+    system = tmp_path / "system"
+    environment(system, "__version__ = '2.13.0+cu130'\ncuda = '13.0'\n")
+    environment(tmp_path / "home" / ".local", "__version__ = '2.11.0+cpu'\ncuda = None\n")
+    found = {"CONDA_PREFIX": str(system), "HOME": str(tmp_path / "home"), "VIRTUAL_ENV": ""}
+
+    def versions(more: dict) -> list[str]:
+        facts = json.loads(torchport("doctor", "--json", env=found | more).stdout)["facts"]
+        assert facts["python"] == "3.11"
+        return [torch["version"] for torch in facts["torches"]]
+
+    assert versions({}) == ["2.11.0+cpu", "2.13.0+cu130"]
+    assert versions({"PYTHONNOUSERSITE": "1"}) == ["2.13.0+cu130"]
+    (system / "pyvenv.cfg").write_text("include-system-site-packages = false\n")
+    assert versions({}) == ["2.13.0+cu130"]
+    (system / "pyvenv.cfg").write_text("include-system-site-packages = true\n")
+    assert versions({}) == ["2.11.0+cpu", "2.13.0+cu130"]
+
+
+def test_a_torch_that_is_compiled_for_another_python(torchport, tmp_path: Path) -> None:
+    root = environment(tmp_path, "__version__ = '2.13.0+cpu'\ncuda = None\n")
+    (root / "lib" / "libtorch_python.so").touch()
+    module = root / "_C.cpython-310-x86_64-linux-gnu.so"
+    module.touch()
+    settings = {"VIRTUAL_ENV": str(tmp_path)}
+    run = torchport("doctor", "--require", "cpu", env=settings)
+    assert run.returncode == 1 and "compiled for Python 3.10, but this is Python 3.11" in run.stdout
+    module.with_name("_C.cpython-311-x86_64-linux-gnu.so").touch()
+    assert torchport("doctor", "--require", "cpu", env=settings).returncode == 0
 
 
 def test_wrong_use(torchport) -> None:

@@ -49,7 +49,34 @@ def run(command: str, folder: Path, **more: str) -> subprocess.CompletedProcess:
 @pytest.fixture
 def legacy(torchport) -> Path:
     shutil.copytree(ROOT / "examples" / "legacy", torchport.folder, dirs_exist_ok=True)
+    torchport.write("tests/test_devices.py", TESTS)
     return torchport.folder
+
+
+@pytest.mark.parametrize(
+    ("files", "job"),
+    [
+        ({}, False),
+        ({"train.py": "", "testing.py": "", "tests/__init__.py": "", "tests/data.json": ""}, False),
+        ({".venv/lib/test_x.py": "", "build/lib/test_x.py": "", "env/pyvenv.cfg": ""}, False),
+        ({"env/pyvenv.cfg": "", "env/lib/x/test_x.py": ""}, False),
+        ({"pkg/inner/model_test.py": ""}, True),
+        ({"test_one.py": ""}, True),
+        ({"pytest.ini": "[pytest]\npython_files = check_*.py\n"}, True),
+        ({"setup.cfg": "[tool:pytest]\naddopts = --doctest-modules\n"}, True),
+    ],
+)
+def test_no_job_runs_pytest_where_it_would_find_nothing(
+    torchport, files: dict[str, str], job: bool
+) -> None:
+    for name, text in files.items():
+        torchport.write(name, text)
+    done = torchport("ci")
+    assert done.returncode == 0, done.stderr
+    jobs = read_yaml(torchport.folder / WORKFLOW)["jobs"]
+    assert sorted(jobs) == (["check", "test"] if job else ["check"])
+    assert ("pytest would find no test" in done.stdout) != job
+    assert files or actionlint(torchport.folder / WORKFLOW) == []
 
 
 def test_the_workflow_passes_the_linters(torchport, lint, legacy: Path) -> None:
@@ -118,6 +145,7 @@ def test_every_leg_of_the_matrix_runs(torchport) -> None:
 
 
 def test_the_requirements_lose_their_torch(torchport) -> None:
+    torchport.write("test_one.py", "")
     torchport.write("requirements.txt", "torch==2.13.0\nTorch-geometric\n# torch\npackaging\n")
     assert torchport("ci").returncode == 0
     job = read_yaml(torchport.folder / WORKFLOW)["jobs"]["test"]

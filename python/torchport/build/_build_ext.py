@@ -17,7 +17,13 @@ from torchport.build._extension import TorchExtension
 from torchport.build._plan import BuildRefused, Plan, plan
 from torchport.build._target import check_target
 
-_MACROS = [("TORCHPORT_WITH_CUDA", "1"), ("WITH_CUDA", None)]
+_CUDA_MACROS: list[tuple[str, str | None]] = [("TORCHPORT_WITH_CUDA", "1"), ("WITH_CUDA", None)]
+# What is defined if a part for GPUs is compiled, by the outcome of the plan.
+_MACROS: dict[str, list[tuple[str, str | None]]] = {
+    "cuda": _CUDA_MACROS,
+    "rocm": [*_CUDA_MACROS, ("TORCHPORT_WITH_ROCM", "1"), ("WITH_HIP", None)],
+    "xpu": [("TORCHPORT_WITH_XPU", "1")],
+}
 
 
 class NoTorch(build_ext):  # type: ignore[misc]  # setuptools brings no types
@@ -39,22 +45,31 @@ def _follow(decided: Plan, cpp_extension: ModuleType) -> None:
     if there is neither a list of architectures nor a GPU, or if it cannot split the list."""
     if decided.cuda_home is not None:
         vars(cpp_extension)["CUDA_HOME"] = str(decided.cuda_home)
+    if decided.outcome == "rocm":
+        vars(cpp_extension).update(ROCM_HOME=str(decided.compiler), IS_HIP_EXTENSION=True)
     os.environ.update(decided.environment)
 
 
 def _complete(extension: TorchExtension, decided: Plan, cpp_extension: ModuleType) -> None:
-    """Gives the extension the flags of CppExtension or CUDAExtension."""
-    cuda = decided.outcome == "cuda" and bool(extension.cuda_sources)
-    make = cpp_extension.CUDAExtension if cuda else cpp_extension.CppExtension
-    sources = extension.sources if cuda else extension.host_sources
+    """Gives the extension the flags of CppExtension, CUDAExtension or SyclExtension."""
+    outcome = decided.outcome
+    part = extension.sycl_sources if outcome == "xpu" else extension.cuda_sources
+    device = outcome in _MACROS and bool(part)
+    sources = extension.sources_for(outcome)
+    # For ROCm, torch gives the sources other names as it translates them.
+    every = (*extension.cuda_sources, *extension.sycl_sources)
+    extension.left_out = [one for one in every if one not in sources]
+    makers = {"cuda": "CUDAExtension", "rocm": "CUDAExtension", "xpu": "SyclExtension"}
+    make = getattr(cpp_extension, makers[outcome] if device else "CppExtension")
     # These functions append to the lists that they are given.
     options = {k: list(v) if isinstance(v, list) else v for k, v in extension.options.items()}
     whole = make(extension.name, sources, **options)
-    if cuda:
-        whole.define_macros = [*whole.define_macros, *_MACROS]
+    if device:
+        whole.define_macros = [*whole.define_macros, *_MACROS[outcome]]
+    if device and outcome == "cuda":
         _add_headers(whole, decided)
         _find_runtime(whole, decided)
-    keep = ("cuda_sources", "options")
+    keep = ("cuda_sources", "sycl_sources", "left_out", "options")
     extension.__dict__.update({k: v for k, v in vars(whole).items() if k not in keep})
 
 
@@ -128,7 +143,7 @@ def build_extension_class() -> type[build_ext]:
             folder = Path(self.build_temp).resolve() / "torchport" / re.sub(r"\W", "_", ext.name)
             folder.mkdir(parents=True, exist_ok=True)
             source = folder / "extension_stub.cpp"
-            left_out = [one for one in ext.cuda_sources if one not in ext.sources]
+            left_out = ext.left_out
             try:
                 self._plan.write_extension_stub(source, ext.name, "setuptools", left_out, objects)
             except BuildRefused as refused:

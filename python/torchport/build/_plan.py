@@ -64,13 +64,14 @@ class Plan:
 
     Attributes:
         text: The plan in JSON, as `torchport build-plan --json` wrote it.
-        outcome: "cuda", "cpu" or "refuse".
+        outcome: "cuda", "rocm", "xpu", "cpu" or "refuse".
         code: The reason in one word, such as "torch-for-cpu".
         reason: The reason in one sentence.
-        remedy: What to do for a different outcome; empty if CUDA code is built.
+        remedy: What to do for a different outcome; empty if code for GPUs is built.
         notes: Further remarks for the build's log.
-        archs: The architectures, as in TORCH_CUDA_ARCH_LIST: "8.0;9.0+PTX".
+        archs: The architectures, as in TORCH_CUDA_ARCH_LIST: "8.0;9.0+PTX"; for ROCm "gfx90a".
         cuda_home: The folder of the CUDA toolkit; None if CUDA code is not built.
+        compiler: The folder of ROCm or of Intel's compiler; None if no code is built for these.
         torch_root: The folder of the torch that is built against.
         torch_version: The version of that torch.
         headers: Folders with CUDA headers of installed packages, for headers that the toolkit
@@ -120,6 +121,11 @@ class Plan:
         return Path(home) if home else None
 
     @property
+    def compiler(self) -> Path | None:
+        folder = self._data.get("compiler")
+        return Path(folder) if folder else None
+
+    @property
     def torch_root(self) -> Path:
         return Path(self._data["inputs"]["torch"]["root"])
 
@@ -143,6 +149,8 @@ class Plan:
         """
         what = {
             "cuda": f"building CUDA code for {self.archs}",
+            "rocm": f"building ROCm code for {self.archs}",
+            "xpu": f"building XPU code for {self.archs or 'any GPU, as SPIR-V'}",
             "cpu": "building for the CPU only",
             "refuse": "refusing to build",
         }[self.outcome]

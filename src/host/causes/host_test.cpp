@@ -1,4 +1,10 @@
+#include <array>
+#include <cstring>
+#include <string>
+#include <vector>
+
 #include <doctest/doctest.h>
+#include <elf.h>
 
 #include "base/file_system.h"
 #include "host/causes/cause.h"
@@ -114,6 +120,86 @@ TEST_CASE("a toolkit is told by its own words") {
   CHECK(facts.toolkits[0].nvcc == "13.0");
   CHECK(facts.toolkits[0].from == "CUDA_HOME");
   CHECK(facts.toolkits[1].version == "12.6.77");
+}
+
+namespace {
+
+// A library that needs others, as an ELF file of three sections: none, .dynamic, .dynstr.
+std::string library_needing(const std::vector<std::string>& names) {
+  std::string strings(1, '\0');
+  std::string entries;
+  for (const std::string& name : names) {
+    Elf64_Dyn entry{};
+    entry.d_tag = DT_NEEDED;
+    entry.d_un.d_val = strings.size();
+    entries.append(reinterpret_cast<const char*>(&entry), sizeof entry);
+    strings += name + '\0';
+  }
+  Elf64_Ehdr header{};
+  std::memcpy(header.e_ident, ELFMAG, SELFMAG);
+  header.e_ident[EI_CLASS] = ELFCLASS64;
+  header.e_ident[EI_DATA] = ELFDATA2LSB;
+  header.e_shentsize = sizeof(Elf64_Shdr);
+  header.e_shnum = 3;
+  std::array<Elf64_Shdr, 3> sections{};
+  sections[1].sh_type = SHT_DYNAMIC;
+  sections[1].sh_link = 2;
+  sections[1].sh_offset = sizeof header;
+  sections[1].sh_size = entries.size();
+  sections[2].sh_type = SHT_STRTAB;
+  sections[2].sh_offset = sizeof header + entries.size();
+  sections[2].sh_size = strings.size();
+  header.e_shoff = sections[2].sh_offset + strings.size();
+  return std::string(reinterpret_cast<const char*>(&header), sizeof header) + entries + strings +
+         std::string(reinterpret_cast<const char*>(sections.data()), sizeof sections);
+}
+
+}  // namespace
+
+TEST_CASE(
+    "libraries that torch needs are looked for where it looks, and only known ones are missed") {
+  base::MemoryFileSystem files;
+  const std::string site = "/v/lib/python3.11/site-packages";
+  files.add(site + "/torch/version.py", "__version__ = '2.13.0+cu130'\ncuda = '13.0'\n");
+  files.add(site + "/torch/lib/libtorch_python.so", "sm_80");
+  files.add(site + "/torch/lib/libtorch_global_deps.so",
+            library_needing({"libcublas.so.13", "libcudnn.so.9", "libcusparseLt.so.0",
+                             "libgomp.so.1", "libown.so", "libenv.so", "libc.so.6"}));
+  files.add(site + "/nvidia/cu13/lib/libcublas.so.13", "");
+  files.add(site + "/cusparselt/lib/libcusparseLt.so.0", "");
+  files.add(site + "/torch/lib/libown.so", "");
+  files.add("/v/lib/libenv.so", "");
+  Machine machine = machine_with(files);
+  machine.environment = {{"VIRTUAL_ENV", "/v"}};
+  // Without the linker's cache nothing is claimed of the system's libraries.
+  CHECK(probe(machine).torches.at(0).lacks == std::vector<std::string>{"libcudnn.so.9"});
+  files.add("/etc/ld.so.cache", std::string("libm.so.6\0libother.so\0", 22));
+  CHECK(probe(machine).torches.at(0).lacks ==
+        std::vector<std::string>{"libcudnn.so.9", "libgomp.so.1"});
+  files.add("/etc/ld.so.cache", std::string("libgomp.so.1\0/usr/lib/libgomp.so.1\0", 35));
+  files.add("/opt/cudnn/libcudnn.so.9", "");
+  machine.environment["LD_LIBRARY_PATH"] = "/opt/cudnn";
+  CHECK(probe(machine).torches.at(0).lacks.empty());
+}
+
+TEST_CASE("Secure Boot, nvidia-modprobe, Debian's own torch") {
+  base::MemoryFileSystem files;
+  const std::string variable =
+      "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c";
+  files.add(variable, std::string("\x06\0\0\0\x01", 5));
+  files.add("/usr/lib/python3.13/site.py", "");
+  files.add("/usr/lib/python3/dist-packages/torch/version.py", "__version__ = '2.6.0'\n");
+  files.add("/usr/lib/python3/dist-packages/torch/lib/libtorch_python.so", "");
+  Machine machine = machine_with(files);
+  machine.prefixes = {"/usr"};
+  Facts facts = probe(machine);
+  CHECK(facts.secure_boot);
+  CHECK_FALSE(facts.nvidia.makes_nodes);
+  CHECK(facts.python == "3.13");
+  REQUIRE(facts.torches.size() == 1);
+  CHECK(facts.torches[0].python == "3.13");
+  files.add(variable, std::string("\x06\0\0\0\0", 5));
+  CHECK_FALSE(probe(machine).secure_boot);
 }
 
 TEST_CASE("each torch has its own oldest macOS") {

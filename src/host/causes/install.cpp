@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "host/causes/queries.h"
 #include "releases/cuda.h"
 #include "releases/published.h"
 #include "releases/table.h"
@@ -31,10 +32,11 @@ std::vector<Choice> choices(const Facts& facts) {
   if (torch != nullptr)
     if (const TorchRelease* release = releases::release_of(torch->version))
       list.push_back({release, versions::without_local(torch->version), true});
+  const std::string& python =
+      torch == nullptr || torch->python.empty() ? facts.python : torch->python;
   for (const TorchRelease& release : releases::table().releases) {
     const auto& pythons = release.pythons;
-    if (torch == nullptr || torch->python.empty() ||
-        std::find(pythons.begin(), pythons.end(), torch->python) != pythons.end())
+    if (python.empty() || std::find(pythons.begin(), pythons.end(), python) != pythons.end())
       list.push_back({&release, release.version, false});
   }
   return list;
@@ -88,6 +90,8 @@ std::vector<std::string> nvidia_lines(const Facts& facts) {
                                 [](const Gpu* gpu) { return !gpu->capability.empty(); });
   // aarch64 servers have other builds, and Jetsons have NVIDIA's own.
   if (cuda.empty() || !told || facts.machine != "x86_64" || facts.system != "Linux") return {};
+  // What the driver supports is known after a reboot.
+  if (driver_mismatch(facts)) return {};
   const Torch* torch = facts.torch();
   for (const Choice& choice : choices(facts)) {
     const CudaBuild* best = best_build(*choice.release, facts, cuda);
@@ -131,6 +135,8 @@ std::vector<std::string> intel_lines(const Facts& facts) {
 // For machines without a GPU, and for Apple's, whose only build has MPS.
 std::vector<std::string> other_lines(const Facts& facts) {
   if (works(facts.torch())) return {};
+  // No release of the table has wheels for Macs with an Intel processor.
+  if (facts.system == "Darwin" && facts.machine == "x86_64") return {};
   for (const Choice& choice : choices(facts)) {
     if (choice.in_use) continue;
     const std::string& macos = choice.release->macos;

@@ -5,7 +5,9 @@
 
 #include "devices/device_kind.h"
 #include "host/causes/cause.h"
+#include "host/causes/hidden_torch.h"
 #include "host/causes/install.h"
+#include "host/causes/queries.h"
 
 namespace torchport::host {
 
@@ -31,6 +33,7 @@ std::string summary_of(const Facts& facts, const std::string& state) {
   const std::string which =
       torch == nullptr ? "no torch"
                        : fmt::format("torch {}, built for {}", torch->version, built_for(*torch));
+  if (state == "unknown") return "nothing is known of this machine";
   if (state == "none")
     return fmt::format("this machine has no GPU; {}", torch == nullptr ? "no torch either" : which);
   if (state == "no torch")
@@ -61,28 +64,73 @@ CauseRegistration::CauseRegistration(Examine examine) {
   causes().push_back(examine);
 }
 
+namespace {
+
+bool blocks(const Diagnosis& diagnosis) {
+  return diagnosis.blocks;
+}
+
+std::vector<Diagnosis> diagnoses_of(const Facts& facts) {
+  std::vector<Diagnosis> found;
+  for (const Examine examine : causes()) {
+    if (auto diagnosis = examine(facts)) found.push_back(std::move(*diagnosis));
+  }
+  std::sort(found.begin(), found.end(), before);
+  return found;
+}
+
+// What blocks, in words. Equal words for two torches: the cause is none of theirs.
+std::string blocking(const std::vector<Diagnosis>& diagnoses) {
+  std::string text;
+  for (const Diagnosis& diagnosis : diagnoses)
+    if (diagnosis.blocks) text += diagnosis.code + "\n";
+  return text;
+}
+
+// If the first torch is blocked by what does not block the second, that it hides the second is the
+// first cause, and the others are those of the second.
+std::vector<Diagnosis> with_hidden_torch(const Facts& facts, std::vector<Diagnosis> diagnoses) {
+  if (facts.torches.size() < 2 || std::none_of(diagnoses.begin(), diagnoses.end(), &blocks))
+    return diagnoses;
+  std::vector<Diagnosis> behind = diagnoses_of(without_first_torch(facts));
+  if (blocking(behind) == blocking(diagnoses)) return diagnoses;
+  behind.insert(behind.begin(), hides_torch(facts));
+  return behind;
+}
+
+bool has_usable_gpu(const Facts& facts) {
+  // torch has no build for other GPUs of a Mac.
+  return facts.system == "Darwin" ? !facts.of("apple").empty() : !facts.gpus.empty();
+}
+
+bool is_first(const Verdict& verdict, std::string_view code) {
+  return !verdict.diagnoses.empty() && verdict.diagnoses.front().code == code;
+}
+
+}  // namespace
+
 Verdict judge(const Facts& facts) {
   Verdict verdict;
-  for (const Examine examine : causes()) {
-    if (auto diagnosis = examine(facts)) verdict.diagnoses.push_back(std::move(*diagnosis));
-  }
-  std::sort(verdict.diagnoses.begin(), verdict.diagnoses.end(), before);
-  const bool blocked = std::any_of(verdict.diagnoses.begin(), verdict.diagnoses.end(),
-                                   [](const Diagnosis& diagnosis) { return diagnosis.blocks; });
-  if (facts.torch() == nullptr)
-    verdict.state = facts.gpus.empty() ? "none" : "no torch";
+  verdict.diagnoses = with_hidden_torch(facts, diagnoses_of(facts));
+  const bool blocked = std::any_of(verdict.diagnoses.begin(), verdict.diagnoses.end(), &blocks);
+  if (is_first(verdict, "no-facts"))
+    verdict.state = "unknown";
+  else if (facts.torch() == nullptr)
+    verdict.state = has_usable_gpu(facts) ? "no torch" : "none";
   else if (blocked)
     verdict.state = "cannot";
   else
-    verdict.state = facts.gpus.empty() ? "none" : "uses";
+    verdict.state = has_usable_gpu(facts) ? "uses" : "none";
   verdict.summary = summary_of(facts, verdict.state);
-  if (verdict.state != "uses") verdict.install = install_lines(facts);
+  const bool hides = is_first(verdict, "hidden-torch");
+  if (verdict.state != "uses" && verdict.state != "unknown")
+    verdict.install = install_lines(hides ? without_first_torch(facts) : facts);
   return verdict;
 }
 
 bool computes_on(const Facts& facts, const Verdict& verdict, std::string_view kind) {
   const Torch* torch = facts.torch();
-  if (torch == nullptr || !torch->fault.empty()) return false;
+  if (torch == nullptr || !can_be_imported(*torch)) return false;
   if (kind == "cpu") return true;
   if (verdict.state != "uses") return false;
   if (kind == kRocm) return !torch->hip.empty();

@@ -25,6 +25,15 @@ struct Gpu {
   std::uint64_t memory = 0;  // bytes; 0 if unknown
   bool mig = false;          // it is split into MIG instances
   std::string driver;  // the kernel driver that is bound to it: "nvidia", "nouveau", "vfio-pci"
+  // What NVML says of a card of NVIDIA, as far as it was asked:
+  std::string uuid{};                            // "GPU-..."; empty if unknown
+  std::string compute_mode{};                    // "default", "exclusive process", "prohibited"
+  std::optional<std::uint64_t> mig_instances{};  // how many there are
+  std::vector<std::string> mig_uuids{};          // "MIG-..."
+  std::string fabric{};  // NVSwitch: "not started", "in progress", "completed"; empty for none
+  // "lost": it does not answer any more; "rows-failed", "rows-pending": broken memory could not be
+  // replaced by spare rows, or will be at the next reset
+  std::string fault{};
   bool operator==(const Gpu&) const = default;
 };
 
@@ -32,14 +41,17 @@ struct DeviceNode {
   std::string path;       // "/dev/nvidia0"
   bool readable = false;  // readable and writable for this user
   std::string group;      // the group that owns it: "render"
+  bool denied = false;    // a control group refuses it, whatever the rights of the file are
   bool operator==(const DeviceNode&) const = default;
 };
 
 struct NvidiaDriver {
   std::string module;   // version of the loaded kernel module; empty for none
-  std::string library;  // version of libcuda.so.1; empty if there is none
+  std::string library;  // version of libcuda.so.1; "unknown"; empty if there is none
   std::string nvml;     // "ok", "not found", or NVML's own error
   std::string cuda;     // the newest CUDA that it supports: "13.0"
+  // nvidia-modprobe is there and may create device nodes for every user, as CUDA starts.
+  bool makes_nodes = false;
   bool operator==(const NvidiaDriver&) const = default;
 };
 
@@ -64,6 +76,10 @@ struct Torch {
   std::vector<std::string> archs;  // "sm_80", "gfx90a"
   bool cxx11_abi = true;
   std::string fault;  // why it cannot be read; else empty
+  // The Python that its modules are compiled for, if that is not `python`: "3.10".
+  std::string built_for_python{};
+  // Libraries that it needs to be imported and that were not found: "libcudnn.so.9".
+  std::vector<std::string> lacks{};
   bool operator==(const Torch&) const = default;
 
   // The value of this name in torch.version; empty for None.
@@ -83,6 +99,7 @@ struct Facts {
   std::string kernel;
   std::string machine;  // "x86_64", "aarch64"
   bool wsl = false;
+  bool secure_boot = false;        // the firmware loads, and the kernel takes, only what is signed
   std::string container;           // "docker", "podman", "kubernetes", "lxc"; empty for none
   std::uint64_t memory_limit = 0;  // of the control group, in bytes; 0 for none
   std::uint64_t cpu_limit = 0;     // of the control group, in thousandths of a CPU; 0 for none
@@ -100,7 +117,8 @@ struct Facts {
   std::vector<std::string> shadowing;
   std::string os_version;  // of macOS
   std::vector<Toolkit> toolkits;
-  std::vector<Torch> torches;  // the first is that of the active environment
+  std::string python;          // that of the active environment: "3.11"; empty if unknown
+  std::vector<Torch> torches;  // in the order in which Python finds them: it imports the first
   bool operator==(const Facts&) const = default;
 
   [[nodiscard]] std::vector<const Gpu*> of(std::string_view vendor) const {

@@ -17,6 +17,12 @@ void members(Gpu& gpu, Visit&& visit) {
   visit("memory", gpu.memory);
   visit("mig", gpu.mig);
   visit("driver", gpu.driver);
+  visit("uuid", gpu.uuid);
+  visit("compute_mode", gpu.compute_mode);
+  visit("mig_instances", gpu.mig_instances);
+  visit("mig_uuids", gpu.mig_uuids);
+  visit("fabric", gpu.fabric);
+  visit("fault", gpu.fault);
 }
 
 template <class Visit>
@@ -24,6 +30,7 @@ void members(DeviceNode& node, Visit&& visit) {
   visit("path", node.path);
   visit("readable", node.readable);
   visit("group", node.group);
+  visit("denied", node.denied);
 }
 
 template <class Visit>
@@ -32,6 +39,7 @@ void members(NvidiaDriver& driver, Visit&& visit) {
   visit("library", driver.library);
   visit("nvml", driver.nvml);
   visit("cuda", driver.cuda);
+  visit("makes_nodes", driver.makes_nodes);
 }
 
 template <class Visit>
@@ -58,6 +66,8 @@ void members(Torch& torch, Visit&& visit) {
   visit("archs", torch.archs);
   visit("cxx11_abi", torch.cxx11_abi);
   visit("fault", torch.fault);
+  visit("built_for_python", torch.built_for_python);
+  visit("lacks", torch.lacks);
 }
 
 template <class Visit>
@@ -68,6 +78,7 @@ void members(Facts& facts, Visit&& visit) {
   visit("machine", facts.machine);
   visit("os_version", facts.os_version);
   visit("wsl", facts.wsl);
+  visit("secure_boot", facts.secure_boot);
   visit("container", facts.container);
   visit("memory_limit", facts.memory_limit);
   visit("cpu_limit", facts.cpu_limit);
@@ -83,6 +94,7 @@ void members(Facts& facts, Visit&& visit) {
   visit("host_gcc", facts.host_gcc);
   visit("shadowing", facts.shadowing);
   visit("toolkits", facts.toolkits);
+  visit("python", facts.python);
   visit("torches", facts.torches);
 }
 

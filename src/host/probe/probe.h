@@ -43,6 +43,9 @@ void probe_torch(const Machine& machine, Facts& facts);
 // Reads the torch in this folder from its files. If it cannot be read, `fault` says why.
 [[nodiscard]] Torch read_torch(const Machine& machine, const std::string& root,
                                const std::string& python);
+// Adds what keeps this torch from being imported: a Python that its modules are not compiled for,
+// libraries that are in none of the folders where they are looked for.
+void probe_import(const Machine& machine, const Facts& facts, Torch& torch);
 // The value of a line of torch/version.py, such as "cuda: Optional[str] = '13.0'"; empty for None
 // and if there is no such line.
 [[nodiscard]] std::string version_member(std::string_view text, std::string_view name);

@@ -74,6 +74,12 @@ void probe_nvidia(const Machine& machine, Facts& facts) {
     if (facts.nvidia.module.empty()) facts.nvidia.module = answer.driver;
     for (Gpu& gpu : answer.gpus) take(facts, std::move(gpu));
   }
+  // A library without a version in its name: in WSL that of Windows' driver.
+  if (facts.nvidia.library == "unknown" && !facts.nvidia.module.empty())
+    facts.nvidia.library = facts.nvidia.module;
+  constexpr std::uint32_t kSetUserId = 04000;
+  facts.nvidia.makes_nodes =
+      (machine.files->status("/usr/bin/nvidia-modprobe", true).mode & kSetUserId) != 0;
   if (facts.nvidia.cuda.empty() && !facts.nvidia.module.empty())
     facts.nvidia.cuda = releases::cuda_of_driver(facts.nvidia.module);
   name_by_proc(machine, facts);

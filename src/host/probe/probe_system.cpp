@@ -15,7 +15,7 @@ constexpr std::array<std::string_view, 6> kModules{"nvidia", "nouveau", "amdgpu"
                                                    "i915",   "xe",      "nvgpu"};
 // The variables that decide what torch sees or how it is built. No other part of the environment is
 // recorded, because it may contain secrets.
-constexpr std::array<const char*, 22> kVariables{"CUDA_VISIBLE_DEVICES",
+constexpr std::array<const char*, 26> kVariables{"CUDA_VISIBLE_DEVICES",
                                                  "NVIDIA_VISIBLE_DEVICES",
                                                  "NVIDIA_DRIVER_CAPABILITIES",
                                                  "HIP_VISIBLE_DEVICES",
@@ -36,7 +36,11 @@ constexpr std::array<const char*, 22> kVariables{"CUDA_VISIBLE_DEVICES",
                                                  "FORCE_CUDA",
                                                  "KUBERNETES_SERVICE_HOST",
                                                  "TORCHPORT_VIRTUAL",
-                                                 "PYTORCH_NVML_BASED_CUDA_CHECK"};
+                                                 "PYTORCH_NVML_BASED_CUDA_CHECK",
+                                                 "PYTHONNOUSERSITE",
+                                                 "SLURM_JOB_ID",
+                                                 "SLURM_JOB_GPUS",
+                                                 "SLURM_STEP_GPUS"};
 
 std::string unquoted(std::string_view text) {
   text = base::trim(text);
@@ -99,6 +103,13 @@ void probe_limits(const Machine& machine, Facts& facts) {
   if (quota > 0 && period > 0 && quota < 1'000'000'000'000) facts.cpu_limit = quota * 1000 / period;
 }
 
+// The firmware's variable SecureBoot: four bytes of attributes, then 1 if it is on.
+bool secure_boot(const Machine& machine) {
+  const std::string variable = read_text(
+      machine, "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c");
+  return variable.size() == 5 && variable.back() == '\x01';
+}
+
 // Finds CUDA libraries in folders of LD_LIBRARY_PATH, which are loaded before those of torch's
 // wheels.
 void probe_shadowing(const Machine& machine, Facts& facts) {
@@ -135,6 +146,7 @@ void probe_system(const Machine& machine, Facts& facts) {
   facts.release = pretty_name(read_text(machine, "/etc/os-release"));
   facts.wsl =
       base::lower(read_text(machine, "/proc/version")).find("microsoft") != std::string::npos;
+  facts.secure_boot = secure_boot(machine);
   for (const char* name : kVariables) {
     const auto found = machine.environment.find(name);
     if (found != machine.environment.end()) facts.environment.insert(*found);

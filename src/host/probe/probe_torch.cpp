@@ -119,18 +119,64 @@ void add_torch(const Machine& machine, Facts& facts, const std::string& site,
   const std::string path = canonical ? *canonical : root;
   const bool known = std::any_of(facts.torches.begin(), facts.torches.end(),
                                  [&](const Torch& torch) { return torch.root == path; });
-  if (!known) facts.torches.push_back(read_torch(machine, path, python));
+  if (known) return;
+  Torch torch = read_torch(machine, path, python);
+  // Only the first is imported.
+  if (facts.torches.empty()) probe_import(machine, facts, torch);
+  facts.torches.push_back(std::move(torch));
+}
+
+// The Python of an environment that bin/python3 is a link to: "3.11"; empty if that is not known.
+std::string python_of(const Machine& machine, const std::string& prefix) {
+  const auto program = machine.files->canonical(prefix + "/bin/python3");
+  const std::string_view name = program ? base::file_name(*program) : std::string_view();
+  return name.starts_with("python3.") ? std::string(name.substr(6)) : std::string();
+}
+
+// The versions of Python that have a folder in this environment: that of its own Python first.
+std::vector<std::string> pythons_in(const Machine& machine, const std::string& prefix) {
+  std::vector<std::string> found;
+  const auto entries = machine.files->list(base::join_path(prefix, "lib"));
+  if (!entries) return found;
+  for (const base::DirectoryEntry& entry : *entries)
+    if (entry.name.starts_with("python3.")) found.push_back(entry.name.substr(6));
+  std::stable_partition(
+      found.begin(), found.end(),
+      [own = python_of(machine, prefix)](const std::string& version) { return version == own; });
+  return found;
+}
+
+// Where `pip install --user` installs; empty if this environment's Python does not look there (PEP
+// 370; a virtual environment does not, unless it takes over the system's packages).
+std::string user_base(const Machine& machine, const std::string& prefix) {
+  const auto value = [&](const char* name) {
+    const auto found = machine.environment.find(name);
+    return found == machine.environment.end() ? std::string() : found->second;
+  };
+  if (!value("PYTHONNOUSERSITE").empty()) return {};
+  const std::string settings = read_text(machine, prefix + "/pyvenv.cfg");
+  if (machine.files->status(prefix + "/pyvenv.cfg", true).type != base::FileType::kMissing &&
+      settings.find("include-system-site-packages = true") == std::string::npos)
+    return {};
+  if (std::string base = value("PYTHONUSERBASE"); !base.empty()) return base;
+  const std::string home = value("HOME");
+  return home.empty() ? home : home + "/.local";
 }
 
 void add_prefix(const Machine& machine, Facts& facts, const std::string& prefix) {
   const std::string lib = base::join_path(prefix, "lib");
-  const auto entries = machine.files->list(lib);
-  if (!entries) return;
-  for (const base::DirectoryEntry& entry : *entries) {
-    if (!entry.name.starts_with("python3.")) continue;
-    for (const char* folder : {"site-packages", "dist-packages"})
-      add_torch(machine, facts, lib + "/" + entry.name + "/" + folder, entry.name.substr(6));
+  const std::string user = user_base(machine, prefix);
+  const std::vector<std::string> pythons = pythons_in(machine, prefix);
+  for (const std::string& python : pythons) {
+    if (facts.python.empty()) facts.python = python;
+    const std::string folder = fmt::format("lib/python{}", python);
+    if (!user.empty())
+      add_torch(machine, facts, fmt::format("{}/{}/site-packages", user, folder), python);
+    for (const char* site : {"site-packages", "dist-packages"})
+      add_torch(machine, facts, fmt::format("{}/{}/{}", prefix, folder, site), python);
   }
+  // Debian's packages of Python are in a folder for all of its versions.
+  if (!pythons.empty()) add_torch(machine, facts, lib + "/python3/dist-packages", pythons.front());
 }
 
 }  // namespace

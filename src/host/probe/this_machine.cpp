@@ -1,3 +1,4 @@
+#include <cerrno>
 #include <chrono>
 #include <string_view>
 
@@ -20,6 +21,8 @@ constexpr std::size_t kMostOutput = 65536;
 
 DeviceNode node_at(const std::string& path) {
   DeviceNode node{path, access(path.c_str(), R_OK | W_OK) == 0, {}};
+  // The rights of the file give EACCES, a control group EPERM.
+  node.denied = !node.readable && errno == EPERM;
   struct stat status {};
   if (stat(path.c_str(), &status) == 0) {
     if (const group* owner = getgrgid(status.st_gid)) node.group = owner->gr_name;

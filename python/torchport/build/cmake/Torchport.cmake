@@ -132,6 +132,22 @@ function(_torchport_decide)
   if(outcome STREQUAL "refuse")
     message(FATAL_ERROR "torchport: refusing to build: ${reason} [${code}]\n${remedy}")
   endif()
+  if(outcome MATCHES "^(rocm|xpu)$")
+    # This function compiles only for CUDA.
+    string(TOLOWER "${settings} TORCHPORT_BUILD=$ENV{TORCHPORT_BUILD} FORCE_CUDA=$ENV{FORCE_CUDA}"
+      demands)
+    if(demands MATCHES "torchport_build=(rocm|xpu)|force_cuda=(1|on|y|true)")
+      message(FATAL_ERROR "torchport: refusing to build: torchport_torch_extension does not compile "
+        "code for ${outcome}: use setuptools with torchport.build")
+    endif()
+    execute_process(
+      COMMAND "${CMAKE_COMMAND}" -E env ${settings} TORCHPORT_BUILD=cpu FORCE_CUDA=0
+              "${TORCHPORT_PROGRAM}" build-plan --json --torch "${torch}"
+      OUTPUT_VARIABLE json)
+    foreach(key outcome code reason)
+      string(JSON ${key} GET "${json}" ${key})
+    endforeach()
+  endif()
   _torchport_check_target("${torch}")
   message(STATUS "torchport: ${outcome}: ${reason} [${code}]")
   string(JSON count LENGTH "${json}" notes)

@@ -9,6 +9,27 @@ namespace torchport::host {
 
 namespace {
 
+// ROCm also opens the card's node for rendering.
+std::optional<Diagnosis> no_render_node(const Facts& facts) {
+  const DeviceNode* first = nullptr;
+  for (const DeviceNode& node : facts.nodes) {
+    if (!node.path.starts_with("/dev/dri/render")) continue;
+    if (node.readable) return std::nullopt;
+    if (first == nullptr) first = &node;
+  }
+  if (first != nullptr)
+    return Diagnosis{"no-permission", fmt::format("this user may not open {}", first->path),
+                     fmt::format("usermod -aG {},video $USER, and log in again",
+                                 first->group.empty() ? "render" : first->group),
+                     kPermission};
+  if (!in_container(facts)) return std::nullopt;
+  return Diagnosis{
+      "container-without-gpu",
+      fmt::format("this {} container has /dev/kfd, but no /dev/dri/renderD*", facts.container),
+      "start it with --device /dev/kfd --device /dev/dri --group-add video --group-add render",
+      kContainer};
+}
+
 std::optional<Diagnosis> no_driver(const Facts& facts) {
   if (!uses_rocm(facts) || facts.wsl) return std::nullopt;
   const DeviceNode* kfd = find_node(facts, "/dev/kfd");
@@ -32,7 +53,7 @@ std::optional<Diagnosis> no_driver(const Facts& facts) {
                      fmt::format("usermod -aG {},video $USER, and log in again",
                                  kfd->group.empty() ? "render" : kfd->group),
                      kPermission};
-  return std::nullopt;
+  return no_render_node(facts);
 }
 
 const CauseRegistration kNoDriver(&no_driver);

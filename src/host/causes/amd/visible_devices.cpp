@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "devices/device_kind.h"
+#include "devices/visibility.h"
 #include "host/causes/cause.h"
 #include "host/causes/queries.h"
 
@@ -16,9 +17,16 @@ std::optional<Diagnosis> hidden(const Facts& facts) {
   variables.push_back(kind.visibility_variable);
   for (const std::string_view name : variables) {
     const auto value = facts.variable(std::string(name));
-    if (value && (value->empty() || value->starts_with('-')))
+    if (!value) continue;
+    const int count = static_cast<int>(facts.of("amd").size());
+    if (devices::named_devices(*value).empty())
       return Diagnosis{"hidden", fmt::format("{}=\"{}\" hides every GPU", name, *value),
                        fmt::format("unset {}", name), kEnvironment};
+    if (devices::named_devices(*value, count).empty())
+      return Diagnosis{"hidden",
+                       fmt::format("{}={} names a GPU first that does not exist: there {} {}", name,
+                                   *value, count == 1 ? "is" : "are", count),
+                       fmt::format("unset {}, or number the GPUs from 0", name), kEnvironment};
   }
   return std::nullopt;
 }

@@ -2,15 +2,37 @@
 #include <fmt/format.h>
 
 #include "host/causes/cause.h"
+#include "host/causes/queries.h"
 #include "releases/cuda.h"
+#include "releases/gpu_arch.h"
 
 namespace torchport::host {
 
 namespace {
 
+// What to install for a card of this compute capability.
+std::string builds_for(const Gpu& gpu) {
+  const std::string& capability = gpu.capability;
+  const auto last = releases::last_build_for(capability);
+  if (!last.cuda.empty())
+    return fmt::format(
+        "install a build that has code for {}: the newest one is torch {} for CUDA {}", capability,
+        last.torch, last.cuda);
+  if (!last.torch.empty())
+    return fmt::format(
+        "torch {} was the last release with code for {}: use another GPU, or compile torch from "
+        "source (nvcc supports it {})",
+        last.torch, capability, releases::releases_for(releases::number_of(capability)));
+  return fmt::format(
+      "no release of torch that torchport knows has code for {}: use another GPU, or "
+      "compile torch from source",
+      capability);
+}
+
 std::optional<Diagnosis> arch_missing(const Facts& facts) {
   const Torch* torch = facts.torch();
   if (torch == nullptr || torch->cuda.empty() || torch->archs.empty()) return std::nullopt;
+  if (is_jetson(facts)) return std::nullopt;  // there is a separate cause for Jetsons
   std::vector<const Gpu*> without;
   const auto gpus = facts.of("nvidia");
   for (const Gpu* gpu : gpus)
@@ -22,7 +44,7 @@ std::optional<Diagnosis> arch_missing(const Facts& facts) {
       fmt::format("torch {} has no kernels for {} (compute capability {}), only for {}",
                   torch->version, without.front()->name, without.front()->capability,
                   fmt::join(torch->archs, " ")),
-      "install a torch that is built for this GPU", kBuild};
+      builds_for(*without.front()), kBuild};
   if (without.size() < gpus.size()) {
     diagnosis.blocks = false;
     diagnosis.remedy =

@@ -8,9 +8,27 @@ namespace torchport::host {
 
 namespace {
 
+// Whether the container runtime was told to leave out the libraries for computing.
+bool without_compute(const Facts& facts) {
+  const auto given = facts.variable("NVIDIA_DRIVER_CAPABILITIES");
+  return given && facts.nvidia.library.empty() && given->find("compute") == std::string::npos &&
+         given->find("all") == std::string::npos;
+}
+
+std::optional<Diagnosis> capability_missing(const Facts& facts) {
+  if (!in_container(facts) || facts.nvidia.module.empty() || !has_card_node(facts) ||
+      !without_compute(facts))
+    return std::nullopt;
+  return Diagnosis{
+      "no-compute-capability",
+      fmt::format("NVIDIA_DRIVER_CAPABILITIES={} leaves libcuda out of this {} container",
+                  *facts.variable("NVIDIA_DRIVER_CAPABILITIES"), facts.container),
+      "start it with -e NVIDIA_DRIVER_CAPABILITIES=compute,utility", kContainer};
+}
+
 std::optional<Diagnosis> container_without_runtime(const Facts& facts) {
   if (!in_container(facts) || facts.nvidia.module.empty()) return std::nullopt;
-  if (!facts.nvidia.library.empty() && find_node(facts, "/dev/nvidia") != nullptr)
+  if (has_card_node(facts) && (!facts.nvidia.library.empty() || without_compute(facts)))
     return std::nullopt;
   const std::string remedy =
       facts.container == "kubernetes"
@@ -27,6 +45,7 @@ std::optional<Diagnosis> container_without_runtime(const Facts& facts) {
       remedy, kContainer};
 }
 
+const CauseRegistration kCapability(&capability_missing);
 const CauseRegistration kContainerWithout(&container_without_runtime);
 
 }  // namespace

@@ -9,18 +9,40 @@ namespace torchport::host {
 namespace {
 
 std::optional<Diagnosis> mismatch(const Facts& facts) {
-  const auto& [module, library, nvml, cuda] = facts.nvidia;
-  if (module.empty() || library.empty() || module == library) return std::nullopt;
+  if (!driver_mismatch(facts)) return std::nullopt;
+  const std::string& module = facts.nvidia.module;
+  const std::string& library = facts.nvidia.library;
+  const std::string& nvml = facts.nvidia.nvml;
+  const std::string what =
+      module == library
+          ? fmt::format("NVML says \"{}\": the loaded kernel module is {}", nvml, module)
+          : fmt::format("the loaded kernel module is {}, the driver's libraries are {}", module,
+                        library);
   return Diagnosis{
-      "driver-mismatch",
-      fmt::format("the loaded kernel module is {}, the driver's libraries are {}", module, library),
+      "driver-mismatch", what,
       in_container(facts)
           ? "the image contains libraries of another driver: remove them (libcuda.so.1); the "
             "container runtime adds the host's"
-          : "the driver was updated: reboot, or unload the module and load it again",
+          : "the driver was updated while it was loaded: reboot",
       kUserDriver};
 }
 
+// cuda-compat is only for cards of data centres.
+std::optional<Diagnosis> compat_on_consumer_card(const Facts& facts) {
+  if (facts.nvidia.module.empty() || facts.wsl || !has_compat_library(facts)) return std::nullopt;
+  for (const Gpu* gpu : facts.of("nvidia"))
+    if (gpu->name.find("GeForce") != std::string::npos)
+      return Diagnosis{
+          "compat-library",
+          fmt::format("LD_LIBRARY_PATH leads to the libcuda {} of cuda-compat, which does not "
+                      "support {} with the driver {}",
+                      facts.nvidia.library, gpu->name, facts.nvidia.module),
+          "remove the folder with /compat from LD_LIBRARY_PATH, and update the driver",
+          kUserDriver};
+  return std::nullopt;
+}
+
+const CauseRegistration kCompat(&compat_on_consumer_card);
 const CauseRegistration kMismatch(&mismatch);
 
 }  // namespace

@@ -28,17 +28,23 @@ std::optional<Diagnosis> other_driver_bound(const Facts& facts) {
 }
 
 std::optional<Diagnosis> no_driver(const Facts& facts) {
-  if (!has_nvidia(facts) || facts.wsl || in_container(facts)) return std::nullopt;
+  if (!has_nvidia(facts) || facts.wsl || in_container(facts) || is_jetson(facts))
+    return std::nullopt;
   if (!facts.nvidia.module.empty() || other_driver_bound(facts)) return std::nullopt;
   if (facts.nvidia.library.empty())
     return Diagnosis{"no-driver", "NVIDIA's driver is not installed",
                      "install it (Debian, Ubuntu: apt install nvidia-driver) and reboot", kKernel};
-  return Diagnosis{"module-not-loaded",
-                   fmt::format("the driver {} is installed, but its kernel module is not loaded",
-                               facts.nvidia.library),
-                   "run modprobe nvidia to see why; after a kernel update the module must be built "
-                   "again (dkms autoinstall), and with Secure Boot it must be signed",
-                   kKernel};
+  return Diagnosis{
+      "module-not-loaded",
+      fmt::format("the driver {} is installed, but its kernel module is not loaded",
+                  facts.nvidia.library),
+      facts.secure_boot
+          ? "Secure Boot is on and refuses a module that is not signed: enroll the key "
+            "that dkms signs with (mokutil --import /var/lib/dkms/mok.pub) and reboot, "
+            "or install the module that the distribution signs"
+          : "run modprobe nvidia to see why; after a kernel update the module must be "
+            "built again (dkms autoinstall), and with Secure Boot it must be signed",
+      kKernel};
 }
 
 const CauseRegistration kBound(&other_driver_bound);

@@ -1,4 +1,6 @@
 // Finds what keeps GPUs out of WSL.
+#include <fmt/format.h>
+
 #include "host/causes/cause.h"
 #include "host/causes/queries.h"
 
@@ -7,7 +9,21 @@ namespace torchport::host {
 namespace {
 
 std::optional<Diagnosis> wsl(const Facts& facts) {
-  if (!facts.wsl || !facts.nvidia.library.empty()) return std::nullopt;
+  if (!facts.wsl) return std::nullopt;
+  if (!facts.nvidia.library.empty()) {
+    // The library of Windows' driver has no version in its name.
+    const bool of_linux =
+        facts.nvidia.library != "unknown" && facts.nvidia.library != facts.nvidia.module;
+    if (!of_linux) return std::nullopt;
+    return Diagnosis{
+        "wsl-linux-driver",
+        fmt::format("Linux's driver {} is installed in WSL, and its libcuda hides that of Windows' "
+                    "driver",
+                    facts.nvidia.library),
+        "remove it here (apt purge 'nvidia-driver-*' 'libnvidia-compute-*'): only the libcuda in "
+        "/usr/lib/wsl/lib works",
+        kUserDriver};
+  }
   if (find_node(facts, "/dev/dxg") == nullptr)
     return Diagnosis{
         "wsl-1",

@@ -1,4 +1,4 @@
-#include "build_gate/elf.h"
+#include "base/elf.h"
 
 #include <algorithm>
 #include <cstring>
@@ -7,7 +7,7 @@
 
 #include <elf.h>
 
-namespace torchport::build_gate {
+namespace torchport::base {
 
 namespace {
 
@@ -33,8 +33,8 @@ std::string_view string_at(std::string_view table, std::uint64_t offset) {
   return rest.substr(0, rest.find('\0'));
 }
 
-tl::unexpected<base::Error> no_elf(std::string message) {
-  return base::fail(base::ErrorCode::kSyntax, std::move(message));
+tl::unexpected<Error> no_elf(std::string message) {
+  return fail(ErrorCode::kSyntax, std::move(message));
 }
 
 constexpr std::uint64_t padded(std::uint64_t size) {
@@ -55,7 +55,7 @@ void read_notes(std::string_view bytes, std::vector<ElfNote>& notes) {
 
 }  // namespace
 
-base::Result<ElfFile> ElfFile::parse(std::string_view bytes) {
+Result<ElfFile> ElfFile::parse(std::string_view bytes) {
   if (!bytes.starts_with(std::string_view(ELFMAG, SELFMAG))) return no_elf("is not an ELF file");
   const auto header = structure_at<Elf64_Ehdr>(bytes, 0);
   if (!header) return no_elf("is cut off: it ends within the ELF header");
@@ -138,4 +138,4 @@ std::vector<ElfSymbol> ElfFile::symbols_of(std::uint32_t type) const {
   return symbols;
 }
 
-}  // namespace torchport::build_gate
+}  // namespace torchport::base

@@ -9,7 +9,7 @@
 
 #include "base/result.h"
 
-namespace torchport::build_gate {
+namespace torchport::base {
 
 struct ElfSection {
   std::string_view name;
@@ -37,7 +37,7 @@ class ElfFile {
  public:
   // Fails with kSyntax for a file that is not ELF, is of another kind, or ends before its headers
   // do.
-  [[nodiscard]] static base::Result<ElfFile> parse(std::string_view bytes);
+  [[nodiscard]] static Result<ElfFile> parse(std::string_view bytes);
 
   [[nodiscard]] const std::vector<ElfSection>& sections() const { return sections_; }
   [[nodiscard]] std::string_view section(std::string_view name) const;
@@ -54,4 +54,4 @@ class ElfFile {
   std::vector<std::string_view> note_segments_;
 };
 
-}  // namespace torchport::build_gate
+}  // namespace torchport::base
