@@ -15,12 +15,16 @@ import pytest
 def test_one_look_shows_the_cpu(torchport):
     done = torchport("top", "--once")
     assert done.returncode == 0
-    assert re.search(r"^cpu +busy +\d+ % \[.*\]  memory [\d.]+ \wiB of [\d.]+ \wiB", done.stdout, re.M)
+    assert re.search(
+        r"^cpu +busy +\d+ % \[.*\]  memory [\d.]+ \wiB of [\d.]+ \wiB", done.stdout, re.M
+    )
     (line,) = torchport("top", "--once", "--json").stdout.splitlines()
     look = json.loads(line)
     cpu = look["devices"][-1]
     assert cpu["name"] == "cpu" and 0 <= cpu["busy"] <= 1
-    assert 0 < cpu["used_bytes"] < cpu["total_bytes"] and re.fullmatch(r"[\d-]+T[\d:]+Z", look["time"])
+    assert 0 < cpu["used_bytes"] < cpu["total_bytes"] and re.fullmatch(
+        r"[\d-]+T[\d:]+Z", look["time"]
+    )
 
 
 def test_a_command_keeps_its_output_and_its_exit_code(torchport):
@@ -41,10 +45,19 @@ def test_the_children_of_a_command_count(torchport):
 
 
 def test_a_request_to_terminate_reaches_the_command(torchport):
-    words = [torchport.program, "top", "--", "sh", "-c", "trap 'exit 5' TERM; echo up; sleep 20 & wait"]
+    words = [
+        torchport.program,
+        "top",
+        "--",
+        "sh",
+        "-c",
+        "trap 'exit 5' TERM; echo up; sleep 20 & wait",
+    ]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as top:
         assert top.stdout.readline() == "up\n"
-        top.send_signal(signal.SIGINT)  # the terminal sends it to the command, too; here it does not
+        top.send_signal(
+            signal.SIGINT
+        )  # the terminal sends it to the command, too; here it does not
         top.send_signal(signal.SIGTERM)
         assert top.wait(10) == 5
         top.stdout.close()

@@ -43,7 +43,9 @@ def test_each_export_is_a_version_with_one_configuration(tmp_path):
     second = export(model)
     assert first.path == model / "1" / "model.onnx" and second.path == model / "2" / "model.onnx"
     assert sorted(os.listdir(model)) == ["1", "2", "config.pbtxt"]
-    assert os.listdir(model / "1") == ["model.onnx"] and os.stat(model / "1").st_mode & 0o777 == 0o755
+    assert (
+        os.listdir(model / "1") == ["model.onnx"] and os.stat(model / "1").st_mode & 0o777 == 0o755
+    )
     text = (model / "config.pbtxt").read_text()
     for line in ('name: "scores"', "max_batch_size: 16", "dims: [ 6 ]", "data_type: TYPE_FP32"):
         assert line in text
@@ -64,7 +66,10 @@ def test_names_and_batches_follow_the_backend(tmp_path):
     text = config_of("compiled", contract)
     assert "max_batch_size: 0" in text and "dims: [ -1, 6 ]" in text and "torch_aoti" in text
     contract["format"] = "onnx"
-    for change in ({"rows_independent": False}, {"axes": {"batch": {"minimum": 2, "maximum": None}}}):
+    for change in (
+        {"rows_independent": False},
+        {"axes": {"batch": {"minimum": 2, "maximum": None}}},
+    ):
         text = config_of("m", contract | change)
         assert "max_batch_size: 0" in text and "dynamic_batching" not in text
     if config := parsed(text):

@@ -57,7 +57,9 @@ def cluster():
 def artefact(path: Path, repeats: int = 1) -> tuple[Path, nn.Module]:
     torch.manual_seed(0)
     net = Net(repeats).eval()
-    torchport.export(net, torch.randn(3, 4), to="torchscript", path=path / "net.pt", dynamic="batch")
+    torchport.export(
+        net, torch.randn(3, 4), to="torchscript", path=path / "net.pt", dynamic="batch"
+    )
     return path / "net.pt", net
 
 

@@ -90,7 +90,8 @@ def _of_operators(program: ExportedProgram) -> ExportedProgram:
         getattr(target, "__module__", "").startswith("torch._functorch") for target in calls
     ):
         return program
-    return program.run_decompositions({})
+    plain: ExportedProgram = program.run_decompositions({})
+    return plain
 
 
 def _reason(error: RuntimeError, path: Path) -> str:
