@@ -31,4 +31,4 @@ def test_the_memory_of_virtual_devices_is_shown(torchport):
     assert max(of.get("cuda:0", 0) for of in used) == 0
     plain = torchport("top", "--", torchport.program, "run", "-q", "program.py", "child")
     assert plain.returncode == 1  # there is no cuda:1
-    assert "cuda:0   memory at most 0 B of 79.25 GiB" in plain.stderr
+    assert "cuda:0   memory at most 0 bytes of 79.25 GiB" in plain.stderr

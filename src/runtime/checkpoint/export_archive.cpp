@@ -68,6 +68,11 @@ void add_weight(const Archive& archive, const std::string& folder, const std::st
   tensor.device = text(member(meta, "device"), "type");
   const std::int64_t index = integer(member(meta, "device"), "index", -1);
   if (index >= 0) tensor.device += fmt::format(":{}", index);
+  if (member(entry, "use_pickle") == true) {  // an object of Python around other tensors
+    tensor.kind = "subclass";
+    contents.tensors.push_back(std::move(tensor));
+    return;
+  }
   for (std::size_t i = 0; i < contents.storages.size(); ++i)
     if (contents.storages[i].key == file) tensor.storage = i;
   if (!tensor.storage) {

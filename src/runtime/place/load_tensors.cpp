@@ -47,6 +47,9 @@ class Loader {
     for (const TensorEntry& entry : contents_.tensors) {
       if (entry.kind == "tensor" || entry.kind == "parameter")
         loaded.tensors.push_back({entry.path, tensor(entry)});
+      else if (contents_.format == "torch.export")
+        refuse(path_,
+               fmt::format("{} is a tensor subclass, which needs its class in Python", entry.path));
       else
         refuse(path_,
                fmt::format("{} is a {} tensor, which only torch.load(weights_only=True) can load",

@@ -34,3 +34,5 @@ import usual  # noqa: E402, F401
 
 if all(map(find_spec, ("timm", "transformers"))):
     import libraries  # noqa: F401
+if find_spec("torchao"):
+    import quantized  # noqa: F401

@@ -14,6 +14,7 @@ from torchport import virtual
 from torchport.deploy.artefact.errors import ExportError
 from torchport.deploy.artefact.formats import _archive
 from torchport.deploy.artefact.formats._format import ExportedModel, Format, Options, Runner
+from torchport.deploy.artefact.quiet import quiet
 from torchport.deploy.artefact.sample import Sample, named_outputs
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ class CompiledPackage(Format):
         return step
 
     def runner(self, subject: ExportedModel, path: Path) -> tuple[Runner, str]:
-        model = torch._inductor.aoti_load_package(str(path))
+        model = _loaded(path)
 
         def run(sample: Sample) -> list[torch.Tensor]:
             return named_outputs(sample.call(model))[1]
@@ -98,7 +99,7 @@ class CompiledPackage(Format):
         return _archive.contract(path)
 
     def host(self, subject: ExportedModel, path: Path) -> dict[str, Any]:
-        metadata = torch._inductor.aoti_load_package(str(path)).get_metadata()
+        metadata = _loaded(path).get_metadata()
         host: dict[str, Any] = {
             "device": subject.device.type,
             "system": metadata.get("AOTI_PLATFORM", platform.system().lower()),
@@ -112,6 +113,11 @@ class CompiledPackage(Format):
             host["cuda"] = torch.version.cuda
             host["capability"] = metadata.get("AOTI_COMPUTE_CAPABILITY") or None
         return host
+
+
+def _loaded(path: Path) -> Any:
+    with quiet("torch.export.pt2_archive._package"):  # it wants a certain ending of the path
+        return torch._inductor.aoti_load_package(str(path))
 
 
 FORMAT = CompiledPackage()

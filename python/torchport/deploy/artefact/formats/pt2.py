@@ -96,8 +96,10 @@ def _of_operators(program: ExportedProgram) -> ExportedProgram:
 
 def _reason(error: RuntimeError, path: Path) -> str:
     """What the error of the C++ program says, without the name of the artefact and the folders."""
-    text = str(error).splitlines()[0].removeprefix(f"cannot run {path}: ")
-    return re.sub(r"^\S*/([^/:]+:\d+: )", r"\1", text.removeprefix("it needs Python: "))
+    text = str(error).splitlines()[0]
+    for beginning in (f"cannot run {path}: ", f"torchport: {path}: ", "it needs Python: "):
+        text = text.removeprefix(beginning)
+    return re.sub(r"^\S*/([^/:]+:\d+: )", r"\1", text)
 
 
 def _are_equal(one: Sequence[torch.Tensor], other: Sequence[torch.Tensor]) -> bool:

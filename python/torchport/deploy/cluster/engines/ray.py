@@ -29,6 +29,9 @@ class _Runner:
         path.write_bytes(artefact)
         self._session = Session(path, self._device, threads)
 
+    def is_ready(self) -> bool:
+        return True
+
     def run(self, inputs: list[torch.Tensor]) -> list[torch.Tensor]:
         outputs = self._session.run([one.to(self._device) for one in inputs])
         return [one.cpu().clone() for one in outputs]
@@ -43,29 +46,47 @@ class _RayWorkers(Workers):
         if job.device != "cpu":
             options |= {"num_gpus": 1} if job.device == "cuda" else {"resources": {job.device: 1}}
         self._kind = ray.remote(_Runner).options(**options)
-        self._actors = [self._start() for _ in range(count)]
+        self._starting: dict[Any, Any] = {}  # what tells that it is ready -> actor
+        self._ready: list[Any] = []
         self._given: dict[Any, tuple[Any, int]] = {}  # what will hold the results -> actor, block
+        for _ in range(count):
+            self._start()
 
-    def _start(self) -> Any:
+    def _start(self) -> None:
         job = self._job
-        return self._kind.remote(self._artefact, job.name, job.device, job.threads)
+        actor = self._kind.remote(self._artefact, job.name, job.device, job.threads)
+        self._starting[actor.is_ready.remote()] = actor
+
+    def _take_started(self, timeout: float | None) -> None:
+        """Moves the workers that have started to the others. Some may never: the cluster may have
+        no room for them."""
+        ray = self._ray
+        started, _ = ray.wait(list(self._starting), num_returns=1, timeout=timeout)
+        while started:
+            for ready in started:
+                actor = self._starting.pop(ready)
+                try:
+                    ray.get(ready)
+                except ray.exceptions.RayActorError as error:
+                    raise ClusterError(f"a worker cannot start: {_reason(error)}") from error
+                self._ready.append(actor)
+            started, _ = ray.wait(list(self._starting), timeout=0) if self._starting else ([], [])
 
     def count(self) -> int:
-        return len(self._actors)
+        return len(self._ready)
 
-    def _least(self) -> tuple[int, Any]:
-        loads = [
-            (sum(given is actor for given, _ in self._given.values()), at)
-            for at, actor in enumerate(self._actors)
-        ]
-        load, at = min(loads)
-        return load, self._actors[at]
+    def _least(self) -> tuple[int, int]:
+        """The load of a worker with the least load, and its place."""
+        loads = [sum(given is actor for given, _ in self._given.values()) for actor in self._ready]
+        return min((load, at) for at, load in enumerate(loads))
 
     def idle(self) -> bool:
-        return self._least()[0] < _AHEAD
+        if self._starting:
+            self._take_started(None if not self._ready else 0)
+        return bool(self._ready) and self._least()[0] < _AHEAD
 
     def give(self, block: int, inputs: list[torch.Tensor]) -> None:
-        actor = self._least()[1]
+        actor = self._ready[self._least()[1]]
         self._given[actor.run.remote(inputs)] = (actor, block)
 
     def wait(self) -> Done:
@@ -74,28 +95,23 @@ class _RayWorkers(Workers):
         actor, block = self._given.pop(ready)
         try:
             return Done(block, ray.get(ready))
-        except ray.exceptions.ActorUnschedulableError as error:
-            raise ClusterError(str(error)) from error
         except (ray.exceptions.RayActorError, ray.exceptions.ObjectLostError) as error:
-            failure = _reason(error)
-            if "creation task" in failure:
-                raise ClusterError(failure) from error
             # Its other blocks end in the same way; the first of them starts a new worker.
-            self._actors = [self._start() if one is actor else one for one in self._actors]
-            return Done(block, None, failure, lost=True)
+            if actor in self._ready:
+                self._ready.remove(actor)
+                self._start()
+            return Done(block, None, _reason(error), lost=True)
         except ray.exceptions.RayTaskError as error:
             return Done(block, None, _reason(error))
 
     def stop(self) -> None:
-        for actor in self._actors:
+        for actor in (*self._ready, *self._starting.values()):
             self._ray.kill(actor)
 
 
 def _reason(error: Exception) -> str:
     """The last line of what an exception says: Ray's have the worker's whole traceback."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    if any("creation task" in line or "__init__" in line for line in lines[:3]):
-        return f"a worker cannot start (creation task): {lines[-1]}"
     return lines[-1] if lines else type(error).__name__
 
 
