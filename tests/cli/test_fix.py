@@ -149,6 +149,14 @@ def test_idioms(torchport) -> None:
     assert "+from pkg.devices import pick" in helper and "+DEVICE = pick()" in helper
 
 
+def test_a_tensor_of_an_array_goes_to_the_input(torchport) -> None:
+    text = "import torch\n\n\ndef scale(boxes: torch.Tensor, rows):\n    "
+    text += "factor = torch.from_numpy(rows)\n    return boxes * factor\n"
+    path = torchport.write("a.py", text)
+    assert fix(torchport, "--unsafe-fixes", select="TP201").returncode == 0
+    assert path.read_text() == text.replace("(rows)\n", "(rows).to(boxes.device)\n")
+
+
 def test_min_torch_is_read_from_the_project(torchport) -> None:
     torchport.write("a.py", TIE)
     torchport.write("requirements.txt", "numpy\ntorch>=2.6,<3\ntorchvision>=0.1\n")

@@ -1,5 +1,6 @@
 """torchport.choose_device, profile: reasons and refusals, on two virtual CUDA devices."""
 
+import logging
 import re
 import subprocess
 import sys
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 import torchport
+from torchport.place import policy
 
 pytestmark = [pytest.mark.devices("cuda:2", memory="1GiB"), pytest.mark.usefixtures("own_folder")]
 
@@ -75,6 +77,19 @@ def test_the_environment_and_the_profile(monkeypatch):
     monkeypatch.setenv("TORCHPORT_PROFILE", "prod")
     with pytest.raises(ValueError, match="it has ci, default"):
         torchport.run_profile()
+
+
+def test_the_choice_is_logged_once(monkeypatch, caplog):
+    monkeypatch.setenv("TORCHPORT_DEVICE", "mps,cuda:1")
+    policy._of_the_program.cache_clear()
+    try:
+        with caplog.at_level(logging.INFO, "torchport"):
+            assert torchport.device() == torchport.device() == torch.device("cuda:1")
+    finally:
+        policy._of_the_program.cache_clear()
+    chosen, refused = caplog.messages
+    assert chosen.startswith("cuda:1: ") and chosen.endswith("(TORCHPORT_DEVICE)")
+    assert refused.startswith("not mps: ")
 
 
 def test_profiles_that_cannot_be():

@@ -192,6 +192,13 @@ def test_an_opset_is_kept_or_refused():
     nothing_left("opset")
 
 
+def test_an_opset_before_torchs_own_is_written():
+    """torch's exporter begins with 18; what comes out of the conversion is compared as any other."""
+    done = torchport.export(models.plain(), models.rows(), to="onnx", path="o13.onnx", opset=13)
+    assert done.contract["versions"]["opset"] == 13
+    assert done.parity.relative < 1e-5
+
+
 def test_what_cannot_be_exported_is_told_in_the_models_terms():
     path = fresh("refused")
     for arguments, fragments in (
