@@ -69,6 +69,23 @@ class Branching(Plain):
         return -self.layers(x)
 
 
+@torch.library.custom_op("mine::twice", mutates_args=())
+def _twice(x: torch.Tensor) -> torch.Tensor:
+    return 2 * x
+
+
+@_twice.register_fake
+def _(x):
+    return torch.empty_like(x)
+
+
+class Twice(Plain):
+    """Calls an operator that is defined in Python."""
+
+    def forward(self, x):
+        return torch.ops.mine.twice(self.layers(x))
+
+
 class Keeping(nn.Module):
     """As detectors do: scores, a threshold, as many results as there are."""
 
@@ -130,7 +147,7 @@ def _seeded(kind):
     return make
 
 
-net, plain, dropping, two_devices, branching, keeping, table, flat, nan, failing, slow = map(
+net, plain, dropping, two_devices, branching, twice, keeping, table, flat, nan, failing, slow = map(
     _seeded,
     (
         Net,
@@ -138,6 +155,7 @@ net, plain, dropping, two_devices, branching, keeping, table, flat, nan, failing
         Dropping,
         OnTwoDevices,
         Branching,
+        Twice,
         Keeping,
         Table,
         Flat,
@@ -146,6 +164,10 @@ net, plain, dropping, two_devices, branching, keeping, table, flat, nan, failing
         Slow,
     ),
 )
+
+
+def raising():
+    raise RuntimeError("no data set here")
 
 
 def net_half():

@@ -289,7 +289,7 @@ def test_a_difference_that_rounding_explains_is_no_error_and_is_told():
 
 def test_a_wrong_artefact_is_not_excused_by_random_numbers():
     with pytest.raises(NotVerified, match="dropout"):
-        export(models.dropping(), models.rows(), "pt2", fresh("random"))
+        export(models.dropping(), models.rows(), "onnx", fresh("random"))
 
 
 def test_a_sample_of_ones_gets_other_values():

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-FORMATS = ["net.onnx", "net.pt", "net.pt2"]
+FORMATS = ["net.onnx", "net.pt", "net.pt2", "program.pt2"]
 DATA = ["x.safetensors", "x.pth", "x.npy", "fortran.npy", "x.npz", "packed.npz"]
 
 
@@ -104,7 +104,7 @@ def test_the_contract_is_shown(artefacts, infer):
         (["net.onnx", "hostile.pth"], ["hostile.pth", "posix.system", "do not load it"]),
         (["net.onnx", "sparse.pth"], ["sparse.pth", "x is a sparse tensor"]),
         (["fixed.onnx", "x.npy", "--batch-size", "2"], ["takes 4 rows and no other", "--dynamic batch"]),
-        (["python.pt2", "x.npy"], ["format pt2", "--to aoti"]),
+        (["python.pt2", "x.npy"], ["needs Python: models.py:", "mine::twice", "export it to aoti"]),
         (["x.npy", "x.npy"], ["not an artefact"]),
         (["x.pth", "x.npy"], ["no contract", "torchport export"]),
         (["absent.onnx", "x.npy"], ["cannot read", "absent.onnx"]),

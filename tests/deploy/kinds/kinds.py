@@ -30,6 +30,9 @@ def made(name: str) -> Made:
 
 
 import odd  # noqa: E402, F401 - they fill KINDS
+
+ODD = set(KINDS)
+
 import usual  # noqa: E402, F401
 
 if all(map(find_spec, ("timm", "transformers"))):

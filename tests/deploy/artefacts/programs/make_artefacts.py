@@ -31,8 +31,12 @@ def main(folder: Path) -> None:
             net, models.picture(), to=to, path=folder / name, dynamic="batch[1..8]"
         )
         assert done.parity.relative < 1e-5
-    torchport.export(models.plain(), models.rows(), to="onnx", path=folder / "fixed.onnx")
-    torchport.export(models.plain(), models.rows(), to="pt2", path=folder / "python.pt2")
+    plain, rows = models.plain(), models.rows()
+    torchport.export(plain, rows, to="onnx", path=folder / "fixed.onnx", dynamic=())
+    torchport.export(
+        net, models.picture(), to="pt2", path=folder / "program.pt2", dynamic="batch[1..8]"
+    )
+    torchport.export(models.twice(), models.rows(), to="pt2", path=folder / "python.pt2")
     torchport.export(models.keeping(), models.picture()[:1], to="onnx", path=folder / "keep.onnx")
     x = torch.randn(10, 3, 16, 16, generator=torch.Generator().manual_seed(2))
     with torch.no_grad():

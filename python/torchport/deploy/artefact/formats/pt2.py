@@ -43,21 +43,24 @@ class ExportedArchive(Format):
         with path.open("rb") as file:  # of a path, torch wants a certain ending
             module = torch.export.load(file).module()
         name = f"torch.export {torch.__version__}"
+
+        def run_in_python(sample: Sample) -> list[torch.Tensor]:
+            return named_outputs(sample.call(module))[1]
+
         try:
             program = Program(path, subject.device)
         except RuntimeError as error:
             subject.python.append(_reason(error, path))
-
-            def run_in_python(sample: Sample) -> list[torch.Tensor]:
-                return named_outputs(sample.call(module))[1]
-
+            return run_in_python, f"{name} in Python"
+        if why := _operator_of_python(subject.graph):
+            subject.python.append(why)
             return run_in_python, f"{name} in Python"
 
         def run(sample: Sample) -> list[torch.Tensor]:
             """The results in Python, which those without Python have to equal bit by bit."""
             without = sample.copy()
             with own_random_numbers(subject.module):
-                wanted = named_outputs(sample.call(module))[1]
+                wanted = run_in_python(sample)
             try:
                 with own_random_numbers(subject.module):
                     given = program.run(without.tensors)
@@ -92,6 +95,21 @@ def _of_operators(program: ExportedProgram) -> ExportedProgram:
         return program
     plain: ExportedProgram = program.run_decompositions({})
     return plain
+
+
+def _operator_of_python(program: ExportedProgram) -> str:
+    """The first operator that this process has from a definition in Python, with its line; empty if
+    there is none. torchport infer does not have it."""
+    for graph in program.graph_module.modules():
+        for node in getattr(graph, "graph", program.graph).nodes:
+            if not isinstance(node.target, torch._ops.OpOverload):
+                continue
+            name = node.target._schema.name
+            if name in torch.library._defs:
+                places = re.findall(r'File "([^"]+)", line (\d+)', node.stack_trace or "")
+                line = f"{Path(places[-1][0]).name}:{places[-1][1]}: " if places else ""
+                return f"{line}{name} is defined in Python"
+    return ""
 
 
 def _reason(error: RuntimeError, path: Path) -> str:
