@@ -177,6 +177,11 @@ test-programs: build $(torch_stamp) $(programs_stamp) ## run and export timm, tr
 test-cluster: build $(torch_stamp) $(cluster_stamp) ## run artefacts on a local Ray cluster, and read Triton's configurations by its schema
 	@build/cluster/bin/python -m pytest tests/deploy/cluster tests/deploy/artefacts/test_triton.py -q
 
+.PHONY: bench-cluster
+bench-cluster: build $(torch_stamp) $(cluster_stamp) ## measure a Ray cluster of this machine against plain infer
+	@cmake --install build/release --component program --prefix build/cluster >/dev/null
+	@build/cluster/bin/python bench/cluster.py
+
 .PHONY: test-kinds
 test-kinds: build $(torch_stamp) $(programs_stamp) ## export every kind of model of docs/models.md to every format
 	@TORCHPORT_KINDS=all build/programs/bin/python -m pytest tests/deploy/kinds -q

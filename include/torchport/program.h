@@ -31,9 +31,9 @@ class TORCHPORT_API Program {
 
   // Runs the program once in inference mode. `inputs` are the tensors among its arguments, and the
   // result has the tensors of its result, both in the order of torch's pytree; None and numbers are
-  // left out. Throws std::invalid_argument for another number of inputs, and std::runtime_error,
-  // with the line of the model, if an operator fails. Calls on one Program may overlap unless it
-  // changes its own buffers.
+  // left out. Throws std::invalid_argument for other inputs than the program was exported for
+  // (number, dtypes, sizes), and std::runtime_error, with the line of the model, if an operator
+  // fails. Calls on one Program may overlap unless it changes its own buffers.
   [[nodiscard]] std::vector<at::Tensor> run(const std::vector<at::Tensor>& inputs) const;
 
   // The number of tensors that run() takes.

@@ -2,8 +2,10 @@
 // them.
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdlib>
 #include <ctime>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -15,6 +17,7 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/bytes.h"
@@ -164,6 +167,10 @@ class Top {
     const double seconds = Seconds(Clock::now() - begin_).count();
     if (options_.json) return;
     fmt::print(to_, "torchport top: {}: {:.1f} s, {}\n", command, seconds, end);
+    // A command may end before the first look; the system knows its largest process.
+    rusage children{};
+    getrusage(RUSAGE_CHILDREN, &children);
+    const auto largest = static_cast<std::uint64_t>(children.ru_maxrss) * 1024;
     for (const auto& [name, course] : courses_) {
       std::string line = fmt::format("{:8}", name);
       if (course.known > 0)
@@ -176,7 +183,7 @@ class Top {
       fmt::print(to_, "{}\n", line);
     }
     fmt::print(to_, "{:8} {:.1f} cores at most, memory at most {}\n", "process", most_cores_,
-               base::format_bytes(most_resident_, 2));
+               base::format_bytes(std::max(most_resident_, largest), 2));
   }
 
  private:
@@ -282,6 +289,7 @@ int watch_process(const TopOptions& options) {
 }
 
 int top(const TopOptions& options, const std::vector<std::string>& rest) {
+  if (std::isnan(options.interval)) return usage_error("--interval is no number of seconds");
   if (!rest.empty())
     return usage_error(fmt::format("{}: a command comes after `--`, as in `torchport top -- {}`",
                                    rest.front(), fmt::join(rest, " ")));
@@ -319,7 +327,7 @@ void attach(CLI::App& app) {
       ->check(CLI::Range(0.1, 86400.0))
       ->type_name("SECONDS");
   sub->add_option("--pid", options->process, "The process to watch, with its children")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(1, std::numeric_limits<pid_t>::max()))
       ->type_name("N");
   sub->add_flag("--once", options->once, "Look once and end");
   sub->add_flag("--json", options->json, "Write one line of JSON for each look");

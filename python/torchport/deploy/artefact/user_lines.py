@@ -10,6 +10,8 @@ import torch
 
 _LIBRARIES = (torch.__path__[0], warnings.__file__, "<")
 _OWN = ("torchport/deploy", "torchport/observe")
+# Functions of torchport that torch calls between an operator and the line that calls it.
+_BETWEEN = frozenset(["__torch_function__", "__torch_dispatch__", "apply"])
 
 
 def is_users(code: CodeType) -> bool:
@@ -37,7 +39,7 @@ def line_here() -> str | None:
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and _is_own(frame):
         frame = frame.f_back  # what asks for the line
-    while frame is not None and not _is_own(frame):
+    while frame is not None and not (_is_own(frame) and frame.f_code.co_name not in _BETWEEN):
         if is_users(frame.f_code):
             return f"{frame.f_code.co_filename}:{frame.f_lineno}"
         frame = frame.f_back

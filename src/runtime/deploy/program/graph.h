@@ -6,7 +6,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -52,16 +54,34 @@ struct Graph {
   std::vector<Operand> outputs;
 };
 
+// One dimension of an input: a size, or the name of a size that varies; neither for a formula.
+struct InputSize {
+  std::optional<std::int64_t> fixed;
+  std::string symbol;
+};
+
+// The bounds of a size that varies.
+struct SizeRange {
+  std::optional<std::int64_t> least;
+  std::optional<std::int64_t> most;
+};
+
 // One input of the whole program, in the order of Graph::inputs.
 struct ProgramInput {
   std::string weight;      // the name of its tensor in the file
   bool is_tensor = false;  // whether a caller gives it; else it is a weight, or a constant that the
                            // graph has in its nodes
+  // Of a tensor, if the graph describes it:
+  bool is_known = false;
+  bool requires_grad = false;
+  c10::ScalarType dtype = c10::ScalarType::Undefined;
+  std::vector<InputSize> sizes;
 };
 
 struct ProgramGraph {
   Graph graph;
   std::vector<ProgramInput> inputs;
+  std::map<std::string, SizeRange> ranges;  // by symbol
   std::vector<bool> is_result;  // of each output, whether it is one of the model's results
 };
 

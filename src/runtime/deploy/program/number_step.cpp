@@ -3,6 +3,7 @@
 // ...).
 #include <array>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <stdexcept>
 #include <string_view>
@@ -97,13 +98,23 @@ double divide_reals(double a, double b) {
   if (b == 0) throw std::runtime_error("a division by zero");
   return a / b;
 }
-double floor_reals(double a, double b) {
-  return std::floor(divide_reals(a, b));
-}
+// As float.__mod__ and float.__floordiv__ of CPython (Objects/floatobject.c).
 double remainder_reals(double a, double b) {
-  return a - b * floor_reals(a, b);
+  if (b == 0) throw std::runtime_error("a division by zero");
+  const double rest = std::fmod(a, b);
+  if (rest == 0) return std::copysign(0.0, b);
+  return (b < 0) != (rest < 0) ? rest + b : rest;
+}
+double floor_reals(double a, double b) {
+  const double quotient = (a - remainder_reals(a, b)) / b;
+  if (quotient == 0) return std::copysign(0.0, a / b);
+  const double down = std::floor(quotient);
+  return quotient - down > 0.5 ? down + 1 : down;
 }
 double power_reals(double a, double b) {
+  if (a == 0 && b < 0) throw std::runtime_error("zero to a negative power");
+  if (a < 0 && std::isfinite(a) && std::isfinite(b) && b != std::floor(b))
+    throw std::runtime_error("a negative number to a power that is not whole");
   return std::pow(a, b);
 }
 
@@ -116,41 +127,16 @@ IValue quotient(const Numbers& of) {
   return divide_reals(real_number(of[0]), real_number(of[1]));
 }
 
-// The value of `compare` for two numbers: less than 0, 0, or more than 0.
-template <bool (*decide)(int)>
+template <typename Compare>
 IValue comparison(const Numbers& of) {
-  if (are_integers(of)) {
-    const Integer a = integer(of[0]);
-    const Integer b = integer(of[1]);
-    return decide(static_cast<int>(a > b) - static_cast<int>(a < b));
-  }
-  const double a = real_number(of[0]);
-  const double b = real_number(of[1]);
-  return decide(static_cast<int>(a > b) - static_cast<int>(a < b));
+  if (are_integers(of)) return Compare()(integer(of[0]), integer(of[1]));
+  return Compare()(real_number(of[0]), real_number(of[1]));
 }
 
-bool is_equal(int order) {
-  return order == 0;
-}
-bool is_other(int order) {
-  return order != 0;
-}
-bool is_less(int order) {
-  return order < 0;
-}
-bool is_at_most(int order) {
-  return order <= 0;
-}
-bool is_more(int order) {
-  return order > 0;
-}
-bool is_at_least(int order) {
-  return order >= 0;
-}
-
-template <bool (*decide)(int)>
+// As Python's min() and max(): the first, unless the second is strictly beyond it.
+template <typename Compare>
 IValue chosen(const Numbers& of) {
-  const IValue& one = decide(comparison<&is_less>(of).toBool() ? -1 : 1) ? of[0] : of[1];
+  const IValue& one = comparison<Compare>({of[1], of[0]}).toBool() ? of[1] : of[0];
   if (are_integers(of)) return integer(one);
   return real_number(one);
 }
@@ -183,6 +169,7 @@ IValue shifted_right(const Numbers& of) {
 }
 
 IValue negative(const Numbers& of) {
+  if (!are_integers(of)) return -real_number(of[0]);
   return arithmetic<&subtract_exactly, &subtract_reals>({Integer{0}, of[0]});
 }
 
@@ -231,12 +218,12 @@ constexpr std::array kFunctions{
     Function{"_operator.truediv", 2, &quotient},
     Function{"_operator.neg", 1, &negative},
     Function{"_operator.pos", 1, &same},
-    Function{"_operator.eq", 2, &comparison<&is_equal>},
-    Function{"_operator.ne", 2, &comparison<&is_other>},
-    Function{"_operator.lt", 2, &comparison<&is_less>},
-    Function{"_operator.le", 2, &comparison<&is_at_most>},
-    Function{"_operator.gt", 2, &comparison<&is_more>},
-    Function{"_operator.ge", 2, &comparison<&is_at_least>},
+    Function{"_operator.eq", 2, &comparison<std::equal_to<>>},
+    Function{"_operator.ne", 2, &comparison<std::not_equal_to<>>},
+    Function{"_operator.lt", 2, &comparison<std::less<>>},
+    Function{"_operator.le", 2, &comparison<std::less_equal<>>},
+    Function{"_operator.gt", 2, &comparison<std::greater<>>},
+    Function{"_operator.ge", 2, &comparison<std::greater_equal<>>},
     Function{"_operator.and_", 2, &both},
     Function{"_operator.or_", 2, &either},
     Function{"_operator.lshift", 2, &shifted_left},
@@ -248,8 +235,8 @@ constexpr std::array kFunctions{
     Function{"torch.sym_float", 1, &as_real},
     Function{"torch.sym_not", 1, &opposite},
     Function{"torch.sym_ite", 3, &one_of_two},
-    Function{"torch.sym_max", 2, &chosen<&is_more>},
-    Function{"torch.sym_min", 2, &chosen<&is_less>},
+    Function{"torch.sym_max", 2, &chosen<std::greater<>>},
+    Function{"torch.sym_min", 2, &chosen<std::less<>>},
     Function{"torch.sym_sqrt", 1, &square_root},
     Function{"torch._sym_sqrt", 1, &square_root},
 };

@@ -1,5 +1,6 @@
 // Calls operators of the dispatcher.
 #include <algorithm>
+#include <array>
 #include <stdexcept>
 #include <utility>
 
@@ -15,6 +16,16 @@ namespace {
 constexpr std::string_view kOperators = "torch.ops.";
 constexpr std::string_view kHigherOrder = "torch.ops.higher_order.";
 
+// Operators with effects outside of the process: a file from a stranger must not write files or
+// talk to other processes.
+bool reaches_outside(std::string_view name) {
+  static constexpr std::array<std::string_view, 8> kOutside{
+      "aten::from_file", "c10d::",  "c10d_functional::", "_c10d_functional",
+      "symm_mem::",      "image::", "torchport::",       "profiler::"};
+  return std::any_of(kOutside.begin(), kOutside.end(),
+                     [&](std::string_view outside) { return name.starts_with(outside); });
+}
+
 // "torch.ops.aten.add.Tensor" is aten::add with the overload "Tensor".
 c10::OperatorHandle operator_named(std::string_view target) {
   target.remove_prefix(kOperators.size());
@@ -24,6 +35,8 @@ c10::OperatorHandle operator_named(std::string_view target) {
     throw std::runtime_error("it is no name of an operator");
   const std::string name = std::string(target.substr(0, space)) +
                            "::" + std::string(target.substr(space + 1, last - space - 1));
+  if (reaches_outside(name))
+    throw std::runtime_error(name + " reaches files or other processes, which a program must not");
   const std::string_view overload = target.substr(last + 1);
   const auto found = c10::Dispatcher::singleton().findSchema(
       {name, overload == "default" ? std::string() : std::string(overload)});

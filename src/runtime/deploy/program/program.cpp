@@ -11,6 +11,7 @@
 #include "runtime/checkpoint/archive.h"
 #include "runtime/checkpoint/formats.h"
 #include "runtime/deploy/program/body.h"
+#include "runtime/deploy/program/check_inputs.h"
 #include "runtime/deploy/program/graph.h"
 
 namespace torchport {
@@ -64,9 +65,7 @@ class Program::Loaded {
   }
 
   [[nodiscard]] std::vector<at::Tensor> run(const std::vector<at::Tensor>& given) const {
-    if (given.size() != count())
-      throw std::invalid_argument(std::to_string(given.size()) + " inputs were given, " +
-                                  std::to_string(count()) + " expected");
+    deploy::check_inputs(program_, given);
     std::vector<c10::IValue> inputs = inputs_;
     auto next = given.begin();
     for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -114,6 +113,8 @@ class Program::Loaded {
       if (found == weights.end() && !input.weight.empty())
         cannot_run(path, "the weight " + input.weight + " is missing");
       inputs.push_back(found == weights.end() ? c10::IValue() : c10::IValue(found->second));
+      // at::matmul of a weight with gradients is another kernel, also where none are computed.
+      if (found != weights.end() && input.requires_grad) found->second.set_requires_grad(true);
     }
     return inputs;
   }

@@ -1,4 +1,5 @@
 // Reads and runs the graphs of torch.export programs, good and damaged.
+#include <cmath>
 #include <random>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include <torchport/program.h>
 
 #include "runtime/deploy/program/body.h"
+#include "runtime/deploy/program/check_inputs.h"
 #include "runtime/deploy/program/graph.h"
 
 namespace torchport::deploy {
@@ -179,6 +181,75 @@ TEST_CASE("what cannot run says which node it is, and its line") {
   CHECK(error_of(program_text("", tensor_argument("x"), 9)).find("version 9") != std::string::npos);
   CHECK(error_of("{}").find("damaged") != std::string::npos);
   CHECK(error_of("").find("damaged") != std::string::npos);
+}
+
+TEST_CASE("NaN is equal to nothing, and the signs of zeros and remainders are Python's") {
+  const std::string nan = R"({"as_float": "NaN"})";
+  const std::string one = R"({"as_float": 1.0})";
+  for (const char* operation : {"eq", "lt", "le", "gt", "ge"}) {
+    CAPTURE(operation);
+    CHECK_FALSE(number_of(std::string("_operator.") + operation, nan, one).toBool());
+  }
+  CHECK(number_of("_operator.ne", nan, nan).toBool());
+  CHECK(std::signbit(
+      number_of("_operator.mul", R"({"as_float": -1.0})", R"({"as_float": 0.0})").toDouble()));
+  CHECK(number_of("_operator.mod", R"({"as_float": -7.5})", R"({"as_float": 2.0})").toDouble() ==
+        doctest::Approx(0.5));
+  CHECK(
+      number_of("_operator.floordiv", R"({"as_float": -7.5})", R"({"as_float": 2.0})").toDouble() ==
+      doctest::Approx(-4));
+  CHECK_THROWS_WITH(number_of("_operator.pow", R"({"as_float": -1.0})", R"({"as_float": 0.5})"),
+                    doctest::Contains("not whole"));
+  CHECK_THROWS_WITH(number_of("_operator.pow", R"({"as_float": 0.0})", whole(-1)),
+                    doctest::Contains("zero to a negative power"));
+}
+
+TEST_CASE("a program cannot write files, and values inside of values do not go on for ever") {
+  const std::string y = tensor_argument("y");
+  CHECK(error_of(
+            program_text(node_text("torch.ops.aten.from_file.default",
+                                   named_input("filename", R"({"as_string": "/tmp/written"})"), y),
+                         y))
+            .find("reaches files or other processes") != std::string::npos);
+  for (const char* kind : {"as_optional_tensor", "as_sym_int", "as_sym_bool", "as_sym_float"}) {
+    CAPTURE(kind);
+    std::string deep;
+    for (int i = 0; i < 200000; ++i) deep += fmt::format(R"({{"{}":)", kind);
+    deep += R"({"as_none": true})" + std::string(200000, '}');
+    const std::string as_input = program_text(
+        call_text("torch.ops.aten.add.Tensor", named_input("other", deep)), tensor_argument("y"));
+    CHECK_FALSE(error_of(as_input).empty());
+    const std::string as_output =
+        node_text("torch.ops.aten.relu.default", named_input("self", tensor_argument("x")), deep);
+    static_cast<void>(error_of(program_text(as_output, tensor_argument("x"))));
+  }
+}
+
+TEST_CASE("inputs of other dtypes and sizes than those of the export are refused") {
+  ProgramGraph program;
+  ProgramInput weight;
+  weight.weight = "w";
+  ProgramInput first;
+  first.is_tensor = first.is_known = true;
+  first.dtype = at::kFloat;
+  first.sizes = {{std::nullopt, "s0"}, {4, ""}};
+  ProgramInput second = first;
+  second.sizes = {{std::nullopt, "s0"}, {std::nullopt, ""}};
+  program.inputs = {weight, first, second};
+  program.ranges["s0"] = {2, 8};
+  check_inputs(program, {at::ones({1, 4}), at::ones({1, 9})});
+  check_inputs(program, {at::ones({8, 4}), at::ones({8, 2})});
+  const auto refused = [&](const std::vector<at::Tensor>& given, const char* words) {
+    CHECK_THROWS_WITH_AS(check_inputs(program, given), doctest::Contains(words),
+                         std::invalid_argument);
+  };
+  refused({at::ones({2, 4})}, "1 inputs were given, 2 expected");
+  refused({at::ones({2, 4}, at::kDouble), at::ones({2, 4})},
+          "input 0: expected Float [s0, 4], got Double [2, 4]");
+  refused({at::ones({2, 5}), at::ones({2, 4})}, "input 0");
+  refused({at::ones({2, 4}), at::ones({3, 4})}, "input 1");
+  refused({at::ones({9, 4}), at::ones({9, 4})}, "input 0");
+  refused({at::ones({4}), at::ones({4, 4})}, "input 0");
 }
 
 TEST_CASE("any change of the text gives a result or an error") {

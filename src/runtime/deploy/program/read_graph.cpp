@@ -97,7 +97,10 @@ class GraphReader {
   Given read_given(const json& output) {
     const auto [kind, value] = member_of(output);
     Given given;
-    if (kind == "as_optional_tensor") return read_given(value);
+    if (kind == "as_optional_tensor") {
+      if (value.contains("as_tensor")) return read_given({{"as_tensor", value.at("as_tensor")}});
+      return given;  // None
+    }
     if (kind == "as_tensors" || kind == "as_optional_tensors") {
       given.kind = Given::Kind::kList;
       for (const json& item : value) {
@@ -123,16 +126,52 @@ class GraphReader {
   OperandReader reader_;
 };
 
-ProgramInput read_input(const json& specification) {
+// A symbol stands in the file as "Symbol('s77', positive=True, integer=True)".
+InputSize read_size(const json& size) {
+  InputSize result;
+  const auto [kind, value] = member_of(size);
+  if (kind == "as_int") {
+    result.fixed = value.get<std::int64_t>();
+    return result;
+  }
+  constexpr std::string_view kSymbol = "Symbol('";
+  const auto expression = value.at("expr_str").get<std::string>();
+  const std::size_t end = expression.find('\'', kSymbol.size());
+  if (expression.starts_with(kSymbol) && end != std::string::npos)
+    result.symbol = expression.substr(kSymbol.size(), end - kSymbol.size());
+  return result;
+}
+
+// What the graph says of the tensor with this name.
+void read_tensor_of(const json& graph, const json& argument, ProgramInput& input) {
+  const auto tensors = graph.find("tensor_values");
+  if (tensors == graph.end()) return;
+  const auto found = tensors->find(argument.at("name").get<std::string>());
+  if (found == tensors->end()) return;
+  input.requires_grad = found->at("requires_grad").get<bool>();
+  input.dtype = read_scalar_type(found->at("dtype"));
+  for (const json& size : found->at("sizes")) input.sizes.push_back(read_size(size));
+  input.is_known = true;
+}
+
+std::optional<std::int64_t> bound_of(const json& range, const char* key) {
+  const auto found = range.find(key);
+  if (found == range.end() || !found->is_number_integer()) return std::nullopt;
+  return found->get<std::int64_t>();
+}
+
+ProgramInput read_input(const json& graph, const json& specification) {
   ProgramInput input;
   const auto [kind, value] = member_of(specification);
   if (kind == "user_input") {
     const auto [type, argument] = member_of(value.at("arg"));
     input.is_tensor = type == "as_tensor";
+    if (input.is_tensor) read_tensor_of(graph, argument, input);
     if (type.starts_with("as_sym"))
       throw std::runtime_error("an input that is a number, not a tensor");
   } else if (kind == "parameter") {
     input.weight = value.at("parameter_name").get<std::string>();
+    read_tensor_of(graph, value.at("arg"), input);
   } else if (kind == "buffer") {
     input.weight = value.at("buffer_name").get<std::string>();
   } else if (kind == "tensor_constant") {
@@ -162,7 +201,11 @@ ProgramGraph read_graph(std::string_view text) {
     result.graph = GraphReader(0).read(module.at("graph"));
     const json& signature = module.at("signature");
     for (const json& input : signature.at("input_specs"))
-      result.inputs.push_back(read_input(input));
+      result.inputs.push_back(read_input(module.at("graph"), input));
+    const json ranges = program.value("range_constraints", json::object());
+    for (const auto& [symbol, range] : ranges.items())
+      result.ranges.emplace(symbol,
+                            SizeRange{bound_of(range, "min_val"), bound_of(range, "max_val")});
     for (const json& output : signature.at("output_specs"))
       result.is_result.push_back(member_of(output).first == "user_output");
     if (result.inputs.size() != result.graph.inputs.size() ||

@@ -103,15 +103,11 @@ Operand read_tensor(const json& value, const OperandReader& reader) {
   return value_at(reader.slot_of(value.at("name").get<std::string>()));
 }
 
-Operand read_tagged(const json& value, const OperandReader& reader) {
-  return read_operand(value, reader);
-}
-
-// A number that is known or computed: {"as_name": "mul"} or {"as_int": 3}.
-Operand read_symbol(const json& value, const OperandReader& reader) {
+Operand read_optional(const json& value, const OperandReader& reader) {
   const auto [kind, of] = member_of(value);
-  if (kind == "as_name") return value_at(reader.slot_of(of.get<std::string>()));
-  return read_operand(value, reader);
+  if (kind == "as_none") return {};
+  if (kind == "as_tensor") return read_tensor(of, reader);
+  throw std::runtime_error("an optional tensor of the kind " + kind);
 }
 
 template <Read one>
@@ -132,6 +128,16 @@ Operand read_string(const json& value, const OperandReader& /*reader*/) {
   return constant(value.get<std::string>());
 }
 
+// A number that is known or computed: {"as_name": "mul"} or {"as_int": 3}.
+Operand read_symbol(const json& value, const OperandReader& reader) {
+  const auto [kind, of] = member_of(value);
+  if (kind == "as_name") return value_at(reader.slot_of(of.get<std::string>()));
+  if (kind == "as_int") return read_int(of, reader);
+  if (kind == "as_float") return read_float(of, reader);
+  if (kind == "as_bool") return read_bool(of, reader);
+  throw std::runtime_error("a number of the kind " + kind);
+}
+
 Operand read_graph_of(const json& value, const OperandReader& reader) {
   Operand operand;
   operand.kind = Operand::Kind::kGraph;
@@ -145,8 +151,8 @@ const std::unordered_map<std::string_view, Read>& readers() {
       {"as_tensor", &read_tensor},
       {"as_tensors", &read_list<&read_tensor>},
       {"as_nested_tensors", &read_list<&read_list<&read_tensor>>},
-      {"as_optional_tensor", &read_tagged},
-      {"as_optional_tensors", &read_list<&read_tagged>},
+      {"as_optional_tensor", &read_optional},
+      {"as_optional_tensors", &read_list<&read_optional>},
       {"as_int", &read_int},
       {"as_ints", &read_list<&read_int>},
       {"as_int_lists", &read_list<&read_list<&read_int>>},
@@ -181,6 +187,10 @@ const std::unordered_map<std::string_view, Read>& readers() {
 }
 
 }  // namespace
+
+c10::ScalarType read_scalar_type(const json& number) {
+  return static_cast<c10::ScalarType>(scalar_type(number));
+}
 
 std::pair<std::string, const json&> member_of(const json& tagged) {
   if (!tagged.is_object() || tagged.size() != 1)

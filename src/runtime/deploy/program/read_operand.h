@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <string>
 
+#include <c10/core/ScalarType.h>
 #include <nlohmann/json.hpp>
 
 #include "runtime/deploy/program/graph.h"
@@ -20,6 +21,9 @@ struct OperandReader {
 // Throws std::runtime_error for what a program without Python cannot have, and json::exception for
 // damaged text.
 [[nodiscard]] Operand read_operand(const nlohmann::json& argument, const OperandReader& reader);
+
+// The dtype with this number in the schema. Throws std::runtime_error for another one.
+[[nodiscard]] c10::ScalarType read_scalar_type(const nlohmann::json& number);
 
 // The only member of a union of the schema: {"as_int": 3} is ("as_int", 3).
 [[nodiscard]] std::pair<std::string, const nlohmann::json&> member_of(const nlohmann::json& tagged);

@@ -37,7 +37,8 @@ def main(folder: Path) -> None:
         net, models.picture(), to="pt2", path=folder / "program.pt2", dynamic="batch[1..8]"
     )
     torchport.export(models.twice(), models.rows(), to="pt2", path=folder / "python.pt2")
-    torchport.export(models.keeping(), models.picture()[:1], to="onnx", path=folder / "keep.onnx")
+    one = models.picture()[:1]
+    torchport.export(models.keeping(), one, to="onnx", path=folder / "keep.onnx", dynamic=())
     x = torch.randn(10, 3, 16, 16, generator=torch.Generator().manual_seed(2))
     with torch.no_grad():
         wanted = net.eval()(x)

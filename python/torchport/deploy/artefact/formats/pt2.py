@@ -64,7 +64,7 @@ class ExportedArchive(Format):
             try:
                 with own_random_numbers(subject.module):
                     given = program.run(without.tensors)
-            except RuntimeError as error:
+            except (RuntimeError, ValueError) as error:
                 subject.python.append(_reason(error, path))
             else:
                 if not _are_equal(wanted, given):
@@ -112,7 +112,7 @@ def _operator_of_python(program: ExportedProgram) -> str:
     return ""
 
 
-def _reason(error: RuntimeError, path: Path) -> str:
+def _reason(error: Exception, path: Path) -> str:
     """What the error of the C++ program says, without the name of the artefact and the folders."""
     text = str(error).splitlines()[0]
     for beginning in (f"cannot run {path}: ", f"torchport: {path}: ", "it needs Python: "):
