@@ -97,6 +97,29 @@ def test_an_error_is_in_the_line_and_goes_on(tmp_path):
     assert line["error"] == "ZeroDivisionError: by zero\nand more" and bad.seconds > 0
 
 
+def test_a_log_that_cannot_be_written_does_not_hide_the_error_of_the_operation(tmp_path, caplog):
+    with (
+        pytest.raises(ZeroDivisionError, match="mine"),
+        torchport.timed("bad", log=tmp_path / "nowhere" / "t"),
+    ):
+        raise ZeroDivisionError("mine")
+    assert "nowhere" in caplog.text
+
+
+@pytest.mark.parametrize("name", ["cuda:9", "xpu"])
+def test_a_device_that_is_not_there_is_refused_in_words(name):
+    with (
+        pytest.raises(ValueError, match=f"there is no device {name}"),
+        torchport.timed("a", device=name),
+    ):
+        raise AssertionError("the operation began")
+
+
+def test_a_field_cannot_replace_what_is_measured():
+    with pytest.raises(ValueError, match="seconds"):
+        torchport.timed("a", fields={"seconds": 1.0, "epoch": 3})
+
+
 def test_a_capture_is_not_disturbed(tmp_path, waits):
     log = tmp_path / "t.jsonl"
     graph = torch.cuda.CUDAGraph()

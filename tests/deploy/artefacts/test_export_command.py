@@ -88,6 +88,19 @@ def test_ctrl_c_in_the_start_of_a_compiled_module_ends_it(monkeypatch, capsys):
     assert "Traceback" not in capsys.readouterr().err
 
 
+def test_an_exception_of_any_class_is_one_of_the_program(monkeypatch, capsys):
+    from torchport.deploy.artefact.command import main
+
+    def run(_options):
+        raise GeneratorExit
+
+    monkeypatch.setattr("torchport.deploy.artefact.command._run", run)
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    assert main(["models:net", "--input", "models:rows", "--to", "onnx", "-o", "a.onnx"]) == 1
+    told = capsys.readouterr().err
+    assert "GeneratorExit" in told and "Traceback" not in told
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("moment", ["capturing", "writing", "comparing"])
 def test_a_signal_leaves_what_was_there(number, moment, start, tmp_path):

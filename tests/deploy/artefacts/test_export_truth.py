@@ -196,6 +196,40 @@ def test_a_result_of_a_class_that_torch_cannot_save_becomes_a_tuple():
     assert type(result) is tuple and result[0].shape == (4, 4)
 
 
+class Sparse(models.Plain):
+    def forward(self, x):
+        return self.layers(x).to_sparse()
+
+
+class Quantized(models.Plain):
+    def forward(self, x):
+        return torch.quantize_per_tensor(self.layers(x), 0.1, 0, torch.qint8)
+
+
+@pytest.mark.parametrize(("model", "what"), [(Sparse, "sparse_coo"), (Quantized, "quantized")])
+def test_a_result_that_is_no_dense_tensor_is_refused_in_words(model, what):
+    with pytest.raises(ExportError, match=rf"returns a {what} tensor at the top.*dense"):
+        export(model().eval(), models.rows(), "pt2", fresh("sparse"))
+    nothing_left("sparse")
+
+
+def test_an_input_that_is_no_dense_tensor_is_refused_in_words():
+    with pytest.raises(ExportError, match=r"input x is a sparse_coo tensor.*dense"):
+        export(models.Plain().eval(), models.rows().to_sparse(), "pt2", fresh("sparse"))
+    nothing_left("sparse")
+
+
+def test_an_operator_that_torch_cannot_save_is_named_without_the_lines_of_torch():
+    class Quantizes(models.Plain):
+        def forward(self, x):
+            return torch.quantize_per_tensor(self.layers(x), 0.1, 0, torch.qint8).dequantize()
+
+    with pytest.raises(ExportError, match=r"aten.quantize_per_tensor.*qint8") as caught:
+        export(Quantizes().eval(), models.rows(), "pt2", fresh("quantizes"))
+    assert "Traceback" not in str(caught.value) and "File " not in str(caught.value)
+    nothing_left("quantizes")
+
+
 def test_what_is_constant_and_how_results_come_is_in_the_report(capsys):
     from torchport.deploy.artefact.command import report
 

@@ -49,7 +49,7 @@ def main(words: Sequence[str] | None = None) -> int:
         if not isinstance(error, NotVerified) and options.traceback and error.__cause__:
             traceback.print_exception(error.__cause__)
         return 1
-    except (Exception, SystemExit) as error:
+    except BaseException as error:  # of the program, whatever it raises
         if _is_interrupt(error):
             return 130
         return print_error(error, "nothing was exported: the program raised an exception")

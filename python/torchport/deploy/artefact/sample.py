@@ -55,6 +55,12 @@ class Sample:
         sample = Sample(args, kwargs, _names(positional, args, kwargs), positional)
         if not sample.names:
             raise ExportError("no input is a tensor; pass at least one tensor")
+        for name, tensor in sample.items():
+            if kind := _other_than_dense(tensor):
+                raise ExportError(
+                    f"the input {name} is a {kind} tensor, and an artefact takes only dense ones: let "
+                    "the model make it of dense tensors"
+                )
         return sample
 
     @property
@@ -188,6 +194,12 @@ def named_outputs(result: Any) -> tuple[list[str], list[torch.Tensor]]:
                 "that returns the tensors you need"
                 + (" (here: use_cache=False)" if "Cache" in type(leaf).__name__ else "")
             )
+        if kind := _other_than_dense(leaf):
+            raise ExportError(
+                f"the model returns a {kind} tensor at {pytree.keystr(path) or 'the top'}: an artefact "
+                "can return only dense tensors. Wrap the model in a module that returns dense ones "
+                "(to_dense(), dequantize(), to_padded_tensor(0))"
+            )
         words = [_word(key) for key in path]
         if not words or words[0].isdigit():
             words = ["output", *([] if words in ([], ["0"]) else words)]
@@ -227,6 +239,15 @@ def _plain_value(value: Any) -> Any:
 
 def _is_tensor(leaf: Any) -> bool:
     return isinstance(leaf, torch.Tensor)
+
+
+def _other_than_dense(tensor: torch.Tensor) -> str:
+    """The kind of a tensor whose elements are not all in memory as they are; "" for others."""
+    if tensor.is_nested:
+        return "nested"
+    if tensor.is_quantized:
+        return "quantized"
+    return "" if tensor.layout == torch.strided else str(tensor.layout).removeprefix("torch.")
 
 
 def _are_parameters(signature: inspect.Signature, inputs: Mapping[Any, Any]) -> bool:

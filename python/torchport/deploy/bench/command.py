@@ -24,7 +24,7 @@ def main(words: Sequence[str] | None = None) -> int:
     except UnsupportedTorch as error:
         print(error, file=sys.stderr)
         return 2
-    except (Exception, SystemExit) as error:
+    except BaseException as error:  # of the program, whatever it raises
         if isinstance(error, (ValueError, OutputError)) and not is_of_program(error):
             print(f"torchport bench: {str(error).removeprefix('torchport: ')}", file=sys.stderr)
             return 2

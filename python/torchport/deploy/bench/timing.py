@@ -20,6 +20,9 @@ import torch
 from torchport._quantities import size
 
 _log = logging.getLogger("torchport.timed")
+_MEASURED = frozenset(
+    ("time", "name", "seconds", "device", "device_name", "peak_bytes", "synchronized", "error")
+)
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
@@ -48,7 +51,9 @@ class timed:
     Raises:
         TypeError: When a generator is decorated: its body runs while it is read, not when it is
             called.
-        OSError: When the line cannot be written.
+        ValueError: When the process has no such device, or a field has the name of a measured one.
+        OSError: When the line cannot be written. If the operation ended with an exception, that one
+            goes on, and the logger has the reason at level WARNING.
 
     Each call of a decorated function has its own time, so it may be recursive, a coroutine, or called
     from several threads. One object is one block at a time.
@@ -73,6 +78,8 @@ class timed:
         self._given = device
         self._log = None if log is None else Path(log)
         self._fields = dict(fields or {})
+        if taken := _MEASURED & self._fields.keys():
+            raise ValueError(f"torchport.timed: each line has its own {', '.join(sorted(taken))}")
         self._started = 0.0
         self._synchronized = True
 
@@ -94,7 +101,12 @@ class timed:
             if error is None:  # an error of the device is that of the operation
                 raise
         self.seconds = time.perf_counter() - self._started
-        self._write(error)
+        try:
+            self._write(error)
+        except OSError as reason:
+            if error is None:
+                raise
+            _log.warning("no line for %s: %s", self.name, reason)
 
     def __call__(self, function: Callable[_P, _R]) -> Callable[_P, _R]:
         if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
@@ -153,11 +165,15 @@ class timed:
 
 
 def _device(given: torch.device | str | None) -> torch.device:
-    device = (
-        torch.device(given) if given is not None else torch.accelerator.current_accelerator(True)
-    )
+    there = torch.accelerator.current_accelerator(True)
+    device = torch.device(given) if given is not None else there
     if device is None or device.type in ("cpu", "meta"):
         return torch.device("cpu")
+    if there is None or device.type != there.type:
+        raise ValueError(f"torchport.timed: there is no device {device} here")
+    if device.index is not None and device.index >= torch.accelerator.device_count():
+        count = torch.accelerator.device_count()
+        raise ValueError(f"torchport.timed: there is no device {device} here; {count} of its kind")
     if device.index is None:
         return torch.device(device.type, torch.accelerator.current_device_index())
     return device

@@ -32,7 +32,7 @@ class ExportedArchive(Format):
             raise
         except Exception as error:
             raise ExportError(
-                f"torch.export.save cannot write the model: {type(error).__name__}: {error}"
+                f"torch.export.save cannot write the model: {type(error).__name__}: {_words(error)}"
             ) from error
         return {}
 
@@ -110,6 +110,15 @@ def _operator_of_python(program: ExportedProgram) -> str:
                 line = f"{Path(places[-1][0]).name}:{places[-1][1]}: " if places else ""
                 return f"{line}{name} is defined in Python"
     return ""
+
+
+def _words(error: Exception) -> str:
+    """The message of an error of torch.export.save: without the traceback that it may hold, whose
+    last line is the reason."""
+    told, traceback, lines = str(error).partition("Original exception Traceback")
+    if not traceback:
+        return told
+    return f"{told.strip()}: {lines.strip().splitlines()[-1].strip()}"
 
 
 def _reason(error: Exception, path: Path) -> str:
