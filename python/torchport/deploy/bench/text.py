@@ -25,12 +25,16 @@ def between(ends: tuple[float, float] | None) -> str:
     return f"({rate(ends[0], 3)}-{rate(ends[1], 3)})" if ends else ""
 
 
+def _ratio(value: float) -> str:
+    return f"{value:.2f}" if value < 100 else f"{value:,.0f}"
+
+
 def times(ratio: Ratio, same: str) -> tuple[str, str]:
     """A ratio and its interval. ``same`` stands for a ratio whose interval includes 1."""
     if ratio.spread is None:
-        return f"{ratio.median:.2f}x", ""
-    interval = f"({ratio.spread[0]:.2f}-{ratio.spread[1]:.2f})"
-    return (f"{ratio.median:.2f}x" if ratio.clear else same), interval
+        return f"{_ratio(ratio.median)}x", ""
+    interval = f"({_ratio(ratio.spread[0])}-{_ratio(ratio.spread[1])})"
+    return (f"{_ratio(ratio.median)}x" if ratio.clear else same), interval
 
 
 def against(row: BenchmarkRow, report: BenchmarkReport) -> tuple[str, str]:
@@ -51,7 +55,7 @@ def since(row: BenchmarkRow) -> tuple[str, str]:
 def peak_since(row: BenchmarkRow) -> str:
     """The ratio of the peak memory to the earlier run."""
     change = row.earlier
-    return f"{change.peak:.2f}x" if change and change.peak is not None else ""
+    return f"{_ratio(change.peak)}x" if change and change.peak is not None else ""
 
 
 def conditions(report: BenchmarkReport) -> str:
