@@ -178,7 +178,7 @@ def write_png(report: BenchmarkReport, path: str | Path) -> None:
     browser = next(filter(None, map(shutil.which, _BROWSERS)), None)
     if browser is None:
         raise ValueError("torchport: a PNG needs Chromium, which was not found; use --html")
-    height = 420 + 220 * len(report.batches) + (90 if report.timed else 60) * len(report.rows)
+    height = 400 + 200 * len(report.batches) + (80 if report.timed else 52) * len(report.rows)
     with tempfile.TemporaryDirectory() as folder:
         source, picture = Path(folder, "page.html"), Path(folder, "page.png")
         write_page(report, source)
