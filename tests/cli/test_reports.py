@@ -5,16 +5,15 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import subprocess
 from pathlib import Path
 
 import jsonschema
 import pytest
+from browser import look, needs_chromium
 
 ROOT = Path(__file__).resolve().parents[2]
 LEGACY = ROOT / "examples/legacy"
 SARIF_SCHEMA = ROOT / "deps/node_modules/@microsoft/jest-sarif/lib/schemas/sarif-2.1.0-rtm.5.json"
-CHROMIUM = shutil.which("chromium")
 
 
 def check(torchport, form: str, *words: object) -> str:
@@ -99,56 +98,44 @@ def test_fixes_of_sarif_come_from_the_cache_too(torchport) -> None:
     assert runs[0] == runs[1] and '"fixes"' in runs[0]
 
 
-def dump_dom(page: Path, profile: Path) -> str:
-    """The page after a real browser has parsed it."""
-    flags = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync"
-    run = subprocess.run(
-        [CHROMIUM, *flags.split(), f"--user-data-dir={profile}", "--dump-dom", page.as_uri()],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
-    return run.stdout
+PROBE = """return {
+  score: parseInt(document.querySelector('#score').textContent),
+  files: [...document.querySelectorAll('details.file')].map(f => [f.querySelector('b').textContent, f.querySelectorAll('.note.e').length, f.open]),
+  notes: document.querySelectorAll('.note').length,
+  rules: document.querySelectorAll('#rules tbody tr').length,
+  devices: [...document.querySelectorAll('.device b')].map(b => b.textContent),
+  scripts: document.scripts.length,
+  outside: [...document.querySelectorAll('[src],link[href]')].length,
+}"""
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
+@needs_chromium
 def test_html_in_a_browser(torchport, tmp_path) -> None:
     shutil.copytree(LEGACY, torchport.folder / "legacy")
     torchport.write(
         "x.py",
         "import torch\nx = torch.ones(1).cuda()  # <script>document.title='owned'</script>\n",
     )
-    page = tmp_path / "report.html"
-    page.write_text(check(torchport, "html"))
+    text = check(torchport, "html")
     document = json.loads(check(torchport, "json"))
-    # A script of our own at the end counts what the browser made of it.
-    probe = """<script>document.title = JSON.stringify({
-      score: parseInt(document.querySelector('#score').textContent),
-      files: document.querySelectorAll('details.file').length,
-      notes: document.querySelectorAll('.note').length,
-      rules: document.querySelectorAll('#rules tr').length - 1,
-      devices: [...document.querySelectorAll('.device b')].map(b => b.textContent),
-      scripts: document.scripts.length,
-      outside: [...document.querySelectorAll('[src],link[href]')].length,
-      tall: document.body.scrollHeight, wide: document.documentElement.scrollWidth <= window.innerWidth,
-      height: (document.querySelectorAll('details').forEach(d => d.open = true), document.body.scrollHeight)})</script>"""
-    text = page.read_text()
-    assert "default-src 'none'" in text, "the page's own policy forbids scripts; the probe is one"
-    text = text.replace("default-src 'none'", "default-src 'none'; script-src 'unsafe-inline'")
-    page.write_text(text.replace("</body>", probe + "</body>"))
-    dom = dump_dom(page, tmp_path / "profile")
-    title = re.search(r"<title>(.*?)</title>", dom).group(1).replace("&quot;", '"')
-    seen = json.loads(title)
-    assert seen["scripts"] == 1, "source code must not become markup"
+    assert "default-src 'none'" in text, "the page forbids scripts and requests"
+    view = look({"check": text}, tmp_path, {"check": PROBE})["check", 1280]
+    seen = view["probe"]
+    assert seen["scripts"] == 0, "source code must not become markup"
     assert seen["outside"] == 0, "the page needs nothing but itself"
-    assert seen["files"] == len({f["path"] for f in document["findings"]})
+    errors = {f["path"]: 0 for f in document["findings"]}
+    for finding in document["findings"]:
+        errors[finding["path"]] += finding["severity"] == "error"
+    assert {path: count for path, count, _ in seen["files"]} == errors
     assert seen["notes"] == document["summary"]["findings"]
     assert seen["rules"] == len(document["summary"]["by_code"])
     assert seen["devices"] == ["cpu", "mps", "xpu", "npu", "cuda"]
     assert 0 <= seen["score"] < 60
-    assert seen["wide"], "the page must not scroll sideways"
-    assert seen["height"] > seen["tall"], "files unfold"
+    # The files with the most errors come first, and they are open.
+    counts = [count for _, count, _ in seen["files"]]
+    assert counts == sorted(counts, reverse=True)
+    assert [is_open for _, _, is_open in seen["files"]] == [True] * 3 + [False] * (len(counts) - 3)
+    assert view["unfolded_height"] > 1.5 * view["height"], "files unfold"
 
 
 def test_html_of_nothing(torchport) -> None:

@@ -69,7 +69,7 @@ def test_eager_modes_with_a_page_and_a_picture(tmp_path):
         ["page.html", "report.json", *(["page.png"] if picture else [])]
     )
     page = (tmp_path / "page.html").read_text()
-    assert page.count('class="bar"') == 9 and "eval + inference_mode" in page
+    assert page.count('class="bar"') == 10 and page.count('class="box"') == 5 and "eval + inference_mode" in page
     if picture:
         assert (tmp_path / "page.png").read_bytes().startswith(b"\x89PNG")
 
@@ -96,8 +96,10 @@ def test_memory_of_a_gpu_without_one(tmp_path):
     assert all(r["reserved"] >= r["peak"] and r["against"] is None for r in rows.values())
     assert rows["autocast", 4]["peak"] < rows["train", 4]["peak"]
     assert rows["onnx", 4]["status"] == "skipped" and "ONNX Runtime" in rows["onnx", 4]["reason"]
-    text = bench(tmp_path, *words[:-1], "inference").stdout
+    (tmp_path / "old.json").write_text(done.stdout)
+    text = bench(tmp_path, *words[:-1], "inference", "--against", "old.json").stdout
     assert "no times" in text and "ms" not in text.replace("programs", "")
+    assert text.count(" 1.00x\n") == 2 and "Measured only in old.json: train (batch 4)" in text
 
 
 def test_what_fails_is_a_row_with_the_reason(tmp_path):
@@ -149,6 +151,7 @@ def test_processes_that_end_or_hang_are_rows_too(tmp_path):
         ([f"{MODELS}:nothing", "--input", f"{MODELS}:images"], "has no 'nothing'; it has"),
         ([*IMAGES, "--device", "gpu"], "gpu"),
         ([*IMAGES, "--batch", "two"], "two"),
+        ([*IMAGES, "--against", "no.json"], "bench: no.json cannot be read: No such file"),
     ],
 )
 def test_wrong_use(tmp_path, words, told):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torchport._pages import render
-from torchport._quantities import size
+from torchport._quantities import counted, size
 from torchport.observe.graph import Drawing
 from torchport.observe.result import Verification
 from torchport.observe.text import autocast, short, verdict
@@ -15,6 +15,7 @@ def page(result: Verification) -> str:
         result=result,
         drawing=Drawing(result),
         autocast=autocast(result),
+        counted=counted,
         short=short,
         size=size,
         verdict=verdict(result),

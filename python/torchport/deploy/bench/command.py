@@ -53,6 +53,7 @@ def _run(options: argparse.Namespace) -> int:
         seconds=options.seconds,
         threads=options.threads,
         timeout=options.timeout,
+        against=options.against,
         tell=_progress if sys.stderr.isatty() else lambda _: None,
     )
     if sys.stderr.isatty():
@@ -131,6 +132,11 @@ def _parser() -> argparse.ArgumentParser:
         default=900,
         help="seconds to wait for an answer of a mode's process; its compilation is included "
         "(default: %(default)s)",
+    )
+    parser.add_argument(
+        "--against",
+        metavar="FILE",
+        help="compare with an earlier run: the file that --json wrote then",
     )
     parser.add_argument(
         "--json", metavar="FILE", help="write all figures as JSON; - is standard output"

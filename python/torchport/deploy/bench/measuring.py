@@ -20,10 +20,11 @@ import torch
 from torchport import _device_kinds, virtual
 from torchport._native.devices import choose_device
 from torchport._startup import VARIABLE
+from torchport.deploy.bench import earlier
 from torchport.deploy.bench.modes import MODES
 from torchport.deploy.bench.processes import WORKER, Worker, WorkerFailed, WorkerSkipped
 from torchport.deploy.bench.report import BenchmarkReport, BenchmarkRow
-from torchport.deploy.bench.statistics import quantile, ranks, ratio
+from torchport.deploy.bench.statistics import quantile, ranks, ratio, spread
 
 # The reference for the other modes: the first of these modes that is measured.
 _REFERENCES = ("eval", "no_grad", "inference")
@@ -81,6 +82,7 @@ def benchmark(
     seconds: float = 0.5,
     threads: int | None = None,
     timeout: float = 900,
+    against: str | os.PathLike[str] | None = None,
     tell: Callable[[str], None] = lambda _: None,
 ) -> BenchmarkReport:
     """Measures the peak memory, latency and throughput of a model in each mode.
@@ -104,6 +106,7 @@ def benchmark(
         seconds: The approximate time that a mode runs in a round. It runs at least one step.
         threads: The number of CPU threads. The default is torch's own number.
         timeout: The seconds to wait for an answer of a process. This includes compilation.
+        against: The file with an earlier run's JSON. The rows then also have the ratios to it.
         tell: A function that receives progress messages.
 
     Returns:
@@ -111,8 +114,8 @@ def benchmark(
         seconds, memory in bytes, throughput in samples per second.
 
     Raises:
-        ValueError: A mode is unknown, a device does not exist, a function cannot be imported, or
-            a number is out of range.
+        ValueError: A mode is unknown, a device does not exist, a function cannot be imported, a
+            number is out of range, or ``against`` is not an earlier run.
         RuntimeError: One of the processes imported a program that calls this at its top level.
 
     Example:
@@ -134,6 +137,7 @@ def benchmark(
         raise ValueError(
             "torchport: rounds and batches must be at least 1, seconds must be more than 0"
         )
+    before = earlier.read(against) if against is not None else None
     chosen = _device(device, devices)
     settings = Settings(
         tuple(modes),
@@ -158,6 +162,8 @@ def benchmark(
     )
     for batch in settings.batches:
         _measure_batch(report, settings, {"model": target, "input": source, "batch": batch}, tell)
+    if before is not None and against is not None:
+        earlier.compare(report, before, Path(against).name)
     return report
 
 
@@ -273,9 +279,10 @@ def _summarize(row: BenchmarkRow, worker: Worker) -> None:
     every = [seconds for one in worker.rounds for seconds in one]
     speeds = [row.batch / median(one) for one in worker.rounds]
     row.peak, row.reserved, row.steps = worker.peak, worker.reserved, len(every)
-    row.p50, row.p90, row.p99 = (quantile(every, share) for share in (0.5, 0.9, 0.99))
+    row.p10, row.p50 = quantile(every, 0.1), quantile(every, 0.5)
+    row.p90, row.p99 = quantile(every, 0.9), quantile(every, 0.99)
     row.throughput = median(speeds)
-    row.throughput_low, row.throughput_high = quantile(speeds, 0.1), quantile(speeds, 0.9)
+    row.throughput_low, row.throughput_high = spread(speeds)
 
 
 def _compare(rows: list[BenchmarkRow], workers: dict[str, Worker], report: BenchmarkReport) -> None:

@@ -1,4 +1,4 @@
-"""The results of a benchmark as data, as a table and as JSON."""
+"""The results of a benchmark as data and as JSON."""
 
 from __future__ import annotations
 
@@ -8,7 +8,21 @@ from typing import Any
 
 from torchport.deploy.bench.statistics import Ratio
 
-MIB = 2**20
+
+@dataclass(frozen=True)
+class Change:
+    """The figures of a row divided by those of the same mode and batch size in an earlier run.
+
+    Attributes:
+        missing: Why there is nothing to compare with; empty if there is.
+        throughput: The ratio of the samples per second. 80 % of the rounds of both runs lie between
+            its ends. None if one of the runs has no times.
+        peak: The ratio of the peak memory. A run measures it once, so it has no spread.
+    """
+
+    missing: str
+    throughput: Ratio | None = None
+    peak: float | None = None
 
 
 @dataclass
@@ -23,16 +37,18 @@ class BenchmarkRow:
         reason: Why the mode was skipped or failed.
         peak: The peak memory in bytes.
         reserved: The bytes that an accelerator's allocator reserved; 0 on the CPU.
+        p10: The seconds within which 10 % of the steps ended.
         p50: The median latency of a step in seconds.
         p90: The seconds within which 90 % of the steps ended.
         p99: The seconds within which 99 % of the steps ended.
         steps: The number of steps.
         throughput: Samples per second, the median of the rounds.
-        throughput_low: A tenth of the rounds had fewer samples per second.
-        throughput_high: A tenth of the rounds had more samples per second.
+        throughput_low: A tenth of the rounds had fewer samples per second; None after one round.
+        throughput_high: A tenth of the rounds had more samples per second; None after one round.
         against: The speed compared with the report's reference mode.
         rank: The place among the modes that do not train, from 1; 0 if there is none.
         prepared: The seconds to load, compile and warm up.
+        earlier: This row's figures divided by those of an earlier run, if one was given.
 
     Example:
         >>> report = torchport.benchmark("net:make", "net:inputs", modes=["eval"])  # doctest: +SKIP
@@ -48,16 +64,42 @@ class BenchmarkRow:
     reason: str = ""
     peak: int = 0
     reserved: int = 0
+    p10: float = 0
     p50: float = 0
     p90: float = 0
     p99: float = 0
     steps: int = 0
     throughput: float = 0
-    throughput_low: float = 0
-    throughput_high: float = 0
+    throughput_low: float | None = None
+    throughput_high: float | None = None
     against: Ratio | None = None
     rank: int = 0
     prepared: float = 0
+    earlier: Change | None = None
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """`throughput_low` and `throughput_high`; None after one round, which has no spread."""
+        if self.throughput_low is None or self.throughput_high is None:
+            return None
+        return self.throughput_low, self.throughput_high
+
+
+@dataclass(frozen=True)
+class EarlierRun:
+    """What is to be known about the run that a report is compared with.
+
+    Attributes:
+        file: The name of its file.
+        rounds: The number of its rounds.
+        differences: The conditions that differ between the runs: model, device, torch, threads.
+        only_then: The modes that only the earlier run measured.
+    """
+
+    file: str
+    rounds: int
+    differences: list[str]
+    only_then: list[str]
 
 
 @dataclass
@@ -76,6 +118,7 @@ class BenchmarkReport:
         reference: The mode that the others are compared with; empty if there is none.
         rows: A row for each mode at each batch size.
         batches: The batch sizes.
+        earlier: The run that the rows are compared with, if one was given.
 
     Example:
         >>> report = torchport.benchmark("net:make", "net:inputs", modes=["eval"])  # doctest: +SKIP
@@ -94,6 +137,7 @@ class BenchmarkReport:
     timed: bool
     reference: str
     rows: list[BenchmarkRow] = field(default_factory=list)
+    earlier: EarlierRun | None = None
 
     def row(self, mode: str, batch: int | None = None) -> BenchmarkRow:
         """Finds the row of a mode.
@@ -127,98 +171,11 @@ class BenchmarkReport:
         for row, held in zip(data["rows"], self.rows, strict=True):
             if held.against is not None:
                 row["against"]["clear"] = held.against.clear
+            if held.earlier is not None and held.earlier.throughput is not None:
+                row["earlier"]["throughput"]["clear"] = held.earlier.throughput.clear
         return json.dumps({"schema": 1, **data}, indent=1) + "\n"
 
     def __str__(self) -> str:
-        return _text(self)
+        from torchport.deploy.bench.text import text
 
-
-def _milliseconds(seconds: float) -> str:
-    value = seconds * 1e3
-    return f"{value:.0f}" if value >= 1000 else f"{value:.3g}"
-
-
-def rate(value: float, digits: int = 4) -> str:
-    """A number of samples per second, without an exponent."""
-    return f"{value:,.0f}" if value >= 999.5 else f"{value:.{digits}g}"
-
-
-def _against(row: BenchmarkRow, report: BenchmarkReport) -> str:
-    if row.mode == report.reference or row.against is None:
-        return ""
-    spread = f"{row.against.low:.2f}-{row.against.high:.2f}"
-    return f"{row.against.median:.2f}x ({spread})" if row.against.clear else f"same ({spread})"
-
-
-def _cells(row: BenchmarkRow, report: BenchmarkReport) -> list[str]:
-    cells = [row.title]
-    if row.status != "measured":
-        return [row.title, f"{row.status}: {row.reason}"]
-    cells.append(f"{row.peak / MIB:,.0f}")
-    if report.device != "cpu":
-        cells.append(f"{row.reserved / MIB:,.0f}")
-    if report.timed:
-        cells += [_milliseconds(row.p50), _milliseconds(row.p90), _milliseconds(row.p99)]
-        low, high = rate(row.throughput_low, 3), rate(row.throughput_high, 3)
-        cells.append(f"{rate(row.throughput)} ({low}-{high})")
-        cells += [_against(row, report), str(row.rank) if row.rank else ""]
-    return cells
-
-
-def _heads(report: BenchmarkReport) -> list[str]:
-    heads = ["mode", "peak MiB"]
-    if report.device != "cpu":
-        heads.append("reserved MiB")
-    if report.timed:
-        heads += ["p50 ms", "p90 ms", "p99 ms", "samples/s", f"against {report.reference}", "rank"]
-    return heads
-
-
-def _table(rows: list[BenchmarkRow], report: BenchmarkReport) -> list[str]:
-    heads = _heads(report)
-    cells = [_cells(row, report) for row in rows]
-    full = [line for line in cells if len(line) == len(heads)]
-    widths = [max(len(line[i]) for line in [heads, *full]) for i in range(len(heads))]
-    widths[0] = max(len(line[0]) for line in [heads, *cells])
-
-    def lined(line: list[str]) -> str:
-        first = line[0].ljust(widths[0])
-        if len(line) != len(heads):
-            return f"{first}  {line[1]}"
-        rest = (text.rjust(width) for text, width in zip(line[1:], widths[1:], strict=True))
-        return "  ".join([first, *rest]).rstrip()
-
-    return [lined(heads), *(lined(line) for line in cells)]
-
-
-def _text(report: BenchmarkReport) -> str:
-    threads = f", {report.threads} threads" if report.device == "cpu" else ""
-    rounds = f", {report.rounds} interleaved rounds" if report.timed else ""
-    lines = [
-        f"{report.model} on {report.device} ({report.device_name}){threads}, torch {report.torch}"
-        f"{rounds}, one process for each row"
-    ]
-    for batch in report.batches:
-        lines += ["", f"batch {batch}"]
-        lines += _table([row for row in report.rows if row.batch == batch], report)
-    lines.append("")
-    if report.device == "cpu":
-        lines.append(
-            "peak: resident memory above that of a process with torch but without a model."
-        )
-    else:
-        lines.append(
-            "peak: memory that the device's allocator handed out; reserved: memory that it holds "
-            "for that."
-        )
-    if report.timed:
-        lines.append(
-            "In brackets: 80 % of the rounds. Modes share a rank if the rounds do not decide "
-            "their order."
-        )
-    else:
-        lines.append(
-            "A virtual device has the memory of a real one but not its speed, so no times are "
-            "given."
-        )
-    return "\n".join(lines)
+        return text(self)

@@ -27,12 +27,12 @@ constexpr std::string_view kStyle = R"css(
 .devices{display:flex;gap:12px;flex-wrap:wrap}.device{border:1px solid var(--line);border-radius:8px;padding:10px 14px;min-width:120px;background:var(--panel)}
 .device b{display:block}
 details{border:1px solid var(--line);border-radius:8px;margin:8px 0;background:var(--panel)}summary{padding:8px 14px;overflow-wrap:anywhere}
-summary b{font-weight:600}.code{container-type:inline-size;overflow-x:auto;border-top:1px solid var(--line);background:var(--ground);border-radius:0 0 8px 8px}
-.code pre{margin:0;min-width:max-content;tab-size:4;overflow:visible}
+summary b{font-weight:600}.code{border-top:1px solid var(--line);background:var(--ground);border-radius:0 0 8px 8px}
+.code pre{margin:0;tab-size:4;white-space:pre-wrap;overflow-wrap:anywhere;overflow:visible}
 pre>span{display:block;position:relative;min-height:1.5em;padding:0 14px 0 72px}
 pre i{position:absolute;left:14px;color:var(--soft);font-style:normal;user-select:none}
 .e{background:var(--badbg)}.w{background:var(--warnbg)}pre>.gap{padding-left:14px;color:var(--soft)}
-pre>.note{position:sticky;left:0;width:100cqi;font:14px/1.45 system-ui,sans-serif;white-space:normal;overflow-wrap:anywhere;padding:4px 14px 6px 69px;border-left:3px solid var(--bad)}
+pre>.note{font:14px/1.45 system-ui,sans-serif;white-space:normal;padding:4px 14px 6px 69px;border-left:3px solid var(--bad)}
 pre>.note.w{border-color:var(--warn)}
 @media(max-width:600px){pre>span{padding-left:52px}pre>.note{padding-left:17px}}
 )css";
@@ -127,22 +127,28 @@ std::string head(const Input& input) {
   return html + "</div></div>\n";
 }
 
+// A cell with a number. A narrow page shows a heading in each cell, and leaves out zeros.
+std::string number(std::string_view head, std::size_t count) {
+  return fmt::format("<td class=\"n{}\" data-head={}>{}</td>", count == 0 ? " empty" : "", head,
+                     count);
+}
+
 std::string table(std::string_view id, std::string_view first, const std::vector<Group>& groups,
                   bool rules) {
   std::string html = fmt::format(
-      "<div class=scroll><table id={}><tr><th scope=col>{}<th scope=col class=n>errors"
-      "<th scope=col class=n>warnings{}</tr>\n",
+      "<div class=scroll><table id={} class=stack><thead><tr><th scope=col>{}<th scope=col "
+      "class=n>errors<th scope=col class=n>warnings{}</tr></thead><tbody>\n",
       id, first, rules ? "<th scope=col>description" : "");
   for (const Group& group : groups) {
     const rules::Rule* rule = rules ? rules::find_rule(group.name) : nullptr;
-    html += fmt::format(
-        "<tr><th scope=row{}>{}<td class=n>{}<td class=n>{}{}</tr>\n", rules ? "" : " class=path",
-        escape(rule != nullptr ? fmt::format("{} {}", rule->info.code, rule->info.name)
-                               : group.name),
-        group.errors, group.warnings,
-        rule != nullptr ? "<td class=text>" + prose(rule->info.summary) : "");
+    html +=
+        fmt::format("<tr><th scope=row{}>{}</th>{}{}{}</tr>\n", rules ? "" : " class=path",
+                    escape(rule != nullptr ? fmt::format("{} {}", rule->info.code, rule->info.name)
+                                           : group.name),
+                    number("errors", group.errors), number("warnings", group.warnings),
+                    rule != nullptr ? "<td class=text>" + prose(rule->info.summary) + "</td>" : "");
   }
-  return html + "</table></div>\n";
+  return html + "</tbody></table></div>\n";
 }
 
 using Findings = std::vector<const project::Diagnostic*>;
@@ -204,6 +210,37 @@ std::string source(const Input& input, const std::string& path, const Findings& 
   return html + "</pre></div>\n";
 }
 
+std::size_t errors_of(const Findings& findings) {
+  return static_cast<std::size_t>(std::count_if(
+      findings.begin(), findings.end(),
+      [](const project::Diagnostic* d) { return d->severity == rules::Severity::kError; }));
+}
+
+// Each file with its findings: those with the most errors first, and the first ones open.
+std::string sources(const Input& input) {
+  constexpr std::size_t kOpen = 3;
+  std::map<std::string, Findings> by_path;
+  for (const auto& d : input.report.diagnostics) by_path[d.path].push_back(&d);
+  std::vector<std::pair<std::string, Findings>> files(by_path.begin(), by_path.end());
+  std::stable_sort(files.begin(), files.end(), [](const auto& one, const auto& other) {
+    return std::pair(errors_of(one.second), one.second.size()) >
+           std::pair(errors_of(other.second), other.second.size());
+  });
+  std::string html;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const auto& [path, findings] = files[i];
+    const std::size_t errors = errors_of(findings);
+    std::string counts = errors > 0 ? counted(errors, "error") : "";
+    if (const std::size_t warnings = findings.size() - errors; warnings > 0)
+      counts += (counts.empty() ? "" : ", ") + counted(warnings, "warning");
+    html += fmt::format(
+        "<details class=file{}><summary><b>{}</b> <span class=soft>{}</span></summary>{}"
+        "</details>\n",
+        i < kOpen ? " open" : "", escape(path), counts, source(input, path, findings));
+  }
+  return html;
+}
+
 std::string render(const Input& input) {
   const project::CheckReport& report = input.report;
   std::string html = head(input);
@@ -211,20 +248,14 @@ std::string render(const Input& input) {
     html += "<h2>By rule</h2>\n" + table("rules", "rule", by_rule(report), true);
     html += "<h2>By folder</h2>\n" + table("folders", "folder", by_folder(report), false);
     html +=
-        "<h2>In the source</h2>\n<p class=soft>Open a file to see each place, why it matters, and "
-        "what would fix it.</p>\n";
+        "<h2>In the source</h2>\n<p class=soft>The files with the most errors come first. Open a "
+        "file to see each place, why it matters, and what would fix it.</p>\n" +
+        sources(input);
   } else {
     html += "<h2>Nothing to report</h2>\n";
     html += report.relevant == 0  ? "<p>No file that was read mentions torch or CUDA.</p>\n"
             : input.since.empty() ? "<p>No line of these files ties them to a device.</p>\n"
                                   : "<p>No changed line ties these files to a device.</p>\n";
-  }
-  std::map<std::string, Findings> files;
-  for (const auto& d : report.diagnostics) files[d.path].push_back(&d);
-  for (const auto& [path, findings] : files) {
-    html += fmt::format(
-        "<details class=file><summary><b>{}</b> <span class=soft>{}</span></summary>{}</details>\n",
-        escape(path), counted(findings.size(), "finding"), source(input, path, findings));
   }
   if (!report.problems.empty()) {
     html += "<h2>Not checked completely</h2>\n<ul>\n";
