@@ -62,7 +62,7 @@ const CompilerKind& compiler_kind(std::string_view kind) {
 // torch.version.xpu is the SYCL compiler's version as one number: "20250302" is 2025.3.2.
 std::string version_for(const host::Torch& torch, std::string_view kind) {
   if (kind == kRocm) return torch.hip;
-  const std::string number = torch.version_of(kXpu);
+  std::string number = torch.version_of(kXpu);
   if (number.size() != 8 || number.find_first_not_of("0123456789") != std::string::npos)
     return number;
   return fmt::format("{}.{}.{}", number.substr(0, 4), std::stoi(number.substr(4, 2)),
@@ -196,8 +196,10 @@ std::optional<Obstacle> plan_for_device(const BuildInputs& inputs, BuildPlan& pl
   for (const DeviceCompiler& compiler : inputs.compilers) {
     if (compiler.kind != device) continue;
     auto obstacle = unfit_compiler(compiler, inputs.torch);
-    if (obstacle && !first) first = std::move(obstacle);
-    if (obstacle) continue;
+    if (obstacle) {
+      if (!first) first = std::move(obstacle);
+      continue;
+    }
     if (best == nullptr || (versions::same_minor(compiler.version, wanted) &&
                             !versions::same_minor(best->version, wanted)))
       best = &compiler;

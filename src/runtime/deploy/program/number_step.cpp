@@ -39,11 +39,11 @@ double real_number(const IValue& value) {
   throw std::runtime_error("a number beyond 64 bits");
 }
 
-template <bool (*exact)(Integer, Integer, Integer*), double (*inexact)(double, double)>
+template <bool (*kExact)(Integer, Integer, Integer*), double (*kInexact)(double, double)>
 IValue arithmetic(const Numbers& of) {
-  if (!are_integers(of)) return inexact(real_number(of[0]), real_number(of[1]));
+  if (!are_integers(of)) return kInexact(real_number(of[0]), real_number(of[1]));
   Integer result = 0;
-  if (exact(integer(of[0]), integer(of[1]), &result)) overflow();
+  if (kExact(integer(of[0]), integer(of[1]), &result)) overflow();
   return result;
 }
 
@@ -173,10 +173,10 @@ IValue negative(const Numbers& of) {
   return arithmetic<&subtract_exactly, &subtract_reals>({Integer{0}, of[0]});
 }
 
-template <double (*rounding)(double)>
+template <double (*kRounding)(double)>
 IValue rounded(const Numbers& of) {
   if (are_integers(of)) return integer(of[0]);
-  const double value = rounding(real_number(of[0]));
+  const double value = kRounding(real_number(of[0]));
   constexpr double kBound = 9223372036854775808.0;  // 2^63
   if (!(value >= -kBound && value < kBound)) overflow();
   return static_cast<Integer>(value);

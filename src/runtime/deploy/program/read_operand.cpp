@@ -36,10 +36,10 @@ std::int64_t whole_number(const json& value) {
 }
 
 // The number of c10's enumeration for the number of the schema's.
-template <std::size_t N, typename To>
-std::int64_t numbered(const std::array<To, N>& all, const json& number, std::int64_t first) {
+template <std::size_t kCount, typename To>
+std::int64_t numbered(const std::array<To, kCount>& all, const json& number, std::int64_t first) {
   const std::int64_t index = whole_number(number);
-  if (index < first || index - first >= static_cast<std::int64_t>(N))
+  if (index < first || index - first >= static_cast<std::int64_t>(kCount))
     throw std::runtime_error("a number of an enumeration that this torch does not have: " +
                              number.dump());
   return static_cast<std::int64_t>(all.at(static_cast<std::size_t>(index - first)));
@@ -110,9 +110,9 @@ Operand read_optional(const json& value, const OperandReader& reader) {
   throw std::runtime_error("an optional tensor of the kind " + kind);
 }
 
-template <Read one>
+template <Read kOne>
 Operand read_list(const json& value, const OperandReader& reader) {
-  return list(value, [&](const json& item) { return one(item, reader); });
+  return list(value, [&](const json& item) { return kOne(item, reader); });
 }
 
 Operand read_int(const json& value, const OperandReader& /*reader*/) {
@@ -146,7 +146,7 @@ Operand read_graph_of(const json& value, const OperandReader& reader) {
 }
 
 const std::unordered_map<std::string_view, Read>& readers() {
-  static const std::unordered_map<std::string_view, Read> all{
+  static const std::unordered_map<std::string_view, Read> kAll{
       {"as_none", [](const json&, const OperandReader&) { return Operand(); }},
       {"as_tensor", &read_tensor},
       {"as_tensors", &read_list<&read_tensor>},
@@ -183,7 +183,7 @@ const std::unordered_map<std::string_view, Read>& readers() {
        }},
       {"as_graph", &read_graph_of},
   };
-  return all;
+  return kAll;
 }
 
 }  // namespace

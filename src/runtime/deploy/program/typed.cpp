@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <stdexcept>
-#include <utility>
 
 #include <ATen/ScalarOps.h>
 #include <ATen/core/List.h>
@@ -64,26 +63,26 @@ class Typer {
     };
     if (operand.kind == Operand::Kind::kList) {
       for (const Operand& one : operand.items) add(one);
-      return with_type(std::move(generic), *item);
+      return with_type(generic, *item);
     }
     IValue whole = untyped(operand, values_);
     if (whole.isList()) return whole;
     // `int[2] stride` takes one number for both.
     for (int i = 0; i < std::max(repeat.value_or(1), 1); ++i) add(operand);
-    return with_type(std::move(generic), *item);
+    return with_type(generic, *item);
   }
 
   // The dispatcher's kernels expect lists of their C++ types.
-  static IValue with_type(c10::impl::GenericList generic, const c10::Type& item) {
+  static IValue with_type(const c10::impl::GenericList& generic, const c10::Type& item) {
     switch (item.kind()) {
       case TypeKind::TensorType:
-        return c10::impl::toTypedList<at::Tensor>(std::move(generic));
+        return c10::impl::toTypedList<at::Tensor>(generic);
       case TypeKind::IntType:
-        return c10::impl::toTypedList<std::int64_t>(std::move(generic));
+        return c10::impl::toTypedList<std::int64_t>(generic);
       case TypeKind::FloatType:
-        return c10::impl::toTypedList<double>(std::move(generic));
+        return c10::impl::toTypedList<double>(generic);
       case TypeKind::BoolType:
-        return c10::impl::toTypedList<bool>(std::move(generic));
+        return c10::impl::toTypedList<bool>(generic);
       default:
         return generic;
     }
