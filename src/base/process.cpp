@@ -270,18 +270,25 @@ Result<pid_t> start(const Program& program, const Prepare& prepare) {
   return system_failure(failure.code, failure.folder ? program.folder : program.words.front());
 }
 
-// The process that gets the requests to terminate which this process gets; 0 if there is none.
+// The process that gets the requests to terminate which this process gets, and the last of them
+// that came before there was one; 0 for none.
 volatile std::sig_atomic_t foreground_process = 0;
+volatile std::sig_atomic_t early_request = 0;
 
 void pass_on(int signal) {
-  if (foreground_process > 0) kill(static_cast<pid_t>(foreground_process), signal);
+  if (foreground_process > 0)
+    kill(static_cast<pid_t>(foreground_process), signal);
+  else
+    early_request = signal;
 }
 
-// Leaves the terminal's signals to another process until it is destroyed.
+// Leaves the terminal's signals to another process until it is destroyed. It is made before that
+// process, so that none is lost in between.
 class SignalsPassedOn {
  public:
-  explicit SignalsPassedOn(pid_t process) {
-    foreground_process = process;
+  SignalsPassedOn() {
+    foreground_process = 0;
+    early_request = 0;
     struct sigaction ignored {};
     ignored.sa_handler = SIG_IGN;
     struct sigaction passed {};
@@ -290,11 +297,21 @@ class SignalsPassedOn {
       sigaction(kSignals[i], i < kIgnored ? &ignored : &passed, &before_[i]);
   }
   ~SignalsPassedOn() {
-    for (std::size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &before_[i], nullptr);
+    restore();
     foreground_process = 0;
   }
   SignalsPassedOn(const SignalsPassedOn&) = delete;
   SignalsPassedOn& operator=(const SignalsPassedOn&) = delete;
+
+  // In the child process, which would go on to ignore what is ignored here.
+  void restore() const {
+    for (std::size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &before_[i], nullptr);
+  }
+
+  static void pass_to(pid_t process) {
+    foreground_process = process;
+    if (early_request != 0) kill(process, early_request);
+  }
 
  private:
   static constexpr std::array kSignals{SIGINT, SIGQUIT, SIGTERM, SIGHUP};
@@ -330,9 +347,13 @@ Result<Ended> run(const Program& program) {
 Result<Ended> run_in_foreground(const std::vector<std::string>& words, milliseconds step,
                                 const std::function<void(pid_t)>& watch) {
   if (words.empty()) return fail(ErrorCode::kInternal, "a program without a name");
-  const auto child = start({.words = words}, [] { return NotStarted{}; });
+  const SignalsPassedOn signals;
+  const auto child = start({.words = words}, [&] {
+    signals.restore();
+    return NotStarted{};
+  });
   if (!child) return tl::unexpected<Error>(child.error());
-  const SignalsPassedOn signals(*child);
+  SignalsPassedOn::pass_to(*child);
   Ended ended;
   std::optional<int> status;
   while (!(status = reap(*child, Clock::now() + step))) watch(*child);

@@ -18,8 +18,8 @@ std::int64_t open_program(const std::string& path, c10::Device device) {
   return address_of(std::make_unique<Program>(path, device).release());
 }
 
-std::vector<at::Tensor> run_program(std::int64_t program, std::vector<at::Tensor> inputs) {
-  return at_address<const Program>(program).run(inputs);
+std::vector<at::Tensor> run_program(std::int64_t program, at::TensorList inputs) {
+  return at_address<const Program>(program).run(inputs.vec());
 }
 
 TORCH_LIBRARY_FRAGMENT(torchport, library) {

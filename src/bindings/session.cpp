@@ -28,8 +28,8 @@ std::int64_t open_session(const std::string& path, std::optional<c10::Device> de
   return address_of(std::make_unique<Session>(path, options).release());
 }
 
-std::vector<at::Tensor> run_session(std::int64_t session, std::vector<at::Tensor> inputs) {
-  return at_address<Session>(session).run(inputs);
+std::vector<at::Tensor> run_session(std::int64_t session, at::TensorList inputs) {
+  return at_address<Session>(session).run(inputs.vec());
 }
 
 std::string session_runtime(std::int64_t session) {

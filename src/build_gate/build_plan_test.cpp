@@ -4,6 +4,7 @@
 #include <set>
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "base/file_system.h"
 #include "host/probe/probe.h"
@@ -424,7 +425,8 @@ TEST_CASE("folders where torch does not look are named for the compiler and the 
   files.add("/t/torch/lib/libtorch_python.so", "sm_80 sm_90");
   files.add("/v/bin/nvcc", "");
   const std::string target = "/v/targets/x86_64-linux";
-  for (const std::string& header : cuda_headers()) files.add(target + "/include/" + header, "");
+  for (const std::string& header : cuda_headers())
+    files.add(fmt::format("{}/include/{}", target, header), "");
   files.add(target + "/include/cuda_runtime.h", "");
   files.add(target + "/lib/libcudart.so", "");
   files.add(site + "/nvidia/cu13/include/cccl/cub/cub.cuh", "");
@@ -436,7 +438,8 @@ TEST_CASE("folders where torch does not look are named for the compiler and the 
   };
   const BuildPlan plan = decide(build_inputs(machine, {"", "/t"}).value());
   CHECK(to_text(plan.outcome) == "cuda");
-  CHECK(plan.environment.at("CPATH") == target + "/include:" + site + "/nvidia/cu13/include/cccl");
+  CHECK(plan.environment.at("CPATH") ==
+        fmt::format("{}/include:{}/nvidia/cu13/include/cccl", target, site));
   CHECK(plan.environment.at("LIBRARY_PATH") == target + "/lib:/mine");
 }
 

@@ -217,6 +217,13 @@ def test_a_device_that_torch_sees_does_not_change_the_decision(builds) -> None:
     assert plan["outcome"] == "cpu" or has_cuda()
 
 
+# cuda_headers() of src/build_gate/build_headers.cpp.
+CUDA_HEADERS = (
+    "cuda_runtime_api.h", "cublas_v2.h", "cublasLt.h", "cusparse.h", "cusolverDn.h", "cuda_fp16.h",
+    "cuda_bf16.h", "thrust/complex.h",
+)  # fmt: skip
+
+
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="there is no nvcc in the PATH")
 def test_nvcc_compiles_by_the_plan(builds, tmp_path: Path) -> None:
     release = builds.run("nvcc", "--version").stdout.split("release ")[1].split(",")[0]
@@ -224,8 +231,17 @@ def test_nvcc_compiles_by_the_plan(builds, tmp_path: Path) -> None:
     (torch / "lib").mkdir(parents=True)
     (torch / "version.py").write_text(f"__version__ = '2.13.0'\ncuda = '{release}'\n")
     (torch / "lib" / "libtorch_python.so").write_bytes(b"\0sm_80 sm_90\0")
+    # A toolkit with all headers that extensions include; those of nvcc itself are its own.
+    toolkit = tmp_path / "cuda"
+    for name in (*CUDA_HEADERS, "cuda_runtime.h"):
+        (toolkit / "include" / name).parent.mkdir(parents=True, exist_ok=True)
+        (toolkit / "include" / name).touch()
+    (toolkit / "bin").mkdir()
+    (toolkit / "bin" / "nvcc").write_text(f'#!/bin/sh\nexec {shutil.which("nvcc")} "$@"\n')
+    (toolkit / "bin" / "nvcc").chmod(0o755)
     words = ("build-plan", "--json", "--torch", torch)
-    plan = json.loads(builds.run(builds.torchport, *words, TORCHPORT_BUILD="cuda").stdout)
+    env = {"TORCHPORT_BUILD": "cuda", "CUDA_HOME": str(toolkit)}
+    plan = json.loads(builds.run(builds.torchport, *words, **env).stdout)
     assert plan["archs"] == "8.0;9.0+PTX"
     (tmp_path / "k.cu").write_text("__global__ void k(float* x) { x[threadIdx.x] *= 2; }\n")
     builds.run(plan["nvcc"], *plan["gencode"], "-c", tmp_path / "k.cu", "-o", tmp_path / "k.o")

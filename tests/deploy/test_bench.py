@@ -69,7 +69,11 @@ def test_eager_modes_with_a_page_and_a_picture(tmp_path):
         ["page.html", "report.json", *(["page.png"] if picture else [])]
     )
     page = (tmp_path / "page.html").read_text()
-    assert page.count('class="bar"') == 10 and page.count('class="box"') == 5 and "eval + inference_mode" in page
+    assert (
+        page.count('class="bar"') == 10
+        and page.count('class="box"') == 5
+        and "eval + inference_mode" in page
+    )
     if picture:
         assert (tmp_path / "page.png").read_bytes().startswith(b"\x89PNG")
 

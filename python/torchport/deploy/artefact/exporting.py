@@ -51,7 +51,7 @@ class Exported:
         >>> net = torch.nn.Linear(2, 1).eval()
         >>> done = torchport.export(net, torch.ones(3, 2), to="pt2", path="net.pt2")
         >>> done.path.name, done.contract["inputs"][0]["shape"]
-        ('net.pt2', [3, 2])
+        ('net.pt2', ['batch', 2])
         >>> done.parity.findings
         []
     """

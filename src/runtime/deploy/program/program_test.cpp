@@ -98,7 +98,8 @@ TEST_CASE("a number becomes what the argument of an operator wants") {
                                                          named_input("kernel_size", whole(2))),
                                                tensor_argument("y")),
                                   at::ones({1, 1, 4, 4}));
-  CHECK(pooled.front().toTensor().sizes().vec() == std::vector<std::int64_t>{1, 1, 2, 2});
+  const std::vector<std::int64_t> halves{1, 1, 2, 2};
+  CHECK(pooled.front().toTensor().sizes().vec() == halves);
 }
 
 TEST_CASE("sizes are computed as Python computes them") {
