@@ -134,11 +134,11 @@ def test_wrong_use(artefacts, infer):
         assert done.returncode == 1 and told in done.stderr
 
 
-def test_outputs_of_their_own_number_are_not_joined(artefacts, infer, tmp_path):
+def test_rows_that_depend_on_each_other_are_not_cut(artefacts, infer, tmp_path):
     pictures = np.random.default_rng(0).standard_normal((2, 3, 16, 16), dtype=np.float32)
     np.save(tmp_path / "two.npy", pictures)
     done = infer(artefacts / "keep.onnx", "two.npy", "-o", "o.safetensors", check=False)
-    assert done.returncode == 1 and "cannot be joined" in done.stderr
+    assert done.returncode == 1 and "cannot be cut into batches of 1" in done.stderr
     np.save(tmp_path / "one.npy", pictures[:1])
     infer(artefacts / "keep.onnx", "one.npy", "-o", "o.safetensors")
     assert load_file(tmp_path / "o.safetensors")["output"].shape[1] == 4

@@ -74,7 +74,7 @@ bool is_moved_before(const SemanticModel& model, const ValueHistory& trace, Node
 
 // The device to move to: the one that the model went to, if it can be written here.
 edit::DeviceRef target_device(const PythonContext& context, const ValueHistory& trace, Node call) {
-  const edit::DeviceRef here = context.devices.at(call);
+  edit::DeviceRef here = context.devices.at(call);
   for (const Node move : module_moves(context.model, trace)) {
     if (method_name(move) == "cuda") continue;
     const Node device = syntax::argument(move, 0, "device");
