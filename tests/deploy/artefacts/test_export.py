@@ -168,6 +168,21 @@ def test_the_node_that_differs_is_named():
         nothing_left(path.parent)
 
 
+@pytest.mark.parametrize("kind", [nn.RNN, nn.GRU, nn.LSTM])
+def test_recurrent_layers_need_no_python_at_any_size(kind):
+    class First(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.of = kind(4, 5, 2, bidirectional=True, batch_first=True)
+
+        def forward(self, x):
+            return self.of(x)[0]
+
+    torch.manual_seed(0)
+    done = torchport.export(First().eval(), torch.randn(3, 6, 4), to="pt2", path=fresh("rnn"))
+    assert done.contract["host"] == {"device": "cpu"} and done.contract["axes"]
+
+
 def test_random_numbers_of_torch_itself_are_those_of_eager():
     for to in ("pt2", "torchscript"):
         done = torchport.export(models.dropping(), models.rows(), to=to, path=fresh(f"random.{to}"))
