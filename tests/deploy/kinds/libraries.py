@@ -5,13 +5,19 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-# What timm asks of torchvision, whose wheel does not fit the checkout's torch.
-sys.path.insert(0, str(Path(__file__).parents[2] / "virtual" / "standins"))
+# What timm asks of torchvision, whose wheel does not fit the checkout's torch. transformers must not
+# see it: it would use more of torchvision than that.
+STANDINS = str(Path(__file__).parents[2] / "virtual" / "standins")
+sys.path.insert(0, STANDINS)
+import timm  # noqa: E402
 
-import timm
-import torch
-import transformers
-from kinds import kind
+sys.path.remove(STANDINS)
+for _name in [name for name in sys.modules if name.partition(".")[0] == "torchvision"]:
+    del sys.modules[_name]
+
+import torch  # noqa: E402
+import transformers  # noqa: E402
+from kinds import kind  # noqa: E402
 
 _SMALL = {
     "num_hidden_layers": 2,

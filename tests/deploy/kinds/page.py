@@ -8,7 +8,7 @@ _HEAD = """# Which models come through to which format
 
 Each row is a small model with random weights, exported without any option. *yes* means that the
 artefact was written and computes what eager computes on a dozen batches; its batch may have any size
-unless *one size* is said. The numbers are the reasons below the table.
+unless *one size* is said. The numbers are the reasons below the table. An empty cell was not tried.
 
 `tests/deploy/kinds` makes the models and checks the table. The rows of timm and transformers, and the
 column aoti, are checked by `make test-kinds`.
