@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from pkgutil import iter_modules
 from typing import TYPE_CHECKING
+
+from torchport import _parts
 
 if TYPE_CHECKING:
     from torchport.deploy.artefact.formats._format import Format
 
 
 def names() -> list[str]:
-    return [module.name for module in iter_modules(__path__) if not module.name.startswith("_")]
+    return _parts.names_in(__path__)
 
 
 def get(name: str) -> Format:
     """Returns the format with this name. Raises ValueError if there is none."""
-    if name not in names():
-        raise ValueError(f"there is no format {name!r}; choose from {', '.join(names())}")
-    found: Format = import_module(f"{__name__}.{name}").FORMAT
+    found: Format = _parts.part_of(__name__, __path__, name, "format")
     return found

@@ -3,21 +3,19 @@ one."""
 
 from __future__ import annotations
 
-from importlib import import_module
-from pkgutil import iter_modules
 from typing import TYPE_CHECKING
+
+from torchport import _parts
 
 if TYPE_CHECKING:
     from torchport.deploy.artefact.servers._server import Server
 
 
 def names() -> list[str]:
-    return [module.name for module in iter_modules(__path__) if not module.name.startswith("_")]
+    return _parts.names_in(__path__)
 
 
 def get(name: str) -> Server:
     """Returns the server with this name. Raises ValueError if there is none."""
-    if name not in names():
-        raise ValueError(f"there is no server {name!r}; choose from {', '.join(names())}")
-    found: Server = import_module(f"{__name__}.{name}").SERVER
+    found: Server = _parts.part_of(__name__, __path__, name, "server")
     return found

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from pkgutil import iter_modules
 from typing import TYPE_CHECKING
+
+from torchport import _parts
 
 if TYPE_CHECKING:
     from torchport.deploy.cluster.engines._engine import ClusterEngine
 
 
 def names() -> list[str]:
-    return [module.name for module in iter_modules(__path__) if not module.name.startswith("_")]
+    return _parts.names_in(__path__)
 
 
 def get(name: str) -> ClusterEngine:
-    """The engine with this name, which is one of `names`."""
-    found: ClusterEngine = import_module(f"{__name__}.{name}").ENGINE
+    """Returns the engine with this name. Raises ValueError if there is none."""
+    found: ClusterEngine = _parts.part_of(__name__, __path__, name, "engine")
     return found
