@@ -77,7 +77,7 @@ def test_the_page_of_a_run_names_its_lines(monkeypatch, tmp_path) -> None:
         "operators": {f"aten::op{n}": 1 for n in range(25)},
     }
     page = as_html(told)
-    assert '<td class="path">train.py:7</td>' in page and "2.0 KiB" in page
+    assert 'data-head="line">train.py:7</td>' in page and "2.0 KiB" in page
     assert "5 more operators" in page and page.count("aten::op") == 25
     assert "  train.py:7  2.0 KiB" in as_text(told)
     nothing = as_html(told | {"transfers": [], "operators": {}})
