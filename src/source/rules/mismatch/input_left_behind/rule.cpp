@@ -168,7 +168,8 @@ class Inputs {
     if (!any || !may_be_module(callee)) return;
     const ValueHistory trace = trace_value(model_, callee);
     if (module_place(model_, trace) != Place::kElsewhere || !keeps_inputs(model_, trace) ||
-        semantics::knowledge_at(model_, call) || !is_moved_before(model_, trace, call))
+        semantics::knowledge_at(model_, call) || !is_moved_before(model_, trace, call) ||
+        has_device_manager(model_))
       return;
     for (const syntax::Argument& argument : arguments) check_argument(call, argument.value, trace);
   }
@@ -208,9 +209,7 @@ class Inputs {
 
 void check(const PythonContext& context, Node, Reporter& reporter) {
   const SemanticModel& model = context.model;
-  if (context.is_test() || !model.imports_torch() || !moves_things(model) ||
-      has_device_manager(model))
-    return;
+  if (context.is_test() || !model.imports_torch() || !moves_things(model)) return;
   Inputs inputs(context, reporter);
   for (const Node call : model.nodes(Kind::kCall)) inputs.check(call);
 }

@@ -167,7 +167,7 @@ void check_stateful_loss(const PythonContext& context, Node call, Reporter& repo
       return comes_from_device(model, argument.value);
     });
   });
-  if (!fed) return;
+  if (!fed || has_device_manager(model)) return;
   const edit::DeviceRef device = context.devices.at(call);
   Fix fix;
   fix.applicability = Applicability::kUnsafe;
@@ -184,7 +184,7 @@ void check_stateful_loss(const PythonContext& context, Node call, Reporter& repo
 
 void check(const PythonContext& context, Node call, Reporter& reporter) {
   const SemanticModel& model = context.model;
-  if (!context.is_test() && !is_in_cpu_class(model, call) && !has_device_manager(model))
+  if (!context.is_test() && !is_in_cpu_class(model, call))
     check_stateful_loss(context, call, reporter);
   const std::string& name = model.called(call);
   const bool criterion = base::one_of(kCriteria, name);
