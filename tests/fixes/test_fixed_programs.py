@@ -27,8 +27,12 @@ PRINTED = PROGRAMS / "printed.json"  # what each program prints on CUDA
 
 
 @functools.cache
+def own_folder() -> tempfile.TemporaryDirectory:  # removed when the process ends
+    return tempfile.TemporaryDirectory(prefix="fixed-programs-")
+
+
 def folder() -> Path:
-    return Path(tempfile.mkdtemp(prefix="fixed-programs-"))
+    return Path(own_folder().name)
 
 
 @functools.cache

@@ -24,10 +24,10 @@ class _Runner:
         self._device = torch.device(device, 0) if device != "cpu" else torch.device("cpu")
         if threads and device == "cpu":
             torch.set_num_threads(threads)
-        folder = tempfile.mkdtemp(prefix="torchport-")
-        path = Path(folder, name)
-        path.write_bytes(artefact)
-        self._session = Session(path, self._device, threads)
+        with tempfile.TemporaryDirectory(prefix="torchport-") as folder:
+            path = Path(folder, name)
+            path.write_bytes(artefact)
+            self._session = Session(path, self._device, threads)
 
     def is_ready(self) -> bool:
         return True
