@@ -54,12 +54,14 @@ def optimizers() -> dict[str, Any]:
 
 def tasks(dtypes: str) -> list[tuple[str, str]]:
     """(name, dtype) of all there is to compare: with "float32" that dtype and, where an operator
-    has none of it, the first it has; with "all" every dtype that it has on the CPU."""
+    has none of it, the first it has; with "all" every dtype that it has on the CPU. test_types.py has
+    those that only one of CUDA and the CPU takes."""
     import torch
 
     result = []
     for name, op in operators().items():
-        own = sorted(str(d).removeprefix("torch.") for d in op.supported_dtypes("cpu"))
+        both = op.supported_dtypes("cpu") & op.supported_dtypes("cuda")
+        own = sorted(str(d).removeprefix("torch.") for d in both)
         if not own:
             continue
         if dtypes == "all":

@@ -104,8 +104,12 @@ void write_back(const IValue& value, Aliases& aliases) {
 
 }  // namespace
 
-AliasKernel::AliasKernel(const c10::OperatorHandle& op, c10::DispatchKey cpu)
-    : cpu_(cpu), check_(op.schema()), determinism_and_sync_(observer::semantics_of(op)) {
+AliasKernel::AliasKernel(const c10::OperatorHandle& op, c10::DispatchKey cpu, TypeRules types)
+    : cpu_(cpu),
+      refuses_(types.refuses),
+      call_(types.widened),
+      check_(op.schema()),
+      determinism_and_sync_(observer::semantics_of(op)) {
   const observer::OperatorSemantics& semantics = observer::semantics_of(op);
   generator_ = semantics.generator;
   draws_ = semantics.draws && generator_ < 0;
@@ -124,6 +128,7 @@ void AliasKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet,
                              Stack* stack) const {
   const std::size_t first = stack->size() - op.schema().arguments().size();
   check_(stack->data() + first);
+  if (refuses_ != nullptr) refuses_(stack->data() + first);
   determinism_and_sync_(stack->data() + first);
   Aliases aliases;
   Devices devices;
@@ -147,7 +152,7 @@ void AliasKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet,
     // Autograd has already seen this call, so nothing below is recorded or tracked as a view.
     const at::AutoDispatchBelowADInplaceOrView below;
     const DrawFrom draw(draws_ ? aliases.device() : kNoDevice);
-    op.redispatchBoxed(cpu_, stack);
+    call_(op, cpu_, stack);
   }
   for (const IValue& value : written) write_back(value, aliases);
   const std::size_t results = op.schema().returns().size();

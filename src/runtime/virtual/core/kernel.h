@@ -11,16 +11,27 @@
 #include <c10/core/DispatchKeySet.h>
 
 #include "runtime/virtual/core/device_check.h"
+#include "runtime/virtual/core/wider.h"
 #include "runtime/virtual/watch/determinism_and_sync.h"
 
 namespace torchport::vdev {
+
+// Of the arguments of a call, of which there are as many as the operator has.
+using TypeCheck = void (*)(const c10::IValue* arguments);
+
+// How the types of a device's kernel differ from those of the CPU's.
+struct TypeRules {
+  TypeCheck refuses =
+      nullptr;          // raises what the device raises for arguments that the CPU's kernel takes
+  TypeSet widened = 0;  // what the device computes and the CPU's kernel may refuse
+};
 
 // There is one per operator and dispatch key. It is constant after its construction, so that any
 // thread may call it.
 class AliasKernel final : public c10::OperatorKernel {
  public:
   // `cpu` is the dispatch key whose kernel does the work.
-  AliasKernel(const c10::OperatorHandle& op, c10::DispatchKey cpu);
+  AliasKernel(const c10::OperatorHandle& op, c10::DispatchKey cpu, TypeRules types = {});
 
   // Raises what the CPU's kernel raises, what a real build raises for tensors on several devices,
   // and c10::OutOfMemoryError if the results do not fit on the device.
@@ -35,6 +46,8 @@ class AliasKernel final : public c10::OperatorKernel {
   };
 
   c10::DispatchKeySet cpu_;
+  TypeCheck refuses_;
+  WiderKernel call_;
   DeviceCheck check_;
   DeterminismAndSync determinism_and_sync_;
   std::vector<Argument> arguments_;

@@ -22,6 +22,7 @@
 #include "runtime/virtual/core/streams.h"
 #include "runtime/virtual/distributed/distributed.h"
 #include "runtime/virtual/operators/operator_groups.h"
+#include "runtime/virtual/operators/type_rules.h"
 
 namespace torchport::vdev {
 
@@ -112,6 +113,10 @@ void refusal(const OperatorHandle& op, c10::DispatchKeySet, torch::jit::Stack*) 
   refuse(op);
 }
 
+void missing(const OperatorHandle& op, c10::DispatchKeySet, torch::jit::Stack*) {
+  refuse_missing(op.operator_name());
+}
+
 // Handles operators of libraries that are loaded later.
 void later(const OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
   if (!op.hasKernelForDispatchKey(DispatchKey::CPU) &&
@@ -154,11 +159,15 @@ void register_operators() {
     const auto op = Dispatcher::singleton().findSchema(name);
     if (!op || is_collective(name)) continue;
     for (const Pair& pair : pairs) {
+      if (pair.cpu == DispatchKey::CPU && is_missing_on_cuda(name)) {
+        put(*op, pair.device, c10::KernelFunction::makeFromBoxedFunction<&missing>());
+        continue;
+      }
       const bool whole = taken_whole(pair.cpu).contains(full_name(name));
       if ((whole || op->hasKernelForDispatchKey(pair.cpu)) && !left_out().contains(full_name(name)))
         put(*op, pair.device,
-            c10::KernelFunction::makeFromBoxedFunctor<AliasKernel>(
-                std::make_unique<AliasKernel>(*op, pair.cpu)));
+            c10::KernelFunction::makeFromBoxedFunctor<AliasKernel>(std::make_unique<AliasKernel>(
+                *op, pair.cpu, pair.cpu == DispatchKey::CPU ? type_rules_of(name) : TypeRules{})));
       else
         put_in_place_of_real(*op, pair);
     }

@@ -1,0 +1,42 @@
+// Calls a kernel of the CPU in a wider type where it refuses one that CUDA computes: a Fourier
+// transform of half precision, the sine of complex32, ...
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/stack.h>
+#include <c10/core/DispatchKeySet.h>
+#include <c10/core/ScalarType.h>
+
+namespace torchport::vdev {
+
+// A set of types, a bit for each.
+using TypeSet = std::uint64_t;
+
+template <class... Types>
+constexpr TypeSet type_set(Types... types) {
+  return ((TypeSet{1} << static_cast<unsigned>(types)) | ... | TypeSet{0});
+}
+
+// There is one per operator and dispatch key; any thread may use it.
+class WiderKernel {
+ public:
+  // `types` are those of float16, bfloat16, complex32 and bool that CUDA computes and the CPU may
+  // refuse.
+  explicit WiderKernel(TypeSet types) : types_(types) {}
+
+  // Calls the kernel under `cpu` with the arguments on the stack, which lie on the CPU. If it
+  // refuses one of the types, the arguments are widened (float16 and bfloat16 to float32, complex32
+  // to complex64, bool to uint8), the kernel is called again, and what it returns and writes is
+  // rounded. Raises what the kernel raises in the wider type.
+  void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet cpu,
+                  torch::jit::Stack* stack) const;
+
+ private:
+  TypeSet types_;
+  mutable std::atomic<TypeSet> refused_ = 0;
+};
+
+}  // namespace torchport::vdev

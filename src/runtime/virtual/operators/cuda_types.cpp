@@ -1,0 +1,133 @@
+// Implements operators for types that CUDA computes and the CPU refuses, where a wider type would
+// give other results: see type_rules.cpp for the others.
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <ATen/TensorOperators.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/ivalue.h>
+#include <ATen/ops/bincount.h>
+#include <ATen/ops/isnan.h>
+#include <ATen/ops/sum.h>
+#include <ATen/ops/where.h>
+#include <ATen/ops/zeros_like.h>
+#include <torch/library.h>
+
+#include "runtime/virtual/core/kernel.h"
+#include "runtime/virtual/operators/operator_groups.h"
+#include "runtime/virtual/operators/type_rules.h"
+
+namespace torchport::vdev {
+
+namespace {
+
+using at::Tensor;
+using c10::IValue;
+
+// histc(Tensor self, int bins, Scalar min, Scalar max) of integers: CUDA counts in integers, into
+// integers of the same type (SummaryOps.cu).
+Tensor count_integers(const IValue* arguments) {
+  const Tensor& self = arguments[0].toTensor();
+  const std::int64_t bins = arguments[1].toInt();
+  TORCH_CHECK(bins > 0, "bins must be > 0");
+  std::int64_t lowest = arguments[2].toScalar().toLong();
+  std::int64_t highest = arguments[3].toScalar().toLong();
+  if (lowest == highest && self.numel() > 0) {
+    lowest = self.min().item().toLong();
+    highest = self.max().item().toLong();
+  }
+  if (lowest == highest) {
+    --lowest;
+    ++highest;
+  }
+  TORCH_CHECK(lowest < highest, "max must be larger than min");
+  const Tensor flat = self.reshape({-1}).to(at::kLong);
+  const Tensor inside = flat.masked_select((flat >= lowest).logical_and_(flat <= highest));
+  const Tensor bin = ((inside - lowest) * bins).div(highest - lowest, "floor").clamp_max(bins - 1);
+  return at::bincount(bin, {}, bins).to(self.scalar_type());
+}
+
+bool counts_integers(const IValue* arguments) {
+  return at::isIntegralType(arguments[0].toTensor().scalar_type(), false);
+}
+
+// nansum(Tensor self, int[1]? dim, bool keepdim, *, ScalarType? dtype) of complex numbers: those
+// with a NaN in either part do not count.
+Tensor sum_complex(const IValue* arguments) {
+  const Tensor& self = arguments[0].toTensor();
+  const auto type =
+      arguments[3].isNone() ? std::nullopt : std::optional(arguments[3].toScalarType());
+  const Tensor kept = at::where(at::isnan(self), at::zeros_like(self), self);
+  if (arguments[1].isNone())
+    return at::sum(kept, at::OptionalIntArrayRef(), arguments[2].toBool(), type);
+  const auto dim = arguments[1].toIntVector();
+  return at::sum(kept, at::OptionalIntArrayRef(dim), arguments[2].toBool(), type);
+}
+
+bool sums_complex(const IValue* arguments) {
+  return at::isComplexType(arguments[0].toTensor().scalar_type());
+}
+
+// Computes by other operators where `applies`, else as the CPU does. An out= variant has its result
+// as the last argument.
+class ForType final : public c10::OperatorKernel {
+ public:
+  using Applies = bool (*)(const IValue* arguments);
+  using Compute = Tensor (*)(const IValue* arguments);
+
+  ForType(const c10::OperatorHandle& op, Applies applies, Compute compute)
+      : kernel_(op, c10::DispatchKey::CPU, type_rules_of(op.operator_name())),
+        applies_(applies),
+        compute_(compute),
+        arguments_(op.schema().arguments().size()) {}
+
+  void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
+                  torch::jit::Stack* stack) const {
+    const IValue* arguments = stack->data() + (stack->size() - arguments_);
+    if (!applies_(arguments)) {
+      kernel_(op, keys, stack);
+      return;
+    }
+    Tensor result = compute_(arguments);
+    if (op.schema().arguments().back().is_out()) {
+      const Tensor out = stack->back().toTensor();
+      out.resize_(result.sizes()).copy_(result);
+      result = out;
+    }
+    stack->resize(stack->size() - arguments_);
+    stack->emplace_back(std::move(result));
+  }
+
+ private:
+  AliasKernel kernel_;
+  Applies applies_;
+  Compute compute_;
+  std::size_t arguments_;
+};
+
+void put_for_type(torch::Library& aten, const char* name, ForType::Applies applies,
+                  ForType::Compute compute) {
+  for (const char* overload : {"", "out"}) {
+    const auto op = c10::Dispatcher::singleton().findSchemaOrThrow(
+        (std::string("aten::") + name).c_str(), overload);
+    const std::string dotted = *overload == '\0' ? name : std::string(name) + "." + overload;
+    aten.impl(dotted.c_str(), torch::CppFunction::makeFromBoxedFunctor(
+                                  std::make_unique<ForType>(op, applies, compute)));
+  }
+}
+
+void put_cuda_types(torch::Library& aten) {
+  if (Runtime::get().spec().kind != "cuda") return;
+  put_for_type(aten, "histc", &counts_integers, &count_integers);
+  put_for_type(aten, "nansum", &sums_complex, &sum_complex);
+}
+
+const OperatorGroup kCudaTypes(&put_cuda_types);
+
+}  // namespace
+
+}  // namespace torchport::vdev
