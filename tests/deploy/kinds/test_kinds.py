@@ -2,7 +2,8 @@
 
 Each model is exported, which compares the artefact with eager on a dozen batches. What an export
 refuses, it refuses in words: any other exception fails. TORCHPORT_UPDATE=1 writes results.json and
-the page. With TORCHPORT_KINDS=all (`make test-kinds`) each kind goes to each format; otherwise the
+the page, each result when it is known; TORCHPORT_KINDS=missing goes on where a run was stopped. With
+TORCHPORT_KINDS=all (`make test-kinds`) each kind goes to each format; otherwise the
 usual kinds go to pt2 only, whose engine is torchport's own, and none is compiled with AOTInductor.
 """
 
@@ -29,12 +30,15 @@ pytestmark = pytest.mark.devices(None, timeout=3000)
 RESULTS = HERE / "results.json"
 PAGE = HERE.parents[2] / "docs" / "models.md"
 UPDATE = bool(os.environ.get("TORCHPORT_UPDATE"))
-ALL = os.environ.get("TORCHPORT_KINDS") == "all"
+WHICH = os.environ.get("TORCHPORT_KINDS", "")
+KNOWN = json.loads(RESULTS.read_text()) if WHICH == "missing" else {}
 CASES = [
     (to, name)
     for to in ("onnx", "torchscript", "pt2", "aoti")
     for name in sorted(kinds.KINDS)
-    if ALL or to == "pt2" or (to != "aoti" and name in kinds.ODD)
+    if WHICH == "all"
+    or (WHICH == "missing" and to not in KNOWN.get(name, {}))
+    or (WHICH == "" and (to == "pt2" or (to != "aoti" and name in kinds.ODD)))
 ]
 
 

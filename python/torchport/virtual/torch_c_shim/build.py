@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import json
 import sys
+import warnings
 from collections.abc import Callable
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -13,17 +14,52 @@ from torchport._releases import CUDABuild, cuda_build_for
 from torchport.virtual.torch_c_shim._native import ops
 
 KINDS = ("cuda",)
-_CAN_USE = (
-    "_can_use_cudnn_attention",
-    "_can_use_flash_attention",
-    "_can_use_mem_efficient_attention",
-)
+_CAN_USE = {
+    "_can_use_cudnn_attention": "cudnn",
+    "_can_use_flash_attention": "flash",
+    "_can_use_mem_efficient_attention": "mem_efficient",
+}
 
 
 def build(torch: ModuleType) -> CUDABuild:
     """The build of this torch release that one would install for the virtual devices."""
     profile = json.loads(ops().describe())["profile"]
     return cuda_build_for(torch.__version__, (profile["major"], profile["minor"]))
+
+
+def _can_use(torch: ModuleType, kernel: str) -> Callable[[Any, bool], bool]:
+    """Whether a kernel of attention takes a call: asks for the choice while only this one is allowed."""
+    kernels = (*_CAN_USE.values(), "math")
+
+    def can_use(params: Any, debug: bool = False) -> bool:
+        enabled = {name: getattr(torch._C, f"_get_{name}_sdp_enabled")() for name in kernels}
+        if not (params.query.is_cuda and enabled[kernel]):
+            if debug:
+                text = f"The {kernel} kernel is switched off, or a tensor is not on a CUDA device."
+                warnings.warn(text, stacklevel=3)
+            return False
+        try:
+            for name in kernels:
+                getattr(torch._C, f"_set_sdp_use_{name}")(name == kernel)
+            with warnings.catch_warnings():
+                warnings.simplefilter("default" if debug else "ignore")
+                chosen = torch._fused_sdp_choice(
+                    params.query,
+                    params.key,
+                    params.value,
+                    params.attn_mask,
+                    params.dropout,
+                    params.is_causal,
+                    enable_gqa=params.enable_gqa,
+                )
+        except RuntimeError:
+            return False
+        finally:
+            for name, on in enabled.items():
+                getattr(torch._C, f"_set_sdp_use_{name}")(on)
+        return chosen > 0
+
+    return can_use
 
 
 class RNNMode(enum.IntEnum):
@@ -90,8 +126,7 @@ def bindings(torch: ModuleType) -> dict[str, Any]:
         **_workspace_size("CublasLt", lambda: 1024 * 1024),
         # This says that the build has flash attention, not that it can run a given call.
         "_is_flash_attention_available": lambda: True,
-        # The CPU's kernels compute all attention, so the kernels of a CUDA build are never used.
-        **dict.fromkeys(_CAN_USE, lambda params, debug: False),
+        **{name: _can_use(torch, flag) for name, flag in _CAN_USE.items()},
         "_cuda_clearCublasWorkspaces": lambda: None,
         **_settings(),
     }

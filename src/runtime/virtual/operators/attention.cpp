@@ -1,6 +1,8 @@
-// Implements scaled dot product attention. Where the CPU uses its fused kernel, virtual devices use
-// CUDA's memory-efficient attention, which here is the CPU's fused kernel: the same bits, under the
-// names that a program on CUDA sees in its autograd graph and its profile.
+// Implements scaled dot product attention. CUDA's flash and memory-efficient attention are the
+// CPU's fused kernel here, under the names that a program on CUDA sees in its autograd graph and
+// its profile. Which of them is taken is the device's choice on CUDA (attention_choice.h); other
+// devices use the memory-efficient name where the CPU uses its fused kernel, so that they have the
+// CPU's bits.
 #include <array>
 #include <limits>
 #include <tuple>
@@ -23,6 +25,7 @@
 #include <torch/library.h>
 
 #include "runtime/virtual/core/runtime.h"
+#include "runtime/virtual/operators/attention_choice.h"
 #include "runtime/virtual/operators/maybe_tensor.h"
 #include "runtime/virtual/operators/operator_groups.h"
 
@@ -31,11 +34,6 @@ namespace torchport::vdev {
 namespace {
 
 using at::Tensor;
-
-// The values of sdp::SDPBackend.
-constexpr std::int64_t kMath = 0;
-constexpr std::int64_t kFlash = 1;
-constexpr std::int64_t kEfficient = 2;
 
 // Raises for what CUDA's kernels do and the CPU's fused kernel does not: dropout.
 void check_no_dropout(const char* name, double dropout) {
@@ -78,18 +76,19 @@ Tensor outline(const Tensor& tensor) {
 std::int64_t choice(const Tensor& query, const Tensor& key, const Tensor& value,
                     const MaybeTensor& mask, double dropout, bool causal,
                     std::optional<double> scale, bool grouped) {
-  if (query.is_nested() || key.is_nested() || value.is_nested()) return kMath;
+  if (query.is_nested() || key.is_nested() || value.is_nested()) return kMathAttention;
+  if (query.is_cuda()) return attention_on_cuda(query, key, value, mask, dropout, causal, grouped);
   const MaybeTensor outlined = has(mask) ? MaybeTensor(outline(*mask)) : std::nullopt;
   // Calls the CPU's kernel directly: Python modes would not accept these tensors.
   const std::int64_t chosen = at::_ops::_fused_sdp_choice::redispatch(
       c10::DispatchKeySet(c10::DispatchKey::CPU), outline(query), outline(key), outline(value),
       outlined, dropout, causal, scale, grouped);
-  if (chosen == kFlash) return kEfficient;
+  if (chosen == kFlashAttention) return kEfficientAttention;
   // torch.nn.attention.sdpa_kernel allows only the efficient kernel, which the CPU does not have.
   const at::Context& context = at::globalContext();
   const bool only_efficient = context.userEnabledMemEfficientSDP() &&
                               !context.userEnabledFlashSDP() && !context.userEnabledMathSDP();
-  return only_efficient && dropout == 0.0 ? kEfficient : chosen;
+  return only_efficient && dropout == 0.0 ? kEfficientAttention : chosen;
 }
 
 Tensor no_seed() {
@@ -206,7 +205,7 @@ Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value,
   const std::int64_t chosen = choice(query, key, value, mask, dropout, causal, scale, grouped);
   TORCH_CHECK(chosen >= 0, "No viable backend for scaled_dot_product_attention was found.");
   const MaybeTensor bias = as_bias(mask, query.scalar_type());
-  if (chosen != kEfficient)
+  if (chosen != kEfficientAttention)
     return std::get<0>(at::_scaled_dot_product_attention_math(
         query, key, value, bias, dropout, causal, std::nullopt, scale, grouped));
   const bool wants_grad = at::GradMode::is_enabled() &&

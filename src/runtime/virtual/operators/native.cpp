@@ -67,6 +67,19 @@ Tensor& set_nothing(Tensor& self) {
   return self.set_(std::move(storage), 0, {0}, {});
 }
 
+// On a real device the memory is shared until one of the two is written. Here it is copied at once: the
+// same values, but the copy counts from now on.
+Tensor lazy_clone(const Tensor& self) {
+  const auto size = static_cast<std::int64_t>(self.storage().nbytes());
+  const auto bytes = self.options().dtype(at::kByte);
+  const Tensor copy = at::empty({0}, bytes).set_(self.storage(), 0, {size}, {1}).clone();
+  Tensor result = at::empty({0}, self.options());
+  result.set_(copy.storage(), self.storage_offset(), self.sizes(), self.strides());
+  result._set_conj(self.is_conj());
+  result._set_neg(self.is_neg());
+  return result;
+}
+
 void record_stream(Tensor&, c10::Stream) {}
 
 void put_memory(torch::Library& aten) {
@@ -78,6 +91,7 @@ void put_memory(torch::Library& aten) {
   aten.impl("set_.source_Storage_storage_offset", TORCH_FN(at::native::set_storage_cpu_));
   aten.impl("set_.source_Tensor", TORCH_FN(at::native::set_tensor_));
   aten.impl("set_", TORCH_FN(set_nothing));
+  aten.impl("_lazy_clone", TORCH_FN(lazy_clone));
   aten.impl("record_stream", TORCH_FN(record_stream));
 }
 
