@@ -1,6 +1,7 @@
 #include "source/flow/summary.h"
 
 #include <algorithm>
+#include <future>
 #include <unordered_set>
 
 #include "source/flow/joined.h"
@@ -219,13 +220,17 @@ void Summary::Joined::index_overrides(std::uint32_t file) {
 Summary::Summary(std::vector<FileOfProject> files) : joined_(std::make_unique<Joined>()) {
   joined_->files = std::move(files);
   joined_->index();
+  // What holds of whole files has nothing to do with the calls of functions.
+  std::future<void> of_files = std::async([this] {
+    joined_->settle_choices();
+    joined_->link_care();
+    joined_->settle_care();
+  });
   joined_->link();
   joined_->settle_traits();
   joined_->settle_purity();
   joined_->settle();
-  joined_->settle_choices();
-  joined_->link_care();
-  joined_->settle_care();
+  of_files.get();
 }
 
 Summary::~Summary() = default;

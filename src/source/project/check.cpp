@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <future>
 #include <optional>
 
 #include <fmt/format.h>
@@ -127,6 +128,10 @@ std::optional<CacheKey> key_of_all(const std::vector<std::optional<FileResult>>&
 Verdicts ask_for_verdicts(const flow::Summary& project,
                           const std::vector<std::optional<FileResult>>& results) {
   Verdicts verdicts;
+  std::future<void> of_kernels = std::async([&] {
+    verdicts.kernel_folders = project.kernel_folders();
+    verdicts.kernel_tests = project.kernel_tests();
+  });
   for (const std::optional<FileResult>& result : results) {
     if (!result) continue;
     for (const Diagnostic& d : result->findings.diagnostics) {
@@ -136,8 +141,7 @@ Verdicts ask_for_verdicts(const flow::Summary& project,
       verdicts.is_early.push_back(d.asks_early && project.chooses_devices_late(d.path));
     }
   }
-  verdicts.kernel_folders = project.kernel_folders();
-  verdicts.kernel_tests = project.kernel_tests();
+  of_kernels.get();
   return verdicts;
 }
 

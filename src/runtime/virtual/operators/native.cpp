@@ -67,8 +67,8 @@ Tensor& set_nothing(Tensor& self) {
   return self.set_(std::move(storage), 0, {0}, {});
 }
 
-// On a real device the memory is shared until one of the two is written. Here it is copied at once: the
-// same values, but the copy counts from now on.
+// On a real device the memory is shared until one of the two is written. Here it is copied at once:
+// the same values, but the copy counts from now on.
 Tensor lazy_clone(const Tensor& self) {
   const auto size = static_cast<std::int64_t>(self.storage().nbytes());
   const auto bytes = self.options().dtype(at::kByte);
