@@ -106,8 +106,12 @@ at::Generator new_generator(c10::DeviceIndex device) {
   return at::make_generator<HostGenerator>(index);
 }
 
-PhiloxGenerator& philox_of(const std::optional<at::Generator>& generator, c10::DeviceIndex device) {
-  return *at::get_generator_or_default<PhiloxGenerator>(generator, default_generator(device));
+std::optional<at::Generator> generator_for(const at::Tensor& self,
+                                           const std::optional<at::Generator>& generator) {
+  TORCH_CHECK(is_virtual(self.device()), "Expected a '", self.device().type(),
+              "' device type for generator but found '", PhiloxGenerator::device_type(), "'");
+  if (generator.has_value() && generator->defined()) return generator;
+  return default_generator(self.device().index());
 }
 
 at::Generator host_generator(const at::Generator& generator, std::uint64_t numbers) {

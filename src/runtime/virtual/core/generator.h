@@ -12,9 +12,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include <ATen/core/Generator.h>
+#include <ATen/core/Tensor.h>
 #include <c10/core/Device.h>
 
 #include "runtime/virtual/core/philox_generator.h"
@@ -29,10 +31,11 @@ namespace torchport::vdev {
 [[nodiscard]] const at::Generator& default_generator(c10::DeviceIndex device);
 [[nodiscard]] at::Generator new_generator(c10::DeviceIndex device);
 
-// `generator` or the default one of `device`. REQUIRES draws_as_device(). Raises c10::Error for a
-// generator of another kind of device.
-[[nodiscard]] PhiloxGenerator& philox_of(const std::optional<at::Generator>& generator,
-                                         c10::DeviceIndex device);
+// The generator for an operator that writes to `self`: `generator`, or the default one of its device.
+// Raises c10::Error if `self` is not on a virtual device, so that only the generator brought the call
+// there.
+[[nodiscard]] std::optional<at::Generator> generator_for(
+    const at::Tensor& self, const std::optional<at::Generator>& generator);
 
 // The CPU generator from which a CPU's kernel draws for a device's generator. Where generators draw
 // as a real device, this reserves `numbers` of the device's generator.

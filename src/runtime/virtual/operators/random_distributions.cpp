@@ -186,14 +186,6 @@ struct GeometricKernel {
 
 // --- The operators
 
-// `self` belongs to a device; otherwise only the generator brought the call here.
-MaybeGenerator generator_for(const Tensor& self, const MaybeGenerator& generator) {
-  TORCH_CHECK(is_virtual(self.device()), "Expected a '", self.device().type(),
-              "' device type for generator but found '", PhiloxGenerator::device_type(), "'");
-  if (generator.has_value() && generator->defined()) return generator;
-  return default_generator(self.device().index());
-}
-
 Tensor& uniform(Tensor& self, double from, double to, MaybeGenerator generator) {
   Aliases aliases;
   Tensor alias = aliases.of(self);
