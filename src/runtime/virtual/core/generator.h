@@ -31,9 +31,9 @@ namespace torchport::vdev {
 [[nodiscard]] const at::Generator& default_generator(c10::DeviceIndex device);
 [[nodiscard]] at::Generator new_generator(c10::DeviceIndex device);
 
-// The generator for an operator that writes to `self`: `generator`, or the default one of its device.
-// Raises c10::Error if `self` is not on a virtual device, so that only the generator brought the call
-// there.
+// The generator for an operator that writes to `self`: `generator`, or the default one of its
+// device. Raises c10::Error if `self` is not on a virtual device, so that only the generator
+// brought the call there.
 [[nodiscard]] std::optional<at::Generator> generator_for(
     const at::Tensor& self, const std::optional<at::Generator>& generator);
 

@@ -52,6 +52,7 @@ at::Generator generator_of(std::int64_t device) {
 std::string describe() {
   const device::Spec& spec = Runtime::get().spec();
   nlohmann::json result = {{"kind", spec.kind}, {"count", spec.count}, {"memory", spec.memory}};
+  result["random"] = draws_as_device() ? "device" : "cpu";
   if (spec.profile != nullptr) {
     const devices::Profile& profile = *spec.profile;
     result["profile"] = {

@@ -129,7 +129,8 @@ struct BernoulliEachKernel {
     const Tensor source = aliases.of(converted);
     const auto expanded = at::expand_inplace(target, source);
     AT_DISPATCH_ALL_TYPES_AND3(
-        at::kHalf, at::kBFloat16, at::kBool, self.scalar_type(), "bernoulli_tensor_cuda_self_", [&] {
+        at::kHalf, at::kBFloat16, at::kBool, self.scalar_type(), "bernoulli_tensor_cuda_self_",
+        [&] {
           using Real = std::conditional_t<std::is_same_v<scalar_t, double>, double, float>;
           draw_each<scalar_t, Real>(target, *expanded, place);
         });

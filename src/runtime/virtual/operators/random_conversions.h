@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "runtime/device/normal_floats.h"
 #include "runtime/device/philox.h"
 
 namespace torchport::vdev {
@@ -104,17 +105,9 @@ struct DrawNormal<float> {
   using Value = float;
   static constexpr std::uint32_t kPerBlock = 4;
   static void convert(const PhiloxBatch& batch, std::uint32_t draw, std::size_t count, Value* out) {
-    constexpr float kTwoPi = 6.2831855F;
-    constexpr float kStep = kTwoToMinus32 * kTwoPi;
-    const auto& radius = batch.words[std::size_t{draw} & ~std::size_t{1}];
-    const auto& angle = batch.words[std::size_t{draw} | std::size_t{1}];
-    const bool is_cosine = draw % 2 == 1;
-    for (std::size_t i = 0; i < count; ++i) {
-      const double v = fused(static_cast<float>(angle[i]), kStep, kStep / 2);
-      const float log = static_cast<float>(std::log(static_cast<double>(uniform_float(radius[i]))));
-      const float wave = static_cast<float>(is_cosine ? std::cos(v) : std::sin(v));
-      out[i] = wave * std::sqrt(-2.0F * log);
-    }
+    const auto& radii = batch.words[std::size_t{draw} & ~std::size_t{1}];
+    const auto& angles = batch.words[std::size_t{draw} | std::size_t{1}];
+    device::normal_floats(radii.data(), angles.data(), draw % 2 == 1, count, out);
   }
 };
 

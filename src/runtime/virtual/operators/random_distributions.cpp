@@ -81,6 +81,14 @@ struct UniformKernel {
           const auto range = static_cast<Real>(to - from);
           const auto base = static_cast<Real>(from);
           // cuRAND's numbers are in (0, 1], torch's in [0, 1).
+          if (range == 1 && base == 0) {  // so that the loop has no multiply-add
+            fill<scalar_t, DrawUniform<Real>>(iterator, *at::check_generator<Rng>(generator),
+                                              [=](Real drawn) {
+                                                const auto value = static_cast<scalar_t>(drawn);
+                                                return value == to ? from : value;
+                                              });
+            return;
+          }
           fill<scalar_t, DrawUniform<Real>>(
               iterator, *at::check_generator<Rng>(generator), [=](Real drawn) {
                 const auto value = static_cast<scalar_t>(fused(drawn, range, base));

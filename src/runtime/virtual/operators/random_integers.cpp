@@ -1,6 +1,8 @@
 // Implements random_, and with it randint, as CUDA's kernels do
 // (aten/src/ATen/native/cuda/DistributionTemplates.h). What becomes of a drawn word is ATen's own
 // code, which is the same for all devices (ATen/core/TransformationHelper.h).
+#include "runtime/virtual/operators/random_integers.h"
+
 #include <cstdint>
 #include <optional>
 #include <type_traits>
@@ -15,7 +17,6 @@
 #include "runtime/virtual/core/generator.h"
 #include "runtime/virtual/operators/operator_groups.h"
 #include "runtime/virtual/operators/random_fill.h"
-#include "runtime/virtual/operators/random_integers.h"
 
 namespace torchport::vdev {
 
@@ -51,18 +52,17 @@ struct FromToKernel {
   void operator()(TensorIteratorBase& iterator, std::uint64_t range, std::int64_t base,
                   const MaybeGenerator& generator) const {
     Rng& rng = *at::check_generator<Rng>(generator);
-    AT_DISPATCH_V2(
-        iterator.dtype(), "random_from_to_kernel_cuda", AT_WRAP([&] {
-          const auto transform = [=](auto drawn) {
-            return at::transformation::uniform_int_from_to<scalar_t>(drawn, range, base);
-          };
-          if (needs_long_words<scalar_t>(range))
-            fill<scalar_t, DrawLongWords>(iterator, rng, transform);
-          else
-            fill<scalar_t, DrawWords>(iterator, rng, transform);
-        }),
-        AT_EXPAND(AT_ALL_TYPES), at::kBool, at::kHalf, at::kBFloat16,
-        AT_EXPAND(AT_BAREBONES_UNSIGNED_TYPES));
+    AT_DISPATCH_V2(iterator.dtype(), "random_from_to_kernel_cuda", AT_WRAP([&] {
+                     const auto transform = [=](auto drawn) {
+                       return at::transformation::uniform_int_from_to<scalar_t>(drawn, range, base);
+                     };
+                     if (needs_long_words<scalar_t>(range))
+                       fill<scalar_t, DrawLongWords>(iterator, rng, transform);
+                     else
+                       fill<scalar_t, DrawWords>(iterator, rng, transform);
+                   }),
+                   AT_EXPAND(AT_ALL_TYPES), at::kBool, at::kHalf, at::kBFloat16,
+                   AT_EXPAND(AT_BAREBONES_UNSIGNED_TYPES));
   }
 
   // From the lowest number of 64 bits to the highest.
