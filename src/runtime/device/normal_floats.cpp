@@ -34,12 +34,22 @@ constexpr std::size_t kBlock = 64;  // numbers, whose logarithms and waves fit i
   return static_cast<double>(power) * kLn2 + 2.0 * t * sum;
 }
 
-// The sine of `angle` + `quarter` * pi / 2, for an angle from 0 to 2 pi, with an error below 1e-13:
-// Taylor's series around the nearest multiple of pi / 2.
-[[gnu::always_inline]] inline double wave_of(double angle, std::int32_t quarter) {
+// An angle from 0 to 2 pi in turns: a product that is rounded toward zero.
+[[gnu::always_inline]] inline float turns_of(float angle) {
+  constexpr float kOneByTwoPi = 0.15915494F;
+  const double exact = static_cast<double>(angle) * static_cast<double>(kOneByTwoPi);
+  const auto nearest = static_cast<float>(exact);
+  const std::int32_t above = static_cast<double>(nearest) > exact ? 1 : 0;
+  return std::bit_cast<float>(std::bit_cast<std::int32_t>(nearest) - above);
+}
+
+// The sine of `turns` turns and `quarter` quarters of one, for 0 to 1 turns, with an error below
+// 1e-13: Taylor's series around the nearest quarter.
+[[gnu::always_inline]] inline double wave_of(float turns, std::int32_t quarter) {
   constexpr double kHalfPi = 1.57079632679489661923;
-  const auto nearest = static_cast<std::int32_t>(angle * (1.0 / kHalfPi) + 0.5);
-  const double r = angle - static_cast<double>(nearest) * kHalfPi;
+  const double quarters = static_cast<double>(turns) * 4.0;
+  const auto nearest = static_cast<std::int32_t>(quarters + 0.5);
+  const double r = (quarters - static_cast<double>(nearest)) * kHalfPi;
   const double s = r * r;
   double odd = 1.0 / 6227020800;
   odd = odd * s - 1.0 / 39916800;
@@ -73,13 +83,12 @@ constexpr std::size_t kBlock = 64;  // numbers, whose logarithms and waves fit i
     for (std::size_t i = 0; i < present; ++i) {
       const float radius = static_cast<float>(radii[first + i]) * kTwoToMinus32 + kTwoToMinus32 / 2;
       squares[i] = -2.0F * static_cast<float>(log_of(radius));
-      // In double the product and the sum are exact, so that this rounds once, as the GPU's
-      // multiply-add does.
-      const double angle =
+      // In double these products and the sum are exact, so that each is rounded once: the angle as
+      // the GPU's multiply-add does it, the turns toward zero.
+      const auto angle = static_cast<float>(
           static_cast<double>(static_cast<float>(angles[first + i])) * static_cast<double>(kStep) +
-          static_cast<double>(kStep / 2);
-      out[first + i] =
-          static_cast<float>(wave_of(static_cast<double>(static_cast<float>(angle)), quarter));
+          static_cast<double>(kStep / 2));
+      out[first + i] = static_cast<float>(wave_of(turns_of(angle), quarter));
     }
     for (std::size_t i = 0; i < present; ++i) out[first + i] *= std::sqrt(squares[i]);
   }

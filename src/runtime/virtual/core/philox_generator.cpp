@@ -17,7 +17,20 @@ namespace {
 // A generator may be asked for any number; kernels of torch.jit need blocks of four.
 constexpr std::uint64_t kWordsOfBlock = 4;
 
+thread_local bool is_capturing = false;
+
+// The message of at::cuda::assertNotCapturing().
+void assert_not_capturing(const char* attempt) {
+  TORCH_CHECK(!is_capturing, attempt,
+              " during CUDA graph capture. If you need this call to be captured, please file an "
+              "issue. Current cudaStreamCaptureStatus: cudaStreamCaptureStatusActive");
+}
+
 }  // namespace
+
+void set_capturing(bool capturing) {
+  is_capturing = capturing;
+}
 
 c10::DeviceType PhiloxGenerator::device_type() {
   return Runtime::get().kind().type;
@@ -31,23 +44,38 @@ PhiloxGenerator::PhiloxGenerator(c10::DeviceIndex device, c10::intrusive_ptr<Phi
                     c10::DispatchKeySet(Runtime::get().kind().dense)),
       state_(std::move(state)) {}
 
+std::uint64_t PhiloxGenerator::get_offset() const {
+  assert_not_capturing("Cannot call CUDAGeneratorImpl::get_offset");
+  return state_->offset;
+}
+
+std::uint64_t PhiloxGenerator::current_seed() const {
+  assert_not_capturing("Cannot call CUDAGeneratorImpl::current_seed");
+  return state_->seed;
+}
+
 void PhiloxGenerator::set_current_seed(std::uint64_t seed) {
+  assert_not_capturing("Cannot call CUDAGeneratorImpl::set_current_seed");
   state_->seed = seed;
   state_->offset = 0;
 }
 
 void PhiloxGenerator::set_offset(std::uint64_t offset) {
+  assert_not_capturing("Cannot call CUDAGeneratorImpl::set_offset");
   TORCH_CHECK(offset % kWordsOfBlock == 0, "offset must be a multiple of 4");
   state_->offset = offset;
 }
 
 std::uint64_t PhiloxGenerator::seed() {
+  assert_not_capturing("Cannot call CUDAGeneratorImpl::seed");
   const std::uint64_t random = c10::detail::getNonDeterministicRandom(true);
   set_current_seed(random);
   return random;
 }
 
 void PhiloxGenerator::set_state(const c10::TensorImpl& state) {
+  assert_not_capturing(
+      "Please ensure to utilize the CUDAGeneratorImpl::set_state_index method during capturing.");
   at::detail::check_rng_state(state);
   std::array<std::uint64_t, 2> seed_and_offset{};
   const auto bytes = static_cast<std::size_t>(state.numel());
@@ -59,7 +87,7 @@ void PhiloxGenerator::set_state(const c10::TensorImpl& state) {
 }
 
 c10::intrusive_ptr<c10::TensorImpl> PhiloxGenerator::get_state() const {
-  const std::array<std::uint64_t, 2> seed_and_offset{state_->seed, state_->offset};
+  const std::array<std::uint64_t, 2> seed_and_offset{current_seed(), state_->offset};
   const at::Tensor bytes = at::detail::empty_cpu({sizeof(seed_and_offset)}, at::kByte, std::nullopt,
                                                  std::nullopt, std::nullopt, std::nullopt);
   std::memcpy(bytes.mutable_data_ptr(), seed_and_offset.data(), sizeof(seed_and_offset));
@@ -78,6 +106,10 @@ c10::intrusive_ptr<c10::GeneratorImpl> PhiloxGenerator::graphsafe_get_state() co
 
 device::PhiloxPlace PhiloxGenerator::reserve(std::uint64_t numbers) {
   const std::scoped_lock lock(mutex_);
+  TORCH_CHECK(state_->captured || !is_capturing,
+              "Attempt to increase offset for a CUDA generator not in capture mode.");
+  TORCH_CHECK(!state_->captured || is_capturing,
+              "Offset increment outside graph capture encountered unexpectedly.");
   const device::PhiloxPlace place{state_->seed, state_->offset};
   state_->offset += (numbers + kWordsOfBlock - 1) / kWordsOfBlock * kWordsOfBlock;
   return place;

@@ -21,9 +21,15 @@ struct PhiloxState final : c10::intrusive_ptr_target {
       : seed(first_seed), offset(first_offset) {}
   std::uint64_t seed;
   std::uint64_t offset;
+  bool captured = false;  // a CUDA graph that is being captured draws from it
 };
 
-// Thread safe where it says so, else like at::CUDAGeneratorImpl: the caller holds mutex_.
+// Whether this thread captures a CUDA graph. A real device knows it from the current stream.
+void set_capturing(bool capturing);
+
+// Thread safe where it says so, else like at::CUDAGeneratorImpl: the caller holds mutex_. While
+// this thread captures a CUDA graph, all functions but reserve() and those for graphs raise
+// c10::Error.
 class PhiloxGenerator final : public c10::GeneratorImpl {
  public:
   // For at::check_generator().
@@ -35,8 +41,8 @@ class PhiloxGenerator final : public c10::GeneratorImpl {
   void set_current_seed(std::uint64_t seed) override;
   // Raises c10::Error if `offset` is not a multiple of 4.
   void set_offset(std::uint64_t offset) override;
-  [[nodiscard]] std::uint64_t get_offset() const override { return state_->offset; }
-  [[nodiscard]] std::uint64_t current_seed() const override { return state_->seed; }
+  [[nodiscard]] std::uint64_t get_offset() const override;
+  [[nodiscard]] std::uint64_t current_seed() const override;
   std::uint64_t seed() override;
   // Takes 16 bytes, seed and offset, or 8 without an offset. Raises c10::Error for another size,
   // type or device.
@@ -45,8 +51,12 @@ class PhiloxGenerator final : public c10::GeneratorImpl {
   void graphsafe_set_state(const c10::intrusive_ptr<c10::GeneratorImpl>& other) override;
   [[nodiscard]] c10::intrusive_ptr<c10::GeneratorImpl> graphsafe_get_state() const override;
 
+  // Says that the graph that is being captured draws from this generator, or no longer.
+  void set_captured(bool captured) { state_->captured = captured; }
+
   // Where a kernel draws from, whose threads draw up to `numbers` each. Later kernels draw after
-  // that. Thread safe.
+  // that. Raises c10::Error if a graph is being captured and this generator is not registered with
+  // it. Thread safe.
   [[nodiscard]] device::PhiloxPlace reserve(std::uint64_t numbers);
 
  private:

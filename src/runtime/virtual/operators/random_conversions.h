@@ -94,9 +94,8 @@ struct DrawUniform<double> {
 };
 
 // Box and Muller's method: of each pair of numbers the first gives the radius, the second the
-// angle; the results are the sine and the cosine. A GPU computes the sine and the cosine of floats
-// with a table in hardware (__sincosf) whose values are not published, so that the last bits of
-// floats differ: docs/virtual-devices.md says by how much.
+// angle; the results are the sine and the cosine. The last bits of floats are not a GPU's: see
+// runtime/device/normal_floats.h.
 template <class Real>
 struct DrawNormal;
 
