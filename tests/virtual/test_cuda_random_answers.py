@@ -50,4 +50,3 @@ def test_known_answer(number: int, drawn: dict[int, list[float]]) -> None:
     answer = ANSWERS[number]
     half_of_last_digit = 0.5 * 10.0 ** -answer["decimals"] + 1e-9
     assert drawn[number] == pytest.approx(answer["values"], rel=0, abs=half_of_last_digit)
-

@@ -87,7 +87,9 @@ def test_integers_of_all_types() -> None:
         limit = top.get(dtype)
         if limit is None:
             limit = 1 if dtype == torch.bool else torch.iinfo(dtype).max
-        for i, drawn in enumerate(torch.empty(count, device="cuda", dtype=dtype).random_().tolist()):
+        for i, drawn in enumerate(
+            torch.empty(count, device="cuda", dtype=dtype).random_().tolist()
+        ):
             words, part = word(i, count)
             assert drawn == words[part] % (limit + 1)
         torch.cuda.manual_seed_all(SEED)
@@ -189,7 +191,9 @@ def test_samples_with_replacement() -> None:
     for row in range(2):
         for i in range(200):
             number = block(row * 256 + i)[0] * 2.0**-32
-            expected = next(c for c, s in enumerate(sums[row]) if s >= number and weights[row, c] > 0)
+            expected = next(
+                c for c, s in enumerate(sums[row]) if s >= number and weights[row, c] > 0
+            )
             assert drawn[row, i].item() == expected
     assert torch.cuda.default_generators[0].get_offset() == 4
 

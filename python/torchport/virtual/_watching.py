@@ -145,7 +145,12 @@ def collect(native: Any, lines: list[str]) -> Result:
     transfers = [{**transfer, "line": lines[transfer["line"]]} for transfer in counted["transfers"]]
     transfers.sort(key=lambda t: (-t["count"], t["kind"], t["line"]))
     operators = dict(sorted(counted["operators"].items(), key=lambda item: (-item[1], item[0])))
-    return {"devices": devices, "random": about["random"], "operators": operators, "transfers": transfers}
+    return {
+        "devices": devices,
+        "random": about["random"],
+        "operators": operators,
+        "transfers": transfers,
+    }
 
 
 def report(native: Any, lines: list[str], setting: str) -> None:

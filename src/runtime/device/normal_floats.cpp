@@ -39,7 +39,9 @@ constexpr std::size_t kBlock = 64;  // numbers, whose logarithms and waves fit i
   constexpr float kOneByTwoPi = 0.15915494F;
   const double exact = static_cast<double>(angle) * static_cast<double>(kOneByTwoPi);
   const auto nearest = static_cast<float>(exact);
-  const std::int32_t above = static_cast<double>(nearest) > exact ? 1 : 0;
+  // The difference is exact, and its sign bit says whether `nearest` is above.
+  const auto difference = static_cast<float>(exact - static_cast<double>(nearest));
+  const auto above = static_cast<std::int32_t>(std::bit_cast<std::uint32_t>(difference) >> 31U);
   return std::bit_cast<float>(std::bit_cast<std::int32_t>(nearest) - above);
 }
 
@@ -67,8 +69,10 @@ constexpr std::size_t kBlock = 64;  // numbers, whose logarithms and waves fit i
   even = even * s - 0.5;
   even = even * s + 1.0;
   const std::int32_t turned = nearest + quarter;
-  const double wave = (turned & 1) != 0 ? even : odd;
-  return (turned & 2) != 0 ? -wave : wave;
+  // Without branches, so that several are computed at a time.
+  const auto is_even = static_cast<double>(turned & 1);
+  const auto sign = static_cast<double>(1 - (turned & 2));
+  return sign * (odd + is_even * (even - odd));
 }
 
 [[gnu::always_inline]] inline void fill(const std::uint32_t* radii, const std::uint32_t* angles,

@@ -28,10 +28,9 @@ using device::PhiloxBatch;
   const double back = sum - product;
   const double error = (product - (sum - back)) + (static_cast<double>(c) - back);
   auto bits = std::bit_cast<std::int64_t>(sum);
-  const bool inexact = error != 0.0;
-  const bool even = (bits & 1) == 0;
-  const bool away = (error > 0.0) == (sum > 0.0);
-  bits += static_cast<std::int64_t>(inexact && even) * (away ? 1 : -1);
+  const std::int64_t is_even_and_inexact = static_cast<std::int64_t>(error != 0.0) & ~bits;
+  const auto toward_zero = static_cast<std::int64_t>((error > 0.0) != (sum > 0.0));
+  bits += is_even_and_inexact * (1 - 2 * toward_zero);
   return static_cast<float>(std::bit_cast<double>(bits));
 }
 [[nodiscard]] inline double fused(double a, double b, double c) {

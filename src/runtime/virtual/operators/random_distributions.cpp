@@ -111,6 +111,12 @@ struct NormalKernel {
           using Real = at::acc_type<scalar_t, true>;
           const auto add = static_cast<Real>(mean);
           const auto times = static_cast<Real>(deviation);
+          if (times == 1 && add == 0) {  // so that the loop has no multiply-add
+            fill<scalar_t, DrawNormal<Real>>(
+                iterator, *at::check_generator<Rng>(generator),
+                [](Real drawn) { return static_cast<scalar_t>(drawn + Real{0}); });
+            return;
+          }
           fill<scalar_t, DrawNormal<Real>>(
               iterator, *at::check_generator<Rng>(generator),
               [=](Real drawn) { return static_cast<scalar_t>(fused(drawn, times, add)); });
