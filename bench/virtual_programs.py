@@ -27,7 +27,7 @@ class Worker:
         if library := os.environ.get("TORCHPORT_LIBRARY"):
             environment["TORCHPORT_LIBRARY"] = library
         if device != "cpu":
-            environment["TORCHPORT_VIRTUAL"] = "cuda:1"
+            environment["TORCHPORT_VIRTUAL"] = "cuda:1,random=cpu"
         self._process = subprocess.Popen(
             [sys.executable, WORKER, program, device],
             stdin=subprocess.PIPE,

@@ -25,6 +25,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--torchport-profile", metavar="NAME", help="model of the devices, e.g. a100-80g"
     )
+    group.addoption(
+        "--torchport-random",
+        choices=("device", "cpu"),
+        help="draw the random numbers of the real device, or those of the CPU",
+    )
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -40,6 +45,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
             options.torchport_devices,
             memory=options.torchport_memory,
             profile=options.torchport_profile,
+            random=options.torchport_random,
         )
     except (RuntimeError, ValueError) as error:
         raise pytest.UsageError(str(error)) from None
@@ -55,7 +61,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_report_header(config: pytest.Config) -> str | None:
     devices = config.getoption("--torchport-devices")
-    return f"torchport: virtual {devices}" if devices else None
+    if not devices:
+        return None
+    random = config.getoption("--torchport-random")
+    return f"torchport: virtual {devices}" + (f", random numbers of the {random}" if random else "")
 
 
 @dataclass(frozen=True)

@@ -83,8 +83,10 @@ void print_last_error(const ProvedRun& subject) {
 base::Result<ProvedRun> run_one(proof::Workplace& workplace, const ProveOptions& options,
                                 const std::string& script, const std::string& devices,
                                 const std::string& name) {
-  const auto spec = device::parse_spec(devices);
+  auto spec = device::parse_spec(devices);
   if (!spec) return tl::unexpected<base::Error>(spec.error());
+  // What runs without an accelerator draws these, too.
+  spec->random = device::RandomNumbers::kCpu;
   proof::ProgramRun program{python_of_this_environment(),
                             script,
                             after_dashes().value_or(std::vector<std::string>()),
@@ -263,6 +265,7 @@ int prove(const ProveOptions& options) {
     announce("fixed", devices, *other);
     everywhere &= same_results(options, alone ? *alone : *original, *other);
   }
+  fmt::print("\nall runs drew the CPU's random numbers, from seed {}\n", options.seed);
   fmt::print("\n{}, {}\n", same ? "same program" : "NOT the same program",
              everywhere ? "same results elsewhere" : "NOT the same results elsewhere");
   return same && everywhere ? kClean : kFindings;
@@ -301,7 +304,7 @@ void attach(CLI::App& app) {
   sub->add_flag("--in-place", options->in_place,
                 "Run the scripts in their own folders, not in copies of them");
   sub->footer(
-      "Arguments of the scripts come after `--`.\n"
+      "Arguments of the scripts come after `--`. All runs draw the CPU's random numbers.\n"
       "Exit codes: 0 the same program on CUDA and the same results elsewhere; 1 not the same.");
   sub->callback([options] { set_exit_code(prove(*options)); });
 }

@@ -33,6 +33,7 @@ struct RunOptions {
   std::string devices = "cuda:1";
   std::string memory;
   std::string profile;
+  std::string random;
   std::string report;
   std::string report_file;
   bool hide_cuda = false;
@@ -50,15 +51,19 @@ base::Result<device::Spec> spec_of(const RunOptions& options) {
   std::string text = options.devices;
   if (!options.memory.empty()) text += ",memory=" + options.memory;
   if (!options.profile.empty()) text += ",profile=" + options.profile;
+  if (!options.random.empty()) text += ",random=" + options.random;
   return device::parse_spec(text);
 }
 
 std::string announcement(const device::Spec& spec) {
   if (spec.kind == "none") return "torchport: no CUDA device, even if this host has one";
   return fmt::format(
-      "torchport: {} virtual {} device{}, {} of {} each, computed by this host's CPU", spec.count,
-      spec.kind, spec.count == 1 ? "" : "s", spec.profile->device_name,
-      base::format_bytes_as_c10(spec.memory));
+      "torchport: {} virtual {} device{}, {} of {} each, computed by this host's CPU; random "
+      "numbers "
+      "as {} draws them",
+      spec.count, spec.kind, spec.count == 1 ? "" : "s", spec.profile->device_name,
+      base::format_bytes_as_c10(spec.memory),
+      spec.random == device::RandomNumbers::kDevice ? "that device" : "the CPU");
 }
 
 // The command to start: the words after `--` as they are, else Python with a script or `-m`.
@@ -153,6 +158,11 @@ void attach(CLI::App& app) {
   sub->add_option("--profile", options->profile,
                   "The model that the devices claim to be, e.g. a100-80g, t4")
       ->type_name("NAME");
+  sub->add_option("--random", options->random,
+                  "Draw the random numbers of the real device, or those of the CPU (default: "
+                  "device for cuda, cpu for other kinds)")
+      ->check(CLI::IsMember({"device", "cpu"}))
+      ->type_name("WHOSE");
   sub->add_flag("--hide-cuda", options->hide_cuda,
                 "Hide all CUDA devices, also those of real GPUs");
   sub->add_option("--report", options->report,

@@ -36,7 +36,7 @@ class Worker:
 
     def _start(self) -> subprocess.Popen[str]:
         environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-        environment.setdefault("TORCHPORT_VIRTUAL", "cuda:2")
+        environment.setdefault("TORCHPORT_VIRTUAL", "cuda:2,random=cpu")
         return subprocess.Popen(
             [sys.executable, str(HERE / "worker.py")],
             stdin=subprocess.PIPE,

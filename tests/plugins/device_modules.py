@@ -8,7 +8,8 @@ runs all tests. So a module that says which devices it needs,
 is not imported here. Its tests are found in its source, and one inner pytest that has the devices runs
 all of them that are selected; each test then reports what the inner one reported. `devices(None)` is a
 process without devices, and `devices("cuda:2", None)` runs each test in two processes. `memory="1GiB"`
-limits the memory of each device, and `timeout=600` is how many seconds the module may take.
+limits the memory of each device, `random="cpu"` draws the CPU's random numbers, and `timeout=600` is
+how many seconds the module may take.
 """
 
 from __future__ import annotations
@@ -35,8 +36,11 @@ class InnerFailure(Exception):
 class InnerRun:
     """The selected tests of one module, run once by an inner pytest with the devices."""
 
-    def __init__(self, module: DeviceModule, devices: str | None, *, memory=None, timeout=300):
+    def __init__(
+        self, module: DeviceModule, devices: str | None, *, memory=None, random=None, timeout=300
+    ):
         self.module, self.devices, self.memory, self.timeout = module, devices, memory, timeout
+        self.random = random
         self.collected: list[str] = []
         self.reports: list[dict[str, Any]] = []
         self.not_collected: list[pytest.CollectReport] = []
@@ -61,6 +65,7 @@ class InnerRun:
             words += [] if plugin.startswith("no:") else ["-p", plugin]
         words += [] if self.devices is None else [f"--torchport-devices={self.devices}"]
         words += [] if self.memory is None else [f"--torchport-memory={self.memory}"]
+        words += [] if self.random is None else [f"--torchport-random={self.random}"]
         return [sys.executable, "-m", "pytest", *words, *tests]
 
     def start(self) -> None:
@@ -263,7 +268,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
-        "markers", "devices(*kinds, memory, timeout): the module runs in a process with the devices"
+        "markers",
+        "devices(*kinds, memory, random, timeout): the module runs in a process with the devices",
     )
     if config.option.inner_reports:
         config.pluginmanager.register(InnerReports(config))

@@ -96,6 +96,44 @@ def test_random_numbers_go_on_from_replay_to_replay() -> None:
     assert torch.equal(first, torch.rand(3, device="cuda"))
 
 
+def test_each_replay_moves_the_offset_as_a_whole() -> None:
+    torch.cuda.manual_seed(3)
+    own = torch.Generator("cuda").manual_seed(7)
+    default = torch.cuda.default_generators[0]
+    graph = torch.cuda.CUDAGraph()
+    graph.register_generator_state(own)
+
+    def work():
+        x = torch.rand(3, device="cuda")
+        y = torch.nn.functional.dropout(torch.ones(2000, device="cuda"))
+        return x, y, torch.randperm(5, device="cuda", generator=own)
+
+    with torch.cuda.graph(graph):
+        drawn = work()
+    assert default.get_offset() == 0 == own.get_offset()
+    graph.replay()
+    graph.replay()
+    assert default.get_offset() == 2 * (4 + 4) and own.get_offset() == 2 * (4 + 8)
+    torch.cuda.manual_seed(3)
+    own.manual_seed(7)
+    work()
+    assert all(torch.equal(a, b) for a, b in zip(drawn, work(), strict=True))
+
+
+def test_generators_of_a_capture() -> None:
+    torch.cuda.manual_seed(3)
+    other = torch.Generator("cuda")
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        with pytest.raises(RuntimeError, match="a CUDA generator not in capture mode"):
+            torch.rand(2, device="cuda", generator=other)
+        for call in (other.initial_seed, other.get_offset, lambda: torch.cuda.manual_seed(1)):
+            with pytest.raises(RuntimeError, match="during CUDA graph capture"):
+                call()
+        torch.rand(2, device="cuda")
+    assert other.get_offset() == 0 and torch.cuda.initial_seed() == 3
+
+
 def test_what_nobody_holds_is_not_kept() -> None:
     # What nobody holds is not kept.
     before = torch.cuda.memory_allocated()

@@ -13,7 +13,11 @@ from torch.fx.experimental.optimization import fuse
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.fx.passes.shape_prop import ShapeProp
 
-pytestmark = [pytest.mark.devices("cuda:2"), pytest.mark.usefixtures("seeded")]
+# The CPU's random numbers, because each test compares with the CPU.
+pytestmark = [
+    pytest.mark.devices("cuda:2", random="cpu"),
+    pytest.mark.usefixtures("seeded"),
+]
 
 
 class Net(nn.Module):

@@ -61,6 +61,7 @@ def test_a_program_runs_and_is_reported(project: Path) -> None:
     assert [d["device"] for d in told["devices"]] == ["cuda:0", "cuda:1"]
     assert told["devices"][0]["peak_allocated"] > 0 == told["devices"][1]["peak_allocated"]
     assert told["operators"]["aten::linear"] == 6
+    assert told["random"] == "device" and "random numbers as that device draws them" in run.stderr
     reads = {t["line"]: t["count"] for t in told["transfers"] if t["kind"] == "synchronising read"}
     assert [(line.rsplit(":", 1)[1], n) for line, n in reads.items()] == [("11", 3)]
     moved = [t for t in told["transfers"] if t["kind"] == "to device"]
@@ -74,14 +75,32 @@ def test_the_page_of_a_run_names_its_lines(monkeypatch, tmp_path) -> None:
     told = {
         "devices": [device | {"peak_allocated": 2**20, "peak_reserved": 2**21}],
         "transfers": [transfer],
+        "random": "device",
         "operators": {f"aten::op{n}": 1 for n in range(25)},
     }
     page = as_html(told)
     assert 'data-head="line">train.py:7</td>' in page and "2.0 KiB" in page
     assert "5 more operators" in page and page.count("aten::op") == 25
     assert "  train.py:7  2.0 KiB" in as_text(told)
+    assert "Random numbers: those that the real device draws from the same seed." in page
+    assert "random numbers: those that the CPU draws" in as_text(told | {"random": "cpu"})
     nothing = as_html(told | {"transfers": [], "operators": {}})
     assert "No operator ran." in nothing and "copied nothing" in nothing
+
+
+def test_whose_random_numbers_are_drawn(project: Path) -> None:
+    program = "import torch; torch.manual_seed(0); print(torch.rand(1, device='cuda').item())"
+    (project / "draws.py").write_text(program)
+    drawn = {
+        whose: torchport("run", "--random", whose, "--report", "text", "draws.py", cwd=project)
+        for whose in ("device", "cpu")
+    }
+    assert drawn["device"].stdout.startswith("0.39904")  # what NVIDIA's devices draw
+    assert drawn["cpu"].stdout.startswith("0.49625")  # what torch's Mersenne Twister draws
+    assert "random numbers as the CPU draws them" in drawn["cpu"].stderr
+    assert "random numbers: those that the CPU draws from the same seed" in drawn["cpu"].stderr
+    wrong = torchport("run", "--devices", "mps", "--random", "device", "draws.py", cwd=project)
+    assert wrong.returncode == 2 and "kind mps draws the CPU's random numbers" in wrong.stderr
 
 
 def test_exit_codes_and_arguments_are_the_programs(project: Path) -> None:
@@ -138,6 +157,7 @@ def test_the_port_is_the_same_program(project: Path) -> None:
     run = torchport("prove", "original/train.py", "ported/train.py", cwd=project)
     assert run.returncode == 0, run.stdout + run.stderr
     assert "operators, equal bit by bit" in run.stdout
+    assert "all runs drew the CPU's random numbers, from seed 0" in run.stdout
     assert run.stdout.rstrip().endswith("same program, same results elsewhere")
     assert sorted(p.name for p in (project / "original").iterdir()) == ["train.py"]
 

@@ -18,7 +18,11 @@ __all__ = ["enable", "enabled", "visible"]
 
 
 def enable(
-    devices: str = "cuda:1", *, memory: str | int | None = None, profile: str | None = None
+    devices: str = "cuda:1",
+    *,
+    memory: str | int | None = None,
+    profile: str | None = None,
+    random: str | None = None,
 ) -> None:
     """Makes the next ``import torch`` use virtual devices, here and in child processes.
 
@@ -27,6 +31,8 @@ def enable(
             kinds), or "none", which hides the real devices of CUDA.
         memory: The size of each device: "8GiB", or a number of bytes. The default is the profile's.
         profile: The real device model that they report, such as "a100-80g".
+        random: "device" for the random numbers that a real device of the profile draws, the default
+            for "cuda", or "cpu" for those that the CPU draws from the same seed.
 
     Raises:
         RuntimeError: torch is already imported.
@@ -50,6 +56,10 @@ def enable(
         parts.append(f"memory={memory}")
     if profile is not None:
         parts.append(f"profile={profile}")
+    if random is not None:
+        if random not in ("device", "cpu"):
+            raise ValueError(f"torchport: random={random!r}; use 'device' or 'cpu'")
+        parts.append(f"random={random}")
     os.environ[VARIABLE] = ",".join(parts)
     from torchport import _startup
 

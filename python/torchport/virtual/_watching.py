@@ -31,6 +31,12 @@ def wanted() -> bool:
     return REPORT in os.environ or TRACE in os.environ
 
 
+# Which random numbers the devices draw; see `random` of torchport.virtual.enable().
+RANDOM = {
+    "device": "random numbers: those that the real device draws from the same seed",
+    "cpu": "random numbers: those that the CPU draws from the same seed",
+}
+
 NOWHERE = "(no Python line: the backward pass, or a library's own thread)"
 
 
@@ -139,7 +145,12 @@ def collect(native: Any, lines: list[str]) -> Result:
     transfers = [{**transfer, "line": lines[transfer["line"]]} for transfer in counted["transfers"]]
     transfers.sort(key=lambda t: (-t["count"], t["kind"], t["line"]))
     operators = dict(sorted(counted["operators"].items(), key=lambda item: (-item[1], item[0])))
-    return {"devices": devices, "operators": operators, "transfers": transfers}
+    return {
+        "devices": devices,
+        "random": about["random"],
+        "operators": operators,
+        "transfers": transfers,
+    }
 
 
 def report(native: Any, lines: list[str], setting: str) -> None:
@@ -174,6 +185,7 @@ def as_text(result: Result) -> str:
             f"  {device['device']:<8} {device['name']}: {peak}"
             f"{size(device['peak_reserved'])} reserved, of {size(device['memory'])}"
         )
+    out.append(f"\n  {RANDOM[result['random']]}")
     total = sum(result["operators"].values())
     out.append(f"\n  {total} operators ran; most often:")
     for name, count in list(result["operators"].items())[:10]:
@@ -209,4 +221,11 @@ def as_html(result: Result) -> str:
         for t in result["transfers"]
     ]
     operators = [[count, name] for name, count in result["operators"].items()]
-    return render("run.html", devices=devices, transfers=transfers, operators=operators)
+    random_numbers = RANDOM[result["random"]].capitalize() + "."
+    return render(
+        "run.html",
+        devices=devices,
+        random=random_numbers,
+        transfers=transfers,
+        operators=operators,
+    )

@@ -34,10 +34,22 @@ TEST_CASE("devices are described in one line") {
   CHECK(parse_spec("mps")->description->name == "mps");
 }
 
+TEST_CASE("random numbers are a real CUDA device's unless the CPU's are asked for") {
+  CHECK(parse_spec("cuda")->random == device::RandomNumbers::kDevice);
+  CHECK(parse_spec("cuda,random=device")->random == device::RandomNumbers::kDevice);
+  const auto host = parse_spec("cuda:2,random=cpu");
+  CHECK(host->random == device::RandomNumbers::kCpu);
+  CHECK(parse_spec(host->text())->random == device::RandomNumbers::kCpu);
+  CHECK(parse_spec(parse_spec("cuda")->text())->random == device::RandomNumbers::kDevice);
+  CHECK(parse_spec("mps")->random == device::RandomNumbers::kCpu);
+  CHECK(parse_spec(parse_spec("xpu,random=cpu")->text())->random == device::RandomNumbers::kCpu);
+}
+
 TEST_CASE("what is no device is refused with what would be right") {
   for (const char* text :
        {"tpu:1", "cuda:0", "cuda:x", "cuda:65", "cuda:2x", "mps:2", "none:1", "cuda,memory=0",
-        "cuda,memory=ten", "cuda,profile=max-1550", "none,profile=t4", "cuda,x=1", "", "cuda,"}) {
+        "cuda,memory=ten", "cuda,profile=max-1550", "none,profile=t4", "cuda,random=gpu",
+        "mps,random=device", "cuda,x=1", "", "cuda,"}) {
     CAPTURE(text);
     const auto spec = parse_spec(text);
     REQUIRE_FALSE(spec.has_value());

@@ -23,6 +23,11 @@ std::string profile_names(const devices::DeviceKind& kind) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
+// The random numbers of other kinds' real devices are not known here.
+RandomNumbers default_random(const devices::DeviceKind* kind) {
+  return kind != nullptr && kind->name == "cuda" ? RandomNumbers::kDevice : RandomNumbers::kCpu;
+}
+
 // "cuda:4", "mps", "none".
 base::Result<Spec> parse_devices(std::string_view text) {
   Spec spec;
@@ -38,6 +43,7 @@ base::Result<Spec> parse_devices(std::string_view text) {
     return usage(fmt::format("`{}` is not a device kind; the kinds are {} and none", spec.kind,
                              devices::kind_names()));
   spec.profile = &spec.description->profiles.front();
+  spec.random = default_random(spec.description);
   if (colon == std::string_view::npos) return spec;
   const std::string_view digits = text.substr(colon + 1);
   const auto [end, error] =
@@ -50,11 +56,26 @@ base::Result<Spec> parse_devices(std::string_view text) {
   return spec;
 }
 
+base::Result<RandomNumbers> parse_random(std::string_view value, const Spec& spec) {
+  if (value == "cpu") return RandomNumbers::kCpu;
+  if (value != "device")
+    return base::fail(
+        base::ErrorCode::kUsage,
+        fmt::format("`random={}`: random numbers are those of `device` or `cpu`", value));
+  if (default_random(spec.description) != RandomNumbers::kDevice)
+    return base::fail(
+        base::ErrorCode::kUsage,
+        fmt::format("`random=device`: kind {} draws the CPU's random numbers", spec.kind));
+  return RandomNumbers::kDevice;
+}
+
 }  // namespace
 
 std::string Spec::text() const {
   if (kind == "none") return kind;
-  return fmt::format("{}:{},memory={},profile={}", kind, count, memory, profile->name);
+  const bool differs = random != default_random(description);
+  return fmt::format("{}:{},memory={},profile={}{}", kind, count, memory, profile->name,
+                     differs ? ",random=cpu" : "");
 }
 
 base::Result<Spec> parse_spec(std::string_view text) {
@@ -78,9 +99,15 @@ base::Result<Spec> parse_spec(std::string_view text) {
         return usage(fmt::format("`{}` is not a profile of kind {}; the profiles are {}", value,
                                  spec->kind, profile_names(*spec->description)));
       spec->profile = profile;
+    } else if (key == "random") {
+      const auto random = parse_random(value, *spec);
+      if (!random) return tl::unexpected<base::Error>(random.error());
+      spec->random = *random;
     } else {
-      return usage(fmt::format(
-          "`{}` is not an option; only memory=SIZE and profile=NAME can follow the devices", part));
+      return usage(
+          fmt::format("`{}` is not an option; only memory=SIZE, profile=NAME and "
+                      "random=device|cpu can follow the devices",
+                      part));
     }
   }
   if (spec->memory == 0 && spec->profile != nullptr) spec->memory = spec->profile->memory;

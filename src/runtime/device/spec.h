@@ -4,6 +4,7 @@
 //
 //   cuda:4
 //   cuda:2,memory=16GiB,profile=a100-80g
+//   cuda:1,random=cpu
 //   mps
 //   none                (no CUDA device, whatever the host has)
 #pragma once
@@ -21,12 +22,19 @@ namespace torchport::device {
 constexpr const char* kVariable = "TORCHPORT_VIRTUAL";
 constexpr int kMaxDevices = 64;
 
+// Which random numbers a program draws on virtual devices.
+enum class RandomNumbers : std::uint8_t {
+  kDevice,  // those that a real device of the profile draws; only CUDA's are known
+  kCpu,     // those that the CPU draws from the same seed
+};
+
 struct Spec {
   std::string kind = "cuda";                         // a name of devices::kinds(), or "none"
   int count = 1;                                     // 0 for "none"
   std::uint64_t memory = 0;                          // of each device, in bytes
   const devices::DeviceKind* description = nullptr;  // null for "none"
   const devices::Profile* profile = nullptr;         // null for "none"
+  RandomNumbers random = RandomNumbers::kCpu;        // kDevice is the default for "cuda"
 
   // The text from which parse_spec() reads the same spec.
   [[nodiscard]] std::string text() const;

@@ -64,6 +64,9 @@ class _CUDAGraph:
         self._pool_handle = pool if pool is not None else (next(_pools), 0)
         generators = [ops().default_generator(i) for i in range(ops().device_count())]
         self._states = [(g, g.get_state()) for g in (*generators, *self._generators)]
+        for generator, _ in self._states:
+            ops().capture_generator(generator, True)
+        ops().set_capturing(True)
         self._recording = _tape.Tape()
         self._recording.__enter__()
         _capturing.graph = self
@@ -72,10 +75,12 @@ class _CUDAGraph:
         if current() is not self:
             raise RuntimeError("capture_end() called with no capture underway on this thread")
         _capturing.graph = None
+        ops().set_capturing(False)
         self._recording.__exit__(None, None, None)
         tape, self._recording = self._recording, None
         tape.finish()
         for generator, state in self._states:
+            ops().capture_generator(generator, False)
             generator.set_state(state)
         if tape.failed:
             import torch

@@ -1,6 +1,7 @@
 #include "runtime/virtual/core/generator.h"
 
 #include <array>
+#include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <vector>
@@ -16,11 +17,11 @@ namespace torchport::vdev {
 
 namespace {
 
-class VirtualGenerator final : public c10::GeneratorImpl {
+class HostGenerator final : public c10::GeneratorImpl {
  public:
-  explicit VirtualGenerator(c10::DeviceIndex device)
-      : VirtualGenerator(device, at::detail::createCPUGenerator(c10::default_rng_seed_val)) {}
-  VirtualGenerator(c10::DeviceIndex device, at::Generator twin)
+  explicit HostGenerator(c10::DeviceIndex device)
+      : HostGenerator(device, at::detail::createCPUGenerator(c10::default_rng_seed_val)) {}
+  HostGenerator(c10::DeviceIndex device, at::Generator twin)
       : GeneratorImpl(c10::Device(Runtime::get().kind().type, device),
                       c10::DispatchKeySet(Runtime::get().kind().dense)),
         twin_(std::move(twin)) {}
@@ -51,29 +52,45 @@ class VirtualGenerator final : public c10::GeneratorImpl {
 
  private:
   [[nodiscard]] GeneratorImpl* clone_impl() const override {
-    return new VirtualGenerator(device_.index(), twin_.clone());
+    return new HostGenerator(device_.index(), twin_.clone());
   }
 
   at::Generator twin_;
   std::uint64_t offset_ = 0;
 };
 
+// Mixes the bits of a number (the finaliser of SplitMix64), so that near states of a device's
+// generator give unrelated seeds of a CPU generator.
+std::uint64_t mixed(std::uint64_t bits) {
+  bits = (bits ^ (bits >> 30U)) * 0xBF58476D1CE4E5B9U;
+  bits = (bits ^ (bits >> 27U)) * 0x94D049BB133111EBU;
+  return bits ^ (bits >> 31U);
+}
+
+at::Generator make_default(c10::DeviceIndex device) {
+  // A trace is compared with that of a run on the CPU, which has one generator for everything.
+  if (TraceWriter::of_environment() != nullptr)
+    return at::make_generator<HostGenerator>(device, at::detail::getDefaultCPUGenerator());
+  at::Generator generator = new_generator(device);
+  generator.seed();
+  return generator;
+}
+
 }  // namespace
+
+bool draws_as_device() {
+  // A program that is traced is compared with its port on the CPU.
+  static const bool kDrawsAsDevice =
+      Runtime::get().spec().random == device::RandomNumbers::kDevice &&
+      std::getenv("TORCHPORT_TRACE") == nullptr;
+  return kDrawsAsDevice;
+}
 
 const at::Generator& default_generator(c10::DeviceIndex device) {
   static auto* generators = [] {
     auto* all = new std::vector<at::Generator>();
     Runtime::get().settle();
-    for (c10::DeviceIndex i = 0; i < Runtime::get().count(); ++i) {
-      // A trace is compared with that of a run on the CPU, which has one generator for everything.
-      if (TraceWriter::of_environment() != nullptr) {
-        all->push_back(
-            at::make_generator<VirtualGenerator>(i, at::detail::getDefaultCPUGenerator()));
-        continue;
-      }
-      all->push_back(at::make_generator<VirtualGenerator>(i));
-      all->back().seed();
-    }
+    for (c10::DeviceIndex i = 0; i < Runtime::get().count(); ++i) all->push_back(make_default(i));
     return all;
   }();
   const c10::DeviceIndex index = device < 0 ? current_device() : device;
@@ -85,20 +102,46 @@ const at::Generator& default_generator(c10::DeviceIndex device) {
 at::Generator new_generator(c10::DeviceIndex device) {
   const c10::DeviceIndex index = device < 0 ? current_device() : device;
   static_cast<void>(Runtime::get().memory(index));
-  return at::make_generator<VirtualGenerator>(index);
+  if (draws_as_device()) return at::make_generator<PhiloxGenerator>(index);
+  return at::make_generator<HostGenerator>(index);
 }
 
-at::Generator twin_of(const at::Generator& generator) {
-  auto* own = dynamic_cast<VirtualGenerator*>(generator.unsafeGetGeneratorImpl());
+std::optional<at::Generator> generator_for(const at::Tensor& self,
+                                           const std::optional<at::Generator>& generator) {
+  TORCH_CHECK(is_virtual(self.device()), "Expected a '", self.device().type(),
+              "' device type for generator but found '", PhiloxGenerator::device_type(), "'");
+  if (generator.has_value() && generator->defined()) return generator;
+  return default_generator(self.device().index());
+}
+
+at::Generator host_generator(const at::Generator& generator, std::uint64_t numbers) {
+  if (auto* philox = dynamic_cast<PhiloxGenerator*>(generator.unsafeGetGeneratorImpl())) {
+    const device::PhiloxPlace place = philox->reserve(numbers);
+    return at::detail::createCPUGenerator(mixed(place.seed ^ mixed(place.offset)));
+  }
+  auto* own = dynamic_cast<HostGenerator*>(generator.unsafeGetGeneratorImpl());
   TORCH_CHECK(own != nullptr, "Expected a '", Runtime::get().spec().kind,
               "' device type for generator but found '", generator.device().type(), "'");
   return own->twin();
 }
 
+std::uint64_t numbers_reserved_by(const std::string& name) {
+  // aten/src/ATen/native/cuda/Distributions.cpp; other operators draw at most one block.
+  if (name == "aten::poisson") return 20;
+  if (name == "aten::_standard_gamma" || name == "aten::_sample_dirichlet") return 10;
+  if (name == "aten::binomial") return 42;
+  return 4;
+}
+
+DrawFrom::DrawFrom(c10::DeviceIndex device) {
+  if (device == kNoDevice) return;
+  host_ = host_generator(default_generator(device), numbers_reserved_by({}));
+  exchange();
+}
+
 void DrawFrom::exchange() const {
   auto* cpu = at::check_generator<at::CPUGeneratorImpl>(at::detail::getDefaultCPUGenerator());
-  const at::Generator own_generator = twin_of(default_generator(device_));
-  auto* own = at::check_generator<at::CPUGeneratorImpl>(own_generator);
+  auto* own = at::check_generator<at::CPUGeneratorImpl>(host_);
   const std::scoped_lock lock(cpu->mutex_, own->mutex_);
   const at::mt19937 engine = cpu->engine();
   cpu->set_engine(own->engine());

@@ -15,8 +15,8 @@ namespace {
 using c10::IValue;
 using torch::jit::Stack;
 
-// Converts an argument to what the CPU's kernel takes.
-IValue to_cpu(const IValue& value, Aliases& aliases) {
+// Converts an argument to what the CPU's kernel takes. A generator reserves `numbers`.
+IValue to_cpu(const IValue& value, Aliases& aliases, std::uint64_t numbers) {
   if (value.isTensor()) return aliases.of(value.toTensor());
   if (value.isTensorList()) {
     c10::List<at::Tensor> list;
@@ -33,13 +33,13 @@ IValue to_cpu(const IValue& value, Aliases& aliases) {
   }
   if (value.isGenerator()) {
     const at::Generator& generator = value.toGenerator();
-    return generator.defined() ? IValue(twin_of(generator)) : value;
+    return generator.defined() ? IValue(host_generator(generator, numbers)) : value;
   }
   if (value.isList()) {
     // A list of optional tensors, or a list of lists of tensors.
     const auto from = value.toList();
     auto list = c10::impl::GenericList(from.elementType());
-    for (const IValue& element : from) list.push_back(to_cpu(element, aliases));
+    for (const IValue& element : from) list.push_back(to_cpu(element, aliases, numbers));
     return list;
   }
   return value;
@@ -113,6 +113,7 @@ AliasKernel::AliasKernel(const c10::OperatorHandle& op, c10::DispatchKey cpu, Ty
   const observer::OperatorSemantics& semantics = observer::semantics_of(op);
   generator_ = semantics.generator;
   draws_ = semantics.draws && generator_ < 0;
+  numbers_ = numbers_reserved_by(op.schema().name());
   const auto& arguments = op.schema().arguments();
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     if (!can_hold(*arguments[i].type())) continue;
@@ -137,7 +138,7 @@ void AliasKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet,
   for (const Argument& argument : arguments_) {
     IValue& value = (*stack)[first + argument.index];
     if (value.isNone()) continue;
-    value = to_cpu(value, aliases);
+    value = to_cpu(value, aliases, numbers_);
     if (argument.written) written.push_back(value);
   }
   if (generator_ >= 0) {
@@ -146,7 +147,8 @@ void AliasKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet,
     TORCH_CHECK(generator.isNone() || !aliases.only_host(),
                 "Expected a 'cpu' device type for generator but found '",
                 Runtime::get().spec().kind, "'");
-    if (generator.isNone()) generator = twin_of(default_generator(aliases.device()));
+    if (generator.isNone())
+      generator = host_generator(default_generator(aliases.device()), numbers_);
   }
   {
     // Autograd has already seen this call, so nothing below is recorded or tracked as a view.

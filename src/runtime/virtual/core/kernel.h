@@ -51,9 +51,10 @@ class AliasKernel final : public c10::OperatorKernel {
   DeviceCheck check_;
   DeterminismAndSync determinism_and_sync_;
   std::vector<Argument> arguments_;
-  int generator_ = -1;       // index of the generator argument; -1 if it has none
-  bool draws_ = false;       // it draws random numbers, but has no generator argument
-  bool each_apart_ = false;  // list to list: each result stays on its element's device
+  int generator_ = -1;         // index of the generator argument; -1 if it has none
+  bool draws_ = false;         // it draws random numbers, but has no generator argument
+  std::uint64_t numbers_ = 0;  // how many it reserves of a generator that draws as a real device
+  bool each_apart_ = false;    // list to list: each result stays on its element's device
 };
 
 }  // namespace torchport::vdev

@@ -49,9 +49,16 @@ at::Generator generator_of(std::int64_t device) {
 }
 
 // The profile and the memory of each device, as JSON.
+// Generators that draw as the CPU need no registration with graphs.
+void capture_generator(const at::Generator& generator, bool captured) {
+  if (auto* philox = dynamic_cast<PhiloxGenerator*>(generator.unsafeGetGeneratorImpl()))
+    philox->set_captured(captured);
+}
+
 std::string describe() {
   const device::Spec& spec = Runtime::get().spec();
   nlohmann::json result = {{"kind", spec.kind}, {"count", spec.count}, {"memory", spec.memory}};
+  result["random"] = draws_as_device() ? "device" : "cpu";
   if (spec.profile != nullptr) {
     const devices::Profile& profile = *spec.profile;
     result["profile"] = {
@@ -163,6 +170,8 @@ TORCH_LIBRARY(torchport, library) {
   library.def("set_device(int device) -> ()", &set_device);
   library.def("get_stream(int device) -> int", &get_stream);
   library.def("default_generator(int device) -> Generator?", &generator_of);
+  library.def("set_capturing(bool capturing) -> ()", &set_capturing);
+  library.def("capture_generator(Generator? generator, bool captured) -> ()", &capture_generator);
   library.def("describe() -> str", &describe);
   library.def("memory_stats(int device) -> str", &memory_stats);
   library.def("memory_snapshot(int device) -> str", &memory_snapshot);

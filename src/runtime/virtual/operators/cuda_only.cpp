@@ -1,14 +1,11 @@
 // Implements operators that only CUDA has, with operators that the CPU has, too.
-#include <tuple>
 #include <vector>
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/baddbmm.h>
-#include <ATen/ops/bernoulli.h>
 #include <ATen/ops/bmm.h>
 #include <ATen/ops/convolution.h>
-#include <ATen/ops/empty_like.h>
 #include <ATen/ops/mm.h>
 #include <torch/library.h>
 
@@ -92,15 +89,7 @@ Tensor& baddbmm_wide_out(const Tensor& self, const Tensor& a, const Tensor& b, a
   return at::baddbmm_out(out, self.to(type), a.to(type), b.to(type), beta, alpha);
 }
 
-// --- Dropout
-
-// `keep` is the probability that an element stays; this operator counts in that direction.
-std::tuple<Tensor, Tensor> fused_dropout(const Tensor& self, double keep,
-                                         std::optional<at::Generator> generator) {
-  const Tensor mask = at::empty_like(self, self.options().dtype(at::kByte));
-  mask.bernoulli_(keep, std::move(generator));
-  return {self * mask.to(self.scalar_type()) * (1.0 / keep), mask};
-}
+// --- What dropout's backward pass calls
 
 Tensor masked_scale(const Tensor& self, const Tensor& mask, double scale) {
   return self * mask.to(self.scalar_type()) * scale;
@@ -122,7 +111,6 @@ void put_cuda_only(torch::Library& aten) {
   aten.impl("addmm.dtype_out", TORCH_FN(addmm_wide_out));
   aten.impl("baddbmm.dtype", TORCH_FN(baddbmm_wide));
   aten.impl("baddbmm.dtype_out", TORCH_FN(baddbmm_wide_out));
-  aten.impl("_fused_dropout", TORCH_FN(fused_dropout));
   aten.impl("_masked_scale", TORCH_FN(masked_scale));
 }
 

@@ -1,0 +1,147 @@
+// Implements multinomial as CUDA does.
+//
+// Without replacement, and for one sample, ATen's own code draws exponential numbers on the device
+// and takes the largest quotients (aten/src/ATen/native/Distributions.cpp). Several samples with
+// replacement are numbers in the sums of the probabilities, of which each thread draws one
+// (aten/src/ATen/native/cuda/MultinomialKernel.cu). A GPU adds in another order than the loops
+// here, so that a number within a few roundings of a sum may belong to its neighbour there.
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include <ATen/Dispatch.h>
+#include <ATen/Parallel.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/multinomial_native.h>
+#include <torch/library.h>
+
+#include "runtime/virtual/core/alias.h"
+#include "runtime/virtual/core/generator.h"
+#include "runtime/virtual/operators/operator_groups.h"
+#include "runtime/virtual/operators/random_conversions.h"
+
+namespace torchport::vdev {
+
+namespace {
+
+using at::Tensor;
+using MaybeGenerator = std::optional<at::Generator>;
+
+// The probabilities of one distribution, each divided by their sum, and the sums up to each of
+// them.
+template <class T>
+struct Distribution {
+  std::vector<T> parts;
+  std::vector<T> sums;
+
+  // Raises c10::Error with the CPU's words for what is no distribution.
+  Distribution(const T* weights, std::int64_t stride, std::size_t count)
+      : parts(count), sums(count) {
+    auto total = static_cast<T>(0);
+    for (std::size_t i = 0; i < count; ++i) {
+      parts[i] = weights[static_cast<std::int64_t>(i) * stride];
+      TORCH_CHECK(parts[i] >= static_cast<T>(0),
+                  "invalid multinomial distribution (encountering probability entry < 0)");
+      TORCH_CHECK(std::isfinite(static_cast<double>(parts[i])),
+                  "invalid multinomial distribution (encountering probability entry = infinity or "
+                  "NaN)");
+      total = total + parts[i];
+    }
+    TORCH_CHECK(total > static_cast<T>(0),
+                "invalid multinomial distribution (sum of probabilities <= 0)");
+    auto sum = static_cast<T>(0);
+    for (std::size_t i = 0; i < count; ++i) {
+      parts[i] = parts[i] / total;
+      sums[i] = sum = sum + parts[i];
+    }
+  }
+
+  // The first category whose sum reaches `number`; never one without probability.
+  [[nodiscard]] std::int64_t at(T number) const {
+    auto found = std::lower_bound(sums.begin(), sums.end(), number) - sums.begin();
+    if (found == static_cast<std::ptrdiff_t>(sums.size())) --found;
+    while (found >= 1 && parts[static_cast<std::size_t>(found)] == static_cast<T>(0)) --found;
+    return found;
+  }
+};
+
+// `weights` is a matrix of a distribution in each row, `samples` one of as many rows; both are
+// aliases.
+void sample(const Tensor& weights, Tensor& samples, PhiloxGenerator& generator) {
+  constexpr std::int64_t kThreadsOfBlock = 128;
+  constexpr std::int64_t kMostRows = 65535;  // the height of a grid
+  constexpr std::uint64_t kNumbers = 4;
+  const std::int64_t rows = weights.size(0);
+  const std::int64_t count = samples.size(1);
+  const std::int64_t height = std::min(rows, kMostRows);
+  const std::int64_t width = (count + kThreadsOfBlock - 1) / kThreadsOfBlock * kThreadsOfBlock;
+  const auto rounds = static_cast<std::uint64_t>((rows - 1) / height + 1);
+  const device::PhiloxPlace place = generator.reserve(rounds * kNumbers);
+  auto* const results = samples.mutable_data_ptr<std::int64_t>();
+  AT_DISPATCH_FLOATING_TYPES_AND2(
+      at::kHalf, at::kBFloat16, weights.scalar_type(), "multinomial_kernel_cuda", [&] {
+        const auto* const all = weights.const_data_ptr<scalar_t>();
+        at::parallel_for(0, rows, 1, [&](std::int64_t begin, std::int64_t end) {
+          for (std::int64_t row = begin; row < end; ++row) {
+            const Distribution<scalar_t> distribution(all + row * weights.stride(0),
+                                                      weights.stride(1),
+                                                      static_cast<std::size_t>(weights.size(1)));
+            for (std::int64_t i = 0; i < count; ++i) {
+              const auto thread = static_cast<std::uint64_t>(row % height * width + i);
+              const auto round = static_cast<std::uint64_t>(row / height);
+              const float number = uniform_float(place.draw(thread, round)[0]);
+              results[row * count + i] = distribution.at(static_cast<scalar_t>(number));
+            }
+          }
+        });
+      });
+}
+
+Tensor& multinomial_out(const Tensor& self, std::int64_t count, bool replacement,
+                        MaybeGenerator generator, Tensor& out) {
+  constexpr std::int64_t kMostCategories = 1 << 24;
+  const bool is_sampled = replacement && count > 1 && self.dim() > 0 && self.dim() <= 2 &&
+                          self.size(-1) <= kMostCategories && self.numel() > 0 &&
+                          at::isFloatingType(self.scalar_type()) &&
+                          out.scalar_type() == at::kLong && out.device() == self.device();
+  // Also where ATen raises an error.
+  if (!is_sampled) return at::native::multinomial_out(self, count, replacement, generator, out);
+  const MaybeGenerator chosen = generator_for(self, generator);
+  const std::int64_t rows = self.dim() == 1 ? 1 : self.size(0);
+  Tensor samples = at::empty({rows, count}, at::TensorOptions().dtype(at::kLong));
+  Aliases aliases;
+  const Tensor weights = aliases.of(self);
+  sample(weights.dim() == 1 ? weights.unsqueeze(0) : weights, samples,
+         *at::check_generator<PhiloxGenerator>(chosen));
+  if (self.dim() == 1) {
+    out.resize_({count});
+    samples = samples.squeeze(0);
+  } else {
+    out.resize_({rows, count});
+  }
+  Aliases results;
+  results.of(out).copy_(samples);
+  return out;
+}
+
+Tensor multinomial(const Tensor& self, std::int64_t count, bool replacement,
+                   MaybeGenerator generator) {
+  Tensor result = at::empty({0}, self.options().dtype(at::kLong));
+  multinomial_out(self, count, replacement, std::move(generator), result);
+  return result;
+}
+
+void put_multinomial(torch::Library& aten) {
+  if (!draws_as_device()) return;
+  aten.impl("multinomial", TORCH_FN(multinomial));
+  aten.impl("multinomial.out", TORCH_FN(multinomial_out));
+}
+
+const OperatorGroup kMultinomial(&put_multinomial);
+
+}  // namespace
+
+}  // namespace torchport::vdev
