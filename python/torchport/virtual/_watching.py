@@ -74,14 +74,21 @@ def _check_format(setting: str) -> None:
         )
 
 
+def find_lines(torch: ModuleType) -> None:
+    """Lets C++ find the line of the program that called an operator, until the program ends."""
+    native = torch._ops.ops.torchport
+    own = str(Path(__file__).parents[1])
+    native.start_source_lines([str(Path(str(torch.__file__)).parent), own, "<frozen", "<string>"])
+    atexit.register(native.stop_source_lines)  # not while the interpreter shuts down
+
+
 def start(torch: ModuleType) -> None:
     """Starts to record source lines, watches new threads, and makes the report at the end. Called
     after torch is imported."""
     if setting := os.environ.get(REPORT):
         _check_format(setting)
     native = torch._ops.ops.torchport
-    own = str(Path(__file__).parents[1])
-    native.start_source_lines([str(Path(str(torch.__file__)).parent), own, "<frozen", "<string>"])
+    find_lines(torch)
 
     begin = threading.Thread.run
 
@@ -103,7 +110,6 @@ def start(torch: ModuleType) -> None:
     keep = one_thread_at_a_time(torch) if TRACE in os.environ else None
 
     def end(_keep: Any = keep) -> None:
-        native.stop_source_lines()  # C++ must not use an interpreter that is shutting down
         lines = [NOWHERE, *native.source_lines()]
         if path := os.environ.get(TRACE):
             native.flush_trace()
@@ -120,7 +126,8 @@ def start(torch: ModuleType) -> None:
 
 
 def collect(native: Any, lines: list[str]) -> Result:
-    """The devices with their peaks, the operators by count, and the transfers by source line."""
+    """The devices with their peaks, the operators by count, the transfers by source line, and what
+    kernels asserted."""
     about = json.loads(native.describe())
     counted = json.loads(native.watched())
     devices = []
@@ -139,7 +146,12 @@ def collect(native: Any, lines: list[str]) -> Result:
     transfers = [{**transfer, "line": lines[transfer["line"]]} for transfer in counted["transfers"]]
     transfers.sort(key=lambda t: (-t["count"], t["kind"], t["line"]))
     operators = dict(sorted(counted["operators"].items(), key=lambda item: (-item[1], item[0])))
-    return {"devices": devices, "operators": operators, "transfers": transfers}
+    return {
+        "devices": devices,
+        "operators": operators,
+        "transfers": transfers,
+        "errors": list(native.failures()),
+    }
 
 
 def report(native: Any, lines: list[str], setting: str) -> None:
@@ -174,6 +186,8 @@ def as_text(result: Result) -> str:
             f"  {device['device']:<8} {device['name']}: {peak}"
             f"{size(device['peak_reserved'])} reserved, of {size(device['memory'])}"
         )
+    for error in result["errors"]:
+        out.append(f"\n  device-side assert: {error.removeprefix('torchport: it happened ')}")
     total = sum(result["operators"].values())
     out.append(f"\n  {total} operators ran; most often:")
     for name, count in list(result["operators"].items())[:10]:
@@ -209,4 +223,10 @@ def as_html(result: Result) -> str:
         for t in result["transfers"]
     ]
     operators = [[count, name] for name, count in result["operators"].items()]
-    return render("run.html", devices=devices, transfers=transfers, operators=operators)
+    return render(
+        "run.html",
+        devices=devices,
+        transfers=transfers,
+        operators=operators,
+        errors=[[error.removeprefix("torchport: it happened ")] for error in result["errors"]],
+    )

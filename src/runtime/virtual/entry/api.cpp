@@ -11,6 +11,7 @@
 #include "runtime/virtual/core/runtime.h"
 #include "runtime/virtual/core/storage.h"
 #include "runtime/virtual/core/streams.h"
+#include "runtime/virtual/errors/device_errors.h"
 #include "runtime/virtual/watch/watch.h"
 
 namespace torchport::vdev {
@@ -132,6 +133,7 @@ std::string memory_snapshot(std::int64_t device) {
 }
 
 std::tuple<std::int64_t, std::int64_t> memory_info(std::int64_t device) {
+  check_device(index_of(device), Asks::kToWait);
   const device::MemoryModel& memory = Runtime::get().memory(index_of(device));
   return {static_cast<std::int64_t>(memory.device_free()),
           static_cast<std::int64_t>(memory.total())};
