@@ -49,10 +49,15 @@ at::Generator generator_of(std::int64_t device) {
   return default_generator(index_of(device));
 }
 
-// The profile and the memory of each device, as JSON.
+// The profile and the memory of each device, the UUIDs of all, and the numbers of the visible ones,
+// as JSON.
 std::string describe() {
   const device::Spec& spec = Runtime::get().spec();
-  nlohmann::json result = {{"kind", spec.kind}, {"count", spec.count}, {"memory", spec.memory}};
+  nlohmann::json result = {{"kind", spec.kind},
+                           {"count", spec.count},
+                           {"memory", spec.memory},
+                           {"uuids", Runtime::get().uuids()},
+                           {"visible", Runtime::get().visible()}};
   if (spec.profile != nullptr) {
     const devices::Profile& profile = *spec.profile;
     result["profile"] = {
