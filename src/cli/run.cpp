@@ -36,6 +36,7 @@ struct RunOptions {
   std::string random;
   std::string report;
   std::string report_file;
+  std::string errors = "device";
   bool hide_cuda = false;
   bool quiet = false;
 };
@@ -109,6 +110,7 @@ int run(const RunOptions& options, const std::vector<std::string>& rest) {
   auto command = command_of(rest);
   if (!command) return usage(command.error().message);
   setenv(device::kVariable, spec->text().c_str(), 1);
+  setenv("TORCHPORT_ERRORS", options.errors.c_str(), 1);
   if (!options.report.empty()) {
     const std::string file =
         options.report_file.empty() ? "" : std::filesystem::absolute(options.report_file).string();
@@ -171,6 +173,11 @@ void attach(CLI::App& app) {
   sub->add_option("--report-file", options->report_file,
                   "The file to write the report to (default: standard error)")
       ->type_name("FILE");
+  sub->add_option("--errors", options->errors,
+                  "When an index out of range is an error. device: as on a GPU, by a device-side "
+                  "assert at the next call that waits for the device, and a line says where it "
+                  "happened. at-once: a Python error at the call (default: device)")
+      ->check(CLI::IsMember({"device", "at-once"}));
   sub->add_flag("-q,--quiet", options->quiet, "Do not print which virtual devices there are");
   sub->callback([options, sub] { set_exit_code(run(*options, sub->remaining())); });
 }

@@ -78,6 +78,13 @@ struct DeviceKind {
   // the accelerator's runtime (c10::AcceleratorError).
   std::string (*invalid_device)(int device, int count) = nullptr;
   int invalid_device_code = 0;
+  // The message of the error of its runtime after an assertion of a kernel failed, and its code;
+  // null if kernels of the kind report no errors in a time of their own. `at_once` is whether each
+  // call waits for its kernel. Thread safe.
+  std::string (*failed_assertion)(bool at_once) = nullptr;
+  int failed_assertion_code = 0;
+  // The environment variable, set to 1, that makes each call wait for its kernel.
+  std::string_view launch_blocking_variable{};
   Availability availability{};
   HostSupport host{};
 };

@@ -33,6 +33,7 @@ TEST_CASE("each kind says all that is asked of it") {
     CHECK(text.find("out of memory") != std::string::npos);
     REQUIRE((kind.invalid_device != nullptr));
     CHECK_FALSE(kind.invalid_device(7, 2).empty());
+    CHECK((kind.failed_assertion == nullptr) == (kind.failed_assertion_code == 0));
     CHECK(find_kind(kind.name) == &kind);
     CHECK(is_device_type(kind.name));
   }

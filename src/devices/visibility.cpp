@@ -28,6 +28,17 @@ int number_in(std::string_view entry) {
   return number;
 }
 
+// The number of the one device whose UUID begins so; -1 if none or several do.
+int number_of(std::string_view beginning, const std::vector<std::string>& uuids) {
+  int number = -1;
+  for (std::size_t i = 0; i < uuids.size(); ++i) {
+    if (!uuids[i].starts_with(beginning)) continue;
+    if (number >= 0) return -1;
+    number = static_cast<int>(i);
+  }
+  return number;
+}
+
 }  // namespace
 
 std::vector<NamedDevice> named_devices(std::string_view text, int count) {
@@ -50,7 +61,8 @@ std::vector<NamedDevice> named_devices(std::string_view text, int count) {
   return named;
 }
 
-std::vector<int> visible_numbers(const char* text, int count) {
+std::vector<int> visible_numbers(const char* text, int count,
+                                 const std::vector<std::string>& uuids) {
   std::vector<int> numbers;
   if (text == nullptr) {
     numbers.resize(static_cast<std::size_t>(count));
@@ -58,7 +70,11 @@ std::vector<int> visible_numbers(const char* text, int count) {
     return numbers;
   }
   for (const NamedDevice& device : named_devices(text, count)) {
-    if (device.number >= 0) numbers.push_back(device.number);
+    const int number = device.number >= 0 ? device.number : number_of(device.uuid, uuids);
+    if (number < 0) break;
+    // Two abbreviations of one UUID.
+    if (std::find(numbers.begin(), numbers.end(), number) != numbers.end()) return {};
+    numbers.push_back(number);
   }
   return numbers;
 }

@@ -27,7 +27,9 @@ constexpr int kUnknownCount = std::numeric_limits<int>::max();
                                                      int count = kUnknownCount);
 
 // The numbers of the devices that a variable leaves of `count`; null if it is not set, which leaves
-// all. For devices without UUIDs: an entry with one names none of them. Thread safe.
-[[nodiscard]] std::vector<int> visible_numbers(const char* text, int count);
+// all. `uuids` are those of the devices by number ("GPU-..."); an entry may be the beginning of
+// one, if it is that of no other. Without them an entry with a UUID names none. Thread safe.
+[[nodiscard]] std::vector<int> visible_numbers(const char* text, int count,
+                                               const std::vector<std::string>& uuids = {});
 
 }  // namespace torchport::devices

@@ -49,6 +49,19 @@ TEST_CASE("UUIDs name GPUs or MIG instances, not both") {
   CHECK(visible_numbers("GPU-1", 3).empty());
 }
 
+TEST_CASE("UUIDs may be abbreviated where that is unambiguous") {
+  const std::vector<std::string> known{"GPU-aa11", "GPU-aa22", "GPU-bb33"};
+  CHECK(visible_numbers("GPU-bb33,GPU-aa11", 3, known) == Numbers{2, 0});
+  CHECK(visible_numbers("GPU-bb,GPU-aa2", 3, known) == Numbers{2, 1});
+  CHECK(visible_numbers("GPU-bb,GPU-aa,GPU-aa11", 3, known) == Numbers{2});
+  CHECK(visible_numbers("GPU-,GPU-bb", 3, known).empty());
+  CHECK(visible_numbers("GPU-bb,GPU-bb3", 3, known).empty());
+  CHECK(visible_numbers("GPU-bb,GPU-cc,GPU-aa1", 3, known) == Numbers{2});
+  CHECK(visible_numbers("gpu-bb", 3, known).empty());
+  CHECK(visible_numbers("MIG-aa11,MIG-GPU-bb33/1/0", 3, known).empty());
+  CHECK(visible_numbers("1,GPU-bb", 3, known) == Numbers{1});
+}
+
 TEST_CASE("without a count each number is a device") {
   REQUIRE(named_devices("77").size() == 1);
   CHECK(named_devices("77").front().number == 77);

@@ -57,6 +57,8 @@ def after_torch(torch: ModuleType) -> None:
         torch_c_shim.finish(torch)
     if _watching.wanted():
         _watching.start(torch)
+    elif not hidden() and torch._ops.ops.torchport.errors_are_late():
+        _watching.find_lines(torch)
 
 
 def after_cpp_extension(extension: ModuleType) -> None:

@@ -80,14 +80,21 @@ def _check_format(setting: str) -> None:
         )
 
 
+def find_lines(torch: ModuleType) -> None:
+    """Lets C++ find the line of the program that called an operator, until the program ends."""
+    native = torch._ops.ops.torchport
+    own = str(Path(__file__).parents[1])
+    native.start_source_lines([str(Path(str(torch.__file__)).parent), own, "<frozen", "<string>"])
+    atexit.register(native.stop_source_lines)  # not while the interpreter shuts down
+
+
 def start(torch: ModuleType) -> None:
     """Starts to record source lines, watches new threads, and makes the report at the end. Called
     after torch is imported."""
     if setting := os.environ.get(REPORT):
         _check_format(setting)
     native = torch._ops.ops.torchport
-    own = str(Path(__file__).parents[1])
-    native.start_source_lines([str(Path(str(torch.__file__)).parent), own, "<frozen", "<string>"])
+    find_lines(torch)
 
     begin = threading.Thread.run
 
@@ -109,7 +116,6 @@ def start(torch: ModuleType) -> None:
     keep = one_thread_at_a_time(torch) if TRACE in os.environ else None
 
     def end(_keep: Any = keep) -> None:
-        native.stop_source_lines()  # C++ must not use an interpreter that is shutting down
         lines = [NOWHERE, *native.source_lines()]
         if path := os.environ.get(TRACE):
             native.flush_trace()
@@ -126,7 +132,8 @@ def start(torch: ModuleType) -> None:
 
 
 def collect(native: Any, lines: list[str]) -> Result:
-    """The devices with their peaks, the operators by count, and the transfers by source line."""
+    """The devices with their peaks, the operators by count, the transfers by source line, and what
+    kernels asserted."""
     about = json.loads(native.describe())
     counted = json.loads(native.watched())
     devices = []
@@ -150,6 +157,7 @@ def collect(native: Any, lines: list[str]) -> Result:
         "random": about["random"],
         "operators": operators,
         "transfers": transfers,
+        "errors": list(native.failures()),
     }
 
 
@@ -186,6 +194,8 @@ def as_text(result: Result) -> str:
             f"{size(device['peak_reserved'])} reserved, of {size(device['memory'])}"
         )
     out.append(f"\n  {RANDOM[result['random']]}")
+    for error in result["errors"]:
+        out.append(f"\n  device-side assert: {error.removeprefix('torchport: it happened ')}")
     total = sum(result["operators"].values())
     out.append(f"\n  {total} operators ran; most often:")
     for name, count in list(result["operators"].items())[:10]:
@@ -228,4 +238,5 @@ def as_html(result: Result) -> str:
         random=random_numbers,
         transfers=transfers,
         operators=operators,
+        errors=[[error.removeprefix("torchport: it happened ")] for error in result["errors"]],
     )

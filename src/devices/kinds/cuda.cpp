@@ -29,15 +29,30 @@ std::string out_of_memory(const OutOfMemory& failure, int device) {
       base::format_bytes_as_c10(failure.reserved - failure.allocated));
 }
 
-// The message of c10/cuda/CUDAException.cpp with the text of cudaErrorInvalidDevice (101).
+// The message of c10/cuda/CUDAException.cpp. `help` is that of get_cuda_error_help() in
+// c10/cuda/CUDAMiscFunctions.cpp. With CUDA_LAUNCH_BLOCKING=1, get_cuda_check_suffix() there adds
+// nothing.
+std::string error_text(std::string_view text, std::string_view help, std::string_view name,
+                       bool at_once) {
+  return fmt::format(
+      "CUDA error: {}\n{}Search for `{}' in "
+      "https://docs.nvidia.com/cuda/cuda-runtime-api/group__CUDART__TYPES.html for more "
+      "information.{}\nCompile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.\n",
+      text, help, name,
+      at_once ? ""
+              : "\nCUDA kernel errors might be asynchronously reported at some other API call, so "
+                "the stacktrace below might be incorrect.\nFor debugging consider passing "
+                "CUDA_LAUNCH_BLOCKING=1");
+}
+
 std::string invalid_device(int /*device*/, int /*count*/) {
-  return "CUDA error: invalid device ordinal\nGPU device may be out of range, do you have enough "
-         "GPUs?\nSearch for `cudaErrorInvalidDevice' in "
-         "https://docs.nvidia.com/cuda/cuda-runtime-api/group__CUDART__TYPES.html for more "
-         "information.\nCUDA kernel errors might be asynchronously reported at some other API "
-         "call, so the stacktrace below might be incorrect.\nFor debugging consider passing "
-         "CUDA_LAUNCH_BLOCKING=1\nCompile with `TORCH_USE_CUDA_DSA` to enable device-side "
-         "assertions.\n";
+  return error_text("invalid device ordinal",
+                    "GPU device may be out of range, do you have enough GPUs?\n",
+                    "cudaErrorInvalidDevice", false);
+}
+
+std::string failed_assertion(bool at_once) {
+  return error_text("device-side assert triggered", "", "cudaErrorAssert", at_once);
 }
 
 }  // namespace
@@ -82,6 +97,9 @@ TORCHPORT_DEVICE_KIND(cuda) {
       .out_of_memory = &out_of_memory,
       .invalid_device = &invalid_device,
       .invalid_device_code = 101,
+      .failed_assertion = &failed_assertion,
+      .failed_assertion_code = 710,
+      .launch_blocking_variable = "CUDA_LAUNCH_BLOCKING",
       .availability = {.expression = "cuda.is_available()", .in_classic_chain = true},
       // Of NVIDIA's driver, of WSL, and of AMD's driver.
       .host = {.version_member = "cuda",

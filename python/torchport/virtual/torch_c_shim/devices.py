@@ -32,6 +32,7 @@ class DeviceProperties(SimpleNamespace):
 def properties(index: int) -> DeviceProperties:
     about = json.loads(ops().describe())
     profile = about["profile"]
+    number = about["visible"][index]  # among all devices, as the driver counts them
     return DeviceProperties(
         **{k: v for k, v in profile.items() if k != "profile"},
         total_memory=about["memory"],
@@ -39,8 +40,8 @@ def properties(index: int) -> DeviceProperties:
         is_integrated=0,
         warp_size=32,
         gcnArchName=profile["name"],
-        uuid=uuid.uuid5(uuid.NAMESPACE_OID, f"torchport:{profile['name']}:{index}"),
-        pci_bus_id=index + 1,
+        uuid=uuid.UUID(about["uuids"][number].removeprefix("GPU-")),
+        pci_bus_id=number + 1,
         pci_device_id=0,
         pci_domain_id=0,
     )
@@ -126,5 +127,14 @@ def bindings(torch: ModuleType) -> dict[str, Any]:
 def finish(torch: ModuleType) -> None:
     # torch.cuda copies this name from torch._C only when it initialises.
     torch.cuda._get_device_properties = torch._C._get_device_properties
-    # NVML would count the real devices of the host.
-    torch.cuda._device_count_nvml = lambda: -1
+    count_by_nvml = torch.cuda._device_count_nvml
+
+    # torch counts by NVML to leave CUDA uninitialised, so that processes can still be forked. The
+    # NVML of the host would count its real devices.
+    def device_count_nvml() -> int:
+        # What was visible when CUDA was initialised stays so.
+        return -1 if torch.cuda.is_initialized() else int(count_by_nvml())
+
+    torch.cuda._device_count_nvml = device_count_nvml
+    torch.cuda._raw_device_count_nvml = lambda: json.loads(ops().describe())["count"]
+    torch.cuda._raw_device_uuid_nvml = lambda: json.loads(ops().describe())["uuids"]

@@ -137,7 +137,7 @@ def bindings(torch: ModuleType) -> dict[str, Any]:
 
     return {
         **of_kind(torch, "cuda"),
-        "_cuda_synchronize": lambda: None,
+        "_cuda_synchronize": lambda: ops().synchronize(-1),
         "_cuda_sleep": sleep,
         "_cuda_set_sync_debug_mode": lambda mode: ops().set_sync_debug_mode(mode),
         "_cuda_get_sync_debug_mode": lambda: ops().sync_debug_mode(),

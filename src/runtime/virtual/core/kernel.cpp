@@ -4,9 +4,13 @@
 #include <ATen/core/List.h>
 #include <ATen/core/ivalue.h>
 
+#include "runtime/observer/tensors_in.h"
 #include "runtime/virtual/core/alias.h"
 #include "runtime/virtual/core/generator.h"
 #include "runtime/virtual/core/runtime.h"
+#include "runtime/virtual/core/streams.h"
+#include "runtime/virtual/errors/device_errors.h"
+#include "runtime/virtual/errors/late_results.h"
 
 namespace torchport::vdev {
 
@@ -114,6 +118,7 @@ AliasKernel::AliasKernel(const c10::OperatorHandle& op, c10::DispatchKey cpu, Ty
   generator_ = semantics.generator;
   draws_ = semantics.draws && generator_ < 0;
   numbers_ = numbers_reserved_by(op.schema().name());
+  starts_kernel_ = !semantics.returns_views && !semantics.has(observer::kAsksOnly);
   const auto& arguments = op.schema().arguments();
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     if (!can_hold(*arguments[i].type())) continue;
@@ -131,6 +136,7 @@ void AliasKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet,
   check_(stack->data() + first);
   if (refuses_ != nullptr) refuses_(stack->data() + first);
   determinism_and_sync_(stack->data() + first);
+  if (any_device_failed()) check_devices(stack->data() + first);
   Aliases aliases;
   Devices devices;
   if (each_apart_) devices = devices_of((*stack)[first]);
@@ -150,11 +156,12 @@ void AliasKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet,
     if (generator.isNone())
       generator = host_generator(default_generator(aliases.device()), numbers_);
   }
+  std::optional<FailedAssertion> failed;
   {
     // Autograd has already seen this call, so nothing below is recorded or tracked as a view.
     const at::AutoDispatchBelowADInplaceOrView below;
     const DrawFrom draw(draws_ ? aliases.device() : kNoDevice);
-    call_(op, cpu_, stack);
+    failed = compute(op, stack, first);
   }
   for (const IValue& value : written) write_back(value, aliases);
   const std::size_t results = op.schema().returns().size();
@@ -163,6 +170,56 @@ void AliasKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet,
     result = each_apart_ ? each_to_device(result, devices, aliases)
                          : to_device(std::move(result), aliases);
   }
+  if (failed) fail(aliases.device(), op.operator_name().name, *failed);
+}
+
+std::optional<FailedAssertion> AliasKernel::compute(const c10::OperatorHandle& op, Stack* stack,
+                                                    std::size_t first) const {
+  const KernelAssertion* asserts = assertion(op);
+  if (asserts == nullptr) {
+    call_(op, cpu_, stack);
+    return {};
+  }
+  const auto from = stack->begin() + static_cast<std::ptrdiff_t>(first);
+  const std::vector<IValue> arguments(from, stack->end());
+  try {
+    call_(op, cpu_, stack);
+    return {};
+  } catch (const c10::Error&) {
+    auto failed = asserts->failed_by(CallArguments(op.schema(), arguments.data()));
+    if (!failed) throw;
+    const auto results = late_results(op, arguments);
+    if (!results) throw;
+    stack->resize(first);
+    stack->insert(stack->end(), results->begin(), results->end());
+    return failed;
+  }
+}
+
+void AliasKernel::check_devices(const IValue* arguments) const {
+  const Asks asks = determinism_and_sync_.waits_for(arguments) ? Asks::kToWait : Asks::kToStart;
+  if (!starts_kernel_ && asks == Asks::kToStart) return;
+  bool on_device = false;
+  const auto check = [&](c10::Device device) {
+    if (!is_virtual(device)) return;
+    on_device = true;
+    check_device(device.has_index() ? device.index() : current_device(), asks);
+  };
+  for (const Argument& argument : arguments_) {
+    const IValue& value = arguments[argument.index];
+    if (value.isDevice()) check(value.toDevice());
+    observer::each_tensor(value, [&](const at::Tensor& tensor) { check(tensor.device()); });
+  }
+  if (!on_device) check_device(current_device(), asks);
+}
+
+const KernelAssertion* AliasKernel::assertion(const c10::OperatorHandle& op) const {
+  if (!errors_are_late()) return nullptr;
+  if (!looked_up_.load(std::memory_order_acquire)) {
+    assertion_ = KernelAssertion::of(op);
+    looked_up_.store(true, std::memory_order_release);
+  }
+  return assertion_.load(std::memory_order_relaxed);
 }
 
 }  // namespace torchport::vdev

@@ -2,7 +2,9 @@
 // the arguments. PyTorch's own CPU fallback would copy every tensor to the CPU and back.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include <ATen/core/boxing/KernelFunction.h>
@@ -12,6 +14,7 @@
 
 #include "runtime/virtual/core/device_check.h"
 #include "runtime/virtual/core/wider.h"
+#include "runtime/virtual/errors/kernel_assertions.h"
 #include "runtime/virtual/watch/determinism_and_sync.h"
 
 namespace torchport::vdev {
@@ -34,7 +37,9 @@ class AliasKernel final : public c10::OperatorKernel {
   AliasKernel(const c10::OperatorHandle& op, c10::DispatchKey cpu, TypeRules types = {});
 
   // Raises what the CPU's kernel raises, what a real build raises for tensors on several devices,
-  // and c10::OutOfMemoryError if the results do not fit on the device.
+  // and c10::OutOfMemoryError if the results do not fit on the device. If errors of kernels are
+  // reported late (errors/device_errors.h), what a real device's kernel would assert is reported
+  // there instead of raised.
   void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
                   torch::jit::Stack* stack) const;
 
@@ -45,6 +50,15 @@ class AliasKernel final : public c10::OperatorKernel {
     bool written;  // the operator writes to it
   };
 
+  // Calls the CPU's kernel, which takes its arguments from the stack and leaves its results there.
+  // Returns what a real device's kernel would assert, if that is reported late.
+  std::optional<FailedAssertion> compute(const c10::OperatorHandle& op, torch::jit::Stack* stack,
+                                         std::size_t first) const;
+  // Raises if a device of the arguments is lost.
+  void check_devices(const c10::IValue* arguments) const;
+  // What a real device's kernels assert; null if that is nothing or errors are not late.
+  const KernelAssertion* assertion(const c10::OperatorHandle& op) const;
+
   c10::DispatchKeySet cpu_;
   TypeCheck refuses_;
   WiderKernel call_;
@@ -54,7 +68,11 @@ class AliasKernel final : public c10::OperatorKernel {
   int generator_ = -1;         // index of the generator argument; -1 if it has none
   bool draws_ = false;         // it draws random numbers, but has no generator argument
   std::uint64_t numbers_ = 0;  // how many it reserves of a generator that draws as a real device
-  bool each_apart_ = false;    // list to list: each result stays on its element's device
+  bool starts_kernel_ = false;
+  // Looked up at the first call, when the entries of all files are there.
+  mutable std::atomic<bool> looked_up_{false};
+  mutable std::atomic<const KernelAssertion*> assertion_{nullptr};
+  bool each_apart_ = false;  // list to list: each result stays on its element's device
 };
 
 }  // namespace torchport::vdev

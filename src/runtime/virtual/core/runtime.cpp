@@ -5,6 +5,8 @@
 
 #include <c10/core/TensorOptions.h>
 #include <c10/util/Exception.h>
+#include <fmt/format.h>
+#include <xxhash.h>
 
 #include "devices/visibility.h"
 #include "runtime/device/accounts.h"
@@ -40,6 +42,16 @@ device::Spec spec_of_environment() {
   std::exit(2);
 }
 
+// RFC 9562, version 8: the bits are the maker's choice.
+std::string uuid_of(const device::Spec& spec, int number) {
+  const std::string name = fmt::format(
+      "torchport:{}:{}", spec.profile == nullptr ? spec.kind : spec.profile->name, number);
+  const XXH128_hash_t hash = XXH3_128bits(name.data(), name.size());
+  return fmt::format("GPU-{:08x}-{:04x}-8{:03x}-{:04x}-{:012x}", hash.high64 >> 32U,
+                     hash.high64 >> 16U & 0xffffU, hash.high64 & 0xfffU,
+                     0x8000U | (hash.low64 >> 48U & 0x3fffU), hash.low64 & 0xffff'ffff'ffffU);
+}
+
 }  // namespace
 
 Runtime::Runtime()
@@ -52,6 +64,7 @@ Runtime::Runtime()
   for (int i = 0; i < spec_.count; ++i) {
     memories_.push_back(std::make_unique<device::MemoryModel>(
         kBase + static_cast<std::uint64_t>(i) * kApart, spec_.memory));
+    uuids_.push_back(uuid_of(spec_, i));
   }
   look_again();
   publish_memory();
@@ -72,7 +85,7 @@ void Runtime::look_again() {
   if (settled_) return;
   const std::string variable(description_->visibility_variable);
   const char* visible = variable.empty() ? nullptr : std::getenv(variable.c_str());
-  visible_ = devices::visible_numbers(visible, spec_.count);
+  visible_ = devices::visible_numbers(visible, spec_.count, uuids_);
 }
 
 Runtime& Runtime::get() {

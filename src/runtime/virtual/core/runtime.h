@@ -5,6 +5,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include <c10/core/Device.h>
@@ -48,6 +49,9 @@ class Runtime {
   void settle() { settled_ = true; }
   // For each device of this process, its number among all virtual devices.
   [[nodiscard]] const std::vector<int>& visible() const { return visible_; }
+  // The UUID of each virtual device, visible or not, as the driver writes it: "GPU-...". Made from
+  // the profile and the device's number, so that it is the same in each process.
+  [[nodiscard]] const std::vector<std::string>& uuids() const { return uuids_; }
   // The memory of a device. Raises c10::Error for an index that is not a device.
   [[nodiscard]] device::MemoryModel& memory(c10::DeviceIndex index);
 
@@ -58,6 +62,7 @@ class Runtime {
   device::Spec spec_;
   const devices::DeviceKind* description_;
   KindKeys kind_;
+  std::vector<std::string> uuids_;
   std::vector<int> visible_;
   bool settled_ = false;
   std::vector<std::unique_ptr<device::MemoryModel>> memories_;

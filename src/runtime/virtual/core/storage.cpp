@@ -10,6 +10,7 @@
 #include "runtime/virtual/core/runtime.h"
 #include "runtime/virtual/core/shutdown.h"
 #include "runtime/virtual/core/streams.h"
+#include "runtime/virtual/errors/device_errors.h"
 
 namespace torchport::vdev {
 
@@ -42,6 +43,23 @@ std::uint64_t charge(DeviceIndex device, std::uint64_t bytes) {
   return *address;
 }
 
+// As charge(), on a device that may be lost: then cudaMalloc() fails, but a block that the caching
+// allocator has already does not need it.
+std::uint64_t charge_checked(DeviceIndex device, std::uint64_t bytes) {
+  if (!any_device_failed()) return charge(device, bytes);
+  device::MemoryModel& memory = Runtime::get().memory(device);
+  const auto segments = memory.stats().device_allocs;
+  const std::uint64_t address = charge(device, bytes);
+  if (memory.stats().device_allocs == segments) return address;
+  try {
+    check_device(device, Asks::kToWait);
+  } catch (...) {
+    memory.free(address);
+    throw;
+  }
+  return address;
+}
+
 void delete_block(void* context) {
   auto* block = static_cast<Block*>(context);
   const HistoryScope scope(HistoryScope::Of::kFree);
@@ -57,7 +75,7 @@ Block* block_of(const DataPtr& pointer) {
 DataPtr pointer_to(intrusive_ptr<StorageImpl> twin, DeviceIndex device, bool charged) {
   const std::uint64_t bytes = twin->nbytes();
   void* data = twin->mutable_data();
-  const std::uint64_t address = charged ? charge(device, bytes) : 0;
+  const std::uint64_t address = charged ? charge_checked(device, bytes) : 0;
   auto* block = new Block{std::move(twin), device, address, bytes};
   return {data, block, &delete_block, Device(Runtime::get().kind().type, device)};
 }
@@ -68,7 +86,7 @@ class DeviceMemory final : public c10::DeviceAllocator {
     const DeviceIndex device = current_device();
     // The device's memory is charged first: what is too large for the device may also be too large
     // for the host.
-    const std::uint64_t address = charge(device, bytes);
+    const std::uint64_t address = charge_checked(device, bytes);
     try {
       auto twin = c10::make_intrusive<StorageImpl>(StorageImpl::use_byte_size_t(),
                                                    static_cast<std::int64_t>(bytes),
@@ -134,7 +152,10 @@ c10::CachingDeviceAllocator::DeviceStats DeviceMemory::getDeviceStats(DeviceInde
 }  // namespace
 
 void empty_caches() {
-  for (DeviceIndex i = 0; i < Runtime::get().count(); ++i) Runtime::get().memory(i).empty_cache();
+  for (DeviceIndex i = 0; i < Runtime::get().count(); ++i) {
+    check_device(i, Asks::kToWait);  // cudaFree() waits
+    Runtime::get().memory(i).empty_cache();
+  }
   release_host_memory();
 }
 

@@ -11,6 +11,7 @@
 #include <torch/version.h>
 
 #include "runtime/virtual/core/runtime.h"
+#include "runtime/virtual/errors/device_errors.h"
 #include "runtime/virtual/watch/determinism_and_sync.h"
 
 namespace torchport::vdev {
@@ -38,8 +39,13 @@ using Clock = std::chrono::steady_clock;
 
 struct Event {
   Clock::time_point recorded;
+  DeviceIndex device = 0;
   bool timed = false;
 };
+
+void check_device_of(void* event) {
+  if (event != nullptr) check_device(static_cast<Event*>(event)->device, Asks::kToWait);
+}
 
 [[noreturn]] void no_such_device(DeviceIndex device) {
   const devices::DeviceKind& kind = Runtime::get().description();
@@ -104,22 +110,38 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
   void destroyEvent(void* event, const DeviceIndex) const noexcept override {
     delete static_cast<Event*>(event);
   }
-  void record(void** event, const Stream&, const DeviceIndex,
+  void record(void** event, const Stream& stream, const DeviceIndex,
               const c10::EventFlag flag) const override {
+    check_device(stream.device_index(), Asks::kToStart);
     if (*event == nullptr) *event = new Event();
     auto* recorded = static_cast<Event*>(*event);
     recorded->recorded = Clock::now();
+    recorded->device = stream.device_index();
     recorded->timed = flag == c10::EventFlag::BACKEND_DEFAULT;
   }
-  void block(void*, const Stream&) const override {}
-  [[nodiscard]] bool queryEvent(void*) const override { return true; }
-  [[nodiscard]] bool queryStream(const Stream&) const override { return true; }
-  void synchronizeStream(const Stream&) const override { note_synchronization(); }
-  void synchronizeEvent(void*) const override {}
-  void synchronizeDevice(const DeviceIndex) const override {}
+  void block(void*, const Stream& stream) const override {
+    check_device(stream.device_index(), Asks::kToStart);
+  }
+  [[nodiscard]] bool queryEvent(void* event) const override {
+    check_device_of(event);
+    return true;
+  }
+  [[nodiscard]] bool queryStream(const Stream& stream) const override {
+    check_device(stream.device_index(), Asks::kToWait);
+    return true;
+  }
+  void synchronizeStream(const Stream& stream) const override {
+    note_synchronization();
+    check_device(stream.device_index(), Asks::kToWait);
+  }
+  void synchronizeEvent(void* event) const override { check_device_of(event); }
+  void synchronizeDevice(const DeviceIndex device) const override {
+    check_device(device, Asks::kToWait);
+  }
   [[nodiscard]] double elapsedTime(void* first, void* second, const DeviceIndex) const override {
     TORCH_CHECK(first != nullptr && second != nullptr,
                 "Both events must be recorded before calculating elapsed time.");
+    check_device_of(first);
     const auto between =
         static_cast<Event*>(second)->recorded - static_cast<Event*>(first)->recorded;
     return std::chrono::duration<double, std::milli>(between).count();

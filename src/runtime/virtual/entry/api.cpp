@@ -11,6 +11,7 @@
 #include "runtime/virtual/core/runtime.h"
 #include "runtime/virtual/core/storage.h"
 #include "runtime/virtual/core/streams.h"
+#include "runtime/virtual/errors/device_errors.h"
 #include "runtime/virtual/watch/watch.h"
 
 namespace torchport::vdev {
@@ -48,17 +49,22 @@ at::Generator generator_of(std::int64_t device) {
   return default_generator(index_of(device));
 }
 
-// The profile and the memory of each device, as JSON.
 // Generators that draw as the CPU need no registration with graphs.
 void capture_generator(const at::Generator& generator, bool captured) {
   if (auto* philox = dynamic_cast<PhiloxGenerator*>(generator.unsafeGetGeneratorImpl()))
     philox->set_captured(captured);
 }
 
+// The profile and the memory of each device, the UUIDs of all, and the numbers of the visible ones,
+// as JSON.
 std::string describe() {
   const device::Spec& spec = Runtime::get().spec();
-  nlohmann::json result = {{"kind", spec.kind}, {"count", spec.count}, {"memory", spec.memory}};
-  result["random"] = draws_as_device() ? "device" : "cpu";
+  nlohmann::json result = {{"kind", spec.kind},
+                           {"count", spec.count},
+                           {"memory", spec.memory},
+                           {"random", draws_as_device() ? "device" : "cpu"},
+                           {"uuids", Runtime::get().uuids()},
+                           {"visible", Runtime::get().visible()}};
   if (spec.profile != nullptr) {
     const devices::Profile& profile = *spec.profile;
     result["profile"] = {
@@ -139,6 +145,7 @@ std::string memory_snapshot(std::int64_t device) {
 }
 
 std::tuple<std::int64_t, std::int64_t> memory_info(std::int64_t device) {
+  check_device(index_of(device), Asks::kToWait);
   const device::MemoryModel& memory = Runtime::get().memory(index_of(device));
   return {static_cast<std::int64_t>(memory.device_free()),
           static_cast<std::int64_t>(memory.total())};

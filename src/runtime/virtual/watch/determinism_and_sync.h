@@ -33,6 +33,11 @@ class DeterminismAndSync {
     if (semantics_ != nullptr) check(arguments);
   }
 
+  // Whether the host waits for the device in this call.
+  [[nodiscard]] bool waits_for(const c10::IValue* arguments) const {
+    return semantics_ != nullptr && waits(arguments);
+  }
+
  private:
   void check(const c10::IValue* arguments) const;
   [[nodiscard]] bool is_deterministic(const c10::IValue* arguments) const;

@@ -23,15 +23,13 @@ class Lines {
       : python_(python), passed_over_(std::move(passed_over)) {}
 
   std::int64_t here() {
-    std::pair<std::string, int> place;
-    {
-      const python_frames::Locked locked(python_);
-      python_frames::each_frame(python_, [&](Object* frame, Object* code) {
-        place = place_of(frame, code);
-        return place.first.empty();
-      });
-    }
+    const Place place = innermost();
     return place.first.empty() ? 0 : number_of(place);
+  }
+
+  std::string text_here() const {
+    const Place place = innermost();
+    return place.first.empty() ? std::string() : text_of(place);
   }
 
   std::vector<std::string> names() {
@@ -40,24 +38,41 @@ class Lines {
   }
 
  private:
+  using Place = std::pair<std::string, int>;  // a file and a line
+
+  static std::string text_of(const Place& place) {
+    return fmt::format("{}:{}", place.first, place.second);
+  }
+
+  // The place of the innermost frame of the program; its file is empty if there is none.
+  Place innermost() const {
+    Place place;
+    const python_frames::Locked locked(python_);
+    python_frames::each_frame(python_, [&](Object* frame, Object* code) {
+      place = place_of(frame, code);
+      return place.first.empty();
+    });
+    return place;
+  }
+
   // The file and line of a frame of the program. For any other frame the file is empty.
-  std::pair<std::string, int> place_of(Object* frame, Object* code) const {
+  Place place_of(Object* frame, Object* code) const {
     const python_frames::TextOf file(python_, code, "co_filename");
     if (!file.is_known() || python_frames::is_passed_over(passed_over_, file.get())) return {};
     return {std::string(file.get()), python_.line(frame)};
   }
 
-  std::int64_t number_of(const std::pair<std::string, int>& place) {
+  std::int64_t number_of(const Place& place) {
     const std::lock_guard<std::mutex> lock(mutex_);
     const auto [found, fresh] = numbers_.try_emplace(place, numbers_.size() + 1);
-    if (fresh) names_.push_back(fmt::format("{}:{}", place.first, place.second));
+    if (fresh) names_.push_back(text_of(place));
     return static_cast<std::int64_t>(found->second);
   }
 
   const Python& python_;
   const std::vector<std::string> passed_over_;
   std::mutex mutex_;
-  std::map<std::pair<std::string, int>, std::size_t> numbers_;
+  std::map<Place, std::size_t> numbers_;
   std::vector<std::string> names_;
 };
 
@@ -86,6 +101,10 @@ void stop_source_lines() {
 
 std::int64_t source_line() {
   return started ? lines.load()->here() : 0;
+}
+
+std::string source_place() {
+  return started ? lines.load()->text_here() : std::string();
 }
 
 std::vector<std::string> source_lines() {

@@ -16,6 +16,8 @@ void stop_source_lines();
 // The number of the line that the calling thread is at; 0 if it runs no line of the program or
 // lines are not looked for. Works with and without Python's lock. Thread safe.
 [[nodiscard]] std::int64_t source_line();
+// "FILE:LINE" of that line; empty if there is none.
+[[nodiscard]] std::string source_place();
 // "FILE:LINE" of each number, from 1 on.
 [[nodiscard]] std::vector<std::string> source_lines();
 

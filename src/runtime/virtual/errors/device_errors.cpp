@@ -1,0 +1,130 @@
+#include "runtime/virtual/errors/device_errors.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+#include <string_view>
+
+#include <c10/util/Exception.h>
+#include <fmt/format.h>
+#include <torch/library.h>
+
+#include "runtime/device/spec.h"
+#include "runtime/virtual/core/runtime.h"
+#include "runtime/virtual/core/streams.h"
+#include "runtime/virtual/watch/source_lines.h"
+
+namespace torchport::vdev {
+
+namespace {
+
+enum class Health : std::uint8_t { kGood, kFailed, kLost };
+
+struct LostDevices {
+  std::array<std::atomic<Health>, device::kMaxDevices> health{};
+  std::mutex mutex;
+  std::array<std::string, device::kMaxDevices> where;  // of the first assertion of each device
+  std::vector<std::string> all;
+};
+
+// Never destroyed: threads may use devices until the process ends.
+LostDevices& lost_devices() {
+  static auto* devices = new LostDevices();
+  return *devices;
+}
+
+bool is_set(std::string_view variable, std::string_view value) {
+  const char* text = std::getenv(std::string(variable).c_str());
+  return text != nullptr && text == value;
+}
+
+bool each_call_waits() {
+  static const bool kWaits = is_set(Runtime::get().description().launch_blocking_variable, "1");
+  return kWaits;
+}
+
+std::string lines_of(const FailedAssertion& assertion) {
+  const std::string line = assertion.line > 0 ? fmt::format("{}:", assertion.line) : "";
+  std::string text;
+  for (const GridThread& at : assertion.threads) {
+    // As the driver prints it. The folder is that of the builds of PyTorch on PyPI.
+    text += fmt::format(
+        "/pytorch/aten/src/ATen/native/cuda/{}:{} {}: block: [{},{},{}], thread: [{},{},{}] "
+        "Assertion `{}` failed.\n",
+        assertion.file, line, assertion.kernel, at.block[0], at.block[1], at.block[2], at.thread[0],
+        at.thread[1], at.thread[2], assertion.condition);
+  }
+  return text;
+}
+
+[[noreturn]] void raise_lost(c10::DeviceIndex device) {
+  LostDevices& devices = lost_devices();
+  const auto index = static_cast<std::size_t>(device);
+  devices.health[index] = Health::kLost;
+  const devices::DeviceKind& kind = Runtime::get().description();
+  std::string text = kind.failed_assertion(each_call_waits());
+  {
+    const std::lock_guard<std::mutex> lock(devices.mutex);
+    text += devices.where[index];
+  }
+  throw c10::AcceleratorError({"check_device", __FILE__, static_cast<std::uint32_t>(__LINE__)},
+                              kind.failed_assertion_code, text);
+}
+
+void synchronize(std::int64_t device) {
+  check_device(static_cast<c10::DeviceIndex>(device), Asks::kToWait);
+}
+
+TORCH_LIBRARY_FRAGMENT(torchport, library) {
+  library.def("synchronize(int device) -> ()", &synchronize);
+  library.def("errors_are_late() -> bool", &errors_are_late);
+  library.def("failures() -> str[]", &failures);
+}
+
+}  // namespace
+
+std::atomic<bool> detail::any_failed{false};
+
+bool errors_are_late() {
+  static const bool kLate = is_set("TORCHPORT_ERRORS", "device") &&
+                            Runtime::get().description().failed_assertion != nullptr;
+  return kLate;
+}
+
+void fail(c10::DeviceIndex device, const std::string& op, const FailedAssertion& assertion) {
+  const std::string place = source_place();
+  const std::string where =
+      fmt::format("torchport: it happened {}in {} on {}:{}: {}. A GPU cannot tell this.\n",
+                  place.empty() ? "" : "at " + place + ", ", op, Runtime::get().spec().kind,
+                  static_cast<int>(device), assertion.reason);
+  LostDevices& devices = lost_devices();
+  const auto index = static_cast<std::size_t>(device);
+  {
+    const std::lock_guard<std::mutex> lock(devices.mutex);
+    if (devices.where[index].empty()) devices.where[index] = where;
+    devices.all.push_back(where.substr(0, where.size() - 1));
+  }
+  const std::string text = lines_of(assertion) + where;
+  std::fwrite(text.data(), 1, text.size(), stderr);
+  std::fflush(stderr);
+  Health good = Health::kGood;
+  devices.health[index].compare_exchange_strong(good, Health::kFailed);
+  detail::any_failed = true;
+  if (each_call_waits()) raise_lost(device);
+}
+
+void detail::raise_if_lost(c10::DeviceIndex device, Asks asks) {
+  const c10::DeviceIndex index = device < 0 ? current_device() : device;
+  if (index >= Runtime::get().count()) return;  // whoever uses it says that there is none
+  const Health health = lost_devices().health[static_cast<std::size_t>(index)];
+  if (health == Health::kLost || (health == Health::kFailed && asks == Asks::kToWait))
+    raise_lost(index);
+}
+
+std::vector<std::string> failures() {
+  LostDevices& devices = lost_devices();
+  const std::lock_guard<std::mutex> lock(devices.mutex);
+  return devices.all;
+}
+
+}  // namespace torchport::vdev
