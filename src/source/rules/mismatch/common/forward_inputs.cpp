@@ -94,10 +94,24 @@ class LoaderData {
   bool strict_;
 };
 
-// Whether a call of a loader may set a collate function: by its name, or with `**options` that the
-// file does not show.
+// Whether a collate function leaves the batches on the CPU: one of the file that speaks of no
+// device, or one of torch or transformers.
+bool is_plain_collate(const SemanticModel& model, Node collate) {
+  if (collate.is(Kind::kNone)) return true;
+  if (collate.is(Kind::kLambda)) return !speaks_of_devices(collate);
+  const std::string& name =
+      model.qualified(collate.is(Kind::kCall) ? syntax::callee(collate) : collate);
+  if (name.starts_with("torch.") || name.starts_with("transformers.")) return true;
+  const Node function =
+      collate.is(Kind::kIdentifier) ? model.function_named(collate.text(), collate) : Node{};
+  return function && !speaks_of_devices(function);
+}
+
+// Whether a call of a loader may set a collate function that moves batches: by its name, or with
+// `**options` that the file does not show.
 bool may_have_collate(const SemanticModel& model, Node call) {
-  if (syntax::keyword(call, "collate_fn")) return true;
+  const Node collate = syntax::keyword(call, "collate_fn");
+  if (collate && !is_plain_collate(model, collate)) return true;
   if (!syntax::has_splat(call)) return false;
   const auto arguments = syntax::arguments(call);
   return std::any_of(arguments.begin(), arguments.end(), [&](const syntax::Argument& argument) {
