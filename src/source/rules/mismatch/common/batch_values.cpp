@@ -15,7 +15,7 @@ namespace {
 using semantics::Binding;
 using semantics::BindingKind;
 
-constexpr int kMaxSteps = 12;
+constexpr int kMaxBatchSteps = 12;
 constexpr std::size_t kMaxBindings = 8;
 
 // The result if a name may have either value: `if cuda: x = x.cuda()` leaves a moved x.
@@ -76,11 +76,11 @@ bool BatchValues::may_be_model(Node callee) const {
 
 BatchValue BatchValues::of(Node expression, int depth) {
   expression = syntax::unwrap(expression);
-  if (!expression || depth > kMaxSteps) return {};
+  if (!expression || depth > kMaxBatchSteps) return {};
   if (const auto known = known_.find(expression.index()); known != known_.end())
     return known->second;
   known_.emplace(expression.index(), BatchValue{});  // what depends on itself is unknown
-  const BatchValue value = compute(expression, depth);
+  BatchValue value = compute(expression, depth);
   known_[expression.index()] = value;
   return value;
 }
@@ -154,11 +154,10 @@ BatchValue BatchValues::of_call(Node call, int depth) {
 }
 
 BatchValue BatchValues::of_method(Node call, std::string_view method, int depth) {
-  if (!semantics::keeps_device(method) && method != "to" && method != "cuda" && method != "type" &&
-      method != "flatten" && method != "size")
+  if (!semantics::keeps_device(method) && method != "to" && method != "cuda" && method != "type")
     return {};
   const BatchValue receiver = of(object_of(call), depth + 1);
-  if (receiver.is(BatchPlace::kUnknown) || method == "size") return {};
+  if (receiver.is(BatchPlace::kUnknown)) return {};
   return is_move(model_, call) ? of_move(call, receiver, depth) : receiver;
 }
 

@@ -190,7 +190,7 @@ bool may_be_cpu_loader(const SemanticModel& model, Node origin) {
 }
 
 // Parameters, and layers of torch that have some.
-bool is_layer(std::string_view qualified) {
+bool is_layer_with_state(std::string_view qualified) {
   static constexpr std::array<std::string_view, 12> kLayers{
       "torch.nn.Parameter",   "torch.nn.Linear",      "torch.nn.Conv1d",
       "torch.nn.Conv2d",      "torch.nn.Conv3d",      "torch.nn.Embedding",
@@ -226,7 +226,7 @@ bool keeps_state(const SemanticModel& model, const semantics::ClassFacts& facts)
   const auto calls = model.nodes(Kind::kCall, facts.node);
   return std::any_of(calls.begin(), calls.end(), [&](Node call) {
     const std::string& name = model.called(call);
-    return is_layer(name) || name.starts_with("torchvision.models.") ||
+    return is_layer_with_state(name) || name.starts_with("torchvision.models.") ||
            method_name(call) == "register_buffer" || method_name(call) == "register_parameter";
   });
 }
@@ -239,11 +239,11 @@ bool has_state(const SemanticModel& model, const ValueHistory& trace) {
            if (name == "torch.nn.Sequential") {
              const auto calls = model.nodes(Kind::kCall, origin);
              return std::any_of(calls.begin(), calls.end(),
-                                [&](Node call) { return is_layer(model.called(call)); });
+                                [&](Node call) { return is_layer_with_state(model.called(call)); });
            }
            const semantics::ClassFacts* facts =
                object_of(origin) ? nullptr : model.class_named(syntax::callee(origin).text());
-           return is_layer(name) || (facts != nullptr && keeps_state(model, *facts));
+           return is_layer_with_state(name) || (facts != nullptr && keeps_state(model, *facts));
          });
 }
 

@@ -13,9 +13,9 @@ namespace torchport::rules {
 
 namespace {
 
-constexpr int kMaxSteps = 8;  // names and methods between a value and its move
+constexpr int kMaxMoveSteps = 8;  // names and methods between a value and its move
 
-bool is_loss_name(std::string_view name) {
+bool names_a_loss(std::string_view name) {
   const std::string lower = base::lower(name);
   return lower.find("loss") != std::string::npos || lower.find("crit") != std::string::npos;
 }
@@ -50,10 +50,10 @@ bool compares_values(Node comparison) {
   return parts.size() == 3 && parts[1].text().find_first_of("=<>") != std::string_view::npos;
 }
 
-class Finder {
+class LeftPartFinder {
  public:
-  Finder(const SemanticModel& model, BatchValues& values,
-         const std::function<void(const LeftPart&)>& found)
+  LeftPartFinder(const SemanticModel& model, BatchValues& values,
+                 const std::function<void(const LeftPart&)>& found)
       : model_(model), values_(values), found_(found) {}
 
   void run() {
@@ -102,7 +102,7 @@ class Finder {
     if (operands.size() < 2 || !(callee.is(Kind::kCall) || values_.may_be_model(callee))) return;
     if (!any_output(operands)) return;
     if (is_torch_loss(model_, callee)) return meet(operands);
-    if (!is_loss_name(method)) return;
+    if (!names_a_loss(method)) return;
     for (std::size_t i = 0; i < operands.size(); ++i) {
       if (values_.of(operands[i]).is(BatchPlace::kLeft) && arguments[i].keyword.empty() &&
           fed_moved_elsewhere(model_, call, i))
@@ -148,11 +148,11 @@ bool is_move_elsewhere(const SemanticModel& model, Node call) {
 
 void find_left_parts(const SemanticModel& model, BatchValues& values,
                      const std::function<void(const LeftPart&)>& found) {
-  Finder(model, values, found).run();
+  LeftPartFinder(model, values, found).run();
 }
 
 bool is_moved_value(const SemanticModel& model, Node expression) {
-  for (int steps = 0; steps < kMaxSteps; ++steps) {
+  for (int steps = 0; steps < kMaxMoveSteps; ++steps) {
     expression = syntax::unwrap(expression);
     if (expression.is(Kind::kCall)) {
       if (is_move_elsewhere(model, expression)) return true;

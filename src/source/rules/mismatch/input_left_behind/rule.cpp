@@ -1,4 +1,5 @@
-// TP207: a model that was moved gets a tensor that stayed on the CPU.
+// TP207: a model that was moved gets a tensor that stayed on the CPU, or the other way round, or
+// what the model returns meets one.
 #include "source/rules/rule.h"
 
 #include <algorithm>
@@ -27,7 +28,7 @@ constexpr RuleInfo kInfo{
     .name = "input-left-behind",
     .family = "mismatch",
     .severity = Severity::kError,
-    .summary = "a model that was moved gets a tensor that stayed on the CPU",
+    .summary = "a model and the tensor that it gets are on different devices",
     .on_accelerators = true,
 };
 
@@ -154,7 +155,7 @@ class Inputs {
       const BatchValue part = values_.of(argument);
       const bool left = part.is(BatchPlace::kLeft);
       const bool made = !left && module && is_made_on_cpu(model_, argument);
-      const bool moved = module && !left && !made && is_moved_value(model_, argument);
+      const bool moved = !left && !made && may_stay(callee) && is_moved_value(model_, argument);
       if (!left && !made && !moved) continue;
       if (!history) history = history_of(call, module);
       if (history->refuted) return;
@@ -184,6 +185,13 @@ class Inputs {
                                        model_.class_named(callee.text()) == nullptr);
   }
 
+  // Whether the callee may be a module that was made on the CPU and never moved, at little cost.
+  [[nodiscard]] bool may_stay(Node callee) const {
+    const Value value = model_.value(callee);
+    return value.is(Type::kModule) && value.device_state == DeviceState::kCpu &&
+           !(value.text.starts_with("torch.nn.") && value.text.ends_with("Loss"));
+  }
+
   [[nodiscard]] ModelHistory history_of(Node call, bool module) const {
     ModelHistory history{trace_value(model_, syntax::callee(call))};
     const ValueHistory& trace = history.trace;
@@ -191,7 +199,7 @@ class Inputs {
     history.moved = module && place == Place::kElsewhere && keeps_inputs(model_, trace) &&
                     is_moved_before(model_, trace, call);
     history.gone = surely_moved(call);
-    history.stays = module && place == Place::kCpu && has_state(model_, trace) &&
+    history.stays = place == Place::kCpu && has_state(model_, trace) &&
                     keeps_inputs(model_, trace) && stays_in_place(model_, trace);
     // DataParallel moves its inputs, and who calls this function may have wrapped the model.
     const bool wrapped = model_.tree().source().find("Parallel") != std::string::npos;
