@@ -258,11 +258,15 @@ class Inputs {
   void report_part(Node call, Node argument, const BatchValue& part, const ModelHistory& history) {
     const Node name = part.name;
     if (!reported_.insert({part.loop.index(), name.text()}).second) return;
+    const std::string why = history.moved || history.gone
+                                ? "the model was moved"
+                                : fmt::format("elsewhere the program moves what it gives to `{}`",
+                                              syntax::callee(call).text());
     reporter_
         .report(argument, fmt::format("`{}` comes from a loader, which makes its batches on the "
-                                      "CPU, and the model was moved: the call raises "
-                                      "\"Expected all tensors to be on the same device\".",
-                                      name.text()))
+                                      "CPU, and {}: the call raises \"Expected all tensors to be "
+                                      "on the same device\".",
+                                      name.text(), why))
         .fix.push_back(loop_fix(part.loop, names_to_move(model_, part.loop, name),
                                 target_device(context_, history.trace, call)));
   }
