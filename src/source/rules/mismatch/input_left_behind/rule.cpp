@@ -1,13 +1,19 @@
-// TP207: a model that was moved gets a tensor that stayed on the CPU.
+// TP207: a model that was moved gets a tensor that stayed on the CPU, or the other way round, or
+// what the model returns meets one.
 #include "source/rules/rule.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "source/rules/edits.h"
+#include "source/rules/mismatch/common/batch_values.h"
 #include "source/rules/mismatch/common/forward_inputs.h"
+#include "source/rules/mismatch/input_left_behind/left_parts.h"
+#include "source/rules/mismatch/input_left_behind/loop_fix.h"
 #include "source/rules/module_place.h"
 #include "source/rules/statements.h"
 #include "source/rules/tensors.h"
@@ -22,35 +28,9 @@ constexpr RuleInfo kInfo{
     .name = "input-left-behind",
     .family = "mismatch",
     .severity = Severity::kError,
-    .summary = "a model that was moved gets a tensor that stayed on the CPU",
+    .summary = "a model and the tensor that it gets are on different devices",
     .on_accelerators = true,
 };
-
-// The name or factory call that an argument comes from: `x` in `x.float()[0]`.
-Node base_of(Node argument) {
-  for (;;) {
-    argument = syntax::unwrap(argument);
-    if (argument.is(Kind::kSubscript)) {
-      argument = argument.child(Field::kValue);
-    } else if (argument.is(Kind::kCall) && object_of(argument) &&
-               semantics::keeps_device(method_name(argument))) {
-      argument = object_of(argument);
-    } else {
-      return argument;
-    }
-  }
-}
-
-// The loop over a loader of the CPU that alone binds the name; invalid if there is none.
-Node batch_loop(const SemanticModel& model, Node name) {
-  if (!name.is(Kind::kIdentifier)) return {};
-  const auto bindings = model.scopes().reaching(name.text(), name);
-  if (bindings.size() != 1 || bindings.front()->kind != semantics::BindingKind::kFor) return {};
-  Node loop = bindings.front()->target;
-  while (loop && !loop.is(Kind::kFor)) loop = loop.parent();
-  if (!loop || !loop.holds(name)) return {};
-  return yields_cpu_batches(model, loop.child(Field::kRight)) ? loop : Node{};
-}
 
 // Whether the expression is a tensor of some size that a factory made on the CPU.
 bool is_made_on_cpu(const SemanticModel& model, Node argument) {
@@ -62,6 +42,36 @@ bool is_made_on_cpu(const SemanticModel& model, Node argument) {
   if (name == "torch.tensor" || name == "torch.as_tensor")
     return syntax::positional(made, 0).is_any(Kind::kList, Kind::kListComprehension);
   return semantics::is_factory(name) && !syntax::has_splat(made);
+}
+
+constexpr std::size_t kNamed = static_cast<std::size_t>(-1);  // an argument with a keyword
+
+// Whether a name may hold strings, which some models take, or numbers.
+bool may_be_text(std::string_view name) {
+  const std::string lower = base::lower(name);
+  for (const std::string_view word :
+       {"text", "sent", "str", "prompt", "caption", "name", "path", "word", "len", "num", "idx"})
+    if (lower.find(word) != std::string::npos) return true;
+  return false;
+}
+
+// Whether every use of the module's names leaves it where it was made.
+bool stays_in_place(const SemanticModel& model, const ValueHistory& trace) {
+  return std::all_of(trace.steps.begin(), trace.steps.end(), [&](Node step) {
+    if (!step.is_any(Kind::kIdentifier, Kind::kAttribute)) return true;
+    std::vector<Node> reads;
+    if (step.is(Kind::kIdentifier)) {
+      const auto bindings = model.scopes().reaching(step.text(), step);
+      if (bindings.size() != 1 || bindings.front()->kind != semantics::BindingKind::kAssign)
+        return false;
+      reads = reads_of(model, bindings.front()->target);
+    } else {
+      const semantics::ClassFacts* facts = model.enclosing_class(step);
+      if (facts == nullptr || facts->is_module || !facts->bases.empty()) return false;
+      reads = reads_of_attribute(model, *facts, step.child(Field::kAttributeName).text());
+    }
+    return std::all_of(reads.begin(), reads.end(), leaves_in_place);
+  });
 }
 
 // Whether a move of the model comes before the call, or in another function.
@@ -85,60 +95,16 @@ edit::DeviceRef target_device(const PythonContext& context, const ValueHistory& 
   return here;
 }
 
-// Whether a tensor is combined with others here, which are on the device of the model by then: a
-// loss of it, a comparison with the predictions, arithmetic.
-bool meets_outputs(const SemanticModel& model, Node read) {
-  const Node parent = chain_top(read).parent();
-  if (parent.is_any(Kind::kComparison, Kind::kBinaryOperator)) return true;
-  if (!parent.is(Kind::kArgumentList)) return false;
-  const Node call = parent.parent();
-  if (model.called(call).starts_with("torch.")) return true;
-  const std::string name = base::lower(method_name(call));
-  for (const std::string_view word : {"loss", "criterion", "cross_entropy"})
-    if (name.find(word) != std::string::npos) return true;
-  return name == "eq" || name == "ne";
-}
-
-// The names of the loop's target that go into the model or meet its outputs, in the order of the
-// target. Nothing if one of them is also used where only the CPU will do.
-std::vector<Node> names_to_move(const SemanticModel& model, Node loop, Node fed) {
-  std::vector<Node> names;
-  const Node target = loop.child(Field::kLeft);
-  for (std::uint32_t i = target.index(); i < target.subtree_end(); ++i) {
-    const Node name = model.tree().at(i);
-    if (!name.is(Kind::kIdentifier)) continue;
-    bool wanted = name.text() == fed.text();
-    for (const Node read : model.named(name.text(), loop.child(Field::kBody))) {
-      const Node parent = read.parent();
-      if (parent.is(Kind::kAttribute) && read.field() == Field::kObject &&
-          parent.child(Field::kAttributeName).text() == "numpy")
-        return {};
-      if (read.field() == Field::kLeft && parent.is(Kind::kAssignment)) return {};
-      wanted |= meets_outputs(model, read);
-    }
-    if (wanted) names.push_back(name);
-  }
-  return names;
-}
-
-Fix loop_fix(const PythonContext& context, Node loop, Node fed, const edit::DeviceRef& device) {
-  Fix fix;
-  fix.title = "move the batch to the device of the model in each step";
-  const Node first = loop.child(Field::kBody).first_child();
-  if (device.text.empty() || fed.parent().is(Kind::kSubscript) || !stands_alone(first)) return fix;
-  const auto names = names_to_move(context.model, loop, fed);
-  if (names.empty()) return fix;
-  std::string left;
-  std::string right;
-  for (const Node name : names) {
-    const std::string_view comma = left.empty() ? "" : ", ";
-    left += fmt::format("{}{}", comma, name.text());
-    right += fmt::format("{}{}.to({})", comma, name.text(), device.text);
-  }
-  fix.applicability = Applicability::kUnsafe;
-  fix.needs.module_device = device.module_device;
-  fix.edits = {line_before(first, fmt::format("{} = {}", left, right))};
-  return fix;
+// The device to which another part of a batch was moved, if it can be written at the top of the
+// loop, and the move is no choice of the program's.
+edit::DeviceRef device_of_part(const SemanticModel& model, Node loop, Node move) {
+  const Node device = syntax::argument(move, 0, "device");
+  if (method_name(move) != "to" || !device || !is_primary(device) || device.is(Kind::kCall) ||
+      syntax::statement_of(move).parent() != loop.child(Field::kBody))
+    return {};
+  for (const semantics::Binding* binding : model.scopes().reaching(device.text(), device))
+    if (loop.holds(binding->target)) return {};
+  return {std::string(device.text())};
 }
 
 Fix argument_fix(Node argument, const edit::DeviceRef& device) {
@@ -155,26 +121,63 @@ Fix argument_fix(Node argument, const edit::DeviceRef& device) {
 class Inputs {
  public:
   Inputs(const PythonContext& context, Reporter& reporter)
-      : context_(context), model_(context.model), reporter_(reporter) {}
+      : context_(context), model_(context.model), reporter_(reporter), values_(context.model) {}
+
+  // Parts of a batch that stay behind while others are moved.
+  void check_parts() {
+    find_left_parts(model_, values_, [&](const LeftPart& left) {
+      const Node name = left.part.name;
+      if (semantics::knowledge_at(model_, left.argument) || has_device_manager(model_) ||
+          !reported_.insert({left.part.loop.index(), name.text()}).second)
+        return;
+      Fix fix = loop_fix(left.part.loop, name_to_move(model_, left.part.loop, name),
+                         device_of_part(model_, left.part.loop, left.move));
+      reporter_
+          .report(left.argument,
+                  fmt::format("`{}` stays where the loader made it, on the CPU, and meets what a "
+                              "model returns for another part of the batch, which was moved: this "
+                              "raises \"Expected all tensors to be on the same device\".",
+                              name.text()))
+          .fix.push_back(std::move(fix));
+    });
+  }
 
   void check(Node call) {
     const Node callee = syntax::callee(call);
     if (!callee.is_any(Kind::kIdentifier, Kind::kAttribute) || !model_.qualified(callee).empty())
       return;
+    if (!values_.may_be_model(callee)) return;
+    const bool module = may_be_module(callee);
     const std::vector<syntax::Argument> arguments = syntax::arguments(call);
-    const bool any = std::any_of(arguments.begin(), arguments.end(), [&](const auto& argument) {
-      return base_of(argument.value).is_any(Kind::kIdentifier, Kind::kCall);
-    });
-    if (!any || !may_be_module(callee)) return;
-    const ValueHistory trace = trace_value(model_, callee);
-    if (module_place(model_, trace) != Place::kElsewhere || !keeps_inputs(model_, trace) ||
-        semantics::knowledge_at(model_, call) || !is_moved_before(model_, trace, call) ||
-        has_device_manager(model_))
-      return;
-    for (const syntax::Argument& argument : arguments) check_argument(call, argument.value, trace);
+    std::optional<ModelHistory> history;
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+      const Node argument = arguments[i].value;
+      const BatchValue part = values_.of(argument);
+      const bool left = part.is(BatchPlace::kLeft);
+      const bool made = !left && module && is_made_on_cpu(model_, argument);
+      const bool moved = !left && !made && may_stay(callee) && is_moved_value(model_, argument);
+      if (!left && !made && !moved) continue;
+      if (!history) history = history_of(call, module);
+      if (history->refuted) return;
+      if (left && is_left(call, part, *history, arguments[i].keyword.empty() ? i : kNamed))
+        report_part(call, argument, part, *history);
+      else if (made && history->moved)
+        report_made(call, argument, *history);
+      else if (moved && history->stays)
+        report_model(call, argument);
+    }
   }
 
  private:
+  // What the file says about the model of a call.
+  struct ModelHistory {
+    ValueHistory trace;
+    bool moved = false;    // it surely was moved, and leaves its inputs where they are
+    bool gone = false;     // it was moved, whatever it is
+    bool stays = false;    // it was made here, and nothing moves it
+    bool refuted = false;  // nothing can be said about this call
+  };
+
   [[nodiscard]] bool may_be_module(Node callee) const {
     const Value value = model_.value(callee);
     return value.is(Type::kModule) || (value.is(Type::kUnknown) && callee.is(Kind::kIdentifier) &&
@@ -182,28 +185,117 @@ class Inputs {
                                        model_.class_named(callee.text()) == nullptr);
   }
 
-  void check_argument(Node call, Node argument, const ValueHistory& trace) {
-    const Node base = base_of(argument);
-    if (const Node loop = batch_loop(model_, base)) {
-      if (!reported_.insert({loop.index(), base.text()}).second) return;
-      reporter_
-          .report(argument, fmt::format("`{}` comes from a DataLoader, which makes its batches on "
-                                        "the CPU, and the model was moved: the call raises "
-                                        "\"Expected all tensors to be on the same device\".",
-                                        base.text()))
-          .fix.push_back(loop_fix(context_, loop, base, target_device(context_, trace, call)));
-    } else if (is_made_on_cpu(model_, argument)) {
-      reporter_
-          .report(argument,
-                  "This tensor is made on the CPU, and the model was moved: the call raises "
-                  "\"Expected all tensors to be on the same device\".")
-          .fix.push_back(argument_fix(argument, target_device(context_, trace, call)));
+  // Whether the callee may be a module that was made on the CPU and never moved, at little cost.
+  [[nodiscard]] bool may_stay(Node callee) const {
+    const Value value = model_.value(callee);
+    return value.is(Type::kModule) && value.device_state == DeviceState::kCpu &&
+           !(value.text.starts_with("torch.nn.") && value.text.ends_with("Loss"));
+  }
+
+  [[nodiscard]] ModelHistory history_of(Node call, bool module) const {
+    ModelHistory history{trace_value(model_, syntax::callee(call))};
+    const ValueHistory& trace = history.trace;
+    const Place place = module_place(model_, trace);
+    history.moved = module && place == Place::kElsewhere && keeps_inputs(model_, trace) &&
+                    is_moved_before(model_, trace, call);
+    history.gone = surely_moved(call);
+    history.stays = place == Place::kCpu && has_state(model_, trace) &&
+                    keeps_inputs(model_, trace) && stays_in_place(model_, trace);
+    // DataParallel moves its inputs, and who calls this function may have wrapped the model.
+    const bool wrapped = model_.tree().source().find("Parallel") != std::string::npos;
+    history.refuted = (!history.moved && wrapped) || semantics::knowledge_at(model_, call) ||
+                      has_device_manager(model_);
+    return history;
+  }
+
+  // Whether the function or the class moves what has the callee's name: `net.to(device)`.
+  [[nodiscard]] bool surely_moved(Node call) const {
+    Node callee = syntax::callee(call);
+    if (callee.is(Kind::kAttribute) && callee.child(Field::kAttributeName).text() == "forward")
+      callee = callee.child(Field::kObject);
+    const Node home = callee.is(Kind::kAttribute) ? syntax::class_of(call)
+                                                  : model_.scopes().owner(callee.text(), callee);
+    for (const std::string_view method : {"to", "cuda"}) {
+      for (const Node move : model_.calls_of(method, home ? home : model_.tree().root())) {
+        const Node parent = move.parent();
+        const bool kept =
+            parent.is(Kind::kAssignment) && parent.child(Field::kLeft).text() == callee.text();
+        if ((kept || object_of(move).text() == callee.text()) && is_moved_value(model_, move))
+          return true;
+      }
     }
+    return false;
+  }
+
+  // Whether a part that is left on the CPU goes into a model that wants it elsewhere.
+  [[nodiscard]] bool is_left(Node call, const BatchValue& part, const ModelHistory& history,
+                             std::size_t position) {
+    if (history.stays) return false;
+    const Node given = position == kNamed ? Node{} : fed_moved_elsewhere(model_, call, position);
+    const bool gone = history.moved || (history.gone && !may_be_text(part.name.text()));
+    if (!given) return gone && is_on_cpu(part);
+    // Elsewhere, the program moves what comes from a loader into the same model.
+    return is_on_cpu(part) || (gone && values_.of(given).is(BatchPlace::kMoved));
+  }
+
+  // Whether a part of a batch is on the CPU: the loader says so, or another part that is moved.
+  [[nodiscard]] bool is_on_cpu(const BatchValue& part) {
+    return yields_cpu_batches(model_, part.loop.child(Field::kRight)) || sibling_moved(part);
+  }
+
+  [[nodiscard]] bool sibling_moved(const BatchValue& part) {
+    for (const std::string_view method : {"to", "cuda"}) {
+      for (const Node move : model_.calls_of(method, part.loop)) {
+        const BatchValue other = values_.of(move);
+        if (other.is(BatchPlace::kMoved) && other.loop == part.loop &&
+            other.name.text() != part.name.text())
+          return true;
+      }
+    }
+    return false;
+  }
+
+  void report_part(Node call, Node argument, const BatchValue& part, const ModelHistory& history) {
+    const Node name = part.name;
+    if (!reported_.insert({part.loop.index(), name.text()}).second) return;
+    const std::string why = history.moved || history.gone
+                                ? "the model was moved"
+                                : fmt::format("elsewhere the program moves what it gives to `{}`",
+                                              syntax::callee(call).text());
+    reporter_
+        .report(argument, fmt::format("`{}` comes from a loader, which makes its batches on the "
+                                      "CPU, and {}: the call raises \"Expected all tensors to be "
+                                      "on the same device\".",
+                                      name.text(), why))
+        .fix.push_back(loop_fix(part.loop, names_to_move(model_, part.loop, name),
+                                target_device(context_, history.trace, call)));
+  }
+
+  void report_model(Node call, Node argument) {
+    Fix fix;
+    fix.title = "move the model to the device of its input";
+    reporter_
+        .report(
+            syntax::callee(call),
+            fmt::format("`{}` was moved to a device, and nothing moves the model, which was made "
+                        "on the CPU: the call raises \"Expected all tensors to be on the same "
+                        "device\".",
+                        argument.text()))
+        .fix.push_back(std::move(fix));
+  }
+
+  void report_made(Node call, Node argument, const ModelHistory& history) {
+    reporter_
+        .report(argument,
+                "This tensor is made on the CPU, and the model was moved: the call raises "
+                "\"Expected all tensors to be on the same device\".")
+        .fix.push_back(argument_fix(argument, target_device(context_, history.trace, call)));
   }
 
   const PythonContext& context_;
   const SemanticModel& model_;
   Reporter& reporter_;
+  BatchValues values_;
   std::set<std::pair<std::uint32_t, std::string_view>> reported_;  // loop and name
 };
 
@@ -212,6 +304,7 @@ void check(const PythonContext& context, Node, Reporter& reporter) {
   if (context.is_test() || !model.imports_torch() || !moves_things(model)) return;
   Inputs inputs(context, reporter);
   for (const Node call : model.nodes(Kind::kCall)) inputs.check(call);
+  inputs.check_parts();
 }
 
 const Registration kRegistered{

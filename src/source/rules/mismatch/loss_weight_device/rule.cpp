@@ -88,21 +88,6 @@ Fix make_fix(const PythonContext& context, Node call, Node weight) {
 
 // --- criteria with a state of their own ------------------------------------------------
 
-// Whether a class of this file keeps parameters or buffers, and speaks of no device itself.
-bool keeps_state(const SemanticModel& model, const semantics::ClassFacts& facts) {
-  for (const std::string_view word : {"cuda", "device", "to", "type_as"})
-    if (!model.named(word, facts.node).empty()) return false;
-  static constexpr std::array<std::string_view, 8> kLayers{
-      "torch.nn.Parameter", "torch.nn.Linear",      "torch.nn.Conv1d",    "torch.nn.Conv2d",
-      "torch.nn.Embedding", "torch.nn.BatchNorm1d", "torch.nn.LayerNorm", "torch.nn.BatchNorm2d"};
-  const auto calls = model.nodes(Kind::kCall, facts.node);
-  return std::any_of(calls.begin(), calls.end(), [&](Node call) {
-    const std::string& name = model.called(call);
-    return base::one_of(kLayers, name) || name.starts_with("torchvision.models.") ||
-           method_name(call) == "register_buffer" || method_name(call) == "register_parameter";
-  });
-}
-
 bool is_loss_name(std::string_view name) {
   const std::string text = base::lower(name);
   return text.find("loss") != std::string::npos || text.find("criterion") != std::string::npos;
@@ -118,17 +103,6 @@ bool makes_stateful_loss(const SemanticModel& model, Node call) {
   const bool known = std::all_of(facts->bases.begin(), facts->bases.end(),
                                  [](const std::string& base) { return base == "torch.nn.Module"; });
   return known && keeps_state(model, *facts);
-}
-
-// Whether a read of a module leaves it where it is.
-bool leaves_in_place(Node read) {
-  const Node parent = read.parent();
-  if (parent.is(Kind::kCall)) return true;
-  if (!parent.is(Kind::kAttribute)) return false;
-  for (const std::string_view name :
-       {"parameters", "named_parameters", "train", "eval", "state_dict", "load_state_dict"})
-    if (parent.child(Field::kAttributeName).text() == name) return true;
-  return false;
 }
 
 // Whether an argument is the result of a model that was moved to a device.
