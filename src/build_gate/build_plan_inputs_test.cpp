@@ -2,6 +2,7 @@
 #include <string>
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "base/file_system.h"
 #include "build_gate/build_plan.h"

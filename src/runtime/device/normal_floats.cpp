@@ -54,7 +54,10 @@ constexpr std::size_t kBlock = 64;  // numbers, whose logarithms and waves fit i
 [[gnu::always_inline]] inline double wave_of(float turns, std::int32_t quarter) {
   constexpr double kHalfPi = 1.57079632679489661923;
   const double quarters = static_cast<double>(turns) * 4.0;
-  const auto nearest = static_cast<std::int32_t>(quarters + 0.5);
+  // No call of lround, so that a loop over many is vectorised; `quarters` is not negative.
+  constexpr double kHalf = 0.5;
+  const double shifted = quarters + kHalf;
+  const auto nearest = static_cast<std::int32_t>(shifted);
   const double r = (quarters - static_cast<double>(nearest)) * kHalfPi;
   const double s = r * r;
   double odd = 1.0 / 6227020800;

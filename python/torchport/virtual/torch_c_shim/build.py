@@ -57,7 +57,7 @@ def _can_use(torch: ModuleType, kernel: str) -> Callable[[Any, bool], bool]:
         finally:
             for name, on in enabled.items():
                 getattr(torch._C, f"_set_sdp_use_{name}")(on)
-        return chosen > 0
+        return bool(chosen > 0)
 
     return can_use
 

@@ -57,9 +57,13 @@ std::string lines_of(const FailedAssertion& assertion) {
   return text;
 }
 
+std::size_t number_of(c10::DeviceIndex device) {
+  return static_cast<std::size_t>(static_cast<unsigned char>(device));
+}
+
 [[noreturn]] void raise_lost(c10::DeviceIndex device) {
   LostDevices& devices = lost_devices();
-  const auto index = static_cast<std::size_t>(device);
+  const auto index = number_of(device);
   devices.health[index] = Health::kLost;
   const devices::DeviceKind& kind = Runtime::get().description();
   std::string text = kind.failed_assertion(each_call_waits());
@@ -98,7 +102,7 @@ void fail(c10::DeviceIndex device, const std::string& op, const FailedAssertion&
                   place.empty() ? "" : "at " + place + ", ", op, Runtime::get().spec().kind,
                   static_cast<int>(device), assertion.reason);
   LostDevices& devices = lost_devices();
-  const auto index = static_cast<std::size_t>(device);
+  const auto index = number_of(device);
   {
     const std::lock_guard<std::mutex> lock(devices.mutex);
     if (devices.where[index].empty()) devices.where[index] = where;
@@ -116,7 +120,7 @@ void fail(c10::DeviceIndex device, const std::string& op, const FailedAssertion&
 void detail::raise_if_lost(c10::DeviceIndex device, Asks asks) {
   const c10::DeviceIndex index = device < 0 ? current_device() : device;
   if (index >= Runtime::get().count()) return;  // whoever uses it says that there is none
-  const Health health = lost_devices().health[static_cast<std::size_t>(index)];
+  const Health health = lost_devices().health[number_of(index)];
   if (health == Health::kLost || (health == Health::kFailed && asks == Asks::kToWait))
     raise_lost(index);
 }

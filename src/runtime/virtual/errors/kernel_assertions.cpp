@@ -22,12 +22,12 @@ std::string_view without_underscore(std::string_view name) {
 }  // namespace
 
 const c10::IValue& CallArguments::value(std::string_view name) const {
-  static const auto& kNone = *new c10::IValue();
+  static const auto& none = *new c10::IValue();
   const auto& arguments = schema_.arguments();
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     if (arguments[i].name() == name) return values_[i];
   }
-  return kNone;
+  return none;
 }
 
 at::Tensor CallArguments::tensor(std::string_view name) const {

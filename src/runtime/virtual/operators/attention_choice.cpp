@@ -41,7 +41,7 @@ bool takes_heads(const sdp_params& call, bool says) {
     return call.enable_gqa ? own > 0 && heads % own == 0 : own == heads;
   };
   if (fits(call.key) && fits(call.value)) return true;
-  if (says)
+  if (says) {
     TORCH_WARN(
         "For dense inputs, both fused kernels require query, key and value to have the same "
         "batch_size and num_heads. Query.sizes(): ",
@@ -50,6 +50,7 @@ bool takes_heads(const sdp_params& call, bool says) {
         " instead. To broadcast dense inputs, try using unsqueeze and expand_to before passing "
         "them "
         "into the kernel.");
+  }
   return false;
 }
 
@@ -61,22 +62,24 @@ bool takes_dense(const sdp_params& call, bool says) {
 bool is_new_enough(int wanted, const char* kernel, bool says) {
   const int own = capability();
   if (own >= wanted) return true;
-  if (says)
+  if (says) {
     TORCH_WARN(kernel, " only supports gpu architectures in the range [sm", wanted,
                ", sm121]. Attempting to run on a sm ", own / 10, ".", own % 10, " gpu.");
+  }
   return false;
 }
 
 bool takes_head_size_of_flash(const sdp_params& call, bool says) {
   const auto size = call.query.sym_size(-1);
   if (size == call.key.sym_size(-1) && size == call.value.sym_size(-1) && size <= 256) return true;
-  if (says)
+  if (says) {
     TORCH_WARN(
         "Flash attention requires q,k,v to have the same last dimension and to be less than or "
         "equal "
         "to 256. Got Query.size(-1): ",
         size, ", Key.size(-1): ", call.key.sym_size(-1),
         ", Value.size(-1): ", call.value.sym_size(-1), " instead.");
+  }
   return false;
 }
 
@@ -84,13 +87,14 @@ bool takes_causal_of_flash(const sdp_params& call, bool says) {
   const auto queries = call.query.sym_size(-2);
   const auto keys = call.key.sym_size(-2);
   if (!call.is_causal || queries == keys) return true;
-  if (says)
+  if (says) {
     TORCH_WARN(
         "Flash attention does not support the is_causal flag when seqlen_q != seqlen_k. Got "
         "seqlen_q: ",
         queries, " seqlen_k: ", keys,
         ". If you would like to use causal attention with non-square masks, please see "
         "CausalAttnMask.");
+  }
   return false;
 }
 
@@ -116,10 +120,11 @@ bool takes_head_size_of_efficient(const sdp_params& call, bool says) {
   if (size == call.key.sym_size(-1) && size > 0 && value > 0 && size % alignment == 0 &&
       value % alignment == 0)
     return true;
-  if (says)
+  if (says) {
     TORCH_WARN("Mem efficient attention requires last dimension of inputs to be divisible by ",
                alignment, ". Got Query.size(-1): ", size, ", Key.size(-1): ", call.key.sym_size(-1),
                ", Value.size(-1): ", value, " instead.");
+  }
   return false;
 }
 
@@ -135,7 +140,9 @@ bool can_efficient(const sdp_params& call, bool says) {
 
 bool can_cudnn(const sdp_params& call, bool says) {
   if (!at::globalContext().userEnabledCuDNNSDP()) {
-    if (says) TORCH_WARN("cuDNN attention has been runtime disabled.");
+    if (says) {
+      TORCH_WARN("cuDNN attention has been runtime disabled.");
+    }
     return false;
   }
   if (!sdp::check_tensor_shapes(call, says) ||
@@ -145,9 +152,10 @@ bool can_cudnn(const sdp_params& call, bool says) {
   const auto size = call.query.sym_size(-1);
   const auto value = call.value.sym_size(-1);
   if (size <= 128 && value <= 128 && size % 8 == 0 && value % 8 == 0) return true;
-  if (says)
+  if (says) {
     TORCH_WARN(size <= 128 && value <= 128 ? "head_dim should be a multiple of 8"
                                            : "head_dim should be no more than 128");
+  }
   return false;
 }
 

@@ -24,6 +24,9 @@ namespace torchport::vdev {
 
 namespace {
 
+// NOLINTBEGIN(readability-function-size, performance-unnecessary-value-param): ATen's macros of
+// types are long, and its operators take generators by value.
+
 using at::Tensor;
 using MaybeGenerator = std::optional<at::Generator>;
 namespace templates = at::native::templates;
@@ -165,6 +168,8 @@ void put_bernoulli(torch::Library& aten) {
 }
 
 const OperatorGroup kBernoulli(&put_bernoulli);
+
+// NOLINTEND(readability-function-size, performance-unnecessary-value-param)
 
 }  // namespace
 

@@ -24,6 +24,9 @@ namespace torchport::vdev {
 
 namespace {
 
+// NOLINTBEGIN(readability-function-size, performance-unnecessary-value-param): ATen's macros of
+// types are long, and its operators take generators by value.
+
 using at::Tensor;
 using at::TensorIteratorBase;
 using MaybeGenerator = std::optional<at::Generator>;
@@ -218,7 +221,7 @@ Tensor& normal(Tensor& self, double mean, double deviation, MaybeGenerator gener
 
 // The operators with tensors of means and deviations. `Mean` and `Deviation` are Tensor or double.
 template <class Mean, class Deviation>
-const Tensor& tensor_of(const Mean& mean, const Deviation& deviation) {
+Tensor tensor_of(const Mean& mean, const Deviation& deviation) {
   if constexpr (std::is_same_v<Mean, Tensor>) return mean;
   if constexpr (!std::is_same_v<Mean, Tensor>) return deviation;
 }
@@ -305,6 +308,8 @@ void put_distributions(torch::Library& aten) {
 }
 
 const OperatorGroup kDistributions(&put_distributions);
+
+// NOLINTEND(readability-function-size, performance-unnecessary-value-param)
 
 }  // namespace
 

@@ -28,6 +28,9 @@
 
 namespace torchport::vdev {
 
+// NOLINTBEGIN(readability-function-size, performance-unnecessary-value-param): ATen's macros of
+// types are long, and its operators take generators by value.
+
 namespace {
 
 using at::Tensor;
@@ -169,5 +172,7 @@ void put_dropout(torch::Library& aten) {
 const OperatorGroup kDropout(&put_dropout);
 
 }  // namespace
+
+// NOLINTEND(readability-function-size, performance-unnecessary-value-param)
 
 }  // namespace torchport::vdev

@@ -128,7 +128,7 @@ void fill(at::TensorIteratorBase& iterator, PhiloxGenerator& generator,
     return;
   }
   const Elements<T> target(iterator);
-  using Value = typename Draw::Value;
+  using Value = Draw::Value;
   each_draw<Draw>(grid, place, elements,
                   [&](std::uint64_t first, const Value* values, std::size_t count) {
                     target.each(first, count,

@@ -20,6 +20,9 @@
 
 namespace torchport::vdev {
 
+// NOLINTBEGIN(readability-function-size, performance-unnecessary-value-param): ATen's macros of
+// types are long, and its operators take generators by value.
+
 namespace {
 
 using at::Tensor;
@@ -137,5 +140,7 @@ void draw_integers(Tensor& host, std::int64_t from, std::optional<std::int64_t> 
                    const MaybeGenerator& generator) {
   templates::random_from_to_impl<FromToKernel, PhiloxGenerator>(host, from, to, generator);
 }
+
+// NOLINTEND(readability-function-size, performance-unnecessary-value-param)
 
 }  // namespace torchport::vdev

@@ -25,6 +25,9 @@
 
 namespace torchport::vdev {
 
+// NOLINTBEGIN(readability-function-size, performance-unnecessary-value-param): ATen's macros of
+// types are long, and its operators take generators by value.
+
 namespace {
 
 using at::Tensor;
@@ -143,5 +146,7 @@ void put_multinomial(torch::Library& aten) {
 const OperatorGroup kMultinomial(&put_multinomial);
 
 }  // namespace
+
+// NOLINTEND(readability-function-size, performance-unnecessary-value-param)
 
 }  // namespace torchport::vdev

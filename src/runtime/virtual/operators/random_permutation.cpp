@@ -22,6 +22,9 @@
 
 namespace torchport::vdev {
 
+// NOLINTBEGIN(readability-function-size, performance-unnecessary-value-param): ATen's macros of
+// types are long, and its operators take generators by value.
+
 namespace {
 
 using at::Tensor;
@@ -133,5 +136,7 @@ void put_permutation(torch::Library& aten) {
 const OperatorGroup kPermutation(&put_permutation);
 
 }  // namespace
+
+// NOLINTEND(readability-function-size, performance-unnecessary-value-param)
 
 }  // namespace torchport::vdev

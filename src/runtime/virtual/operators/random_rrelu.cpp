@@ -19,6 +19,9 @@
 
 namespace torchport::vdev {
 
+// NOLINTBEGIN(readability-function-size, performance-unnecessary-value-param): ATen's macros of
+// types are long, and its operators take generators by value.
+
 namespace {
 
 using at::Scalar;
@@ -96,5 +99,7 @@ void put_rrelu(torch::Library& aten) {
 const OperatorGroup kRrelu(&put_rrelu);
 
 }  // namespace
+
+// NOLINTEND(readability-function-size, performance-unnecessary-value-param)
 
 }  // namespace torchport::vdev
