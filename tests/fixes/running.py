@@ -50,7 +50,7 @@ def fresh_torch() -> Iterator[None]:
         warnings.simplefilter("ignore")
         stack.callback(torch.set_grad_enabled, True)
         stack.callback(torch.set_num_threads, threads)
-        stack.callback(torch.set_default_dtype, torch.float32)
+        stack.callback(torch.set_default_tensor_type, torch.FloatTensor)
         stack.callback(torch.set_default_device, None)
         stack.callback(setattr, torch.backends.cudnn, "deterministic", False)
         yield

@@ -101,6 +101,8 @@ def run() -> str:
                 transfer | {"line": f"/a/folder/{LONG}/{LONG}.py:1234"},
                 transfer | {"bytes": 0, "line": "a.py:1"},
             ],
+            "random": "device",
+            "errors": [],
             "operators": {f"aten::{LONG}.{n}": 30 - n for n in range(30)},
         }
     )

@@ -49,7 +49,7 @@ REFUSED = [
     (lambda: torch.bmm(three_d, three), wrapper("bmm", "mat2")),
     (lambda: F.linear(c, d, d[0]), wrapper("addmm", "mat1")),
     (
-        lambda: F.scaled_dot_product_attention(three_d[None], three_d[None], three_d[None], c),
+        lambda: F.scaled_dot_product_attention(*[three_d[None].repeat(1, 1, 1, 4)] * 3, c),
         wrapper("__scaled_dot_product_efficient_attention", "attn_bias"),
     ),
     (lambda: F.linear(d, c), wrapper("mm", "mat2")),

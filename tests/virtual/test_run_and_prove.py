@@ -76,6 +76,7 @@ def test_the_page_of_a_run_names_its_lines(monkeypatch, tmp_path) -> None:
         "devices": [device | {"peak_allocated": 2**20, "peak_reserved": 2**21}],
         "transfers": [transfer],
         "random": "device",
+        "errors": [],
         "operators": {f"aten::op{n}": 1 for n in range(25)},
     }
     page = as_html(told)

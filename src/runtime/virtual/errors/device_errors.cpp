@@ -105,14 +105,15 @@ void fail(c10::DeviceIndex device, const std::string& op, const FailedAssertion&
   const auto index = number_of(device);
   {
     const std::lock_guard<std::mutex> lock(devices.mutex);
-    if (devices.where[index].empty()) devices.where[index] = where;
+    // No kernel runs on a device after the one that failed, so no other assertion is printed.
+    Health good = Health::kGood;
+    if (!devices.health[index].compare_exchange_strong(good, Health::kFailed)) return;
+    devices.where[index] = where;
     devices.all.push_back(where.substr(0, where.size() - 1));
   }
   const std::string text = lines_of(assertion) + where;
   std::fwrite(text.data(), 1, text.size(), stderr);
   std::fflush(stderr);
-  Health good = Health::kGood;
-  devices.health[index].compare_exchange_strong(good, Health::kFailed);
   detail::any_failed = true;
   if (each_call_waits()) raise_lost(device);
 }
