@@ -3,7 +3,6 @@
 #include "runtime/virtual/operators/attention_choice.h"
 
 #include <array>
-#include <cstddef>
 
 #include <ATen/Context.h>
 #include <ATen/native/transformers/sdp_utils_cpp.h>
@@ -23,13 +22,6 @@ int capability() {
 
 bool is_half(const sdp_params& call) {
   return call.query.scalar_type() == at::kHalf || call.query.scalar_type() == at::kBFloat16;
-}
-
-// Whether a device of this compute capability takes the type; bfloat16 needs 8.0.
-template <std::size_t kCount>
-bool takes_type(const sdp_params& call, const std::array<at::ScalarType, kCount>& types,
-                bool says) {
-  return sdp::check_tensor_dtype(call, types, says);
 }
 
 // Equal batches, and as many heads or, for grouped queries, a divisor of them.
@@ -102,15 +94,16 @@ bool can_flash(const sdp_params& call, bool says) {
   return sdp::check_runtime_disabled_flash(call, says) && sdp::check_tensor_shapes(call, says) &&
          sdp::check_for_attn_mask(call, says) && takes_head_size_of_flash(call, says) &&
          is_new_enough(80, "Flash attention", says) && takes_causal_of_flash(call, says) &&
-         takes_type(call, std::array{at::kHalf, at::kBFloat16}, says) && takes_dense(call, says);
+         sdp::check_tensor_dtype(call, std::array{at::kHalf, at::kBFloat16}, says) &&
+         takes_dense(call, says);
 }
 
 // The elements that the kernel loads at once: 128 bits where it uses tensor cores.
 std::int64_t alignment_of_efficient(const sdp_params& call) {
   const int own = capability();
   const bool tensor_cores = own >= 80 || (own >= 70 && is_half(call));
-  if (tensor_cores) return is_half(call) ? 8 : 4;
-  return own >= 80 ? 4 : 1;
+  if (!tensor_cores) return 1;
+  return is_half(call) ? 8 : 4;
 }
 
 bool takes_head_size_of_efficient(const sdp_params& call, bool says) {
@@ -134,8 +127,8 @@ bool can_efficient(const sdp_params& call, bool says) {
       !takes_dense(call, says))
     return false;
   return capability() >= 80
-             ? takes_type(call, std::array{at::kHalf, at::kFloat, at::kBFloat16}, says)
-             : takes_type(call, std::array{at::kHalf, at::kFloat}, says);
+             ? sdp::check_tensor_dtype(call, std::array{at::kHalf, at::kFloat, at::kBFloat16}, says)
+             : sdp::check_tensor_dtype(call, std::array{at::kHalf, at::kFloat}, says);
 }
 
 bool can_cudnn(const sdp_params& call, bool says) {
@@ -146,7 +139,7 @@ bool can_cudnn(const sdp_params& call, bool says) {
     return false;
   }
   if (!sdp::check_tensor_shapes(call, says) ||
-      !takes_type(call, std::array{at::kHalf, at::kBFloat16}, says) ||
+      !sdp::check_tensor_dtype(call, std::array{at::kHalf, at::kBFloat16}, says) ||
       !is_new_enough(80, "cuDNN MHA", says) || !takes_dense(call, says))
     return false;
   const auto size = call.query.sym_size(-1);

@@ -143,11 +143,9 @@ struct BernoulliEachKernel {
 // --- The operators
 
 Tensor& bernoulli_one(Tensor& self, double p, MaybeGenerator generator) {
-  Aliases aliases;
-  Tensor alias = aliases.of(self);
-  templates::bernoulli_impl_<BernoulliKernel, PhiloxGenerator>(alias, p,
-                                                               generator_for(self, generator));
-  return self;
+  return draw_in_place(self, generator, [&](Tensor& alias, const MaybeGenerator& chosen) {
+    templates::bernoulli_impl_<BernoulliKernel, PhiloxGenerator>(alias, p, chosen);
+  });
 }
 
 Tensor& bernoulli_each(Tensor& self, const Tensor& p, MaybeGenerator generator) {

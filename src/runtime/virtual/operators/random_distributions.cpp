@@ -204,19 +204,15 @@ struct GeometricKernel {
 // --- The operators
 
 Tensor& uniform(Tensor& self, double from, double to, MaybeGenerator generator) {
-  Aliases aliases;
-  Tensor alias = aliases.of(self);
-  templates::uniform_impl_<UniformKernel, PhiloxGenerator>(alias, from, to,
-                                                           generator_for(self, generator));
-  return self;
+  return draw_in_place(self, generator, [&](Tensor& alias, const MaybeGenerator& chosen) {
+    templates::uniform_impl_<UniformKernel, PhiloxGenerator>(alias, from, to, chosen);
+  });
 }
 
 Tensor& normal(Tensor& self, double mean, double deviation, MaybeGenerator generator) {
-  Aliases aliases;
-  Tensor alias = aliases.of(self);
-  templates::normal_impl_<NormalKernel, PhiloxGenerator>(alias, mean, deviation,
-                                                         generator_for(self, generator));
-  return self;
+  return draw_in_place(self, generator, [&](Tensor& alias, const MaybeGenerator& chosen) {
+    templates::normal_impl_<NormalKernel, PhiloxGenerator>(alias, mean, deviation, chosen);
+  });
 }
 
 // The operators with tensors of means and deviations. `Mean` and `Deviation` are Tensor or double.
@@ -260,35 +256,27 @@ Tensor& normal_each_out(const Tensor& mean, const Tensor& deviation, MaybeGenera
 }
 
 Tensor& log_normal(Tensor& self, double mean, double deviation, MaybeGenerator generator) {
-  Aliases aliases;
-  Tensor alias = aliases.of(self);
-  templates::log_normal_impl_<LogNormalKernel, PhiloxGenerator>(alias, mean, deviation,
-                                                                generator_for(self, generator));
-  return self;
+  return draw_in_place(self, generator, [&](Tensor& alias, const MaybeGenerator& chosen) {
+    templates::log_normal_impl_<LogNormalKernel, PhiloxGenerator>(alias, mean, deviation, chosen);
+  });
 }
 
 Tensor& exponential(Tensor& self, double lambda, MaybeGenerator generator) {
-  Aliases aliases;
-  Tensor alias = aliases.of(self);
-  templates::exponential_impl_<ExponentialKernel, PhiloxGenerator>(alias, lambda,
-                                                                   generator_for(self, generator));
-  return self;
+  return draw_in_place(self, generator, [&](Tensor& alias, const MaybeGenerator& chosen) {
+    templates::exponential_impl_<ExponentialKernel, PhiloxGenerator>(alias, lambda, chosen);
+  });
 }
 
 Tensor& cauchy(Tensor& self, double middle, double width, MaybeGenerator generator) {
-  Aliases aliases;
-  Tensor alias = aliases.of(self);
-  templates::cauchy_impl_<CauchyKernel, PhiloxGenerator>(alias, middle, width,
-                                                         generator_for(self, generator));
-  return self;
+  return draw_in_place(self, generator, [&](Tensor& alias, const MaybeGenerator& chosen) {
+    templates::cauchy_impl_<CauchyKernel, PhiloxGenerator>(alias, middle, width, chosen);
+  });
 }
 
 Tensor& geometric(Tensor& self, double p, MaybeGenerator generator) {
-  Aliases aliases;
-  Tensor alias = aliases.of(self);
-  templates::geometric_impl_<GeometricKernel, PhiloxGenerator>(alias, p,
-                                                               generator_for(self, generator));
-  return self;
+  return draw_in_place(self, generator, [&](Tensor& alias, const MaybeGenerator& chosen) {
+    templates::geometric_impl_<GeometricKernel, PhiloxGenerator>(alias, p, chosen);
+  });
 }
 
 void put_distributions(torch::Library& aten) {

@@ -11,11 +11,14 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include <ATen/Parallel.h>
 #include <ATen/TensorIterator.h>
 #include <c10/util/SmallVector.h>
 
+#include "runtime/virtual/core/alias.h"
+#include "runtime/virtual/core/generator.h"
 #include "runtime/virtual/core/philox_generator.h"
 #include "runtime/virtual/core/runtime.h"
 #include "runtime/virtual/operators/random_conversions.h"
@@ -134,6 +137,16 @@ void fill(at::TensorIteratorBase& iterator, PhiloxGenerator& generator,
                     target.each(first, count,
                                 [&](T& element, std::size_t i) { element = transform(values[i]); });
                   });
+}
+
+// Calls `draw` with the CPU's view of `self` and the generator for it, and returns `self`.
+template <class Draw>
+at::Tensor& draw_in_place(at::Tensor& self, const std::optional<at::Generator>& generator,
+                          const Draw& draw) {
+  Aliases aliases;
+  at::Tensor alias = aliases.of(self);
+  draw(alias, generator_for(self, generator));
+  return self;
 }
 
 }  // namespace torchport::vdev

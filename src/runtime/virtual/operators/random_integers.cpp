@@ -13,7 +13,6 @@
 #include <ATen/native/DistributionTemplates.h>
 #include <torch/library.h>
 
-#include "runtime/virtual/core/alias.h"
 #include "runtime/virtual/core/generator.h"
 #include "runtime/virtual/operators/operator_groups.h"
 #include "runtime/virtual/operators/random_fill.h"
@@ -107,18 +106,16 @@ struct AnyKernel {
 };
 
 Tensor& random_any(Tensor& self, MaybeGenerator generator) {
-  Aliases aliases;
-  Tensor alias = aliases.of(self);
-  templates::random_impl<AnyKernel, PhiloxGenerator>(alias, generator_for(self, generator));
-  return self;
+  return draw_in_place(self, generator, [&](Tensor& alias, const MaybeGenerator& chosen) {
+    templates::random_impl<AnyKernel, PhiloxGenerator>(alias, chosen);
+  });
 }
 
 Tensor& random_from(Tensor& self, std::int64_t from, std::optional<std::int64_t> to,
                     MaybeGenerator generator) {
-  Aliases aliases;
-  Tensor alias = aliases.of(self);
-  draw_integers(alias, from, to, generator_for(self, generator));
-  return self;
+  return draw_in_place(self, generator, [&](Tensor& alias, const MaybeGenerator& chosen) {
+    draw_integers(alias, from, to, chosen);
+  });
 }
 
 Tensor& random_to(Tensor& self, std::int64_t to, MaybeGenerator generator) {
