@@ -51,6 +51,31 @@ def test_a_change_of_the_caller_is_seen_with_a_cache(torchport, project):
     assert codes(torchport, ".") == ["TP101"]
 
 
+def test_a_change_of_a_file_without_torch_is_seen_with_a_cache(torchport, project):
+    (project / "main.py").write_text(GUARDED)
+    for i in range(80):  # more than there are groups of such files
+        (project / f"plain_{i}.py").write_text(f"print({i})\n")
+    for text, found in [("print(2)", []), ("gpu.work(2)", ["TP101"]), ("print(3)", [])]:
+        for name in ("plain_7.py", "new.py"):
+            (project / name).write_text(text + "\n")
+            assert codes(torchport, ".") == codes(torchport, "--no-cache", ".")
+        assert codes(torchport, ".") == found
+    # The name that matters is another one now.
+    (project / "gpu.py").write_text(GPU.replace("work", "run"))
+    (project / "main.py").write_text(GUARDED.replace("work", "run"))
+    assert codes(torchport, ".") == []
+    (project / "plain_8.py").write_text("gpu.run(2)\n")
+    assert codes(torchport, ".") == ["TP101"]
+
+
+def test_facts_of_a_file_that_is_not_python_are_kept(torchport, project):
+    (project / "Dockerfile").write_text("FROM nvidia/cuda:12.0\nRUN pip install torch\n")
+    (project / "setup.cfg").write_text("[options]\ninstall_requires = torch\n")
+    first = torchport("check", "--format", "json", ".").stdout
+    assert torchport("check", "--format", "json", ".").stdout == first
+    assert torchport("check", "--format", "json", "--no-cache", ".").stdout == first
+
+
 def test_fix_leaves_what_the_callers_make_void(torchport, project):
     (project / "main.py").write_text(GUARDED)
     torchport("fix", "--unsafe-fixes", ".")

@@ -4,9 +4,9 @@
 #include <array>
 #include <unordered_map>
 
+#include "source/flow/collected.h"
 #include "source/flow/flags.h"
 #include "source/flow/module_imports.h"
-#include "source/flow/sources.h"
 #include "source/flow/traits.h"
 #include "source/semantics/guards.h"
 #include "source/semantics/visible_devices.h"
@@ -86,7 +86,7 @@ class Collector {
   Collector(const SemanticModel& model, Time until)
       : model_(model), until_(until), sources_(model) {}
 
-  std::optional<FileFacts> collect() {
+  std::optional<CollectedFacts> collect() {
     collect_imports();
     facts_.drops_prefix = drops_prefix(model_);
     facts_.sets_visible_devices = sets_visible_devices(model_);
@@ -128,7 +128,7 @@ class Collector {
   }
 
   void add_function(Node node) {
-    Function function;
+    CollectedFunction function;
     function.name = name_of(node);
     function.feeds = feeds_from_cpu(model_, node);
     function.traits = traits_of(model_, node);
@@ -156,7 +156,7 @@ class Collector {
   void add_result(Node statement, Node value) {
     const auto found = index_.find(syntax::function_of(statement).index());
     if (found == index_.end() || !value) return;
-    Function& function = facts_.functions[found->second];
+    CollectedFunction& function = facts_.functions[found->second];
     function.results.add(sources_.of(value));
     add_device(function, statement, value);
   }
@@ -168,7 +168,7 @@ class Collector {
            !function.text().starts_with("async");
   }
 
-  void add_device(Function& function, Node statement, Node value) {
+  void add_device(CollectedFunction& function, Node statement, Node value) {
     using semantics::DeviceState;
     using semantics::Type;
     const semantics::Value result = model_.value(value);
@@ -196,8 +196,8 @@ class Collector {
     return kModuleCode;
   }
 
-  Call& add(Node at, Callee callee, bool unknown_arguments) {
-    Call call;
+  CollectedCall& add(Node at, Callee callee, bool unknown_arguments) {
+    CollectedCall call;
     call.callee = std::move(callee);
     call.caller = caller_of(at);
     call.guarded = semantics::is_cuda_guarded(model_, at);
@@ -210,7 +210,7 @@ class Collector {
     // A method that tensors have is one of a tensor.
     if (callee.empty() || (callee.front() == '.' && semantics::keeps_device(callee.substr(1))))
       return;
-    Call& call = add(node, std::move(callee), syntax::has_splat(node));
+    CollectedCall& call = add(node, std::move(callee), syntax::has_splat(node));
     put_in_order(node, call);
     if (call.unknown_arguments) return;
     for (const syntax::Argument& argument : syntax::arguments(node)) {
@@ -224,7 +224,7 @@ class Collector {
 
   // Notes what has run before a call, and that the call itself runs before what follows in its
   // block.
-  void put_in_order(Node node, Call& call) {
+  void put_in_order(Node node, CollectedCall& call) {
     const Node statement = syntax::statement_of(node);
     for (Node inner = statement; inner && !inner.is_any(Kind::kFunction, Kind::kClass);
          inner = inner.parent()) {
@@ -260,7 +260,7 @@ class Collector {
   const SemanticModel& model_;
   Time until_;
   SourceFinder sources_;
-  FileFacts facts_;
+  CollectedFacts facts_;
   std::unordered_map<std::uint32_t, std::uint16_t> index_;  // by the function's node
   // By the block's node: the last call that is a statement of it, as in Call::after, and the
   // statement.
@@ -278,7 +278,8 @@ bool sets_visible_devices(const SemanticModel& model) {
 }
 
 std::optional<FileFacts> collect_facts(const SemanticModel& model, Time until) {
-  return Collector(model, until).collect();
+  const auto collected = Collector(model, until).collect();
+  return collected ? unpack_facts(pack(*collected)) : std::nullopt;
 }
 
 std::string name_of(Node function) {
@@ -288,6 +289,12 @@ std::string name_of(Node function) {
       name.insert(0, std::string(up.child(Field::kName).text()) + ".");
   }
   return name;
+}
+
+FileFacts facts_of_imports(std::vector<std::pair<std::string, std::string>> imports) {
+  CollectedFacts only;
+  only.imports = std::move(imports);
+  return unpack_facts(pack(only)).value_or(FileFacts{});
 }
 
 bool feeds_from_cpu(const SemanticModel& model, Node function) {

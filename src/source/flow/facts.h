@@ -5,7 +5,9 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -22,21 +24,31 @@ namespace torchport::flow {
 //   ".m"                a method m of an object that the file does not know
 using Callee = std::string;
 
-// Where the tensors in a value come from. Without any source, it has none, or they were made on the
-// CPU.
-struct Sources {
-  bool elsewhere = false;             // from where the file does not say, or moved to a device
-  std::vector<std::uint16_t> inputs;  // parameters of the function around it
-  std::vector<Callee> results;        // functions whose results it contains
+// A part of one of the lists of FileFacts.
+struct Range {
+  std::uint32_t first = 0;
+  std::uint32_t count = 0;
+};
 
-  void add(const Sources& other);
-  [[nodiscard]] bool operator==(const Sources&) const = default;
+// The place of a text in FileFacts::texts. One text has one number in a file.
+using TextNumber = std::uint32_t;
+
+// Where the tensors in a value come from: Sources, flat.
+struct Origins {
+  bool elsewhere = false;
+  Range inputs;   // of FileFacts::inputs
+  Range results;  // of FileFacts::results
+};
+
+struct Argument {
+  TextNumber keyword = 0;  // of a keyword argument
+  Origins origins;
 };
 
 constexpr std::uint16_t kModuleCode = 0xFFFF;  // code outside of functions
 
 struct Call {
-  Callee callee;
+  TextNumber callee = 0;
   std::uint16_t caller = kModuleCode;  // an index into FileFacts::functions
   bool guarded = false;                // it runs only with CUDA
   bool unknown_arguments = false;      // a reference, or a call with *args or **kwargs
@@ -44,37 +56,66 @@ struct Call {
   // The nearest call that has run before this one: its index in FileFacts::calls and one; 0 if
   // none.
   std::uint32_t after = 0;
-  std::vector<Sources> positional;
-  std::vector<std::pair<std::string, Sources>> keywords;
+  Range positional;  // of FileFacts::arguments
+  Range keywords;
 };
 
 struct Function {
-  std::string name;                     // name_of()
-  std::vector<std::string> parameters;  // as they are written, with self, * and /
-  bool feeds = false;                   // its inputs live on the CPU: see feeds_from_cpu()
-  Sources results;                      // of all values that it returns
+  TextNumber name = 0;        // name_of()
+  std::uint32_t same_as = 0;  // the first function of the file with this name, which may be itself
+  Range parameters;           // as they are written, with self, * and /
+  bool feeds = false;         // its inputs live on the CPU: see feeds_from_cpu()
+  std::uint8_t traits = 0;    // of its own body; see traits.h
+  Origins results;            // of all values that it returns
   // What it returns, if all its results are alike: a tensor or module on the CPU or on CUDA.
   semantics::Type type = semantics::Type::kUnknown;
   semantics::DeviceState device = semantics::DeviceState::kUnknown;
-  std::uint32_t line = 0;   // of the first return
-  std::uint8_t traits = 0;  // of its own body; see traits.h
+  std::uint32_t line = 0;  // of the first return
 };
 
 struct Class {
-  std::string name;
-  std::vector<std::string> bases;  // dotted names, or names of the file
+  std::string_view name;
+  Range bases;  // dotted names, or names of the file
 };
 
+struct Import {
+  std::string_view name;  // of the module's own code
+  std::string_view full;  // dotted
+};
+
+// The facts of a file. The texts are in the bytes that they were read from, and lists of lists are
+// parts of one list: a project has a million of them, and each would be a piece of memory of its
+// own. Copies share the bytes.
 struct FileFacts {
   bool kernels = false;  // it imports what only makes or calls CUDA kernels: Triton, an extension
   bool drops_prefix = false;          // it takes `module.` from the keys of a state dict
   bool sets_visible_devices = false;  // a function of it sets CUDA_VISIBLE_DEVICES
+  std::vector<std::string_view> texts;
   std::vector<Function> functions;
+  std::vector<TextNumber> parameters;
   std::vector<Class> classes;
+  std::vector<std::string_view> bases;
   std::vector<Call> calls;
-  std::vector<std::pair<std::string, std::string>> imports;  // name of the module -> dotted name
-  std::vector<std::string> cuda_flags;                       // sorted; see flags.h
+  std::vector<Argument> arguments;
+  std::vector<std::uint16_t> inputs;  // parameters of the function around
+  std::vector<TextNumber> results;    // functions, each a Callee
+  std::vector<Import> imports;
+  std::vector<std::string_view> cuda_flags;  // sorted; see flags.h
   FileTraits whole;
+  std::vector<std::uint32_t> functions_by_name;  // sorted; only the first of each name
+  std::vector<std::uint32_t> imports_by_name;    // sorted; the last of a name is what it means
+  std::shared_ptr<const std::string> packed;     // the bytes
+
+  [[nodiscard]] std::string_view text(TextNumber number) const { return texts[number]; }
+  template <class Item>
+  [[nodiscard]] static std::span<const Item> part(const std::vector<Item>& list, Range range) {
+    return std::span(list).subspan(range.first, range.count);
+  }
+  // The first function with the name that these two make together.
+  [[nodiscard]] std::optional<std::uint32_t> function_named(std::string_view name,
+                                                            std::string_view end = {}) const;
+  // The dotted name of what a name of the module means by an import; none if no import binds it.
+  [[nodiscard]] std::optional<std::string_view> imported(std::string_view name) const;
 };
 
 using Time = std::chrono::steady_clock::time_point;
@@ -95,8 +136,9 @@ using Time = std::chrono::steady_clock::time_point;
 // datasets and samplers, collate functions, transforms.
 [[nodiscard]] bool feeds_from_cpu(const semantics::SemanticModel& model, syntax::Node function);
 
-// Facts as bytes, and back. unpack_facts() returns false for bytes that pack_facts() did not write.
-[[nodiscard]] std::string pack_facts(const FileFacts& facts);
-[[nodiscard]] bool unpack_facts(std::string_view packed, FileFacts& facts);
+// Reads facts from their bytes, FileFacts::packed; none for bytes that are not of facts.
+[[nodiscard]] std::optional<FileFacts> unpack_facts(std::string packed);
+// Facts of a file of which nothing but its imports is known.
+[[nodiscard]] FileFacts facts_of_imports(std::vector<std::pair<std::string, std::string>> imports);
 
 }  // namespace torchport::flow

@@ -6,35 +6,34 @@
 
 namespace torchport::flow {
 
-// The files that an import runs: the module's, and those of the packages around it that do not
-// contain the importer.
-std::vector<std::uint32_t> Summary::Joined::run_by_import(std::uint32_t from,
-                                                          std::string_view name) const {
-  const std::string full = full_name(from, name);
-  std::vector<std::uint32_t> found;
-  for (std::string_view module = module_in(full).name; !module.empty();) {
-    for (const std::uint32_t owner : files_of(module))
-      if (owner != from && !modules[from].starts_with(modules[owner] + ".")) found.push_back(owner);
-    const auto dot = module.rfind('.');
-    module = module.substr(0, dot == std::string_view::npos ? 0 : dot);
-  }
-  return found;
-}
-
+// An import runs the module's file, and those of the packages around it that do not contain the
+// importer.
 void Summary::Joined::link_care() {
   careless_imports.resize(files.size());
   any_import.assign(files.size(), 0);
   caught_import.assign(files.size(), 0);
+  const auto contains = [&](std::uint32_t package, std::uint32_t file) {
+    const std::string& inner = modules[file];
+    const std::string& outer = modules[package];
+    return inner.size() > outer.size() && inner[outer.size()] == '.' && inner.starts_with(outer);
+  };
+  std::string own;
   for (std::uint32_t file = 0; file < files.size(); ++file) {
     const auto& caught = files[file].facts.whole.caught_imports;
-    for (const auto& import : files[file].facts.imports) {
-      const bool is_caught = std::find(caught.begin(), caught.end(), import.second) != caught.end();
-      for (const std::uint32_t other : run_by_import(file, import.second)) {
-        any_import[other] = 1;
-        if (is_caught)
-          caught_import[other] = 1;
-        else
-          careless_imports[file].push_back(other);
+    for (const Import& import : files[file].facts.imports) {
+      const bool is_caught = std::find(caught.begin(), caught.end(), import.full) != caught.end();
+      std::string_view module = module_in(full_name(file, import.full, own)).name;
+      while (!module.empty()) {
+        for (const std::uint32_t other : files_of(module)) {
+          if (other == file || contains(other, file)) continue;
+          any_import[other] = 1;
+          if (is_caught)
+            caught_import[other] = 1;
+          else
+            careless_imports[file].push_back(other);
+        }
+        const auto dot = module.rfind('.');
+        module = module.substr(0, dot == std::string_view::npos ? 0 : dot);
       }
     }
   }

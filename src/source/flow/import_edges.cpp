@@ -13,15 +13,15 @@ Edges Summary::Joined::make_edges() const {
   Edges edges(files.size());
   for (std::uint32_t file = 0; file < files.size(); ++file) {
     const auto add = [&](std::string_view name) {
-      const std::string full = full_name(file, name);
-      const auto module = module_in(full);
+      std::string own;
+      const auto module = module_in(full_name(file, name, own));
       edges[file].insert(edges[file].end(), module.files.begin(), module.files.end());
     };
     const FileFacts& facts = files[file].facts;
-    for (const auto& import : facts.imports) add(import.second);
+    for (const Import& import : facts.imports) add(import.full);
     // Imports of functions are known by what is called.
-    for (const Call& call : facts.calls)
-      if (call.callee.starts_with('@')) add(std::string_view(call.callee).substr(1));
+    for (const std::string_view text : facts.texts)
+      if (text.starts_with('@')) add(text.substr(1));
     // A module runs after its package's __init__.py.
     const std::string_view folder = base::parent_path(files[file].path);
     const std::string package = base::join_path(folder == "." ? "" : folder, "__init__.py");

@@ -25,39 +25,51 @@ bool Summary::Joined::has_flag(std::uint32_t file, std::string_view name, int ho
   const std::string rest(name.substr(first.size()));
   for (const Class& known : facts.classes) {
     if (known.name != first || rest.empty()) continue;
-    return std::any_of(known.bases.begin(), known.bases.end(), [&](const std::string& base) {
-      return base.find('.') == std::string::npos ? has_flag(file, base + rest, hops + 1)
-                                                 : imports_flag(file, base + rest, hops + 1);
+    const auto bases = FileFacts::part(facts.bases, known.bases);
+    return std::any_of(bases.begin(), bases.end(), [&](std::string_view base) {
+      return base.find('.') == std::string_view::npos
+                 ? has_flag(file, std::string(base) + rest, hops + 1)
+                 : imports_flag(file, std::string(base) + rest, hops + 1);
     });
   }
-  const auto imported = imports[file].find(first);
-  return imported != imports[file].end() &&
-         imports_flag(file, std::string(imported->second) + rest, hops + 1);
+  const auto imported = facts.imported(first);
+  return imported && imports_flag(file, std::string(*imported) + rest, hops + 1);
 }
 
 bool Summary::Joined::imports_flag(std::uint32_t from, std::string_view name, int hops) const {
-  const std::string full = full_name(from, name);
+  std::string own;
+  const std::string_view full = full_name(from, name, own);
   // The longest front part that is a module decides.
-  for (auto at = full.rfind('.'); at != std::string::npos && at > 0; at = full.rfind('.', at - 1)) {
-    const auto& owners = files_of(std::string_view(full).substr(0, at));
+  for (auto at = full.rfind('.'); at != std::string_view::npos && at > 0;
+       at = full.rfind('.', at - 1)) {
+    const auto& owners = files_of(full.substr(0, at));
     if (owners.empty()) continue;
     return std::all_of(owners.begin(), owners.end(), [&](std::uint32_t owner) {
-      return has_flag(owner, std::string_view(full).substr(at + 1), hops + 1);
+      return has_flag(owner, full.substr(at + 1), hops + 1);
     });
   }
   return false;
 }
 
 // Whether a call of the project gives the parameter a value.
-bool Summary::Joined::is_given(const FunctionOfProject& function, std::string_view parameter) {
-  const auto& names = function.facts->parameters;
-  const bool bound = !names.empty() && (names[0] == "self" || names[0] == "cls");
-  const auto found = std::find(names.begin(), names.end(), parameter);
+bool Summary::Joined::is_given(std::uint32_t function, std::string_view parameter) const {
+  const FileFacts& facts = files[functions[function].file].facts;
+  const auto names = FileFacts::part(facts.parameters, functions[function].facts->parameters);
+  const auto is_named = [&](std::string_view wanted) {
+    return [&facts, wanted](TextNumber name) { return facts.text(name) == wanted; };
+  };
+  const bool bound =
+      !names.empty() && (is_named("self")(names.front()) || is_named("cls")(names.front()));
+  const auto found = std::find_if(names.begin(), names.end(), is_named(parameter));
   const auto place = static_cast<std::size_t>(found - names.begin()) - (bound ? 1 : 0);
-  return std::any_of(function.calls.begin(), function.calls.end(), [&](const CallOf& call) {
-    return call.call->unknown_arguments || call.call->positional.size() > place ||
-           std::any_of(call.call->keywords.begin(), call.call->keywords.end(),
-                       [&](const auto& keyword) { return keyword.first == parameter; });
+  const auto of_function = calls[function];
+  return std::any_of(of_function.begin(), of_function.end(), [&](const CallOf& call) {
+    const FileFacts& there = files[call.file].facts;
+    const auto keywords = FileFacts::part(there.arguments, call.call->keywords);
+    return call.call->unknown_arguments || call.call->positional.count > place ||
+           std::any_of(keywords.begin(), keywords.end(), [&](const Argument& argument) {
+             return there.text(argument.keyword) == parameter;
+           });
   });
 }
 

@@ -1,7 +1,8 @@
 // Finds the folders that are nothing but CUDA kernels.
 #include <algorithm>
 #include <array>
-#include <map>
+#include <unordered_map>
+#include <utility>
 
 #include "source/flow/joined.h"
 
@@ -15,12 +16,18 @@ constexpr std::size_t kMostOwners = 4;  // files that one imported name may mean
 
 // Whether a file tests, measures or shows something, by the names in its path.
 bool is_about_others(std::string_view path) {
-  for (const std::string_view part : base::split(path, '/')) {
-    for (const std::string_view word : {"test", "bench", "example"})
-      if (part.starts_with(word) ||
-          part.find(std::string("_") + std::string(word)) != std::string_view::npos)
-        return true;
+  for (const std::string_view word : {"test", "bench", "example"}) {
+    for (auto at = path.find(word); at != std::string_view::npos; at = path.find(word, at + 1))
+      if (at == 0 || path[at - 1] == '/' || path[at - 1] == '_') return true;
   }
+  return false;
+}
+
+// Whether a module lies in a package, "a.b.", wherever that begins.
+bool lies_below(std::string_view module, std::string_view package) {
+  for (auto at = module.find(package); at != std::string_view::npos;
+       at = module.find(package, at + 1))
+    if (at == 0 || module[at - 1] == '.') return true;
   return false;
 }
 
@@ -34,19 +41,19 @@ class KernelFiles {
     if (facts.kernels) return true;
     return is_about_others(joined_.files[file].path) &&
            std::any_of(facts.imports.begin(), facts.imports.end(),
-                       [&](const auto& import) { return leads_to(file, import.second, 0); });
+                       [&](const Import& import) { return leads_to(file, import.full, 0); });
   }
 
  private:
   // Whether an imported name is defined in a file with kernels.
   [[nodiscard]] bool leads_to(std::uint32_t from, std::string_view name, int hops) const {
-    const std::string full = joined_.full_name(from, name);
-    for (std::size_t at = full.size(); at != std::string::npos && at > 0;
+    std::string own;
+    const std::string_view full = joined_.full_name(from, name, own);
+    for (std::size_t at = full.size(); at != std::string_view::npos && at > 0;
          at = full.rfind('.', at - 1)) {
-      const auto& owners = joined_.files_of(std::string_view(full).substr(0, at));
+      const auto& owners = joined_.files_of(full.substr(0, at));
       if (owners.empty()) continue;
-      const std::string_view rest =
-          at < full.size() ? std::string_view(full).substr(at + 1) : std::string_view();
+      const std::string_view rest = at < full.size() ? full.substr(at + 1) : std::string_view();
       // Of several files with the name, each must have kernels.
       return owners.size() <= kMostOwners &&
              std::all_of(owners.begin(), owners.end(), [&](std::uint32_t owner) {
@@ -62,12 +69,11 @@ class KernelFiles {
   [[nodiscard]] bool is_of_package(std::uint32_t from, std::string_view full) const {
     const auto dot = full.rfind('.');
     if (dot == std::string_view::npos) return false;
-    const std::string package = "." + std::string(full.substr(0, dot)) + ".";
+    const std::string package = std::string(full.substr(0, dot)) + ".";
     const auto& owners = definers_of(full.substr(dot + 1));
     bool found = false;
     for (const std::uint32_t owner : owners) {
-      if (owner == from || ("." + joined_.modules[owner]).find(package) == std::string::npos)
-        continue;
+      if (owner == from || !lies_below(joined_.modules[owner], package)) continue;
       if (!joined_.files[owner].facts.kernels) return false;
       found = true;
     }
@@ -77,9 +83,11 @@ class KernelFiles {
   // The files that define a function of this name.
   [[nodiscard]] const std::vector<std::uint32_t>& definers_of(std::string_view name) const {
     if (definers_.empty()) {
-      for (std::uint32_t file = 0; file < joined_.in_file.size(); ++file)
-        for (const auto& [function, index] : joined_.in_file[file])
-          definers_[function].push_back(file);
+      for (std::uint32_t file = 0; file < joined_.files.size(); ++file) {
+        const FileFacts& facts = joined_.files[file].facts;
+        for (const std::uint32_t function : facts.functions_by_name)
+          definers_[facts.text(facts.functions[function].name)].push_back(file);
+      }
     }
     static const std::vector<std::uint32_t> kNone;
     const auto found = definers_.find(name);
@@ -90,8 +98,8 @@ class KernelFiles {
   [[nodiscard]] bool defines(std::uint32_t file, std::string_view name, int hops) const {
     if (joined_.files[file].facts.kernels) return true;
     if (name.empty() || hops >= kMostHops) return false;
-    const auto handed = joined_.imports[file].find(name);
-    return handed != joined_.imports[file].end() && leads_to(file, handed->second, hops + 1);
+    const auto handed = joined_.files[file].facts.imported(name);
+    return handed && leads_to(file, *handed, hops + 1);
   }
 
   const Summary::Joined& joined_;
@@ -123,59 +131,58 @@ bool lies_in(std::string_view folder, std::string_view outer) {
                            (folder.size() == outer.size() || folder[outer.size()] == '/'));
 }
 
-}  // namespace
+using Counts = std::unordered_map<std::string_view, Count>;  // by folder
 
-std::vector<std::string> Summary::kernel_folders() const {
-  const KernelFiles kernel_files(*joined_);
-  std::map<std::string, Count, std::less<>> counts;  // outer folders come first
-  for (std::uint32_t file = 0; file < joined_->files.size(); ++file) {
-    const std::string& path = joined_->files[file].path;
-    if (says_nothing(path)) continue;
-    const bool kernels = kernel_files.holds(file);
-    each_folder(path, [&](std::string_view folder) {
-      Count& count = counts[std::string(folder)];
-      ++count.files;
-      count.kernels += kernels ? 1 : 0;
-    });
-  }
+// The folders of which three of four files are kernels, no folder in another one.
+std::vector<std::string> outermost(const Counts& counts) {
+  std::vector<std::string_view> full;
+  for (const auto& [folder, count] : counts)
+    if (count.files >= kFewestFiles && count.kernels * 4 >= count.files * 3) full.push_back(folder);
+  std::sort(full.begin(), full.end());  // outer folders come first
   std::vector<std::string> folders;
-  for (const auto& [folder, count] : counts) {
-    if (count.files < kFewestFiles || count.kernels * 4 < count.files * 3) continue;
+  for (const std::string_view folder : full) {
     const bool inside = std::any_of(folders.begin(), folders.end(),
                                     [&](const std::string& o) { return lies_in(folder, o); });
-    if (!inside) folders.push_back(folder);
+    if (!inside) folders.emplace_back(folder);
   }
   return folders;
 }
 
-std::vector<std::string> Summary::kernel_tests() const {
-  const KernelFiles kernel_files(*joined_);
-  // Folders whose own files are kernels to a third: what is tested there is kernels.
-  std::map<std::string, Count, std::less<>> counts;
-  for (const FileOfProject& file : joined_->files) {
-    if (says_nothing(file.path) || is_about_others(file.path)) continue;
-    each_folder(file.path, [&](std::string_view folder) {
-      Count& count = counts[std::string(folder)];
-      ++count.files;
-      count.kernels += file.facts.kernels ? 1 : 0;
+}  // namespace
+
+void Summary::Joined::find_kernels() {
+  const KernelFiles kernel_files(*this);
+  Counts all;
+  Counts own;  // without what tests, measures or shows others
+  std::vector<std::pair<std::string_view, bool>> others;
+  for (std::uint32_t file = 0; file < files.size(); ++file) {
+    const std::string& path = files[file].path;
+    const bool is_other = is_about_others(path);
+    const bool kernels = kernel_files.holds(file);
+    if (is_other) others.emplace_back(path, kernels);
+    if (says_nothing(path)) continue;
+    each_folder(path, [&](std::string_view folder) {
+      for (Counts* counts : {&all, is_other ? nullptr : &own}) {
+        if (counts == nullptr) continue;
+        Count& count = (*counts)[folder];
+        ++count.files;
+        count.kernels += kernels ? 1 : 0;
+      }
     });
   }
+  kernel_folders = outermost(all);
+  // What is tested in a folder whose own files are kernels to a third is kernels.
   const auto is_of_kernels = [&](std::string_view path) {
     bool found = false;
     each_folder(path, [&](std::string_view folder) {
-      const auto count = counts.find(folder);
-      found |= count != counts.end() && count->second.kernels >= kFewestFiles &&
+      const auto count = own.find(folder);
+      found |= count != own.end() && count->second.kernels >= kFewestFiles &&
                count->second.kernels * 3 >= count->second.files;
     });
     return found;
   };
-  std::vector<std::string> paths;
-  for (std::uint32_t file = 0; file < joined_->files.size(); ++file) {
-    const std::string& path = joined_->files[file].path;
-    if (is_about_others(path) && (kernel_files.holds(file) || is_of_kernels(path)))
-      paths.push_back(path);
-  }
-  return paths;
+  for (const auto& [path, kernels] : others)
+    if (kernels || is_of_kernels(path)) kernel_tests.emplace_back(path);
 }
 
 }  // namespace torchport::flow

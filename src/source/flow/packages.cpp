@@ -23,7 +23,7 @@ class ImportReader {
 
   Packages read() {
     for (std::uint32_t file = 0; file < joined_.files.size(); ++file)
-      for (const auto& import : joined_.files[file].facts.imports) add(file, import.second);
+      for (const Import& import : joined_.files[file].facts.imports) add(file, import.full);
     return std::move(result_);
   }
 
@@ -45,8 +45,8 @@ class ImportReader {
   }
 
   void add_target(std::uint32_t from, std::string_view name, std::string_view top) {
-    const std::string full = joined_.full_name(from, name);
-    const auto [module, owners] = joined_.module_in(full);
+    std::string own;
+    const auto [module, owners] = joined_.module_in(joined_.full_name(from, name, own));
     const bool alone = module.find('.') == std::string_view::npos;
     for (const std::uint32_t owner : owners) {
       const std::string& path = joined_.files[owner].path;

@@ -1,5 +1,6 @@
 // Decides what a Summary says, from the calls of each function.
 #include <algorithm>
+#include <utility>
 
 #include "source/flow/joined.h"
 
@@ -12,87 +13,92 @@ namespace {
 constexpr std::uint32_t kFine = ~0U;
 constexpr std::uint32_t kNever = ~0U - 1;
 
-// Methods that are called by other means than their name.
-bool is_called_by_name(std::string_view method) {
-  return method == "__init__" || (method != "forward" && !method.starts_with("__"));
-}
-
 // Settles statements that hold if all their calls are fine. Each call is looked at until it is fine
 // and then never again, so the cost is linear in the number of calls. A circle of statements that
 // only wait for each other does not hold.
 template <class CallCount, class WaitsFor>
 void settle_all(std::vector<char>& holds, std::vector<std::uint32_t> open,
                 const CallCount& call_count, const WaitsFor& waits_for) {
-  std::vector<std::size_t> looked_at(holds.size(), 0);
-  std::vector<std::vector<std::uint32_t>> waiting(holds.size());
+  std::vector<std::uint32_t> looked_at(holds.size(), 0);
+  // A statement waits for one other; those that wait for the same one are in a list.
+  constexpr std::uint32_t kNone = ~0U;
+  std::vector<std::uint32_t> first_waiting(holds.size(), kNone);
+  std::vector<std::uint32_t> next_waiting(holds.size(), kNone);
   while (!open.empty()) {
     const std::uint32_t statement = open.back();
     open.pop_back();
     std::uint32_t answer = kFine;
-    std::size_t& at = looked_at[statement];
+    std::uint32_t& at = looked_at[statement];
     for (const std::size_t count = call_count(statement); at < count; ++at) {
       answer = waits_for(statement, at);
       if (answer != kFine) break;
     }
     if (answer == kNever) continue;
     if (answer != kFine) {
-      waiting[answer].push_back(statement);
+      next_waiting[statement] = std::exchange(first_waiting[answer], statement);
       continue;
     }
     holds[statement] = 1;
-    open.insert(open.end(), waiting[statement].begin(), waiting[statement].end());
-    waiting[statement].clear();
+    for (std::uint32_t next = std::exchange(first_waiting[statement], kNone); next != kNone;
+         next = std::exchange(next_waiting[next], kNone))
+      open.push_back(next);
   }
 }
 
 }  // namespace
 
-bool FunctionOfProject::is_settled_by_calls() const {
-  return evidence && !ambiguous && !doubted && is_called_by_name(last_part(facts->name));
-}
-
-bool Summary::Joined::are_pure(std::uint32_t file, const std::vector<Callee>& results) {
-  return std::all_of(results.begin(), results.end(), [&](const Callee& callee) {
-    const auto targets = resolve(file, callee);
-    return std::all_of(targets.begin(), targets.end(), [&](std::uint32_t target) {
-      return functions[target].pure && last_part(functions[target].facts->name) != "__init__";
+bool Summary::Joined::are_pure(std::uint32_t file, std::span<const TextNumber> results) {
+  return std::all_of(results.begin(), results.end(), [&](TextNumber callee) {
+    const auto meant = resolve(file, callee);
+    return std::all_of(meant.begin(), meant.end(), [&](std::uint32_t target) {
+      return functions[target].pure && last_part(name_of(functions[target])) != "__init__";
     });
   });
 }
 
-// Spreads from the functions that bring something from elsewhere to those that return it.
-void Summary::Joined::settle_purity() {
-  std::vector<std::vector<std::uint32_t>> returned_by(functions.size());
-  std::vector<std::uint32_t> impure;
+Lists<Summary::Joined::Return> Summary::Joined::link_results() {
+  Lists<Return> returns;
   for (std::uint32_t i = 0; i < functions.size(); ++i) {
-    FunctionOfProject& function = functions[i];
-    function.pure = !function.facts->results.elsewhere;
-    for (const Callee& callee : function.facts->results.results) {
-      for (const std::uint32_t target : resolve(function.file, callee)) {
-        returned_by[target].push_back(i);
-        function.pure &= last_part(functions[target].facts->name) != "__init__";
-      }
+    const FunctionOfProject& function = functions[i];
+    const FileFacts& facts = files[function.file].facts;
+    for (const TextNumber callee :
+         FileFacts::part(facts.results, function.facts->results.results)) {
+      const auto meant = resolve(function.file, callee);
+      for (const std::uint32_t target : meant) returns.add(target, {i, meant.size() == 1});
     }
-    if (!function.pure) impure.push_back(i);
   }
+  returns.build(functions.size());
+  return returns;
+}
+
+// Spreads from the functions that bring something from elsewhere to those that return it.
+void Summary::Joined::settle_purity(const Lists<Return>& returns) {
+  std::vector<std::uint32_t> impure;
+  for (FunctionOfProject& function : functions) function.pure = !function.facts->results.elsewhere;
+  for (std::uint32_t i = 0; i < functions.size(); ++i) {
+    // A constructor makes something else than it returns.
+    if (last_part(name_of(functions[i])) == "__init__")
+      for (const Return& made : returns[i]) functions[made.by].pure = false;
+  }
+  for (std::uint32_t i = 0; i < functions.size(); ++i)
+    if (!functions[i].pure) impure.push_back(i);
   while (!impure.empty()) {
     const std::uint32_t from = impure.back();
     impure.pop_back();
-    for (const std::uint32_t function : returned_by[from]) {
-      if (!functions[function].pure) continue;
-      functions[function].pure = false;
-      impure.push_back(function);
-    }
+    for (const Return& made : returns[from])
+      if (std::exchange(functions[made.by].pure, false)) impure.push_back(made.by);
   }
 }
 
-std::uint32_t Summary::Joined::waits_for_slot(const CallOf& call, const Sources& sources,
+std::uint32_t Summary::Joined::waits_for_slot(const CallOf& call, const Origins& origins,
                                               std::uint32_t own) {
-  if (sources.elsewhere || !are_pure(call.file, sources.results)) return kNever;
-  for (const std::uint16_t input : sources.inputs) {
+  const FileFacts& facts = files[call.file].facts;
+  if (origins.elsewhere || !are_pure(call.file, FileFacts::part(facts.results, origins.results)))
+    return kNever;
+  for (const std::uint16_t input : FileFacts::part(facts.inputs, origins.inputs)) {
     if (call.caller == kNoFunction) return kNever;
     const FunctionOfProject& caller = functions[call.caller];
-    if (input >= caller.facts->parameters.size()) return kNever;
+    if (input >= caller.facts->parameters.count) return kNever;
     const std::uint32_t slot = caller.first_slot + input;
     if (from_cpu[slot] == 0 && slot != own) return slot;
   }
@@ -100,23 +106,28 @@ std::uint32_t Summary::Joined::waits_for_slot(const CallOf& call, const Sources&
 }
 
 std::uint32_t Summary::Joined::waits_for_slot(const FunctionOfProject& function,
-                                              std::size_t parameter, const CallOf& call) {
+                                              std::uint32_t parameter, const CallOf& call) {
   if (call.call->unknown_arguments) return kNever;
-  const std::uint32_t own = function.first_slot + static_cast<std::uint32_t>(parameter);
-  const auto& parameters = function.facts->parameters;
-  for (const auto& [name, sources] : call.call->keywords) {
-    if (name == parameters[parameter]) return waits_for_slot(call, sources, own);
-  }
+  const std::uint32_t own = function.first_slot + parameter;
+  const FileFacts& facts = files[function.file].facts;
+  const FileFacts& of_caller = files[call.file].facts;
+  const auto parameters = FileFacts::part(facts.parameters, function.facts->parameters);
+  const std::string_view wanted = facts.text(parameters[parameter]);
+  for (const Argument& argument : FileFacts::part(of_caller.arguments, call.call->keywords))
+    if (of_caller.text(argument.keyword) == wanted)
+      return waits_for_slot(call, argument.origins, own);
   // Its place among the positional arguments. A call through an object has no self.
-  const bool bound = !parameters.empty() && (parameters[0] == "self" || parameters[0] == "cls");
+  const std::string_view first = facts.text(parameters.front());
+  const bool bound = first == "self" || first == "cls";
   std::size_t place = 0;
   for (std::size_t i = bound ? 1 : 0; i < parameter; ++i) {
-    if (parameters[i].starts_with('*')) return kFine;  // keyword only, and not given
-    place += parameters[i] == "/" ? 0 : 1;
+    const std::string_view before = facts.text(parameters[i]);
+    if (before.starts_with('*')) return kFine;  // keyword only, and not given
+    place += before == "/" ? 0 : 1;
   }
   // A default is a constant or None.
-  const auto& positional = call.call->positional;
-  return place >= positional.size() ? kFine : waits_for_slot(call, positional[place], own);
+  const auto positional = FileFacts::part(of_caller.arguments, call.call->positional);
+  return place >= positional.size() ? kFine : waits_for_slot(call, positional[place].origins, own);
 }
 
 void Summary::Joined::settle() {
@@ -127,28 +138,30 @@ void Summary::Joined::settle() {
   std::vector<std::uint32_t> owners(slots);
   for (std::uint32_t i = 0; i < functions.size(); ++i) {
     const FunctionOfProject& function = functions[i];
-    const bool settled = function.is_settled_by_calls();
+    const bool settled = is_settled_by_calls(function);
     if (settled) open.push_back(i);
-    for (std::uint32_t p = 0; p < function.facts->parameters.size(); ++p) {
+    for (std::uint32_t p = 0; p < function.facts->parameters.count; ++p) {
       owners[function.first_slot + p] = i;
       from_cpu[function.first_slot + p] = function.facts->feeds ? 1 : 0;
       if (settled && !function.facts->feeds) open_slots.push_back(function.first_slot + p);
     }
   }
   settle_all(
-      with_cuda, std::move(open), [&](std::uint32_t f) { return functions[f].call_count(); },
+      with_cuda, std::move(open), [&](std::uint32_t f) { return call_count(functions[f]); },
       [&](std::uint32_t f, std::size_t at) {
-        const CallOf& call = functions[f].call(at);
-        if (call.call->guarded || refused.contains(call.call) || call.caller == f) return kFine;
-        if (call.caller == kNoFunction) return kNever;
-        return with_cuda[call.caller] != 0 ? kFine : call.caller;
+        const CallOf& by = call(functions[f], at);
+        const auto index = by.call - files[by.file].facts.calls.data();
+        const bool is_refused = refused[first_call[by.file] + static_cast<std::size_t>(index)] != 0;
+        if (by.call->guarded || is_refused || by.caller == f) return kFine;
+        if (by.caller == kNoFunction) return kNever;
+        return with_cuda[by.caller] != 0 ? kFine : by.caller;
       });
   settle_all(
       from_cpu, std::move(open_slots),
-      [&](std::uint32_t slot) { return functions[owners[slot]].call_count(); },
+      [&](std::uint32_t slot) { return call_count(functions[owners[slot]]); },
       [&](std::uint32_t slot, std::size_t at) {
         const FunctionOfProject& function = functions[owners[slot]];
-        return waits_for_slot(function, slot - function.first_slot, function.call(at));
+        return waits_for_slot(function, slot - function.first_slot, call(function, at));
       });
 }
 

@@ -7,55 +7,49 @@
 
 namespace torchport::flow {
 
-std::vector<std::uint32_t> Summary::Joined::targets_of(std::uint32_t file,
-                                                       const Callee& callee) const {
-  if (callee.empty()) return {};
-  const std::string_view name = std::string_view(callee).substr(1);
-  if (callee.front() == '=') return in_module(file, name, 0);
-  if (callee.front() == '@') return by_import(file, name, 0);
-  const auto found = methods.find(name);
-  return found == methods.end() ? std::vector<std::uint32_t>{} : found->second.functions;
-}
-
-void Summary::Joined::settle_traits() {
-  struct Edge {
-    std::uint32_t to = kNoFunction;
-    unsigned traits = 0;
-  };
-  std::vector<std::vector<Edge>> spread(functions.size());
+void Summary::Joined::settle_traits(const Lists<Return>& returns) {
   std::vector<std::uint32_t> open;
   for (std::uint32_t i = 0; i < functions.size(); ++i) {
-    FunctionOfProject& function = functions[i];
-    function.traits = function.facts->traits;
-    if (function.traits != 0) open.push_back(i);
-    for (const Callee& callee : function.facts->results.results) {
-      const auto targets = resolve(function.file, callee);
-      if (targets.size() == 1) spread[targets.front()].push_back({i, kGivesCpu | kEvaluates});
-    }
-  }
-  for (std::uint32_t i = 0; i < functions.size(); ++i) {
-    for (const CallOf& call : functions[i].calls)
-      if (call.caller != kNoFunction)
-        spread[i].push_back({call.caller, kWrites | (call.call->surely ? kRefuses : 0U)});
+    functions[i].traits = functions[i].facts->traits;
+    if (functions[i].traits != 0) open.push_back(i);
   }
   while (!open.empty()) {
     const std::uint32_t from = open.back();
     open.pop_back();
-    for (const Edge& edge : spread[from]) {
-      const unsigned more = functions[from].traits & edge.traits & ~functions[edge.to].traits;
-      if (more == 0) continue;
-      functions[edge.to].traits |= more;
-      open.push_back(edge.to);
-    }
+    const auto hand_on = [&](std::uint32_t to, unsigned traits) {
+      const unsigned more = functions[from].traits & traits & ~functions[to].traits;
+      if (more == 0) return;
+      functions[to].traits |= more;
+      open.push_back(to);
+    };
+    for (const Return& made : returns[from])
+      if (made.surely) hand_on(made.by, kGivesCpu | kEvaluates);
+    for (const CallOf& call : calls[from])
+      if (call.caller != kNoFunction)
+        hand_on(call.caller, kWrites | (call.call->surely ? kRefuses : 0U));
   }
   settle_refusals();
 }
 
-bool Summary::Joined::has_trait(std::uint32_t file, const Callee& callee, unsigned trait) const {
-  const auto targets = targets_of(file, callee);
-  return !targets.empty() && std::all_of(targets.begin(), targets.end(), [&](std::uint32_t target) {
+bool Summary::Joined::have_trait(std::span<const std::uint32_t> meant, unsigned trait) const {
+  return !meant.empty() && std::all_of(meant.begin(), meant.end(), [&](std::uint32_t target) {
     return (functions[target].traits & trait) != 0;
   });
+}
+
+bool Summary::Joined::has_trait(std::uint32_t file, const Callee& callee, unsigned trait) const {
+  if (callee.empty()) return false;
+  const std::string_view name = std::string_view(callee).substr(1);
+  std::vector<std::uint32_t> meant;
+  if (callee.front() == '=') {
+    in_module(file, name, 0, meant);
+  } else if (callee.front() == '@') {
+    by_import(file, name, 0, meant);
+  } else {
+    const auto found = method_numbers.find(name);
+    return found != method_numbers.end() && have_trait(methods[found->second], trait);
+  }
+  return have_trait(meant, trait);
 }
 
 // Which calls run only after one that refuses what is not on CUDA.
@@ -65,13 +59,15 @@ void Summary::Joined::settle_refusals() {
   });
   if (!any) return;
   for (std::uint32_t file = 0; file < files.size(); ++file) {
-    const std::vector<Call>& calls = files[file].facts.calls;
-    for (std::size_t i = 0; i < calls.size(); ++i) {
+    const std::vector<Call>& of_file = files[file].facts.calls;
+    char* refused_here = refused.data() + first_call[file];
+    for (std::size_t i = 0; i < of_file.size(); ++i) {
       // A call comes after those before it in the list only.
-      if (calls[i].after == 0 || calls[i].after > i) continue;
-      const Call& before = calls[calls[i].after - 1];
-      if (refused.contains(&before) || has_trait(file, before.callee, kRefuses))
-        refused.insert(&calls[i]);
+      const std::uint32_t after = of_file[i].after;
+      if (after == 0 || after > i) continue;
+      if (refused_here[after - 1] != 0 ||
+          have_trait(resolve(file, of_file[after - 1].callee), kRefuses))
+        refused_here[i] = 1;
     }
   }
 }

@@ -5,6 +5,17 @@
 
 namespace torchport::flow {
 
+// Where the tensors in a value come from. Without any source, it has none, or they were made on the
+// CPU.
+struct Sources {
+  bool elsewhere = false;             // from where the file does not say, or moved to a device
+  std::vector<std::uint16_t> inputs;  // parameters of the function around it
+  std::vector<Callee> results;        // functions whose results it contains
+
+  void add(const Sources& other);
+  [[nodiscard]] bool operator==(const Sources&) const = default;
+};
+
 // The sources of expressions in one file. It belongs to one thread, because it caches its answers.
 class SourceFinder {
  public:

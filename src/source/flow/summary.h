@@ -88,9 +88,9 @@ class Summary {
   [[nodiscard]] Packages packages() const;
   // The folders in which nearly all files are CUDA kernels, or test and measure them; no folder in
   // another one. "" is the folder of relative paths.
-  [[nodiscard]] std::vector<std::string> kernel_folders() const;
+  [[nodiscard]] const std::vector<std::string>& kernel_folders() const;
   // The files that test, measure or show CUDA kernels, in whatever folder.
-  [[nodiscard]] std::vector<std::string> kernel_tests() const;
+  [[nodiscard]] const std::vector<std::string>& kernel_tests() const;
   // Joins again with unknown callers of the functions with these names.
   void doubt(const std::vector<std::string>& names);
 

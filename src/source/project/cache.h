@@ -22,6 +22,11 @@ struct CacheKey {
   [[nodiscard]] bool operator==(const CacheKey&) const = default;
 };
 
+// A key as bytes, to be a part of another one. Valid as long as the key.
+[[nodiscard]] inline std::string_view bytes_of(const CacheKey& key) {
+  return {reinterpret_cast<const char*>(&key), sizeof key};
+}
+
 // XXH3-128 over all parts and their lengths, so that moving a byte from one part to the next
 // changes the key.
 [[nodiscard]] CacheKey cache_key(std::initializer_list<std::string_view> parts);

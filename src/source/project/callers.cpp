@@ -11,21 +11,8 @@ namespace torchport::project {
 
 namespace {
 
-CacheKey facts_key(const std::string& source, const CheckOptions& options) {
-  return cache_key({"facts", options.fingerprint, source});
-}
-
-// The names among `wanted` that a text contains.
-void find_words(std::string_view text, const base::TextSet& wanted, base::TextSet& found) {
-  for (std::size_t at = 0; at < text.size();) {
-    std::size_t end = at;
-    while (end < text.size() && base::is_identifier_char(text[end])) ++end;
-    if (end > at) {
-      const std::string_view word = text.substr(at, end - at);
-      if (wanted.contains(word)) found.emplace(word);
-    }
-    at = end + 1;
-  }
+CacheKey key_for(std::string_view what, const CacheKey& content, const CheckOptions& options) {
+  return cache_key({what, options.fingerprint, bytes_of(content)});
 }
 
 bool any_chooses_devices(const ProjectFacts& known) {
@@ -37,14 +24,14 @@ bool any_chooses_devices(const ProjectFacts& known) {
 // The facts of a file from the cache, or from its text.
 std::optional<flow::FileFacts> facts_in(const std::string& path, const std::string& source,
                                         const CheckOptions& options) {
-  flow::FileFacts cached;
-  const std::string* packed = cached_facts(source, options);
-  if (packed != nullptr && flow::unpack_facts(*packed, cached)) return cached;
+  const CacheKey content = cache_key({source});
+  if (const std::string* packed = cached_facts(content, options))
+    if (auto cached = flow::unpack_facts(*packed)) return cached;
   const rules::Deadline deadline = file_deadline();
   const auto tree = syntax::Tree::parse(source, rules::parse_limits(path, &deadline));
   if (!tree) return std::nullopt;
   auto facts = flow::collect_facts(rules::SemanticModel(*tree), deadline.at);
-  if (facts) cache_facts(source, options, *facts);
+  if (facts) cache_facts(content, options, *facts);
   return facts;
 }
 
@@ -52,25 +39,26 @@ std::optional<flow::FileFacts> facts_in(const std::string& path, const std::stri
 void add_imports(const base::FileSystem& fs, const CheckOptions& options, ProjectFacts& known) {
   CheckOptions quiet = options;
   quiet.progress = nullptr;
-  auto imports = each_file<std::optional<flow::FileFacts>>(
-      known.not_parsed, quiet,
-      [&](const std::string& path) { return imports_of(fs, path, options); },
-      [](const base::Error&) { return std::nullopt; });
+  auto imports = each_index<std::optional<flow::FileFacts>>(
+      known.not_parsed.size(), quiet,
+      [&](std::size_t i) { return imports_of(fs, known.not_parsed[i], options); },
+      [](const std::exception&, std::size_t) { return std::nullopt; });
   for (std::size_t i = 0; i < known.not_parsed.size(); ++i)
     if (imports[i] && *imports[i])
-      known.files.push_back({known.not_parsed[i], std::move(**imports[i])});
+      known.files.push_back({known.not_parsed[i].path, std::move(**imports[i])});
 }
 
 }  // namespace
 
-const std::string* cached_facts(const std::string& source, const CheckOptions& options) {
-  return options.cache == nullptr ? nullptr : options.cache->get(facts_key(source, options));
+const std::string* cached_facts(const CacheKey& content, const CheckOptions& options) {
+  return options.cache == nullptr ? nullptr
+                                  : options.cache->get(key_for("facts", content, options));
 }
 
-void cache_facts(const std::string& source, const CheckOptions& options,
+void cache_facts(const CacheKey& content, const CheckOptions& options,
                  const flow::FileFacts& facts) {
   if (options.cache != nullptr)
-    options.cache->put(facts_key(source, options), flow::pack_facts(facts));
+    options.cache->put(key_for("facts", content, options), *facts.packed);
 }
 
 std::optional<flow::FileFacts> facts_of(const base::FileSystem& fs, const std::string& path,
@@ -82,27 +70,28 @@ std::optional<flow::FileFacts> facts_of(const base::FileSystem& fs, const std::s
   return facts_in(path, *source, options);
 }
 
-std::optional<flow::FileFacts> imports_of(const base::FileSystem& fs, const std::string& path,
+std::optional<flow::FileFacts> imports_of(const base::FileSystem& fs, const UnreadFile& file,
                                           const CheckOptions& options) {
-  const auto source = fs.read(path);
-  if (!source || rules::kind_of_path(path) != rules::FileKind::kPython) return std::nullopt;
-  const CacheKey key = cache_key({"imports", options.fingerprint, *source});
-  const std::string* packed = options.cache == nullptr ? nullptr : options.cache->get(key);
-  flow::FileFacts only;
-  if (packed != nullptr && flow::unpack_facts(*packed, only)) return only;
+  if (rules::kind_of_path(file.path) != rules::FileKind::kPython) return std::nullopt;
+  const auto cached = [&](const CacheKey& content) -> std::optional<flow::FileFacts> {
+    if (options.cache == nullptr) return std::nullopt;
+    const std::string* packed = options.cache->get(key_for("imports", content, options));
+    return packed == nullptr ? std::nullopt : flow::unpack_facts(*packed);
+  };
+  if (file.content)
+    if (auto only = cached(*file.content)) return only;
+  const auto source = fs.read(file.path);
+  if (!source) return std::nullopt;
+  const CacheKey content = cache_key({*source});
+  if (!file.content)
+    if (auto only = cached(content)) return only;
   const rules::Deadline deadline = file_deadline();
-  const auto tree = syntax::Tree::parse(*source, rules::parse_limits(path, &deadline));
+  const auto tree = syntax::Tree::parse(*source, rules::parse_limits(file.path, &deadline));
   if (!tree) return std::nullopt;
-  only.imports = flow::module_imports(**tree);
-  if (options.cache != nullptr) options.cache->put(key, flow::pack_facts(only));
+  flow::FileFacts only = flow::facts_of_imports(flow::module_imports(**tree));
+  if (options.cache != nullptr)
+    options.cache->put(key_for("imports", content, options), *only.packed);
   return only;
-}
-
-void find_mentioned(const base::FileSystem& fs, const std::string& path,
-                    const base::TextSet& wanted, base::TextSet& found) {
-  const rules::FileKind kind = rules::kind_of_path(path);
-  if (kind != rules::FileKind::kPython && kind != rules::FileKind::kNotebook) return;
-  if (const auto source = fs.read(path)) find_words(*source, wanted, found);
 }
 
 void add_rest(const base::FileSystem& fs, const std::vector<std::string>& files,
@@ -121,7 +110,7 @@ void add_rest(const base::FileSystem& fs, const std::vector<std::string>& files,
     if (facts[i] && *facts[i])
       known.files.push_back({rest[i], std::move(**facts[i])});
     else
-      known.not_parsed.push_back(rest[i]);
+      known.not_parsed.push_back({rest[i], std::nullopt});
   }
 }
 
@@ -129,23 +118,10 @@ std::shared_ptr<const flow::Summary> join(const base::FileSystem& fs, ProjectFac
                                           const CheckOptions& options) {
   if (any_chooses_devices(facts)) add_imports(fs, options, facts);
   auto summary = std::make_shared<flow::Summary>(std::move(facts.files));
-  const auto names = summary->settled_names();
+  auto names = summary->settled_names();
   if (names.empty()) return summary;
-  const base::TextSet wanted(names.begin(), names.end());
-  CheckOptions quiet = options;
-  quiet.progress = nullptr;
-  const auto mentioned = each_file<base::TextSet>(
-      facts.not_parsed, quiet,
-      [&](const std::string& path) {
-        base::TextSet found;
-        find_mentioned(fs, path, wanted, found);
-        return found;
-      },
-      [](const base::Error&) { return base::TextSet(); });
-  base::TextSet doubted;
-  for (const auto& found : mentioned)
-    if (found) doubted.insert(found->begin(), found->end());
-  if (!doubted.empty()) summary->doubt({doubted.begin(), doubted.end()});
+  const auto doubted = find_all_mentioned(fs, facts.not_parsed, std::move(names), options);
+  if (!doubted.empty()) summary->doubt(doubted);
   return summary;
 }
 

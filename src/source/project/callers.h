@@ -7,14 +7,14 @@
 #include <vector>
 
 #include "source/project/check.h"
+#include "source/project/mentions.h"
 
 namespace torchport::project {
 
-// The packed facts of one content from the cache, and into it. cached_facts() returns null if they
-// are not there.
-[[nodiscard]] const std::string* cached_facts(const std::string& source,
-                                              const CheckOptions& options);
-void cache_facts(const std::string& source, const CheckOptions& options,
+// The packed facts of the bytes with the key `content` from the cache, and into it. cached_facts()
+// returns null if they are not there.
+[[nodiscard]] const std::string* cached_facts(const CacheKey& content, const CheckOptions& options);
+void cache_facts(const CacheKey& content, const CheckOptions& options,
                  const flow::FileFacts& facts);
 
 // The facts of a file; none if nothing in it can be about devices, or it cannot be understood.
@@ -24,16 +24,12 @@ void cache_facts(const std::string& source, const CheckOptions& options,
 // Only what a file imports, also if nothing in it can be about devices: it may connect two files
 // where that matters (Summary::chooses_devices_late).
 [[nodiscard]] std::optional<flow::FileFacts> imports_of(const base::FileSystem& fs,
-                                                        const std::string& path,
+                                                        const UnreadFile& file,
                                                         const CheckOptions& options);
-// Adds those of the `wanted` names that a file contains. It may call functions with these names.
-void find_mentioned(const base::FileSystem& fs, const std::string& path,
-                    const base::TextSet& wanted, base::TextSet& found);
-
 struct ProjectFacts {
   std::vector<flow::FileOfProject> files;
   // Files that mention neither torch nor CUDA, and those that could not be understood.
-  std::vector<std::string> not_parsed;
+  std::vector<UnreadFile> not_parsed;
 };
 
 // Adds the facts of options.rest(), less `files`. A file that cannot be read or parsed counts as

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <future>
 #include <optional>
 
 #include <fmt/format.h>
@@ -29,7 +28,7 @@ struct FileResult {
   std::uint64_t bytes = 0;
   bool relevant = false;
   bool parsed = false;
-  CacheKey content;                           // of the path and the bytes; only with a cache
+  CacheKey content;                           // of the bytes; only with a cache
   const std::string* packed_facts = nullptr;  // in place of findings.facts: from the cache
 };
 
@@ -56,8 +55,7 @@ void drop_ignored(const std::string& path, const CheckOptions& options,
 std::optional<flow::FileFacts> take_facts(const base::FileSystem& fs, const std::string& path,
                                           FileResult& result, const CheckOptions& options) {
   if (result.packed_facts == nullptr) return std::move(result.findings.facts);
-  flow::FileFacts facts;
-  if (flow::unpack_facts(*result.packed_facts, facts)) return facts;
+  if (auto facts = flow::unpack_facts(*result.packed_facts)) return facts;
   CheckOptions without_cache = options;
   without_cache.cache = nullptr;
   return facts_of(fs, path, without_cache);
@@ -88,34 +86,43 @@ std::shared_ptr<const flow::Summary> ask_project(const base::FileSystem& fs,
                        [](const Diagnostic& d) { return !d.unless.empty() || d.asks_early; });
   });
   ProjectFacts known;
+  CheckOptions quiet = options;
+  quiet.progress = nullptr;
+  auto facts = each_index<std::optional<flow::FileFacts>>(
+      files.size(), quiet,
+      [&](std::size_t i) {
+        return results[i] ? take_facts(fs, files[i], *results[i], options) : std::nullopt;
+      },
+      [](const std::exception&, std::size_t) { return std::nullopt; });
   for (std::size_t i = 0; i < files.size(); ++i) {
     if (!results[i]) continue;
-    if (auto facts = take_facts(fs, files[i], *results[i], options))
-      known.files.push_back({files[i], std::move(*facts)});
+    if (facts[i] && *facts[i])
+      known.files.push_back({files[i], std::move(**facts[i])});
+    else if (options.cache != nullptr)
+      known.not_parsed.push_back({files[i], results[i]->content});
     else
-      known.not_parsed.push_back(files[i]);
+      known.not_parsed.push_back({files[i], std::nullopt});
   }
   if (options.rest && any_question) add_rest(fs, files, options, known);
   return join(fs, std::move(known), options);
 }
 
-std::string_view bytes_of(const CacheKey& key) {
-  return {reinterpret_cast<const char*>(&key), sizeof key};
-}
-
 // What identifies the answers of all files together; none if they are not kept: without a cache,
 // with files besides these, or after a run that did not see everything.
-std::optional<CacheKey> key_of_all(const std::vector<std::optional<FileResult>>& results,
+std::optional<CacheKey> key_of_all(const std::vector<std::string>& files,
+                                   const std::vector<std::optional<FileResult>>& results,
                                    const std::string& settings, const CheckOptions& options) {
   if (options.cache == nullptr || options.rest || options.wants_project) return std::nullopt;
   std::string all;
-  for (const std::optional<FileResult>& result : results) {
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const std::optional<FileResult>& result = results[i];
     if (!result) return std::nullopt;
     const auto& problems = result->findings.problems;
     if (std::any_of(problems.begin(), problems.end(), [](const base::Error& problem) {
           return problem.code != base::ErrorCode::kSyntax;
         }))
       return std::nullopt;
+    all += files[i];
     all += bytes_of(result->content);
     // Per-file patterns take some away.
     for (const Diagnostic& d : result->findings.diagnostics)
@@ -128,10 +135,8 @@ std::optional<CacheKey> key_of_all(const std::vector<std::optional<FileResult>>&
 Verdicts ask_for_verdicts(const flow::Summary& project,
                           const std::vector<std::optional<FileResult>>& results) {
   Verdicts verdicts;
-  std::future<void> of_kernels = std::async([&] {
-    verdicts.kernel_folders = project.kernel_folders();
-    verdicts.kernel_tests = project.kernel_tests();
-  });
+  verdicts.kernel_folders = project.kernel_folders();
+  verdicts.kernel_tests = project.kernel_tests();
   for (const std::optional<FileResult>& result : results) {
     if (!result) continue;
     for (const Diagnostic& d : result->findings.diagnostics) {
@@ -141,7 +146,6 @@ Verdicts ask_for_verdicts(const flow::Summary& project,
       verdicts.is_early.push_back(d.asks_early && project.chooses_devices_late(d.path));
     }
   }
-  of_kernels.get();
   return verdicts;
 }
 
@@ -154,28 +158,36 @@ FileResult check_one(const base::FileSystem& fs, const std::string& path,
     return result;
   }
   result.bytes = source->size();
-  if (options.cache != nullptr) result.content = cache_key({path, *source});
-  if (!rules::may_matter(path, *source)) return result;
-  result.relevant = true;
   CacheKey key;
+  CacheKey matters;
   if (options.cache != nullptr) {
-    key = cache_key({settings, bytes_of(result.content)});
+    result.content = cache_key({*source});
+    // Of the kind of file that the path says.
+    matters = cache_key({"no matter", options.fingerprint, path, bytes_of(result.content)});
+    if (options.cache->get(matters) != nullptr) return result;
+    key = cache_key({settings, path, bytes_of(result.content)});
     const std::string* packed = options.cache->get(key);
-    result.packed_facts = cached_facts(*source, options);
+    result.packed_facts = cached_facts(result.content, options);
     if (packed != nullptr && result.packed_facts != nullptr &&
         unpack(*packed, path, result.findings.diagnostics)) {
+      result.relevant = true;
       drop_ignored(path, options, result.findings.diagnostics);
       return result;
     }
+    result.packed_facts = nullptr;
   }
+  if (!rules::may_matter(path, *source)) {
+    if (options.cache != nullptr) options.cache->put(matters, {});
+    return result;
+  }
+  result.relevant = true;
   result.parsed = true;
-  result.packed_facts = nullptr;
   result.findings = check_source(path, *source, options);
   // The content is the key, so a file that changes while it is read is checked again by the next
   // run.
   if (options.cache != nullptr && result.findings.problems.empty() && result.findings.facts) {
     options.cache->put(key, pack(result.findings.diagnostics));
-    cache_facts(*source, options, *result.findings.facts);
+    cache_facts(result.content, options, *result.findings.facts);
   }
   drop_ignored(path, options, result.findings.diagnostics);
   return result;
@@ -237,7 +249,7 @@ FileFindings check_source(const std::string& path, std::string source, const Che
   if (examined->model && options.project == nullptr && !deadline->passed)
     result.facts = flow::collect_facts(*examined->model, deadline->at);
   else if (!examined->model && result.problems.empty())
-    result.facts.emplace();  // not Python
+    result.facts = flow::facts_of_imports({});  // not Python
   result.took = std::chrono::steady_clock::now() - started;
   if (examined->findings.empty()) return result;
   // The findings of a notebook's program are shown where they are in the .ipynb file.
@@ -272,7 +284,7 @@ CheckReport check_files(const base::FileSystem& fs, const std::vector<std::strin
   CheckReport report;
   std::size_t findings = 0;
   for (const auto& result : results) findings += result ? result->findings.diagnostics.size() : 0;
-  const auto key = key_of_all(results, settings, options);
+  const auto key = key_of_all(files, results, settings, options);
   const std::string* packed = key ? options.cache->get(*key) : nullptr;
   Verdicts verdicts;
   if (packed == nullptr || !unpack_verdicts(*packed, verdicts) ||

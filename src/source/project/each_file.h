@@ -18,38 +18,49 @@
 
 namespace torchport::project {
 
-// Returns the result of `work(path)` for each file, in the order of the files; none for files that
-// were not reached because options.cancelled was set. If `work` throws, `failed(error)` makes the
-// result, because running out of memory in one file must not cost the others. REQUIRED: both
+// Returns the result of `work(i)` for each i below `count`, in their order; none for those that
+// were not reached because options.cancelled was set. If `work` throws, `failed(error, i)` makes
+// the result, because running out of memory in one file must not cost the others. REQUIRED: both
 // functions are thread safe.
 template <class Result, class Work, class Failed>
-std::vector<std::optional<Result>> each_file(const std::vector<std::string>& files,
-                                             const CheckOptions& options, const Work& work,
-                                             const Failed& failed) {
-  std::vector<std::optional<Result>> results(files.size());
+std::vector<std::optional<Result>> each_index(std::size_t count, const CheckOptions& options,
+                                              const Work& work, const Failed& failed) {
+  std::vector<std::optional<Result>> results(count);
   std::atomic<std::size_t> next{0};
   std::atomic<std::size_t> done{0};
   const auto loop = [&] {
     while (options.cancelled == nullptr || !options.cancelled->load()) {
       const std::size_t i = next.fetch_add(1);
-      if (i >= files.size()) return;
+      if (i >= count) return;
       try {
-        results[i] = work(files[i]);
+        results[i] = work(i);
       } catch (const std::exception& error) {
-        results[i] = failed(base::Error{base::ErrorCode::kInternal,
-                                        fmt::format("skipped: {}", error.what()), files[i], 0});
+        results[i] = failed(error, i);
       }
       const std::size_t finished = done.fetch_add(1) + 1;
       if (options.progress) options.progress(finished);
     }
   };
   std::vector<std::thread> threads;
-  const std::size_t extra = std::min<std::size_t>(std::max(options.threads, 1U) - 1, files.size());
+  const std::size_t extra = std::min<std::size_t>(std::max(options.threads, 1U) - 1, count);
   threads.reserve(extra);
   for (std::size_t i = 0; i < extra; ++i) threads.emplace_back(loop);
   loop();
   for (std::thread& thread : threads) thread.join();
   return results;
+}
+
+// The same for each file, with `work(path)` and `failed(problem)`.
+template <class Result, class Work, class Failed>
+std::vector<std::optional<Result>> each_file(const std::vector<std::string>& files,
+                                             const CheckOptions& options, const Work& work,
+                                             const Failed& failed) {
+  return each_index<Result>(
+      files.size(), options, [&](std::size_t i) { return work(files[i]); },
+      [&](const std::exception& error, std::size_t i) {
+        return failed(base::Error{base::ErrorCode::kInternal,
+                                  fmt::format("skipped: {}", error.what()), files[i], 0});
+      });
 }
 
 }  // namespace torchport::project

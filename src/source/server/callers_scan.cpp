@@ -73,7 +73,7 @@ void FolderCallers::read_one() {
   auto facts = project::facts_of(fs_, path, folder_.options);
   auto& known = known_[path];
   // A file without facts may mention other functions now.
-  if (!facts || !known || flow::pack_facts(*facts) != flow::pack_facts(*known)) joined_ = false;
+  if (!facts || !known || *facts->packed != *known->packed) joined_ = false;
   known = std::move(facts);
 }
 
@@ -92,7 +92,7 @@ bool FolderCallers::read_imports() {
   listed_ = true;
   if (unconnected_.empty()) return false;
   const std::string& path = unconnected_.back();
-  imports_[path] = project::imports_of(fs_, path, folder_.options);
+  imports_[path] = project::imports_of(fs_, {path, std::nullopt}, folder_.options);
   unconnected_.pop_back();
   return true;
 }
