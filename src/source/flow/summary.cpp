@@ -154,9 +154,10 @@ bool Summary::is_used_elsewhere(std::string_view path, std::string_view name) co
   for (std::uint32_t file = 0; file < joined_->files.size(); ++file) {
     if (file == own->second) continue;
     const FileFacts& facts = joined_->files[file].facts;
-    for (const Import& import : facts.imports)
-      if (import.full.ends_with(name) || import.name == "*")
-        if (means(file, import.full)) return true;
+    for (const Import& import : facts.imports) {
+      const bool may = import.full.ends_with(name) || import.name == "*";
+      if (may && means(file, import.full)) return true;
+    }
     for (const Call& call : facts.calls) {
       const std::string_view callee = facts.text(call.callee);
       if (callee.starts_with('@') && callee.ends_with(name) && means(file, callee.substr(1)))

@@ -12,7 +12,7 @@ namespace {
 
 // Files are asked in groups, and the answer of each group is kept: a bit for each name.
 constexpr std::size_t kGroups = 64;
-using Group = std::vector<const UnreadFile*>;
+using UnreadGroup = std::vector<const UnreadFile*>;
 
 // The names among `wanted` that a text contains.
 void find_words(std::string_view text, const base::TextSet& wanted, base::TextSet& found) {
@@ -28,15 +28,15 @@ void find_words(std::string_view text, const base::TextSet& wanted, base::TextSe
 }
 
 // A file stays in its group when others come and go.
-std::array<Group, kGroups> in_groups(const std::vector<UnreadFile>& files) {
-  std::array<Group, kGroups> groups;
+std::array<UnreadGroup, kGroups> in_groups(const std::vector<UnreadFile>& files) {
+  std::array<UnreadGroup, kGroups> groups;
   for (const UnreadFile& file : files)
     groups[cache_key({file.path}).low % kGroups].push_back(&file);
   return groups;
 }
 
 // What identifies the answer of a group; none if a file's bytes are not known.
-std::optional<CacheKey> key_of(const Group& group, std::string_view wanted,
+std::optional<CacheKey> key_of(const UnreadGroup& group, std::string_view wanted,
                                const CheckOptions& options) {
   if (options.cache == nullptr) return std::nullopt;
   std::string contents;
@@ -47,7 +47,7 @@ std::optional<CacheKey> key_of(const Group& group, std::string_view wanted,
   return cache_key({"mentions", options.fingerprint, wanted, contents});
 }
 
-std::string ask_group(const base::FileSystem& fs, const Group& group,
+std::string ask_group(const base::FileSystem& fs, const UnreadGroup& group,
                       const std::vector<std::string>& names, const base::TextSet& wanted) {
   base::TextSet found;
   for (const UnreadFile* file : group) find_mentioned(fs, file->path, wanted, found);
