@@ -39,16 +39,13 @@ bool Summary::Joined::has_flag(std::uint32_t file, std::string_view name, int ho
 bool Summary::Joined::imports_flag(std::uint32_t from, std::string_view name, int hops) const {
   std::string own;
   const std::string_view full = full_name(from, name, own);
-  // The longest front part that is a module decides.
-  for (auto at = full.rfind('.'); at != std::string_view::npos && at > 0;
-       at = full.rfind('.', at - 1)) {
-    const auto& owners = files_of(full.substr(0, at));
-    if (owners.empty()) continue;
-    return std::all_of(owners.begin(), owners.end(), [&](std::uint32_t owner) {
-      return has_flag(owner, full.substr(at + 1), hops + 1);
-    });
-  }
-  return false;
+  const auto dot = full.rfind('.');
+  if (dot == std::string_view::npos) return false;
+  const Module module = module_in(full.substr(0, dot));
+  return !module.files.empty() &&
+         std::all_of(module.files.begin(), module.files.end(), [&](std::uint32_t owner) {
+           return has_flag(owner, full.substr(module.name.size() + 1), hops + 1);
+         });
 }
 
 // Whether a call of the project gives the parameter a value.

@@ -141,14 +141,11 @@ void Summary::Joined::by_import(std::uint32_t from, std::string_view name, int h
                                 std::vector<std::uint32_t>& found) const {
   std::string own;
   const std::string_view full = full_name(from, name, own);
-  // The longest front part that is a module decides.
-  for (auto at = full.rfind('.'); at != std::string_view::npos && at > 0;
-       at = full.rfind('.', at - 1)) {
-    const auto& owners = files_of(full.substr(0, at));
-    if (owners.empty()) continue;
-    for (const std::uint32_t owner : owners) in_module(owner, full.substr(at + 1), hops, found);
-    return;
-  }
+  const auto dot = full.rfind('.');
+  if (dot == std::string_view::npos) return;
+  const Module module = module_in(full.substr(0, dot));
+  for (const std::uint32_t owner : module.files)
+    in_module(owner, full.substr(module.name.size() + 1), hops, found);
 }
 
 Summary::Joined::Meaning Summary::Joined::find_meaning(std::uint32_t file,

@@ -42,6 +42,7 @@ std::optional<CacheKey> key_of(const UnreadGroup& group, std::string_view wanted
   std::string contents;
   for (const UnreadFile* file : group) {
     if (!file->content) return std::nullopt;
+    contents += file->path;
     contents += bytes_of(*file->content);
   }
   return cache_key({"mentions", options.fingerprint, wanted, contents});
