@@ -294,7 +294,7 @@ std::string name_of(Node function) {
 FileFacts facts_of_imports(std::vector<std::pair<std::string, std::string>> imports) {
   CollectedFacts only;
   only.imports = std::move(imports);
-  return unpack_facts(pack(only)).value_or(FileFacts{});
+  return unpack_facts(pack(only)).value();
 }
 
 bool feeds_from_cpu(const SemanticModel& model, Node function) {

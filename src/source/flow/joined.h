@@ -45,7 +45,7 @@ struct FunctionOfProject {
   bool pure = true;                  // its results come from its arguments, or are made on the CPU
 };
 
-// What calls and arguments link to, as one list for all and the part of each.
+// Many lists in one piece of memory.
 template <class Item>
 class Lists {
  public:
@@ -145,6 +145,8 @@ struct Summary::Joined {
                  std::vector<std::uint32_t>& found) const;
   void by_import(std::uint32_t from, std::string_view name, int hops,
                  std::vector<std::uint32_t>& found) const;
+  // The same for a Callee that is not a method of an unknown object.
+  void named(std::uint32_t file, std::string_view callee, std::vector<std::uint32_t>& found) const;
   // The dotted name of what a file imports by a relative or absolute name. `own` holds it if it is
   // not the name itself.
   [[nodiscard]] std::string_view full_name(std::uint32_t from, std::string_view name,
@@ -157,8 +159,8 @@ struct Summary::Joined {
   void link_call(const CallOf& call);
   void link_overrides(const CallOf& call, std::span<const std::uint32_t> meant);
   // The calls of a function, one list after the other.
-  [[nodiscard]] std::size_t call_count(const FunctionOfProject& function) const;
-  [[nodiscard]] const CallOf& call(const FunctionOfProject& function, std::size_t index) const;
+  [[nodiscard]] std::size_t call_count(std::uint32_t function) const;
+  [[nodiscard]] const CallOf& call(std::uint32_t function, std::size_t index) const;
   // Whether the calls are known well enough to say anything about the function.
   [[nodiscard]] bool is_settled_by_calls(const FunctionOfProject& function) const;
 

@@ -161,14 +161,15 @@ void Summary::Joined::find_kernels() {
     const bool kernels = kernel_files.holds(file);
     if (is_other) others.emplace_back(path, kernels);
     if (says_nothing(path)) continue;
-    each_folder(path, [&](std::string_view folder) {
-      for (Counts* counts : {&all, is_other ? nullptr : &own}) {
-        if (counts == nullptr) continue;
-        Count& count = (*counts)[folder];
+    const auto add_to = [&](Counts& counts) {
+      each_folder(path, [&](std::string_view folder) {
+        Count& count = counts[folder];
         ++count.files;
         count.kernels += kernels ? 1 : 0;
-      }
-    });
+      });
+    };
+    add_to(all);
+    if (!is_other) add_to(own);
   }
   kernel_folders = outermost(all);
   // What is tested in a folder whose own files are kernels to a third is kernels.

@@ -82,15 +82,15 @@ void Summary::Joined::link_overrides(const CallOf& call, std::span<const std::ui
   }
 }
 
-std::size_t Summary::Joined::call_count(const FunctionOfProject& function) const {
-  const auto number = static_cast<std::uint32_t>(&function - functions.data());
-  return calls[number].size() +
-         (function.method == kNoMethod ? 0 : calls_by_method[function.method].size());
+std::size_t Summary::Joined::call_count(std::uint32_t function) const {
+  const std::uint32_t method = functions[function].method;
+  return calls[function].size() + (method == kNoMethod ? 0 : calls_by_method[method].size());
 }
 
-const CallOf& Summary::Joined::call(const FunctionOfProject& function, std::size_t index) const {
-  const auto own = calls[static_cast<std::uint32_t>(&function - functions.data())];
-  return index < own.size() ? own[index] : calls_by_method[function.method][index - own.size()];
+const CallOf& Summary::Joined::call(std::uint32_t function, std::size_t index) const {
+  const auto own = calls[function];
+  if (index < own.size()) return own[index];
+  return calls_by_method[functions[function].method][index - own.size()];
 }
 
 bool Summary::Joined::is_settled_by_calls(const FunctionOfProject& function) const {

@@ -148,23 +148,29 @@ void Summary::Joined::by_import(std::uint32_t from, std::string_view name, int h
     in_module(owner, full.substr(module.name.size() + 1), hops, found);
 }
 
+void Summary::Joined::named(std::uint32_t file, std::string_view callee,
+                            std::vector<std::uint32_t>& found) const {
+  if (callee.front() == '=')
+    in_module(file, callee.substr(1), 0, found);
+  else
+    by_import(file, callee.substr(1), 0, found);
+}
+
 Summary::Joined::Meaning Summary::Joined::find_meaning(std::uint32_t file,
                                                        std::string_view callee) {
   const std::string_view name = callee.substr(1);
   Meaning meaning{static_cast<std::uint32_t>(targets.size()), 0};
-  if (callee.front() == '=') {
-    in_module(file, name, 0, targets);
-  } else if (callee.front() == '@') {
-    if (!name.starts_with('.'))
-      if (const auto known = absolute.find(name); known != absolute.end()) return known->second;
-    by_import(file, name, 0, targets);
-  } else {
+  if (callee.front() == '.') {
     const auto number = method_numbers.find(name);
     if (number != method_numbers.end()) return {number->second, Meaning::kMethod};
     return meaning;
   }
+  const bool same_in_all_files = callee.front() == '@' && !name.starts_with('.');
+  const auto known = same_in_all_files ? absolute.find(name) : absolute.end();
+  if (known != absolute.end()) return known->second;
+  named(file, callee, targets);
   meaning.count = static_cast<std::uint32_t>(targets.size()) - meaning.first;
-  if (callee.front() == '@' && !name.starts_with('.')) absolute.emplace(name, meaning);
+  if (same_in_all_files) absolute.emplace(name, meaning);
   return meaning;
 }
 

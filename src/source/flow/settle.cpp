@@ -147,9 +147,9 @@ void Summary::Joined::settle() {
     }
   }
   settle_all(
-      with_cuda, std::move(open), [&](std::uint32_t f) { return call_count(functions[f]); },
+      with_cuda, std::move(open), [&](std::uint32_t f) { return call_count(f); },
       [&](std::uint32_t f, std::size_t at) {
-        const CallOf& by = call(functions[f], at);
+        const CallOf& by = call(f, at);
         const auto index = by.call - files[by.file].facts.calls.data();
         const bool is_refused = refused[first_call[by.file] + static_cast<std::size_t>(index)] != 0;
         if (by.call->guarded || is_refused || by.caller == f) return kFine;
@@ -157,11 +157,10 @@ void Summary::Joined::settle() {
         return with_cuda[by.caller] != 0 ? kFine : by.caller;
       });
   settle_all(
-      from_cpu, std::move(open_slots),
-      [&](std::uint32_t slot) { return call_count(functions[owners[slot]]); },
+      from_cpu, std::move(open_slots), [&](std::uint32_t slot) { return call_count(owners[slot]); },
       [&](std::uint32_t slot, std::size_t at) {
         const FunctionOfProject& function = functions[owners[slot]];
-        return waits_for_slot(function, slot - function.first_slot, call(function, at));
+        return waits_for_slot(function, slot - function.first_slot, call(owners[slot], at));
       });
 }
 

@@ -39,16 +39,12 @@ bool Summary::Joined::have_trait(std::span<const std::uint32_t> meant, unsigned 
 
 bool Summary::Joined::has_trait(std::uint32_t file, const Callee& callee, unsigned trait) const {
   if (callee.empty()) return false;
-  const std::string_view name = std::string_view(callee).substr(1);
-  std::vector<std::uint32_t> meant;
-  if (callee.front() == '=') {
-    in_module(file, name, 0, meant);
-  } else if (callee.front() == '@') {
-    by_import(file, name, 0, meant);
-  } else {
-    const auto found = method_numbers.find(name);
+  if (callee.front() == '.') {
+    const auto found = method_numbers.find(std::string_view(callee).substr(1));
     return found != method_numbers.end() && have_trait(methods[found->second], trait);
   }
+  std::vector<std::uint32_t> meant;
+  named(file, callee, meant);
   return have_trait(meant, trait);
 }
 

@@ -110,12 +110,8 @@ std::optional<Result> Summary::result_of(std::string_view path, const Callee& ca
   const auto file = joined_->by_path.find(path);
   if (file == joined_->by_path.end() || callee.empty() || callee.front() == '.')
     return std::nullopt;
-  const std::string_view name = std::string_view(callee).substr(1);
   std::vector<std::uint32_t> targets;
-  if (callee.front() == '=')
-    joined_->in_module(file->second, name, 0, targets);
-  else
-    joined_->by_import(file->second, name, 0, targets);
+  joined_->named(file->second, callee, targets);
   if (targets.size() != 1) return std::nullopt;
   const FunctionOfProject& function = joined_->functions[targets.front()];
   const Function& facts = *function.facts;

@@ -60,20 +60,15 @@ class Reader {
   // Returns how many items there were.
   template <class Read>
   std::uint32_t list(const Read& read) {
-    // Each item has at least one byte, so a wrong number ends with the bytes.
-    std::uint32_t count = 0;
-    for (std::uint64_t left = number(); left > 0 && ok_; --left, ++count) read();
-    return count;
+    return repeat(number(), read);
   }
 
   // The same for a list that is one of the file's own, with the room that it needs.
   template <class Item, class Read>
   void fill(std::vector<Item>& items, const Read& read) {
-    const std::string_view before = bytes_;
     const std::uint64_t count = number();
-    bytes_ = before;
-    items.reserve(std::min<std::uint64_t>(count, before.size()));
-    list([&] { items.push_back(read()); });
+    items.reserve(std::min<std::uint64_t>(count, bytes_.size()));
+    repeat(count, [&] { items.push_back(read()); });
   }
 
   // Appends a list to one that holds those of many.
@@ -85,6 +80,14 @@ class Reader {
   }
 
  private:
+  template <class Read>
+  std::uint32_t repeat(std::uint64_t times, const Read& read) {
+    // Each item has at least one byte, so a wrong number ends with the bytes.
+    std::uint32_t count = 0;
+    for (; count < times && ok_; ++count) read();
+    return count;
+  }
+
   void fail() {
     ok_ = false;
     bytes_ = {};

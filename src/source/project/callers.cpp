@@ -37,10 +37,8 @@ std::optional<flow::FileFacts> facts_in(const std::string& path, const std::stri
 
 // Adds what the files import that were not parsed.
 void add_imports(const base::FileSystem& fs, const CheckOptions& options, ProjectFacts& known) {
-  CheckOptions quiet = options;
-  quiet.progress = nullptr;
   auto imports = each_index<std::optional<flow::FileFacts>>(
-      known.not_parsed.size(), quiet,
+      known.not_parsed.size(), without_progress(options),
       [&](std::size_t i) { return imports_of(fs, known.not_parsed[i], options); },
       [](const std::exception&, std::size_t) { return std::nullopt; });
   for (std::size_t i = 0; i < known.not_parsed.size(); ++i)
@@ -101,10 +99,9 @@ void add_rest(const base::FileSystem& fs, const std::vector<std::string>& files,
   for (const std::string& path : files) given.insert(real(path));
   std::vector<std::string> rest = options.rest();
   std::erase_if(rest, [&](const std::string& path) { return given.contains(real(path)); });
-  CheckOptions quiet = options;
-  quiet.progress = nullptr;
   auto facts = each_file<std::optional<flow::FileFacts>>(
-      rest, quiet, [&](const std::string& path) { return facts_of(fs, path, options); },
+      rest, without_progress(options),
+      [&](const std::string& path) { return facts_of(fs, path, options); },
       [](const base::Error&) { return std::nullopt; });
   for (std::size_t i = 0; i < rest.size(); ++i) {
     if (facts[i] && *facts[i])

@@ -28,7 +28,7 @@ struct FileResult {
   std::uint64_t bytes = 0;
   bool relevant = false;
   bool parsed = false;
-  CacheKey content;                           // of the bytes; only with a cache
+  std::optional<CacheKey> content;            // of the bytes; only with a cache
   const std::string* packed_facts = nullptr;  // in place of findings.facts: from the cache
 };
 
@@ -86,10 +86,8 @@ std::shared_ptr<const flow::Summary> ask_project(const base::FileSystem& fs,
                        [](const Diagnostic& d) { return !d.unless.empty() || d.asks_early; });
   });
   ProjectFacts known;
-  CheckOptions quiet = options;
-  quiet.progress = nullptr;
   auto facts = each_index<std::optional<flow::FileFacts>>(
-      files.size(), quiet,
+      files.size(), without_progress(options),
       [&](std::size_t i) {
         return results[i] ? take_facts(fs, files[i], *results[i], options) : std::nullopt;
       },
@@ -98,10 +96,8 @@ std::shared_ptr<const flow::Summary> ask_project(const base::FileSystem& fs,
     if (!results[i]) continue;
     if (facts[i] && *facts[i])
       known.files.push_back({files[i], std::move(**facts[i])});
-    else if (options.cache != nullptr)
-      known.not_parsed.push_back({files[i], results[i]->content});
     else
-      known.not_parsed.push_back({files[i], std::nullopt});
+      known.not_parsed.push_back({files[i], results[i]->content});
   }
   if (options.rest && any_question) add_rest(fs, files, options, known);
   return join(fs, std::move(known), options);
@@ -116,14 +112,14 @@ std::optional<CacheKey> key_of_all(const std::vector<std::string>& files,
   std::string all;
   for (std::size_t i = 0; i < files.size(); ++i) {
     const std::optional<FileResult>& result = results[i];
-    if (!result) return std::nullopt;
+    if (!result || !result->content) return std::nullopt;
     const auto& problems = result->findings.problems;
     if (std::any_of(problems.begin(), problems.end(), [](const base::Error& problem) {
           return problem.code != base::ErrorCode::kSyntax;
         }))
       return std::nullopt;
     all += files[i];
-    all += bytes_of(result->content);
+    all += bytes_of(*result->content);
     // Per-file patterns take some away.
     for (const Diagnostic& d : result->findings.diagnostics)
       all += fmt::format("{}:{}:{} ", d.code, d.line, d.column);
@@ -161,13 +157,14 @@ FileResult check_one(const base::FileSystem& fs, const std::string& path,
   CacheKey key;
   CacheKey matters;
   if (options.cache != nullptr) {
-    result.content = cache_key({*source});
+    const CacheKey content = cache_key({*source});
+    result.content = content;
     // Of the kind of file that the path says.
-    matters = cache_key({"no matter", options.fingerprint, path, bytes_of(result.content)});
+    matters = cache_key({"no matter", options.fingerprint, path, bytes_of(content)});
     if (options.cache->get(matters) != nullptr) return result;
-    key = cache_key({settings, path, bytes_of(result.content)});
+    key = cache_key({settings, path, bytes_of(content)});
     const std::string* packed = options.cache->get(key);
-    result.packed_facts = cached_facts(result.content, options);
+    result.packed_facts = cached_facts(content, options);
     if (packed != nullptr && result.packed_facts != nullptr &&
         unpack(*packed, path, result.findings.diagnostics)) {
       result.relevant = true;
@@ -185,9 +182,9 @@ FileResult check_one(const base::FileSystem& fs, const std::string& path,
   result.findings = check_source(path, *source, options);
   // The content is the key, so a file that changes while it is read is checked again by the next
   // run.
-  if (options.cache != nullptr && result.findings.problems.empty() && result.findings.facts) {
+  if (result.content && result.findings.problems.empty() && result.findings.facts) {
     options.cache->put(key, pack(result.findings.diagnostics));
-    cache_facts(result.content, options, *result.findings.facts);
+    cache_facts(*result.content, options, *result.findings.facts);
   }
   drop_ignored(path, options, result.findings.diagnostics);
   return result;

@@ -18,6 +18,12 @@
 
 namespace torchport::project {
 
+// Options for work that is no progress of the run.
+[[nodiscard]] inline CheckOptions without_progress(CheckOptions options) {
+  options.progress = nullptr;
+  return options;
+}
+
 // Returns the result of `work(i)` for each i below `count`, in their order; none for those that
 // were not reached because options.cancelled was set. If `work` throws, `failed(error, i)` makes
 // the result, because running out of memory in one file must not cost the others. REQUIRED: both

@@ -77,10 +77,8 @@ std::vector<std::string> find_all_mentioned(const base::FileSystem& fs,
   const CacheKey all_wanted = cache_key({all});
   const base::TextSet set(wanted.begin(), wanted.end());
   const auto groups = in_groups(files);
-  CheckOptions quiet = options;
-  quiet.progress = nullptr;
   const auto answers = each_index<std::string>(
-      kGroups, quiet,
+      kGroups, without_progress(options),
       [&](std::size_t i) {
         const auto key = key_of(groups[i], bytes_of(all_wanted), options);
         const std::string* kept = key ? options.cache->get(*key) : nullptr;
