@@ -10,6 +10,7 @@
 
 #include "base/file_system.h"
 #include "source/flow/flags.h"
+#include "source/rules/behind_demand.h"
 #include "source/rules/bindable.h"
 #include "source/rules/fakes.h"
 #include "source/rules/last_fixes.h"
@@ -183,6 +184,7 @@ std::vector<Finding> examine_python(const PythonContext& context, const Selectio
   hold_back_last_fixes(selection, findings);
   std::move(guarded.begin(), guarded.end(), std::back_inserter(findings));
   drop_what_gives_way(context, findings);
+  name_demands(context, findings);
   const bool any_fix = std::any_of(findings.begin(), findings.end(),
                                    [](const Finding& finding) { return !finding.fix.empty(); });
   if (any_fix) {

@@ -274,7 +274,7 @@ void check(const PythonContext& context, Node call, Reporter& reporter) {
       name == "stream"
           ? "This context needs a CUDA stream; on a machine without CUDA there is none to give it."
           : fmt::format(
-                "On a machine without CUDA torch.cuda.{} raises; nothing here tests for CUDA.",
+                "On a machine without CUDA torch.cuda.{} raises.",
                 name);
   Finding& finding = reporter.report(call, message);
   if (name == "stream") return;

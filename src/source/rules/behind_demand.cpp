@@ -1,0 +1,80 @@
+#include "source/rules/behind_demand.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "source/semantics/guards.h"
+
+namespace torchport::rules {
+
+namespace {
+
+constexpr int kMostCallers = 4;  // how many callers in a row are followed
+
+Node demand_before(const PythonContext& context, Node place, int depth);
+
+// The demand that every call of a function comes after, if the file shows all uses of the function:
+// the first call's.
+Node demand_before_calls(const PythonContext& context, Node function, int depth) {
+  const SemanticModel& model = context.model;
+  const Node name = function.child(Field::kName);
+  const std::string_view text = name.text();
+  if (depth >= kMostCallers || !function.parent().is(Kind::kModule) || !name ||
+      (context.project != nullptr && context.project->is_used_elsewhere(context.path, text)))
+    return {};
+  Node first;
+  for (const Node use : model.named(text)) {
+    if (use == name) continue;
+    const bool is_call = use.field() == Field::kFunctionPart && use.parent().is(Kind::kCall);
+    const Node demand = is_call ? demand_before(context, use, depth + 1) : Node{};
+    if (!demand) return {};
+    if (!first) first = demand;
+  }
+  return first;
+}
+
+// A demand of the file itself: no function of it runs before that.
+Node demand_of_file(const SemanticModel& model) {
+  const auto& exits = model.early_exits(model.tree().root());
+  const auto demand = std::find_if(exits.begin(), exits.end(), [&](Node exit) {
+    return semantics::is_cuda_demand(model, exit);
+  });
+  return demand == exits.end() ? Node{} : *demand;
+}
+
+// The statement that ends the program before it comes to a place without CUDA.
+Node demand_before(const PythonContext& context, Node place, int depth) {
+  const SemanticModel& model = context.model;
+  for (Node up = place; up; up = up.parent()) {
+    const Node around = up.parent();
+    if (around.is_any(Kind::kBlock, Kind::kModule)) {
+      for (const Node exit : model.early_exits(around)) {
+        if (exit.start() >= up.start()) break;
+        if (semantics::is_cuda_demand(model, exit)) return exit;
+      }
+    }
+    if (!up.is(Kind::kFunction) || place.start() < up.child(Field::kBody).start()) continue;
+    const Node demand = demand_of_file(model);
+    return demand ? demand : demand_before_calls(context, up, depth);
+  }
+  return {};
+}
+
+}  // namespace
+
+void name_demands(const PythonContext& context, std::vector<Finding>& findings) {
+  const syntax::Tree& tree = context.model.tree();
+  for (Finding& finding : findings) {
+    const Node place = syntax::node_at(tree, finding.span.start);
+    const Node demand = demand_before(context, place, 0);
+    if (!demand || semantics::is_cuda_demand(context.model, syntax::statement_of(place))) continue;
+    if (finding.rule->void_with_cuda)
+      finding.message += fmt::format(" Line {} ends the program before that: change both.",
+                                     tree.lines().at(demand.start()).line);
+    for (Fix& fix : finding.fix)
+      fix.applicability = std::max(fix.applicability, Applicability::kUnsafe);
+  }
+}
+
+}  // namespace torchport::rules

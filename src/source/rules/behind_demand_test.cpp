@@ -1,0 +1,60 @@
+#include "source/rules/behind_demand.h"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "source/rules/converge.h"
+#include "source/rules/registry.h"
+
+namespace torchport::rules {
+namespace {
+
+const std::string kImports = "import sys\nimport torch\n\n";
+const std::string kDemand = "    if not torch.cuda.is_available():\n        sys.exit(1)\n";
+
+// The findings of TP101 in a text, with only what is safe of their fixes.
+std::vector<Finding> calls_left(const std::string& text) {
+  const edit::Settings settings;
+  auto fixed =
+      converge_python("a.py", text, {find_rule("TP101")}, settings, Applicability::kSafe);
+  REQUIRE(fixed.has_value());
+  return fixed->left.value_or(std::vector<Finding>{});
+}
+
+bool is_behind(const std::string& text, int line) {
+  const auto left = calls_left(text);
+  if (left.empty()) return false;  // a safe fix changed it
+  return left.front().message.find(fmt::format("Line {} ends the program", line)) !=
+         std::string::npos;
+}
+
+TEST_CASE("what follows a demand names it, and has no safe fix") {
+  CHECK(is_behind(kImports + "def main(x):\n" + kDemand + "    return x.cuda()\n", 5));
+  CHECK(is_behind(kImports + "def main(x):\n" + kDemand + "    for y in x:\n        y.cuda()\n",
+                  5));
+  CHECK(!is_behind(kImports + "def main(x):\n    y = x.cuda()\n" + kDemand + "    return y\n", 6));
+}
+
+TEST_CASE("functions that are called only behind a demand") {
+  const std::string step = "def step(x):\n    return x.cuda()\n\n";
+  const std::string main = "def main(x):\n" + kDemand + "    step(x)\n";
+  CHECK(is_behind(kImports + step + main, 8));
+  CHECK(!is_behind(kImports + step + main + "\n\nstep(torch.ones(1))\n", 8));
+  CHECK(!is_behind(kImports + step + main + "\n\nrun(step)\n", 8));
+  CHECK(!is_behind(kImports + step + "def main(x):\n    step(x)\n" + kDemand, 9));
+  const std::string inner = "def inner(x):\n    return x.cuda()\n\n";
+  CHECK(is_behind(kImports + inner + "def step(x):\n    return inner(x)\n\n" + main, 11));
+}
+
+TEST_CASE("a demand of the module comes before all its functions") {
+  const std::string method = "class A:\n    def f(self, x):\n        return x.cuda()\n\n";
+  CHECK(is_behind(kImports + method + "assert torch.cuda.is_available()\n", 8));
+  CHECK(!is_behind(kImports + method + "def f():\n" + kDemand, 9));
+}
+
+TEST_CASE("functions that call themselves and each other come to an end") {
+  CHECK(!is_behind(kImports + "def f(x):\n    g(x)\n    return x.cuda()\n\ndef g(x):\n    f(x)\n", 1));
+}
+
+}  // namespace
+}  // namespace torchport::rules
