@@ -11,6 +11,7 @@
 #include "cli/git.h"
 #include "cli/source_run.h"
 #include "cli/terminal.h"
+#include "cli/until_exit.h"
 #include "source/project/baseline.h"
 #include "source/project/changed_lines.h"
 #include "source/report/report.h"
@@ -59,7 +60,7 @@ int run(const CheckCommand& command) {
                  0});
     return kUsageError;
   }
-  auto source = start_source_run(command.selection, true);
+  const auto& source = until_exit(start_source_run(command.selection, true));
   if (!source) {
     print_error(source.error());
     return source.error().code == base::ErrorCode::kInternal ? kInternalError : kUsageError;
@@ -75,8 +76,8 @@ int run(const CheckCommand& command) {
     change = std::move(*asked);
   }
   const auto start = std::chrono::steady_clock::now();
-  project::CheckReport report =
-      project::check_files(base::real_file_system(), source->files, source->check);
+  auto& report =
+      until_exit(project::check_files(base::real_file_system(), source->files, source->check));
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   clear_progress_line();
   if (source->cache) source->cache->store();

@@ -5,6 +5,7 @@
 #endif
 
 #include <algorithm>
+#include <future>
 #include <thread>
 
 #include <CLI/CLI.hpp>
@@ -182,8 +183,10 @@ base::Result<SourceRun> start_source_run(const SelectionOptions& options, bool u
       options.threads != 0 ? options.threads : std::max(1U, std::thread::hardware_concurrency());
   check.fingerprint = fingerprint();
   check.cancelled = &interrupted();
-  if (use_cache && !options.no_cache) run.cache = open_cache(run.config.root);
-  check.cache = run.cache.get();
+  // It is read while the files are looked for.
+  std::future<std::unique_ptr<project::Cache>> cache;
+  if (use_cache && !options.no_cache)
+    cache = std::async(std::launch::async, open_cache, run.config.root);
 
   project::DiscoveryOptions walk;
   walk.root = run.config.root;
@@ -202,6 +205,8 @@ base::Result<SourceRun> start_source_run(const SelectionOptions& options, bool u
       return project::discover(base::real_file_system(), {walk.root}, walk).files;
     };
   }
+  if (cache.valid()) run.cache = cache.get();
+  check.cache = run.cache.get();
   if (!options.quiet) check.progress = progress_line(run.files.size(), "Checking");
   return run;
 }

@@ -17,12 +17,12 @@ void Summary::Joined::link_care() {
     const std::string& outer = modules[package];
     return inner.size() > outer.size() && inner[outer.size()] == '.' && inner.starts_with(outer);
   };
-  std::string own;
+  KnownModules known(*this);
   for (std::uint32_t file = 0; file < files.size(); ++file) {
     const auto& caught = files[file].facts.whole.caught_imports;
     for (const Import& import : files[file].facts.imports) {
       const bool is_caught = std::find(caught.begin(), caught.end(), import.full) != caught.end();
-      std::string_view module = module_in(full_name(file, import.full, own)).name;
+      std::string_view module = known.of(file, import.full).name;
       while (!module.empty()) {
         for (const std::uint32_t other : files_of(module)) {
           if (other == file || contains(other, file)) continue;

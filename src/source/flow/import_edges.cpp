@@ -11,11 +11,11 @@ const Edges& Summary::Joined::imports_between() const {
 
 Edges Summary::Joined::make_edges() const {
   Edges edges(files.size());
+  KnownModules known(*this);
   for (std::uint32_t file = 0; file < files.size(); ++file) {
     const auto add = [&](std::string_view name) {
-      std::string own;
-      const auto module = module_in(full_name(file, name, own));
-      edges[file].insert(edges[file].end(), module.files.begin(), module.files.end());
+      const auto owners = known.of(file, name).files;
+      edges[file].insert(edges[file].end(), owners.begin(), owners.end());
     };
     const FileFacts& facts = files[file].facts;
     for (const Import& import : facts.imports) add(import.full);

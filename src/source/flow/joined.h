@@ -88,7 +88,9 @@ struct Summary::Joined {
   std::unordered_map<std::string_view, std::uint32_t> by_path;
   // By the module's name and each end of it: a.b.c, b.c, c.
   std::unordered_map<std::string_view, std::vector<std::uint32_t>> by_end;
-  std::vector<FunctionOfProject> functions;   // all of the first file, then those of the next
+  std::unordered_set<std::string_view>
+      parts;                                 // a, b and c: what no module has begins no name of one
+  std::vector<FunctionOfProject> functions;  // all of the first file, then those of the next
   std::vector<std::uint32_t> first_function;  // of each file
   std::uint32_t slots = 0;                    // the parameters of all functions
   std::vector<char> with_cuda;                // for each function
@@ -139,6 +141,18 @@ struct Summary::Joined {
     std::span<const std::uint32_t> files;
   };
   [[nodiscard]] Module module_in(std::string_view full) const;
+  // Remembers the modules of names that stand in many files. For one thread.
+  class KnownModules {
+   public:
+    explicit KnownModules(const Joined& joined) : joined_(joined) {}
+    // module_in(full_name(from, name)); the name outlives this. Valid until the next question.
+    [[nodiscard]] Module of(std::uint32_t from, std::string_view name);
+
+   private:
+    const Joined& joined_;
+    std::unordered_map<std::string_view, Module> known_;
+    std::string own_;
+  };
   // The functions that a name means in a file are added to `found`: one of its own, the constructor
   // of its own class, or what it imports.
   void in_module(std::uint32_t file, std::string_view name, int hops,

@@ -33,7 +33,7 @@ bool lies_below(std::string_view module, std::string_view package) {
 
 class KernelFiles {
  public:
-  explicit KernelFiles(const Summary::Joined& joined) : joined_(joined) {}
+  explicit KernelFiles(const Summary::Joined& joined) : joined_(joined), modules_(joined) {}
 
   // Whether a file has kernels, or exists for those of another one.
   [[nodiscard]] bool holds(std::uint32_t file) const {
@@ -49,18 +49,16 @@ class KernelFiles {
   [[nodiscard]] bool leads_to(std::uint32_t from, std::string_view name, int hops) const {
     std::string own;
     const std::string_view full = joined_.full_name(from, name, own);
-    for (std::size_t at = full.size(); at != std::string_view::npos && at > 0;
-         at = full.rfind('.', at - 1)) {
-      const auto& owners = joined_.files_of(full.substr(0, at));
-      if (owners.empty()) continue;
-      const std::string_view rest = at < full.size() ? full.substr(at + 1) : std::string_view();
-      // Of several files with the name, each must have kernels.
-      return owners.size() <= kMostOwners &&
-             std::all_of(owners.begin(), owners.end(), [&](std::uint32_t owner) {
-               return owner != from && defines(owner, rest.substr(0, rest.find('.')), hops);
-             });
-    }
-    return is_of_package(from, full);
+    const Summary::Joined::Module module =
+        name.starts_with('.') ? joined_.module_in(full) : modules_.of(from, name);
+    if (module.files.empty()) return is_of_package(from, full);
+    const std::string_view rest =
+        module.name.size() < full.size() ? full.substr(module.name.size() + 1) : std::string_view();
+    // Of several files with the name, each must have kernels.
+    return module.files.size() <= kMostOwners &&
+           std::all_of(module.files.begin(), module.files.end(), [&](std::uint32_t owner) {
+             return owner != from && defines(owner, rest.substr(0, rest.find('.')), hops);
+           });
   }
 
   // Whether a name comes from a package of this project, and each of its files that defines a
@@ -103,6 +101,7 @@ class KernelFiles {
   }
 
   const Summary::Joined& joined_;
+  mutable Summary::Joined::KnownModules modules_;
   mutable std::unordered_map<std::string_view, std::vector<std::uint32_t>> definers_;
 };
 

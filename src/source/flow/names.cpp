@@ -30,8 +30,11 @@ void Summary::Joined::index_files() {
   for (std::uint32_t file = 0; file < files.size(); ++file) {
     const std::string_view module = modules[file];
     for (std::size_t start = 0; start != std::string_view::npos;
-         start = module.find('.', start), start += start == std::string_view::npos ? 0 : 1)
-      by_end[module.substr(start)].push_back(file);
+         start = module.find('.', start), start += start == std::string_view::npos ? 0 : 1) {
+      const std::string_view rest = module.substr(start);
+      by_end[rest].push_back(file);
+      parts.insert(rest.substr(0, rest.find('.')));
+    }
   }
 }
 
@@ -92,12 +95,21 @@ const std::vector<std::uint32_t>& Summary::Joined::files_of(std::string_view mod
 }
 
 Summary::Joined::Module Summary::Joined::module_in(std::string_view full) const {
+  if (!parts.contains(full.substr(0, full.find('.')))) return {};
   for (auto end = full.size(); end != std::string_view::npos && end > 0;
        end = full.rfind('.', end - 1)) {
     const auto& owners = files_of(full.substr(0, end));
     if (!owners.empty()) return {full.substr(0, end), owners};
   }
   return {};
+}
+
+Summary::Joined::Module Summary::Joined::KnownModules::of(std::uint32_t from,
+                                                          std::string_view name) {
+  if (name.starts_with('.')) return joined_.module_in(joined_.full_name(from, name, own_));
+  const auto [entry, fresh] = known_.try_emplace(name);
+  if (fresh) entry->second = joined_.module_in(name);
+  return entry->second;
 }
 
 void Summary::Joined::in_module(std::uint32_t file, std::string_view name, int hops,

@@ -1,5 +1,6 @@
 // Decides what a Summary says, from the calls of each function.
 #include <algorithm>
+#include <future>
 #include <utility>
 
 #include "source/flow/joined.h"
@@ -146,22 +147,27 @@ void Summary::Joined::settle() {
       if (settled && !function.facts->feeds) open_slots.push_back(function.first_slot + p);
     }
   }
-  settle_all(
-      with_cuda, std::move(open), [&](std::uint32_t f) { return call_count(f); },
-      [&](std::uint32_t f, std::size_t at) {
-        const CallOf& by = call(f, at);
-        const auto index = by.call - files[by.file].facts.calls.data();
-        const bool is_refused = refused[first_call[by.file] + static_cast<std::size_t>(index)] != 0;
-        if (by.call->guarded || is_refused || by.caller == f) return kFine;
-        if (by.caller == kNoFunction) return kNever;
-        return with_cuda[by.caller] != 0 ? kFine : by.caller;
-      });
+  // The two have nothing to do with each other.
+  std::future<void> of_functions = std::async([&] {
+    settle_all(
+        with_cuda, std::move(open), [&](std::uint32_t f) { return call_count(f); },
+        [&](std::uint32_t f, std::size_t at) {
+          const CallOf& by = call(f, at);
+          const auto index = by.call - files[by.file].facts.calls.data();
+          const bool is_refused =
+              refused[first_call[by.file] + static_cast<std::size_t>(index)] != 0;
+          if (by.call->guarded || is_refused || by.caller == f) return kFine;
+          if (by.caller == kNoFunction) return kNever;
+          return with_cuda[by.caller] != 0 ? kFine : by.caller;
+        });
+  });
   settle_all(
       from_cpu, std::move(open_slots), [&](std::uint32_t slot) { return call_count(owners[slot]); },
       [&](std::uint32_t slot, std::size_t at) {
         const FunctionOfProject& function = functions[owners[slot]];
         return waits_for_slot(function, slot - function.first_slot, call(owners[slot], at));
       });
+  of_functions.get();
 }
 
 }  // namespace torchport::flow

@@ -15,8 +15,7 @@ const std::string kDemand = "    if not torch.cuda.is_available():\n        sys.
 // The findings of TP101 in a text, with only what is safe of their fixes.
 std::vector<Finding> calls_left(const std::string& text) {
   const edit::Settings settings;
-  auto fixed =
-      converge_python("a.py", text, {find_rule("TP101")}, settings, Applicability::kSafe);
+  auto fixed = converge_python("a.py", text, {find_rule("TP101")}, settings, Applicability::kSafe);
   REQUIRE(fixed.has_value());
   return fixed->left.value_or(std::vector<Finding>{});
 }
@@ -30,8 +29,8 @@ bool is_behind(const std::string& text, int line) {
 
 TEST_CASE("what follows a demand names it, and has no safe fix") {
   CHECK(is_behind(kImports + "def main(x):\n" + kDemand + "    return x.cuda()\n", 5));
-  CHECK(is_behind(kImports + "def main(x):\n" + kDemand + "    for y in x:\n        y.cuda()\n",
-                  5));
+  CHECK(
+      is_behind(kImports + "def main(x):\n" + kDemand + "    for y in x:\n        y.cuda()\n", 5));
   CHECK(!is_behind(kImports + "def main(x):\n    y = x.cuda()\n" + kDemand + "    return y\n", 6));
 }
 
@@ -53,7 +52,8 @@ TEST_CASE("a demand of the module comes before all its functions") {
 }
 
 TEST_CASE("functions that call themselves and each other come to an end") {
-  CHECK(!is_behind(kImports + "def f(x):\n    g(x)\n    return x.cuda()\n\ndef g(x):\n    f(x)\n", 1));
+  CHECK(!is_behind(kImports + "def f(x):\n    g(x)\n    return x.cuda()\n\ndef g(x):\n    f(x)\n",
+                   1));
 }
 
 }  // namespace
