@@ -43,6 +43,29 @@ Node demand_of_file(const SemanticModel& model) {
   return demand == exits.end() ? Node{} : *demand;
 }
 
+// The demand of a method that the class calls wherever a flag is set: `if self.use_ddp:
+// self.setup_ddp()` before another `if self.use_ddp:`.
+Node demand_of_flag(const SemanticModel& model, Node branch) {
+  const semantics::ClassFacts* facts = model.enclosing_class(branch);
+  const Node flag = branch.child(Field::kCondition);
+  if (facts == nullptr || !flag.is(Kind::kAttribute)) return {};
+  for (const Node other : model.nodes(Kind::kIf, facts->node)) {
+    if (other == branch || other.child(Field::kCondition).text() != flag.text()) continue;
+    for (Node statement = other.child(Field::kConsequence).first_child(); statement;
+         statement = statement.next_sibling()) {
+      const Node callee = syntax::callee(statement.first_child());
+      if (!callee.is(Kind::kAttribute) ||
+          callee.child(Field::kObject).text() != model.self_name(statement))
+        continue;
+      const auto method = facts->methods.find(callee.child(Field::kAttributeName).text());
+      if (method == facts->methods.end()) continue;
+      for (const Node exit : model.early_exits(method->second.child(Field::kBody)))
+        if (semantics::is_cuda_demand(model, exit)) return exit;
+    }
+  }
+  return {};
+}
+
 // The statement that ends the program before it comes to a place without CUDA.
 Node demand_before(const PythonContext& context, Node place, int depth) {
   const SemanticModel& model = context.model;
@@ -54,6 +77,8 @@ Node demand_before(const PythonContext& context, Node place, int depth) {
         if (semantics::is_cuda_demand(model, exit)) return exit;
       }
     }
+    if (around.is(Kind::kIf) && up.field() == Field::kConsequence)
+      if (const Node demand = demand_of_flag(model, around)) return demand;
     if (!up.is(Kind::kFunction) || place.start() < up.child(Field::kBody).start()) continue;
     const Node demand = demand_of_file(model);
     return demand ? demand : demand_before_calls(context, up, depth);

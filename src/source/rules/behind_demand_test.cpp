@@ -51,6 +51,20 @@ TEST_CASE("a demand of the module comes before all its functions") {
   CHECK(!is_behind(kImports + method + "def f():\n" + kDemand, 9));
 }
 
+TEST_CASE("a flag for which a method demands CUDA") {
+  const std::string start =
+      "class A:\n    def __init__(self):\n        if self.ddp:\n            self.start()\n\n";
+  const std::string demand =
+      "    def start(self):\n        if not torch.cuda.is_available():\n            raise "
+      "RuntimeError\n\n";
+  const std::string use = "    def wrap(self, x):\n        if self.ddp:\n            x.cuda()\n";
+  CHECK(is_behind(kImports + start + demand + use, 10));
+  CHECK(!is_behind(kImports + "class A:\n" + demand + use, 6));
+  CHECK(!is_behind(kImports + start + demand +
+                       "    def wrap(self, x):\n        if self.other:\n            x.cuda()\n",
+                   10));
+}
+
 TEST_CASE("functions that call themselves and each other come to an end") {
   CHECK(!is_behind(kImports + "def f(x):\n    g(x)\n    return x.cuda()\n\ndef g(x):\n    f(x)\n",
                    1));

@@ -12,9 +12,11 @@
 #include "source/flow/flags.h"
 #include "source/rules/behind_demand.h"
 #include "source/rules/bindable.h"
+#include "source/rules/collectives.h"
 #include "source/rules/fakes.h"
 #include "source/rules/last_fixes.h"
 #include "source/rules/registry.h"
+#include "source/rules/replaced.h"
 #include "source/rules/strict.h"
 #include "source/semantics/guards.h"
 
@@ -128,8 +130,9 @@ std::vector<Finding> match(const PythonContext& context, const Selection& select
     }
   }
   std::erase_if(findings, [&](const Finding& finding) {
-    return finding.rule->void_with_cuda &&
-           is_faked(context, syntax::node_at(tree, finding.span.start));
+    const Node place = syntax::node_at(tree, finding.span.start);
+    return is_in_replaced_definition(context.model, place) ||
+           (finding.rule->void_with_cuda && is_faked(context, place));
   });
   return findings;
 }
@@ -196,8 +199,11 @@ std::vector<Finding> examine_python(const PythonContext& context, const Selectio
       std::erase_if(finding.fix, [&](Fix& fix) { return !bindable.admits(fix); });
       for (Fix& fix : finding.fix) {
         fix.asks_early = bindable.asks_early(fix);
-        if (visible_late && fix.asks_early && fix.applicability == Applicability::kSafe)
-          fix.applicability = Applicability::kUnsafe;
+        const bool exchanged =
+            fix.needs.module_device &&
+            runs_collectives(context.model, syntax::node_at(tree, finding.span.start));
+        if (exchanged || (visible_late && fix.asks_early))
+          fix.applicability = std::max(fix.applicability, Applicability::kUnsafe);
       }
     }
   }

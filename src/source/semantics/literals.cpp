@@ -130,6 +130,10 @@ LiteralRole role_in_call(const SemanticModel& model, Node call, std::string_view
   const std::string& name = model.called(call);
   const std::string_view last = last_name(function);
   if (keyword == "device_types") return LiteralRole::kDispatch;  // of an operator's kernels
+  if (name == "functools.partial" && keyword.starts_with("device")) {
+    const std::string_view made = last_name(syntax::positional(call, 0));
+    if (made.ends_with("autocast") || made.ends_with("GradScaler")) return LiteralRole::kMode;
+  }
   if (last.ends_with("autocast") || last.ends_with("GradScaler") ||
       name == "torch.amp.autocast_mode.autocast") {
     return LiteralRole::kMode;

@@ -112,6 +112,31 @@ bool unpickles_itself(const SemanticModel& model, Node call) {
   return known && name != "pickle" && name != "dill";
 }
 
+// Whether a load that fails is repeated: `try: torch.load(f)`, `except RuntimeError: torch.load(f,
+// map_location="cpu")`.
+bool is_repeated(const SemanticModel& model, Node call) {
+  for (Node up = call; up && !up.is_any(Kind::kFunction, Kind::kModule); up = up.parent()) {
+    const Node attempt = up.parent();
+    if (!attempt.is(Kind::kTry) || up.field() != Field::kBody) continue;
+    for (Node part = attempt.first_child(); part; part = part.next_sibling()) {
+      if (!part.is(Kind::kExcept)) continue;
+      for (const Node again : model.nodes(Kind::kCall, part))
+        if (model.called(again) == model.called(call) && syntax::keyword(again, "map_location"))
+          return true;
+    }
+  }
+  return false;
+}
+
+// Whether what is loaded is taken by something that refuses what is not on the CPU:
+// `torch.FloatTensor(torch.load(f))`.
+bool has_to_be_on_cpu(const SemanticModel& model, Node call) {
+  const Node taker = call.parent().is(Kind::kArgumentList) ? call.parent().parent() : Node{};
+  const std::string& name = model.called(taker);
+  return name.starts_with("torch.") && name.ends_with("Tensor") && name != "torch.as_tensor" &&
+         !name.starts_with("torch.cuda.");
+}
+
 void check(const PythonContext& context, Node call, Reporter& reporter) {
   const SemanticModel& model = context.model;
   const std::string& name = model.called(call);
@@ -125,6 +150,7 @@ void check(const PythonContext& context, Node call, Reporter& reporter) {
   if (*position == 2 && is_official_url(model, syntax::argument(call, 0, "url"))) return;
   if (semantics::is_cuda_guarded(model, call) || reads_own_output(model, call) ||
       is_scheduler_state(model, call) || holds_no_weights(model, call) ||
+      is_repeated(model, call) || has_to_be_on_cpu(model, call) ||
       (*position == 1 && name != "torch.jit.load" && unpickles_itself(model, call)))
     return;
   Finding& finding = reporter.report(

@@ -190,6 +190,7 @@ bool TensorInputs::feed(const SemanticModel& model, Node expression) const {
                  name == "min" || name == "range" || name == "isinstance" ||
                  name == "get_image_size" || name == "get_dimensions" ||
                  called.starts_with("numpy.") ||
+                 called.ends_with("shape_as_tensor") ||  // on the CPU, whatever it is of
                  (called.empty() && syntax::callee(up.parent()).is(Kind::kIdentifier)) ||
                  semantics::is_factory(called);
       } else {

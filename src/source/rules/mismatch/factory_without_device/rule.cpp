@@ -35,6 +35,7 @@ bool is_legacy_constructor(std::string_view name) {
 
 bool makes_cpu_tensor(const SemanticModel& model, Node call) {
   const std::string& name = model.called(call);
+  if (syntax::keyword(call, "pin_memory").is(Kind::kTrue)) return false;  // stays on the CPU
   if (name == "torch.from_numpy" || is_legacy_constructor(name))
     return !syntax::keyword(call, "device");
   if (!semantics::is_factory(name) || syntax::keyword(call, "device") || syntax::has_splat(call))
@@ -83,7 +84,7 @@ bool is_harmless_call(const SemanticModel& model, Node call) {
       name == "setdefault")
     return true;
   if (semantics::is_factory(model.called(call))) return true;  // a size
-  static constexpr std::array<std::string_view, 17> kNames{"int",
+  static constexpr std::array<std::string_view, 18> kNames{"int",
                                                            "float",
                                                            "len",
                                                            "list",
@@ -99,7 +100,8 @@ bool is_harmless_call(const SemanticModel& model, Node call) {
                                                            "to_device",
                                                            "zip",
                                                            "fill_",
-                                                           "move_to"};
+                                                           "move_to",
+                                                           "reshape_from_tensor_shape"};
   if (base::one_of(kNames, name)) return true;
   if (name.find("device") != std::string_view::npos) return true;
   const std::string& full = model.called(call);

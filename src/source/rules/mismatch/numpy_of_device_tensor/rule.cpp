@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 
 #include "source/rules/edits.h"
+#include "source/rules/inference.h"
 #include "source/rules/tensors.h"
-#include "source/semantics/guards.h"
 
 namespace torchport::rules {
 
@@ -36,26 +36,13 @@ Source join(Source a, Source b) {
   return {a.tensor || b.tensor, a.device || b.device, a.gradient || b.gradient};
 }
 
-bool runs_without_gradient(const SemanticModel& model, Node node) {
-  const auto is_switch = [&](Node expression) {
-    const std::string& name =
-        model.qualified(expression.is(Kind::kCall) ? syntax::callee(expression) : expression);
-    return name == "torch.no_grad" || name == "torch.inference_mode" ||
-           name == "torch.set_grad_enabled" || name == "torch.autograd.no_grad";
-  };
-  for (Node up = node; up; up = up.parent()) {
-    if (up.is(Kind::kWith)) {
-      for (std::uint32_t i = up.index(); i < up.child(Field::kBody).index(); ++i) {
-        if (model.tree().at(i).is(Kind::kWithItem) && is_switch(model.tree().at(i).first_child()))
-          return true;
-      }
-    }
-    if (!up.is(Kind::kDecorated)) continue;
-    for (Node part = up.first_child(); part.is(Kind::kDecorator); part = part.next_sibling()) {
-      if (is_switch(part.first_child())) return true;
-    }
-  }
-  return false;
+// Whether a name gets the places of the values, which are integers: `values, indices = x.max(1)`.
+bool gets_indices(const semantics::Binding& binding) {
+  static constexpr auto kFunctions = std::to_array<std::string_view>(
+      {"max", "min", "sort", "topk", "median", "mode", "kthvalue", "cummax", "cummin"});
+  const Node all = binding.target.parent();
+  return binding.unpacked && base::one_of(kFunctions, method_name(binding.value)) &&
+         all.first_child() != binding.target && all.first_child().next_sibling() == binding.target;
 }
 
 bool has_no_parameters(std::string_view name) {
@@ -124,7 +111,8 @@ Source Tracer::trace_name(Node name, int depth) const {
   Source result;
   for (const semantics::Binding* binding : model_.scopes().reaching(name.text(), name)) {
     if (binding->kind == semantics::BindingKind::kAssign) {
-      const Source source = trace(binding->value, depth + 1);
+      Source source = trace(binding->value, depth + 1);
+      if (gets_indices(*binding)) source.gradient = false;
       if (!source.tensor && !binding->value.is(Kind::kNone)) return {};  // an array on another path
       result = join(result, source);
     } else if (binding->kind == semantics::BindingKind::kFor ||
@@ -165,15 +153,14 @@ Source Tracer::trace_call(Node call, int depth) const {
   const std::string& name = model_.called(call);
   if (name.empty()) {
     if (is_model(function))
-      return {true, moves_ && !is_brought_to_cpu(model_, function),
-              !runs_without_gradient(model_, call)};
+      return {true, moves_ && !is_brought_to_cpu(model_, function), !gradients_off(model_, call)};
     if (model_.value(function).is(Type::kModule))
       return trace(syntax::positional(call, 0), depth + 1);
     if (function.is(Kind::kIdentifier)) {
       const Node local = model_.function_named(function.text(), function);
       if (!local) return {};
       Source source = trace_function(local, depth);
-      source.gradient &= !runs_without_gradient(model_, call);
+      source.gradient &= !gradients_off(model_, call);
       for (const syntax::Argument& argument : syntax::arguments(call))
         source.device &= !is_brought_to_cpu(model_, argument.value);
       return source;

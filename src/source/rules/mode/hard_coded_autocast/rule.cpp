@@ -27,7 +27,8 @@ bool is_autocast(std::string_view name) {
 }
 
 bool is_scaler(std::string_view name) {
-  return name == "torch.amp.GradScaler" || name == "torch.amp.grad_scaler.GradScaler";
+  return name == "torch.amp.GradScaler" || name == "torch.amp.grad_scaler.GradScaler" ||
+         name == "torch.GradScaler";
 }
 
 Fix make_fix(const PythonContext& context, Node call, Node literal) {
@@ -69,6 +70,11 @@ void check(const PythonContext& context, Node call, Reporter& reporter) {
       scaler && !type && !syntax::has_splat(call);  // a scaler without a device is for CUDA
   if (!silent && (!syntax::string_value(type, text) || !semantics::is_cuda_string(text))) return;
   if (semantics::is_cuda_guarded(context.model, call)) return;
+  // It is switched on only with CUDA, or nowhere.
+  const Node enabled = syntax::keyword(call, "enabled");
+  if (semantics::implied_by(context.model, enabled, true).present ||
+      (scaler && enabled.is(Kind::kFalse)))
+    return;
   reporter.report(silent ? call : type, message_of(call, scaler))
       .fix.push_back(make_fix(context, call, type));
 }

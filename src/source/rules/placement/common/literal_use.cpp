@@ -172,6 +172,18 @@ bool is_beside_its_name(const semantics::Literal& literal) {
   return false;
 }
 
+bool is_only_looked_at(const PythonContext& context, const semantics::Literal& literal) {
+  const Node device = literal.device_call;
+  if (!device || !context.is_test()) return false;
+  const Node taker = device.parent().parent();
+  if (!device.parent().is(Kind::kArgumentList) || !taker.is(Kind::kCall) || object_of(taker))
+    return false;                                          // x.to(torch.device("cuda"))
+  if (context.model.called(taker).starts_with("torch.")) return false;  // it may place something
+  const Node around = taker.parent();
+  if (around.is(Kind::kComparison)) return around.parent().is(Kind::kAssert);
+  return around.is(Kind::kArgumentList) && method_name(around.parent()).starts_with("assert");
+}
+
 bool is_move_to_compared(const SemanticModel& model, Node site) {
   Node list = site.parent();
   if (list.is(Kind::kKeywordArgument)) list = list.parent();

@@ -21,6 +21,11 @@ namespace torchport::rules {
 // `(torch.device("cuda", 2), "cuda:2")`.
 [[nodiscard]] bool is_beside_its_name(const semantics::Literal& literal);
 
+// Whether a test makes torch.device(...) only to compare what a function says of it:
+// `assertEqual(index_of(torch.device("cuda:3")), 3)`.
+[[nodiscard]] bool is_only_looked_at(const PythonContext& context,
+                                     const semantics::Literal& literal);
+
 // Whether an `if` around a move compares the device of what is moved with CUDA by name: `if
 // x.device != torch.device("cuda"): x = x.to("cuda")`.
 [[nodiscard]] bool is_move_to_compared(const SemanticModel& model, Node site);

@@ -187,7 +187,9 @@ void check_string(const PythonContext& context, Node string, Reporter& reporter)
   // f"cuda:{i}" for each of the GPUs that were found.
   if (literal.indexed && !is_first_device(literal) && over_found_gpus(literal.site())) return;
   if (is_callers_index(context.model, literal) && !context.model.ignores_guards()) return;
-  if (is_never_read(context, literal.site()) || is_beside_its_name(literal)) return;
+  if (is_never_read(context, literal.site()) || is_beside_its_name(literal) ||
+      is_only_looked_at(context, literal))
+    return;
   if (const Node test = build_test_around(context.model, literal.site())) {
     reporter.report(literal.whole, message_of_build_test(test))
         .fix.push_back(fix_of_build_test(context, test));
