@@ -119,11 +119,15 @@ Callee callee_of(const SemanticModel& model, Node call) {
   return referred_to(model, syntax::callee(call));
 }
 
-void Sources::add(const Sources& other) {
+void Sources::add(Sources other) {
+  if (!elsewhere && inputs.empty() && results.empty()) {
+    *this = std::move(other);
+    return;
+  }
   elsewhere |= other.elsewhere;
-  const auto join = [](auto& own, const auto& more) {
-    for (const auto& item : more)
-      if (std::find(own.begin(), own.end(), item) == own.end()) own.push_back(item);
+  const auto join = [](auto& own, auto& more) {
+    for (auto& item : more)
+      if (std::find(own.begin(), own.end(), item) == own.end()) own.push_back(std::move(item));
   };
   join(inputs, other.inputs);
   join(results, other.results);
@@ -208,7 +212,7 @@ Sources SourceFinder::of_name(Node identifier, int depth) {
         if (binding->unpacked || owner != syntax::function_of(identifier)) return unknown();
         Sources input;
         input.inputs.push_back(index_of_parameter(*binding));
-        sources.add(input);
+        sources.add(std::move(input));
         break;
       }
       case BindingKind::kAssign:

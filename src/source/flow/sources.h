@@ -12,7 +12,7 @@ struct Sources {
   std::vector<std::uint16_t> inputs;  // parameters of the function around it
   std::vector<Callee> results;        // functions whose results it contains
 
-  void add(const Sources& other);
+  void add(Sources other);
   [[nodiscard]] bool operator==(const Sources&) const = default;
 };
 

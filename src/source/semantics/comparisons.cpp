@@ -42,9 +42,7 @@ bool excludes(Node values) {
   return false;
 }
 
-}  // namespace
-
-CudaKnowledge comparison_knowledge(const SemanticModel& model, Node comparison, bool truth) {
+CudaKnowledge compare(const SemanticModel& model, Node comparison, bool truth) {
   const auto parts = comparison.children();
   if (parts.size() != 3) return {};
   const Node left = parts[0];
@@ -115,6 +113,23 @@ CudaKnowledge comparison_knowledge(const SemanticModel& model, Node comparison, 
     return right.text() == "0" || right.text() == "-1" ? cuda_known(!truth, comparison)
                                                        : cuda_known(truth, comparison);
   return {};
+}
+
+// Comparisons are asked for by each rule for each call below them.
+struct KnownComparisons {
+  explicit KnownComparisons(const SemanticModel& model)
+      : if_true(model.tree().size()), if_false(model.tree().size()) {}
+  mutable NodeMap<CudaKnowledge> if_true;
+  mutable NodeMap<CudaKnowledge> if_false;
+};
+
+}  // namespace
+
+CudaKnowledge comparison_knowledge(const SemanticModel& model, Node comparison, bool truth) {
+  const auto& all = model.facts<KnownComparisons>();
+  auto& known = truth ? all.if_true : all.if_false;
+  if (const CudaKnowledge* const found = known.find(comparison.index())) return *found;
+  return known.put(comparison.index(), compare(model, comparison, truth));
 }
 
 }  // namespace torchport::semantics

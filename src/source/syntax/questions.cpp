@@ -6,40 +6,60 @@ Node callee(Node call) {
   return call.is(Kind::kCall) ? call.child(Field::kFunctionPart) : Node{};
 }
 
+namespace {
+
+// Calls `visit` with each argument until it returns false. Rules ask for one argument of each call
+// they see, so that a list of all of them costs too much.
+template <class Visit>
+void each_argument(Node call, const Visit& visit) {
+  const Node list = call.is(Kind::kCall) ? call.child(Field::kArguments) : call;
+  if (list.is(Kind::kGenerator)) {
+    visit(Argument{{}, list, list});
+    return;
+  }
+  if (!list.is(Kind::kArgumentList)) return;
+  for (Node child = list.first_child(); child; child = child.next_sibling()) {
+    Argument argument{{}, child, child};
+    if (child.is(Kind::kKeywordArgument))
+      argument = {child.child(Field::kName).text(), child.child(Field::kValue), child};
+    else if (child.is(Kind::kListSplat))
+      argument = {"*", child.first_child(), child};
+    else if (child.is(Kind::kDictionarySplat))
+      argument = {"**", child.first_child(), child};
+    if (!visit(argument)) return;
+  }
+}
+
+}  // namespace
+
 std::vector<Argument> arguments(Node call) {
   std::vector<Argument> result;
-  const Node list = call.is(Kind::kCall) ? call.child(Field::kArguments) : call;
-  if (list.is(Kind::kGenerator)) return {{{}, list, list}};
-  if (!list.is(Kind::kArgumentList)) return result;
-  for (Node child = list.first_child(); child; child = child.next_sibling()) {
-    if (child.is(Kind::kKeywordArgument)) {
-      result.push_back({child.child(Field::kName).text(), child.child(Field::kValue), child});
-    } else if (child.is(Kind::kListSplat)) {
-      result.push_back({"*", child.first_child(), child});
-    } else if (child.is(Kind::kDictionarySplat)) {
-      result.push_back({"**", child.first_child(), child});
-    } else {
-      result.push_back({{}, child, child});
-    }
-  }
+  each_argument(call, [&](const Argument& argument) {
+    result.push_back(argument);
+    return true;
+  });
   return result;
 }
 
 Node positional(Node call, std::size_t index) {
   std::size_t seen = 0;
-  for (const Argument& arg : arguments(call)) {
-    if (arg.keyword == "*") return {};  // later arguments have no known position
-    if (!arg.keyword.empty()) continue;
-    if (seen++ == index) return arg.value;
-  }
-  return {};
+  Node found;
+  each_argument(call, [&](const Argument& argument) {
+    if (argument.keyword == "*") return false;  // later arguments have no known position
+    if (!argument.keyword.empty() || seen++ != index) return true;
+    found = argument.value;
+    return false;
+  });
+  return found;
 }
 
 Node keyword(Node call, std::string_view name) {
-  for (const Argument& arg : arguments(call)) {
-    if (arg.keyword == name) return arg.value;
-  }
-  return {};
+  Node found;
+  each_argument(call, [&](const Argument& argument) {
+    if (argument.keyword == name) found = argument.value;
+    return !found;
+  });
+  return found;
 }
 
 Node argument(Node call, std::size_t index, std::string_view name) {
@@ -48,10 +68,12 @@ Node argument(Node call, std::size_t index, std::string_view name) {
 }
 
 bool has_splat(Node call) {
-  for (const Argument& arg : arguments(call)) {
-    if (arg.keyword == "*" || arg.keyword == "**") return true;
-  }
-  return false;
+  bool any = false;
+  each_argument(call, [&](const Argument& argument) {
+    any = argument.keyword == "*" || argument.keyword == "**";
+    return !any;
+  });
+  return any;
 }
 
 Node unwrap(Node expression) {

@@ -187,6 +187,16 @@ void check_call(const PythonContext& context, Node call, Reporter& reporter) {
       .fix.push_back(make_fix(context, call, object));
 }
 
+// Whether the method is handed on to be called: `map(torch.Tensor.cuda, xs)`, `move =
+// torch.Tensor.cuda`. What overrides torch's functions only asks for it: `func in
+// (torch.Tensor.to, torch.Tensor.cuda)`, `@implements(torch.Tensor.cuda)`.
+bool is_handed_on(Node method) {
+  const Node parent = method.parent();
+  if (parent.is(Kind::kAssignment)) return method.field() == Field::kRight;
+  const Node list = parent.is(Kind::kKeywordArgument) ? parent.parent() : parent;
+  return list.is(Kind::kArgumentList) && !list.parent().parent().is(Kind::kDecorator);
+}
+
 // Checks the unbound methods torch.Tensor.cuda and nn.Module.cuda, which are passed to map() or
 // apply().
 void check_attribute(const PythonContext& context, Node attribute, Reporter& reporter) {
@@ -198,7 +208,7 @@ void check_attribute(const PythonContext& context, Node attribute, Reporter& rep
   const Value object = context.model.value(attribute.child(Field::kObject));
   const bool bound = name.empty() && (object.is(Type::kTensor) || object.is(Type::kModule)) &&
                      attribute.parent().is(Kind::kArgumentList);
-  if ((!unbound && !bound) || semantics::is_cuda_guarded(context.model, attribute)) return;
+  if ((!unbound && !bound) || !is_handed_on(attribute) || semantics::is_cuda_guarded(context.model, attribute)) return;
   Finding& finding = reporter.report(attribute,
                                      "This method is called later, and raises \"Torch not compiled "
                                      "with CUDA enabled\" on a machine without CUDA.");
