@@ -138,7 +138,7 @@ test-ecosystem: build ecosystem $(linters_stamp) ## check and fix the real packa
 
 .PHONY: test-draws
 test-draws: build ## judge today's findings by samples of packages that no rule was written from
-	@for set in unread later last fourth kept fifth; do $(py) tests/ecosystem/fetch.py --set $$set --quiet; done
+	@for set in unread later last fourth kept fifth sealed sixth closed; do $(py) tests/ecosystem/fetch.py --set $$set --quiet; done
 	@TORCHPORT_ECOSYSTEM=draws $(py) -m pytest tests/ecosystem/test_labels.py -k draw -q -s
 
 .PHONY: test-fixed-imports

@@ -31,8 +31,8 @@ OWN = "research" if WHOLE else "small"  # the set of labels.jsonl
 PRECISION = 0.95
 LOST = 0.02
 RECALL = 0.95
-DRAWS = ("unread", "later", "last", "fourth", "kept", "fifth", "sealed")
-UNMENDED = {"kept", "fifth", "sealed"}  # what was read last; its errors are the next to be mended
+DRAWS = ("unread", "later", "last", "fourth", "kept", "fifth", "sealed", "sixth", "closed")
+UNMENDED = {"kept", "fifth", "sealed", "sixth", "closed"}  # what was read last; its errors are the next to be mended
 MENDED = 0.8
 LOST_OF_DRAWS = 0.05
 # How many labels must still apply: findings, fixes.
