@@ -14,11 +14,45 @@ namespace {
 constexpr std::size_t kGroups = 64;
 using UnreadGroup = std::vector<const UnreadFile*>;
 
+// Names to look for. Most words of a text have a length that no name with their first character
+// has.
+class Wanted {
+ public:
+  explicit Wanted(const base::TextSet& names) : names_(names) {
+    for (const std::string& name : names)
+      if (!name.empty()) lengths_[byte(name.front())] |= length_bit(name.size());
+  }
+
+  [[nodiscard]] bool contains(std::string_view word) const {
+    return (lengths_[byte(word.front())] & length_bit(word.size())) != 0 && names_.contains(word);
+  }
+
+ private:
+  [[nodiscard]] static std::uint8_t byte(char character) {
+    return static_cast<std::uint8_t>(character);
+  }
+  [[nodiscard]] static std::uint64_t length_bit(std::size_t length) {
+    return 1ULL << (length % 64);
+  }
+
+  const base::TextSet& names_;
+  std::array<std::uint64_t, 256> lengths_{};
+};
+
+// Whether each byte is part of an identifier.
+std::array<bool, 256> identifier_bytes() {
+  std::array<bool, 256> result{};
+  for (std::size_t i = 0; i < result.size(); ++i)
+    result[i] = base::is_identifier_char(static_cast<char>(i));
+  return result;
+}
+
 // The names among `wanted` that a text contains.
-void find_words(std::string_view text, const base::TextSet& wanted, base::TextSet& found) {
+void find_words(std::string_view text, const Wanted& wanted, base::TextSet& found) {
+  static const std::array<bool, 256> kOfIdentifiers = identifier_bytes();
   for (std::size_t at = 0; at < text.size();) {
     std::size_t end = at;
-    while (end < text.size() && base::is_identifier_char(text[end])) ++end;
+    while (end < text.size() && kOfIdentifiers[static_cast<std::uint8_t>(text[end])]) ++end;
     if (end > at) {
       const std::string_view word = text.substr(at, end - at);
       if (wanted.contains(word)) found.emplace(word);
@@ -64,7 +98,7 @@ void find_mentioned(const base::FileSystem& fs, const std::string& path,
                     const base::TextSet& wanted, base::TextSet& found) {
   const rules::FileKind kind = rules::kind_of_path(path);
   if (kind != rules::FileKind::kPython && kind != rules::FileKind::kNotebook) return;
-  if (const auto source = fs.read(path)) find_words(*source, wanted, found);
+  if (const auto source = fs.read(path)) find_words(*source, Wanted(wanted), found);
 }
 
 std::vector<std::string> find_all_mentioned(const base::FileSystem& fs,

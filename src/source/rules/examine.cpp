@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <iterator>
 #include <map>
 #include <set>
@@ -13,6 +12,7 @@
 #include "source/rules/behind_demand.h"
 #include "source/rules/bindable.h"
 #include "source/rules/collectives.h"
+#include "source/rules/device_words.h"
 #include "source/rules/fakes.h"
 #include "source/rules/last_fixes.h"
 #include "source/rules/registry.h"
@@ -275,13 +275,7 @@ bool may_matter(std::string_view path, std::string_view source) {
   if (source.starts_with("\xFF\xFE") || source.starts_with("\xFE\xFF") ||
       source.substr(0, 64).find('\0') != std::string_view::npos)
     return true;
-  // Every rule needs one of these words in the file. memmem was the fastest search here.
-  for (const std::string_view word :
-       {std::string_view("torch"), std::string_view("cuda"), std::string_view("CUDA"),
-        std::string_view("nccl"), std::string_view("pin_memory")}) {
-    if (memmem(source.data(), source.size(), word.data(), word.size()) != nullptr) return true;
-  }
-  return false;
+  return speaks_of_devices(source);
 }
 
 }  // namespace torchport::rules
