@@ -273,9 +273,7 @@ void check(const PythonContext& context, Node call, Reporter& reporter) {
   const std::string message =
       name == "stream"
           ? "This context needs a CUDA stream; on a machine without CUDA there is none to give it."
-          : fmt::format(
-                "On a machine without CUDA torch.cuda.{} raises.",
-                name);
+          : fmt::format("On a machine without CUDA torch.cuda.{} raises.", name);
   Finding& finding = reporter.report(call, message);
   if (name == "stream") return;
   const Node index = syntax::positional(call, 0);
