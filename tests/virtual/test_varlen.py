@@ -91,7 +91,8 @@ def test_what_is_refused() -> None:
     q, k, v = (torch.randn(2, 6, HEADS, SIZE).half().cuda() for _ in range(3))
     for changed, error, text in (
         ({"q": q.float()}, RuntimeError, "FlashAttention only support fp16 and bf16 data type"),
-        ({"dropout": 0.5}, NotImplementedError, "torchport: _flash_attention_forward with dropout"),
+        ({"q": q[..., :4]}, RuntimeError, "head_size must be a multiple of 8"),
+        ({"dropout": 1.0}, RuntimeError, "p_dropout < 1.f"),
     ):
         with pytest.raises(error, match=text):
             torch.ops.aten._flash_attention_forward(

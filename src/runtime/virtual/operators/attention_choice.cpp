@@ -7,6 +7,7 @@
 #include <ATen/Context.h>
 #include <ATen/native/transformers/sdp_utils_cpp.h>
 
+#include "runtime/virtual/core/generator.h"
 #include "runtime/virtual/core/runtime.h"
 
 namespace torchport::vdev {
@@ -24,31 +25,55 @@ bool is_half(const sdp_params& call) {
   return call.query.scalar_type() == at::kHalf || call.query.scalar_type() == at::kBFloat16;
 }
 
-// Equal batches, and as many heads or, for grouped queries, a divisor of them.
-bool takes_heads(const sdp_params& call, bool says) {
-  const auto heads = call.query.sym_size(1);
-  const auto fits = [&](const at::Tensor& other) {
-    if (other.sym_size(0) != call.query.sym_size(0)) return false;
-    const auto own = other.sym_size(1);
-    return call.enable_gqa ? own > 0 && heads % own == 0 : own == heads;
-  };
-  if (fits(call.key) && fits(call.value)) return true;
-  if (says) {
-    TORCH_WARN(
-        "For dense inputs, both fused kernels require query, key and value to have the same "
-        "batch_size and num_heads. Query.sizes(): ",
-        call.query.sym_sizes(), ", Key sizes(): ", call.key.sym_sizes(),
-        ", Value sizes(): ", call.value.sym_sizes(),
-        " instead. To broadcast dense inputs, try using unsqueeze and expand_to before passing "
-        "them "
-        "into the kernel.");
-  }
-  return false;
+// How many heads of keys and values a kernel takes for grouped queries.
+enum class Grouped : std::uint8_t { kNone, kEqual };
+
+bool divides(const c10::SymInt& heads, const c10::SymInt& of_query) {
+  return heads > 0 && of_query % heads == 0;
 }
 
-bool takes_dense(const sdp_params& call, bool says) {
-  return takes_heads(call, says) && sdp::check_nonzero_sequence_lengths_dense(call, says) &&
-         sdp::check_last_dim_stride_equals_1_dense<true>(call, says);
+bool takes_heads(const sdp_params& call, Grouped grouped, bool says) {
+  const auto told = [&](const char* words, const char* advice) {
+    if (says) {
+      TORCH_WARN(words, "Query.sizes(): ", call.query.sym_sizes(),
+                 ", Key.sizes(): ", call.key.sym_sizes(),
+                 ", Value.sizes(): ", call.value.sym_sizes(), " instead.", advice);
+    }
+    return false;
+  };
+  constexpr const char* kAdvice =
+      " To broadcast dense inputs, try using unsqueeze and expand_to before passing them into the "
+      "kernel.";
+  const auto batches = call.query.sym_size(0);
+  if (call.key.sym_size(0) != batches || call.value.sym_size(0) != batches)
+    return told(
+        "For dense inputs, both fused kernels require query, key and value to have the same "
+        "batch_size. ",
+        kAdvice);
+  const auto heads = call.query.sym_size(1);
+  const auto of_key = call.key.sym_size(1);
+  const auto of_value = call.value.sym_size(1);
+  if (!call.enable_gqa || grouped == Grouped::kNone) {
+    return (of_key == heads && of_value == heads) ||
+           told(
+               "For dense input, both fused kernels require query, key and value to have the same "
+               "num_heads. ",
+               kAdvice);
+  }
+  if (of_key != of_value)
+    return told(
+        "Both fused kernels require key and value to have the same num_heads and batch_size but "
+        "got: ",
+        "");
+  return (divides(of_key, heads) && divides(of_value, heads)) ||
+         told("The number of heads in key/value must divide number of heads in query.", "");
+}
+
+template <bool kIgnoresSingle>
+bool takes_dense(const sdp_params& call, Grouped grouped, bool says) {
+  return takes_heads(call, grouped, says) &&
+         sdp::check_nonzero_sequence_lengths_dense(call, says) &&
+         sdp::check_last_dim_stride_equals_1_dense<kIgnoresSingle>(call, says);
 }
 
 bool is_new_enough(int wanted, const char* kernel, bool says) {
@@ -95,7 +120,7 @@ bool can_flash(const sdp_params& call, bool says) {
          sdp::check_for_attn_mask(call, says) && takes_head_size_of_flash(call, says) &&
          is_new_enough(80, "Flash attention", says) && takes_causal_of_flash(call, says) &&
          sdp::check_tensor_dtype(call, std::array{at::kHalf, at::kBFloat16}, says) &&
-         takes_dense(call, says);
+         takes_dense<true>(call, Grouped::kEqual, says);
 }
 
 // The elements that the kernel loads at once: 128 bits where it uses tensor cores.
@@ -124,7 +149,7 @@ bool takes_head_size_of_efficient(const sdp_params& call, bool says) {
 bool can_efficient(const sdp_params& call, bool says) {
   if (!sdp::check_runtime_disabled_mem_efficient(call, says) ||
       !sdp::check_tensor_shapes(call, says) || !takes_head_size_of_efficient(call, says) ||
-      !takes_dense(call, says))
+      !takes_dense<false>(call, Grouped::kNone, says))
     return false;
   return capability() >= 80
              ? sdp::check_tensor_dtype(call, std::array{at::kHalf, at::kFloat, at::kBFloat16}, says)
@@ -140,7 +165,7 @@ bool can_cudnn(const sdp_params& call, bool says) {
   }
   if (!sdp::check_tensor_shapes(call, says) ||
       !sdp::check_tensor_dtype(call, std::array{at::kHalf, at::kBFloat16}, says) ||
-      !is_new_enough(80, "cuDNN MHA", says) || !takes_dense(call, says))
+      !is_new_enough(80, "cuDNN MHA", says) || !takes_dense<true>(call, Grouped::kEqual, says))
     return false;
   const auto size = call.query.sym_size(-1);
   const auto value = call.value.sym_size(-1);
@@ -150,13 +175,6 @@ bool can_cudnn(const sdp_params& call, bool says) {
                                            : "head_dim should be no more than 128");
   }
   return false;
-}
-
-// What the CPU's fused kernel, which computes for all of them, cannot: see attention.cpp.
-bool only_step_by_step(const sdp_params& call) {
-  if (call.dropout > 0.0 || call.query.sym_size(-1) != call.value.sym_size(-1)) return true;
-  return call.attn_mask.has_value() && call.attn_mask->defined() &&
-         !sdp::check_attn_mask_shape(call, false);
 }
 
 [[noreturn]] void refuse_attention(const sdp_params& call) {
@@ -180,7 +198,9 @@ std::int64_t attention_on_cuda(const at::Tensor& query, const at::Tensor& key,
       !context.userEnabledCuDNNSDP())
     return -1;
   const sdp_params call{query, key, value, mask, dropout, causal, grouped};
-  if (step_by_step && query.dim() == 4 && only_step_by_step(call)) return kMathAttention;
+  // A program that draws the CPU's numbers drops what it drops on the CPU.
+  if (step_by_step && dropout > 0.0 && !draws_as_device()) return kMathAttention;
+  if (query.is_nested() || key.is_nested() || value.is_nested()) return kMathAttention;
   for (const at::SDPBackend backend : context.sDPPriorityOrder()) {
     switch (backend) {
       case at::SDPBackend::flash_attention:

@@ -20,8 +20,8 @@ constexpr std::int64_t kEfficientAttention = 2;
 // allows can.
 //
 // cuDNN's kernel stands behind the others, also on the devices that prefer it, and has the name of
-// the flash kernel, or of the efficient one with a mask. Attention with dropout, and with a mask
-// that requires grad, is computed step by step where the program allows that.
+// the flash kernel, or of the efficient one with a mask. With the CPU's random numbers, attention
+// with dropout is computed step by step where the program allows that.
 [[nodiscard]] std::int64_t attention_on_cuda(const at::Tensor& query, const at::Tensor& key,
                                              const at::Tensor& value,
                                              const std::optional<at::Tensor>& mask, double dropout,
