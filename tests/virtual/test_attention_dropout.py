@@ -20,7 +20,12 @@ def philox(counter: list[int], key: list[int], rounds: int) -> list[int]:
     low = 0xFFFFFFFF
     for _ in range(rounds):
         a, b = 0xD2511F53 * counter[0], 0xCD9E8D57 * counter[2]
-        counter = [(b >> 32) ^ counter[1] ^ key[0], b & low, (a >> 32) ^ counter[3] ^ key[1], a & low]
+        counter = [
+            (b >> 32) ^ counter[1] ^ key[0],
+            b & low,
+            (a >> 32) ^ counter[3] ^ key[1],
+            a & low,
+        ]
         key = [(key[0] + 0x9E3779B9) & low, (key[1] + 0xBB67AE85) & low]
     return counter
 
@@ -128,7 +133,9 @@ def test_efficient(dtype, causal, value) -> None:
         assert scalar.shape == () and scalar.dtype == torch.int64 and not scalar.is_cuda
     # One number for each element, rounded up to a multiple of 4.
     assert torch.cuda.default_generators[0].get_offset() == 4 + math.prod(SIZES)
-    compare(on_device, exact, out, spelled_out(*exact, kept_by_efficient(7, 4), causal=causal), dtype)
+    compare(
+        on_device, exact, out, spelled_out(*exact, kept_by_efficient(7, 4), causal=causal), dtype
+    )
     assert logarithms.shape == (2, 3, 96) and logarithms[..., 70:].isinf().all()
 
 

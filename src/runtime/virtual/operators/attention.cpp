@@ -76,7 +76,7 @@ Tensor steps_first(const Tensor& tensor) {
 }
 
 // sdp::CustomMaskType
-std::int64_t custom_mask(bool causal) {
+std::int64_t mask_of_causal(bool causal) {
   return causal ? 1 : 0;
 }
 
@@ -92,7 +92,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> efficient(const Tensor& query, const 
           : std::nullopt;
   auto [output, logsumexp, seed, offset, queries, keys] = at::_efficient_attention_forward(
       steps_first(query), steps_first(key), steps_first(value), whole, std::nullopt, std::nullopt,
-      std::nullopt, std::nullopt, dropout, custom_mask(causal), with_logsumexp, scale);
+      std::nullopt, std::nullopt, dropout, mask_of_causal(causal), with_logsumexp, scale);
   return {steps_first(output), logsumexp, seed, offset};
 }
 
@@ -110,7 +110,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> efficient_backward(
   auto [of_query, of_key, of_value, of_the_bias] = at::_efficient_attention_backward(
       steps_first(grad), steps_first(query), steps_first(key), steps_first(value), whole,
       steps_first(out), std::nullopt, std::nullopt, query.size(2), key.size(2), logsumexp, dropout,
-      seed, offset, custom_mask(causal), of_bias, scale);
+      seed, offset, mask_of_causal(causal), of_bias, scale);
   return {wanted[0] ? steps_first(of_query) : Tensor(), wanted[1] ? steps_first(of_key) : Tensor(),
           wanted[2] ? steps_first(of_value) : Tensor(),
           of_bias ? of_the_bias.sum_to_size(bias.sizes()) : Tensor()};
@@ -221,7 +221,12 @@ void put_attention(torch::Library& aten) {
   aten.impl("_scaled_dot_product_flash_attention_backward", TORCH_FN(flash_backward));
 }
 
+void put_nested_choice(torch::Library& aten) {
+  aten.impl("_fused_sdp_choice", TORCH_FN(choice));
+}
+
 const OperatorGroup kAttention(&put_attention);
+const OperatorGroup kNestedChoice(&put_nested_choice, {&KindKeys::nested});
 const OperatorGroup kComposition(&put_composition);
 
 }  // namespace

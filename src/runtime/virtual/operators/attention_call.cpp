@@ -19,23 +19,24 @@ namespace {
 using at::Tensor;
 
 // Whether the mask of the band is none or the CPU kernel's own, which starts at the upper left.
-bool is_simple(const AttentionCall& call) {
+bool has_simple_band(const AttentionCall& call) {
   if (!call.band.bounded()) return true;
   return call.band.left < 0 && call.band.right == 0 && call.band.shift == 0 && !has(call.bias);
 }
 
 bool fits_fused_kernel(const AttentionCall& call) {
-  return call.dropout == nullptr && is_simple(call) && call.value.size(3) == call.query.size(3) &&
+  return call.dropout == nullptr && has_simple_band(call) &&
+         call.value.size(3) == call.query.size(3) && call.value.size(1) == call.key.size(1) &&
          call.query.numel() > 0 && call.key.numel() > 0;
 }
 
-MaybeTensor mask_of(const AttentionCall& call) {
+MaybeTensor whole_mask(const AttentionCall& call) {
   if (!has(call.bias)) return std::nullopt;
   return call.bias->expand(
       {call.query.size(0), call.query.size(1), call.query.size(2), call.key.size(2)});
 }
 
-std::uint64_t* numbers_of(const Tensor& alias) {
+std::uint64_t* seed_numbers(const Tensor& alias) {
   return static_cast<std::uint64_t*>(alias.mutable_data_ptr());
 }
 
@@ -44,7 +45,7 @@ std::uint64_t* numbers_of(const Tensor& alias) {
 Attended attend(const AttentionCall& call) {
   if (!fits_fused_kernel(call)) return attend_by_steps(call);
   const auto [output, logarithms] = at::_scaled_dot_product_flash_attention_for_cpu(
-      call.query, call.key, call.value, 0.0, call.band.bounded(), mask_of(call), call.scale);
+      call.query, call.key, call.value, 0.0, call.band.bounded(), whole_mask(call), call.scale);
   return {output, logarithms};
 }
 
@@ -55,7 +56,7 @@ AttentionGradients attend_backward(const AttentionCall& call, const Tensor& grad
   const auto [of_query, of_key, of_value] =
       at::_scaled_dot_product_flash_attention_for_cpu_backward(
           grad, call.query, call.key, call.value, output, logarithms, 0.0, call.band.bounded(),
-          mask_of(call), call.scale);
+          whole_mask(call), call.scale);
   return {of_query, of_key, of_value, Tensor()};
 }
 
@@ -93,20 +94,20 @@ SeedScalars seed_scalars(const device::PhiloxPlace& place, const Tensor& query, 
       on_device ? query.options().dtype(at::kLong) : at::TensorOptions().dtype(at::kLong);
   SeedScalars scalars{at::empty({}, options), at::empty({}, options)};
   Aliases aliases;
-  *numbers_of(aliases.of(scalars.seed)) = place.seed;
-  *numbers_of(aliases.of(scalars.offset)) = place.offset;
+  *seed_numbers(aliases.of(scalars.seed)) = place.seed;
+  *seed_numbers(aliases.of(scalars.offset)) = place.offset;
   return scalars;
 }
 
 device::PhiloxPlace place_of(const Tensor& seed, const Tensor& offset) {
   Aliases aliases;
-  return {*numbers_of(aliases.of(seed)), *numbers_of(aliases.of(offset))};
+  return {*seed_numbers(aliases.of(seed)), *seed_numbers(aliases.of(offset))};
 }
 
 Tensor flash_state(const device::PhiloxPlace& place, const Tensor& query) {
   const Tensor state = at::empty({2}, query.options().dtype(at::kUInt64));
   Aliases aliases;
-  std::uint64_t* const numbers = numbers_of(aliases.of(state));
+  std::uint64_t* const numbers = seed_numbers(aliases.of(state));
   numbers[0] = place.seed;
   numbers[1] = place.offset;
   return state;
@@ -116,7 +117,7 @@ device::PhiloxPlace place_of_flash_state(const Tensor& state) {
   TORCH_CHECK(state.scalar_type() == at::kUInt64 && state.numel() == 2,
               "expected scalar type UInt64 but found ", state.scalar_type());
   Aliases aliases;
-  const std::uint64_t* const numbers = numbers_of(aliases.of(state));
+  const std::uint64_t* const numbers = seed_numbers(aliases.of(state));
   return {numbers[0], numbers[1]};
 }
 

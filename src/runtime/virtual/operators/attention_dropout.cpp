@@ -15,30 +15,31 @@ namespace torchport::vdev {
 
 namespace {
 
-constexpr std::int64_t kWordsOfDraw = 4;
-constexpr std::int64_t kElementsOfShare = 16384;
+constexpr std::int64_t kNumbersOfCurandDraw = 4;
+constexpr std::int64_t kMaskElementsOfShare = 16384;
 
 // Calls use(element, number) for `count` numbers of subsequence 0, the first of which is number
 // `first` of the sequence.
 template <class Use>
-void each_number(const device::PhiloxPlace& place, std::uint64_t first, std::int64_t count,
-                 const Use& use) {
+void each_cuda_number(const device::PhiloxPlace& place, std::uint64_t first, std::int64_t count,
+                      const Use& use) {
   device::PhiloxBlock drawn{};
   for (std::int64_t i = 0; i < count; ++i) {
     const std::uint64_t number = first + static_cast<std::uint64_t>(i);
-    if (i == 0 || number % kWordsOfDraw == 0) drawn = place.draw(0, number / kWordsOfDraw);
-    use(i, uniform_float(drawn[number % kWordsOfDraw]));
+    if (i == 0 || number % kNumbersOfCurandDraw == 0)
+      drawn = place.draw(0, number / kNumbersOfCurandDraw);
+    use(i, uniform_float(drawn[number % kNumbersOfCurandDraw]));
   }
 }
 
 // Offsets from saved states may be any number, and those of a place are multiples of 4.
-struct Start {
+struct NumberStart {
   device::PhiloxPlace place;
   std::uint64_t number;  // from the place on
 };
 
-Start start_of(const device::PhiloxPlace& place) {
-  const std::uint64_t rest = place.offset % kWordsOfDraw;
+NumberStart number_start(const device::PhiloxPlace& place) {
+  const std::uint64_t rest = place.offset % kNumbersOfCurandDraw;
   return {{place.seed, place.offset - rest}, rest};
 }
 
@@ -46,7 +47,7 @@ Start start_of(const device::PhiloxPlace& place) {
 // in the layout in which the tensor cores leave a product (m16n8k16).
 constexpr std::int64_t kFlashQueries = 16;
 constexpr std::int64_t kFlashKeys = 32;
-constexpr std::int64_t kThreadsOfWarp = 32;
+constexpr std::int64_t kFlashThreadsOfWarp = 32;
 
 using FlashBytes = std::array<std::array<std::uint8_t, kFlashKeys>, kFlashQueries>;
 
@@ -57,9 +58,9 @@ FlashBytes flash_bytes(const device::PhiloxPlace& place, std::uint64_t warp, std
   constexpr std::int64_t kKeysOfTile = 8;
   constexpr std::int64_t kThreadsOfRow = 4;
   FlashBytes bytes{};
-  for (std::int64_t thread = 0; thread < kThreadsOfWarp; ++thread) {
+  for (std::int64_t thread = 0; thread < kFlashThreadsOfWarp; ++thread) {
     const std::uint64_t offset =
-        place.offset + warp * kThreadsOfWarp + static_cast<std::uint64_t>(thread);
+        place.offset + warp * kFlashThreadsOfWarp + static_cast<std::uint64_t>(thread);
     const device::PhiloxBlock drawn =
         device::philox4x32_7({static_cast<std::uint32_t>(offset),
                               static_cast<std::uint32_t>(offset >> kBitsOfWord), row, column},
@@ -97,7 +98,8 @@ void AttentionDropout::draw_flash(std::uint64_t matrix, at::Tensor& kept) const 
   const std::int64_t keys = kept.size(1);
   auto* const to = kept.mutable_data_ptr<float>();
   const std::int64_t rows = (queries - 1) / kFlashQueries + 1;
-  const std::int64_t grain = std::max<std::int64_t>(1, kElementsOfShare / (keys * kFlashQueries));
+  const std::int64_t grain =
+      std::max<std::int64_t>(1, kMaskElementsOfShare / (keys * kFlashQueries));
   at::parallel_for(0, rows, grain, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t row = begin; row < end; ++row) {
       for (std::int64_t column = 0; column * kFlashKeys < keys; ++column) {
@@ -120,13 +122,14 @@ void AttentionDropout::draw_efficient(std::uint64_t matrix, at::Tensor& kept) co
   const auto limit = static_cast<float>(probability_);
   auto* const to = kept.mutable_data_ptr<float>();
   const std::int64_t of_matrix = elements_of_matrix_ < 0 ? kept.numel() : elements_of_matrix_;
-  const Start start = start_of(place_);
+  const NumberStart start = number_start(place_);
   const std::uint64_t first = start.number + matrix * static_cast<std::uint64_t>(of_matrix);
-  at::parallel_for(0, kept.numel(), kElementsOfShare, [&](std::int64_t begin, std::int64_t end) {
-    each_number(
-        start.place, first + static_cast<std::uint64_t>(begin), end - begin,
-        [&](std::int64_t i, float number) { to[begin + i] = number > limit ? 1.0F : 0.0F; });
-  });
+  at::parallel_for(
+      0, kept.numel(), kMaskElementsOfShare, [&](std::int64_t begin, std::int64_t end) {
+        each_cuda_number(
+            start.place, first + static_cast<std::uint64_t>(begin), end - begin,
+            [&](std::int64_t i, float number) { to[begin + i] = number > limit ? 1.0F : 0.0F; });
+      });
 }
 
 device::PhiloxPlace reserve_for_mask(const at::Tensor& query, std::uint64_t numbers) {
@@ -140,11 +143,12 @@ device::PhiloxPlace reserve_for_mask(const at::Tensor& query, std::uint64_t numb
 
 void fill_uniform(const device::PhiloxPlace& place, at::Tensor& uniform) {
   auto* const to = uniform.mutable_data_ptr<float>();
-  const Start start = start_of(place);
-  at::parallel_for(0, uniform.numel(), kElementsOfShare, [&](std::int64_t begin, std::int64_t end) {
-    each_number(start.place, start.number + static_cast<std::uint64_t>(begin), end - begin,
-                [&](std::int64_t i, float number) { to[begin + i] = number; });
-  });
+  const NumberStart start = number_start(place);
+  at::parallel_for(
+      0, uniform.numel(), kMaskElementsOfShare, [&](std::int64_t begin, std::int64_t end) {
+        each_cuda_number(start.place, start.number + static_cast<std::uint64_t>(begin), end - begin,
+                         [&](std::int64_t i, float number) { to[begin + i] = number; });
+      });
 }
 
 }  // namespace torchport::vdev

@@ -31,7 +31,7 @@ constexpr std::int64_t kLogarithmsOfBlock = 32;
 // sdp::CustomMaskType
 enum class CustomMask : std::int64_t { kNone, kFromTopLeft, kFromBottomRight, kCount };
 
-std::int64_t whole_blocks(std::int64_t queries) {
+std::int64_t whole_efficient_blocks(std::int64_t queries) {
   return (queries + kLogarithmsOfBlock - 1) / kLogarithmsOfBlock * kLogarithmsOfBlock;
 }
 
@@ -50,12 +50,12 @@ void check_dense_sizes(const Tensor& query, const Tensor& key, const Tensor& val
   TORCH_CHECK(query.size(3) == key.size(3));
 }
 
-void check_strides(const char* name, const Tensor& tensor) {
+void check_last_stride(const char* name, const Tensor& tensor) {
   TORCH_CHECK(tensor.stride(-1) == 1, name, ": last dimension must be contiguous");
 }
 
-void check_sequences(const Tensor& query, const MaybeTensor& starts_of_query,
-                     const MaybeTensor& starts_of_key) {
+void check_efficient_sequences(const Tensor& query, const MaybeTensor& starts_of_query,
+                               const MaybeTensor& starts_of_key) {
   TORCH_CHECK(has(starts_of_query) == has(starts_of_key));
   if (!has(starts_of_query)) return;
   for (const MaybeTensor& starts : {starts_of_query, starts_of_key}) {
@@ -68,7 +68,7 @@ void check_sequences(const Tensor& query, const MaybeTensor& starts_of_query,
 }
 
 // The elements by which the heads of a kernel's inputs have to be apart.
-std::int64_t least_alignment(const Tensor& query) {
+std::int64_t least_efficient_alignment(const Tensor& query) {
   if (Runtime::get().kind().type != c10::DeviceType::CUDA) return 1;
   const devices::Profile& profile = *Runtime::get().spec().profile;
   const bool half = query.scalar_type() != at::kFloat;
@@ -77,12 +77,12 @@ std::int64_t least_alignment(const Tensor& query) {
   return capability >= 80 ? 4 : 1;
 }
 
-void check_kernel(const char* kernels, const Tensor& query, const Tensor& key,
-                  const Tensor& value) {
+void check_efficient_kernel(const char* kernels, const Tensor& query, const Tensor& key,
+                            const Tensor& value) {
   const at::ScalarType type = query.scalar_type();
   TORCH_CHECK(type == at::kFloat || type == at::kHalf || type == at::kBFloat16,
               "Only fp32, half & bf16 supported at the moment");
-  const std::int64_t alignment = least_alignment(query);
+  const std::int64_t alignment = least_efficient_alignment(query);
   const bool aligned = query.stride(2) % alignment == 0 && key.stride(2) % alignment == 0 &&
                        value.stride(2) % alignment == 0;
   const bool known = type != at::kBFloat16 || Runtime::get().kind().type != c10::DeviceType::CUDA ||
@@ -90,8 +90,8 @@ void check_kernel(const char* kernels, const Tensor& query, const Tensor& key,
   TORCH_CHECK(aligned && known, kernels, ": no kernel found to launch!");
 }
 
-void check_bias(const Tensor& query, const Tensor& key, const Tensor& bias) {
-  check_strides("bias", bias);
+void check_efficient_bias(const Tensor& query, const Tensor& key, const Tensor& bias) {
+  check_last_stride("bias", bias);
   TORCH_CHECK(bias.scalar_type() == query.scalar_type(),
               "invalid dtype for bias - should match query's dtype");
   TORCH_CHECK(bias.dim() == 4, "Bias expected in BMHK format");
@@ -101,8 +101,8 @@ void check_bias(const Tensor& query, const Tensor& key, const Tensor& bias) {
   TORCH_CHECK(bias.size(3) == key.size(1), "attn_bias: wrong shape (seqlenKV dimension)");
 }
 
-AttentionBand band_of(std::int64_t mask, std::int64_t window, std::int64_t queries,
-                      std::int64_t keys) {
+AttentionBand efficient_band(std::int64_t mask, std::int64_t window, std::int64_t queries,
+                             std::int64_t keys) {
   AttentionBand band;
   if (mask == static_cast<std::int64_t>(CustomMask::kNone)) return band;
   band.right = 0;
@@ -111,7 +111,7 @@ AttentionBand band_of(std::int64_t mask, std::int64_t window, std::int64_t queri
   return band;
 }
 
-void check_mask(std::int64_t mask, std::int64_t window) {
+void check_efficient_mask(std::int64_t mask, std::int64_t window) {
   TORCH_CHECK(mask >= 0 && mask < static_cast<std::int64_t>(CustomMask::kCount),
               "invalid value for `custom_mask_type`");
   TORCH_CHECK(window <= 0 || mask != static_cast<std::int64_t>(CustomMask::kNone),
@@ -119,9 +119,10 @@ void check_mask(std::int64_t mask, std::int64_t window) {
 }
 
 // The sequences of a call: all batches at once if they are not packed.
-std::vector<AttentionPart> parts_of(const Tensor& query, const Tensor& key,
-                                    const MaybeTensor& starts_of_query,
-                                    const MaybeTensor& starts_of_key, const MaybeTensor& lengths) {
+std::vector<AttentionPart> efficient_parts(const Tensor& query, const Tensor& key,
+                                           const MaybeTensor& starts_of_query,
+                                           const MaybeTensor& starts_of_key,
+                                           const MaybeTensor& lengths) {
   if (!has(starts_of_query)) return {{0, 0, query.size(1), 0, key.size(1)}};
   const auto queries = lengths_of(*starts_of_query);
   const auto keys = lengths_of(*starts_of_key);
@@ -134,7 +135,7 @@ std::vector<AttentionPart> parts_of(const Tensor& query, const Tensor& key,
 }
 
 // (batch, step, head, element) to (batch, head, step, element), of one part.
-Tensor heads_first(const Tensor& tensor, std::int64_t first, std::int64_t count) {
+Tensor efficient_heads_first(const Tensor& tensor, std::int64_t first, std::int64_t count) {
   return tensor.narrow(1, first, count).transpose(1, 2);
 }
 
@@ -148,10 +149,14 @@ struct EfficientCall {
         bias(has(given_bias) ? MaybeTensor(aliases.of(*given_bias)) : std::nullopt) {}
 
   [[nodiscard]] AttentionCall of(const AttentionPart& part) const {
-    return {heads_first(query, part.query, part.queries),   heads_first(key, part.key, part.keys),
-            heads_first(value, part.key, part.keys),        bias,
-            band_of(mask, window, part.queries, part.keys), scale,
-            dropout.has_value() ? &*dropout : nullptr,      part.batch};
+    return {efficient_heads_first(query, part.query, part.queries),
+            efficient_heads_first(key, part.key, part.keys),
+            efficient_heads_first(value, part.key, part.keys),
+            bias,
+            efficient_band(mask, window, part.queries, part.keys),
+            scale,
+            dropout.has_value() ? &*dropout : nullptr,
+            part.batch};
   }
 
   // The kernel for packed sequences counts the elements of a matrix by the longest sequence of
@@ -173,8 +178,8 @@ struct EfficientCall {
   std::optional<AttentionDropout> dropout;
 };
 
-SeedScalars draw_seed(const Tensor& query, const Tensor& key, double dropout,
-                      device::PhiloxPlace& place) {
+SeedScalars draw_efficient_seed(const Tensor& query, const Tensor& key, double dropout,
+                                device::PhiloxPlace& place) {
   const bool on_device = runs_in_graph();
   if (dropout == 0.0) return seed_scalars({}, query, on_device);
   const std::int64_t numbers = query.size(0) * query.size(2) * query.size(1) * key.size(1);
@@ -182,12 +187,11 @@ SeedScalars draw_seed(const Tensor& query, const Tensor& key, double dropout,
   return seed_scalars(place, query, on_device);
 }
 
-EfficientForward forward(const Tensor& query, const Tensor& key, const Tensor& value,
-                         const MaybeTensor& bias, const MaybeTensor& starts_of_query,
-                         const MaybeTensor& starts_of_key, MaybeInt most_queries,
-                         MaybeInt most_keys, double dropout, std::int64_t mask,
-                         bool with_logarithms, std::optional<double> scale,
-                         const MaybeTensor& lengths, std::optional<std::int64_t> window) {
+EfficientForward efficient_steps_forward(
+    const Tensor& query, const Tensor& key, const Tensor& value, const MaybeTensor& bias,
+    const MaybeTensor& starts_of_query, const MaybeTensor& starts_of_key, MaybeInt most_queries,
+    MaybeInt most_keys, double dropout, std::int64_t mask, bool with_logarithms,
+    std::optional<double> scale, const MaybeTensor& lengths, std::optional<std::int64_t> window) {
   check_on_one_device("_efficient_attention_forward", {{"query", query},
                                                        {"key", key},
                                                        {"value", value},
@@ -196,27 +200,27 @@ EfficientForward forward(const Tensor& query, const Tensor& key, const Tensor& v
                                                        {"cu_seqlens_k", starts_of_key},
                                                        {"seqlen_k", lengths}});
   check_dense_sizes(query, key, value);
-  check_sequences(query, starts_of_query, starts_of_key);
+  check_efficient_sequences(query, starts_of_query, starts_of_key);
   const bool packed = has(starts_of_query);
   if (packed) TORCH_CHECK(most_queries.has_value());
   TORCH_CHECK(!packed || !has(bias), "cu seqlen + bias not supported");
-  check_strides("query", query);
-  check_strides("key", key);
-  check_strides("value", value);
-  check_kernel("cutlassF", query, key, value);
-  if (has(bias)) check_bias(query, key, *bias);
-  check_mask(mask, window.value_or(0));
+  check_last_stride("query", query);
+  check_last_stride("key", key);
+  check_last_stride("value", value);
+  check_efficient_kernel("cutlassF", query, key, value);
+  if (has(bias)) check_efficient_bias(query, key, *bias);
+  check_efficient_mask(mask, window.value_or(0));
   if (has(lengths)) TORCH_CHECK(lengths->scalar_type() == at::kInt);
 
   const at::NoGradGuard no_grad;
   device::PhiloxPlace place;
-  SeedScalars seed = draw_seed(query, key, dropout, place);
+  SeedScalars seed = draw_efficient_seed(query, key, dropout, place);
   const std::int64_t longest = packed ? most_queries->expect_int() : query.size(1);
   const std::int64_t sequences = packed ? starts_of_query->size(0) - 1 : query.size(0);
   Tensor output =
       at::empty({query.size(0), query.size(1), query.size(2), value.size(3)}, query.options());
   Tensor logarithms =
-      at::empty({sequences, query.size(2), with_logarithms ? whole_blocks(longest) : 0},
+      at::empty({sequences, query.size(2), with_logarithms ? whole_efficient_blocks(longest) : 0},
                 query.options().dtype(at::kFloat));
   Aliases aliases;
   EfficientCall call(aliases, query, key, value, bias);
@@ -227,9 +231,10 @@ EfficientForward forward(const Tensor& query, const Tensor& key, const Tensor& v
   const Tensor to = aliases.of(output);
   const Tensor rows = aliases.of(logarithms).fill_(std::numeric_limits<double>::infinity());
   if (packed) to.zero_();
-  for (const AttentionPart& part : parts_of(query, key, starts_of_query, starts_of_key, lengths)) {
+  for (const AttentionPart& part :
+       efficient_parts(query, key, starts_of_query, starts_of_key, lengths)) {
     const Attended attended = attend(call.of(part));
-    heads_first(to, part.query, part.queries).copy_(attended.output);
+    efficient_heads_first(to, part.query, part.queries).copy_(attended.output);
     if (with_logarithms)
       (packed ? rows.narrow(0, part.batch, 1) : rows)
           .narrow(2, 0, part.queries)
@@ -255,8 +260,8 @@ struct InputGradients {
   Tensor value;
 };
 
-InputGradients empty_gradients(const Tensor& query, const Tensor& key, const Tensor& value,
-                               bool shared) {
+InputGradients empty_input_gradients(const Tensor& query, const Tensor& key, const Tensor& value,
+                                     bool shared) {
   if (!shared)
     return {at::empty(query.sizes(), query.options()), at::empty(key.sizes(), key.options()),
             at::empty(value.sizes(), value.options())};
@@ -272,15 +277,15 @@ InputGradients empty_gradients(const Tensor& query, const Tensor& key, const Ten
   return {all.select(2, 0), all.select(2, 1), all.select(2, 2)};
 }
 
-void check_longest(const Tensor& query, const Tensor& key, std::int64_t queries,
-                   std::int64_t keys) {
+void check_efficient_longest(const Tensor& query, const Tensor& key, std::int64_t queries,
+                             std::int64_t keys) {
   TORCH_CHECK(queries > 0, "max_seqlen_q required with `cu_seqlens_q`");
   TORCH_CHECK(keys > 0, "max_seqlen_k required with `cu_seqlens_k`");
   TORCH_CHECK(keys <= key.size(1), "Invalid max_seqlen_k:", keys);
   TORCH_CHECK(queries <= query.size(1), "Invalid max_seqlen_q:", queries);
 }
 
-std::tuple<Tensor, Tensor, Tensor, Tensor> backward(
+std::tuple<Tensor, Tensor, Tensor, Tensor> efficient_steps_backward(
     const Tensor& grad, const Tensor& query, const Tensor& key, const Tensor& value,
     const MaybeTensor& bias, const Tensor& output, const MaybeTensor& starts_of_query,
     const MaybeTensor& starts_of_key, c10::SymInt most_queries, c10::SymInt most_keys,
@@ -289,19 +294,20 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> backward(
     std::optional<std::int64_t> window, bool shared) {
   if (!grad.defined()) return {};
   check_dense_sizes(query, key, value);
-  check_sequences(query, starts_of_query, starts_of_key);
+  check_efficient_sequences(query, starts_of_query, starts_of_key);
   const bool packed = has(starts_of_query);
   TORCH_CHECK(!(packed && has(bias)), "cu seqlen + bias not supported");
-  if (packed) check_longest(query, key, most_queries.expect_int(), most_keys.expect_int());
-  check_strides("query", query);
-  check_strides("key", key);
-  check_strides("value", value);
-  check_kernel("cutlassB", query, key, value);
-  if (has(bias)) check_bias(query, key, *bias);
+  if (packed)
+    check_efficient_longest(query, key, most_queries.expect_int(), most_keys.expect_int());
+  check_last_stride("query", query);
+  check_last_stride("key", key);
+  check_last_stride("value", value);
+  check_efficient_kernel("cutlassB", query, key, value);
+  if (has(bias)) check_efficient_bias(query, key, *bias);
   warn_of_order("Memory Efficient attention");
 
   const at::NoGradGuard no_grad;
-  InputGradients gradients = empty_gradients(query, key, value, shared);
+  InputGradients gradients = empty_input_gradients(query, key, value, shared);
   Tensor of_the_bias = of_bias ? empty_bias_gradient(*bias) : Tensor();
   Aliases aliases;
   EfficientCall call(aliases, query, key, value, bias);
@@ -318,14 +324,14 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> backward(
   if (packed)
     for (const Tensor& to : {to_query, to_key, to_value}) to.zero_();
   for (const AttentionPart& part :
-       parts_of(query, key, starts_of_query, starts_of_key, std::nullopt)) {
+       efficient_parts(query, key, starts_of_query, starts_of_key, std::nullopt)) {
     const AttentionGradients found = attend_backward(
-        call.of(part), heads_first(from, part.query, part.queries),
-        heads_first(out, part.query, part.queries),
+        call.of(part), efficient_heads_first(from, part.query, part.queries),
+        efficient_heads_first(out, part.query, part.queries),
         (packed ? rows.narrow(0, part.batch, 1) : rows).narrow(2, 0, part.queries), of_bias);
-    heads_first(to_query, part.query, part.queries).copy_(found.query);
-    heads_first(to_key, part.key, part.keys).copy_(found.key);
-    heads_first(to_value, part.key, part.keys).copy_(found.value);
+    efficient_heads_first(to_query, part.query, part.queries).copy_(found.query);
+    efficient_heads_first(to_key, part.key, part.keys).copy_(found.key);
+    efficient_heads_first(to_value, part.key, part.keys).copy_(found.value);
     if (of_bias) aliases.of(of_the_bias).copy_(found.bias);
   }
   return {gradients.query, gradients.key, gradients.value, of_the_bias};
@@ -343,8 +349,8 @@ Tensor& fill_dropout_mask(Tensor& self, double, std::int64_t seed, std::int64_t 
 }
 
 void put_efficient_attention(torch::Library& aten) {
-  aten.impl("_efficient_attention_forward", TORCH_FN(forward));
-  aten.impl("_efficient_attention_backward", TORCH_FN(backward));
+  aten.impl("_efficient_attention_forward", TORCH_FN(efficient_steps_forward));
+  aten.impl("_efficient_attention_backward", TORCH_FN(efficient_steps_backward));
   aten.impl("_fill_mem_eff_dropout_mask_", TORCH_FN(fill_dropout_mask));
 }
 

@@ -30,7 +30,7 @@ using at::Tensor;
 using MaybeInt = std::optional<c10::SymInt>;
 using FlashForward = std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor>;
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kInfiniteLogarithm = std::numeric_limits<double>::infinity();
 
 void check_flash(const Tensor& query, const Tensor& key, const Tensor& value, bool forward) {
   if (Runtime::get().kind().type == c10::DeviceType::CUDA) {
@@ -58,19 +58,19 @@ void check_flash(const Tensor& query, const Tensor& key, const Tensor& value, bo
               "Number of heads in key/value must divide number of heads in query");
 }
 
-void check_lengths(const MaybeTensor& lengths, const char* name) {
+void check_flash_lengths(const MaybeTensor& lengths, const char* name) {
   if (has(lengths)) TORCH_CHECK(lengths->scalar_type() == at::kInt, name, " must have dtype int32");
 }
 
 // The sequences, in the packed tensors or, without `sums`, one for each batch.
-std::vector<AttentionPart> parts_of(const Tensor& query, const Tensor& key,
-                                    const MaybeTensor& sums_of_query,
-                                    const MaybeTensor& sums_of_key, const MaybeTensor& used) {
+std::vector<AttentionPart> flash_parts(const Tensor& query, const Tensor& key,
+                                       const MaybeTensor& sums_of_query,
+                                       const MaybeTensor& sums_of_key, const MaybeTensor& used) {
   std::vector<AttentionPart> parts;
   if (!has(sums_of_query)) return {{0, 0, query.size(1), 0, key.size(1)}};
-  check_lengths(sums_of_query, "cu_seqlens_q");
-  check_lengths(sums_of_key, "cu_seqlens_k");
-  check_lengths(used, "seqused_k");
+  check_flash_lengths(sums_of_query, "cu_seqlens_q");
+  check_flash_lengths(sums_of_key, "cu_seqlens_k");
+  check_flash_lengths(used, "seqused_k");
   const auto queries = lengths_of(*sums_of_query);
   const auto keys = has(sums_of_key) ? lengths_of(*sums_of_key) : std::vector<std::int64_t>();
   const auto lengths = has(used) ? lengths_of(*used) : std::vector<std::int64_t>();
@@ -85,7 +85,7 @@ std::vector<AttentionPart> parts_of(const Tensor& query, const Tensor& key,
 }
 
 // Rows of packed sequences, or all batches, as (batch, head, step, element).
-Tensor heads_first(const Tensor& tensor, std::int64_t first, std::int64_t count) {
+Tensor flash_heads_first(const Tensor& tensor, std::int64_t first, std::int64_t count) {
   if (tensor.dim() == 4) return tensor.transpose(1, 2);
   return tensor.narrow(0, first, count).transpose(0, 1).unsqueeze(0);
 }
@@ -112,11 +112,11 @@ struct FlashCall {
 
   // The keys or values of a part, from their pages if there are any.
   [[nodiscard]] Tensor keys_of(const Tensor& pool, const AttentionPart& part) const {
-    if (!table.defined()) return heads_first(pool, part.key, part.keys);
+    if (!table.defined()) return flash_heads_first(pool, part.key, part.keys);
     const std::int64_t page = pool.size(1);
     const Tensor pages =
         table.select(0, part.batch).narrow(0, 0, (part.keys + page - 1) / page).to(at::kLong);
-    return heads_first(pool.index_select(0, pages).flatten(0, 1), 0, part.keys);
+    return flash_heads_first(pool.index_select(0, pages).flatten(0, 1), 0, part.keys);
   }
 
   // ALiBi lowers a product by the distance, or raises it by the key's place if it is causal.
@@ -129,7 +129,7 @@ struct FlashCall {
   }
 
   [[nodiscard]] AttentionCall of(const AttentionPart& part) const {
-    return {heads_first(query, part.query, part.queries),
+    return {flash_heads_first(query, part.query, part.queries),
             keys_of(key, part),
             keys_of(value, part),
             bias_of(part),
@@ -155,20 +155,20 @@ struct FlashCall {
   std::optional<AttentionDropout> dropout;
 };
 
-std::int64_t batches_of(const Tensor& query, const MaybeTensor& sums_of_query) {
+std::int64_t flash_batches(const Tensor& query, const MaybeTensor& sums_of_query) {
   return has(sums_of_query) ? sums_of_query->numel() - 1 : query.size(0);
 }
 
-device::PhiloxPlace draw_state(const Tensor& query, std::int64_t batches, double dropout) {
+device::PhiloxPlace draw_flash_state(const Tensor& query, std::int64_t batches, double dropout) {
   if (dropout == 0.0) return {};
   constexpr std::int64_t kThreadsOfWarp = 32;
   const std::int64_t numbers = batches * query.size(-2) * kThreadsOfWarp;
   return reserve_for_mask(query, static_cast<std::uint64_t>(numbers));
 }
 
-void check_options(const Tensor& query, const MaybeTensor& slopes, const MaybeTensor& table,
-                   const MaybeTensor& sums_of_query, const MaybeTensor& sums_of_key,
-                   const MaybeTensor& used, const Tensor& key, double dropout, bool debug) {
+void check_flash_options(const Tensor& query, const MaybeTensor& slopes, const MaybeTensor& table,
+                         const MaybeTensor& sums_of_query, const MaybeTensor& sums_of_key,
+                         const MaybeTensor& used, const Tensor& key, double dropout, bool debug) {
   TORCH_CHECK(dropout < 1.0, "p_dropout < 1.f");
   TORCH_CHECK(!debug || dropout > 0.0, "return_softmax is only supported when p_dropout > 0.0");
   TORCH_CHECK(has(sums_of_query) == has(sums_of_key) || (has(table) && has(used)),
@@ -187,18 +187,18 @@ void check_options(const Tensor& query, const MaybeTensor& slopes, const MaybeTe
 }
 
 // Writes the output and the logarithms, and the mask for tests if it is defined.
-void attend_parts(const FlashCall& call, const std::vector<AttentionPart>& parts,
-                  const Tensor& output, const Tensor& logarithms, const Tensor& mask) {
+void attend_flash_parts(const FlashCall& call, const std::vector<AttentionPart>& parts,
+                        const Tensor& output, const Tensor& logarithms, const Tensor& mask) {
   const bool packed = output.dim() == 3;
   if (packed) {
     output.zero_();
-    logarithms.fill_(kInfinity);
+    logarithms.fill_(kInfiniteLogarithm);
   }
   if (mask.defined()) mask.zero_();
   for (const AttentionPart& part : parts) {
     const AttentionCall of_part = call.of(part);
     const Attended attended = attend(of_part);
-    heads_first(output, part.query, part.queries).copy_(attended.output);
+    flash_heads_first(output, part.query, part.queries).copy_(attended.output);
     if (packed)
       logarithms.narrow(1, part.query, part.queries).copy_(attended.logarithms.squeeze(0));
     else
@@ -207,19 +207,20 @@ void attend_parts(const FlashCall& call, const std::vector<AttentionPart>& parts
   }
 }
 
-Tensor empty_mask(const Tensor& query, std::int64_t batches, std::int64_t queries,
-                  std::int64_t keys) {
+Tensor empty_flash_mask(const Tensor& query, std::int64_t batches, std::int64_t queries,
+                        std::int64_t keys) {
   constexpr std::int64_t kBlock = 128;
   const auto whole = [](std::int64_t size) { return (size + kBlock - 1) / kBlock * kBlock; };
   return at::empty({batches, query.size(-2), whole(queries), whole(keys)}, query.options());
 }
 
-FlashForward run(const MaybeTensor& given_output, const Tensor& query, const Tensor& key,
-                 const Tensor& value, const MaybeTensor& sums_of_query,
-                 const MaybeTensor& sums_of_key, const c10::SymInt& most_queries,
-                 const c10::SymInt& most_keys, double dropout, bool causal, bool debug,
-                 std::optional<double> scale, const MaybeInt& left, const MaybeInt& right,
-                 const MaybeTensor& used, const MaybeTensor& slopes, const MaybeTensor& table) {
+FlashForward run_flash(const MaybeTensor& given_output, const Tensor& query, const Tensor& key,
+                       const Tensor& value, const MaybeTensor& sums_of_query,
+                       const MaybeTensor& sums_of_key, const c10::SymInt& most_queries,
+                       const c10::SymInt& most_keys, double dropout, bool causal, bool debug,
+                       std::optional<double> scale, const MaybeInt& left, const MaybeInt& right,
+                       const MaybeTensor& used, const MaybeTensor& slopes,
+                       const MaybeTensor& table) {
   check_on_one_device("_flash_attention_forward", {{"query", query},
                                                    {"key", key},
                                                    {"value", value},
@@ -229,19 +230,20 @@ FlashForward run(const MaybeTensor& given_output, const Tensor& query, const Ten
                                                    {"alibi_slopes", slopes},
                                                    {"block_table", table}});
   check_flash(query, key, value, true);
-  check_options(query, slopes, table, sums_of_query, sums_of_key, used, key, dropout, debug);
+  check_flash_options(query, slopes, table, sums_of_query, sums_of_key, used, key, dropout, debug);
   const at::NoGradGuard no_grad;
   const bool packed = has(sums_of_query);
-  const std::int64_t batches = batches_of(query, sums_of_query);
+  const std::int64_t batches = flash_batches(query, sums_of_query);
   const std::int64_t queries = packed ? most_queries.expect_int() : query.size(1);
   const std::int64_t keys = packed ? most_keys.expect_int() : key.size(1);
-  const device::PhiloxPlace place = draw_state(query, batches, dropout);
+  const device::PhiloxPlace place = draw_flash_state(query, batches, dropout);
   Tensor output = has(given_output) ? *given_output : at::empty_like(query);
   const std::int64_t heads = query.size(-2);
   Tensor logarithms =
       packed ? at::empty({heads, query.size(0)}, query.options().dtype(at::kFloat))
              : at::empty({batches, heads, query.size(1)}, query.options().dtype(at::kFloat));
-  Tensor mask = debug ? empty_mask(query, batches, queries, keys) : at::empty({0}, query.options());
+  Tensor mask =
+      debug ? empty_flash_mask(query, batches, queries, keys) : at::empty({0}, query.options());
   Aliases aliases;
   FlashCall call(aliases, query, key, value);
   if (has(slopes)) call.slopes = aliases.of(*slopes);
@@ -250,42 +252,42 @@ FlashForward run(const MaybeTensor& given_output, const Tensor& query, const Ten
   call.see(causal, left, right, queries, keys);
   call.scale = attention_scale(query, scale);
   if (dropout != 0.0) call.drop(place, dropout);
-  attend_parts(call, parts_of(query, key, sums_of_query, sums_of_key, used), aliases.of(output),
-               aliases.of(logarithms), debug ? aliases.of(mask) : Tensor());
+  attend_flash_parts(call, flash_parts(query, key, sums_of_query, sums_of_key, used),
+                     aliases.of(output), aliases.of(logarithms),
+                     debug ? aliases.of(mask) : Tensor());
   return {output, logarithms, flash_state(place, query),
           at::empty({}, query.options().dtype(at::kUInt64)), mask};
 }
 
-FlashForward forward(const Tensor& query, const Tensor& key, const Tensor& value,
-                     const MaybeTensor& sums_of_query, const MaybeTensor& sums_of_key,
-                     c10::SymInt most_queries, c10::SymInt most_keys, double dropout, bool causal,
-                     bool debug, std::optional<double> scale, MaybeInt left, MaybeInt right,
-                     const MaybeTensor& used, const MaybeTensor& slopes, const MaybeTensor& table,
-                     std::optional<std::int64_t>) {
-  return run(std::nullopt, query, key, value, sums_of_query, sums_of_key, most_queries, most_keys,
-             dropout, causal, debug, scale, left, right, used, slopes, table);
+FlashForward flash_forward(const Tensor& query, const Tensor& key, const Tensor& value,
+                           const MaybeTensor& sums_of_query, const MaybeTensor& sums_of_key,
+                           c10::SymInt most_queries, c10::SymInt most_keys, double dropout,
+                           bool causal, bool debug, std::optional<double> scale, MaybeInt left,
+                           MaybeInt right, const MaybeTensor& used, const MaybeTensor& slopes,
+                           const MaybeTensor& table, std::optional<std::int64_t>) {
+  return run_flash(std::nullopt, query, key, value, sums_of_query, sums_of_key, most_queries,
+                   most_keys, dropout, causal, debug, scale, left, right, used, slopes, table);
 }
 
-Tensor forward_into(Tensor& output, const Tensor& query, const Tensor& key, const Tensor& value,
-                    const MaybeTensor& sums_of_query, const MaybeTensor& sums_of_key,
-                    c10::SymInt most_queries, c10::SymInt most_keys, double dropout, bool causal,
-                    bool debug, std::optional<double> scale, MaybeInt left, MaybeInt right,
-                    const MaybeTensor& used, const MaybeTensor& slopes, const MaybeTensor& table,
-                    std::optional<std::int64_t>) {
+Tensor flash_forward_into(Tensor& output, const Tensor& query, const Tensor& key,
+                          const Tensor& value, const MaybeTensor& sums_of_query,
+                          const MaybeTensor& sums_of_key, c10::SymInt most_queries,
+                          c10::SymInt most_keys, double dropout, bool causal, bool debug,
+                          std::optional<double> scale, MaybeInt left, MaybeInt right,
+                          const MaybeTensor& used, const MaybeTensor& slopes,
+                          const MaybeTensor& table, std::optional<std::int64_t>) {
   TORCH_CHECK(dropout == 0.0);
-  return std::get<1>(run(output, query, key, value, sums_of_query, sums_of_key, most_queries,
-                         most_keys, dropout, causal, debug, scale, left, right, used, slopes,
-                         table));
+  return std::get<1>(run_flash(output, query, key, value, sums_of_query, sums_of_key, most_queries,
+                               most_keys, dropout, causal, debug, scale, left, right, used, slopes,
+                               table));
 }
 
-std::tuple<Tensor, Tensor, Tensor> backward(const Tensor& grad, const Tensor& query,
-                                            const Tensor& key, const Tensor& value,
-                                            const Tensor& output, const Tensor& logarithms,
-                                            const Tensor& sums_of_query, const Tensor& sums_of_key,
-                                            c10::SymInt most_queries, c10::SymInt most_keys,
-                                            double dropout, bool causal, const Tensor& state,
-                                            const Tensor&, std::optional<double> scale,
-                                            MaybeInt left, MaybeInt right) {
+std::tuple<Tensor, Tensor, Tensor> flash_steps_backward(
+    const Tensor& grad, const Tensor& query, const Tensor& key, const Tensor& value,
+    const Tensor& output, const Tensor& logarithms, const Tensor& sums_of_query,
+    const Tensor& sums_of_key, c10::SymInt most_queries, c10::SymInt most_keys, double dropout,
+    bool causal, const Tensor& state, const Tensor&, std::optional<double> scale, MaybeInt left,
+    MaybeInt right) {
   check_flash(query, key, value, false);
   warn_of_order("Flash Attention");
   const at::NoGradGuard no_grad;
@@ -307,38 +309,41 @@ std::tuple<Tensor, Tensor, Tensor> backward(const Tensor& grad, const Tensor& qu
   const Tensor to_value = aliases.of(of_value);
   if (packed)
     for (const Tensor& to : {to_query, to_key, to_value}) to.zero_();
-  for (const AttentionPart& part : parts_of(query, key, sums_of_query, sums_of_key, std::nullopt)) {
+  for (const AttentionPart& part :
+       flash_parts(query, key, sums_of_query, sums_of_key, std::nullopt)) {
     const AttentionGradients found = attend_backward(
-        call.of(part), heads_first(from, part.query, part.queries),
-        heads_first(out, part.query, part.queries),
+        call.of(part), flash_heads_first(from, part.query, part.queries),
+        flash_heads_first(out, part.query, part.queries),
         packed ? rows.narrow(1, part.query, part.queries).unsqueeze(0) : rows, false);
-    heads_first(to_query, part.query, part.queries).copy_(found.query);
-    heads_first(to_key, part.key, part.keys).copy_(found.key);
-    heads_first(to_value, part.key, part.keys).copy_(found.value);
+    flash_heads_first(to_query, part.query, part.queries).copy_(found.query);
+    flash_heads_first(to_key, part.key, part.keys).copy_(found.key);
+    flash_heads_first(to_value, part.key, part.keys).copy_(found.value);
   }
   return {of_query, of_key, of_value};
 }
 
 // Before torch 2.12 the operator has no block_table and no num_splits, and none writes into
 // `output`.
-FlashForward forward_until_2_11(const Tensor& query, const Tensor& key, const Tensor& value,
-                                const MaybeTensor& sums_of_query, const MaybeTensor& sums_of_key,
-                                c10::SymInt most_queries, c10::SymInt most_keys, double dropout,
-                                bool causal, bool debug, std::optional<double> scale, MaybeInt left,
-                                MaybeInt right, const MaybeTensor& used,
-                                const MaybeTensor& slopes) {
-  return run(std::nullopt, query, key, value, sums_of_query, sums_of_key, most_queries, most_keys,
-             dropout, causal, debug, scale, left, right, used, slopes, std::nullopt);
+FlashForward flash_forward_until_2_11(const Tensor& query, const Tensor& key, const Tensor& value,
+                                      const MaybeTensor& sums_of_query,
+                                      const MaybeTensor& sums_of_key, c10::SymInt most_queries,
+                                      c10::SymInt most_keys, double dropout, bool causal,
+                                      bool debug, std::optional<double> scale, MaybeInt left,
+                                      MaybeInt right, const MaybeTensor& used,
+                                      const MaybeTensor& slopes) {
+  return run_flash(std::nullopt, query, key, value, sums_of_query, sums_of_key, most_queries,
+                   most_keys, dropout, causal, debug, scale, left, right, used, slopes,
+                   std::nullopt);
 }
 
 void put_flash_attention(torch::Library& aten) {
-  aten.impl("_flash_attention_backward", TORCH_FN(backward));
+  aten.impl("_flash_attention_backward", TORCH_FN(flash_steps_backward));
   const char* into = "_flash_attention_forward_no_dropout_inplace";
   if (c10::Dispatcher::singleton().findSchema({std::string("aten::") + into, ""})) {
-    aten.impl(into, TORCH_FN(forward_into));
-    aten.impl("_flash_attention_forward", TORCH_FN(forward));
+    aten.impl(into, TORCH_FN(flash_forward_into));
+    aten.impl("_flash_attention_forward", TORCH_FN(flash_forward));
   } else {
-    aten.impl("_flash_attention_forward", TORCH_FN(forward_until_2_11));
+    aten.impl("_flash_attention_forward", TORCH_FN(flash_forward_until_2_11));
   }
 }
 

@@ -18,7 +18,7 @@ namespace {
 using at::Tensor;
 
 // kBlockN of the kernels with dropout, by the size of a head (flash_fwd_launch_template.h).
-std::int64_t keys_of_block(std::int64_t size) {
+std::int64_t keys_of_flash_block(std::int64_t size) {
   if (size <= 32) return 128;
   if (size > 96 && size <= 128) return 32;
   return 64;
@@ -35,7 +35,7 @@ Tensor alibi_bias(const Tensor& slopes, std::int64_t queries, std::int64_t keys,
 
 void write_flash_mask(const AttentionCall& call, const Tensor& mask) {
   const std::int64_t keys = call.key.size(2);
-  const std::int64_t block = keys_of_block(call.query.size(3));
+  const std::int64_t block = keys_of_flash_block(call.query.size(3));
   const Tensor scores = attention_scores(call);
   Tensor most = at::full({scores.size(0), scores.size(1), scores.size(2), 1},
                          -std::numeric_limits<double>::infinity(), scores.options());
