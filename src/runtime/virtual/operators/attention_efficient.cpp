@@ -73,8 +73,8 @@ std::int64_t least_efficient_alignment(const Tensor& query) {
   const devices::Profile& profile = *Runtime::get().spec().profile;
   const bool half = query.scalar_type() != at::kFloat;
   const int capability = profile.major * 10 + profile.minor;
-  if (half) return capability >= 75 ? 4 : capability >= 70 ? 2 : 1;
-  return capability >= 80 ? 4 : 1;
+  if (capability >= 80 || (half && capability >= 75)) return 4;
+  return half && capability >= 70 ? 2 : 1;
 }
 
 void check_efficient_kernel(const char* kernels, const Tensor& query, const Tensor& key,
@@ -202,7 +202,7 @@ EfficientForward efficient_steps_forward(
   check_dense_sizes(query, key, value);
   check_efficient_sequences(query, starts_of_query, starts_of_key);
   const bool packed = has(starts_of_query);
-  if (packed) TORCH_CHECK(most_queries.has_value());
+  TORCH_CHECK(!packed || most_queries.has_value());
   TORCH_CHECK(!packed || !has(bias), "cu seqlen + bias not supported");
   check_last_stride("query", query);
   check_last_stride("key", key);
@@ -210,7 +210,7 @@ EfficientForward efficient_steps_forward(
   check_efficient_kernel("cutlassF", query, key, value);
   if (has(bias)) check_efficient_bias(query, key, *bias);
   check_efficient_mask(mask, window.value_or(0));
-  if (has(lengths)) TORCH_CHECK(lengths->scalar_type() == at::kInt);
+  TORCH_CHECK(!has(lengths) || lengths->scalar_type() == at::kInt);
 
   const at::NoGradGuard no_grad;
   device::PhiloxPlace place;

@@ -59,7 +59,7 @@ void check_flash(const Tensor& query, const Tensor& key, const Tensor& value, bo
 }
 
 void check_flash_lengths(const MaybeTensor& lengths, const char* name) {
-  if (has(lengths)) TORCH_CHECK(lengths->scalar_type() == at::kInt, name, " must have dtype int32");
+  TORCH_CHECK(!has(lengths) || lengths->scalar_type() == at::kInt, name, " must have dtype int32");
 }
 
 // The sequences, in the packed tensors or, without `sums`, one for each batch.
@@ -122,9 +122,9 @@ struct FlashCall {
   // ALiBi lowers a product by the distance, or raises it by the key's place if it is causal.
   [[nodiscard]] MaybeTensor bias_of(const AttentionPart& part) const {
     if (!slopes.defined()) return std::nullopt;
-    const Tensor of_heads = slopes.dim() == 2 && table_of_batches
-                                ? slopes.select(0, part.batch).unsqueeze(0)
-                                : (slopes.dim() == 2 ? slopes : slopes.unsqueeze(0));
+    const bool of_batches = slopes.dim() == 2;
+    Tensor of_heads = of_batches ? slopes : slopes.unsqueeze(0);
+    if (of_batches && query.dim() == 3) of_heads = slopes.narrow(0, part.batch, 1);
     return alibi_bias(of_heads, part.queries, part.keys, left < 0 && right == 0);
   }
 
@@ -146,9 +146,8 @@ struct FlashCall {
   Tensor query;
   Tensor key;
   Tensor value;
-  Tensor slopes;                  // of ALiBi
-  bool table_of_batches = false;  // slopes of two dimensions have a row for each part
-  Tensor table;                   // of pages
+  Tensor slopes;  // of ALiBi
+  Tensor table;   // of pages
   std::int64_t left = -1;
   std::int64_t right = -1;
   double scale = 1.0;
@@ -247,7 +246,6 @@ FlashForward run_flash(const MaybeTensor& given_output, const Tensor& query, con
   Aliases aliases;
   FlashCall call(aliases, query, key, value);
   if (has(slopes)) call.slopes = aliases.of(*slopes);
-  call.table_of_batches = packed;
   if (has(table)) call.table = aliases.of(*table);
   call.see(causal, left, right, queries, keys);
   call.scale = attention_scale(query, scale);

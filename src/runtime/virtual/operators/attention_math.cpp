@@ -103,7 +103,7 @@ struct PreparedAttention {
 };
 
 // exp(scores - logarithms), in the memory of the scores; 0 in rows that see nothing.
-Tensor attention_weights(Tensor scores, const Tensor& logarithms) {
+Tensor attention_weights(const Tensor& scores, const Tensor& logarithms) {
   const Tensor finite = logarithms.masked_fill(at::isinf(logarithms), 0.0);
   return scores.sub_(finite.unsqueeze(-1)).exp_();
 }

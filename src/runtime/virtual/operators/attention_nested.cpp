@@ -30,7 +30,7 @@ using NestedFlash =
     std::tuple<Tensor, Tensor, Tensor, Tensor, c10::SymInt, c10::SymInt, Tensor, Tensor, Tensor>;
 
 // Sequences in one tensor.
-struct Packed {
+struct PackedSteps {
   Tensor steps;                       // (step, head, element)
   Tensor starts;                      // int32, on the device: where each begins, and the end
   std::vector<std::int64_t> lengths;  // of each
@@ -38,9 +38,9 @@ struct Packed {
 };
 
 // Repeats a single batch or head as often as the others have it.
-Packed packed_sequences(const Tensor& tensor, std::int64_t batches, std::int64_t heads) {
+PackedSteps packed_sequences(const Tensor& tensor, std::int64_t batches, std::int64_t heads) {
   const std::vector<Tensor> own = tensor.unbind(0);
-  Packed result;
+  PackedSteps result;
   std::vector<Tensor> parts;
   Tensor starts = at::empty({batches + 1}, at::kInt);
   auto* const start = starts.mutable_data_ptr<std::int32_t>();
@@ -90,9 +90,9 @@ struct PackedInputs {
     value = packed_sequences(given_value, batches, heads);
   }
 
-  Packed query;
-  Packed key;
-  Packed value;
+  PackedSteps query;
+  PackedSteps key;
+  PackedSteps value;
 };
 
 NestedFlash nested_flash(const Tensor& query, const Tensor& key, const Tensor& value,
