@@ -53,7 +53,7 @@ def test_the_choice_is_that_of_the_device() -> None:
     assert choice(*(x[..., :5].float() for x in (q, k, v))) == MATH
     assert choice(q[:, :, :4], k, v, is_causal=True) == EFFICIENT
     assert choice(*tensors(heads=2), enable_gqa=True) == FLASH
-    assert choice(q, k, v, None, 0.5) == MATH  # no Philox mask in a fused kernel yet
+    assert choice(q, k, v, None, 0.5) == FLASH
 
 
 def test_a_program_may_allow_one_kernel() -> None:

@@ -91,7 +91,8 @@ def test_what_is_refused() -> None:
     q, k, v = (torch.randn(2, 6, HEADS, SIZE).half().cuda() for _ in range(3))
     for changed, error, text in (
         ({"q": q.float()}, RuntimeError, "FlashAttention only support fp16 and bf16 data type"),
-        ({"dropout": 0.5}, NotImplementedError, "torchport: _flash_attention_forward with dropout"),
+        ({"q": q[..., :4]}, RuntimeError, "head_size must be a multiple of 8"),
+        ({"dropout": 1.0}, RuntimeError, "p_dropout < 1.f"),
     ):
         with pytest.raises(error, match=text):
             torch.ops.aten._flash_attention_forward(
@@ -106,3 +107,77 @@ def test_what_is_refused() -> None:
                 False,
                 False,
             )
+
+
+def by_name(*arguments, dropout: float = 0.0, causal: bool = False, **words):
+    return torch.ops.aten._flash_attention_forward(*arguments, dropout, causal, False, **words)
+
+
+def test_dropout_of_packed_sequences() -> None:
+    q, k, v = (torch.randn(sum(LENGTHS[0]), HEADS, SIZE).half().cuda() for _ in range(3))
+    sums = starts(LENGTHS[0]).cuda()
+    torch.cuda.manual_seed(11)
+    out, logarithms, state, unused, _ = by_name(q, k, v, sums, sums, 7, 7, dropout=0.5)
+    assert state.tolist() == [11, 0]
+    assert torch.cuda.default_generators[0].get_offset() == len(LENGTHS[0]) * HEADS * 32
+    # Each sequence drops what it would as the batch of the same number in a dense call.
+    batches = len(LENGTHS[0])
+    dense = [torch.zeros(batches, 7, HEADS, SIZE).half().cuda() for _ in range(3)]
+    for i, length in enumerate(LENGTHS[0]):
+        for whole, packed in zip(dense, (q, k, v), strict=True):
+            whole[i, :length] = packed[sums[i] : sums[i] + length]
+    for i, length in enumerate(LENGTHS[0]):
+        torch.cuda.manual_seed(11)
+        want = by_name(*(x[:, : max(length, 1)] for x in dense), None, None, 7, 7, dropout=0.5)[0]
+        got = out[sums[i] : sums[i] + length]
+        torch.testing.assert_close(got, want[i, :length], rtol=1e-3, atol=1e-3)
+    # A loss that is linear in the values has their gradient, if both passes drop the same.
+    of_value = torch.ops.aten._flash_attention_backward(
+        torch.ones_like(out), q, k, v, out, logarithms, sums, sums, 7, 7, 0.5, False, state, unused
+    )[2]
+    torch.testing.assert_close(
+        (of_value.double() * v.double()).sum(), out.double().sum(), rtol=2e-2, atol=2e-2
+    )
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("of_batches", [False, True])
+def test_alibi(causal, of_batches) -> None:
+    q, k, v = (torch.randn(2, n, HEADS, SIZE).half() for n in (5, 7, 7))
+    slopes = torch.rand(2, HEADS) if of_batches else torch.rand(HEADS)
+    out = by_name(
+        *(x.cuda() for x in (q, k, v)), None, None, 5, 7, causal=causal, alibi_slopes=slopes.cuda()
+    )[0]
+    scores = torch.einsum("bqhd,bkhd->bhqk", q.double(), k.double()) / math.sqrt(SIZE)
+    place = torch.arange(5)[:, None] + 2  # the last query stands at the last key
+    distance = (place - torch.arange(7)).abs()
+    scores = scores - slopes.double().expand(2, HEADS)[..., None, None] * distance
+    if causal:
+        scores = scores.masked_fill(torch.arange(7) > place, -math.inf)
+    want = torch.einsum("bhqk,bkhd->bqhd", scores.softmax(-1), v.double())
+    torch.testing.assert_close(out.cpu().double(), want, rtol=3e-3, atol=3e-3)
+
+
+@pytest.mark.skipif("block_table" not in PARAMETERS, reason="torch has pages since 2.12")
+def test_pages() -> None:
+    page, used = 256, [300, 5]
+    pool_k, pool_v = (torch.randn(4, page, 2, SIZE).half() for _ in range(2))
+    table = torch.tensor([[3, 1], [0, 2]], dtype=torch.int32)
+    q = torch.randn(3, HEADS, SIZE).half()
+    sums = torch.tensor([0, 1, 3], dtype=torch.int32)
+    of_keys = torch.tensor([0, 512, 1024], dtype=torch.int32)
+    out = by_name(
+        *(x.cuda() for x in (q, pool_k, pool_v, sums, of_keys)), 2, 512,
+        seqused_k=torch.tensor(used, dtype=torch.int32).cuda(), block_table=table.cuda(),
+    )[0]  # fmt: skip
+    for i, count in enumerate(used):
+        keys, values = (
+            pool[table[i].long()].flatten(0, 1)[:count].repeat_interleave(HEADS // 2, 1).double()
+            for pool in (pool_k, pool_v)
+        )
+        queries = q[sums[i] : sums[i + 1]].double()
+        scores = torch.einsum("qhd,khd->hqk", queries, keys) / math.sqrt(SIZE)
+        want = torch.einsum("hqk,khd->qhd", scores.softmax(-1), values)
+        torch.testing.assert_close(
+            out[sums[i] : sums[i + 1]].cpu().double(), want, rtol=3e-3, atol=3e-3
+        )

@@ -14,14 +14,15 @@ namespace torchport::device {
 
 using PhiloxBlock = std::array<std::uint32_t, 4>;
 
-// The four numbers for a counter; word 0 of both is the lowest.
-[[nodiscard]] constexpr PhiloxBlock philox4x32_10(PhiloxBlock counter,
-                                                  std::array<std::uint32_t, 2> key) {
+// The four numbers for a counter; word 0 of both is the lowest. cuRAND makes ten rounds, and
+// FlashAttention seven, the fewest that pass the tests of the paper.
+template <int kRounds>
+[[nodiscard]] constexpr PhiloxBlock philox4x32(PhiloxBlock counter,
+                                               std::array<std::uint32_t, 2> key) {
   constexpr std::uint32_t kFirstFactor = 0xD2511F53;
   constexpr std::uint32_t kSecondFactor = 0xCD9E8D57;
   constexpr std::uint32_t kFirstStep = 0x9E3779B9;   // the golden ratio
   constexpr std::uint32_t kSecondStep = 0xBB67AE85;  // the square root of 3, less 1
-  constexpr int kRounds = 10;
   for (int round = 0; round < kRounds; ++round) {
     const std::uint64_t first = std::uint64_t{kFirstFactor} * counter[0];
     const std::uint64_t second = std::uint64_t{kSecondFactor} * counter[2];
@@ -33,6 +34,16 @@ using PhiloxBlock = std::array<std::uint32_t, 4>;
     key[1] += kSecondStep;
   }
   return counter;
+}
+
+[[nodiscard]] constexpr PhiloxBlock philox4x32_10(PhiloxBlock counter,
+                                                  std::array<std::uint32_t, 2> key) {
+  return philox4x32<10>(counter, key);
+}
+
+[[nodiscard]] constexpr PhiloxBlock philox4x32_7(PhiloxBlock counter,
+                                                 std::array<std::uint32_t, 2> key) {
+  return philox4x32<7>(counter, key);
 }
 
 // A place in the sequences of one seed, as cuRAND's curand_init(seed, subsequence, offset) sets it.

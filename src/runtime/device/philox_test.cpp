@@ -11,6 +11,7 @@ namespace torchport {
 namespace {
 
 using device::philox4x32_10;
+using device::philox4x32_7;
 using device::PhiloxBatch;
 using device::PhiloxBlock;
 using device::PhiloxPlace;
@@ -23,6 +24,16 @@ TEST_CASE("philox4x32-10 gives the known answers of Random123") {
         PhiloxBlock{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd});
   CHECK(philox4x32_10({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, {0xa4093822, 0x299f31d0}) ==
         PhiloxBlock{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1});
+}
+
+TEST_CASE("philox4x32-7 gives the known answers of Random123") {
+  CHECK(philox4x32_7({0, 0, 0, 0}, {0, 0}) ==
+        PhiloxBlock{0x5f6fb709, 0x0d893f64, 0x4f121f81, 0x4f730a48});
+  constexpr std::uint32_t kOnes = 0xffffffff;
+  CHECK(philox4x32_7({kOnes, kOnes, kOnes, kOnes}, {kOnes, kOnes}) ==
+        PhiloxBlock{0x5207ddc2, 0x45165e59, 0x4d8ee751, 0x8c52f662});
+  CHECK(philox4x32_7({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, {0xa4093822, 0x299f31d0}) ==
+        PhiloxBlock{0x4dfccaba, 0x190a87f0, 0xc47362ba, 0xb6b5242a});
 }
 
 TEST_CASE("a place counts draws in the lower half of the counter, subsequences in the upper") {

@@ -45,7 +45,8 @@ for a, b in zip(
     *(run(d, contextlib.nullcontext, few, {"enable_gqa": True}) for d in (DEVICE, "cpu")),
     strict=True,
 ):
-    assert a.equal(b), "grouped queries"
+    # CUDA's efficient kernel takes no grouped queries, and its flash kernel no float32.
+    assert a.allclose(b, atol=1e-6) if DEVICE == "cuda" else a.equal(b), "grouped queries"
 
 
 def math():

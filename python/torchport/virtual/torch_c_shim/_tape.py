@@ -104,6 +104,13 @@ class Tape(TorchDispatchMode):
         self._before.clear()
 
     def replay(self) -> None:
+        ops().set_replaying(True)
+        try:
+            self._run_steps()
+        finally:
+            ops().set_replaying(False)
+
+    def _run_steps(self) -> None:
         last = self._last_uses()
         alive = {i for i, weak in enumerate(self._storages) if not weak.expired()}
         fresh: dict[int, torch.UntypedStorage] = {}

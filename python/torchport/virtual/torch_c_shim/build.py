@@ -44,9 +44,7 @@ def _can_use(torch: ModuleType, kernel: str) -> Callable[[Any, bool], bool]:
             with warnings.catch_warnings():
                 warnings.simplefilter("default" if debug else "ignore")
                 chosen = torch._fused_sdp_choice(
-                    params.query,
-                    params.key,
-                    params.value,
+                    *(_dense(torch, x) for x in (params.query, params.key, params.value)),
                     params.attn_mask,
                     params.dropout,
                     params.is_causal,
@@ -60,6 +58,20 @@ def _can_use(torch: ModuleType, kernel: str) -> Callable[[Any, bool], bool]:
         return bool(chosen > 0)
 
     return can_use
+
+
+def _dense(torch: ModuleType, tensor: Any) -> Any:
+    """A dense tensor to ask about in place of a jagged one, whose sequences torch checks itself.
+
+    What is left to ask about are its dimensions, the size of a head, type and gradient.
+    """
+    if tensor.layout is not torch.jagged:
+        return tensor
+    heads, steps = 1, 8
+    sizes = (*(1,) * (tensor.dim() - 3), heads, steps, tensor.shape[-1])
+    return torch.empty(
+        sizes, dtype=tensor.dtype, device=tensor.device, requires_grad=tensor.requires_grad
+    )
 
 
 class RNNMode(enum.IntEnum):

@@ -18,6 +18,7 @@ namespace {
 constexpr std::uint64_t kWordsOfBlock = 4;
 
 thread_local bool is_capturing = false;
+thread_local bool is_replaying = false;
 
 // The message of at::cuda::assertNotCapturing().
 void assert_not_capturing(const char* attempt) {
@@ -30,6 +31,14 @@ void assert_not_capturing(const char* attempt) {
 
 void set_capturing(bool capturing) {
   is_capturing = capturing;
+}
+
+void set_replaying(bool replaying) {
+  is_replaying = replaying;
+}
+
+bool runs_in_graph() {
+  return is_capturing || is_replaying;
 }
 
 c10::DeviceType PhiloxGenerator::device_type() {

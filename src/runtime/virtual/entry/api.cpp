@@ -178,6 +178,7 @@ TORCH_LIBRARY(torchport, library) {
   library.def("get_stream(int device) -> int", &get_stream);
   library.def("default_generator(int device) -> Generator?", &generator_of);
   library.def("set_capturing(bool capturing) -> ()", &set_capturing);
+  library.def("set_replaying(bool replaying) -> ()", &set_replaying);
   library.def("capture_generator(Generator? generator, bool captured) -> ()", &capture_generator);
   library.def("describe() -> str", &describe);
   library.def("memory_stats(int device) -> str", &memory_stats);

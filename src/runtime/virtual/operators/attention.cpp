@@ -1,23 +1,23 @@
-// Implements scaled dot product attention. CUDA's flash and memory-efficient attention are the
-// CPU's fused kernel here, under the names that a program on CUDA sees in its autograd graph and
-// its profile. Which of them is taken is the device's choice on CUDA (attention_choice.h); other
-// devices use the memory-efficient name where the CPU uses its fused kernel, so that they have the
-// CPU's bits.
+// Implements scaled dot product attention on dense tensors, under the names of kernels that a
+// program on CUDA sees in its autograd graph and its profile. Which of them is taken is the
+// device's choice on CUDA (attention_choice.h); other devices use the memory-efficient name where
+// the CPU uses its fused kernel, so that they have the CPU's bits. The CPU's fused kernel computes
+// where it can (attention_call.h).
 #include <array>
 #include <limits>
 #include <tuple>
+#include <utility>
 
 #include <ATen/Context.h>
 #include <ATen/core/grad_mode.h>
-#include <ATen/core/op_registration/adaption.h>
 #include <ATen/native/transformers/attention.h>
+#include <ATen/ops/_efficient_attention_backward.h>
+#include <ATen/ops/_efficient_attention_forward.h>
+#include <ATen/ops/_flash_attention_backward.h>
+#include <ATen/ops/_flash_attention_forward.h>
 #include <ATen/ops/_fused_sdp_choice_ops.h>
 #include <ATen/ops/_scaled_dot_product_attention_math.h>
 #include <ATen/ops/_scaled_dot_product_efficient_attention.h>
-#include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu.h>
-#include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu_backward.h>
-#include <ATen/ops/constant_pad_nd.h>
-#include <ATen/ops/empty.h>
 #include <ATen/ops/scaled_dot_product_attention_native.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/CPUAllocator.h>
@@ -25,6 +25,7 @@
 #include <torch/library.h>
 
 #include "runtime/virtual/core/runtime.h"
+#include "runtime/virtual/operators/attention_call.h"
 #include "runtime/virtual/operators/attention_choice.h"
 #include "runtime/virtual/operators/maybe_tensor.h"
 #include "runtime/virtual/operators/operator_groups.h"
@@ -34,28 +35,6 @@ namespace torchport::vdev {
 namespace {
 
 using at::Tensor;
-
-// Raises for what CUDA's kernels do and the CPU's fused kernel does not: dropout.
-void check_no_dropout(const char* name, double dropout) {
-  TORCH_CHECK_NOT_IMPLEMENTED(dropout == 0.0, "torchport: ", name,
-                              " with dropout is not supported by virtual devices; call "
-                              "scaled_dot_product_attention, which uses another kernel there");
-}
-
-// Checks what the generated wrapper of the efficient kernel checks. The CPU's kernel would take a
-// mask from any device.
-void check_devices(const Tensor& query, const Tensor& key, const Tensor& value,
-                   const MaybeTensor& bias) {
-  static const std::string kMethod = std::string("wrapper_") +
-                                     c10::toString(Runtime::get().kind().dense) +
-                                     "___scaled_dot_product_efficient_attention";
-  const char* method = kMethod.c_str();
-  std::optional<c10::Device> common;
-  c10::impl::check_and_update_common_device(common, query, method, "query");
-  c10::impl::check_and_update_common_device(common, key, method, "key");
-  c10::impl::check_and_update_common_device(common, value, method, "value");
-  c10::impl::check_and_update_common_device(common, bias, method, "attn_bias");
-}
 
 // A CPU tensor with the sizes and type of this one, but without bytes, for the choice of a kernel.
 // Tensors of FakeTensorMode and of vmap have no bytes.
@@ -76,8 +55,8 @@ Tensor outline(const Tensor& tensor) {
 std::int64_t choice(const Tensor& query, const Tensor& key, const Tensor& value,
                     const MaybeTensor& mask, double dropout, bool causal,
                     std::optional<double> scale, bool grouped) {
-  if (query.is_nested() || key.is_nested() || value.is_nested()) return kMathAttention;
   if (query.is_cuda()) return attention_on_cuda(query, key, value, mask, dropout, causal, grouped);
+  if (query.is_nested() || key.is_nested() || value.is_nested()) return kMathAttention;
   const MaybeTensor outlined = has(mask) ? MaybeTensor(outline(*mask)) : std::nullopt;
   // Calls the CPU's kernel directly: Python modes would not accept these tensors.
   const std::int64_t chosen = at::_ops::_fused_sdp_choice::redispatch(
@@ -91,76 +70,76 @@ std::int64_t choice(const Tensor& query, const Tensor& key, const Tensor& value,
   return only_efficient && dropout == 0.0 ? kEfficientAttention : chosen;
 }
 
-Tensor no_seed() {
-  return at::empty({}, at::TensorOptions().dtype(at::kLong));
+// The kernels take (batch, step, head, element).
+Tensor steps_first(const Tensor& tensor) {
+  return tensor.transpose(1, 2);
 }
 
-// The real kernels write (batch, step, head, element), in whatever layout the query is.
-Tensor laid_out(const Tensor& output) {
-  return output.transpose(1, 2).contiguous().transpose(1, 2);
-}
-
-// The efficient kernel pads its rows of logarithms, and returns none if they are not wanted.
-Tensor padded_sums(const Tensor& logsumexp, bool wanted) {
-  constexpr std::int64_t kAlign = 32;
-  if (!wanted) return at::empty({logsumexp.size(0), logsumexp.size(1), 0}, logsumexp.options());
-  const std::int64_t missing = (kAlign - logsumexp.size(2) % kAlign) % kAlign;
-  return at::constant_pad_nd(logsumexp.contiguous(), {0, missing},
-                             std::numeric_limits<double>::infinity());
+// sdp::CustomMaskType
+std::int64_t mask_of_causal(bool causal) {
+  return causal ? 1 : 0;
 }
 
 std::tuple<Tensor, Tensor, Tensor, Tensor> efficient(const Tensor& query, const Tensor& key,
                                                      const Tensor& value, const MaybeTensor& bias,
                                                      bool with_logsumexp, double dropout,
                                                      bool causal, std::optional<double> scale) {
-  check_no_dropout("_scaled_dot_product_efficient_attention", dropout);
-  check_devices(query, key, value, bias);
-  auto [output, logsumexp] = at::_scaled_dot_product_flash_attention_for_cpu(
-      query, key, value, dropout, causal, bias, scale);
-  return {laid_out(output), padded_sums(logsumexp, with_logsumexp), no_seed(), no_seed()};
+  check_on_one_device("_scaled_dot_product_efficient_attention",
+                      {{"query", query}, {"key", key}, {"value", value}, {"attn_bias", bias}});
+  const MaybeTensor whole =
+      has(bias)
+          ? MaybeTensor(bias->expand({query.size(0), query.size(1), query.size(2), key.size(2)}))
+          : std::nullopt;
+  auto [output, logsumexp, seed, offset, queries, keys] = at::_efficient_attention_forward(
+      steps_first(query), steps_first(key), steps_first(value), whole, std::nullopt, std::nullopt,
+      std::nullopt, std::nullopt, dropout, mask_of_causal(causal), with_logsumexp, scale);
+  return {steps_first(output), logsumexp, seed, offset};
 }
 
 std::tuple<Tensor, Tensor, Tensor, Tensor> efficient_backward(
     const Tensor& grad, const Tensor& query, const Tensor& key, const Tensor& value,
-    const Tensor& bias, const Tensor& out, const Tensor& logsumexp, const Tensor&, const Tensor&,
-    double dropout, std::array<bool, 4> wanted, bool causal, std::optional<double> scale) {
+    const Tensor& bias, const Tensor& out, const Tensor& logsumexp, const Tensor& seed,
+    const Tensor& offset, double dropout, std::array<bool, 4> wanted, bool causal,
+    std::optional<double> scale) {
   if (!grad.defined()) return {};
-  check_no_dropout("_scaled_dot_product_efficient_attention_backward", dropout);
-  TORCH_CHECK_NOT_IMPLEMENTED(
-      !wanted[3] || !bias.defined(),
-      "torchport: _scaled_dot_product_efficient_attention_backward for a mask that requires grad "
-      "is not supported by virtual devices; allow SDPBackend.MATH");
-  const MaybeTensor mask = bias.defined() ? MaybeTensor(bias) : std::nullopt;
-  const Tensor rows = logsumexp.narrow(2, 0, query.size(2));
-  auto [grad_query, grad_key, grad_value] =
-      at::_scaled_dot_product_flash_attention_for_cpu_backward(grad, query, key, value, out, rows,
-                                                               dropout, causal, mask, scale);
-  return {wanted[0] ? grad_query : Tensor(), wanted[1] ? grad_key : Tensor(),
-          wanted[2] ? grad_value : Tensor(), Tensor()};
+  const bool of_bias = wanted[3] && bias.defined();
+  const MaybeTensor whole =
+      bias.defined()
+          ? MaybeTensor(bias.expand({query.size(0), query.size(1), query.size(2), key.size(2)}))
+          : std::nullopt;
+  auto [of_query, of_key, of_value, of_the_bias] = at::_efficient_attention_backward(
+      steps_first(grad), steps_first(query), steps_first(key), steps_first(value), whole,
+      steps_first(out), std::nullopt, std::nullopt, query.size(2), key.size(2), logsumexp, dropout,
+      seed, offset, mask_of_causal(causal), of_bias, scale);
+  return {wanted[0] ? steps_first(of_query) : Tensor(), wanted[1] ? steps_first(of_key) : Tensor(),
+          wanted[2] ? steps_first(of_value) : Tensor(),
+          of_bias ? of_the_bias.sum_to_size(bias.sizes()) : Tensor()};
 }
 
 std::tuple<Tensor, Tensor, Tensor, Tensor, c10::SymInt, c10::SymInt, Tensor, Tensor, Tensor> flash(
-    const Tensor& query, const Tensor& key, const Tensor& value, double dropout, bool causal, bool,
-    std::optional<double> scale) {
-  check_no_dropout("_scaled_dot_product_flash_attention", dropout);
-  auto [output, logsumexp] = at::_scaled_dot_product_flash_attention_for_cpu(
-      query, key, value, dropout, causal, std::nullopt, scale);
-  return {output,    logsumexp,         Tensor(),
-          Tensor(),  query.sym_size(2), key.sym_size(2),
-          no_seed(), no_seed(),         at::zeros({0}, query.options())};
+    const Tensor& query, const Tensor& key, const Tensor& value, double dropout, bool causal,
+    bool debug, std::optional<double> scale) {
+  check_on_one_device("_scaled_dot_product_flash_attention",
+                      {{"query", query}, {"key", key}, {"value", value}});
+  TORCH_CHECK(key.size(2) == value.size(2), "Key and Value must have the same sequence length");
+  auto [output, logsumexp, state, unused, mask] = at::_flash_attention_forward(
+      steps_first(query), steps_first(key), steps_first(value), std::nullopt, std::nullopt,
+      query.size(2), key.size(2), dropout, causal, debug, scale);
+  return {steps_first(output), logsumexp, Tensor(), Tensor(), query.sym_size(2),
+          key.sym_size(2),     state,     unused,   mask};
 }
 
-std::tuple<Tensor, Tensor, Tensor> flash_backward(const Tensor& grad, const Tensor& query,
-                                                  const Tensor& key, const Tensor& value,
-                                                  const Tensor& out, const Tensor& logsumexp,
-                                                  const Tensor&, const Tensor&, c10::SymInt,
-                                                  c10::SymInt, double dropout, bool causal,
-                                                  const Tensor&, const Tensor&,
-                                                  std::optional<double> scale) {
+std::tuple<Tensor, Tensor, Tensor> flash_backward(
+    const Tensor& grad, const Tensor& query, const Tensor& key, const Tensor& value,
+    const Tensor& out, const Tensor& logsumexp, const Tensor& sums_of_query,
+    const Tensor& sums_of_key, c10::SymInt queries, c10::SymInt keys, double dropout, bool causal,
+    const Tensor& state, const Tensor& unused, std::optional<double> scale) {
   if (!grad.defined()) return {};
-  check_no_dropout("_scaled_dot_product_flash_attention_backward", dropout);
-  return at::_scaled_dot_product_flash_attention_for_cpu_backward(
-      grad, query, key, value, out, logsumexp, dropout, causal, std::nullopt, scale);
+  auto [of_query, of_key, of_value] = at::_flash_attention_backward_symint(
+      steps_first(grad), steps_first(query), steps_first(key), steps_first(value), steps_first(out),
+      logsumexp, sums_of_query, sums_of_key, std::move(queries), std::move(keys), dropout, causal,
+      state, unused, scale);
+  return {steps_first(of_query), steps_first(of_key), steps_first(of_value)};
 }
 
 // Raises what torch's own scaled_dot_product_attention raises for these inputs.
@@ -242,7 +221,12 @@ void put_attention(torch::Library& aten) {
   aten.impl("_scaled_dot_product_flash_attention_backward", TORCH_FN(flash_backward));
 }
 
+void put_nested_choice(torch::Library& aten) {
+  aten.impl("_fused_sdp_choice", TORCH_FN(choice));
+}
+
 const OperatorGroup kAttention(&put_attention);
+const OperatorGroup kNestedChoice(&put_nested_choice, {&KindKeys::nested});
 const OperatorGroup kComposition(&put_composition);
 
 }  // namespace

@@ -1,172 +1,35 @@
-// Source of the rules and of the words: aten/src/ATen/native/transformers/cuda/sdp_utils.cpp. The
-// checks that it shares with the CPU are torch's own, from sdp_utils_cpp.h.
 #include "runtime/virtual/operators/attention_choice.h"
 
-#include <array>
+#include <mutex>
+#include <vector>
 
 #include <ATen/Context.h>
-#include <ATen/native/transformers/sdp_utils_cpp.h>
 
-#include "runtime/virtual/core/runtime.h"
+#include "runtime/virtual/core/generator.h"
+#include "runtime/virtual/operators/attention_rules.h"
 
 namespace torchport::vdev {
 
 namespace {
 
-using sdp::sdp_params;
-
-int capability() {
-  const devices::Profile& profile = *Runtime::get().spec().profile;
-  return profile.major * 10 + profile.minor;
-}
-
-bool is_half(const sdp_params& call) {
-  return call.query.scalar_type() == at::kHalf || call.query.scalar_type() == at::kBFloat16;
-}
-
-// Equal batches, and as many heads or, for grouped queries, a divisor of them.
-bool takes_heads(const sdp_params& call, bool says) {
-  const auto heads = call.query.sym_size(1);
-  const auto fits = [&](const at::Tensor& other) {
-    if (other.sym_size(0) != call.query.sym_size(0)) return false;
-    const auto own = other.sym_size(1);
-    return call.enable_gqa ? own > 0 && heads % own == 0 : own == heads;
-  };
-  if (fits(call.key) && fits(call.value)) return true;
-  if (says) {
-    TORCH_WARN(
-        "For dense inputs, both fused kernels require query, key and value to have the same "
-        "batch_size and num_heads. Query.sizes(): ",
-        call.query.sym_sizes(), ", Key sizes(): ", call.key.sym_sizes(),
-        ", Value sizes(): ", call.value.sym_sizes(),
-        " instead. To broadcast dense inputs, try using unsqueeze and expand_to before passing "
-        "them "
-        "into the kernel.");
-  }
-  return false;
-}
-
-bool takes_dense(const sdp_params& call, bool says) {
-  return takes_heads(call, says) && sdp::check_nonzero_sequence_lengths_dense(call, says) &&
-         sdp::check_last_dim_stride_equals_1_dense<true>(call, says);
-}
-
-bool is_new_enough(int wanted, const char* kernel, bool says) {
-  const int own = capability();
-  if (own >= wanted) return true;
-  if (says) {
-    TORCH_WARN(kernel, " only supports gpu architectures in the range [sm", wanted,
-               ", sm121]. Attempting to run on a sm ", own / 10, ".", own % 10, " gpu.");
-  }
-  return false;
-}
-
-bool takes_head_size_of_flash(const sdp_params& call, bool says) {
-  const auto size = call.query.sym_size(-1);
-  if (size == call.key.sym_size(-1) && size == call.value.sym_size(-1) && size <= 256) return true;
-  if (says) {
-    TORCH_WARN(
-        "Flash attention requires q,k,v to have the same last dimension and to be less than or "
-        "equal "
-        "to 256. Got Query.size(-1): ",
-        size, ", Key.size(-1): ", call.key.sym_size(-1),
-        ", Value.size(-1): ", call.value.sym_size(-1), " instead.");
-  }
-  return false;
-}
-
-bool takes_causal_of_flash(const sdp_params& call, bool says) {
-  const auto queries = call.query.sym_size(-2);
-  const auto keys = call.key.sym_size(-2);
-  if (!call.is_causal || queries == keys) return true;
-  if (says) {
-    TORCH_WARN(
-        "Flash attention does not support the is_causal flag when seqlen_q != seqlen_k. Got "
-        "seqlen_q: ",
-        queries, " seqlen_k: ", keys,
-        ". If you would like to use causal attention with non-square masks, please see "
-        "CausalAttnMask.");
-  }
-  return false;
-}
-
-bool can_flash(const sdp_params& call, bool says) {
-  return sdp::check_runtime_disabled_flash(call, says) && sdp::check_tensor_shapes(call, says) &&
-         sdp::check_for_attn_mask(call, says) && takes_head_size_of_flash(call, says) &&
-         is_new_enough(80, "Flash attention", says) && takes_causal_of_flash(call, says) &&
-         sdp::check_tensor_dtype(call, std::array{at::kHalf, at::kBFloat16}, says) &&
-         takes_dense(call, says);
-}
-
-// The elements that the kernel loads at once: 128 bits where it uses tensor cores.
-std::int64_t alignment_of_efficient(const sdp_params& call) {
-  const int own = capability();
-  const bool tensor_cores = own >= 80 || (own >= 70 && is_half(call));
-  if (!tensor_cores) return 1;
-  return is_half(call) ? 8 : 4;
-}
-
-bool takes_head_size_of_efficient(const sdp_params& call, bool says) {
-  const std::int64_t alignment = alignment_of_efficient(call);
-  const auto size = call.query.sym_size(-1);
-  const auto value = call.value.sym_size(-1);
-  if (size == call.key.sym_size(-1) && size > 0 && value > 0 && size % alignment == 0 &&
-      value % alignment == 0)
-    return true;
-  if (says) {
-    TORCH_WARN("Mem efficient attention requires last dimension of inputs to be divisible by ",
-               alignment, ". Got Query.size(-1): ", size, ", Key.size(-1): ", call.key.sym_size(-1),
-               ", Value.size(-1): ", value, " instead.");
-  }
-  return false;
-}
-
-bool can_efficient(const sdp_params& call, bool says) {
-  if (!sdp::check_runtime_disabled_mem_efficient(call, says) ||
-      !sdp::check_tensor_shapes(call, says) || !takes_head_size_of_efficient(call, says) ||
-      !takes_dense(call, says))
-    return false;
-  return capability() >= 80
-             ? sdp::check_tensor_dtype(call, std::array{at::kHalf, at::kFloat, at::kBFloat16}, says)
-             : sdp::check_tensor_dtype(call, std::array{at::kHalf, at::kFloat}, says);
-}
-
-bool can_cudnn(const sdp_params& call, bool says) {
-  if (!at::globalContext().userEnabledCuDNNSDP()) {
-    if (says) {
-      TORCH_WARN("cuDNN attention has been runtime disabled.");
-    }
-    return false;
-  }
-  if (!sdp::check_tensor_shapes(call, says) ||
-      !sdp::check_tensor_dtype(call, std::array{at::kHalf, at::kBFloat16}, says) ||
-      !is_new_enough(80, "cuDNN MHA", says) || !takes_dense(call, says))
-    return false;
-  const auto size = call.query.sym_size(-1);
-  const auto value = call.value.sym_size(-1);
-  if (size <= 128 && value <= 128 && size % 8 == 0 && value % 8 == 0) return true;
-  if (says) {
-    TORCH_WARN(size <= 128 && value <= 128 ? "head_dim should be a multiple of 8"
-                                           : "head_dim should be no more than 128");
-  }
-  return false;
-}
-
-// What the CPU's fused kernel, which computes for all of them, cannot: see attention.cpp.
-bool only_step_by_step(const sdp_params& call) {
-  if (call.dropout > 0.0 || call.query.sym_size(-1) != call.value.sym_size(-1)) return true;
-  return call.attn_mask.has_value() && call.attn_mask->defined() &&
-         !sdp::check_attn_mask_shape(call, false);
-}
-
-[[noreturn]] void refuse_attention(const sdp_params& call) {
+[[noreturn]] void refuse_attention(const sdp::sdp_params& call) {
   TORCH_WARN("Memory efficient kernel not used because:");
-  static_cast<void>(can_efficient(call, true));
+  static_cast<void>(takes_efficient_attention(call, true));
   TORCH_WARN("Flash attention kernel not used because:");
-  static_cast<void>(can_flash(call, true));
+  static_cast<void>(takes_flash_attention(call, true));
   TORCH_WARN("cuDNN attention kernel not used because:");
-  static_cast<void>(can_cudnn(call, true));
+  static_cast<void>(takes_cudnn_attention(call, true));
   TORCH_CHECK(false, "No available kernel. Aborting execution.");
+}
+
+// PyTorch sets the order when it chooses for the first time, also over one that the program set.
+void set_order_once() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    if (prefers_cudnn_attention())
+      at::globalContext().setSDPPriorityOrder(
+          {kCudnnAttention, kFlashAttention, kEfficientAttention, kMathAttention});
+  });
 }
 
 }  // namespace
@@ -176,21 +39,24 @@ std::int64_t attention_on_cuda(const at::Tensor& query, const at::Tensor& key,
                                double dropout, bool causal, bool grouped) {
   at::Context& context = at::globalContext();
   const bool step_by_step = context.userEnabledMathSDP();
-  if (!step_by_step && !context.userEnabledFlashSDP() && !context.userEnabledMemEfficientSDP() &&
-      !context.userEnabledCuDNNSDP())
-    return -1;
-  const sdp_params call{query, key, value, mask, dropout, causal, grouped};
-  if (step_by_step && query.dim() == 4 && only_step_by_step(call)) return kMathAttention;
+  TORCH_CHECK(step_by_step || context.userEnabledFlashSDP() ||
+                  context.userEnabledMemEfficientSDP() || context.userEnabledCuDNNSDP(),
+              "No viable backend for scaled_dot_product_attention was found. This is likely due to "
+              "turning off both the math kernel and the fused kernels.");
+  const sdp::sdp_params call{query, key, value, mask, dropout, causal, grouped};
+  set_order_once();
+  // A program that draws the CPU's numbers drops what it drops on the CPU.
+  if (step_by_step && dropout > 0.0 && !draws_as_device()) return kMathAttention;
   for (const at::SDPBackend backend : context.sDPPriorityOrder()) {
     switch (backend) {
       case at::SDPBackend::flash_attention:
-        if (can_flash(call, false)) return kFlashAttention;
+        if (takes_flash_attention(call, false)) return kFlashAttention;
         break;
       case at::SDPBackend::efficient_attention:
-        if (can_efficient(call, false)) return kEfficientAttention;
+        if (takes_efficient_attention(call, false)) return kEfficientAttention;
         break;
       case at::SDPBackend::cudnn_attention:
-        if (can_cudnn(call, false)) return call.attn_mask ? kEfficientAttention : kFlashAttention;
+        if (takes_cudnn_attention(call, false)) return kCudnnAttention;
         break;
       case at::SDPBackend::math:
         if (step_by_step) return kMathAttention;

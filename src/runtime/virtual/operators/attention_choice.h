@@ -12,16 +12,16 @@ namespace torchport::vdev {
 constexpr std::int64_t kMathAttention = 0;
 constexpr std::int64_t kFlashAttention = 1;
 constexpr std::int64_t kEfficientAttention = 2;
+constexpr std::int64_t kCudnnAttention = 3;
 
-// The kernel that a device of this process's profile takes for dense tensors (batch, heads, length,
-// size): the first in PyTorch's order of priority that the program allows and that takes these
-// types and sizes (sdp_utils.cpp). -1 if the program allows none; raises "No available kernel.
-// Aborting execution.", after a warning for each kernel that says why, if none of those that it
-// allows can.
+// The kernel that a device of this process's profile takes for tensors (batch, heads, length,
+// size), dense or nested: the first in PyTorch's order of priority that the program allows and that
+// takes these types and sizes (attention_rules.h). Raises c10::Error if the program allows none,
+// and "No available kernel. Aborting execution.", after a warning for each kernel that says why, if
+// none of those that it allows can.
 //
-// cuDNN's kernel stands behind the others, also on the devices that prefer it, and has the name of
-// the flash kernel, or of the efficient one with a mask. Attention with dropout, and with a mask
-// that requires grad, is computed step by step where the program allows that.
+// With the CPU's random numbers, attention with dropout is computed step by step where the program
+// allows that.
 [[nodiscard]] std::int64_t attention_on_cuda(const at::Tensor& query, const at::Tensor& key,
                                              const at::Tensor& value,
                                              const std::optional<at::Tensor>& mask, double dropout,
