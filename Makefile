@@ -48,6 +48,7 @@ venv_stamp := $(call stamp,$(venv)/.stamp-packages,deps/requirements.lock)
 torch_stamp := $(call stamp,$(venv)/.stamp-torch,deps/torch.txt deps/requirements.lock)
 bench_stamp := $(call stamp,$(venv)/.stamp-bench,deps/bench.lock deps/requirements.lock)
 cluster_stamp := $(call stamp,build/cluster/.stamp,deps/cluster.txt deps/torch.txt deps/requirements.lock)
+suites_stamp := $(call stamp,build/suites/.stamp,deps/suites.txt deps/programs.txt deps/torch.txt deps/requirements.lock)
 programs_stamp := $(call stamp,build/programs/.stamp,deps/programs.txt deps/torch.txt deps/requirements.lock)
 vscode_stamp := $(call stamp,editors/vscode/node_modules/.stamp,editors/vscode/package-lock.json)
 linters_stamp := $(call stamp,build/linters/.stamp,deps/linters.lock)
@@ -177,6 +178,13 @@ test-programs: build $(torch_stamp) $(programs_stamp) ## run and export timm, tr
 test-cluster: build $(torch_stamp) $(cluster_stamp) ## run artefacts on a local Ray cluster, and read Triton's configurations by its schema
 	@build/cluster/bin/python -m pytest tests/deploy/cluster tests/deploy/artefacts/test_triton.py -q
 
+# SUITES="einops timm" limits it.
+.PHONY: test-suites
+test-suites: build $(torch_stamp) $(suites_stamp) ## run other packages' own test suites without torchport and on virtual devices
+	@cmake --install build/release --component program --prefix build/suites >/dev/null
+	@rm -f build/suites/lib/*/site-packages/torchport_virtual.pth  # .venv's is read, too
+	@$(py) tests/suites/run.py --jobs $(JOBS) $(if $(SUITES),--only $(SUITES))
+
 .PHONY: bench-cluster
 bench-cluster: build $(torch_stamp) $(cluster_stamp) ## measure a Ray cluster of this machine against plain infer
 	@cmake --install build/release --component program --prefix build/cluster >/dev/null
@@ -294,6 +302,10 @@ $(bench_stamp): $(venv_stamp)
 
 $(programs_stamp): $(torch_stamp)
 	@deps/install.sh programs
+	$(mark)
+
+$(suites_stamp): $(torch_stamp)
+	@deps/install.sh suites
 	$(mark)
 
 $(cluster_stamp): $(torch_stamp)

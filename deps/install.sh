@@ -8,6 +8,7 @@
 #   deps/install.sh bench          the benchmark's yardsticks, into .venv
 #   deps/install.sh programs       build/programs: .venv and the packages of deps/programs.txt
 #   deps/install.sh cluster        build/cluster: .venv and the packages of deps/cluster.txt
+#   deps/install.sh suites         build/suites: .venv and the packages of deps/suites.txt
 #   deps/install.sh cuda-build     build/cuda-build/venv: the packages of deps/cuda-build.txt (5 GB)
 #   deps/install.sh linters        build/linters: the packages of deps/linters.lock
 #   deps/install.sh vscode         what builds the extension for VS Code, in editors/vscode/node_modules
@@ -169,6 +170,7 @@ install_above_venv() {
 }
 install_programs() { install_above_venv programs; }
 install_cluster() { install_above_venv cluster; }
+install_suites() { install_above_venv suites; }
 
 # An environment of its own, with the build of torch for CUDA.
 install_cuda-build() {
@@ -205,6 +207,6 @@ install_vscode() {
 
 case "${1:-}" in
   apt) shift && install_apt "$@" ;;
-  parser | venv | torch | bench | programs | cluster | cuda-build | linters | vscode) "install_$1" ;;
-  *) sed -n '2,14s/^# \{0,1\}//p' deps/install.sh >&2 && exit 2 ;;
+  parser | venv | torch | bench | programs | cluster | suites | cuda-build | linters | vscode) "install_$1" ;;
+  *) sed -n '2,15s/^# \{0,1\}//p' deps/install.sh >&2 && exit 2 ;;
 esac

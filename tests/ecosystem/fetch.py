@@ -27,7 +27,7 @@ import tarfile
 import tempfile
 import tomllib
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
@@ -118,14 +118,17 @@ def members(archive: Path) -> Iterator[tuple[str, int, BinaryIO]]:
                     yield info.name, info.size, content
 
 
-def unpack(archive: Path, into: Path) -> tuple[int, int]:
+Wanted = Callable[[PurePosixPath], bool]
+
+
+def unpack(archive: Path, into: Path, wanted: Wanted = is_wanted) -> tuple[int, int]:
     """Writes what is wanted of `archive` beneath `into`; returns the files and bytes written."""
     files = total = 0
     for name, size, content in members(archive):
         path = safe_path(name)
         if path is None:
             raise FetchError(f"{archive.name}: a member would be written elsewhere: {name!r}")
-        if not is_wanted(path):
+        if not wanted(path):
             continue
         total += size
         if size > MAX_FILE_BYTES or total > MAX_PACKAGE_BYTES:
@@ -180,7 +183,7 @@ class Index:
                 out.write(chunk)
         if digest.hexdigest() != package.sha256:
             raise FetchError(
-                f"{package.file}: SHA-256 is {digest.hexdigest()}, packages.toml says "
+                f"{package.file}: SHA-256 is {digest.hexdigest()}, the manifest says "
                 f"{package.sha256}"
             )
 
@@ -190,7 +193,7 @@ def make_project(folder: Path) -> None:
     (folder / ".git").mkdir(exist_ok=True)
 
 
-def fetch_one(package: Package, into: Path, index: Index) -> dict:
+def fetch_one(package: Package, into: Path, index: Index, wanted: Wanted) -> dict:
     """Downloads, verifies and unpacks one package; leaves nothing half done."""
     scratch = Path(tempfile.mkdtemp(prefix=".fetch-", dir=into))
     try:
@@ -198,7 +201,7 @@ def fetch_one(package: Package, into: Path, index: Index) -> dict:
         index.download(package, archive)
         tree = scratch / "tree"
         tree.mkdir()
-        files, size = unpack(archive, tree)
+        files, size = unpack(archive, tree, wanted)
         make_project(tree)
         final = into / package.folder
         shutil.rmtree(final, ignore_errors=True)
@@ -208,7 +211,12 @@ def fetch_one(package: Package, into: Path, index: Index) -> dict:
     return {"sha256": package.sha256, "unpack": UNPACK_VERSION, "files": files, "bytes": size}
 
 
-def fetch(packages: list[Package], into: Path = DEFAULT_TARGET, log=print) -> list[dict]:
+def fetch(
+    packages: list[Package],
+    into: Path = DEFAULT_TARGET,
+    log=print,
+    wanted: Wanted = is_wanted,
+) -> list[dict]:
     """Brings all `packages` beneath `into`; those that are there already cost nothing."""
     marks = into / ".fetched"
     marks.mkdir(parents=True, exist_ok=True)
@@ -226,7 +234,7 @@ def fetch(packages: list[Package], into: Path = DEFAULT_TARGET, log=print) -> li
         log(f"fetching {package.file}")
         index = index or Index()
         mark.unlink(missing_ok=True)
-        state = fetch_one(package, into, index)
+        state = fetch_one(package, into, index, wanted)
         partial = mark.with_suffix(".partial")
         partial.write_text(json.dumps(state))
         partial.replace(mark)
