@@ -40,7 +40,16 @@ DEFAULT_TARGET = HERE.parent.parent / "build" / "ecosystem"
 UNPACK_VERSION = 1
 # What no test takes.
 DRAWN = {
-    "drawn", "unread", "later", "last", "fourth", "kept", "fifth", "sealed", "sixth", "closed",
+    "drawn",
+    "unread",
+    "later",
+    "last",
+    "fourth",
+    "kept",
+    "fifth",
+    "sealed",
+    "sixth",
+    "closed",
 }
 MAX_FILE_BYTES = 32 << 20
 MAX_PACKAGE_BYTES = 512 << 20
