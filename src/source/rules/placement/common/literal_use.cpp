@@ -177,7 +177,7 @@ bool is_only_looked_at(const PythonContext& context, const semantics::Literal& l
   if (!device || !context.is_test()) return false;
   const Node taker = device.parent().parent();
   if (!device.parent().is(Kind::kArgumentList) || !taker.is(Kind::kCall) || object_of(taker))
-    return false;                                          // x.to(torch.device("cuda"))
+    return false;  // x.to(torch.device("cuda"))
   if (context.model.called(taker).starts_with("torch.")) return false;  // it may place something
   const Node around = taker.parent();
   if (around.is(Kind::kComparison)) return around.parent().is(Kind::kAssert);

@@ -208,7 +208,9 @@ void check_attribute(const PythonContext& context, Node attribute, Reporter& rep
   const Value object = context.model.value(attribute.child(Field::kObject));
   const bool bound = name.empty() && (object.is(Type::kTensor) || object.is(Type::kModule)) &&
                      attribute.parent().is(Kind::kArgumentList);
-  if ((!unbound && !bound) || !is_handed_on(attribute) || semantics::is_cuda_guarded(context.model, attribute)) return;
+  if ((!unbound && !bound) || !is_handed_on(attribute) ||
+      semantics::is_cuda_guarded(context.model, attribute))
+    return;
   Finding& finding = reporter.report(attribute,
                                      "This method is called later, and raises \"Torch not compiled "
                                      "with CUDA enabled\" on a machine without CUDA.");
