@@ -32,7 +32,8 @@ PRECISION = 0.95
 LOST = 0.02
 RECALL = 0.95
 DRAWS = ("unread", "later", "last", "fourth", "kept", "fifth", "sealed", "sixth", "closed")
-UNMENDED = {"kept", "fifth", "sealed", "sixth", "closed"}  # what was read last; its errors are the next to be mended
+# What was read last: its errors are the next to be mended.
+UNMENDED = {"kept", "fifth", "sealed", "sixth", "closed"}
 MENDED = 0.8
 LOST_OF_DRAWS = 0.05
 # How many labels must still apply: findings, fixes.
