@@ -7,9 +7,11 @@
 // device's.
 #include <algorithm>
 #include <numeric>
+#include <string>
 #include <tuple>
 #include <vector>
 
+#include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/_cudnn_attention_backward.h>
 #include <ATen/ops/_cudnn_attention_forward.h>
@@ -171,6 +173,29 @@ CudnnForward cudnn_forward(const Tensor& query, const Tensor& key, const Tensor&
           Tensor()};
 }
 
+// From torch 2.14 on the operator also takes the lengths of the keys in use, and pages of keys.
+CudnnForward cudnn_forward_of_pages(const Tensor& query, const Tensor& key, const Tensor& value,
+                                    const MaybeTensor& bias, const MaybeTensor& sums_of_query,
+                                    const MaybeTensor& sums_of_key, c10::SymInt most_queries,
+                                    c10::SymInt most_keys, bool with_logarithms, double probability,
+                                    bool causal, bool debug, std::optional<double> scale,
+                                    const MaybeTensor& used, const MaybeTensor& table) {
+  TORCH_CHECK_NOT_IMPLEMENTED(!has(used) && !has(table),
+                              "torchport: _cudnn_attention_forward with seqused_k or block_table "
+                              "is not available on virtual devices");
+  return cudnn_forward(query, key, value, bias, sums_of_query, sums_of_key, std::move(most_queries),
+                       std::move(most_keys), with_logarithms, probability, causal, debug, scale);
+}
+
+bool knows_pages(const char* op) {
+  const auto schema = c10::Dispatcher::singleton().findSchema({std::string("aten::") + op, ""});
+  if (!schema) return false;
+  const auto& arguments = schema->schema().arguments();
+  return std::any_of(arguments.begin(), arguments.end(), [](const c10::Argument& argument) {
+    return argument.name() == "block_table";
+  });
+}
+
 CudnnBackward cudnn_backward(const Tensor& grad, const Tensor& query, const Tensor& key,
                              const Tensor& value, const Tensor& output, const Tensor& logarithms,
                              const Tensor& seed, const Tensor& offset, const Tensor& bias,
@@ -235,7 +260,11 @@ CudnnBackward cudnn_dense_backward(const Tensor& grad, const Tensor& query, cons
 
 void put_cudnn_attention(torch::Library& aten) {
   if (Runtime::get().kind().type != c10::DeviceType::CUDA) return;
-  aten.impl("_cudnn_attention_forward", TORCH_FN(cudnn_forward));
+  constexpr const char* kForward = "_cudnn_attention_forward";
+  if (knows_pages(kForward))
+    aten.impl(kForward, TORCH_FN(cudnn_forward_of_pages));
+  else
+    aten.impl(kForward, TORCH_FN(cudnn_forward));
   aten.impl("_cudnn_attention_backward", TORCH_FN(cudnn_backward));
   aten.impl("_scaled_dot_product_cudnn_attention", TORCH_FN(cudnn_dense));
   aten.impl("_scaled_dot_product_cudnn_attention_backward", TORCH_FN(cudnn_dense_backward));
