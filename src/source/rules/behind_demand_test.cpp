@@ -1,5 +1,9 @@
 #include "source/rules/behind_demand.h"
 
+#include <initializer_list>
+#include <string>
+#include <string_view>
+
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -9,8 +13,14 @@
 namespace torchport::rules {
 namespace {
 
-const std::string kImports = "import sys\nimport torch\n\n";
-const std::string kDemand = "    if not torch.cuda.is_available():\n        sys.exit(1)\n";
+std::string demand_text(std::initializer_list<std::string_view> parts) {
+  std::string text;
+  for (const std::string_view part : parts) text += part;
+  return text;
+}
+
+const std::string kDemandImports = "import sys\nimport torch\n\n";
+const std::string kExitWithoutCuda = "    if not torch.cuda.is_available():\n        sys.exit(1)\n";
 
 // The findings of TP101 in a text, with only what is safe of their fixes.
 std::vector<Finding> calls_left(const std::string& text) {
@@ -28,27 +38,34 @@ bool is_behind(const std::string& text, int line) {
 }
 
 TEST_CASE("what follows a demand names it, and has no safe fix") {
-  CHECK(is_behind(kImports + "def main(x):\n" + kDemand + "    return x.cuda()\n", 5));
-  CHECK(
-      is_behind(kImports + "def main(x):\n" + kDemand + "    for y in x:\n        y.cuda()\n", 5));
-  CHECK(!is_behind(kImports + "def main(x):\n    y = x.cuda()\n" + kDemand + "    return y\n", 6));
+  CHECK(is_behind(
+      demand_text({kDemandImports, "def main(x):\n", kExitWithoutCuda, "    return x.cuda()\n"}),
+      5));
+  CHECK(is_behind(demand_text({kDemandImports, "def main(x):\n", kExitWithoutCuda,
+                               "    for y in x:\n        y.cuda()\n"}),
+                  5));
+  CHECK(!is_behind(demand_text({kDemandImports, "def main(x):\n    y = x.cuda()\n",
+                                kExitWithoutCuda, "    return y\n"}),
+                   6));
 }
 
 TEST_CASE("functions that are called only behind a demand") {
   const std::string step = "def step(x):\n    return x.cuda()\n\n";
-  const std::string main = "def main(x):\n" + kDemand + "    step(x)\n";
-  CHECK(is_behind(kImports + step + main, 8));
-  CHECK(!is_behind(kImports + step + main + "\n\nstep(torch.ones(1))\n", 8));
-  CHECK(!is_behind(kImports + step + main + "\n\nrun(step)\n", 8));
-  CHECK(!is_behind(kImports + step + "def main(x):\n    step(x)\n" + kDemand, 9));
+  const std::string main = demand_text({"def main(x):\n", kExitWithoutCuda, "    step(x)\n"});
+  CHECK(is_behind(demand_text({kDemandImports, step, main}), 8));
+  CHECK(!is_behind(demand_text({kDemandImports, step, main, "\n\nstep(torch.ones(1))\n"}), 8));
+  CHECK(!is_behind(demand_text({kDemandImports, step, main, "\n\nrun(step)\n"}), 8));
+  CHECK(!is_behind(
+      demand_text({kDemandImports, step, "def main(x):\n    step(x)\n", kExitWithoutCuda}), 9));
   const std::string inner = "def inner(x):\n    return x.cuda()\n\n";
-  CHECK(is_behind(kImports + inner + "def step(x):\n    return inner(x)\n\n" + main, 11));
+  CHECK(is_behind(
+      demand_text({kDemandImports, inner, "def step(x):\n    return inner(x)\n\n", main}), 11));
 }
 
 TEST_CASE("a demand of the module comes before all its functions") {
   const std::string method = "class A:\n    def f(self, x):\n        return x.cuda()\n\n";
-  CHECK(is_behind(kImports + method + "assert torch.cuda.is_available()\n", 8));
-  CHECK(!is_behind(kImports + method + "def f():\n" + kDemand, 9));
+  CHECK(is_behind(demand_text({kDemandImports, method, "assert torch.cuda.is_available()\n"}), 8));
+  CHECK(!is_behind(demand_text({kDemandImports, method, "def f():\n", kExitWithoutCuda}), 9));
 }
 
 TEST_CASE("a flag for which a method demands CUDA") {
@@ -58,16 +75,19 @@ TEST_CASE("a flag for which a method demands CUDA") {
       "    def start(self):\n        if not torch.cuda.is_available():\n            raise "
       "RuntimeError\n\n";
   const std::string use = "    def wrap(self, x):\n        if self.ddp:\n            x.cuda()\n";
-  CHECK(is_behind(kImports + start + demand + use, 10));
-  CHECK(!is_behind(kImports + "class A:\n" + demand + use, 6));
-  CHECK(!is_behind(kImports + start + demand +
-                       "    def wrap(self, x):\n        if self.other:\n            x.cuda()\n",
-                   10));
+  CHECK(is_behind(demand_text({kDemandImports, start, demand, use}), 10));
+  CHECK(!is_behind(demand_text({kDemandImports, "class A:\n", demand, use}), 6));
+  CHECK(!is_behind(
+      demand_text({kDemandImports, start, demand,
+                   "    def wrap(self, x):\n        if self.other:\n            x.cuda()\n"}),
+      10));
 }
 
 TEST_CASE("functions that call themselves and each other come to an end") {
-  CHECK(!is_behind(kImports + "def f(x):\n    g(x)\n    return x.cuda()\n\ndef g(x):\n    f(x)\n",
-                   1));
+  CHECK(
+      !is_behind(demand_text({kDemandImports,
+                              "def f(x):\n    g(x)\n    return x.cuda()\n\ndef g(x):\n    f(x)\n"}),
+                 1));
 }
 
 }  // namespace
