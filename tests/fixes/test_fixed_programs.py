@@ -89,7 +89,7 @@ def test_every_two_rules_leave_a_program_that_runs_as_before() -> None:
         changed = fixed(mine, folder() / "-".join(pair), "--unsafe-fixes", select)
         wrong += problems("+".join(pair), changed)
     assert not wrong, "\n".join(wrong)
-    assert len(pairs) >= 100
+    assert len(pairs) >= 95
 
 
 @pytest.mark.parametrize("words", [(), ("--min-torch=2.6",)])
