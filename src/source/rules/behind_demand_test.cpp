@@ -1,23 +1,16 @@
 #include "source/rules/behind_demand.h"
 
-#include <initializer_list>
 #include <string>
-#include <string_view>
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
 #include "source/rules/converge.h"
 #include "source/rules/registry.h"
+#include "source/rules/text_of_tests.h"
 
 namespace torchport::rules {
 namespace {
-
-std::string demand_text(std::initializer_list<std::string_view> parts) {
-  std::string text;
-  for (const std::string_view part : parts) text += part;
-  return text;
-}
 
 const std::string kDemandImports = "import sys\nimport torch\n\n";
 const std::string kExitWithoutCuda = "    if not torch.cuda.is_available():\n        sys.exit(1)\n";
@@ -39,33 +32,32 @@ bool is_behind(const std::string& text, int line) {
 
 TEST_CASE("what follows a demand names it, and has no safe fix") {
   CHECK(is_behind(
-      demand_text({kDemandImports, "def main(x):\n", kExitWithoutCuda, "    return x.cuda()\n"}),
-      5));
-  CHECK(is_behind(demand_text({kDemandImports, "def main(x):\n", kExitWithoutCuda,
-                               "    for y in x:\n        y.cuda()\n"}),
+      text_of({kDemandImports, "def main(x):\n", kExitWithoutCuda, "    return x.cuda()\n"}), 5));
+  CHECK(is_behind(text_of({kDemandImports, "def main(x):\n", kExitWithoutCuda,
+                           "    for y in x:\n        y.cuda()\n"}),
                   5));
-  CHECK(!is_behind(demand_text({kDemandImports, "def main(x):\n    y = x.cuda()\n",
-                                kExitWithoutCuda, "    return y\n"}),
+  CHECK(!is_behind(text_of({kDemandImports, "def main(x):\n    y = x.cuda()\n", kExitWithoutCuda,
+                            "    return y\n"}),
                    6));
 }
 
 TEST_CASE("functions that are called only behind a demand") {
   const std::string step = "def step(x):\n    return x.cuda()\n\n";
-  const std::string main = demand_text({"def main(x):\n", kExitWithoutCuda, "    step(x)\n"});
-  CHECK(is_behind(demand_text({kDemandImports, step, main}), 8));
-  CHECK(!is_behind(demand_text({kDemandImports, step, main, "\n\nstep(torch.ones(1))\n"}), 8));
-  CHECK(!is_behind(demand_text({kDemandImports, step, main, "\n\nrun(step)\n"}), 8));
-  CHECK(!is_behind(
-      demand_text({kDemandImports, step, "def main(x):\n    step(x)\n", kExitWithoutCuda}), 9));
+  const std::string main = text_of({"def main(x):\n", kExitWithoutCuda, "    step(x)\n"});
+  CHECK(is_behind(text_of({kDemandImports, step, main}), 8));
+  CHECK(!is_behind(text_of({kDemandImports, step, main, "\n\nstep(torch.ones(1))\n"}), 8));
+  CHECK(!is_behind(text_of({kDemandImports, step, main, "\n\nrun(step)\n"}), 8));
+  CHECK(!is_behind(text_of({kDemandImports, step, "def main(x):\n    step(x)\n", kExitWithoutCuda}),
+                   9));
   const std::string inner = "def inner(x):\n    return x.cuda()\n\n";
-  CHECK(is_behind(
-      demand_text({kDemandImports, inner, "def step(x):\n    return inner(x)\n\n", main}), 11));
+  CHECK(is_behind(text_of({kDemandImports, inner, "def step(x):\n    return inner(x)\n\n", main}),
+                  11));
 }
 
 TEST_CASE("a demand of the module comes before all its functions") {
   const std::string method = "class A:\n    def f(self, x):\n        return x.cuda()\n\n";
-  CHECK(is_behind(demand_text({kDemandImports, method, "assert torch.cuda.is_available()\n"}), 8));
-  CHECK(!is_behind(demand_text({kDemandImports, method, "def f():\n", kExitWithoutCuda}), 9));
+  CHECK(is_behind(text_of({kDemandImports, method, "assert torch.cuda.is_available()\n"}), 8));
+  CHECK(!is_behind(text_of({kDemandImports, method, "def f():\n", kExitWithoutCuda}), 9));
 }
 
 TEST_CASE("a flag for which a method demands CUDA") {
@@ -75,19 +67,18 @@ TEST_CASE("a flag for which a method demands CUDA") {
       "    def start(self):\n        if not torch.cuda.is_available():\n            raise "
       "RuntimeError\n\n";
   const std::string use = "    def wrap(self, x):\n        if self.ddp:\n            x.cuda()\n";
-  CHECK(is_behind(demand_text({kDemandImports, start, demand, use}), 10));
-  CHECK(!is_behind(demand_text({kDemandImports, "class A:\n", demand, use}), 6));
+  CHECK(is_behind(text_of({kDemandImports, start, demand, use}), 10));
+  CHECK(!is_behind(text_of({kDemandImports, "class A:\n", demand, use}), 6));
   CHECK(!is_behind(
-      demand_text({kDemandImports, start, demand,
-                   "    def wrap(self, x):\n        if self.other:\n            x.cuda()\n"}),
+      text_of({kDemandImports, start, demand,
+               "    def wrap(self, x):\n        if self.other:\n            x.cuda()\n"}),
       10));
 }
 
 TEST_CASE("functions that call themselves and each other come to an end") {
-  CHECK(
-      !is_behind(demand_text({kDemandImports,
-                              "def f(x):\n    g(x)\n    return x.cuda()\n\ndef g(x):\n    f(x)\n"}),
-                 1));
+  CHECK(!is_behind(text_of({kDemandImports,
+                            "def f(x):\n    g(x)\n    return x.cuda()\n\ndef g(x):\n    f(x)\n"}),
+                   1));
 }
 
 }  // namespace

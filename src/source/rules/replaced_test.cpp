@@ -1,22 +1,15 @@
 #include "source/rules/replaced.h"
 
-#include <initializer_list>
 #include <string>
-#include <string_view>
 
 #include <doctest/doctest.h>
 
 #include "source/rules/converge.h"
 #include "source/rules/registry.h"
+#include "source/rules/text_of_tests.h"
 
 namespace torchport::rules {
 namespace {
-
-std::string replaced_text(std::initializer_list<std::string_view> parts) {
-  std::string text;
-  for (const std::string_view part : parts) text += part;
-  return text;
-}
 
 // The findings of TP101 that are left after safe fixes, and those fixes.
 std::size_t found_of_replaced(const std::string& text) {
@@ -33,24 +26,22 @@ const std::string kReplacedImport = "import torch\n\n";
 const std::string kReplacedMove = "def move(x, i):\n    return x.cuda(i)\n\n";
 
 TEST_CASE("what a later definition replaces is not reported") {
-  CHECK(found_of_replaced(replaced_text({kReplacedImport, kReplacedMove})) == 1);
+  CHECK(found_of_replaced(text_of({kReplacedImport, kReplacedMove})) == 1);
   CHECK(found_of_replaced(
-            replaced_text({kReplacedImport, kReplacedMove, "def move(x):\n    return x\n"})) == 0);
-  CHECK(
-      found_of_replaced(replaced_text({kReplacedImport,
-                                       "class A:\n    def f(self, x):\n        return x.cuda(1)\n\n"
-                                       "    def f(self, x):\n        return x\n"})) == 0);
+            text_of({kReplacedImport, kReplacedMove, "def move(x):\n    return x\n"})) == 0);
+  CHECK(found_of_replaced(text_of({kReplacedImport,
+                                   "class A:\n    def f(self, x):\n        return x.cuda(1)\n\n"
+                                   "    def f(self, x):\n        return x\n"})) == 0);
 }
 
 TEST_CASE("a definition that something names before it is replaced") {
-  CHECK(found_of_replaced(replaced_text({kReplacedImport, kReplacedMove,
-                                         "first = move\n\ndef move(x):\n    return x\n"})) == 1);
-  CHECK(found_of_replaced(replaced_text({kReplacedImport, "@register\n", kReplacedMove,
-                                         "@register\ndef move(x):\n    return x\n"})) == 1);
-  CHECK(found_of_replaced(
-            replaced_text({kReplacedImport,
-                           "if torch.x:\n    def f(x):\n        return x.cuda(1)\nelse:\n"
-                           "    def f(x):\n        return x\n"})) == 1);
+  CHECK(found_of_replaced(text_of({kReplacedImport, kReplacedMove,
+                                   "first = move\n\ndef move(x):\n    return x\n"})) == 1);
+  CHECK(found_of_replaced(text_of({kReplacedImport, "@register\n", kReplacedMove,
+                                   "@register\ndef move(x):\n    return x\n"})) == 1);
+  CHECK(found_of_replaced(text_of({kReplacedImport,
+                                   "if torch.x:\n    def f(x):\n        return x.cuda(1)\nelse:\n"
+                                   "    def f(x):\n        return x\n"})) == 1);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // Implements scaled dot product attention on nested tensors (batch, head, {step}, element) of the
-// strided layout: CUDA packs their sequences and calls the kernels for packed_sequences sequences.
+// strided layout: CUDA packs their sequences and calls the kernels for packed sequences.
 // Sources: aten/src/ATen/native/nested/cuda/NestedTensorTransformerFunctions.cpp and
 // NestedTensorTransformerUtils.cpp. Jagged tensors come to those kernels by themselves
 // (torch/nested/_internal/sdpa.py).
@@ -58,7 +58,7 @@ PackedSteps packed_sequences(const Tensor& tensor, std::int64_t batches, std::in
   return result;
 }
 
-// A nested tensor (batch, head, {step}, element) over packed_sequences sequences.
+// A nested tensor (batch, head, {step}, element) over packed sequences.
 Tensor nested_over(const Tensor& steps, const std::vector<std::int64_t>& lengths) {
   constexpr std::int64_t kSizes = 3;
   const auto batches = static_cast<std::int64_t>(lengths.size());
