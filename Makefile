@@ -76,11 +76,11 @@ build: compile $(package_stamp) ## compile torchport and install it into .venv
 .PHONY: test
 test: build apt-test ecosystem-small $(linters_stamp) ## run the unit tests, then the tests of the program
 	@ctest --preset release
-	@$(py) -m pytest tests -q -n $(JOBS) --dist loadfile -m "not alone"
-	@$(py) -m pytest tests -q -m alone
+	@$(py) -m pytest tests -q -n $(JOBS) --dist loadfile -m "not alone and not long"
+	@$(py) -m pytest tests -q -m "alone and not long"
 
 .PHONY: test-all
-test-all: test wheel test-ecosystem test-conformance test-programs test-cluster test-kinds test-runtime-build test-vsix ## run all tests: every package, operator and library, the wheel from nothing
+test-all: test test-long wheel test-ecosystem test-conformance test-programs test-cluster test-kinds test-runtime-build test-vsix ## run all tests: every package, operator and library, the wheel from nothing
 
 .PHONY: setup
 setup: apt-build $(parser_stamp) $(venv_stamp) $(torch_stamp) ## fetch everything that build, test and demo need
@@ -132,6 +132,10 @@ fuzz: apt-build apt-sanitize $(parser_stamp) $(preset_stamp) $(torch_stamp) ## f
 	@[ -f build/asan/build.ninja ] || cmake --preset asan
 	@cmake --build --preset fuzz -j $(JOBS)
 	@.ci/fuzz $(if $(FUZZ_RUNS),$(FUZZ_RUNS) runs,$(FUZZ_SECONDS))
+
+.PHONY: test-long
+test-long: build ## run the tests that take a minute or more: the recipes of CONTRIBUTING, four processes, AOTInductor
+	@$(py) -m pytest tests -q -m long
 
 .PHONY: test-ecosystem
 test-ecosystem: build ecosystem $(linters_stamp) ## check and fix the real packages of tests/ecosystem

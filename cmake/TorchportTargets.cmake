@@ -18,6 +18,10 @@ target_compile_options(torchport_options INTERFACE
 if(TORCHPORT_SANITIZE)
   target_compile_options(torchport_options INTERFACE -fsanitize=${TORCHPORT_SANITIZE} -fno-sanitize-recover=all)
   target_link_options(torchport_options INTERFACE -fsanitize=${TORCHPORT_SANITIZE})
+  if(CMAKE_CXX_COMPILER_ID STREQUAL Clang)
+    target_compile_options(torchport_options INTERFACE
+      -fsanitize-ignorelist=${PROJECT_SOURCE_DIR}/cmake/sanitizers.ignore)
+  endif()
 endif()
 if(TORCHPORT_FUZZ)
   # Only coverage of our own code guides the fuzzer, because the parser's tables would dominate it.

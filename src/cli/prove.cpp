@@ -52,7 +52,7 @@ std::string place_name(const std::string& devices) {
 // A source line of the copy, as a line of the project.
 std::string line_of(const ProvedRun& subject, const proof::TracedCall& call) {
   std::string line(subject.trace->line_of(call));
-  const std::string inside = subject.result.folder + "/";
+  const std::string inside = subject.result.ran_in + "/";
   const auto at = line.find(inside);
   if (at == std::string::npos) return line;
   const auto folder = std::filesystem::path(subject.script).parent_path();

@@ -23,8 +23,12 @@ def launched(run_program, program: str, processes: int, devices: str | None):
 
 @pytest.mark.parametrize(
     ("processes", "devices"),
-    [(2, None), (4, None), (2, "cuda:2"), (4, "cuda:4")],
-    ids=["2-gloo", "4-gloo", "2-virtual", "4-virtual"],
+    [
+        pytest.param(2, None, id="2-gloo"),
+        pytest.param(4, None, id="4-gloo", marks=pytest.mark.long),
+        pytest.param(2, "cuda:2", id="2-virtual"),
+        pytest.param(4, "cuda:4", id="4-virtual", marks=pytest.mark.long),
+    ],
 )
 def test_every_strategy_trains_as_one_process_does(run_program, processes, devices):
     done = launched(run_program, "parallel.py", processes, devices)

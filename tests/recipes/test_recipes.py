@@ -248,6 +248,7 @@ def torch_with(kind: str, sources: Path, libraries: Path) -> dict[str, Any]:
     return answers
 
 
+@pytest.mark.long
 def test_a_rule(sources: Path) -> None:
     add(
         sources,
@@ -267,6 +268,7 @@ def test_a_rule(sources: Path) -> None:
     assert "0 failed" in done.stdout
 
 
+@pytest.mark.long
 def test_a_kind_of_device(sources: Path) -> None:
     listed = files_of_recipe("A kind of device")
     shim = "python/torchport/virtual/torch_c_shim/musa.py"

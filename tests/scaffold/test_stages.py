@@ -69,6 +69,7 @@ def stages(write_project):
         yield json.loads(done.stdout)
 
 
+@pytest.mark.long
 def test_the_stages_make_a_program_that_runs(stages) -> None:
     entry = stages["entry"]
     assert entry["code"] == 0, entry["stderr"]
@@ -85,6 +86,7 @@ def stages_torch(stages) -> str:
     return label
 
 
+@pytest.mark.long
 def test_the_health_check_is_doctors(stages) -> None:
     check = stages["healthcheck"]
     assert check["code"] == 0, check["stdout"] + check["stderr"]
@@ -94,6 +96,7 @@ def test_the_health_check_is_doctors(stages) -> None:
     assert f"{stages['root']}/opt/venv/lib" in check["stdout"]
 
 
+@pytest.mark.long
 def test_nothing_secret_and_nothing_of_the_host_is_copied(stages) -> None:
     there = {
         path.relative_to(stages["root"]).as_posix() for path in Path(stages["root"]).rglob("*")
@@ -104,6 +107,7 @@ def test_nothing_secret_and_nothing_of_the_host_is_copied(stages) -> None:
         assert not any(path.endswith("/" + name) for path in app), name
 
 
+@pytest.mark.long
 def test_a_health_check_that_fails(stages, torchport) -> None:
     """An image for CUDA on a host without a GPU is not healthy, though its torch is whole."""
     environment = {"VIRTUAL_ENV": f"{stages['root']}/opt/venv"}

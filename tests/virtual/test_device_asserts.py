@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -28,31 +29,37 @@ LINE = re.compile(
 Run = Callable[..., subprocess.CompletedProcess]
 
 
+def run_in(
+    folder: Path,
+    code: str,
+    *options: str,
+    args: Sequence[str] = (),
+    check: bool = True,
+    **env: str,
+) -> subprocess.CompletedProcess:
+    """The program under `torchport run` in the folder, ended."""
+    path = folder / "program.py"
+    path.write_text(code)
+    settings = {k: v for k, v in os.environ.items() if not k.startswith("TORCHPORT_")}
+    done = subprocess.run(
+        [TORCHPORT, "run", "-q", *options, path.name, *args],
+        cwd=folder,
+        env=settings | {"OMP_NUM_THREADS": "1", **env},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    if check:
+        assert done.returncode == 0, done.stdout + done.stderr
+    return done
+
+
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
-    """run(code, *options, **env): the program under `torchport run`, ended."""
-
-    def start(
-        code: str, *options: str, check: bool = True, **env: str
-    ) -> subprocess.CompletedProcess:
-        path = tmp_path / "program.py"
-        path.write_text(code)
-        settings = {k: v for k, v in os.environ.items() if not k.startswith("TORCHPORT_")}
-        done = subprocess.run(
-            [TORCHPORT, "run", "-q", *options, path.name],
-            cwd=tmp_path,
-            env=settings | {"OMP_NUM_THREADS": "1", **env},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
-        )
-        if check:
-            assert done.returncode == 0, done.stdout + done.stderr
-        return done
-
-    return start
+    """run(code, *options, **env): as run_in, in the folder of the test."""
+    return functools.partial(run_in, tmp_path)
 
 
 # Each is a program's expression, with the file, the kernel and the condition of the assertion, and
@@ -169,25 +176,62 @@ if isinstance(y, torch.Tensor):
 """
 
 
-@pytest.mark.parametrize("expression", CASES)
-def test_the_next_call_that_waits_raises(run: Run, expression: str) -> None:
-    file, kernel, condition, reason = CASES[expression]
+# Each program in a process of its own, because it loses the device; torch is imported once.
+IN_CHILDREN = """
+import os, runpy, sys, torch
+for name in sys.argv[1:]:
+    if os.fork():
+        os.wait()
+        continue
+    for number, kind in ((1, "out"), (2, "err")):
+        os.dup2(os.open(f"{name}.{kind}", os.O_WRONLY | os.O_CREAT), number)
+    status = 1
+    try:
+        runpy.run_path(f"{name}.py", run_name="__main__")
+        status = 0
+    finally:
+        sys.stdout.flush()
+        if status == 0:
+            os._exit(0)
+"""
+
+
+def program_of(expression: str) -> str:
     many = "1, 20, 1" if "wide" in expression else "2, 3, 2"
-    done = run(TRY.format(expression=expression, many=many))
-    lines = LINE.findall(done.stderr)
-    assert lines, done.stderr
+    return TRY.format(expression=expression, many=many)
+
+
+@pytest.fixture(scope="module")
+def ended(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[str, str]]:
+    """What the program of each case wrote to standard output and to standard error."""
+    folder = tmp_path_factory.mktemp("cases")
+    for number, expression in enumerate(CASES):
+        (folder / f"case{number}.py").write_text(program_of(expression))
+    names = [f"case{number}" for number in range(len(CASES))]
+    run_in(folder, IN_CHILDREN, args=names)
+    texts = [[(folder / f"{name}.{kind}").read_text() for kind in ("out", "err")] for name in names]
+    return {expression: (out, err) for expression, (out, err) in zip(CASES, texts, strict=True)}
+
+
+@pytest.mark.parametrize("expression", CASES)
+def test_the_next_call_that_waits_raises(
+    ended: dict[str, tuple[str, str]], expression: str
+) -> None:
+    file, kernel, condition, reason = CASES[expression]
+    out, err = ended[expression]
+    lines = LINE.findall(err)
+    assert lines, err
     assert {(found[0], found[2]) for found in lines} == {(file, kernel)}
     assert not condition or {found[3] for found in lines} == {condition}
-    told = [line for line in done.stderr.splitlines() if line.startswith("torchport: ")]
-    assert len(told) == 1, done.stderr
-    here = (
-        TRY.format(expression=expression, many=many).splitlines().index(f"y = {expression}  # here")
-    )
-    assert f"program.py:{here + 1}, in aten::" in told[0]
+    told = [line for line in err.splitlines() if line.startswith("torchport: ")]
+    assert len(told) == 1, err
+    here = program_of(expression).splitlines().index(f"y = {expression}  # here")
+    program = f"case{list(CASES).index(expression)}.py"
+    assert f"{program}:{here + 1}, in aten::" in told[0]
     assert "on cuda:0" in told[0] and reason in told[0]
-    assert done.stdout.startswith("went on\n" + TEXT)
-    assert done.stdout.count(TEXT + told[0]) == 4
-    assert "[0.0, 0.0]" in done.stdout, "the CPU stays usable"
+    assert out.startswith("went on\n" + TEXT)
+    assert out.count(TEXT + told[0]) == 4
+    assert "[0.0, 0.0]" in out, "the CPU stays usable"
 
 
 AT_ONCE = """

@@ -23,6 +23,6 @@ for mine, other in zip(got, want):
 """
 
 
-@pytest.mark.parametrize("kind", ["xpu", "mps"])
+@pytest.mark.parametrize("kind", ["xpu", pytest.param("mps", marks=pytest.mark.long)])
 def test_inductor_on_other_kinds(run_virtual, tmp_path: Path, kind: str) -> None:
     run_virtual(OTHER_KIND, devices=kind, args=[kind], TORCHINDUCTOR_CACHE_DIR=str(tmp_path))

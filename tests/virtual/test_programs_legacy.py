@@ -7,6 +7,8 @@ import shutil
 from importlib.metadata import version
 from pathlib import Path
 
+import pytest
+
 RELEASE = tuple(int(number) for number in version("torch").split(".")[:2])
 LEGACY = Path(__file__).parents[2] / "examples" / "legacy"
 
@@ -17,6 +19,7 @@ def figure(output: str, line: str, name: str) -> float:
     return float(found[1])
 
 
+@pytest.mark.long
 def test_legacy_trains_unchanged(run_virtual, tmp_path):
     project = tmp_path / "legacy"
     shutil.copytree(LEGACY, project)

@@ -163,6 +163,15 @@ def test_the_port_is_the_same_program(project: Path) -> None:
     assert sorted(p.name for p in (project / "original").iterdir()) == ["train.py"]
 
 
+def test_a_program_that_prints_its_own_folder_is_the_same(project: Path) -> None:
+    for name in ("original", "ported"):
+        (project / name / "train.py").write_text(f"import os\nprint('in', os.getcwd())\n{PORTED}")
+    words = ("--elsewhere", "none", "--lines", "^in ", "--files", "train.py", "--")
+    run = torchport("prove", "original/train.py", "ported/train.py", *words, cwd=project)
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert "same program, same results elsewhere" in run.stdout
+
+
 def test_a_port_that_computes_something_else_is_found(project: Path) -> None:
     ported = project / "ported" / "train.py"
     ported.write_text(PORTED.replace("square()", "abs()"))

@@ -61,22 +61,47 @@ FORMS: dict[str, list[int]] = {
 }
 
 
+# Each value in a process of its own, which sets it before CUDA is initialised; torch is imported once.
+IN_CHILDREN = """
+import os, sys, torch
+program, *values = sys.argv[1:]
+for value in values:
+    sys.stdout.flush()
+    if os.fork() == 0:
+        sys.argv[1:] = [value]
+        exec(program)
+        sys.stdout.flush()
+        os._exit(0)
+    assert os.wait()[1] == 0, value
+"""
+# How a program ends that starts with the variable is tried for a form of each class.
+AT_START = ("3,1", "", "2,9,0", "GPU-{1:.6},GPU-{0:.8}", "MIG-{1}")
+
+
 @pytest.fixture(scope="module")
-def uuids(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    return []
+def uuids(run_once: Run) -> list[str]:
+    found = json.loads(run_once(ALL, devices="cuda:4").stdout)
+    assert len(set(found)) == 4
+    return found
+
+
+@pytest.fixture(scope="module")
+def seen(run_once: Run, uuids: list[str]) -> dict[str, list[str]]:
+    """The UUIDs that a program sees that sets a form."""
+    values = [form.format(*uuids) for form in FORMS]
+    done = run_once(IN_CHILDREN, devices="cuda:4", args=[PROGRAM, *values])
+    return dict(zip(FORMS, map(json.loads, done.stdout.splitlines()), strict=True))
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("how", ["environment", "program"])
-def test_the_forms(run_virtual: Run, uuids: list[str], form: str, how: str) -> None:
-    if not uuids:
-        uuids += json.loads(run_virtual(ALL, devices="cuda:4").stdout)
-        assert len(set(uuids)) == 4
+def test_the_forms(seen: dict[str, list[str]], uuids: list[str], form: str) -> None:
+    assert seen[form] == [uuids[number] for number in FORMS[form]]
+
+
+@pytest.mark.parametrize("form", AT_START)
+def test_the_forms_in_the_environment(run_virtual: Run, uuids: list[str], form: str) -> None:
     value = form.format(*uuids)
-    if how == "environment":
-        done = run_virtual(PROGRAM, devices="cuda:4", CUDA_VISIBLE_DEVICES=value)
-    else:
-        done = run_virtual(PROGRAM, devices="cuda:4", args=[value])
+    done = run_virtual(PROGRAM, devices="cuda:4", CUDA_VISIBLE_DEVICES=value)
     assert json.loads(done.stdout) == [uuids[number] for number in FORMS[form]]
 
 

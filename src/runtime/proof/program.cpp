@@ -62,10 +62,10 @@ base::Result<Workplace> Workplace::make() {
 base::Result<ProgramResult> Workplace::run(const ProgramRun& program, const std::string& name) {
   const fs::path script = fs::absolute(program.script);
   ProgramResult result;
-  result.folder = script.parent_path().string();
+  result.ran_in = script.parent_path().string();
   if (!program.in_place) {
-    result.folder = folder_.file(name);
-    const auto copied = copy_folder(script.parent_path(), result.folder);
+    result.ran_in = folder_.file("program");
+    const auto copied = copy_folder(script.parent_path(), result.ran_in);
     if (!copied) return tl::unexpected<base::Error>(copied.error());
   }
   result.trace = folder_.file(name + ".trace");
@@ -79,7 +79,7 @@ base::Result<ProgramResult> Workplace::run(const ProgramRun& program, const std:
                                                 {"TORCHPORT_TRACE", result.trace},
                                                 {"TORCHPORT_SEED", program.seed},
                                                 {"PYTHONHASHSEED", "0"}},
-                                .folder = result.folder,
+                                .folder = result.ran_in,
                                 .output_file = output,
                                 .errors_file = errors});
   if (!ended) return tl::unexpected<base::Error>(ended.error());
@@ -89,6 +89,13 @@ base::Result<ProgramResult> Workplace::run(const ProgramRun& program, const std:
   const base::FileSystem& files = base::real_file_system();
   result.output = files.read(output).value_or(std::string());
   result.errors = files.read(errors).value_or(std::string());
+  result.folder = result.ran_in;
+  if (!program.in_place) {
+    result.folder = folder_.file(name);
+    std::error_code error;
+    fs::rename(result.ran_in, result.folder, error);
+    if (error) return base::fail(base::ErrorCode::kIo, error.message(), result.folder);
+  }
   return result;
 }
 

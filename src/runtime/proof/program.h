@@ -27,15 +27,17 @@ struct ProgramResult {
   std::string output;  // standard output
   std::string errors;  // standard error
   std::string trace;   // path of the trace, which does not exist if torch was never imported
-  std::string folder;  // where it ran
+  std::string ran_in;  // the folder that it saw, the same one for all runs in copies
+  std::string folder;  // where its files are now
 };
 
 // A temporary folder for runs.
 class Workplace {
  public:
   [[nodiscard]] static base::Result<Workplace> make();
-  // Runs a program until it ends. `name` tells runs apart. Fails with kUsage if the folder is too
-  // large to be copied, and with kIo.
+  // Runs a program until it ends. `name` tells runs apart. Copies run at one path, so that what a
+  // program prints or compiles of its own folder is the same in each. Not thread-safe. Fails with
+  // kUsage if the folder is too large to be copied, and with kIo.
   [[nodiscard]] base::Result<ProgramResult> run(const ProgramRun& program, const std::string& name);
 
  private:

@@ -159,13 +159,22 @@ def test_results_of_their_own_number_are_exported():
         assert isinstance(first[0], str) and first[1] == 4, first
 
 
+def the_node_that_differs_is_named(to):
+    """The format's runtime draws other numbers than torch."""
+    path = fresh(f"differs-{to}")
+    with pytest.raises(NotVerified, match="the first wrong node is dropout") as caught:
+        torchport.export(models.dropping(), models.rows(), to=to, path=path)
+    assert "models.py" in caught.value.first_wrong_node and caught.value.findings
+    nothing_left(path.parent)
+
+
 def test_the_node_that_differs_is_named():
-    for to in ("onnx", "aoti"):  # their runtimes draw other numbers than torch
-        path = fresh(f"differs-{to}")
-        with pytest.raises(NotVerified, match="the first wrong node is dropout") as caught:
-            torchport.export(models.dropping(), models.rows(), to=to, path=path)
-        assert "models.py" in caught.value.first_wrong_node and caught.value.findings
-        nothing_left(path.parent)
+    the_node_that_differs_is_named("onnx")
+
+
+@pytest.mark.long
+def test_the_node_that_differs_is_named_for_aoti():
+    the_node_that_differs_is_named("aoti")
 
 
 @pytest.mark.parametrize("kind", [nn.RNN, nn.GRU, nn.LSTM])

@@ -101,9 +101,16 @@ def test_an_exception_of_any_class_is_one_of_the_program(monkeypatch, capsys):
     assert "GeneratorExit" in told and "Traceback" not in told
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("moment", ["capturing", "writing", "comparing"])
-def test_a_signal_leaves_what_was_there(number, moment, start, tmp_path):
+@pytest.mark.parametrize(
+    ("moment", "number"),
+    [
+        ("capturing", signal.SIGINT),
+        ("capturing", signal.SIGTERM),
+        ("writing", signal.SIGTERM),
+        ("comparing", signal.SIGINT),
+    ],
+)
+def test_a_signal_leaves_what_was_there(moment, number, start, tmp_path):
     (tmp_path / "slow.onnx").write_text("what was there")
     process = start(
         "export", "models:slow", "--input", "models:rows", "--to", "onnx", "-o", "slow.onnx"
