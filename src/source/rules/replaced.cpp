@@ -1,26 +1,16 @@
 #include "source/rules/replaced.h"
 
-#include <algorithm>
-
 namespace torchport::rules {
 
 namespace {
 
-// The later definition of the same block with the name; invalid if there is none.
-Node later_definition(Node definition, std::string_view name) {
-  for (Node later = definition.next_sibling(); later; later = later.next_sibling())
-    if (later.kind() == definition.kind() && later.child(Field::kName).text() == name) return later;
-  return {};
-}
-
+// Whether what names it next in the file is a definition of the same block.
 bool is_replaced(const SemanticModel& model, Node definition) {
   const Node name = definition.child(Field::kName);
-  const Node later = later_definition(definition, name.text());
-  if (!later) return false;
-  const auto uses = model.named(name.text());
-  return std::none_of(uses.begin(), uses.end(), [&](Node use) {
-    return use.start() > name.end() && use.start() < later.start();
-  });
+  const Node next = model.named(name.text()).after(name);
+  const Node later = next ? next.parent() : Node();
+  return later && next.field() == Field::kName && later.kind() == definition.kind() &&
+         later.parent() == definition.parent();
 }
 
 }  // namespace

@@ -10,6 +10,11 @@ Nodes Nodes::within(Node range) const {
   return {tree_, first, std::lower_bound(first, last_, range.subtree_end())};
 }
 
+Node Nodes::after(Node place) const {
+  const auto* at = std::lower_bound(first_, last_, place.subtree_end());
+  return at == last_ ? Node() : Node(tree_, *at);
+}
+
 Nodes NodeIndex::of_kind(Kind kind) const {
   if (starts_.empty()) {
     // A counting sort keeps the nodes of a kind in source order.

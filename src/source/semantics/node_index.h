@@ -55,6 +55,8 @@ class Nodes {
   [[nodiscard]] bool empty() const { return first_ == last_; }
   // The nodes at or below `range`; none if `range` is invalid.
   [[nodiscard]] Nodes within(Node range) const;
+  // The first of them that comes after `place` and is not below it; invalid if there is none.
+  [[nodiscard]] Node after(Node place) const;
 
  private:
   const Tree* tree_ = nullptr;
