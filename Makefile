@@ -77,7 +77,8 @@ build: compile $(package_stamp) ## compile torchport and install it into .venv
 test: build apt-test ecosystem-small $(linters_stamp) ## run the unit tests, then the tests of the program
 	@ctest --preset release
 	@$(py) -m pytest tests -q -n $(JOBS) --dist loadfile -m "not alone and not long"
-	@$(py) -m pytest tests -q -m "alone and not long"
+	@$(py) -m pytest tests/hostile -q -n $(JOBS) -m "alone and not long"
+	@$(py) -m pytest tests -q -m "alone and not long" --ignore tests/hostile
 
 .PHONY: test-all
 test-all: test test-long wheel test-ecosystem test-conformance test-programs test-cluster test-kinds test-runtime-build test-vsix ## run all tests: every package, operator and library, the wheel from nothing
@@ -134,7 +135,7 @@ fuzz: apt-build apt-sanitize $(parser_stamp) $(preset_stamp) $(torch_stamp) ## f
 	@.ci/fuzz $(if $(FUZZ_RUNS),$(FUZZ_RUNS) runs,$(FUZZ_SECONDS))
 
 .PHONY: test-long
-test-long: build ## run the tests that take a minute or more: the recipes of CONTRIBUTING, four processes, AOTInductor
+test-long: build ## run the tests that take half a minute or more: the recipes of CONTRIBUTING, four processes, AOTInductor
 	@$(py) -m pytest tests -q -m long
 
 .PHONY: test-ecosystem

@@ -249,6 +249,7 @@ def start(torchport, torch: Path, command: str = "build", **options) -> subproce
     )
 
 
+@pytest.mark.long
 def test_a_disk_that_becomes_full(torchport, torch: Path, cache: Path, disk) -> None:
     torchport.env["TORCHPORT_CACHE_DIR"] = str(cache.parent)
     folder = disk("700m")
@@ -265,6 +266,7 @@ def test_a_disk_that_becomes_full(torchport, torch: Path, cache: Path, disk) -> 
     assert left(cache) == []
 
 
+@pytest.mark.long
 def test_a_limit_for_the_size_of_files(torchport, torch: Path, cache: Path) -> None:
     """Precompiled headers are larger."""
     torchport.env["TORCHPORT_CACHE_DIR"] = str(cache.parent)

@@ -13,8 +13,6 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.alone
-
 PROGRAMS = Path(__file__).parent / "programs"
 MODELS = PROGRAMS / "small_models.py"
 IMAGES = [f"{MODELS}:convolutions", "--input", f"{MODELS}:images"]
@@ -48,6 +46,7 @@ def rows_of(done: subprocess.CompletedProcess) -> dict[str, dict]:
     return {row["mode"]: row for row in json.loads(done.stdout)["rows"]}
 
 
+@pytest.mark.alone
 def test_eager_modes_with_a_page_and_a_picture(tmp_path):
     # Activations of 36 MiB: beyond what malloc takes from its heap, whose fragments would count.
     words = ["--batch", 32, "--modes", "train,eval,no_grad,inference,channels_last"]
@@ -202,6 +201,7 @@ def test_ctrl_c_ends_all_processes(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.long
 def test_compiled_and_exported_modes(tmp_path):
     words = ["--modes", "eval,compile,aoti,onnx,torchscript", "--rounds", 1, "--seconds", 0.05]
     done = bench(tmp_path, *IMAGES, "--batch", 2, *words, "--json", "-", timeout=580)

@@ -7,9 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 PACKAGE = Path(__file__).parent / "package"
 
 
+@pytest.mark.long
 def test_a_program_finds_and_uses_the_library(tmp_path):
     def run(*command: object) -> str:
         done = subprocess.run(

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 HERE = Path(__file__).parent
 PACKAGE = HERE.parents[1] / "python" / "torchport"
 
@@ -35,6 +37,7 @@ def exported(module: Path) -> list[str]:
     return ast.literal_eval(lists[0])
 
 
+@pytest.mark.long
 def test_a_users_program_has_types(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text((HERE / "user_program.py").read_text())
