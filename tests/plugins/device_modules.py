@@ -29,6 +29,10 @@ import pytest
 from _pytest.runner import runtestprotocol
 
 
+# Plugins that no test with devices uses; to import them takes a fifth of the time of a small module.
+UNUSED = ("asyncio", "pytest-lsp", "xdist", "xdist.looponfail")
+
+
 class InnerFailure(Exception):
     """The inner pytest did not run a test to its end; the message says why."""
 
@@ -59,6 +63,8 @@ class InnerRun:
             f"pythonpath={paths}",
         ]
         words += [f"--rootdir={config.rootpath}", f"--tb={config.option.tbstyle}"]
+        for name in UNUSED:
+            words += ["-p", f"no:{name}"]
         words += ["-v"] * config.option.verbose
         words += [] if config.inipath is None else ["-c", str(config.inipath)]
         for plugin in config.option.plugins or []:
