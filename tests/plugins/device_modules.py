@@ -28,7 +28,6 @@ from typing import Any
 import pytest
 from _pytest.runner import runtestprotocol
 
-
 # Plugins that no test with devices uses; to import them takes a fifth of the time of a small module.
 UNUSED = ("asyncio", "pytest-lsp", "xdist", "xdist.looponfail")
 
