@@ -181,18 +181,13 @@ IN_CHILDREN = """
 import os, runpy, sys, torch
 for name in sys.argv[1:]:
     if os.fork():
-        os.wait()
+        assert os.wait()[1] == 0, name
         continue
     for number, kind in ((1, "out"), (2, "err")):
         os.dup2(os.open(f"{name}.{kind}", os.O_WRONLY | os.O_CREAT), number)
-    status = 1
-    try:
-        runpy.run_path(f"{name}.py", run_name="__main__")
-        status = 0
-    finally:
-        sys.stdout.flush()
-        if status == 0:
-            os._exit(0)
+    runpy.run_path(f"{name}.py", run_name="__main__")
+    sys.stdout.flush()
+    os._exit(0)
 """
 
 

@@ -74,7 +74,7 @@ for value in values:
         os._exit(0)
     assert os.wait()[1] == 0, value
 """
-# How a program ends that starts with the variable is tried for a form of each class.
+# A form of each class; a program that starts with one of the others is tried by `make test-long`.
 AT_START = ("3,1", "", "2,9,0", "GPU-{1:.6},GPU-{0:.8}", "MIG-{1}")
 
 
@@ -98,7 +98,9 @@ def test_the_forms(seen: dict[str, list[str]], uuids: list[str], form: str) -> N
     assert seen[form] == [uuids[number] for number in FORMS[form]]
 
 
-@pytest.mark.parametrize("form", AT_START)
+@pytest.mark.parametrize(
+    "form", [pytest.param(f, marks=[] if f in AT_START else pytest.mark.long) for f in FORMS]
+)
 def test_the_forms_in_the_environment(run_virtual: Run, uuids: list[str], form: str) -> None:
     value = form.format(*uuids)
     done = run_virtual(PROGRAM, devices="cuda:4", CUDA_VISIBLE_DEVICES=value)

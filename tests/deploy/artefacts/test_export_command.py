@@ -107,7 +107,9 @@ def test_an_exception_of_any_class_is_one_of_the_program(monkeypatch, capsys):
         ("capturing", signal.SIGINT),
         ("capturing", signal.SIGTERM),
         ("writing", signal.SIGTERM),
+        pytest.param("writing", signal.SIGINT, marks=pytest.mark.long),
         ("comparing", signal.SIGINT),
+        pytest.param("comparing", signal.SIGTERM, marks=pytest.mark.long),
     ],
 )
 def test_a_signal_leaves_what_was_there(moment, number, start, tmp_path):
