@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
+from python_process import run_python
 
 PROGRAMS = Path(__file__).parent / "programs"
 
@@ -26,29 +25,7 @@ def run_program(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess]:
         check: bool = True,
         **env: str,
     ) -> subprocess.CompletedProcess:
-        settings = {k: v for k, v in os.environ.items() if k != "TORCHPORT_VIRTUAL"}
-        settings |= {"OMP_NUM_THREADS": "1", **env}
-        if devices is not None:
-            settings["TORCHPORT_VIRTUAL"] = devices
-        done = subprocess.run(
-            [
-                sys.executable,
-                "-W",
-                "ignore",
-                *python_args,
-                str(PROGRAMS / program),
-                *map(str, args),
-            ],
-            cwd=tmp_path,
-            env=settings,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-            check=False,
-        )
-        if check:
-            assert done.returncode == 0, done.stdout + done.stderr
-        return done
+        options = {"devices": devices, "check": check, "timeout": timeout, "cwd": tmp_path}
+        return run_python(*python_args, PROGRAMS / program, *args, **options, **env)
 
     return run

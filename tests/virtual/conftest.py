@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import functools
-import os
 import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
+from python_process import run_python
 
 PROGRAMS = Path(__file__).parent / "programs"
 Run = Callable[..., subprocess.CompletedProcess]
@@ -32,23 +31,8 @@ def run_in(
     else:
         path = folder / "program.py"
         path.write_text(program)
-    settings = {k: v for k, v in os.environ.items() if k != "TORCHPORT_VIRTUAL"}
-    settings |= {"OMP_NUM_THREADS": "1", **env}
-    if devices is not None:
-        settings["TORCHPORT_VIRTUAL"] = devices
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", *python_args, str(path), *map(str, args)],
-        cwd=cwd or folder,
-        env=settings,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=timeout,
-        check=False,
-    )
-    if check:
-        assert done.returncode == 0, done.stdout + done.stderr
-    return done
+    options = {"devices": devices, "check": check, "timeout": timeout, "cwd": cwd or folder}
+    return run_python(*python_args, path, *args, **options, **env)
 
 
 @pytest.fixture
