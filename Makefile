@@ -190,6 +190,12 @@ test-suites: build $(torch_stamp) $(suites_stamp) ## run other packages' own tes
 	@rm -f build/suites/lib/*/site-packages/torchport_virtual.pth  # .venv's is read, too
 	@$(py) tests/suites/run.py --jobs $(JOBS) $(if $(SUITES),--only $(SUITES))
 
+.PHONY: test-pytorch
+test-pytorch: build $(torch_stamp) $(suites_stamp) ## run PyTorch's own device tests on the CPU and on virtual devices: PYTORCH=FOLDER with its sources
+	@cmake --install build/release --component program --prefix build/suites >/dev/null
+	@rm -f build/suites/lib/*/site-packages/torchport_virtual.pth  # .venv's is read, too
+	@$(py) tests/pytorch/run.py $(PYTORCH) --jobs $(JOBS) $(if $(FILES),--only $(FILES)) $(PYTORCH_OPTIONS)
+
 .PHONY: bench-cluster
 bench-cluster: build $(torch_stamp) $(cluster_stamp) ## measure a Ray cluster of this machine against plain infer
 	@cmake --install build/release --component program --prefix build/cluster >/dev/null

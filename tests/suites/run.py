@@ -16,10 +16,7 @@ import contextlib
 import json
 import os
 import re
-import signal
-import subprocess
 import sys
-import time
 import tomllib
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -31,6 +28,7 @@ sys.path[:0] = [str(HERE / "common"), str(ROOT / "tests" / "ecosystem")]
 import fetch  # noqa: E402
 import suite_outcomes  # noqa: E402
 import suite_page  # noqa: E402
+from bounded_run import run_bounded  # noqa: E402
 
 ENVIRONMENT = ROOT / "build" / "suites"
 SOURCES = ENVIRONMENT / "sources"
@@ -42,7 +40,6 @@ SETTINGS = {
     "tox.ini": "[pytest]",
     "setup.cfg": "[tool:pytest]",
 }
-SECONDS_TO_END = 60
 
 
 @dataclass(frozen=True)
@@ -101,22 +98,6 @@ def pytest_words(suite: Suite, folder: Path, junit: Path, jobs: int) -> list[str
     return words + suite.options + suite.tests
 
 
-def run(command: list[str], folder: Path, env: dict[str, str], log: Path, limit: int) -> float:
-    """Runs pytest, and returns how long it took. At its limit it is asked to end, and writes what it has."""
-    started = time.monotonic()
-    with log.open("wb") as out:
-        process = subprocess.Popen(
-            command, cwd=folder, env=env, stdout=out, stderr=out, start_new_session=True
-        )
-        for word, wait in ((signal.SIGINT, limit), (signal.SIGKILL, SECONDS_TO_END)):
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(wait)
-                break
-            os.killpg(process.pid, word)
-        process.wait()
-    return time.monotonic() - started
-
-
 def run_both(suite: Suite, jobs: int) -> dict[str, float]:
     """Leaves a JUnit file of each run, and returns how long each took."""
     folder = SOURCES / suite.package.folder / suite.file.removesuffix(".tar.gz") / suite.folder
@@ -137,7 +118,7 @@ def run_both(suite: Suite, jobs: int) -> dict[str, float]:
         junit, log = (RESULTS / f"{suite.name}.{side}.{kind}" for kind in ("xml", "log"))
         junit.unlink(missing_ok=True)
         words = [*start, *pytest_words(suite, folder, junit, jobs)]
-        seconds[side] = run(words, folder, env, log, suite.seconds)
+        seconds[side] = run_bounded(words, folder, env, log, suite.seconds)
         if not junit.exists():
             raise fetch.FetchError(f"{suite.name}: the run {side} torchport left no results: {log}")
         if seconds[side] > suite.seconds:

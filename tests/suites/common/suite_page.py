@@ -99,10 +99,11 @@ def page(entries: list[dict]) -> list[str]:
     ]
 
 
-def put_between_marks(text: str, lines: list[str]) -> str:
+def put_between_marks(text: str, lines: list[str], marks: tuple[str, str] = (START, END)) -> str:
     """The text with `lines` in place of what was between the marks."""
-    before, found, rest = text.partition(START)
-    _, ended, after = rest.partition(END)
+    start, end = marks
+    before, found, rest = text.partition(start)
+    _, ended, after = rest.partition(end)
     if not (found and ended):
-        raise ValueError(f"no marks {START} and {END}")
-    return "\n".join([before + START, "", *lines, "", END]) + after
+        raise ValueError(f"no marks {start} and {end}")
+    return "\n".join([before + start, "", *lines, "", end]) + after

@@ -1,4 +1,5 @@
 // Implements operators that allocate or place memory, for which the CPU's kernels cannot stand in.
+#include <ATen/Context.h>
 #include <ATen/EmptyTensor.h>
 #include <ATen/native/TensorFactories.h>
 #include <ATen/ops/as_strided_native.h>
@@ -25,6 +26,16 @@ c10::Device device_or_current(std::optional<c10::Device> device) {
   return {type, current_device()};
 }
 
+// What torch.utils.deterministic.fill_uninitialized_memory asks for: NaN or the largest integer
+// instead of what the memory held.
+Tensor filled_if_deterministic(Tensor result) {
+  const at::Context& context = at::globalContext();
+  if (context.deterministicAlgorithms() && context.deterministicFillUninitializedMemory()) {
+    at::native::fill_empty_deterministic_(result);
+  }
+  return result;
+}
+
 Tensor empty_memory_format(c10::IntArrayRef size, std::optional<at::ScalarType> dtype,
                            std::optional<at::Layout>, std::optional<c10::Device> device,
                            std::optional<bool> pin_memory,
@@ -32,9 +43,9 @@ Tensor empty_memory_format(c10::IntArrayRef size, std::optional<at::ScalarType> 
   TORCH_CHECK(!pin_memory.value_or(false), "Only dense CPU tensors can be pinned");
   check_dtype(at::dtype_or_default(dtype));
   const c10::DeviceGuard guard(device_or_current(device));
-  return at::detail::empty_generic(size, device_allocator(),
-                                   c10::DispatchKeySet(Runtime::get().kind().dense),
-                                   at::dtype_or_default(dtype), memory_format);
+  return filled_if_deterministic(at::detail::empty_generic(
+      size, device_allocator(), c10::DispatchKeySet(Runtime::get().kind().dense),
+      at::dtype_or_default(dtype), memory_format));
 }
 
 Tensor empty_strided(c10::IntArrayRef size, c10::IntArrayRef stride,
@@ -43,9 +54,9 @@ Tensor empty_strided(c10::IntArrayRef size, c10::IntArrayRef stride,
   TORCH_CHECK(!pin_memory.value_or(false), "Only dense CPU tensors can be pinned");
   check_dtype(at::dtype_or_default(dtype));
   const c10::DeviceGuard guard(device_or_current(device));
-  return at::detail::empty_strided_generic(size, stride, device_allocator(),
-                                           c10::DispatchKeySet(Runtime::get().kind().dense),
-                                           at::dtype_or_default(dtype));
+  return filled_if_deterministic(at::detail::empty_strided_generic(
+      size, stride, device_allocator(), c10::DispatchKeySet(Runtime::get().kind().dense),
+      at::dtype_or_default(dtype)));
 }
 
 // Returns a tensor without memory: autograd's zeros that are never written out.
