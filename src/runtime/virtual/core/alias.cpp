@@ -1,6 +1,8 @@
 #include "runtime/virtual/core/alias.h"
 
+#include <c10/core/DeviceGuard.h>
 #include <c10/core/TensorImpl.h>
+#include <c10/core/impl/COW.h>
 
 #include "runtime/virtual/core/runtime.h"
 #include "runtime/virtual/core/storage.h"
@@ -52,13 +54,14 @@ bool is_plain(const TensorImpl& impl) {
 
 }  // namespace
 
-Tensor Aliases::of(const Tensor& tensor) {
+Tensor Aliases::of(const Tensor& tensor, Use use) {
   if (!tensor.defined()) return tensor;
   TensorImpl& impl = *tensor.unsafeGetTensorImpl();
   if (!is_virtual(impl.device_type())) {
     if (impl.device_type() == c10::DeviceType::CPU) host_.push_back(tensor);
     return tensor;
   }
+  if (use == Use::kMayWrite) own_memory(impl);
   for (const Entry& entry : entries_) {
     if (entry.tensor.is_same(tensor)) return entry.alias;
   }
@@ -74,6 +77,21 @@ Tensor Aliases::of(const Tensor& tensor) {
   }
   entries_.push_back({tensor, alias});
   return alias;
+}
+
+// Gives memory that is copied on write to its tensor alone, and to the aliases that were made over
+// it before.
+void Aliases::own_memory(const TensorImpl& impl) {
+  if (!impl.has_storage()) return;
+  c10::StorageImpl& storage = *impl.storage().unsafeGetStorageImpl();
+  if (!c10::impl::cow::is_cow_data_ptr(storage.data_ptr())) return;
+  const c10::DeviceGuard guard(storage.device());
+  static_cast<void>(storage.mutable_data());
+  for (const Entry& entry : entries_) {
+    if (entry.tensor.has_storage() &&
+        entry.tensor.storage().unsafeGetStorageImpl() == &storage && entry.alias.has_storage())
+      entry.alias.unsafeGetTensorImpl()->set_storage_keep_dtype(c10::Storage(twin_of(storage)));
+  }
 }
 
 Tensor Aliases::back(const Tensor& result) {

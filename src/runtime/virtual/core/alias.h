@@ -2,6 +2,8 @@
 // tensors of the device.
 #pragma once
 
+#include <cstdint>
+
 #include <ATen/core/Tensor.h>
 #include <ATen/quantized/Quantizer.h>
 #include <c10/util/SmallVector.h>
@@ -13,9 +15,13 @@ namespace torchport::vdev {
 // each call has its own.
 class Aliases {
  public:
+  // What is done with an alias.
+  enum class Use : std::uint8_t { kReads, kMayWrite };
+
   // Returns a CPU tensor with the sizes, strides, offset and flag bits of `tensor`, over the same
-  // bytes. Returns `tensor` itself if it is not on a virtual device.
-  [[nodiscard]] at::Tensor of(const at::Tensor& tensor);
+  // bytes. Returns `tensor` itself if it is not on a virtual device. Memory that is copied on write
+  // is copied now unless the alias is only read; raises c10::OutOfMemoryError.
+  [[nodiscard]] at::Tensor of(const at::Tensor& tensor, Use use = Use::kMayWrite);
 
   // Turns a kernel's result into a tensor on the device: the tensor whose alias it is, or a view if
   // it shares the memory of one; otherwise its memory is adopted. A CPU tensor that was passed is
@@ -47,6 +53,7 @@ class Aliases {
 
   [[nodiscard]] const Entry* sharing(const c10::TensorImpl& alias) const;
   c10::Storage storage_for(const at::Tensor& result);
+  void own_memory(const c10::TensorImpl& impl);
 
   // For tensors that are not one strided piece of memory; see alias_layouts.cpp.
   at::Tensor layout_of(const at::Tensor& tensor);

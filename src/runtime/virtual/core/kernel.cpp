@@ -20,12 +20,12 @@ using c10::IValue;
 using torch::jit::Stack;
 
 // Converts an argument to what the CPU's kernel takes. A generator reserves `numbers`.
-IValue to_cpu(const IValue& value, Aliases& aliases, std::uint64_t numbers) {
-  if (value.isTensor()) return aliases.of(value.toTensor());
+IValue to_cpu(const IValue& value, Aliases& aliases, Aliases::Use use, std::uint64_t numbers) {
+  if (value.isTensor()) return aliases.of(value.toTensor(), use);
   if (value.isTensorList()) {
     c10::List<at::Tensor> list;
     list.reserve(value.toListRef().size());
-    for (const IValue& element : value.toListRef()) list.push_back(aliases.of(element.toTensor()));
+    for (const IValue& element : value.toListRef()) list.push_back(aliases.of(element.toTensor(), use));
     return list;
   }
   if (value.isDevice()) {
@@ -43,7 +43,7 @@ IValue to_cpu(const IValue& value, Aliases& aliases, std::uint64_t numbers) {
     // A list of optional tensors, or a list of lists of tensors.
     const auto from = value.toList();
     auto list = c10::impl::GenericList(from.elementType());
-    for (const IValue& element : from) list.push_back(to_cpu(element, aliases, numbers));
+    for (const IValue& element : from) list.push_back(to_cpu(element, aliases, use, numbers));
     return list;
   }
   return value;
@@ -144,7 +144,8 @@ void AliasKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet,
   for (const Argument& argument : arguments_) {
     IValue& value = (*stack)[first + argument.index];
     if (value.isNone()) continue;
-    value = to_cpu(value, aliases, numbers_);
+    value = to_cpu(value, aliases,
+                   argument.written ? Aliases::Use::kMayWrite : Aliases::Use::kReads, numbers_);
     if (argument.written) written.push_back(value);
   }
   if (generator_ >= 0) {

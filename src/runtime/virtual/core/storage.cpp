@@ -1,7 +1,13 @@
 #include "runtime/virtual/core/storage.h"
 
+#include <mutex>
+#include <unordered_map>
+#include <utility>
+
 #include <c10/core/CPUAllocator.h>
 #include <c10/core/CachingDeviceAllocator.h>
+#include <c10/core/impl/COW.h>
+#include <c10/core/impl/COWDeleter.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <torch/version.h>
 
@@ -11,6 +17,11 @@
 #include "runtime/virtual/core/shutdown.h"
 #include "runtime/virtual/core/streams.h"
 #include "runtime/virtual/errors/device_errors.h"
+
+namespace c10::impl::cow {
+// Releases in which a storage holds its materializer declare this.
+C10_API void materialize_cow(StorageImpl* storage);
+}  // namespace c10::impl::cow
 
 namespace torchport::vdev {
 
@@ -67,9 +78,55 @@ void delete_block(void* context) {
   delete block;
 }
 
+// The blocks of storages that are or were copied on write, by the address of their bytes: PyTorch
+// keeps nothing but that address for such a storage.
+class SharedBlocks {
+ public:
+  static SharedBlocks& get() {
+    static auto* blocks = new SharedBlocks();
+    return *blocks;
+  }
+
+  void put(void* data, Block* block) {
+    const std::scoped_lock lock(mutex_);
+    blocks_.emplace(data, block);
+  }
+
+  Block* at(const void* data) {
+    const std::scoped_lock lock(mutex_);
+    const auto found = blocks_.find(data);
+    return found == blocks_.end() ? nullptr : found->second;
+  }
+
+  Block* take(const void* data) {
+    const std::scoped_lock lock(mutex_);
+    const auto node = blocks_.extract(data);
+    return node.empty() ? nullptr : node.mapped();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::unordered_map<const void*, Block*> blocks_;
+};
+
+void delete_shared_block(void* data) {
+  if (Block* block = SharedBlocks::get().take(data)) delete_block(block);
+}
+
+// Lets the first write give the storage memory of its own. Older releases see that by the deleter.
+template <class Storage>
+void copy_on_write(Storage& storage) {
+  if constexpr (requires { storage.set_materializer(&c10::impl::cow::materialize_cow); })
+    storage.set_materializer(&c10::impl::cow::materialize_cow);
+}
+
+bool is_shared(const DataPtr& pointer) {
+  return pointer.get_deleter() == &delete_shared_block || c10::impl::cow::is_cow_data_ptr(pointer);
+}
+
 Block* block_of(const DataPtr& pointer) {
-  return pointer.get_deleter() == &delete_block ? static_cast<Block*>(pointer.get_context())
-                                                : nullptr;
+  if (pointer.get_deleter() == &delete_block) return static_cast<Block*>(pointer.get_context());
+  return is_shared(pointer) ? SharedBlocks::get().at(pointer.get()) : nullptr;
 }
 
 DataPtr pointer_to(intrusive_ptr<StorageImpl> twin, DeviceIndex device, bool charged) {
@@ -189,14 +246,38 @@ void follow_twin(StorageImpl& storage) {
   // Puts the same context under the new pointer. This comes before the charge, which may raise: the
   // old bytes are already gone.
   DataPtr old = storage.set_data_ptr(DataPtr());
-  void* context = old.release_context();
-  storage.set_data_ptr_noswap(DataPtr(twin.mutable_data(), context, &delete_block, old.device()));
+  if (is_shared(old)) SharedBlocks::get().take(old.get());
+  old.release_context();
+  storage.set_data_ptr_noswap(DataPtr(twin.mutable_data(), block, &delete_block, old.device()));
   storage.set_nbytes(twin.nbytes());
   if (block->bytes == twin.nbytes()) return;
   const std::uint64_t fresh = charge(block->device, twin.nbytes());
   Runtime::get().memory(block->device).free(block->address);
   block->address = fresh;
   block->bytes = twin.nbytes();
+}
+
+intrusive_ptr<StorageImpl> lazy_clone_of(StorageImpl& storage) {
+  namespace cow = c10::impl::cow;
+  const DataPtr& pointer = storage.data_ptr();
+  Block* block = block_of(pointer);
+  if (block == nullptr || pointer.get() == nullptr) return {};
+  void* data = storage._mutable_data_ptr_no_checks().get();
+  const Device device = pointer.device();
+  if (!cow::is_cow_data_ptr(pointer)) {
+    if (!is_shared(pointer)) SharedBlocks::get().put(data, block);
+    storage._mutable_data_ptr_no_checks().release_context();
+    auto* context = new cow::COWDeleterContext({data, &delete_shared_block});
+    storage.set_data_ptr_noswap(DataPtr(data, context, &cow::cow_deleter, device));
+    copy_on_write(storage);
+  }
+  auto* context = storage.data_ptr().cast_context<cow::COWDeleterContext>(&cow::cow_deleter);
+  context->increment_refcount();
+  auto clone = c10::make_intrusive<StorageImpl>(
+      StorageImpl::use_byte_size_t(), storage.sym_nbytes(),
+      DataPtr(data, context, &cow::cow_deleter, device), device_allocator(), storage.resizable());
+  copy_on_write(*clone);
+  return clone;
 }
 
 }  // namespace torchport::vdev

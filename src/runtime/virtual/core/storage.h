@@ -34,4 +34,10 @@ void empty_caches();
 // Raises c10::OutOfMemoryError.
 void follow_twin(c10::StorageImpl& storage);
 
+// A storage with the same bytes that is copied on write: whichever of the two is written first
+// (mutable_data) gets memory of its own, and is charged for it. Null if the storage has no bytes,
+// or not those of a virtual device. As PyTorch's own c10::impl::cow::lazy_clone_storage(), which
+// takes only memory whose context is its address. Thread safe.
+[[nodiscard]] c10::intrusive_ptr<c10::StorageImpl> lazy_clone_of(c10::StorageImpl& storage);
+
 }  // namespace torchport::vdev

@@ -78,14 +78,16 @@ Tensor& set_nothing(Tensor& self) {
   return self.set_(std::move(storage), 0, {0}, {});
 }
 
-// On a real device the memory is shared until one of the two is written. Here it is copied at once:
-// the same values, but the copy counts from now on.
+// The memory is shared until one of the two is written, or copied at once if it cannot be shared.
 Tensor lazy_clone(const Tensor& self) {
-  const auto size = static_cast<std::int64_t>(self.storage().nbytes());
-  const auto bytes = self.options().dtype(at::kByte);
-  const Tensor copy = at::empty({0}, bytes).set_(self.storage(), 0, {size}, {1}).clone();
+  c10::Storage storage(lazy_clone_of(*self.storage().unsafeGetStorageImpl()));
+  if (!storage) {
+    const auto size = static_cast<std::int64_t>(self.storage().nbytes());
+    const auto bytes = self.options().dtype(at::kByte);
+    storage = at::empty({0}, bytes).set_(self.storage(), 0, {size}, {1}).clone().storage();
+  }
   Tensor result = at::empty({0}, self.options());
-  result.set_(copy.storage(), self.storage_offset(), self.sizes(), self.strides());
+  result.set_(storage, self.storage_offset(), self.sizes(), self.strides());
   result._set_conj(self.is_conj());
   result._set_neg(self.is_neg());
   return result;
