@@ -11,6 +11,7 @@
 #include "runtime/virtual/core/shutdown.h"
 #include "runtime/virtual/core/streams.h"
 #include "runtime/virtual/errors/device_errors.h"
+#include "runtime/virtual/watch/gpu_trace.h"
 
 namespace torchport::vdev {
 
@@ -28,6 +29,7 @@ struct Block {
   DeviceIndex device;
   std::uint64_t address;  // in the device's memory model; 0 if it has no bytes
   std::uint64_t bytes;
+  void* data;  // where the bytes are
 };
 
 // Allocates a block for the device's current stream and returns its address. Raises if there is no
@@ -60,8 +62,24 @@ std::uint64_t charge_checked(DeviceIndex device, std::uint64_t bytes) {
   return address;
 }
 
+// Tells who traces about a block that a program sees at `data`. Empty ones have no memory.
+void trace_allocation(const void* data, std::uint64_t address) {
+  if (address == 0) return;
+  trace_gpu([&](const auto& python, c10::DeviceType type) {
+    python->trace_gpu_memory_allocation(type, reinterpret_cast<std::uintptr_t>(data));
+  });
+}
+
+void trace_deallocation(const void* data, std::uint64_t address) {
+  if (address == 0) return;
+  trace_gpu([&](const auto& python, c10::DeviceType type) {
+    python->trace_gpu_memory_deallocation(type, reinterpret_cast<std::uintptr_t>(data));
+  });
+}
+
 void delete_block(void* context) {
   auto* block = static_cast<Block*>(context);
+  trace_deallocation(block->data, block->address);
   const HistoryScope scope(HistoryScope::Of::kFree);
   Runtime::get().memory(block->device).free(block->address);
   delete block;
@@ -76,7 +94,8 @@ DataPtr pointer_to(intrusive_ptr<StorageImpl> twin, DeviceIndex device, bool cha
   const std::uint64_t bytes = twin->nbytes();
   void* data = twin->mutable_data();
   const std::uint64_t address = charged ? charge_checked(device, bytes) : 0;
-  auto* block = new Block{std::move(twin), device, address, bytes};
+  auto* block = new Block{std::move(twin), device, address, bytes, data};
+  trace_allocation(data, address);
   return {data, block, &delete_block, Device(Runtime::get().kind().type, device)};
 }
 
@@ -92,7 +111,8 @@ class DeviceMemory final : public c10::DeviceAllocator {
                                                    static_cast<std::int64_t>(bytes),
                                                    c10::GetCPUAllocator(), true);
       void* data = twin->mutable_data();
-      auto* block = new Block{std::move(twin), device, address, bytes};
+      auto* block = new Block{std::move(twin), device, address, bytes, data};
+      trace_allocation(data, address);
       return {data, block, &delete_block, Device(Runtime::get().kind().type, device)};
     } catch (...) {
       Runtime::get().memory(device).free(address);
@@ -192,11 +212,15 @@ void follow_twin(StorageImpl& storage) {
   void* context = old.release_context();
   storage.set_data_ptr_noswap(DataPtr(twin.mutable_data(), context, &delete_block, old.device()));
   storage.set_nbytes(twin.nbytes());
-  if (block->bytes == twin.nbytes()) return;
-  const std::uint64_t fresh = charge(block->device, twin.nbytes());
-  Runtime::get().memory(block->device).free(block->address);
-  block->address = fresh;
-  block->bytes = twin.nbytes();
+  if (block->bytes != twin.nbytes()) {
+    const std::uint64_t fresh = charge(block->device, twin.nbytes());
+    trace_allocation(twin.data(), fresh);
+    trace_deallocation(block->data, block->address);
+    Runtime::get().memory(block->device).free(block->address);
+    block->address = fresh;
+    block->bytes = twin.nbytes();
+  }
+  block->data = twin.mutable_data();
 }
 
 }  // namespace torchport::vdev
