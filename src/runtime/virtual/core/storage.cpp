@@ -12,6 +12,7 @@
 #include "runtime/virtual/core/streams.h"
 #include "runtime/virtual/errors/device_errors.h"
 #include "runtime/virtual/watch/gpu_trace.h"
+#include "runtime/virtual/watch/late_streams.h"
 
 namespace torchport::vdev {
 
@@ -42,7 +43,14 @@ std::uint64_t charge(DeviceIndex device, std::uint64_t bytes) {
       Runtime::get().memory(device).allocate(bytes, current_stream(device), failure);
   TORCH_CHECK_WITH(OutOfMemoryError, address.has_value(),
                    Runtime::get().description().out_of_memory(failure, device));
+  if (streams_are_late()) late::allocated(device, *address, bytes);
   return *address;
+}
+
+// Gives a block back.
+void discharge(DeviceIndex device, std::uint64_t address) {
+  if (streams_are_late()) late::freed(address);  // before another thread can get it
+  Runtime::get().memory(device).free(address);
 }
 
 // As charge(), on a device that may be lost: then cudaMalloc() fails, but a block that the caching
@@ -56,7 +64,7 @@ std::uint64_t charge_checked(DeviceIndex device, std::uint64_t bytes) {
   try {
     check_device(device, Asks::kToWait);
   } catch (...) {
-    memory.free(address);
+    discharge(device, address);
     throw;
   }
   return address;
@@ -81,7 +89,7 @@ void delete_block(void* context) {
   auto* block = static_cast<Block*>(context);
   trace_deallocation(block->data, block->address);
   const HistoryScope scope(HistoryScope::Of::kFree);
-  Runtime::get().memory(block->device).free(block->address);
+  discharge(block->device, block->address);
   delete block;
 }
 
@@ -115,7 +123,7 @@ class DeviceMemory final : public c10::DeviceAllocator {
       trace_allocation(data, address);
       return {data, block, &delete_block, Device(Runtime::get().kind().type, device)};
     } catch (...) {
-      Runtime::get().memory(device).free(address);
+      discharge(device, address);
       throw;
     }
   }
@@ -126,7 +134,9 @@ class DeviceMemory final : public c10::DeviceAllocator {
 
   bool initialized() override { return true; }
   void emptyCache(c10::MempoolId_t) override { empty_caches(); }
-  void recordStream(const DataPtr&, c10::Stream) override {}
+  void recordStream(const DataPtr& pointer, c10::Stream stream) override {
+    record_stream(pointer, stream);
+  }
   c10::CachingDeviceAllocator::DeviceStats getDeviceStats(DeviceIndex device) override;
   void resetAccumulatedStats(DeviceIndex device) override {
     Runtime::get().memory(device).reset_accumulated();
@@ -174,6 +184,7 @@ c10::CachingDeviceAllocator::DeviceStats DeviceMemory::getDeviceStats(DeviceInde
 void empty_caches() {
   for (DeviceIndex i = 0; i < Runtime::get().count(); ++i) {
     check_device(i, Asks::kToWait);  // cudaFree() waits
+    if (streams_are_late()) late::host_waits(i);
     Runtime::get().memory(i).empty_cache();
   }
   release_host_memory();
@@ -189,6 +200,16 @@ intrusive_ptr<StorageImpl> twin_of(StorageImpl& storage) {
   return c10::make_intrusive<StorageImpl>(
       StorageImpl::use_byte_size_t(), static_cast<std::int64_t>(storage.nbytes()),
       DataPtr(storage.mutable_data(), Device(c10::DeviceType::CPU)), c10::GetCPUAllocator(), false);
+}
+
+void record_stream(const DataPtr& pointer, const c10::Stream& stream) {
+  const Block* block = streams_are_late() ? block_of(pointer) : nullptr;
+  if (block != nullptr) late::record_stream(stream.device_index(), stream.id(), block->address);
+}
+
+std::uint64_t block_address(const StorageImpl& storage) {
+  const Block* block = block_of(storage.data_ptr());
+  return block == nullptr ? 0 : block->address;
 }
 
 c10::Storage adopt(const c10::Storage& cpu, DeviceIndex device, bool charged) {
@@ -216,7 +237,7 @@ void follow_twin(StorageImpl& storage) {
     const std::uint64_t fresh = charge(block->device, twin.nbytes());
     trace_allocation(twin.data(), fresh);
     trace_deallocation(block->data, block->address);
-    Runtime::get().memory(block->device).free(block->address);
+    discharge(block->device, block->address);
     block->address = fresh;
     block->bytes = twin.nbytes();
   }

@@ -12,9 +12,11 @@
 #include <torch/version.h>
 
 #include "runtime/virtual/core/runtime.h"
+#include "runtime/virtual/core/storage.h"
 #include "runtime/virtual/errors/device_errors.h"
 #include "runtime/virtual/watch/determinism_and_sync.h"
 #include "runtime/virtual/watch/gpu_trace.h"
+#include "runtime/virtual/watch/late_streams.h"
 
 namespace torchport::vdev {
 
@@ -74,10 +76,21 @@ struct Event {
   Clock::time_point recorded;
   DeviceIndex device = 0;
   bool timed = false;
+  late::Event late;
 };
 
 void check_device_of(void* event) {
   if (event != nullptr) check_device(static_cast<Event*>(event)->device, Asks::kToWait);
+}
+
+[[noreturn]] void raise_not_ready() {
+  constexpr int kNotReady = 600;  // cudaErrorNotReady
+  throw c10::AcceleratorError(
+      {"elapsed_time", __FILE__, static_cast<std::uint32_t>(__LINE__)}, kNotReady,
+      "CUDA error: device not ready\nCUDA kernel errors might be asynchronously reported at some "
+      "other API call, so the stacktrace below might be incorrect.\nFor debugging consider passing "
+      "CUDA_LAUNCH_BLOCKING=1\nCompile with `TORCH_USE_CUDA_DSA` to enable device-side "
+      "assertions.\n");
 }
 
 double milliseconds_between(Event* first, Event* second) {
@@ -86,6 +99,9 @@ double milliseconds_between(Event* first, Event* second) {
   TORCH_CHECK_VALUE(first->timed && second->timed,
                     "Both events must be created with argument 'enable_timing=True'.");
   check_device_of(first);
+  const bool over =
+      !streams_are_late() || (late::is_over(first->late) && late::is_over(second->late));
+  if (!over) raise_not_ready();
   const auto between = second->recorded - first->recorded;
   return std::chrono::duration<double, std::milli>(between).count();
 }
@@ -174,6 +190,7 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
     recorded->recorded = Clock::now();
     recorded->device = stream.device_index();
     recorded->timed = flag == c10::EventFlag::BACKEND_DEFAULT;
+    if (streams_are_late()) recorded->late = late::record(stream.device_index(), stream.id());
     trace_gpu([&](const auto& python, c10::DeviceType type) {
       python->trace_gpu_event_record(type, handle_of(*event), handle_of(stream));
     });
@@ -181,16 +198,20 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
   void block(void* event, const Stream& stream) const override {
     check_device(stream.device_index(), Asks::kToStart);
     if (event == nullptr) return;
+    if (streams_are_late())
+      late::wait(stream.device_index(), stream.id(), static_cast<Event*>(event)->late);
     trace_gpu([&](const auto& python, c10::DeviceType type) {
       python->trace_gpu_event_wait(type, handle_of(event), handle_of(stream));
     });
   }
   [[nodiscard]] bool queryEvent(void* event) const override {
     check_device_of(event);
-    return true;
+    return !streams_are_late() || event == nullptr || late::query(static_cast<Event*>(event)->late);
   }
   [[nodiscard]] bool queryStream(const Stream& stream) const override {
     check_device(stream.device_index(), Asks::kToWait);
+    // Whoever is told that a stream is done has waited for it.
+    if (streams_are_late()) late::host_waits(stream.device_index(), stream.id());
     return true;
   }
   void synchronizeStream(const Stream& stream) const override {
@@ -203,8 +224,12 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
       python->trace_gpu_event_synchronization(type, handle_of(event));
     });
     check_device_of(event);
+    if (streams_are_late()) late::host_waits(static_cast<Event*>(event)->late);
   }
   void synchronizeDevice(const DeviceIndex device) const override { wait_for_device(device); }
+  void recordDataPtrOnStream(const c10::DataPtr& pointer, const Stream& stream) const override {
+    record_stream(pointer, stream);
+  }
   [[nodiscard]] double elapsedTime(void* first, void* second, const DeviceIndex) const override {
     return milliseconds_between(static_cast<Event*>(first), static_cast<Event*>(second));
   }
@@ -266,6 +291,7 @@ void wait_for_stream(DeviceIndex device, std::int64_t stream) {
     python->trace_gpu_stream_synchronization(type, static_cast<std::uintptr_t>(stream));
   });
   check_device(device, Asks::kToWait);
+  if (streams_are_late()) late::host_waits(device, stream);
 }
 
 void wait_for_device(DeviceIndex device) {
@@ -273,6 +299,7 @@ void wait_for_device(DeviceIndex device) {
     python->trace_gpu_device_synchronization(type);
   });
   check_device(device, Asks::kToWait);
+  if (streams_are_late()) late::host_waits(device);
 }
 
 TORCH_LIBRARY_FRAGMENT(torchport, library) {
