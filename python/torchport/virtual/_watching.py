@@ -197,7 +197,7 @@ def as_text(result: Result) -> str:
     out.append(f"\n  {RANDOM[result['random']]}")
     for error in result["errors"]:
         out.append(f"\n  device-side assert: {error.removeprefix('torchport: it happened ')}")
-    out += [f"\n  without waiting: {text}" for text in result["streams"]]
+    out += [f"\n  not in order: {text}" for text in result["streams"]]
     total = sum(result["operators"].values())
     out.append(f"\n  {total} operators ran; most often:")
     for name, count in list(result["operators"].items())[:10]:
