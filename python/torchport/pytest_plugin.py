@@ -30,6 +30,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         choices=("device", "cpu"),
         help="draw the random numbers of the real device, or those of the CPU",
     )
+    group.addoption(
+        "--torchport-streams",
+        choices=("at-once", "late"),
+        help="late: report work of one CUDA stream that does not wait for another one",
+    )
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -46,6 +51,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
             memory=options.torchport_memory,
             profile=options.torchport_profile,
             random=options.torchport_random,
+            streams=options.torchport_streams,
         )
     except (RuntimeError, ValueError) as error:
         raise pytest.UsageError(str(error)) from None

@@ -37,6 +37,7 @@ struct RunOptions {
   std::string report;
   std::string report_file;
   std::string errors = "device";
+  std::string streams = "at-once";
   bool hide_cuda = false;
   bool quiet = false;
 };
@@ -111,6 +112,7 @@ int run(const RunOptions& options, const std::vector<std::string>& rest) {
   if (!command) return usage(command.error().message);
   setenv(device::kVariable, spec->text().c_str(), 1);
   setenv("TORCHPORT_ERRORS", options.errors.c_str(), 1);
+  setenv("TORCHPORT_STREAMS", options.streams.c_str(), 1);
   if (!options.report.empty()) {
     const std::string file =
         options.report_file.empty() ? "" : std::filesystem::absolute(options.report_file).string();
@@ -178,6 +180,12 @@ void attach(CLI::App& app) {
                   "assert at the next call that waits for the device, and a line says where it "
                   "happened. at-once: a Python error at the call (default: device)")
       ->check(CLI::IsMember({"device", "at-once"}));
+  sub->add_option(
+         "--streams", options->streams,
+         "When the work of a CUDA stream is done. at-once: when the call returns. late: when "
+         "somebody has waited for it; work of another stream that does not wait is reported "
+         "with both lines, and reads NaN (default: at-once)")
+      ->check(CLI::IsMember({"at-once", "late"}));
   sub->add_flag("-q,--quiet", options->quiet, "Do not print which virtual devices there are");
   sub->callback([options, sub] { set_exit_code(run(*options, sub->remaining())); });
 }

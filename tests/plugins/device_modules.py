@@ -8,7 +8,8 @@ runs all tests. So a module that says which devices it needs,
 is not imported here. Its tests are found in its source, and one inner pytest that has the devices runs
 all of them that are selected; each test then reports what the inner one reported. `devices(None)` is a
 process without devices, and `devices("cuda:2", None)` runs each test in two processes. `memory="1GiB"`
-limits the memory of each device, `random="cpu"` draws the CPU's random numbers, and `timeout=600` is
+limits the memory of each device, `random="cpu"` draws the CPU's random numbers, `streams="late"` finds
+streams that do not wait, and `timeout=600` is
 how many seconds the module may take.
 """
 
@@ -40,10 +41,17 @@ class InnerRun:
     """The selected tests of one module, run once by an inner pytest with the devices."""
 
     def __init__(
-        self, module: DeviceModule, devices: str | None, *, memory=None, random=None, timeout=300
+        self,
+        module: DeviceModule,
+        devices: str | None,
+        *,
+        memory=None,
+        random=None,
+        streams=None,
+        timeout=300,
     ):
         self.module, self.devices, self.memory, self.timeout = module, devices, memory, timeout
-        self.random = random
+        self.random, self.streams = random, streams
         self.collected: list[str] = []
         self.reports: list[dict[str, Any]] = []
         self.not_collected: list[pytest.CollectReport] = []
@@ -71,6 +79,7 @@ class InnerRun:
         words += [] if self.devices is None else [f"--torchport-devices={self.devices}"]
         words += [] if self.memory is None else [f"--torchport-memory={self.memory}"]
         words += [] if self.random is None else [f"--torchport-random={self.random}"]
+        words += [] if self.streams is None else [f"--torchport-streams={self.streams}"]
         return [sys.executable, "-m", "pytest", *words, *tests]
 
     def start(self) -> None:
@@ -274,7 +283,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
-        "devices(*kinds, memory, random, timeout): the module runs in a process with the devices",
+        "devices(*kinds, memory, random, streams, timeout): the module runs in a process with the devices",
     )
     if config.option.inner_reports:
         config.pluginmanager.register(InnerReports(config))

@@ -23,6 +23,7 @@ def enable(
     memory: str | int | None = None,
     profile: str | None = None,
     random: str | None = None,
+    streams: str | None = None,
 ) -> None:
     """Makes the next ``import torch`` use virtual devices, here and in child processes.
 
@@ -33,6 +34,8 @@ def enable(
         profile: The real device model that they report, such as "a100-80g".
         random: "device" for the random numbers that a real device of the profile draws, the default
             for "cuda", or "cpu" for those that the CPU draws from the same seed.
+        streams: "late" to find work of one stream that does not wait for another one, and to read
+            NaN there. The default is "at-once".
 
     Raises:
         RuntimeError: torch is already imported.
@@ -60,6 +63,10 @@ def enable(
         if random not in ("device", "cpu"):
             raise ValueError(f"torchport: random={random!r}; use 'device' or 'cpu'")
         parts.append(f"random={random}")
+    if streams is not None:
+        if streams not in ("at-once", "late"):
+            raise ValueError(f"torchport: streams={streams!r}; use 'at-once' or 'late'")
+        os.environ["TORCHPORT_STREAMS"] = streams
     os.environ[VARIABLE] = ",".join(parts)
     from torchport import _startup
 

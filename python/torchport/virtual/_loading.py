@@ -6,6 +6,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from torchport import _runtimes
 from torchport._runtimes import Torch, UnsupportedTorch
@@ -57,8 +58,12 @@ def after_torch(torch: ModuleType) -> None:
         torch_c_shim.finish(torch)
     if _watching.wanted():
         _watching.start(torch)
-    elif not hidden() and torch._ops.ops.torchport.errors_are_late():
+    elif not hidden() and _tells_lines(torch._ops.ops.torchport):
         _watching.find_lines(torch)
+
+
+def _tells_lines(native: Any) -> bool:
+    return bool(native.errors_are_late() or native.streams_are_late())
 
 
 def after_cpp_extension(extension: ModuleType) -> None:

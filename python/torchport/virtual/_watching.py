@@ -158,6 +158,7 @@ def collect(native: Any, lines: list[str]) -> Result:
         "operators": operators,
         "transfers": transfers,
         "errors": list(native.failures()),
+        "streams": [text.removeprefix("torchport: ") for text in native.unordered_accesses()],
     }
 
 
@@ -196,6 +197,7 @@ def as_text(result: Result) -> str:
     out.append(f"\n  {RANDOM[result['random']]}")
     for error in result["errors"]:
         out.append(f"\n  device-side assert: {error.removeprefix('torchport: it happened ')}")
+    out += [f"\n  not in order: {text}" for text in result["streams"]]
     total = sum(result["operators"].values())
     out.append(f"\n  {total} operators ran; most often:")
     for name, count in list(result["operators"].items())[:10]:
@@ -239,4 +241,5 @@ def as_html(result: Result) -> str:
         transfers=transfers,
         operators=operators,
         errors=[[error.removeprefix("torchport: it happened ")] for error in result["errors"]],
+        streams=[[text] for text in result["streams"]],
     )

@@ -57,7 +57,7 @@ def stream_base(torch: ModuleType, kind: str) -> type:
         def priority(self) -> int:
             # The id is packed as in the guard: bit 0 is set for streams of torch, then the pool.
             pool = (self.stream_id >> 1) & 0b1111
-            return -1 if self.stream_id & 1 and pool == 3 else 0
+            return 1 - pool if self.stream_id & 1 else 0
 
         @staticmethod
         def priority_range() -> tuple[int, int]:
@@ -86,17 +86,12 @@ def event_base(torch: ModuleType, kind: str) -> type:
                 "interprocess": interprocess,
             }
             event = super().__new__(cls, **options)
-            # torch.Event.elapsed_time() accepts no subclass, so a plain event keeps the times.
-            event._timer = torch._C.Event(**options)
             event._interprocess = interprocess
             return event
 
-        def record(self, stream: Any) -> None:
-            super().record(stream)
-            self._timer.record(stream)
-
+        # torch.Event.elapsed_time() accepts no subclass.
         def elapsed_time(self, other: Any) -> float:
-            return float(self._timer.elapsed_time(getattr(other, "_timer", other)))
+            return float(ops().elapsed_time(self.event_id, other.event_id))
 
         @property
         def cuda_event(self) -> int:

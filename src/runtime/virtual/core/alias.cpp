@@ -1,5 +1,10 @@
 #include "runtime/virtual/core/alias.h"
 
+#include <limits>
+
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/fill.h>
 #include <c10/core/DeviceGuard.h>
 #include <c10/core/TensorImpl.h>
 #include <c10/core/impl/COW.h>
@@ -7,6 +12,7 @@
 #include "runtime/virtual/core/runtime.h"
 #include "runtime/virtual/core/storage.h"
 #include "runtime/virtual/core/streams.h"
+#include "runtime/virtual/watch/late_streams.h"
 
 namespace torchport::vdev {
 
@@ -135,6 +141,10 @@ c10::Storage Aliases::storage_for(const Tensor& result) {
     if (known.cpu == cpu) return known.storage;
   }
   adopted_.push_back({cpu, adopt(result.storage(), device())});
+  if (streams_are_late())
+    late::wrote(shaped(
+        fresh(adopted_.back().storage, Runtime::get().kind().dense, *result.unsafeGetTensorImpl()),
+        *result.unsafeGetTensorImpl()));
   return adopted_.back().storage;
 }
 
@@ -156,6 +166,20 @@ void Aliases::write_back(const Tensor& alias) {
     if (impl.is_conj() != done.is_conj()) impl._set_conj(done.is_conj());
     if (impl.is_neg() != done.is_neg()) impl._set_neg(done.is_neg());
     return;
+  }
+}
+
+void Aliases::hide(const Tensor& tensor) {
+  for (const Entry& entry : entries_) {
+    if (!entry.tensor.is_same(tensor)) continue;
+    const at::AutoDispatchBelowADInplaceOrView below;
+    const auto type = entry.alias.scalar_type();
+    const bool has_nan = c10::isFloatingType(type) || c10::isComplexType(type);
+    const auto elements =
+        static_cast<std::int64_t>(entry.alias.storage().nbytes() / entry.alias.itemsize());
+    const Tensor hidden = at::empty({elements}, entry.alias.options());
+    hidden.fill_(has_nan ? std::numeric_limits<double>::quiet_NaN() : 0.0);
+    entry.alias.unsafeGetTensorImpl()->set_storage_keep_dtype(hidden.storage());
   }
 }
 

@@ -32,6 +32,9 @@ class Aliases {
   // memory.
   void write_back(const at::Tensor& alias);
 
+  // Puts NaN (0 for types without it) into the alias of `tensor`, which gets bytes of its own.
+  void hide(const at::Tensor& tensor);
+
   // The device of results that no argument determines.
   [[nodiscard]] c10::DeviceIndex device() const;
   void set_device(c10::DeviceIndex device) { device_ = device; }

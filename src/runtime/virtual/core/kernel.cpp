@@ -2,6 +2,7 @@
 
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/List.h>
+#include <ATen/core/enum_tag.h>
 #include <ATen/core/ivalue.h>
 
 #include "runtime/observer/tensors_in.h"
@@ -119,6 +120,9 @@ AliasKernel::AliasKernel(const c10::OperatorHandle& op, c10::DispatchKey cpu, Ty
   draws_ = semantics.draws && generator_ < 0;
   numbers_ = numbers_reserved_by(op.schema().name());
   starts_kernel_ = !semantics.returns_views && !semantics.has(observer::kAsksOnly);
+  reads_nothing_ = semantics.has(observer::kMakes) || op.hasTag(at::Tag::inplace_view);
+  host_waits_ = semantics.returns_number || op.hasTag(at::Tag::data_dependent_output) ||
+                op.hasTag(at::Tag::dynamic_output_shape);
   const auto& arguments = op.schema().arguments();
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     if (!can_hold(*arguments[i].type())) continue;
@@ -137,6 +141,9 @@ void AliasKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet,
   if (refuses_ != nullptr) refuses_(stack->data() + first);
   determinism_and_sync_(stack->data() + first);
   if (any_device_failed()) check_devices(stack->data() + first);
+  late::Call uses;
+  if (streams_are_late() && starts_kernel_ && !reads_nothing_)
+    note_accesses(stack->data() + first, uses);
   Aliases aliases;
   Devices devices;
   if (each_apart_) devices = devices_of((*stack)[first]);
@@ -157,6 +164,7 @@ void AliasKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet,
     if (generator.isNone())
       generator = host_generator(default_generator(aliases.device()), numbers_);
   }
+  if (streams_are_late()) uses.hide(aliases);
   std::optional<FailedAssertion> failed;
   {
     // Autograd has already seen this call, so nothing below is recorded or tracked as a view.
@@ -212,6 +220,20 @@ void AliasKernel::check_devices(const IValue* arguments) const {
     observer::each_tensor(value, [&](const at::Tensor& tensor) { check(tensor.device()); });
   }
   if (!on_device) check_device(current_device(), asks);
+}
+
+void AliasKernel::note_accesses(const IValue* arguments, late::Call& call) const {
+  for (const Argument& argument : arguments_) {
+    observer::each_tensor(arguments[argument.index], [&](const at::Tensor& tensor) {
+      if (argument.written) {
+        call.writes(tensor);
+      } else {
+        call.reads(tensor);
+      }
+    });
+  }
+  call.start();
+  if (host_waits_ || determinism_and_sync_.waits_for(arguments)) call.host_waits();
 }
 
 const KernelAssertion* AliasKernel::assertion(const c10::OperatorHandle& op) const {

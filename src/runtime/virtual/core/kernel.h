@@ -16,6 +16,7 @@
 #include "runtime/virtual/core/wider.h"
 #include "runtime/virtual/errors/kernel_assertions.h"
 #include "runtime/virtual/watch/determinism_and_sync.h"
+#include "runtime/virtual/watch/late_streams.h"
 
 namespace torchport::vdev {
 
@@ -56,6 +57,8 @@ class AliasKernel final : public c10::OperatorKernel {
                                          std::size_t first) const;
   // Raises if a device of the arguments is lost.
   void check_devices(const c10::IValue* arguments) const;
+  // Notes what the call reads and writes on its streams.
+  void note_accesses(const c10::IValue* arguments, late::Call& call) const;
   // What a real device's kernels assert; null if that is nothing or errors are not late.
   const KernelAssertion* assertion(const c10::OperatorHandle& op) const;
 
@@ -69,6 +72,8 @@ class AliasKernel final : public c10::OperatorKernel {
   bool draws_ = false;         // it draws random numbers, but has no generator argument
   std::uint64_t numbers_ = 0;  // how many it reserves of a generator that draws as a real device
   bool starts_kernel_ = false;
+  bool reads_nothing_ = false;  // makes a tensor like another one
+  bool host_waits_ = false;     // it returns a number, or a result whose size depends on values
   // Looked up at the first call, when the entries of all files are there.
   mutable std::atomic<bool> looked_up_{false};
   mutable std::atomic<const KernelAssertion*> assertion_{nullptr};

@@ -29,6 +29,10 @@ void assert_not_capturing(const char* attempt) {
 
 }  // namespace
 
+bool is_capturing_graph() {
+  return is_capturing;
+}
+
 void set_capturing(bool capturing) {
   is_capturing = capturing;
 }

@@ -27,6 +27,8 @@ struct PhiloxState final : c10::intrusive_ptr_target {
 // Whether this thread captures a CUDA graph. A real device knows it from the current stream.
 void set_capturing(bool capturing);
 
+[[nodiscard]] bool is_capturing_graph();
+
 // Whether this thread runs the work of a CUDA graph again that was captured.
 void set_replaying(bool replaying);
 

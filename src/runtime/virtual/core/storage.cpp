@@ -17,6 +17,8 @@
 #include "runtime/virtual/core/shutdown.h"
 #include "runtime/virtual/core/streams.h"
 #include "runtime/virtual/errors/device_errors.h"
+#include "runtime/virtual/watch/gpu_trace.h"
+#include "runtime/virtual/watch/late_streams.h"
 
 namespace c10::impl::cow {
 // Releases in which a storage holds its materializer declare this.
@@ -39,6 +41,7 @@ struct Block {
   DeviceIndex device;
   std::uint64_t address;  // in the device's memory model; 0 if it has no bytes
   std::uint64_t bytes;
+  void* data;  // where the bytes are
 };
 
 // Allocates a block for the device's current stream and returns its address. Raises if there is no
@@ -51,7 +54,14 @@ std::uint64_t charge(DeviceIndex device, std::uint64_t bytes) {
       Runtime::get().memory(device).allocate(bytes, current_stream(device), failure);
   TORCH_CHECK_WITH(OutOfMemoryError, address.has_value(),
                    Runtime::get().description().out_of_memory(failure, device));
+  if (streams_are_late()) late::allocated(device, *address, bytes);
   return *address;
+}
+
+// Gives a block back.
+void discharge(DeviceIndex device, std::uint64_t address) {
+  if (streams_are_late()) late::freed(address);  // before another thread can get it
+  Runtime::get().memory(device).free(address);
 }
 
 // As charge(), on a device that may be lost: then cudaMalloc() fails, but a block that the caching
@@ -65,16 +75,32 @@ std::uint64_t charge_checked(DeviceIndex device, std::uint64_t bytes) {
   try {
     check_device(device, Asks::kToWait);
   } catch (...) {
-    memory.free(address);
+    discharge(device, address);
     throw;
   }
   return address;
 }
 
+// Tells who traces about a block that a program sees at `data`. Empty ones have no memory.
+void trace_allocation(const void* data, std::uint64_t address) {
+  if (address == 0) return;
+  trace_gpu([&](const auto& python, c10::DeviceType type) {
+    python->trace_gpu_memory_allocation(type, reinterpret_cast<std::uintptr_t>(data));
+  });
+}
+
+void trace_deallocation(const void* data, std::uint64_t address) {
+  if (address == 0) return;
+  trace_gpu([&](const auto& python, c10::DeviceType type) {
+    python->trace_gpu_memory_deallocation(type, reinterpret_cast<std::uintptr_t>(data));
+  });
+}
+
 void delete_block(void* context) {
   auto* block = static_cast<Block*>(context);
+  trace_deallocation(block->data, block->address);
   const HistoryScope scope(HistoryScope::Of::kFree);
-  Runtime::get().memory(block->device).free(block->address);
+  discharge(block->device, block->address);
   delete block;
 }
 
@@ -133,7 +159,8 @@ DataPtr pointer_to(intrusive_ptr<StorageImpl> twin, DeviceIndex device, bool cha
   const std::uint64_t bytes = twin->nbytes();
   void* data = twin->mutable_data();
   const std::uint64_t address = charged ? charge_checked(device, bytes) : 0;
-  auto* block = new Block{std::move(twin), device, address, bytes};
+  auto* block = new Block{std::move(twin), device, address, bytes, data};
+  trace_allocation(data, address);
   return {data, block, &delete_block, Device(Runtime::get().kind().type, device)};
 }
 
@@ -149,10 +176,11 @@ class DeviceMemory final : public c10::DeviceAllocator {
                                                    static_cast<std::int64_t>(bytes),
                                                    c10::GetCPUAllocator(), true);
       void* data = twin->mutable_data();
-      auto* block = new Block{std::move(twin), device, address, bytes};
+      auto* block = new Block{std::move(twin), device, address, bytes, data};
+      trace_allocation(data, address);
       return {data, block, &delete_block, Device(Runtime::get().kind().type, device)};
     } catch (...) {
-      Runtime::get().memory(device).free(address);
+      discharge(device, address);
       throw;
     }
   }
@@ -163,7 +191,9 @@ class DeviceMemory final : public c10::DeviceAllocator {
 
   bool initialized() override { return true; }
   void emptyCache(c10::MempoolId_t) override { empty_caches(); }
-  void recordStream(const DataPtr&, c10::Stream) override {}
+  void recordStream(const DataPtr& pointer, c10::Stream stream) override {
+    record_stream(pointer, stream);
+  }
   c10::CachingDeviceAllocator::DeviceStats getDeviceStats(DeviceIndex device) override;
   void resetAccumulatedStats(DeviceIndex device) override {
     Runtime::get().memory(device).reset_accumulated();
@@ -211,6 +241,7 @@ c10::CachingDeviceAllocator::DeviceStats DeviceMemory::getDeviceStats(DeviceInde
 void empty_caches() {
   for (DeviceIndex i = 0; i < Runtime::get().count(); ++i) {
     check_device(i, Asks::kToWait);  // cudaFree() waits
+    if (streams_are_late()) late::host_waits(i);
     Runtime::get().memory(i).empty_cache();
   }
   release_host_memory();
@@ -226,6 +257,16 @@ intrusive_ptr<StorageImpl> twin_of(StorageImpl& storage) {
   return c10::make_intrusive<StorageImpl>(
       StorageImpl::use_byte_size_t(), static_cast<std::int64_t>(storage.nbytes()),
       DataPtr(storage.mutable_data(), Device(c10::DeviceType::CPU)), c10::GetCPUAllocator(), false);
+}
+
+void record_stream(const DataPtr& pointer, const c10::Stream& stream) {
+  const Block* block = streams_are_late() ? block_of(pointer) : nullptr;
+  if (block != nullptr) late::record_stream(stream.device_index(), stream.id(), block->address);
+}
+
+std::uint64_t block_address(const StorageImpl& storage) {
+  const Block* block = block_of(storage.data_ptr());
+  return block == nullptr ? 0 : block->address;
 }
 
 c10::Storage adopt(const c10::Storage& cpu, DeviceIndex device, bool charged) {
@@ -250,11 +291,15 @@ void follow_twin(StorageImpl& storage) {
   old.release_context();
   storage.set_data_ptr_noswap(DataPtr(twin.mutable_data(), block, &delete_block, old.device()));
   storage.set_nbytes(twin.nbytes());
-  if (block->bytes == twin.nbytes()) return;
-  const std::uint64_t fresh = charge(block->device, twin.nbytes());
-  Runtime::get().memory(block->device).free(block->address);
-  block->address = fresh;
-  block->bytes = twin.nbytes();
+  if (block->bytes != twin.nbytes()) {
+    const std::uint64_t fresh = charge(block->device, twin.nbytes());
+    trace_allocation(twin.data(), fresh);
+    trace_deallocation(block->data, block->address);
+    discharge(block->device, block->address);
+    block->address = fresh;
+    block->bytes = twin.nbytes();
+  }
+  block->data = twin.mutable_data();
 }
 
 intrusive_ptr<StorageImpl> lazy_clone_of(StorageImpl& storage) {

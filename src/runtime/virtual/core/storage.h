@@ -9,6 +9,7 @@
 #include <c10/core/Allocator.h>
 #include <c10/core/Storage.h>
 #include <c10/core/StorageImpl.h>
+#include <c10/core/Stream.h>
 #include <c10/util/intrusive_ptr.h>
 
 namespace torchport::vdev {
@@ -24,6 +25,12 @@ void empty_caches();
 // The CPU storage under a virtual device's storage. A storage that was made around foreign memory
 // (from_blob) gets a twin that does not own the memory.
 [[nodiscard]] c10::intrusive_ptr<c10::StorageImpl> twin_of(c10::StorageImpl& storage);
+
+// The address of a storage's block in the memory model; 0 if it has none.
+[[nodiscard]] std::uint64_t block_address(const c10::StorageImpl& storage);
+
+// Implements Tensor.record_stream() and what autograd calls for it.
+void record_stream(const c10::DataPtr& pointer, const c10::Stream& stream);
 
 // Makes a device storage over the bytes of a CPU storage. If `charged`, they are charged to the
 // device; otherwise they belong to another process's account. Raises c10::OutOfMemoryError.

@@ -8,11 +8,15 @@
 #include <c10/core/Stream.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <c10/util/Exception.h>
+#include <torch/library.h>
 #include <torch/version.h>
 
 #include "runtime/virtual/core/runtime.h"
+#include "runtime/virtual/core/storage.h"
 #include "runtime/virtual/errors/device_errors.h"
 #include "runtime/virtual/watch/determinism_and_sync.h"
+#include "runtime/virtual/watch/gpu_trace.h"
+#include "runtime/virtual/watch/late_streams.h"
 
 namespace torchport::vdev {
 
@@ -31,9 +35,40 @@ std::int64_t& this_stream(DeviceIndex device) {
   return streams_of_thread[static_cast<std::uint8_t>(device)];
 }
 
-// The pool has 32 streams per priority, handed out in turn, as in CUDA.
+// A device has 32 streams for each of four priorities, handed out in turn, as in CUDA.
 constexpr std::int64_t kPoolSize = 32;
-std::atomic<std::uint32_t> next_of_pool{0};
+constexpr std::int64_t kPriorities = 4;
+
+struct Pools {
+  std::atomic<bool> made{false};
+  std::array<std::atomic<std::uint32_t>, kPriorities> next{};
+};
+std::array<Pools, device::kMaxDevices> pools_of_devices;
+
+// Packed as in c10/cuda/CUDAStream.cpp: index, type of the pool, "not external".
+std::int64_t pooled_stream(std::int64_t number, std::int64_t priority) {
+  return number << 5U | (priority + 1) << 1U | 1;
+}
+
+// The first stream of a device makes all of them.
+void trace_pools() {
+  for (std::int64_t number = 0; number < kPoolSize; ++number) {
+    for (std::int64_t priority = 0; priority < kPriorities; ++priority) {
+      const auto handle = static_cast<std::uintptr_t>(pooled_stream(number, priority));
+      trace_gpu([&](const auto& python, c10::DeviceType type) {
+        python->trace_gpu_stream_creation(type, handle);
+      });
+    }
+  }
+}
+
+// The next stream of a priority: 0 is the lowest one.
+std::int64_t next_stream(DeviceIndex device, std::int64_t priority) {
+  Pools& pools = pools_of_devices[static_cast<std::uint8_t>(device)];
+  if (!pools.made.exchange(true)) trace_pools();
+  const std::uint32_t number = pools.next[static_cast<std::size_t>(priority)].fetch_add(1);
+  return pooled_stream(number % kPoolSize, priority);
+}
 
 using Clock = std::chrono::steady_clock;
 
@@ -41,10 +76,39 @@ struct Event {
   Clock::time_point recorded;
   DeviceIndex device = 0;
   bool timed = false;
+  late::Event late;
 };
 
 void check_device_of(void* event) {
   if (event != nullptr) check_device(static_cast<Event*>(event)->device, Asks::kToWait);
+}
+
+[[noreturn]] void raise_not_ready() {
+  constexpr int kNotReady = 600;  // cudaErrorNotReady
+  throw c10::AcceleratorError(
+      {"elapsed_time", __FILE__, static_cast<std::uint32_t>(__LINE__)}, kNotReady,
+      "CUDA error: device not ready\nCUDA kernel errors might be asynchronously reported at some "
+      "other API call, so the stacktrace below might be incorrect.\nFor debugging consider passing "
+      "CUDA_LAUNCH_BLOCKING=1\nCompile with `TORCH_USE_CUDA_DSA` to enable device-side "
+      "assertions.\n");
+}
+
+double milliseconds_between(Event* first, Event* second) {
+  TORCH_CHECK_VALUE(first != nullptr && second != nullptr,
+                    "Both events must be recorded before calculating elapsed time.");
+  TORCH_CHECK_VALUE(first->timed && second->timed,
+                    "Both events must be created with argument 'enable_timing=True'.");
+  check_device_of(first);
+  const bool over =
+      !streams_are_late() || (late::is_over(first->late) && late::is_over(second->late));
+  if (!over) raise_not_ready();
+  const auto between = second->recorded - first->recorded;
+  return std::chrono::duration<double, std::milli>(between).count();
+}
+
+// Of events by their handles, for torch.cuda.Event.
+double elapsed_time(std::int64_t first, std::int64_t second) {
+  return milliseconds_between(reinterpret_cast<Event*>(first), reinterpret_cast<Event*>(second));
 }
 
 [[noreturn]] void no_such_device(DeviceIndex device) {
@@ -93,12 +157,11 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
   }
   [[nodiscard]] Stream getDefaultStream(Device device) const override { return stream(device, 0); }
   [[nodiscard]] Stream getStreamFromGlobalPool(Device device, bool high_priority) const override {
-    const std::int64_t number = next_of_pool.fetch_add(1) % kPoolSize;
-    // Packed as in c10/cuda/CUDAStream.cpp: index, type of the pool, "not external".
-    return stream(device, (number << 5U) | (high_priority ? 3 : 1) << 1U | 1);
+    return getNewStream(device, high_priority ? 1 - static_cast<int>(kPriorities) : 0);
   }
   [[nodiscard]] Stream getNewStream(Device device, int priority) const override {
-    return getStreamFromGlobalPool(device, priority < 0);
+    const auto level = std::clamp<std::int64_t>(-priority, 0, kPriorities - 1);
+    return stream(device, next_stream(index_of(device), level));
   }
   [[nodiscard]] Stream exchangeStream(Stream next) const override {
     const DeviceIndex device = next.device_index();
@@ -108,43 +171,67 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
   }
 
   void destroyEvent(void* event, const DeviceIndex) const noexcept override {
+    if (event == nullptr) return;
+    trace_gpu([&](const auto& python, c10::DeviceType type) {
+      python->trace_gpu_event_deletion(type, handle_of(event));
+    });
     delete static_cast<Event*>(event);
   }
   void record(void** event, const Stream& stream, const DeviceIndex,
               const c10::EventFlag flag) const override {
     check_device(stream.device_index(), Asks::kToStart);
-    if (*event == nullptr) *event = new Event();
+    if (*event == nullptr) {
+      *event = new Event();
+      trace_gpu([&](const auto& python, c10::DeviceType type) {
+        python->trace_gpu_event_creation(type, handle_of(*event));
+      });
+    }
     auto* recorded = static_cast<Event*>(*event);
     recorded->recorded = Clock::now();
     recorded->device = stream.device_index();
     recorded->timed = flag == c10::EventFlag::BACKEND_DEFAULT;
+    if (streams_are_late()) recorded->late = late::record(stream.device_index(), stream.id());
+    trace_gpu([&](const auto& python, c10::DeviceType type) {
+      python->trace_gpu_event_record(type, handle_of(*event), handle_of(stream));
+    });
   }
-  void block(void*, const Stream& stream) const override {
+  void block(void* event, const Stream& stream) const override {
     check_device(stream.device_index(), Asks::kToStart);
+    if (event == nullptr) return;
+    if (streams_are_late())
+      late::wait(stream.device_index(), stream.id(), static_cast<Event*>(event)->late);
+    trace_gpu([&](const auto& python, c10::DeviceType type) {
+      python->trace_gpu_event_wait(type, handle_of(event), handle_of(stream));
+    });
   }
   [[nodiscard]] bool queryEvent(void* event) const override {
     check_device_of(event);
-    return true;
+    return !streams_are_late() || event == nullptr || late::query(static_cast<Event*>(event)->late);
   }
   [[nodiscard]] bool queryStream(const Stream& stream) const override {
     check_device(stream.device_index(), Asks::kToWait);
+    // Whoever is told that a stream is done has waited for it.
+    if (streams_are_late()) late::host_waits(stream.device_index(), stream.id());
     return true;
   }
   void synchronizeStream(const Stream& stream) const override {
     note_synchronization();
-    check_device(stream.device_index(), Asks::kToWait);
+    wait_for_stream(stream.device_index(), stream.id());
   }
-  void synchronizeEvent(void* event) const override { check_device_of(event); }
-  void synchronizeDevice(const DeviceIndex device) const override {
-    check_device(device, Asks::kToWait);
+  void synchronizeEvent(void* event) const override {
+    if (event == nullptr) return;
+    trace_gpu([&](const auto& python, c10::DeviceType type) {
+      python->trace_gpu_event_synchronization(type, handle_of(event));
+    });
+    check_device_of(event);
+    if (streams_are_late()) late::host_waits(static_cast<Event*>(event)->late);
+  }
+  void synchronizeDevice(const DeviceIndex device) const override { wait_for_device(device); }
+  void recordDataPtrOnStream(const c10::DataPtr& pointer, const Stream& stream) const override {
+    record_stream(pointer, stream);
   }
   [[nodiscard]] double elapsedTime(void* first, void* second, const DeviceIndex) const override {
-    TORCH_CHECK(first != nullptr && second != nullptr,
-                "Both events must be recorded before calculating elapsed time.");
-    check_device_of(first);
-    const auto between =
-        static_cast<Event*>(second)->recorded - static_cast<Event*>(first)->recorded;
-    return std::chrono::duration<double, std::milli>(between).count();
+    return milliseconds_between(static_cast<Event*>(first), static_cast<Event*>(second));
   }
 
 #if TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 10
@@ -161,6 +248,12 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
  private:
   static DeviceIndex index_of(Device device) {
     return device.has_index() ? device.index() : this_device;
+  }
+  static std::uintptr_t handle_of(const Stream& stream) {
+    return static_cast<std::uintptr_t>(stream.id());
+  }
+  static std::uintptr_t handle_of(const void* event) {
+    return reinterpret_cast<std::uintptr_t>(event);
   }
   static Stream stream(Device device, std::int64_t id) {
     return Stream(Stream::UNSAFE, Device(device.type(), index_of(device)), id);
@@ -191,6 +284,28 @@ void show_devices(DeviceIndex count) {
 
 std::int64_t current_stream(DeviceIndex device) {
   return this_stream(device);
+}
+
+void wait_for_stream(DeviceIndex device, std::int64_t stream) {
+  trace_gpu([&](const auto& python, c10::DeviceType type) {
+    python->trace_gpu_stream_synchronization(type, static_cast<std::uintptr_t>(stream));
+  });
+  check_device(device, Asks::kToWait);
+  if (streams_are_late()) late::host_waits(device, stream);
+}
+
+void wait_for_device(DeviceIndex device) {
+  trace_gpu([](const auto& python, c10::DeviceType type) {
+    python->trace_gpu_device_synchronization(type);
+  });
+  check_device(device, Asks::kToWait);
+  if (streams_are_late()) late::host_waits(device);
+}
+
+TORCH_LIBRARY_FRAGMENT(torchport, library) {
+  library.def("elapsed_time(int first, int second) -> float", &elapsed_time);
+  library.def("synchronize(int device) -> ()",
+              [](std::int64_t device) { wait_for_device(static_cast<DeviceIndex>(device)); });
 }
 
 void register_guard() {

@@ -26,4 +26,9 @@ void register_guard();
 // The id of this thread's current stream on a device; 0 is the default stream.
 [[nodiscard]] std::int64_t current_stream(c10::DeviceIndex device);
 
+// The host waits until a stream, or all streams of a device, have done their work. Raises if the
+// device is lost (errors/device_errors.h). -1 is the calling thread's current device.
+void wait_for_stream(c10::DeviceIndex device, std::int64_t stream);
+void wait_for_device(c10::DeviceIndex device);
+
 }  // namespace torchport::vdev

@@ -9,6 +9,8 @@
 #include <torch/custom_class.h>
 
 #include "runtime/virtual/core/runtime.h"
+#include "runtime/virtual/core/streams.h"
+#include "runtime/virtual/watch/late_streams.h"
 
 namespace torchport::vdev {
 
@@ -84,6 +86,9 @@ class CollectiveKernel final : public c10::OperatorKernel {
         TORCH_CHECK_VALUE(!tensor.defined() || is_virtual(tensor.device()),
                           "Tensors must be CUDA and dense");
         at::Tensor alias = aliases.of(tensor);
+        // The order that the streams of collectives make is not followed.
+        if (alias.defined() && streams_are_late())
+          late::host_waits(tensor.device().index(), current_stream(tensor.device().index()));
         if (alias.defined() && alias.is_sparse()) sparse.push_back(alias);
         return alias;
       });

@@ -75,12 +75,7 @@ std::size_t number_of(c10::DeviceIndex device) {
                               kind.failed_assertion_code, text);
 }
 
-void synchronize(std::int64_t device) {
-  check_device(static_cast<c10::DeviceIndex>(device), Asks::kToWait);
-}
-
 TORCH_LIBRARY_FRAGMENT(torchport, library) {
-  library.def("synchronize(int device) -> ()", &synchronize);
   library.def("errors_are_late() -> bool", &errors_are_late);
   library.def("failures() -> str[]", &failures);
 }

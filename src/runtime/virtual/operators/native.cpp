@@ -93,7 +93,9 @@ Tensor lazy_clone(const Tensor& self) {
   return result;
 }
 
-void record_stream(Tensor&, c10::Stream) {}
+void record_stream_of(Tensor& tensor, c10::Stream stream) {
+  if (tensor.has_storage()) record_stream(tensor.storage().data_ptr(), stream);
+}
 
 void put_memory(torch::Library& aten) {
   aten.impl("empty.memory_format", TORCH_FN(empty_memory_format));
@@ -105,7 +107,7 @@ void put_memory(torch::Library& aten) {
   aten.impl("set_.source_Tensor", TORCH_FN(at::native::set_tensor_));
   aten.impl("set_", TORCH_FN(set_nothing));
   aten.impl("_lazy_clone", TORCH_FN(lazy_clone));
-  aten.impl("record_stream", TORCH_FN(record_stream));
+  aten.impl("record_stream", TORCH_FN(record_stream_of));
 }
 
 // These take a storage, which AliasKernel cannot alias.

@@ -108,6 +108,7 @@ struct NormalKernel {
                   const MaybeGenerator& generator) const {
     Aliases aliases;
     const Tensor alias = aliases.of(Tensor(self));
+    if (streams_are_late()) late::wrote(Tensor(self));
     auto iterator = at::TensorIterator::borrowing_nullary_op(alias);
     AT_DISPATCH_FLOATING_TYPES_AND2(
         at::kHalf, at::kBFloat16, iterator.dtype(), "normal_kernel_cuda", [&] {

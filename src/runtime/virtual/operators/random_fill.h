@@ -22,6 +22,7 @@
 #include "runtime/virtual/core/philox_generator.h"
 #include "runtime/virtual/core/runtime.h"
 #include "runtime/virtual/operators/random_conversions.h"
+#include "runtime/virtual/watch/late_streams.h"
 
 namespace torchport::vdev {
 
@@ -145,6 +146,7 @@ at::Tensor& draw_in_place(at::Tensor& self, const std::optional<at::Generator>& 
                           const Draw& draw) {
   Aliases aliases;
   at::Tensor alias = aliases.of(self);
+  if (streams_are_late()) late::wrote(self);
   draw(alias, generator_for(self, generator));
   return self;
 }

@@ -9,6 +9,8 @@
 
 #include "runtime/observer/tensors_in.h"
 #include "runtime/virtual/core/runtime.h"
+#include "runtime/virtual/core/streams.h"
+#include "runtime/virtual/watch/gpu_trace.h"
 
 namespace torchport::vdev {
 
@@ -61,7 +63,22 @@ DeterminismAndSync::DeterminismAndSync(const observer::OperatorSemantics& semant
 void DeterminismAndSync::check(const IValue* arguments) const {
   if (at::globalContext().deterministicAlgorithms() && !is_deterministic(arguments))
     at::Context::alertNotDeterministic(semantics_->row.caller);
-  if (sync_mode != 0 && waits(arguments)) note_synchronization();
+  if ((sync_mode == 0 && !gpu_is_traced()) || !waits(arguments)) return;
+  note_synchronization();
+  trace_gpu([&](const auto& python, c10::DeviceType type) {
+    python->trace_gpu_stream_synchronization(type, stream_of(arguments));
+  });
+}
+
+// The handle of the stream that the call runs on.
+std::uintptr_t DeterminismAndSync::stream_of(const IValue* arguments) const {
+  c10::DeviceIndex device = -1;
+  for (const std::uint16_t i : semantics_->tensor_inputs) {
+    observer::each_tensor(arguments[i], [&](const at::Tensor& tensor) {
+      if (device < 0 && is_virtual(tensor.device())) device = tensor.device().index();
+    });
+  }
+  return static_cast<std::uintptr_t>(current_stream(device < 0 ? current_device() : device));
 }
 
 bool DeterminismAndSync::is_deterministic(const IValue* arguments) const {
