@@ -79,8 +79,13 @@ void synchronize(std::int64_t device) {
   check_device(static_cast<c10::DeviceIndex>(device), Asks::kToWait);
 }
 
+void start_kernel(std::int64_t device) {
+  check_device(static_cast<c10::DeviceIndex>(device), Asks::kToStart);
+}
+
 TORCH_LIBRARY_FRAGMENT(torchport, library) {
   library.def("synchronize(int device) -> ()", &synchronize);
+  library.def("start_kernel(int device) -> ()", &start_kernel);
   library.def("errors_are_late() -> bool", &errors_are_late);
   library.def("failures() -> str[]", &failures);
 }
