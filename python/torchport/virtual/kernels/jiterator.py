@@ -103,6 +103,11 @@ def address(function: Function) -> int:
     found = _compiled.get(function)
     if found is not None:
         return found
+    if "complex" in " ".join(function.numbers) and "complex" not in function.type:
+        raise RuntimeError(
+            f"{function.code}\n{function.name}: error: a complex number is given to a function that "
+            f"computes in {function.type}"
+        )
     with _compiling:
         if function not in _compiled:
             try:

@@ -220,6 +220,11 @@ void jiterator_run(std::int64_t function, at::TensorList outputs, at::TensorList
   std::vector<Tensor> results = outputs.vec();
   at::TensorIterator iter = jitted_iterator(results, inputs);
   check_device(iter.device().index(), Asks::kToStart);
+  for (int i = 0; i < iter.ntensors(); ++i) {
+    TORCH_CHECK(iter.data_ptr(i) != nullptr,
+                "torchport: a function of torch.cuda.jiterator was called with a tensor that has no "
+                "memory, such as a FakeTensor; wrap the call in an operator of torch.library.custom_op");
+  }
   const JittedPart part(iter, reinterpret_cast<JittedLoop>(function), extra.data());
   try {
     iter.for_each(part);
