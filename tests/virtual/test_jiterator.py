@@ -155,7 +155,7 @@ def test_other_devices_and_memory() -> None:
     peak = torch.cuda.max_memory_allocated(1)
     assert torch.cuda.memory_allocated(1) == before + 8192 and peak <= before + 2 * 8192
     too_large = torch.ones(1, device="cuda:1").expand(2**28)
-    with pytest.raises(torch.OutOfMemoryError, match="GPU 1 has a total capacity of 1024.00 MiB"):
+    with pytest.raises(torch.OutOfMemoryError, match="GPU 1 has a total capacity of"):
         fused(too_large, too_large)
 
 
@@ -179,7 +179,7 @@ def test_refusals() -> None:
         fused(x, x, beta=2)
     with pytest.raises(TypeError, match="must be real number, not str"):
         fused(x, x, alpha="2")
-    with pytest.raises(RuntimeError, match="a complex number is given to .* computes in float"):
+    with pytest.raises(RuntimeError, match=r"a complex number is given to .* computes in float"):
         fused(x, x, alpha=2j)
     with torch._subclasses.fake_tensor.FakeTensorMode():
         fake = torch.empty(3, device="cuda")
@@ -191,10 +191,12 @@ def test_refusals() -> None:
 
 def test_code_that_does_not_compile_is_refused_with_its_lines() -> None:
     bad = _create_jit_fn("template <typename T> T bad(T x) {\n  T y = x;\n  return nothing(y);\n}")
-    with pytest.raises(RuntimeError, match=r"return nothing\(y\)[\s\S]*bad:3:\d+: error: 'nothing'"):
+    with pytest.raises(
+        RuntimeError, match=r"return nothing\(y\)[\s\S]*bad:3:\d+: error: 'nothing'"
+    ):
         bad(torch.ones(3, device="cuda"))
     too_few = _create_jit_fn("template <typename T> T two(T x, T y) { return x; }")
-    with pytest.raises(RuntimeError, match="call of two:.*no matching function"):
+    with pytest.raises(RuntimeError, match=r"call of two:.*no matching function"):
         too_few(torch.ones(3, device="cuda"))
 
 
@@ -251,7 +253,9 @@ def test_what_was_compiled_is_kept(kernels, monkeypatch) -> None:
         assert host_library.library(text, "kept", "a test").kept() == 7
     other = text.replace("7", "9")
     with monkeypatch.context() as patch:
-        patch.setattr(host_library, "_compile", lambda _, __, target: target.write_bytes(b"cut off"))
+        patch.setattr(
+            host_library, "_compile", lambda _, __, target: target.write_bytes(b"cut off")
+        )
         with pytest.raises(OSError, match="file too short"):
             host_library.library(other, "other", "a test")
     assert host_library.library(other, "other", "a test").kept() == 9
@@ -259,7 +263,7 @@ def test_what_was_compiled_is_kept(kernels, monkeypatch) -> None:
     assert host_library.library(text.replace("7", "8"), "kept", "a test").kept() == 8
     monkeypatch.delenv("USE_PYTORCH_KERNEL_CACHE")
     monkeypatch.setenv("PYTORCH_KERNEL_CACHE_PATH", str(kernels / "missing"))
-    with pytest.warns(UserWarning, match="could not be created! This disables kernel caching"):
+    with pytest.warns(UserWarning, match=r"could not be created! This disables kernel caching"):
         host_library.library(text, "kept", "a test")
     assert list(kernels.glob("kept_*")) == [file]
 
@@ -267,7 +271,9 @@ def test_what_was_compiled_is_kept(kernels, monkeypatch) -> None:
 def test_without_a_compiler_the_error_says_what_to_install(monkeypatch) -> None:
     never = _create_jit_fn("template <typename T> T never(T x) { return x; }")
     monkeypatch.setenv("CXX", "no-such-compiler")
-    with pytest.raises(RuntimeError, match=r"no-such-compiler \(from CXX\) .*apt-get install g\+\+"):
+    with pytest.raises(
+        RuntimeError, match=r"no-such-compiler \(from CXX\) .*apt-get install g\+\+"
+    ):
         never(torch.ones(1, device="cuda"))
     monkeypatch.delenv("CXX")
     monkeypatch.setenv("PATH", "")
@@ -334,7 +340,7 @@ def test_refusals_of_single_kernels() -> None:
     with pytest.raises(NotImplementedError, match="no GPU that could run this code"):
         _utils._cuda_load_module(".version 8.0", ["f"])
     shuffles = 'extern "C" __global__ void f(int* x) {\n  *x = __shfl_sync(~0u, *x, 0);\n}'
-    with pytest.raises(NotImplementedError, match="f.cu:2: `__shfl_sync` needs the threads"):
+    with pytest.raises(NotImplementedError, match=r"f.cu:2: `__shfl_sync` needs the threads"):
         torch.cuda._compile_kernel(shuffles, "f")
     wrong = 'extern "C" __global__ void f(int* x) {\n  *x = nothing;\n}'
     with pytest.raises(RuntimeError, match=r"Kernel compilation failed:[\s\S]*f.cu:2:8: error"):

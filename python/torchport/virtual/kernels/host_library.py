@@ -6,6 +6,7 @@ They are kept where a real device's build of torch keeps what NVRTC compiles, by
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import hashlib
@@ -80,10 +81,8 @@ def _folder(chosen: str | None, base: str | None, home: str | None) -> Path | No
     else:
         folder = Path(base) / "torch/kernels" if base else Path(home or "") / ".cache/torch/kernels"
         if Path(base or home or "").is_dir():
-            try:
+            with contextlib.suppress(OSError):
                 folder.mkdir(parents=True, exist_ok=True)
-            except OSError:
-                pass
     wrong = "could not be created"
     if folder.is_dir():
         readable, writable = os.access(folder, os.R_OK), os.access(folder, os.W_OK)
@@ -146,9 +145,7 @@ def library(text: str, name: str, what: str, flags: Sequence[str] = ()) -> ctype
             return ctypes.CDLL(str(target))  # stays in memory without its file
     target = folder / f"{name}_on_host_{_digest(text, command)}.so"
     if target.is_file():
-        try:
+        with contextlib.suppress(OSError):  # cut off, or made beside other libraries
             return ctypes.CDLL(str(target))
-        except OSError:
-            pass  # cut off, or made beside other libraries
     _compile(text, command, target)
     return ctypes.CDLL(str(target))

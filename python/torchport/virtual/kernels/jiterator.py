@@ -46,9 +46,7 @@ class Function(NamedTuple):
                 f"::{self.name}<torchport_t>({', '.join([*arguments, *results])});"
             )
         else:
-            call = (
-                f"torchport_t {results[0]} = ::{self.name}<torchport_t>({', '.join(arguments)});"
-            )
+            call = f"torchport_t {results[0]} = ::{self.name}<torchport_t>({', '.join(arguments)});"
         stores = " ".join(
             f"*reinterpret_cast<torchport_t*>({place}) = {result};"
             for place, result in zip(outputs, results, strict=True)
@@ -131,7 +129,9 @@ def number(value: Any) -> tuple[str, tuple[int, int]]:
     if isinstance(value, bool):
         return "bool", (int(value), 0)
     if isinstance(value, complex):
-        return "std::complex<double>", struct.unpack("2q", struct.pack("2d", value.real, value.imag))
+        return "std::complex<double>", struct.unpack(
+            "2q", struct.pack("2d", value.real, value.imag)
+        )
     if not isinstance(value, float) and hasattr(value, "__index__"):
         whole = operator.index(value)
         if not -(2**63) <= whole < 2**63:

@@ -82,7 +82,9 @@ class Kernel:
 
         Raises TypeError if there are fewer than the kernel has parameters.
         """
-        fits = all(0 < n <= most for n, most in zip((*grid, *block), (*_GRID, *_BLOCK), strict=True))
+        fits = all(
+            0 < n <= most for n, most in zip((*grid, *block), (*_GRID, *_BLOCK), strict=True)
+        )
         if not fits or block[0] * block[1] * block[2] > _THREADS or not 0 <= shared <= self.shared:
             return INVALID_VALUE
         if len(arguments) < self._parameters:

@@ -41,7 +41,9 @@ class _Driver:
         from torchport.virtual.kernels import single
 
         if not binary.startswith(single.MAGIC):
-            refuse("torch.cuda._utils._cuda_load_module", "there is no GPU that could run this code")
+            refuse(
+                "torch.cuda._utils._cuda_load_module", "there is no GPU that could run this code"
+            )
         module = single.module(binary)
         if module is None:
             return single.INVALID_IMAGE

@@ -5,15 +5,17 @@
 //
 // Types, as CUDA's kernels have them (ATen/cuda/jiterator.cu of PyTorch): inputs are converted to
 // their common type, which is that of the results; the function is called in the type that this one
-// is computed in (at::opmath_type: float for half precision). So one compiled function serves float,
-// half and bfloat16. A bit of conjugation or negation is not looked at, as on a real device.
+// is computed in (at::opmath_type: float for half precision). So one compiled function serves
+// float, half and bfloat16. A bit of conjugation or negation is not looked at, as on a real device.
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <memory>
 #include <string>
 #include <tuple>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <ATen/OpMathType.h>
@@ -37,7 +39,7 @@ using at::Tensor;
 using JittedLoop = void (*)(char** data, const std::int64_t* strides, std::int64_t size0,
                             std::int64_t size1, const std::int64_t* extra);
 
-constexpr int kMostTensors = 8;          // inputs, and outputs
+constexpr int kMostTensors = 8;            // inputs, and outputs
 constexpr std::int64_t kJittedPart = 512;  // elements that are converted at once
 constexpr std::size_t kWidest = 16;        // bytes of the widest type
 
@@ -80,35 +82,23 @@ JittedType jitted(const char* computed_in) {
 
 // Raises c10::Error for a type that CUDA's kernels do not have.
 const JittedType& jitted_type(c10::ScalarType type) {
-  static const JittedType kByte = jitted<std::uint8_t>("unsigned char");
-  static const JittedType kChar = jitted<std::int8_t>("signed char");
-  static const JittedType kShort = jitted<std::int16_t>("short");
-  static const JittedType kInt = jitted<int>("int");
-  static const JittedType kLong = jitted<std::int64_t>("long long");
-  static const JittedType kHalf = jitted<at::Half>("float");
-  static const JittedType kBFloat16 = jitted<at::BFloat16>("float");
-  static const JittedType kFloat = jitted<float>("float");
-  static const JittedType kDouble = jitted<double>("double");
-  static const JittedType kComplexHalf = jitted<c10::complex<at::Half>>("std::complex<float>");
-  static const JittedType kComplexFloat = jitted<c10::complex<float>>("std::complex<float>");
-  static const JittedType kComplexDouble = jitted<c10::complex<double>>("std::complex<double>");
-  static const JittedType kBool = jitted<bool>("bool");
-  switch (type) {
-    case at::kByte: return kByte;
-    case at::kChar: return kChar;
-    case at::kShort: return kShort;
-    case at::kInt: return kInt;
-    case at::kLong: return kLong;
-    case at::kHalf: return kHalf;
-    case at::kBFloat16: return kBFloat16;
-    case at::kFloat: return kFloat;
-    case at::kDouble: return kDouble;
-    case at::kComplexHalf: return kComplexHalf;
-    case at::kComplexFloat: return kComplexFloat;
-    case at::kComplexDouble: return kComplexDouble;
-    case at::kBool: return kBool;
-    default: TORCH_CHECK(false, "invalid type for jiterator");
-  }
+  static const std::vector<std::pair<c10::ScalarType, JittedType>> kTypes{
+      {at::kByte, jitted<std::uint8_t>("unsigned char")},
+      {at::kChar, jitted<std::int8_t>("signed char")},
+      {at::kShort, jitted<std::int16_t>("short")},
+      {at::kInt, jitted<int>("int")},
+      {at::kLong, jitted<std::int64_t>("long long")},
+      {at::kHalf, jitted<at::Half>("float")},
+      {at::kBFloat16, jitted<at::BFloat16>("float")},
+      {at::kFloat, jitted<float>("float")},
+      {at::kDouble, jitted<double>("double")},
+      {at::kComplexHalf, jitted<c10::complex<at::Half>>("std::complex<float>")},
+      {at::kComplexFloat, jitted<c10::complex<float>>("std::complex<float>")},
+      {at::kComplexDouble, jitted<c10::complex<double>>("std::complex<double>")},
+      {at::kBool, jitted<bool>("bool")}};
+  const auto found = std::ranges::find(kTypes, type, [](const auto& known) { return known.first; });
+  TORCH_CHECK(found != kTypes.end(), "invalid type for jiterator");
+  return found->second;
 }
 
 at::TensorIterator jitted_iterator(std::vector<Tensor>& outputs, at::TensorList inputs) {
@@ -221,11 +211,12 @@ void jiterator_run(std::int64_t function, at::TensorList outputs, at::TensorList
   at::TensorIterator iter = jitted_iterator(results, inputs);
   check_device(iter.device().index(), Asks::kToStart);
   for (int i = 0; i < iter.ntensors(); ++i) {
-    TORCH_CHECK(iter.data_ptr(i) != nullptr,
-                "torchport: a function of torch.cuda.jiterator was called with a tensor that has no "
-                "memory, such as a FakeTensor; wrap the call in an operator of torch.library.custom_op");
+    TORCH_CHECK(
+        iter.data_ptr(i) != nullptr,
+        "torchport: a function of torch.cuda.jiterator was called with a tensor that has no "
+        "memory, such as a FakeTensor; wrap the call in an operator of torch.library.custom_op");
   }
-  const JittedPart part(iter, reinterpret_cast<JittedLoop>(function), extra.data());
+  const JittedPart part(iter, std::bit_cast<JittedLoop>(function), extra.data());
   try {
     iter.for_each(part);
   } catch (const char* text) {
@@ -233,8 +224,8 @@ void jiterator_run(std::int64_t function, at::TensorList outputs, at::TensorList
   }
 }
 
-// Kernels of their own for every key below autograd: a capture of a graph records the operators, and
-// what they do is no operator.
+// Kernels of their own for every key below autograd: a capture of a graph records the operators,
+// and what they do is no operator.
 TORCH_LIBRARY_FRAGMENT(torchport, library) {
   library.def("jiterator_outputs(Tensor[] inputs, int count) -> (Tensor[], str)");
   library.def(

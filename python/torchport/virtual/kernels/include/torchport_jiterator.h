@@ -23,8 +23,8 @@
 #define POS_INFINITY INFINITY
 #define NEG_INFINITY (-INFINITY)
 
-// The host ends a program that divides an integer by zero, or the smallest one by -1; a GPU goes on with
-// a number that is not defined. The compiler calls this before such a division (it is asked to by
+// The host ends a program that divides an integer by zero; a GPU goes on with a number that is not
+// defined. The compiler calls this before such a division (it is asked to by
 // -fsanitize=integer-divide-by-zero), with its place in the source.
 struct torchport_place {
   const char* file;
@@ -34,8 +34,8 @@ extern "C" [[noreturn]] __attribute__((visibility("hidden"))) void
 __ubsan_handle_divrem_overflow_abort(const torchport_place* place, unsigned long, unsigned long) {
   static thread_local char text[512];
   snprintf(text, sizeof text,
-           "%s:%u: an integer is divided by zero, or the smallest one by -1. On a GPU the result is "
-           "not defined, and no error is raised.",
+           "%s:%u: an integer is divided by zero. On a GPU the result is not defined, and no error is "
+           "raised.",
            place->file, place->line);
   throw static_cast<const char*>(text);  // jiterator.cpp of the runtime catches it
 }
