@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from types import ModuleType
 from typing import Any
 
@@ -9,6 +10,12 @@ from torchport.virtual.torch_c_shim import graphs
 from torchport.virtual.torch_c_shim._native import ops
 
 KINDS = ("cuda",)
+
+
+@functools.cache
+def _keys(torch: ModuleType) -> Any:
+    """The key that leads straight to a kernel."""
+    return torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
 
 
 def _call(torch: ModuleType, name: str, *arguments: Any) -> Any:
@@ -19,8 +26,7 @@ def _call(torch: ModuleType, name: str, *arguments: Any) -> Any:
     """
     operator = getattr(ops(), name).default
     if graphs.current() is None:
-        keys = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
-        return operator.redispatch(keys, *arguments)
+        return operator.redispatch(_keys(torch), *arguments)
     with torch.no_grad():
         return operator(*arguments)
 

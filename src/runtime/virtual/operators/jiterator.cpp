@@ -60,6 +60,13 @@ template <class Common>
 void load_jitted(c10::ScalarType from, const char* data, std::int64_t stride, std::int64_t count,
                  char* to) {
   auto* out = reinterpret_cast<Computed<Common>*>(to);
+  if (from == c10::CppTypeToScalarType<Common>::value) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      out[i] = static_cast<Computed<Common>>(
+          c10::load<Common>(reinterpret_cast<const Common*>(data + i * stride)));
+    }
+    return;
+  }
   for (std::int64_t i = 0; i < count; ++i) {
     // First to the common type: an integer has the precision of half there.
     out[i] = static_cast<Computed<Common>>(c10::fetch_and_cast<Common>(from, data + i * stride));
