@@ -11,7 +11,7 @@ import fcntl
 import functools
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
@@ -30,7 +30,7 @@ class KernelNotSupported(NotImplementedError):
     """The host cannot run a feature that a CUDA source uses; the message has the line."""
 
 
-def _code_only(source: str) -> str:
+def code_only(source: str) -> str:
     """The source with spaces in place of the characters of comments and literals."""
 
     def blank(match: re.Match[str]) -> str:
@@ -78,7 +78,7 @@ def for_host(source: str, name: str) -> str:
 
     Raises KernelNotSupported, with the line, if the host cannot run the source.
     """
-    code = _code_only(source)
+    code = code_only(source)
     if found := UNSUPPORTED.search(code):
         line = code.count("\n", 0, found.start()) + 1
         raise KernelNotSupported(
@@ -101,7 +101,7 @@ def for_host(source: str, name: str) -> str:
             f"{', ' if arguments.strip() else ''}{arguments})"
         )
         source = source[:start] + launch + source[end + 1 :]
-        code = _code_only(source)
+        code = code_only(source)
     # extern __shared__ float s[]: the shared memory whose size the launch gives.
     source = re.sub(
         r"extern\s+__shared__\s+([\w:<> ]+?)\s+(\w+)\s*\[\s*\]\s*;",
@@ -125,14 +125,14 @@ def _host_sources(sources: list[str], folder: Path) -> list[str]:
     return result
 
 
-def _host_flags(flags: list[str] | None) -> list[str]:
+def host_flags(flags: Iterable[str] | None) -> list[str]:
     """The flags of nvcc that also apply to the host: macros, include paths and the standard."""
     return [flag for flag in flags or [] if flag.startswith(("-D", "-U", "-I", "-std"))]
 
 
 def _prepare(options: dict[str, Any], include: list[str]) -> None:
     """Changes ``options`` to those of a build without nvcc."""
-    flags = _host_flags(options.pop("extra_cuda_cflags", None))
+    flags = host_flags(options.pop("extra_cuda_cflags", None))
     options["extra_cflags"] = [*(options.get("extra_cflags") or []), *flags]
     paths = [str(INCLUDE), *include, *(options.get("extra_include_paths") or [])]
     options["extra_include_paths"] = list(dict.fromkeys(paths))

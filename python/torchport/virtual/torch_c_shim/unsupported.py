@@ -9,13 +9,11 @@ from torchport.virtual.torch_c_shim._native import refuse, refusing
 
 KINDS = ("cuda",)
 
-_CODE = "there is no GPU that could run compiled CUDA code"
 _TREES = "CUDA graph trees manage the pools of the real allocator; use the backend without them"
 _GDS = "there is no GPUDirect Storage; read the file into host memory"
 
 # Name in torch._C -> (name that programs use, reason).
 REFUSED = {
-    "_cuda_jiterator_compile_and_launch_kernel": ("torch.cuda.jiterator", _CODE),
     "_cuda_checkPoolLiveAllocations": ("torch._C._cuda_checkPoolLiveAllocations", _TREES),
     "_cuda_getCheckpointState": ("torch._C._cuda_getCheckpointState", _TREES),
     "_cuda_setCheckpointPoolState": ("torch._C._cuda_setCheckpointPoolState", _TREES),
@@ -57,7 +55,3 @@ def bindings(torch: ModuleType) -> dict[str, Any]:
         "_CUDAGreenContext": _CUDAGreenContext,
         "_cuda_CUDAAllocator_AllocatorState": _cuda_CUDAAllocator_AllocatorState,
     }
-
-
-def finish(torch: ModuleType) -> None:
-    torch.cuda._compile_kernel = refusing("torch.cuda._compile_kernel", _CODE)

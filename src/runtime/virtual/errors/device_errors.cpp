@@ -75,7 +75,12 @@ std::size_t number_of(c10::DeviceIndex device) {
                               kind.failed_assertion_code, text);
 }
 
+void start_kernel(std::int64_t device) {
+  check_device(static_cast<c10::DeviceIndex>(device), Asks::kToStart);
+}
+
 TORCH_LIBRARY_FRAGMENT(torchport, library) {
+  library.def("start_kernel(int device) -> ()", &start_kernel);
   library.def("errors_are_late() -> bool", &errors_are_late);
   library.def("failures() -> str[]", &failures);
 }

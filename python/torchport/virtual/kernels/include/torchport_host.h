@@ -21,6 +21,8 @@
 
 #include <ucontext.h>
 
+#include "torchport_device_math.h"
+
 struct dim3 {
   unsigned x = 1, y = 1, z = 1;
   constexpr dim3(std::uint64_t x_ = 1, std::uint64_t y_ = 1, std::uint64_t z_ = 1)
@@ -217,29 +219,6 @@ T atomicCAS(T* address, T compare, T value) {
 template <class T>
 T __ldg(const T* address) {
   return *address;
-}
-inline float __expf(float x) { return std::exp(x); }
-inline float __logf(float x) { return std::log(x); }
-inline float __powf(float x, float y) { return std::pow(x, y); }
-inline float __sinf(float x) { return std::sin(x); }
-inline float __cosf(float x) { return std::cos(x); }
-inline float __fdividef(float x, float y) { return x / y; }
-inline float __frcp_rn(float x) { return 1 / x; }
-inline float __fmaf_rn(float x, float y, float z) { return std::fma(x, y, z); }
-inline float rsqrtf(float x) { return 1 / std::sqrt(x); }
-inline double rsqrt(double x) { return 1 / std::sqrt(x); }
-inline float __saturatef(float x) { return std::clamp(x, 0.0F, 1.0F); }
-inline int __mul24(int x, int y) { return x * y; }
-inline int __float2int_rn(float x) { return static_cast<int>(std::lrint(x)); }
-inline float __int2float_rn(int x) { return static_cast<float>(x); }
-// min and max as in CUDA: for any two numbers, in the wider type.
-template <class T, class U>
-constexpr std::common_type_t<T, U> min(T a, U b) {
-  return b < a ? static_cast<std::common_type_t<T, U>>(b) : static_cast<std::common_type_t<T, U>>(a);
-}
-template <class T, class U>
-constexpr std::common_type_t<T, U> max(T a, U b) {
-  return a < b ? static_cast<std::common_type_t<T, U>>(b) : static_cast<std::common_type_t<T, U>>(a);
 }
 
 // The functions of the CUDA runtime that extensions call.
