@@ -128,6 +128,7 @@ def test_the_file_of_known_differences_is_read(tmp_path: Path) -> None:
         known.load(tmp_path / "known.toml")
 
 
+@pytest.mark.long
 def test_virtual_devices_of_the_recorded_profile_are_asked(tmp_path: Path) -> None:
     """A whole round with the flag for these tests: a T4's recording is alike to a virtual T4."""
     group = tmp_path / "questions" / "odd"
