@@ -195,6 +195,15 @@ test-pytorch: build $(torch_stamp) $(suites_stamp) ## run PyTorch's own device t
 	@cmake --install build/release --component program --prefix build/suites >/dev/null
 	@rm -f build/suites/lib/*/site-packages/torchport_virtual.pth  # .venv's is read, too
 	@$(py) tests/pytorch/run.py $(PYTORCH) --jobs $(JOBS) $(if $(FILES),--only $(FILES)) $(PYTORCH_OPTIONS)
+# VIRTUAL=cuda:1 asks virtual devices instead, to try the program. ONLY="memory errors" limits it.
+.PHONY: record-device
+record-device: ## record how this machine's real GPU behaves, for docs/fidelity.md; needs torch for CUDA in PYTHON
+	@$(if $(VIRTUAL),$(venv)/bin/torchport run -q --devices $(VIRTUAL),$(PYTHON)) \
+	  tests/fidelity/record.py $(if $(ONLY),--only $(ONLY))
+
+.PHONY: test-fidelity
+test-fidelity: build $(torch_stamp) ## compare virtual devices with the recordings of real GPUs in tests/fidelity
+	@$(py) tests/fidelity/run.py $(if $(ONLY),--only $(ONLY))
 
 .PHONY: bench-cluster
 bench-cluster: build $(torch_stamp) $(cluster_stamp) ## measure a Ray cluster of this machine against plain infer
