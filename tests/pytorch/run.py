@@ -24,7 +24,11 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-sys.path[:0] = [str(HERE / "common"), str(ROOT / "tests/suites/common"), str(ROOT / "tests/plugins")]
+sys.path[:0] = [
+    str(HERE / "common"),
+    str(ROOT / "tests/suites/common"),
+    str(ROOT / "tests/plugins"),
+]
 
 import pytorch_outcomes  # noqa: E402
 import pytorch_page  # noqa: E402
@@ -158,7 +162,9 @@ def say_releases(checkout: Path) -> None:
     version = (checkout / "version.txt").read_text().strip()
     same = re.match(r"\d+\.\d+", version)[0] == re.match(r"\d+\.\d+", installed)[0]
     if not same:
-        print(f"run.py: tests of {version}, torch {installed} (its commit: {commit})", file=sys.stderr)
+        print(
+            f"run.py: tests of {version}, torch {installed} (its commit: {commit})", file=sys.stderr
+        )
 
 
 def main(arguments: list[str]) -> int:

@@ -51,7 +51,7 @@ def test_each_test_is_counted_in_one_place() -> None:
         "t.ACUDA::test_both_cuda": failed("both"),
         "t.ACUDA::test_mended_cuda": PASSED,
         "t.ACUDA::test_cuda_only_cuda": PASSED,
-        "t.TestCuda::test_refused": failed("x: not available on virtual devices: no GPU"),
+        "t.TestCuda::test_refused": failed("torchport: virtual devices do not support x: no GPU"),
         "t.TestCuda::test_known": failed("a known one"),
         "t.TestCuda::test_new": failed("new"),
     }
@@ -82,7 +82,10 @@ def test_failures_that_say_the_same_are_one_cause() -> None:
 @pytest.mark.parametrize(
     ("message", "words"),
     [
-        ("AssertionError: x\n>  assert 1\nE   AssertionError: Scalars differ\nE   \nE   more", "AssertionError: Scalars differ"),
+        (
+            "AssertionError: x\n>  assert 1\nE   AssertionError: Scalars differ\nE   \nE   more",
+            "AssertionError: Scalars differ",
+        ),
         ("worker 'gw0' crashed while running 'x'", "worker 'gw0' crashed while running 'x'"),
         ("", ""),
     ],

@@ -280,6 +280,7 @@ calls = {
     "mask": lambda: x[mask],
     "number": lambda: x[7],
     "accumulate": lambda: x.index_put((bad,), x[0], accumulate=True),
+    "empty": lambda: x[:0][bad],
     "classes": lambda: F.cross_entropy(x, bad[:1]),
     "matmul": lambda: x @ x,
 }
@@ -297,7 +298,8 @@ print(x.sum().item())
     done = run(code)
     told = dict(line.split() for line in done.stdout.splitlines()[:-1])
     assert "nothing" not in told.values(), told
-    assert told["mask"] == told["number"] == told["accumulate"] == told["dim"] == "IndexError"
+    names = ("mask", "number", "accumulate", "dim", "empty")
+    assert {told[name] for name in names} == {"IndexError"}
     assert done.stdout.endswith("15.0\n")
     assert not LINE.search(done.stderr)
 

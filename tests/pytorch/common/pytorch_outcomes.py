@@ -10,7 +10,9 @@ from pytorch_names import neutral
 from suite_outcomes import Known, Outcome
 
 # What torchport says where it does not have something; every such text names it.
-REFUSED = re.compile(r"not available on virtual devices|torchport: .* so virtual devices cannot run")
+REFUSED = re.compile(
+    r"torchport: virtual devices do not support|torchport: .* so virtual devices cannot run"
+)
 _LAST_LINE = re.compile(r"^E\s+(?=\S)(.*)$", re.MULTILINE)
 _VARIES = (
     (re.compile(r"0x[0-9a-f]+"), "0x.."),

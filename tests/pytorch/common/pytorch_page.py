@@ -31,7 +31,9 @@ def sums(entries: list[dict]) -> list[str]:
     for words, group in (("pass on the CPU", "on_cpu"), ("only CUDA has", "only_cuda")):
         counted = total(entries, group)
         told = ", ".join(f"{counted[kind]} {kind}" for kind in KINDS)
-        lines.append(f"tests that {words}: {told}; {share(counted)} of those not refused or skipped")
+        lines.append(
+            f"tests that {words}: {told}; {share(counted)} of those not refused or skipped"
+        )
     return lines
 
 

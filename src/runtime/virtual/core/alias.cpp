@@ -94,8 +94,8 @@ void Aliases::own_memory(const TensorImpl& impl) {
   const c10::DeviceGuard guard(storage.device());
   static_cast<void>(storage.mutable_data());
   for (const Entry& entry : entries_) {
-    if (entry.tensor.has_storage() &&
-        entry.tensor.storage().unsafeGetStorageImpl() == &storage && entry.alias.has_storage())
+    if (entry.tensor.has_storage() && entry.tensor.storage().unsafeGetStorageImpl() == &storage &&
+        entry.alias.has_storage())
       entry.alias.unsafeGetTensorImpl()->set_storage_keep_dtype(c10::Storage(twin_of(storage)));
   }
 }

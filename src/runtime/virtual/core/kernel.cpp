@@ -26,7 +26,8 @@ IValue to_cpu(const IValue& value, Aliases& aliases, Aliases::Use use, std::uint
   if (value.isTensorList()) {
     c10::List<at::Tensor> list;
     list.reserve(value.toListRef().size());
-    for (const IValue& element : value.toListRef()) list.push_back(aliases.of(element.toTensor(), use));
+    for (const IValue& element : value.toListRef())
+      list.push_back(aliases.of(element.toTensor(), use));
     return list;
   }
   if (value.isDevice()) {

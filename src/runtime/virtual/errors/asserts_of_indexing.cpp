@@ -210,6 +210,8 @@ Failed of_index(const CallArguments& call) {
     const Tensor index = each.isTensor() ? each.toTensor() : Tensor();
     if (index.defined() && (index.scalar_type() == at::kBool || index.scalar_type() == at::kByte))
       return {};
+    // No index is valid for a dimension without elements, and the host says so.
+    if (index.defined() && self.size(dim) == 0) return {};
     if (index.defined()) {
       const BadIndices bad(index, -self.size(dim), self.size(dim));
       if (!bad.empty()) {
