@@ -21,8 +21,8 @@
 #include "runtime/virtual/watch/late_streams.h"
 
 namespace c10::impl::cow {
-// Releases in which a storage holds its materializer declare this.
-C10_API void materialize_cow(StorageImpl* storage);
+// Releases in which a storage holds its materializer declare this, others do not.
+C10_API void materialize_cow(StorageImpl* storage);  // NOLINT(readability-redundant-declaration)
 }  // namespace c10::impl::cow
 
 namespace torchport::vdev {
