@@ -34,6 +34,18 @@ def test_only_what_divides_by_zero_changes() -> None:
     assert (7 % y).tolist() == [1, 1, -1, -1]
 
 
+@pytest.mark.parametrize("dtype", [torch.int8, torch.int32, torch.int64])
+def test_the_smallest_integer_divided_by_minus_one_wraps_around(dtype: torch.dtype) -> None:
+    smallest = torch.iinfo(dtype).min
+    x = torch.tensor([smallest, 7, smallest], dtype=dtype, device="cuda")
+    y = torch.tensor([-1, -1, 2], dtype=dtype, device="cuda")
+    half = smallest // 2
+    assert torch.div(x, y, rounding_mode="trunc").tolist() == [smallest, -7, half]
+    assert (x // y).tolist() == [smallest, -7, half]
+    assert (x % y).tolist() == [0, 0, 0]
+    assert x.fmod(-1).tolist() == [0, 0, 0]
+
+
 def test_in_place_out_and_broadcast() -> None:
     y = torch.tensor([[3], [0]], device="cuda")
     x = torch.tensor([[10, -10], [10, -10]], device="cuda")

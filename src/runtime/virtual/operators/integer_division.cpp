@@ -1,5 +1,6 @@
-// Implements the division of integers by zero as CUDA computes it. The CPU's kernels raise
-// ZeroDivisionError; a GPU has no such trap, and its division leaves all bits set.
+// Implements what CUDA computes where the CPU's division of integers fails: by zero its kernels
+// raise ZeroDivisionError, and the smallest integer divided by -1 ends the process. A GPU has no
+// such traps: its division by zero leaves all bits set, and by -1 it wraps around.
 //
 // Source of the values: PyTorch's own test of fmod and remainder by zero on CUDA (all bits; for
 // int64, whose division takes 32 bits where both numbers fit, 2^32 - 1 for a dividend that is not
@@ -19,8 +20,10 @@
 #include <ATen/ops/div.h>
 #include <ATen/ops/fmod.h>
 #include <ATen/ops/full_like.h>
+#include <ATen/ops/neg.h>
 #include <ATen/ops/remainder.h>
 #include <ATen/ops/where.h>
+#include <ATen/ops/zeros_like.h>
 #include <torch/library.h>
 
 #include "runtime/virtual/core/alias.h"
@@ -62,11 +65,19 @@ Tensor divided(const Tensor& self, const Tensor& other, Division division) {
   }
 }
 
-bool has_zero(const Tensor& divisor) {
+// Whether the CPU's kernel fails for these numbers, or may.
+bool may_fail(const Tensor& divisor) {
   Aliases aliases;
-  const Tensor host = aliases.of(divisor);
+  const Tensor host = aliases.of(divisor, Aliases::Use::kReads);
   const c10::impl::ExcludeDispatchKeyGuard below(c10::autograd_dispatch_keyset);
-  return (host == 0).any().item<bool>();
+  const bool is_signed = host.scalar_type() != at::kByte && host.scalar_type() != at::kBool;
+  return (is_signed ? (host == 0).logical_or_(host == -1) : host == 0).any().item<bool>();
+}
+
+// What a division by -1 leaves.
+Tensor by_minus_one(const Tensor& dividend, Division division) {
+  const bool is_quotient = division == Division::kTruncated || division == Division::kFloored;
+  return is_quotient ? at::neg(dividend) : at::zeros_like(dividend);
 }
 
 // (self, other, ...): `division` of integers that divides by zero where the CPU's kernel raises.
@@ -87,7 +98,7 @@ class IntegerDivision final : public c10::OperatorKernel {
     const std::optional<Division> division = division_ ? division_ : mode((*stack)[first + 2]);
     const Tensor self = (*stack)[first].toTensor();
     const Tensor other = (*stack)[first + 1].toTensor();
-    if (!division || !divides_integers(self, other) || !has_zero(other)) {
+    if (!division || !divides_integers(self, other) || !may_fail(other)) {
       kernel_(op, keys, stack);
       return;
     }
@@ -122,14 +133,23 @@ class IntegerDivision final : public c10::OperatorKernel {
            at::isIntegralType(at::result_type(self, other), false);
   }
 
+  static Tensor chosen(const Tensor& dividend, const Tensor& divisor, const Tensor& zero,
+                       Division division) {
+    const Tensor usable = at::where(zero, at::full_like(divisor, 1), divisor);
+    return at::where(zero, by_zero(dividend, division), divided(dividend, usable, division));
+  }
+
   static Tensor computed(const Tensor& self, const Tensor& other, Division division) {
     const at::ScalarType type = at::result_type(self, other);
     const c10::Device device = self.device().is_cpu() ? other.device() : self.device();
     const Tensor dividend = self.to(device, type);
     const Tensor divisor = other.to(device, type);
     const Tensor zero = divisor == 0;
-    const Tensor usable = at::where(zero, at::full_like(divisor, 1), divisor);
-    return at::where(zero, by_zero(dividend, division), divided(dividend, usable, division));
+    if (type == at::kByte) return chosen(dividend, divisor, zero, division);
+    const Tensor minus_one = divisor == -1;
+    const Tensor result =
+        chosen(dividend, at::where(minus_one, at::full_like(divisor, 1), divisor), zero, division);
+    return at::where(minus_one, by_minus_one(dividend, division), result);
   }
 
   AliasKernel kernel_;
