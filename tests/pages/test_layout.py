@@ -103,6 +103,7 @@ def run() -> str:
             ],
             "random": "device",
             "errors": [],
+            "streams": [f"cuda:0: stream 5 reads what stream 0 wrote at /a/{LONG}/{LONG}.py:1"],
             "operators": {f"aten::{LONG}.{n}": 30 - n for n in range(30)},
         }
     )

@@ -77,6 +77,7 @@ def test_the_page_of_a_run_names_its_lines(monkeypatch, tmp_path) -> None:
         "transfers": [transfer],
         "random": "device",
         "errors": [],
+        "streams": ["cuda:0: stream 5 reads what stream 0 wrote at a.py:1"],
         "operators": {f"aten::op{n}": 1 for n in range(25)},
     }
     page = as_html(told)
@@ -84,6 +85,7 @@ def test_the_page_of_a_run_names_its_lines(monkeypatch, tmp_path) -> None:
     assert "5 more operators" in page and page.count("aten::op") == 25
     assert "  train.py:7  2.0 KiB" in as_text(told)
     assert "Random numbers: those that the real device draws from the same seed." in page
+    assert "stream 5 reads" in page and "not in order: cuda:0: stream 5 reads" in as_text(told)
     assert "random numbers: those that the CPU draws" in as_text(told | {"random": "cpu"})
     nothing = as_html(told | {"transfers": [], "operators": {}})
     assert "No operator ran." in nothing and "copied nothing" in nothing
