@@ -13,7 +13,8 @@ import sys
 import time
 from collections.abc import Callable
 
-ROUNDS = 5
+SECONDS = 3.0  # of a line
+ROUNDS = 5  # at least
 BOUND = 1.1  # of the better one of the CPU's two times: its own type, or float32
 AVX2 = {
     "ATEN_CPU_CAPABILITY": "avx2",
@@ -95,7 +96,9 @@ def measure() -> None:
                     sides[side] = (model, torch.randn(*sizes).to(device, kind))
                     work(*sides[side])
                 least = dict.fromkeys(sides, float("inf"))
-                for _ in range(ROUNDS):
+                rounds, end = 0, time.process_time() + SECONDS
+                while rounds < ROUNDS or time.process_time() < end:
+                    rounds += 1
                     for side, (model, x) in sides.items():
                         start = time.process_time()
                         work(model, x)

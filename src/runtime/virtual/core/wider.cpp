@@ -48,6 +48,7 @@ std::optional<ScalarType> common_type(const Stack& stack, std::size_t first, Typ
   for (std::size_t i = first; i < stack.size(); ++i) {
     if (!stack[i].isTensor() || !stack[i].toTensor().defined()) continue;
     const ScalarType type = stack[i].toTensor().scalar_type();
+    if (!at::isFloatingType(type) && !at::isComplexType(type)) continue;  // a mask
     if (common && *common != type) return std::nullopt;
     common = type;
   }

@@ -47,8 +47,7 @@ HalfInstructions read_host() {
   constexpr unsigned kAuthenticAmd = 0x68747541;  // the first four letters
   const bool amd = cpu_id(0, 0).b == kAuthenticAmd;
   HalfInstructions host;
-  host.float16_tiles = has_bit(more.a, 21);
-  host.float16_products = host.float16_tiles || has_bit(features.d, 23);
+  host.float16_products = has_bit(more.a, 21);
   // Intel's AVX512-BF16 without AMX takes 1.6 to 1.9 times as long as float32.
   host.bfloat16_products = has_bit(features.d, 22) || (amd && has_bit(more.a, 5));
   return host;
@@ -58,12 +57,12 @@ HalfInstructions read_host() {
 
 // Not measured: the CPU's kernels are left as they are.
 HalfInstructions read_host() {
-  return {true, true, true};
+  return {true, true};
 }
 
 #endif
 
-enum class Work : std::uint8_t { kProduct, kVector, kConvolution, kGradient };
+enum class Work : std::uint8_t { kProduct, kGradient };  // kGradient: no instructions help
 
 // By the name without overload, and without the underscore of operators that work in place.
 const std::unordered_map<std::string_view, Work>& works() {
@@ -73,9 +72,12 @@ const std::unordered_map<std::string_view, Work>& works() {
       {"aten::bmm", Work::kProduct},
       {"aten::baddbmm", Work::kProduct},
       {"aten::addbmm", Work::kProduct},
-      {"aten::mv", Work::kVector},
-      {"aten::addmv", Work::kVector},
-      {"aten::_convolution", Work::kConvolution},
+      {"aten::_addmm_activation", Work::kProduct},
+      {"aten::_native_multi_head_attention", Work::kProduct},
+      {"aten::_transformer_encoder_layer_fwd", Work::kProduct},
+      {"aten::mv", Work::kProduct},
+      {"aten::addmv", Work::kProduct},
+      {"aten::_convolution", Work::kProduct},
       {"aten::convolution_backward", Work::kGradient},
   };
   return kWorks;
@@ -97,10 +99,13 @@ TypeSet slow_half_types(const c10::OperatorName& name, const HalfInstructions& c
   const auto found = works().find(base);
   if (found == works().end()) return 0;
   TypeSet slow = cpu.bfloat16_products ? 0 : type_set(ScalarType::BFloat16);
-  const bool fast = found->second == Work::kProduct    ? cpu.float16_products
-                    : found->second == Work::kGradient ? false
-                                                       : cpu.float16_tiles;
+  const bool fast = found->second == Work::kProduct && cpu.float16_products;
   return fast ? slow : slow | type_set(ScalarType::Half);
+}
+
+bool is_attention_slow(at::ScalarType type) {
+  static const TypeSet kSlow = computed_in_float32({"aten::bmm", ""});
+  return (kSlow & type_set(type)) != 0;
 }
 
 TypeSet computed_in_float32(const c10::OperatorName& name) {
