@@ -29,7 +29,9 @@ def check(dtype: torch.dtype) -> None:
     a, b, c = draw(33, 65), draw(65, 17), draw(33, 17)
     (x, y, z), (wx, wy, wz) = both(a, b, c)
     same(x @ y, wx @ wy, "mm")
-    same(torch.addmm(z, x, y, beta=0.5, alpha=2), torch.addmm(wz, wx, wy, beta=0.5, alpha=2), "addmm")
+    same(
+        torch.addmm(z, x, y, beta=0.5, alpha=2), torch.addmm(wz, wx, wy, beta=0.5, alpha=2), "addmm"
+    )
     same(z.clone().addmm_(x, y), wz.addmm(wx, wy), "addmm_")
     out = torch.empty(0, dtype=dtype, device=DEVICE)
     assert torch.mm(x, y, out=out) is out

@@ -1,8 +1,7 @@
-// Measured with torch 2.13 on an Intel CPU of the fourth generation of Xeon, whose instructions
-// were switched off one by one (ONEDNN_MAX_CPU_ISA, ATEN_CPU_CAPABILITY): docs/benchmarks.md has
-// the figures. Without instructions for the type a product takes 13 to 50 times as long as in
-// float32, and a convolution 30 to 39 times. A convolution's gradient in float16 takes 170 times as
-// long even with AVX512-FP16.
+// docs/benchmarks.md has the measurements behind the rule: torch 2.13 on an Intel CPU with AMX, whose
+// instructions were switched off one by one (ONEDNN_MAX_CPU_ISA, ATEN_CPU_CAPABILITY). Without
+// instructions for the type, a product or a convolution takes 30 to 50 times as long as in float32.
+// A convolution's gradient in float16 takes 170 times as long even with AVX512-FP16.
 #include "runtime/virtual/operators/half_products.h"
 
 #include <cstdint>
