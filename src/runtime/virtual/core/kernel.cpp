@@ -113,7 +113,7 @@ void write_back(const IValue& value, Aliases& aliases) {
 AliasKernel::AliasKernel(const c10::OperatorHandle& op, c10::DispatchKey cpu, TypeRules types)
     : cpu_(cpu),
       refuses_(types.refuses),
-      call_(types.widened),
+      call_(types.widened, types.slow),
       check_(op.schema()),
       determinism_and_sync_(observer::semantics_of(op)) {
   const observer::OperatorSemantics& semantics = observer::semantics_of(op);

@@ -28,6 +28,7 @@ struct TypeRules {
   TypeCheck refuses =
       nullptr;          // raises what the device raises for arguments that the CPU's kernel takes
   TypeSet widened = 0;  // what the device computes and the CPU's kernel may refuse
+  TypeSet slow = 0;     // what is computed in a wider type because the CPU's kernel is slow
 };
 
 // There is one per operator and dispatch key. It is constant after its construction, so that any

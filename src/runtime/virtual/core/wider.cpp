@@ -42,6 +42,19 @@ std::optional<ScalarType> narrow_type(const Stack& stack, std::size_t first, Typ
   return std::nullopt;
 }
 
+// The type that all floating-point tensors of a call have, if it is one of these.
+std::optional<ScalarType> common_type(const Stack& stack, std::size_t first, TypeSet types) {
+  std::optional<ScalarType> common;
+  for (std::size_t i = first; i < stack.size(); ++i) {
+    if (!stack[i].isTensor() || !stack[i].toTensor().defined()) continue;
+    const ScalarType type = stack[i].toTensor().scalar_type();
+    if (!at::isFloatingType(type) && !at::isComplexType(type)) continue;  // a mask
+    if (common && *common != type) return std::nullopt;
+    common = type;
+  }
+  return common && (types & type_set(*common)) != 0 ? common : std::nullopt;
+}
+
 // Whether a kernel of the CPU raised this because it does not implement a type.
 bool refuses_type(const c10::Error& error) {
   const std::string_view text = error.what_without_backtrace();
@@ -147,33 +160,49 @@ class Widened {
   bool any_wide_ = false;
 };
 
+// Computes with widened arguments.
+void widen(const c10::OperatorHandle& op, c10::DispatchKeySet cpu, ScalarType narrow,
+           Stack* stack) {
+  const std::size_t count = op.schema().arguments().size();
+  const std::size_t first = stack->size() - count;
+  Widened widened(op, narrow);
+  for (std::size_t i = 0; i < count; ++i)
+    (*stack)[first + i] = widened.argument(i, (*stack)[first + i]);
+  op.redispatchBoxed(cpu, stack);
+  widened.write_back();
+  for (std::size_t i = first; i < stack->size(); ++i) (*stack)[i] = widened.result((*stack)[i]);
+}
+
 }  // namespace
 
 void WiderKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet cpu,
                              Stack* stack) const {
   const std::size_t first = stack->size() - op.schema().arguments().size();
+  if (slow_ != 0) {
+    if (const auto type = common_type(*stack, first, slow_)) {
+      widen(op, cpu, *type, stack);
+      return;
+    }
+  }
   const auto narrow = types_ == 0 ? std::nullopt : narrow_type(*stack, first, types_);
   if (!narrow) {
     op.redispatchBoxed(cpu, stack);
     return;
   }
-  const c10::SmallVector<IValue, 8> kept(stack->begin() + static_cast<std::ptrdiff_t>(first),
-                                         stack->end());
   if ((refused_.load(std::memory_order_relaxed) & type_set(*narrow)) == 0) {
+    const c10::SmallVector<IValue, 8> kept(stack->begin() + static_cast<std::ptrdiff_t>(first),
+                                           stack->end());
     try {
       op.redispatchBoxed(cpu, stack);
       return;
     } catch (const c10::Error& error) {
       if (!refuses_type(error)) throw;
     }
+    stack->resize(first);
+    stack->insert(stack->end(), kept.begin(), kept.end());
   }
-  stack->resize(first);
-  Widened widened(op, *narrow);
-  for (std::size_t i = 0; i < kept.size(); ++i) stack->push_back(widened.argument(i, kept[i]));
-  op.redispatchBoxed(cpu, stack);
+  widen(op, cpu, *narrow, stack);
   refused_.fetch_or(type_set(*narrow), std::memory_order_relaxed);
-  widened.write_back();
-  for (std::size_t i = first; i < stack->size(); ++i) (*stack)[i] = widened.result((*stack)[i]);
 }
 
 }  // namespace torchport::vdev

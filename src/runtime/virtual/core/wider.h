@@ -1,5 +1,5 @@
-// Calls a kernel of the CPU in a wider type where it refuses one that CUDA computes: a Fourier
-// transform of half precision, the sine of complex32, ...
+// Calls a kernel of the CPU in a wider type where it refuses one that CUDA computes (a Fourier
+// transform of half precision, the sine of complex32, ...), or is slow in it.
 #pragma once
 
 #include <atomic>
@@ -24,18 +24,20 @@ constexpr TypeSet type_set(Types... types) {
 class WiderKernel {
  public:
   // `types` are those of float16, bfloat16, complex32 and bool that CUDA computes and the CPU may
-  // refuse.
-  explicit WiderKernel(TypeSet types) : types_(types) {}
+  // refuse. `slow` are those that are always widened, if all floating-point arguments are of the
+  // same one: a kernel raises for most calls that mix types.
+  explicit WiderKernel(TypeSet types, TypeSet slow) : types_(types), slow_(slow) {}
 
-  // Calls the kernel under `cpu` with the arguments on the stack, which lie on the CPU. If it
-  // refuses one of the types, the arguments are widened (float16 and bfloat16 to float32, complex32
-  // to complex64, bool to uint8), the kernel is called again, and what it returns and writes is
-  // rounded. Raises what the kernel raises in the wider type.
+  // Calls the kernel under `cpu` with the arguments on the stack, which lie on the CPU. If one of
+  // the types is slow, or the kernel refuses it, the arguments are widened (float16 and bfloat16 to
+  // float32, complex32 to complex64, bool to uint8), the kernel is called with them, and what it
+  // returns and writes is rounded. Raises what the kernel raises in the wider type.
   void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet cpu,
                   torch::jit::Stack* stack) const;
 
  private:
   TypeSet types_;
+  TypeSet slow_;
   mutable std::atomic<TypeSet> refused_ = 0;
 };
 

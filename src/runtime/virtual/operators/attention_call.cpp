@@ -11,6 +11,7 @@
 
 #include "runtime/virtual/core/alias.h"
 #include "runtime/virtual/core/runtime.h"
+#include "runtime/virtual/operators/half_products.h"
 
 namespace torchport::vdev {
 
@@ -36,6 +37,17 @@ MaybeTensor whole_mask(const AttentionCall& call) {
       {call.query.size(0), call.query.size(1), call.query.size(2), call.key.size(2)});
 }
 
+// The call in float32, if the CPU's kernel is slow in its type.
+AttentionCall in_fast_type(const AttentionCall& call) {
+  AttentionCall fast = call;
+  if (!is_attention_slow(call.query.scalar_type())) return fast;
+  fast.query = call.query.to(at::kFloat);
+  fast.key = call.key.to(at::kFloat);
+  fast.value = call.value.to(at::kFloat);
+  if (has(call.bias)) fast.bias = call.bias->to(at::kFloat);
+  return fast;
+}
+
 std::uint64_t* seed_numbers(const Tensor& alias) {
   return static_cast<std::uint64_t*>(alias.mutable_data_ptr());
 }
@@ -44,20 +56,24 @@ std::uint64_t* seed_numbers(const Tensor& alias) {
 
 Attended attend(const AttentionCall& call) {
   if (!fits_fused_kernel(call)) return attend_by_steps(call);
+  const AttentionCall fast = in_fast_type(call);
   const auto [output, logarithms] = at::_scaled_dot_product_flash_attention_for_cpu(
-      call.query, call.key, call.value, 0.0, call.band.bounded(), whole_mask(call), call.scale);
-  return {output, logarithms};
+      fast.query, fast.key, fast.value, 0.0, call.band.bounded(), whole_mask(fast), call.scale);
+  return {output.to(call.query.scalar_type()), logarithms};
 }
 
 AttentionGradients attend_backward(const AttentionCall& call, const Tensor& grad,
                                    const Tensor& output, const Tensor& logarithms, bool of_bias) {
   if (of_bias || !fits_fused_kernel(call))
     return attention_gradients(call, grad, output, logarithms, of_bias);
+  const AttentionCall fast = in_fast_type(call);
+  const at::ScalarType type = call.query.scalar_type();
   const auto [of_query, of_key, of_value] =
       at::_scaled_dot_product_flash_attention_for_cpu_backward(
-          grad, call.query, call.key, call.value, output, logarithms, 0.0, call.band.bounded(),
-          whole_mask(call), call.scale);
-  return {of_query, of_key, of_value, Tensor()};
+          grad.to(fast.query.scalar_type()), fast.query, fast.key, fast.value,
+          output.to(fast.query.scalar_type()), logarithms, 0.0, call.band.bounded(),
+          whole_mask(fast), call.scale);
+  return {of_query.to(type), of_key.to(type), of_value.to(type), Tensor()};
 }
 
 double attention_scale(const Tensor& query, std::optional<double> scale) {

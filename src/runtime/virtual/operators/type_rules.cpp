@@ -12,6 +12,7 @@
 #include <c10/util/SmallVector.h>
 
 #include "runtime/virtual/core/runtime.h"
+#include "runtime/virtual/operators/half_products.h"
 
 namespace torchport::vdev {
 
@@ -236,6 +237,7 @@ const std::unordered_map<std::string_view, TypeSet>& widened_types() {
 
 TypeRules type_rules_of(const c10::OperatorName& name) {
   TypeRules rules;
+  rules.slow = computed_in_float32(name);
   if (Runtime::get().spec().kind != "cuda") return rules;
   if (const auto found = type_checks().find(name.name); found != type_checks().end())
     rules.refuses = found->second;

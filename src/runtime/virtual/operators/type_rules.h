@@ -7,7 +7,7 @@
 
 namespace torchport::vdev {
 
-// The rules of an operator; none if the devices are not CUDA's.
+// The rules of an operator. Those of CUDA's types are for CUDA devices only.
 [[nodiscard]] TypeRules type_rules_of(const c10::OperatorName& name);
 
 // Whether CUDA has no kernel for an operator that the CPU has one for.
