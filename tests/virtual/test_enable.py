@@ -27,6 +27,31 @@ def test_enable_refuses_what_is_no_device(run_virtual) -> None:
     assert "ValueError: torchport: there are no virtual devices 'tpu'; use cuda:N" in run.stderr
 
 
+LATE = """
+import torchport.virtual
+torchport.virtual.enable("cuda:1", streams="late")
+import torch
+side = torch.cuda.Stream()
+tensor = torch.ones(4, device="cuda")
+with torch.cuda.stream(side):
+    early = tensor + 1
+side.synchronize()
+print(early.tolist())
+"""
+
+
+def test_enable_with_late_streams(run_virtual) -> None:
+    run = run_virtual(LATE, devices=None)
+    assert run.stdout == "[nan, nan, nan, nan]\n"
+    assert run.stderr.count("without waiting for it") == 1
+
+
+def test_enable_refuses_an_unknown_order_of_streams(run_virtual) -> None:
+    code = "import torchport.virtual as v; v.enable('cuda:1', streams='soon')"
+    run = run_virtual(code, devices=None, check=False)
+    assert "ValueError: torchport: streams='soon'; use 'at-once' or 'late'" in run.stderr
+
+
 SUITE = """
 import pytest, torch
 
