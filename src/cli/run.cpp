@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -68,7 +69,22 @@ std::string announcement(const device::Spec& spec) {
       spec.random == device::RandomNumbers::kDevice ? "that device" : "the CPU");
 }
 
-// The command to start: the words after `--` as they are, else Python with a script or `-m`.
+// Whether a file is a program of the machine, or a script that is not Python's by its first line.
+bool starts_by_itself(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error) || access(path.c_str(), X_OK) != 0)
+    return false;
+  std::ifstream file(path, std::ios::binary);
+  std::string first;
+  std::getline(file, first);
+  return first.starts_with(
+             "\x7F"
+             "ELF") ||
+         (first.starts_with("#!") && first.find("python") == std::string::npos);
+}
+
+// The command to start: the words after `--` as they are, a file that starts by itself, else Python
+// with a script or `-m`.
 base::Result<std::vector<std::string>> command_of(std::vector<std::string> rest) {
   if (auto& command = after_dashes()) {
     if (rest.empty() && !command->empty()) return *command;
@@ -91,7 +107,11 @@ base::Result<std::vector<std::string>> command_of(std::vector<std::string> rest)
         base::ErrorCode::kUsage,
         fmt::format("no such file: {}; a command that is not a Python script must come after `--`",
                     rest.front()));
-  rest.insert(rest.begin(), python_of_this_environment());
+  if (!module && starts_by_itself(rest.front())) {
+    rest.front() = std::filesystem::absolute(rest.front()).string();
+  } else {
+    rest.insert(rest.begin(), python_of_this_environment());
+  }
   return rest;
 }
 

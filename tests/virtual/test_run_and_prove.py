@@ -48,6 +48,17 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def test_what_is_no_python_script_starts_by_itself(project: Path) -> None:
+    code = "import torch; print(torch.cuda.device_count())"
+    (project / "train.sh").write_text(f"#!/bin/sh\nexec {sys.executable} -c '{code}'\n")
+    (project / "train.sh").chmod(0o755)
+    for words in ([sys.executable, "-c", code], ["train.sh"]):
+        run = torchport("run", "-q", "--devices", "cuda:2", *words, cwd=project)
+        assert (run.stdout, run.stderr, run.returncode) == ("2\n", "", 0)
+    (project / "train.sh").chmod(0o644)
+    assert "SyntaxError" in torchport("run", "-q", "train.sh", cwd=project).stderr
+
+
 def test_a_program_runs_and_is_reported(project: Path) -> None:
     report = project / "report.json"
     run = torchport(
