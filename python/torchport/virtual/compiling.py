@@ -33,6 +33,9 @@ def install(common: ModuleType) -> None:
     # A build with CUDA includes Triton, and inductor would ask it for the driver.
     if hasattr(config, "triton_disable_device_detection"):  # since torch 2.10
         config.triton_disable_device_detection = True
+    # Optimizations ask for this name where they have kernels of Triton only: an online softmax.
+    if hasattr(config, f"{device}_backend"):
+        setattr(config, f"{device}_backend", "cpp")
     _triton.has_triton.cache_clear()
     setattr(torch._C._dynamo.guards, f"_empty_strided_{device}", _empty_strided(torch, device))
     _register_with_others(common, device)
@@ -59,7 +62,7 @@ def _register_with_others(common: ModuleType, device: str) -> None:
 
 
 def _register(common: ModuleType, device: str) -> None:
-    from torch._inductor import cudagraph_utils
+    from torch._inductor import cudagraph_utils, ir
     from torch._inductor.codegen.cpp import CppScheduling
     from torch._inductor.codegen.wrapper import PythonWrapperCodegen
     from torch._inductor.codegen.wrapper_fxir import WrapperFxCodegen
@@ -80,10 +83,14 @@ def _register(common: ModuleType, device: str) -> None:
         return getattr(self.get_device(), "type", None) in ("cpu", device)
 
     BaseSchedulerNode.is_cpu = is_cpu  # type: ignore[method-assign]
+    type_of = ir.get_device_type
+    # Lowerings and the intermediate code ask here which generator they work for: with that of the
+    # CPU, argmax counts in the order of a transposed tensor only if it is told to.
+    vars(ir)["get_device_type"] = lambda x: "cpu" if type_of(x) == device else type_of(x)
     _call_without_stream(PythonWrapperCodegen)
     vars(cudagraph_utils)["check_lowering_disable_cudagraph"] = lambda _: _GRAPHS
     common.register_backend_for_device(
-        device, CppScheduling, PythonWrapperCodegen, Packaged, WrapperFxCodegen, _mark()
+        device, CppScheduling, PythonWrapperCodegen, Packaged, WrapperFxCodegen, _graph_pass(device)
     )
 
 
@@ -113,18 +120,23 @@ def _answer_for(device: str) -> None:
                     setattr(module, known.__name__, answer)
 
 
-def _mark() -> Any:
-    """A part of the keys of inductor's caches on disk. So code for a real device, or from another
-    version of this file, is not used for a virtual device."""
+def _graph_pass(device: str) -> Any:
+    """What is changed in a graph before it is lowered. It is a part of the keys of inductor's caches on
+    disk: code for a real device, or from another version of these files, is not used for a virtual
+    device."""
     from torch._inductor.custom_graph_pass import CustomGraphModulePass
 
-    class Mark(CustomGraphModulePass):
-        def __call__(self, graph: Any) -> None: ...
+    from torchport.virtual import flex_attention
+
+    class Pass(CustomGraphModulePass):
+        def __call__(self, graph: Any) -> None:
+            flex_attention.replace(graph, device)
 
         def uuid(self) -> str:
-            return hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
+            sources = (Path(__file__), Path(flex_attention.__file__))
+            return hashlib.sha256(b"".join(s.read_bytes() for s in sources)).hexdigest()
 
-    return Mark()
+    return Pass()
 
 
 def _call_without_stream(wrapper: Any) -> None:
