@@ -23,6 +23,7 @@ from torch._higher_order_ops.flex_attention import (
 )
 from torch._inductor.decomposition import select_decomp_table
 from torch.fx import GraphModule, Interpreter, Node
+from torch.fx.node import map_arg
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils import _pytree as pytree
 
@@ -64,10 +65,11 @@ def _forward(*given: Any) -> Any:
 def _backward(*given: Any) -> Any:
     (*tensors, score, joint, mask, scale, options, captured, others) = given
     mask = _of_blocks(mask, tensors[1].shape[-2])
-    # A gradient is computed for what asks for one. In a traced graph nothing does.
+    # Gradients of captured tensors are computed for those that ask for one. In a traced graph none
+    # does: the function of the scores has been differentiated to those that asked.
     captured = tuple(
-        b.detach().requires_grad_() if isinstance(b, torch.Tensor) and b.is_floating_point() else b
-        for b in captured
+        tensor if gradient is None else tensor.detach().requires_grad_()
+        for tensor, gradient in zip(captured, joint.results[5:], strict=True)
     )
     with torch.no_grad():
         return sdpa_dense_backward(
@@ -105,7 +107,7 @@ def _blocks(counts: torch.Tensor, indices: torch.Tensor, columns: Any) -> torch.
 def _inline(graph: GraphModule, node: Node, dense: Callable[..., Any]) -> None:
     """Puts the operators of `dense`, called with the node's arguments, in the node's place."""
     flat, shape = pytree.tree_flatten(node.args)
-    functions = {a: _Plain(f).run for a in flat if (f := _function(graph, a)) is not None}
+    functions = {a: _Plain(f) for a in flat if (f := _function(graph, a)) is not None}
     inputs = [a for a in dict.fromkeys(flat) if isinstance(a, Node) and a not in functions]
     values = [a.meta["val"] for a in inputs]
 
@@ -139,7 +141,17 @@ def _function(graph: GraphModule, argument: Any) -> GraphModule | None:
 class _Plain(Interpreter):
     """Calls a graph with operators of ATen: vmap would go through primitives element by element."""
 
+    @property
+    def results(self) -> Any:
+        return self.graph.find_nodes(op="output")[0].args[0]
+
+    def __call__(self, *inputs: Any) -> Any:
+        results = self.run(*inputs)
+        return list(results) if isinstance(results, (list, tuple)) else results
+
     def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
+        if target is torch.ops.prims.convert_element_type.default:
+            return torch.ops.aten._to_copy(args[0], dtype=args[1])
         return super().call_function(getattr(target, "impl_aten", None) or target, args, kwargs)
 
 
@@ -156,6 +168,9 @@ def _use(node: Node, results: Any) -> None:
         part = results[user.args[1]]
         if isinstance(part, Node):
             user.replace_all_uses_with(part)
+        elif part is None:  # the gradient of a tensor that needs none
+            for last in list(user.users):
+                last.args = map_arg(last.args, lambda n, gone=user: None if n is gone else n)
         else:
             _use(user, part)
         user.graph.erase_node(user)
