@@ -68,6 +68,8 @@ def _register(common: ModuleType, device: str) -> None:
     from torch._inductor.codegen.wrapper_fxir import WrapperFxCodegen
     from torch._inductor.scheduler import BaseSchedulerNode
 
+    from torchport.virtual import compiled_asserts
+
     class Packaged:
         supports_caching = True
         create = staticmethod(
@@ -87,6 +89,7 @@ def _register(common: ModuleType, device: str) -> None:
     # Lowerings and the intermediate code ask here which generator they work for: with that of the
     # CPU, argmax counts in the order of a transposed tensor only if it is told to.
     vars(ir)["get_device_type"] = lambda x: "cpu" if type_of(x) == device else type_of(x)
+    compiled_asserts.install(device)
     _call_without_stream(PythonWrapperCodegen)
     vars(cudagraph_utils)["check_lowering_disable_cudagraph"] = lambda _: _GRAPHS
     common.register_backend_for_device(
@@ -126,21 +129,23 @@ def _graph_pass(device: str) -> Any:
     device."""
     from torch._inductor.custom_graph_pass import CustomGraphModulePass
 
-    from torchport.virtual import flex_attention
+    from torchport.virtual import compiled_asserts, flex_attention
 
     class Pass(CustomGraphModulePass):
         def __call__(self, graph: Any) -> None:
             flex_attention.replace(graph, device)
 
         def uuid(self) -> str:
-            sources = (Path(__file__), Path(flex_attention.__file__))
-            return hashlib.sha256(b"".join(s.read_bytes() for s in sources)).hexdigest()
+            sources = (__file__, compiled_asserts.__file__, flex_attention.__file__)
+            return hashlib.sha256(b"".join(Path(s).read_bytes() for s in sources)).hexdigest()
 
     return Pass()
 
 
 def _call_without_stream(wrapper: Any) -> None:
     """Generates calls of the device's kernels without a stream: CPU kernels get only buffers."""
+    from torchport.virtual import compiled_asserts
+
     base = wrapper._generate_kernel_call_helper
 
     def call(self: Any, name: str, arguments: Any, *, device: Any = None, **rest: Any) -> None:
@@ -152,6 +157,8 @@ def _call_without_stream(wrapper: Any) -> None:
         elif rest.get("triton", True):
             refuse("Triton kernels", "there is no GPU that could run them")
         else:
-            self.writeline(self.wrap_kernel_call(name, arguments))
+            self.add_import_once(compiled_asserts.IMPORT)
+            given = [name, repr(name), str(where.index), *arguments]
+            self.writeline(self.wrap_kernel_call("torchport_call", given))
 
     wrapper._generate_kernel_call_helper = call

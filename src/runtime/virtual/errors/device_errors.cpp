@@ -49,10 +49,10 @@ std::string lines_of(const FailedAssertion& assertion) {
   for (const GridThread& at : assertion.threads) {
     // As the driver prints it. The folder is that of the builds of PyTorch on PyPI.
     text += fmt::format(
-        "/pytorch/aten/src/ATen/native/cuda/{}:{} {}: block: [{},{},{}], thread: [{},{},{}] "
-        "Assertion `{}` failed.\n",
-        assertion.file, line, assertion.kernel, at.block[0], at.block[1], at.block[2], at.thread[0],
-        at.thread[1], at.thread[2], assertion.condition);
+        "{}{}:{} {}: block: [{},{},{}], thread: [{},{},{}] Assertion `{}` failed.\n",
+        assertion.file[0] == '/' ? "" : "/pytorch/aten/src/ATen/native/cuda/", assertion.file, line,
+        assertion.kernel, at.block[0], at.block[1], at.block[2], at.thread[0], at.thread[1],
+        at.thread[2], assertion.condition);
   }
   return text;
 }
@@ -79,7 +79,22 @@ void start_kernel(std::int64_t device) {
   check_device(static_cast<c10::DeviceIndex>(device), Asks::kToStart);
 }
 
+// What code that was generated for the host asserted: it knows neither the line nor the thread.
+// NOLINTBEGIN(performance-unnecessary-value-param): torch asks for values
+void failed_assertion(std::int64_t device, std::string op, std::string file, std::string condition,
+                      std::string reason) {
+  fail(static_cast<c10::DeviceIndex>(device), op,
+       {.file = file.c_str(),
+        .kernel = "unknown",
+        .condition = condition,
+        .threads = {GridThread{}},
+        .reason = reason});
+}
+// NOLINTEND(performance-unnecessary-value-param)
+
 TORCH_LIBRARY_FRAGMENT(torchport, library) {
+  library.def("failed_assertion(int device, str op, str file, str condition, str reason) -> ()",
+              &failed_assertion);
   library.def("start_kernel(int device) -> ()", &start_kernel);
   library.def("errors_are_late() -> bool", &errors_are_late);
   library.def("failures() -> str[]", &failures);

@@ -32,7 +32,7 @@ struct GridThread {
 
 // An assertion of a kernel that failed.
 struct FailedAssertion {
-  const char* file = "";              // below aten/src/ATen/native/cuda
+  const char* file = "";              // below aten/src/ATen/native/cuda, or a whole path
   int line = 0;                       // in it; 0 if it is not known, then none is printed
   const char* kernel = "";            // the name of its function, as the compiler gives it
   std::string condition{};            // the text of the assertion
