@@ -15,6 +15,7 @@ import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import gettempdir
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -84,7 +85,11 @@ def find_lines(torch: ModuleType) -> None:
     """Lets C++ find the line of the program that called an operator, until the program ends."""
     native = torch._ops.ops.torchport
     own = str(Path(__file__).parents[1])
-    native.start_source_lines([str(Path(str(torch.__file__)).parent), own, "<frozen", "<string>"])
+    # torch/_inductor/runtime/cache_dir_utils.py; its default folder ends with the user's name
+    compiled = os.environ.get("TORCHINDUCTOR_CACHE_DIR") or f"{gettempdir()}/torchinductor_"
+    native.start_source_lines(
+        [str(Path(str(torch.__file__)).parent), own, compiled, "<frozen", "<string>"]
+    )
     atexit.register(native.stop_source_lines)  # not while the interpreter shuts down
 
 

@@ -43,7 +43,9 @@ def _can_use(torch: ModuleType, kernel: str) -> Callable[[Any, bool], bool]:
                 getattr(torch._C, f"_set_sdp_use_{name}")(name == kernel)
             with warnings.catch_warnings():
                 warnings.simplefilter("default" if debug else "ignore")
-                chosen = torch._fused_sdp_choice(
+                # The device's kernel itself: FakeTensorMode would ask another one, of no device.
+                chosen = torch.ops.aten._fused_sdp_choice.default.redispatch(
+                    torch._C.DispatchKeySet(torch._C.DispatchKey.CUDA),
                     *(_dense(torch, x) for x in (params.query, params.key, params.value)),
                     params.attn_mask,
                     params.dropout,
