@@ -62,13 +62,13 @@ def _register_with_others(common: ModuleType, device: str) -> None:
 
 
 def _register(common: ModuleType, device: str) -> None:
-    from torch._inductor import cudagraph_utils, ir
+    from torch._inductor import cudagraph_utils
     from torch._inductor.codegen.cpp import CppScheduling
     from torch._inductor.codegen.wrapper import PythonWrapperCodegen
     from torch._inductor.codegen.wrapper_fxir import WrapperFxCodegen
     from torch._inductor.scheduler import BaseSchedulerNode
 
-    from torchport.virtual import compiled_asserts
+    from torchport.virtual import compiled_asserts, compiled_lowerings
 
     class Packaged:
         supports_caching = True
@@ -85,10 +85,7 @@ def _register(common: ModuleType, device: str) -> None:
         return getattr(self.get_device(), "type", None) in ("cpu", device)
 
     BaseSchedulerNode.is_cpu = is_cpu  # type: ignore[method-assign]
-    type_of = ir.get_device_type
-    # Lowerings and the intermediate code ask here which generator they work for: with that of the
-    # CPU, argmax counts in the order of a transposed tensor only if it is told to.
-    vars(ir)["get_device_type"] = lambda x: "cpu" if type_of(x) == device else type_of(x)
+    compiled_lowerings.install(device)
     compiled_asserts.install(device)
     _call_without_stream(PythonWrapperCodegen)
     vars(cudagraph_utils)["check_lowering_disable_cudagraph"] = lambda _: _GRAPHS
@@ -129,14 +126,15 @@ def _graph_pass(device: str) -> Any:
     device."""
     from torch._inductor.custom_graph_pass import CustomGraphModulePass
 
-    from torchport.virtual import compiled_asserts, flex_attention
+    from torchport.virtual import compiled_asserts, compiled_lowerings, flex_attention
 
     class Pass(CustomGraphModulePass):
         def __call__(self, graph: Any) -> None:
             flex_attention.replace(graph, device)
 
         def uuid(self) -> str:
-            sources = (__file__, compiled_asserts.__file__, flex_attention.__file__)
+            modules = (compiled_asserts, compiled_lowerings, flex_attention)
+            sources = (__file__, *(m.__file__ for m in modules))
             return hashlib.sha256(b"".join(Path(s).read_bytes() for s in sources)).hexdigest()
 
     return Pass()
