@@ -70,6 +70,15 @@ def test_flex_attention_leaves_out_blocks_and_refuses_small_heads() -> None:
         torch.compile(lambda *x: flex_attention(*x, enable_gqa=True))(*tensors(8, width=8))
 
 
+def test_a_tensor_indexed_twice_has_no_gradient() -> None:
+    # As the kernels of a device, which could not add both up.
+    bias = torch.randn(32, device="cuda", requires_grad=True)
+    score = lambda s, b, h, q, k: s + bias[q] + bias[k]  # noqa: E731
+    call = torch.compile(lambda *x: flex_attention(*x, score_mod=score, enable_gqa=True))
+    with pytest.raises(Exception, match="Using multiple indexing operations on the same tensor"):
+        call(*tensors(32)).sum().backward()
+
+
 def test_nested_tensors() -> None:
     def call(x):
         padded = torch.nested.to_padded_tensor(x * 2, 0.0).sin()

@@ -69,7 +69,9 @@ def _note_indices(cpp: Any, is_ours: Callable[[], bool]) -> None:
                 return line
             condition, _, text = line.removeprefix(start).rpartition(message)
             zeros = " ".join(f"{name} = decltype({name})(0);" for name in used)
-            return f'if (!({condition})) {{ {_NOTED} = "index out of bounds: {text[:-1]}; {zeros} }}'
+            return (
+                f'if (!({condition})) {{ {_NOTED} = "index out of bounds: {text[:-1]}; {zeros} }}'
+            )
 
         return indirect_assert
 

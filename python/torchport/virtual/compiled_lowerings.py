@@ -56,7 +56,5 @@ def _tell_of_small_devices(device: str) -> None:
         return bool(chosen(layout, *given, **named))
 
     for name, module in list(sys.modules.items()):
-        if name.startswith("torch._inductor") and (
-            vars(module).get(chosen.__name__) is chosen
-        ):
+        if name.startswith("torch._inductor") and (vars(module).get(chosen.__name__) is chosen):
             setattr(module, chosen.__name__, use_triton_template)

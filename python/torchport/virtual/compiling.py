@@ -134,7 +134,7 @@ def _graph_pass(device: str) -> Any:
 
         def uuid(self) -> str:
             modules = (compiled_asserts, compiled_lowerings, flex_attention)
-            sources = (__file__, *(m.__file__ for m in modules))
+            sources = (__file__, *(str(m.__file__) for m in modules))
             return hashlib.sha256(b"".join(Path(s).read_bytes() for s in sources)).hexdigest()
 
     return Pass()

@@ -11,6 +11,8 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 import torch
@@ -22,9 +24,10 @@ from torch._higher_order_ops.flex_attention import (
     sdpa_dense_backward,
 )
 from torch._inductor.decomposition import select_decomp_table
+from torch._inductor.exc import LoweringException
 from torch.fx import GraphModule, Interpreter, Node
-from torch.fx.node import map_arg
 from torch.fx.experimental.proxy_tensor import make_fx
+from torch.fx.node import map_arg
 from torch.utils import _pytree as pytree
 
 _SMALLEST_HEAD = 16  # of tl.dot; torch/_inductor/kernel/flex/flex_attention.py
@@ -36,14 +39,30 @@ def replace(module: GraphModule, device: str) -> None:
         (node, dense)
         for target, dense in ((flex_attention, _forward), (flex_attention_backward, _backward))
         for node in module.graph.find_nodes(op="call_function", target=target)
-        if node.args[0].meta["val"].device.type == device
+        if _arguments(node)[0].meta["val"].device.type == device
     ]
     for node, dense in found:
-        _refuse_small_heads(*(n.meta["val"] for n in node.args[:3]))
+        _refuse(module, node)
         _inline(module, node, dense)
     if found:
         module.graph.eliminate_dead_code()
         module.recompile()
+
+
+def _refuse(graph: GraphModule, node: Node) -> None:
+    """Raises the error of the lowering for a device if that refuses these arguments."""
+    given = _arguments(node)
+    try:
+        _refuse_small_heads(*(n.meta["val"] for n in given[:3]))
+        if node.target is flex_attention_backward:
+            _lowering().validate_joint_graph(graph.get_submodule(given[8].target).graph)
+    except NotImplementedError as refusal:
+        named = dict(node.kwargs)
+        raise LoweringException(refusal, node.target, list(given), named) from refusal
+
+
+def _arguments(node: Node) -> Any:
+    return node.args
 
 
 def _refuse_small_heads(query: torch.Tensor, _: torch.Tensor, value: torch.Tensor) -> None:
@@ -53,6 +72,13 @@ def _refuse_small_heads(query: torch.Tensor, _: torch.Tensor, value: torch.Tenso
             "NYI: embedding dimension of the query, key, and value must be "
             f"at least 16 but got E={wide} and Ev={out}"
         )
+
+
+def _lowering() -> ModuleType:
+    try:
+        return import_module("torch._inductor.kernel.flex.flex_attention")
+    except ImportError:  # until torch 2.8
+        return import_module("torch._inductor.kernel.flex_attention")
 
 
 def _forward(*given: Any) -> Any:
@@ -71,10 +97,9 @@ def _backward(*given: Any) -> Any:
         tensor if gradient is None else tensor.detach().requires_grad_()
         for tensor, gradient in zip(captured, joint.results[5:], strict=True)
     )
+    dense: Callable[..., Any] = sdpa_dense_backward
     with torch.no_grad():
-        return sdpa_dense_backward(
-            *tensors, score, joint, mask, scale, options, captured, others
-        )
+        return dense(*tensors, score, joint, mask, scale, options, captured, others)
 
 
 def _of_blocks(mask: Sequence[Any], keys: Any) -> tuple[Any, ...]:
@@ -169,8 +194,13 @@ def _use(node: Node, results: Any) -> None:
         if isinstance(part, Node):
             user.replace_all_uses_with(part)
         elif part is None:  # the gradient of a tensor that needs none
-            for last in list(user.users):
-                last.args = map_arg(last.args, lambda n, gone=user: None if n is gone else n)
+            _leave_out(user)
         else:
             _use(user, part)
         user.graph.erase_node(user)
+
+
+def _leave_out(node: Node) -> None:
+    """Lets the users of the node have None instead."""
+    for user in list(node.users):
+        user.args = map_arg(user.args, lambda given: None if given is node else given)

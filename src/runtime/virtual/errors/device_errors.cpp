@@ -48,11 +48,11 @@ std::string lines_of(const FailedAssertion& assertion) {
   std::string text;
   for (const GridThread& at : assertion.threads) {
     // As the driver prints it. The folder is that of the builds of PyTorch on PyPI.
-    text += fmt::format(
-        "{}{}:{} {}: block: [{},{},{}], thread: [{},{},{}] Assertion `{}` failed.\n",
-        assertion.file[0] == '/' ? "" : "/pytorch/aten/src/ATen/native/cuda/", assertion.file, line,
-        assertion.kernel, at.block[0], at.block[1], at.block[2], at.thread[0], at.thread[1],
-        at.thread[2], assertion.condition);
+    text +=
+        fmt::format("{}{}:{} {}: block: [{},{},{}], thread: [{},{},{}] Assertion `{}` failed.\n",
+                    assertion.file[0] == '/' ? "" : "/pytorch/aten/src/ATen/native/cuda/",
+                    assertion.file, line, assertion.kernel, at.block[0], at.block[1], at.block[2],
+                    at.thread[0], at.thread[1], at.thread[2], assertion.condition);
   }
   return text;
 }
