@@ -1,6 +1,8 @@
 """torch.compile with inductor: its C++ for the CPU over the bytes of the device."""
 
+import zipfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import torch
@@ -161,3 +163,13 @@ def test_packages_are_refused() -> None:
         "NotImplementedError: torchport: virtual devices do not support AOTInductor and cpp_wrapper"
         in said
     )
+
+
+def test_packages_from_elsewhere_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "model.pt2"
+    with zipfile.ZipFile(path, "w") as package:
+        folder = "model/data/aotinductor/model"
+        package.writestr(f"{folder}/a.wrapper.so", b"")
+        package.writestr(f"{folder}/a.wrapper_metadata.json", '{"AOTI_DEVICE_KEY": "cuda"}')
+    with pytest.raises(NotImplementedError, match="do not support AOTInductor and cpp_wrapper"):
+        torch._inductor.aoti_load_package(str(path))

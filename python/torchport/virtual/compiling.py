@@ -16,6 +16,10 @@ from typing import Any
 
 from torchport.virtual.torch_c_shim._native import kind, refuse, refusing
 
+_PACKAGED = (
+    "AOTInductor and cpp_wrapper",
+    "they compile for CUDA's runtime; use torch.compile or torch.export.save",
+)
 _GRAPHS = "torchport: virtual devices do not replay CUDA graphs of compiled code"
 
 
@@ -39,6 +43,23 @@ def install(common: ModuleType) -> None:
     _triton.has_triton.cache_clear()
     setattr(torch._C._dynamo.guards, f"_empty_strided_{device}", _empty_strided(torch, device))
     _register_with_others(common, device)
+    _refuse_packages(torch._C._aoti, device)
+
+
+def _refuse_packages(aoti: Any, device: str) -> None:
+    """Lets a package that was compiled for this type of device be refused by its name."""
+    base = aoti.AOTIModelPackageLoader
+
+    class AOTIModelPackageLoader(base):  # type: ignore[misc]
+        def __init__(self, *given: Any, **named: Any) -> None:
+            try:
+                super().__init__(*given, **named)
+            except RuntimeError as error:
+                if f"device key found: {device}" not in str(error):
+                    raise
+                refuse(*_PACKAGED)
+
+    aoti.AOTIModelPackageLoader = AOTIModelPackageLoader
 
 
 def _empty_strided(torch: ModuleType, device: str) -> Any:
@@ -72,12 +93,7 @@ def _register(common: ModuleType, device: str) -> None:
 
     class Packaged:
         supports_caching = True
-        create = staticmethod(
-            refusing(
-                "AOTInductor and cpp_wrapper",
-                "they compile for CUDA's runtime; use torch.compile or torch.export.save",
-            )
-        )
+        create = staticmethod(refusing(*_PACKAGED))
 
     _answer_for(device)
 
