@@ -50,7 +50,7 @@ def _refuse_packages(aoti: Any, device: str) -> None:
     """Lets a package that was compiled for this type of device be refused by its name."""
     base = aoti.AOTIModelPackageLoader
 
-    class AOTIModelPackageLoader(base):  # type: ignore[misc]
+    class AOTIModelPackageLoader(base):  # type: ignore[misc, valid-type]
         def __init__(self, *given: Any, **named: Any) -> None:
             try:
                 super().__init__(*given, **named)
