@@ -1,7 +1,7 @@
-// docs/benchmarks.md has the measurements behind the rule: torch 2.13 on an Intel CPU with AMX, whose
-// instructions were switched off one by one (ONEDNN_MAX_CPU_ISA, ATEN_CPU_CAPABILITY). Without
-// instructions for the type, a product or a convolution takes 30 to 50 times as long as in float32.
-// A convolution's gradient in float16 takes 170 times as long even with AVX512-FP16.
+// docs/benchmarks.md has the measurements behind the rule: torch 2.13 on an Intel CPU with AMX,
+// whose instructions were switched off one by one (ONEDNN_MAX_CPU_ISA, ATEN_CPU_CAPABILITY).
+// Without instructions for the type, a product or a convolution takes 30 to 50 times as long as in
+// float32. A convolution's gradient in float16 takes 170 times as long even with AVX512-FP16.
 #include "runtime/virtual/operators/half_products.h"
 
 #include <cstdint>
