@@ -40,6 +40,38 @@ def test_what_the_product_with_int8_weights_refuses() -> None:
             torch._weight_int8pack_mm(*arguments)
 
 
+@pytest.mark.parametrize("inner", [2, 4, 8])
+@pytest.mark.parametrize("group", [32, 128])
+def test_int4_weights(inner: int, group: int) -> None:
+    m, k, n = 5, 256, 24
+    numbers = torch.randint(0, 16, (n, k), device="cuda")
+    scales = torch.rand(k // group, n, 2, device="cuda").bfloat16()
+    packed = torch._convert_weight_to_int4pack(
+        (numbers[:, ::2] << 4 | numbers[:, 1::2]).to(torch.uint8), inner
+    )
+    assert packed.shape == (n // 8, k // (16 * inner), 32, inner // 2)
+    assert packed.dtype == torch.int32
+    x = torch.randn(m, k, device="cuda").bfloat16()
+    each = scales.repeat_interleave(group, 0).transpose(0, 1).float()
+    weight = ((numbers - 8) * each[..., 0] + each[..., 1]).bfloat16()
+    torch.testing.assert_close(torch._weight_int4pack_mm(x, packed, group, scales), x @ weight.t())
+    with pytest.raises(RuntimeError, match=r"Expected A.dtype\(\) == at::kBFloat16 to be true"):
+        torch._weight_int4pack_mm(x.float(), packed, group, scales)
+
+
+def test_the_layout_of_int4_weights() -> None:
+    # Lane 4 * row + column % 8 / 2 of a tile; eight numbers, by halves of bytes.
+    numbers = torch.zeros(8, 32, dtype=torch.int64, device="cuda")
+    places = {(0, 0): (0, 0), (0, 1): (0, 16), (0, 8): (0, 4), (0, 17): (0, 24), (3, 6): (15, 0)}
+    for place, (lane, bit) in places.items():
+        one = numbers.clone()
+        one[place] = 5
+        bytes_ = (one[:, ::2] << 4 | one[:, 1::2]).to(torch.uint8)
+        packed = torch._convert_weight_to_int4pack(bytes_, 2)
+        assert packed.nonzero().tolist() == [[0, 0, lane, 0]]
+        assert packed.max().item() == 5 << bit
+
+
 def test_the_sizes_of_an_int8_product() -> None:
     def ones(rows: int, columns: int) -> torch.Tensor:
         return torch.ones(rows, columns, dtype=torch.int8, device="cuda")
