@@ -7,8 +7,8 @@
 
 namespace torchport::vdev {
 
-// The rules of an operator whose work the kernel under `cpu` does. Those of CUDA's types are for CUDA
-// devices only.
+// The rules of an operator whose work the kernel under `cpu` does. Those of CUDA's types are for
+// CUDA devices only.
 [[nodiscard]] TypeRules type_rules_of(const c10::OperatorName& name,
                                       c10::DispatchKey cpu = c10::DispatchKey::CPU);
 
