@@ -150,6 +150,31 @@ CASES = {
         "TensorCompare.cu", "_assert_async_cuda_kernel",
         "probability tensor contains either `inf`, `nan` or element < 0", "is zero",
     ),
+    "F.embedding_bag(bad, x, torch.tensor([0, 1], device='cuda'))": (
+        "EmbeddingBag.cu", "EmbeddingBag_updateOutputKernel_sum_mean", "input[emb] < numRows",
+        "index 7 at [1] of input [2] is out of range for 2 embeddings",
+    ),
+    "F.embedding_bag(bad[None], x, mode='max')": (
+        "EmbeddingBag.cu", "EmbeddingBag_updateOutputKernel_max", "input[emb] < numRows", "index 7",
+    ),
+    "F.max_unpool2d(x[None, :, :2], bad.expand(1, 2, 2), 1, 1, output_size=(2, 2))": (
+        "MaxUnpooling.cu", "max_unpooling2d_forward_kernel",
+        "maxind >= 0 && maxind < outputImageSize",
+        "index 7 at [0, 0, 1] of indices [1, 2, 2] is out of range for 4 elements of the output",
+    ),
+    "F.max_unpool3d(x[None, None, :, :2], bad.expand(1, 1, 2, 2), 1, 1)": (
+        "MaxUnpooling.cu", "max_unpooling3d_forward_kernel",
+        "index >= 0 && index < outputImageSize", "index 7 at [0, 0, 0, 1]",
+    ),
+    "F.multi_margin_loss(x, bad)": (
+        "MultiMarginLoss.cu", "MultiMarginLoss_forward_kernel",
+        'target_k >= 0 && target_k < dim && "target index is out of bounds"',
+        "class 7 at [1] of target [2] is out of range for 3 classes",
+    ),
+    "x.masked_scatter(x > 1, x[0, :2])": (
+        "IndexKernel.cu", "masked_scatter_size_check", "totalElements <= srcSize",
+        "the mask takes 4 elements, and the source has 2",
+    ),
 }  # fmt: skip
 
 TRY = """
@@ -283,6 +308,11 @@ calls = {
     "empty": lambda: x[:0][bad],
     "classes": lambda: F.cross_entropy(x, bad[:1]),
     "matmul": lambda: x @ x,
+    "bags": lambda: torch.embedding_bag(x[None], bad, bad * 0),
+    "offsets": lambda: torch.embedding_bag(x, bad, bad[None] * 0),
+    "unpooled": lambda: torch._C._nn.max_unpool2d(x[None, :, :2], bad[None, None], (2, 2)),
+    "margins": lambda: F.multi_margin_loss(x, bad[:1]),
+    "scattered": lambda: x.masked_scatter(x > 1, x[0, :2].double()),
 }
 for name, call in calls.items():
     try:

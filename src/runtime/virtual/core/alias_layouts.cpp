@@ -141,9 +141,19 @@ Tensor Aliases::layout_back(const Tensor& result) {
 // Returns whether the tensor has one of these layouts; if so, it is written back.
 bool Aliases::layout_write_back(const Tensor& alias, const Tensor& tensor) {
   const TensorImpl& impl = *tensor.unsafeGetTensorImpl();
+  // Kernels resize the parts of a sparse result in place. What it has afterwards is such a part, or
+  // a view of one, so that a part's memory on the device has to be right first.
+  const auto write_back_parts = [this](std::initializer_list<Tensor> parts) {
+    for (const Tensor& part : parts) {
+      for (const Entry& entry : entries_) {
+        if (entry.tensor.is_same(part)) write_back(entry.alias);
+      }
+    }
+  };
   if (impl.is_sparse()) {
     const auto* from = at::sparse::get_sparse_impl(alias);
     auto* to = at::sparse::get_sparse_impl(tensor);
+    write_back_parts({to->indices(), to->values()});
     to->raw_resize_(from->sparse_dim(), from->dense_dim(), alias.sizes());
     to->set_indices_and_values_unsafe(back(from->indices()), back(from->values()));
     to->set_nnz_and_narrow(from->nnz());
@@ -152,6 +162,8 @@ bool Aliases::layout_write_back(const Tensor& alias, const Tensor& tensor) {
   }
   if (impl.is_sparse_compressed()) {
     const auto* from = compressed_impl(alias);
+    const auto* to = compressed_impl(tensor);
+    write_back_parts({to->compressed_indices(), to->plain_indices(), to->values()});
     compressed_impl(tensor)->set_member_tensors(back(from->compressed_indices()),
                                                 back(from->plain_indices()), back(from->values()),
                                                 alias.sizes());

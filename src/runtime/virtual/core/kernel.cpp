@@ -110,10 +110,12 @@ void write_back(const IValue& value, Aliases& aliases) {
 
 }  // namespace
 
-AliasKernel::AliasKernel(const c10::OperatorHandle& op, c10::DispatchKey cpu, TypeRules types)
+AliasKernel::AliasKernel(const c10::OperatorHandle& op, c10::DispatchKey cpu, TypeRules types,
+                         Choice instead)
     : cpu_(cpu),
       refuses_(types.refuses),
-      call_(types.widened, types.slow),
+      instead_(instead),
+      wider_(types.widened, types.slow),
       check_(op.schema()),
       determinism_and_sync_(observer::semantics_of(op)) {
   const observer::OperatorSemantics& semantics = observer::semantics_of(op);
@@ -140,6 +142,7 @@ void AliasKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet,
   const std::size_t first = stack->size() - op.schema().arguments().size();
   check_(stack->data() + first);
   if (refuses_ != nullptr) refuses_(stack->data() + first);
+  const Compute chosen = instead_ == nullptr ? nullptr : instead_(stack->data() + first);
   determinism_and_sync_(stack->data() + first);
   if (any_device_failed()) check_devices(stack->data() + first);
   late::Call uses;
@@ -171,7 +174,7 @@ void AliasKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet,
     // Autograd has already seen this call, so nothing below is recorded or tracked as a view.
     const at::AutoDispatchBelowADInplaceOrView below;
     const DrawFrom draw(draws_ ? aliases.device() : kNoDevice);
-    failed = compute(op, stack, first);
+    failed = compute(op, chosen, stack, first);
   }
   for (const IValue& value : written) write_back(value, aliases);
   const std::size_t results = op.schema().returns().size();
@@ -183,22 +186,32 @@ void AliasKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet,
   if (failed) fail(aliases.device(), op.operator_name().name, *failed);
 }
 
-std::optional<FailedAssertion> AliasKernel::compute(const c10::OperatorHandle& op, Stack* stack,
-                                                    std::size_t first) const {
+void AliasKernel::call(const c10::OperatorHandle& op, Compute chosen, Stack* stack) const {
+  if (chosen != nullptr) {
+    chosen(stack);
+  } else {
+    wider_(op, cpu_, stack);
+  }
+}
+
+std::optional<FailedAssertion> AliasKernel::compute(const c10::OperatorHandle& op, Compute chosen,
+                                                    Stack* stack, std::size_t first) const {
   const KernelAssertion* asserts = assertion(op);
   if (asserts == nullptr) {
-    call_(op, cpu_, stack);
+    call(op, chosen, stack);
     return {};
   }
   const auto from = stack->begin() + static_cast<std::ptrdiff_t>(first);
   const std::vector<IValue> arguments(from, stack->end());
   try {
-    call_(op, cpu_, stack);
+    call(op, chosen, stack);
     return {};
   } catch (const c10::Error&) {
-    auto failed = asserts->failed_by(CallArguments(op.schema(), arguments.data()));
+    const CallArguments given(op.schema(), arguments.data());
+    auto failed = asserts->failed_by(given);
     if (!failed) throw;
-    const auto results = late_results(op, arguments);
+    auto results = late_results(op, arguments);
+    if (!results && asserts->results() != nullptr) results = asserts->results()(given);
     if (!results) throw;
     stack->resize(first);
     stack->insert(stack->end(), results->begin(), results->end());

@@ -31,12 +31,21 @@ struct TypeRules {
   TypeSet slow = 0;     // what is computed in a wider type because the CPU's kernel is slow
 };
 
+// Takes the CPU's arguments of a call from the stack and leaves its results there, as the CPU's
+// kernel does. The results are tensors of the CPU; autograd is off.
+using Compute = void (*)(torch::jit::Stack* stack);
+
+// Chooses what computes a call with these arguments, which are still those of the device, instead
+// of the CPU's kernel; null for the CPU's kernel. May raise what the device raises.
+using Choice = Compute (*)(const c10::IValue* arguments);
+
 // There is one per operator and dispatch key. It is constant after its construction, so that any
 // thread may call it.
 class AliasKernel final : public c10::OperatorKernel {
  public:
-  // `cpu` is the dispatch key whose kernel does the work.
-  AliasKernel(const c10::OperatorHandle& op, c10::DispatchKey cpu, TypeRules types = {});
+  // `cpu` is the dispatch key whose kernel does the work, unless `instead` chooses another way.
+  AliasKernel(const c10::OperatorHandle& op, c10::DispatchKey cpu, TypeRules types = {},
+              Choice instead = nullptr);
 
   // Raises what the CPU's kernel raises, what a real build raises for tensors on several devices,
   // and c10::OutOfMemoryError if the results do not fit on the device. If errors of kernels are
@@ -52,10 +61,12 @@ class AliasKernel final : public c10::OperatorKernel {
     bool written;  // the operator writes to it
   };
 
-  // Calls the CPU's kernel, which takes its arguments from the stack and leaves its results there.
+  // Calls `chosen`, or the CPU's kernel if that is null: it takes its arguments from the stack and
+  // leaves its results there.
   // Returns what a real device's kernel would assert, if that is reported late.
-  std::optional<FailedAssertion> compute(const c10::OperatorHandle& op, torch::jit::Stack* stack,
-                                         std::size_t first) const;
+  std::optional<FailedAssertion> compute(const c10::OperatorHandle& op, Compute chosen,
+                                         torch::jit::Stack* stack, std::size_t first) const;
+  void call(const c10::OperatorHandle& op, Compute chosen, torch::jit::Stack* stack) const;
   // Raises if a device of the arguments is lost.
   void check_devices(const c10::IValue* arguments) const;
   // Notes what the call reads and writes on its streams.
@@ -65,7 +76,8 @@ class AliasKernel final : public c10::OperatorKernel {
 
   c10::DispatchKeySet cpu_;
   TypeCheck refuses_;
-  WiderKernel call_;
+  Choice instead_;
+  WiderKernel wider_;
   DeviceCheck check_;
   DeterminismAndSync determinism_and_sync_;
   std::vector<Argument> arguments_;

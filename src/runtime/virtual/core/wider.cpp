@@ -1,5 +1,6 @@
 #include "runtime/virtual/core/wider.h"
 
+#include <algorithm>
 #include <cstring>
 #include <optional>
 #include <string_view>
@@ -55,6 +56,13 @@ std::optional<ScalarType> common_type(const Stack& stack, std::size_t first, Typ
   return common && (types & type_set(*common)) != 0 ? common : std::nullopt;
 }
 
+bool any_sparse(const c10::SmallVectorImpl<IValue>& arguments) {
+  return std::any_of(arguments.begin(), arguments.end(), [](const IValue& value) {
+    return value.isTensor() && value.toTensor().defined() &&
+           value.toTensor().layout() != at::kStrided;
+  });
+}
+
 // Whether a kernel of the CPU raised this because it does not implement a type.
 bool refuses_type(const c10::Error& error) {
   const std::string_view text = error.what_without_backtrace();
@@ -91,7 +99,11 @@ class Widened {
   void write_back() const {
     for (const Pair& pair : pairs_) {
       if (!pair.written) continue;
-      if (pair.narrow.sizes() != pair.wide.sizes()) pair.narrow.resize_(pair.wide.sizes());
+      if (pair.narrow.layout() != at::kStrided) {
+        pair.narrow.resize_as_sparse_(pair.wide);
+      } else if (pair.narrow.sizes() != pair.wide.sizes()) {
+        pair.narrow.resize_(pair.wide.sizes());
+      }
       pair.narrow.copy_(pair.wide);
     }
   }
@@ -189,9 +201,10 @@ void WiderKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet 
     op.redispatchBoxed(cpu, stack);
     return;
   }
-  if ((refused_.load(std::memory_order_relaxed) & type_set(*narrow)) == 0) {
-    const c10::SmallVector<IValue, 8> kept(stack->begin() + static_cast<std::ptrdiff_t>(first),
-                                           stack->end());
+  const c10::SmallVector<IValue, 8> kept(stack->begin() + static_cast<std::ptrdiff_t>(first),
+                                         stack->end());
+  // A kernel that refuses a type has resized some parts of a sparse result before.
+  if ((refused_.load(std::memory_order_relaxed) & type_set(*narrow)) == 0 && !any_sparse(kept)) {
     try {
       op.redispatchBoxed(cpu, stack);
       return;

@@ -166,8 +166,8 @@ void register_operators() {
       const bool whole = taken_whole(pair.cpu).contains(full_name(name));
       if ((whole || op->hasKernelForDispatchKey(pair.cpu)) && !left_out().contains(full_name(name)))
         put(*op, pair.device,
-            c10::KernelFunction::makeFromBoxedFunctor<AliasKernel>(std::make_unique<AliasKernel>(
-                *op, pair.cpu, pair.cpu == DispatchKey::CPU ? type_rules_of(name) : TypeRules{})));
+            c10::KernelFunction::makeFromBoxedFunctor<AliasKernel>(
+                std::make_unique<AliasKernel>(*op, pair.cpu, type_rules_of(name, pair.cpu))));
       else
         put_in_place_of_real(*op, pair);
     }

@@ -45,7 +45,8 @@ bool CallArguments::flag(std::string_view name) const {
   return found.isBool() && found.toBool();
 }
 
-KernelAssertion::KernelAssertion(std::string_view op, Find find) : find_(find) {
+KernelAssertion::KernelAssertion(std::string_view op, Find find, Results made)
+    : find_(find), results_(made) {
   all_assertions().emplace(op, this);
 }
 

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include <ATen/core/Tensor.h>
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -49,8 +50,12 @@ class KernelAssertion {
   // which counts as nothing: then the arguments are not what the host lets through.
   using Find = std::optional<FailedAssertion> (*)(const CallArguments& call);
 
+  // The results of a call that failed it, tensors of the CPU, for an operator without a meta kernel
+  // that makes its results itself.
+  using Results = std::vector<c10::IValue> (*)(const CallArguments& call);
+
   // For all overloads of an operator. REQUIRED to have static storage duration.
-  KernelAssertion(std::string_view op, Find find);
+  KernelAssertion(std::string_view op, Find find, Results made = nullptr);
   KernelAssertion(const KernelAssertion&) = delete;
   KernelAssertion& operator=(const KernelAssertion&) = delete;
 
@@ -60,9 +65,12 @@ class KernelAssertion {
   [[nodiscard]] std::optional<FailedAssertion> failed_by(const CallArguments& call) const {
     return find_(call);
   }
+  // Null if the operator's meta kernel says it.
+  [[nodiscard]] Results results() const { return results_; }
 
  private:
   Find find_;
+  Results results_;
 };
 
 }  // namespace torchport::vdev

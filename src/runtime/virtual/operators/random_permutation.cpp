@@ -109,6 +109,9 @@ void shuffle_same_keys(std::vector<Keyed>& keyed, const device::PhiloxPlace& pla
 Tensor& randperm_out(std::int64_t n, MaybeGenerator generator, Tensor& out) {
   TORCH_CHECK(n >= 0, "n must be non-negative, got", n);
   at::native::check_supported_max_int_with_precision(n, out);
+  // It permutes an arange() of the same type.
+  TORCH_CHECK_NOT_IMPLEMENTED(!out.is_complex() && out.scalar_type() != at::kBool,
+                              "\"arange_cuda\" not implemented for '", out.scalar_type(), "'");
   const MaybeGenerator chosen = generator_for(out, generator);
   out.resize_({n});
   if (n == 0) return out;

@@ -40,7 +40,7 @@ struct Text {
 };
 
 // Whether a type is one of these kinds: i for integers, u for uint8 alone, b for bool, h for
-// float16 and bfloat16.
+// float16 and bfloat16, f for those of 8 bits.
 bool holds(std::string_view kinds, ScalarType type) {
   const auto has = [&](char kind) { return kinds.find(kind) != std::string_view::npos; };
   switch (type) {
@@ -56,6 +56,11 @@ bool holds(std::string_view kinds, ScalarType type) {
     case ScalarType::Half:
     case ScalarType::BFloat16:
       return has('h');
+    case ScalarType::Float8_e4m3fn:
+    case ScalarType::Float8_e4m3fnuz:
+    case ScalarType::Float8_e5m2:
+    case ScalarType::Float8_e5m2fnuz:
+      return has('f');
     default:
       return false;
   }
@@ -108,6 +113,24 @@ void check_scaled(const IValue* arguments) {
               "Multiplication of two Float8_e5m2 matrices is not supported");
 }
 
+// aten::_int_mm(self, mat2[, out]): what cuBLAS takes (_int_mm_out_cuda in Blas.cpp).
+void check_int_product(const IValue* arguments) {
+  const Tensor& self = arguments[0].toTensor();
+  const Tensor& other = arguments[1].toTensor();
+  TORCH_CHECK(self.dim() == 2, "Expected self to be of dimension 2 but got ", self.dim());
+  TORCH_CHECK(other.dim() == 2, "Expected mat2 to be of dimension 2 but got ", other.dim());
+  TORCH_CHECK(self.size(0) > 16, "self.size(0) needs to be greater than 16, but got ",
+              self.size(0));
+  TORCH_CHECK(self.size(1) > 0 && self.size(1) % 8 == 0,
+              "self.size(1) needs to be greater than 0 and a multiple of 8, but got ",
+              self.size(1));
+  TORCH_CHECK(self.size(1) == other.size(0), "self.size(1) needs to match mat2.size(0) but got ",
+              self.size(1), " and ", other.size(0));
+  TORCH_CHECK(other.size(1) > 0 && other.size(1) % 8 == 0,
+              "mat2.size(1) needs to be greater than 0 and a multiple of 8, but got ",
+              other.size(1));
+}
+
 // The sizes of a Fourier transform of half precision, after cuFFT's rule.
 void check_signal(ScalarType type, c10::IntArrayRef sizes) {
   if (type != ScalarType::Half && type != ScalarType::ComplexHalf) return;
@@ -140,19 +163,19 @@ void check_fft_to_real(const IValue* arguments) {
 // By the operator's name without its overload: out= variants take the same arguments first.
 const std::unordered_map<std::string_view, TypeCheck>& type_checks() {
   static const std::unordered_map<std::string_view, TypeCheck> kChecks = {
-      {"aten::mm", &check_type<0, "addmm_cuda", "ib">},
-      {"aten::addmm", &check_type<1, "addmm_cuda", "ib">},
-      {"aten::addmm_", &check_type<1, "addmm_cuda", "ib">},
-      {"aten::addbmm", &check_type<1, "baddbmm_cuda", "ib">},
-      {"aten::addbmm_", &check_type<1, "baddbmm_cuda", "ib">},
-      {"aten::mv", &check_type<0, "addmv_impl_cuda", "ib">},
-      {"aten::addmv", &check_type<1, "addmv_impl_cuda", "ib">},
-      {"aten::addmv_", &check_type<1, "addmv_impl_cuda", "ib">},
-      {"aten::bmm", &check_type<0, "baddbmm_cuda", "ib">},
-      {"aten::baddbmm", &check_type<1, "baddbmm_cuda", "ib">},
-      {"aten::baddbmm_", &check_type<1, "baddbmm_cuda", "ib">},
-      {"aten::dot", &check_type<0, "dot", "ib">},
-      {"aten::vdot", &check_type<0, "vdot", "ib">},
+      {"aten::mm", &check_type<0, "addmm_cuda", "ibf">},
+      {"aten::addmm", &check_type<1, "addmm_cuda", "ibf">},
+      {"aten::addmm_", &check_type<1, "addmm_cuda", "ibf">},
+      {"aten::addbmm", &check_type<1, "baddbmm_cuda", "ibf">},
+      {"aten::addbmm_", &check_type<1, "baddbmm_cuda", "ibf">},
+      {"aten::mv", &check_type<0, "addmv_impl_cuda", "ibf">},
+      {"aten::addmv", &check_type<1, "addmv_impl_cuda", "ibf">},
+      {"aten::addmv_", &check_type<1, "addmv_impl_cuda", "ibf">},
+      {"aten::bmm", &check_type<0, "baddbmm_cuda", "ibf">},
+      {"aten::baddbmm", &check_type<1, "baddbmm_cuda", "ibf">},
+      {"aten::baddbmm_", &check_type<1, "baddbmm_cuda", "ibf">},
+      {"aten::dot", &check_type<0, "dot", "ibf">},
+      {"aten::vdot", &check_type<0, "vdot", "ibf">},
       {"aten::_convolution", &check_convolution},
       {"aten::avg_pool2d", &check_type<0, "avg_pool2d_out_cuda_frame", "ib">},
       {"aten::avg_pool3d", &check_type<0, "avg_pool3d_out_cuda", "ib">},
@@ -170,6 +193,7 @@ const std::unordered_map<std::string_view, TypeCheck>& type_checks() {
       {"aten::native_dropout_backward", &check_type<0, "masked_scale", "ib">},
       {"aten::scatter_reduce", &check_scatter_reduce},
       {"aten::scatter_reduce_", &check_scatter_reduce},
+      {"aten::_int_mm", &check_int_product},
       {"aten::_scaled_mm", &check_scaled},
       {"aten::_scaled_mm_v2", &check_scaled},
       {"aten::_fft_r2c", &check_fft},
@@ -233,25 +257,62 @@ const std::unordered_map<std::string_view, TypeSet>& widened_types() {
   return kTypes;
 }
 
-}  // namespace
+// The same for sparse tensors, beyond those: cuSPARSE multiplies half precision, MKL does not
+// (SparseBlasImpl.cpp, SparseCUDATensorMath.cu).
+const std::unordered_map<std::string_view, TypeSet>& widened_sparse_types(c10::DispatchKey cpu) {
+  constexpr TypeSet kComplex = type_set(ScalarType::ComplexHalf);
+  constexpr TypeSet kHalves = type_set(ScalarType::Half, ScalarType::BFloat16);
+  static const std::unordered_map<std::string_view, TypeSet> kCoordinates = {
+      {"aten::_coalesce", kComplex},           {"aten::_sparse_sparse_matmul", kHalves},
+      {"aten::_to_dense", kHalves | kComplex}, {"aten::add", kHalves | kComplex},
+      {"aten::sub", kHalves | kComplex},
+  };
+  static const std::unordered_map<std::string_view, TypeSet> kCompressed = {
+      {"aten::addmm", kHalves}, {"aten::addmv", kHalves}, {"aten::baddbmm", kHalves},
+      {"aten::bmm", kHalves},   {"aten::mm", kHalves},    {"aten::mv", kHalves},
+  };
+  return cpu == c10::DispatchKey::SparseCPU ? kCoordinates : kCompressed;
+}
 
-TypeRules type_rules_of(const c10::OperatorName& name) {
-  TypeRules rules;
-  rules.slow = computed_in_float32(name);
-  if (Runtime::get().spec().kind != "cuda") return rules;
-  if (const auto found = type_checks().find(name.name); found != type_checks().end())
-    rules.refuses = found->second;
+TypeSet types_of(const std::unordered_map<std::string_view, TypeSet>& types,
+                 const c10::OperatorName& name) {
   // In place or not: the types are the same.
   std::string_view base = name.name;
   if (base.ends_with('_')) base.remove_suffix(1);
-  if (const auto found = widened_types().find(base); found != widened_types().end())
-    rules.widened = found->second;
+  const auto found = types.find(base);
+  return found == types.end() ? TypeSet{0} : found->second;
+}
+
+}  // namespace
+
+TypeRules type_rules_of(const c10::OperatorName& name, c10::DispatchKey cpu) {
+  TypeRules rules;
+  if (cpu == c10::DispatchKey::CPU) rules.slow = computed_in_float32(name);
+  if (Runtime::get().spec().kind != "cuda") return rules;
+  const bool is_sparse =
+      cpu == c10::DispatchKey::SparseCPU || cpu == c10::DispatchKey::SparseCsrCPU;
+  if (cpu == c10::DispatchKey::CPU || is_sparse) rules.widened = types_of(widened_types(), name);
+  if (is_sparse) rules.widened |= types_of(widened_sparse_types(cpu), name);
+  if (cpu != c10::DispatchKey::CPU) return rules;
+  if (const auto found = type_checks().find(name.name); found != type_checks().end())
+    rules.refuses = found->second;
   return rules;
 }
 
 bool is_missing_on_cuda(const c10::OperatorName& name) {
   static const std::unordered_set<std::string_view> kNames = {
-      "aten::histogram", "aten::_histogramdd_bin_edges", "aten::_histogramdd_from_bin_cts",
+      "aten::_add_relu",
+      "aten::_add_relu_",
+      "aten::_convert_weight_to_int4pack_for_cpu",
+      "aten::_dyn_quant_matmul_4bit",
+      "aten::_dyn_quant_pack_4bit_weight",
+      "aten::_spdiags",
+      "aten::_weight_int4pack_mm_for_cpu",
+      "aten::histogram",
+      "aten::slow_conv3d_forward",
+      "aten::to_mkldnn",
+      "aten::_histogramdd_bin_edges",
+      "aten::_histogramdd_from_bin_cts",
       "aten::_histogramdd_from_bin_tensors"};
   return Runtime::get().spec().kind == "cuda" && kNames.contains(name.name);
 }

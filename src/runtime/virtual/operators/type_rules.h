@@ -7,8 +7,10 @@
 
 namespace torchport::vdev {
 
-// The rules of an operator. Those of CUDA's types are for CUDA devices only.
-[[nodiscard]] TypeRules type_rules_of(const c10::OperatorName& name);
+// The rules of an operator whose work the kernel under `cpu` does. Those of CUDA's types are for
+// CUDA devices only.
+[[nodiscard]] TypeRules type_rules_of(const c10::OperatorName& name,
+                                      c10::DispatchKey cpu = c10::DispatchKey::CPU);
 
 // Whether CUDA has no kernel for an operator that the CPU has one for.
 [[nodiscard]] bool is_missing_on_cuda(const c10::OperatorName& name);
