@@ -7,6 +7,7 @@
 
 #include "runtime/observer/tensors_in.h"
 #include "runtime/virtual/core/alias.h"
+#include "runtime/virtual/core/capture.h"
 #include "runtime/virtual/core/generator.h"
 #include "runtime/virtual/core/runtime.h"
 #include "runtime/virtual/core/streams.h"
@@ -142,6 +143,7 @@ void AliasKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet,
   if (refuses_ != nullptr) refuses_(stack->data() + first);
   determinism_and_sync_(stack->data() + first);
   if (any_device_failed()) check_devices(stack->data() + first);
+  if (any_capture() && starts_kernel_) check_capture(stack->data() + first);
   late::Call uses;
   if (streams_are_late() && starts_kernel_ && !reads_nothing_)
     note_accesses(stack->data() + first, uses);
@@ -221,6 +223,17 @@ void AliasKernel::check_devices(const IValue* arguments) const {
     observer::each_tensor(value, [&](const at::Tensor& tensor) { check(tensor.device()); });
   }
   if (!on_device) check_device(current_device(), asks);
+}
+
+void AliasKernel::check_capture(const IValue* arguments) const {
+  c10::DeviceIndex device = -1;
+  for (const Argument& argument : arguments_) {
+    observer::each_tensor(arguments[argument.index], [&](const at::Tensor& tensor) {
+      if (device < 0 && is_virtual(tensor.device())) device = tensor.device().index();
+    });
+  }
+  if (device < 0) device = current_device();
+  check_start_in_capture(device, current_stream(device));
 }
 
 void AliasKernel::note_accesses(const IValue* arguments, late::Call& call) const {

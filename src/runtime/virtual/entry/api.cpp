@@ -139,6 +139,7 @@ std::string memory_snapshot(std::int64_t device) {
                       {"total_size", segment.size},
                       {"stream", segment.stream},
                       {"segment_type", segment.small ? "small" : "large"},
+                      {"segment_pool_id", {segment.pool.first, segment.pool.second}},
                       {"blocks", blocks}});
   }
   return result.dump();
@@ -177,8 +178,6 @@ TORCH_LIBRARY(torchport, library) {
   library.def("set_device(int device) -> ()", &set_device);
   library.def("get_stream(int device) -> int", &get_stream);
   library.def("default_generator(int device) -> Generator?", &generator_of);
-  library.def("set_capturing(bool capturing) -> ()", &set_capturing);
-  library.def("set_replaying(bool replaying) -> ()", &set_replaying);
   library.def("capture_generator(Generator? generator, bool captured) -> ()", &capture_generator);
   library.def("describe() -> str", &describe);
   library.def("memory_stats(int device) -> str", &memory_stats);
