@@ -1,6 +1,8 @@
 #include "runtime/device/memory_model.h"
 
 #include <algorithm>
+#include <bit>
+#include <iterator>
 
 #include "devices/profile.h"
 #include "runtime/device/memory_blocks.h"
@@ -72,7 +74,13 @@ MemoryModel::MemoryModel(std::uint64_t base, std::uint64_t total)
     : total_(total), next_address_(base) {}
 MemoryModel::~MemoryModel() = default;
 
-std::uint64_t MemoryModel::round_size(std::uint64_t bytes) {
+std::uint64_t MemoryModel::round_size(std::uint64_t bytes) const {
+  const std::uint64_t divisions = settings_.divisions(bytes);
+  if (divisions > 1 && bytes > kMinBlock * divisions && !std::has_single_bit(bytes)) {
+    const std::uint64_t floor = std::bit_floor(bytes);
+    const std::uint64_t step = floor / std::bit_floor(divisions);
+    return step == 0 ? floor * 2 : (bytes + step - 1) / step * step;
+  }
   return std::max(kMinBlock, (bytes + kMinBlock - 1) / kMinBlock * kMinBlock);
 }
 
@@ -84,6 +92,10 @@ MemoryModel::Block* MemoryModel::find_free(Pool& pool, std::int64_t stream,
   const auto found = pool.free.lower_bound(&key);
   if (found == pool.free.end() || (*found)->stream != stream) return nullptr;
   Block* block = *found;
+  const std::uint64_t limit = settings_.largest_split();
+  if (size < limit ? block->size >= limit
+                   : block->size >= size + settings_.slack_of_unsplit())
+    return nullptr;
   pool.free.erase(found);
   return block;
 }
@@ -104,6 +116,7 @@ MemoryModel::Block* MemoryModel::new_segment(Pool& pool, std::int64_t stream, st
   ++stats_.device_allocs;
   stats_.segment.add(pool.small, 1);
   stats_.reserved_bytes.add(pool.small, signed_of(size));
+  if (size >= settings_.largest_split()) stats_.oversize_segments.add(1);
   tell(MemoryAction::kSegmentAlloc, block->address, size, stream);
   Block* raw = block.get();
   blocks_.emplace(raw->address, std::move(block));
@@ -118,6 +131,8 @@ std::optional<std::uint64_t> MemoryModel::allocate(std::uint64_t bytes, std::int
   Pool& pool = pool_for(size, stream);
   Block* block = find_free(pool, stream, size);
   if (block == nullptr) block = new_segment(pool, stream, segment_size(size));
+  if (block == nullptr && give_back_oversize(pool, stream, size))
+    block = new_segment(pool, stream, segment_size(size));
   // Memory is not given back while a graph may be captured.
   if (block == nullptr && taking_.empty()) {
     ++stats_.alloc_retries;
@@ -143,6 +158,7 @@ void MemoryModel::hand_out(Block* block, std::uint64_t size, std::uint64_t reque
   stats_.allocated_bytes.add(small, signed_of(size));
   stats_.active_bytes.add(small, signed_of(size));
   stats_.requested_bytes.add(small, signed_of(requested));
+  if (size >= settings_.largest_split()) stats_.oversize_allocations.add(1);
   tell(MemoryAction::kAlloc, block->address, requested, block->stream);
 }
 
@@ -172,7 +188,8 @@ void MemoryModel::split_off(Block* block, std::uint64_t size) {
   const bool small = block->small();
   const std::uint64_t remaining = block->size - size;
   const bool whole = block->pool->owner != nullptr && block->pool->owner->whole;
-  const bool splits = !whole && (small ? remaining >= kMinBlock : remaining > kSmallSize);
+  const bool splits = !whole && (small ? remaining >= kMinBlock
+                                       : remaining > kSmallSize && size < settings_.largest_split());
   if (block->is_split()) {
     // A free part of a segment shrinks, or is taken completely.
     if (!splits) stats_.inactive_split.subtract(small, 1);
@@ -240,6 +257,7 @@ void MemoryModel::take_back(Block* block) {
   stats_.allocated_bytes.subtract(small, signed_of(block->size));
   stats_.active_bytes.subtract(small, signed_of(block->size));
   stats_.requested_bytes.subtract(small, signed_of(block->requested));
+  if (block->size >= settings_.largest_split()) stats_.oversize_allocations.subtract(1);
   tell(MemoryAction::kFreeRequested, block->address, block->requested, block->stream);
   tell(MemoryAction::kFreeCompleted, block->address, block->requested, block->stream);
   block->requested = 0;
@@ -261,8 +279,36 @@ void MemoryModel::release_segment(Block* block) {
   ++stats_.device_frees;
   stats_.segment.subtract(block->small(), 1);
   stats_.reserved_bytes.subtract(block->small(), signed_of(block->size));
+  if (block->size >= settings_.largest_split()) stats_.oversize_segments.subtract(1);
   tell(MemoryAction::kSegmentFree, block->address, block->size, block->stream);
   blocks_.erase(block->address);
+}
+
+// Gives back free blocks that are too large to be split, until there is room for a request.
+// Returns whether there is.
+bool MemoryModel::give_back_oversize(Pool& pool, std::int64_t stream, std::uint64_t size) {
+  const std::uint64_t limit = settings_.largest_split();
+  if (limit == std::numeric_limits<std::uint64_t>::max()) return false;
+  const std::uint64_t wanted = std::max(size, limit);
+  Block key;
+  key.stream = stream;
+  key.size = wanted;
+  auto found = pool.free.lower_bound(&key);
+  if (found != pool.free.end() && (*found)->stream == stream) {
+    Block* block = *found;
+    pool.free.erase(found);
+    release_segment(block);
+    return true;
+  }
+  std::uint64_t released = 0;
+  while (released < wanted && found != pool.free.begin()) {
+    Block* block = *std::prev(found);
+    if (block->stream != stream || block->size < limit || block->is_split()) break;
+    found = pool.free.erase(std::prev(found));
+    released += block->size;
+    release_segment(block);
+  }
+  return released >= wanted;
 }
 
 void MemoryModel::give_back_cached(Pool& pool) {
@@ -292,6 +338,11 @@ void MemoryModel::empty_cache(PoolId pool) {
   give_back_cached(pool);
 }
 
+void MemoryModel::set_settings(const MemorySettings& settings) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  settings_ = settings;
+}
+
 void MemoryModel::set_fraction(double fraction) {
   const std::lock_guard<std::mutex> lock(mutex_);
   fraction_ = fraction;
@@ -305,11 +356,15 @@ double MemoryModel::fraction() const {
 void MemoryModel::reset_peak() {
   const std::lock_guard<std::mutex> lock(mutex_);
   for_all(stats_, reset_peak_of);
+  for (Stat* stat : {&stats_.oversize_allocations, &stats_.oversize_segments})
+    stat->peak = stat->current;
 }
 
 void MemoryModel::reset_accumulated() {
   const std::lock_guard<std::mutex> lock(mutex_);
   for_all(stats_, reset_accumulated_of);
+  for (Stat* stat : {&stats_.oversize_allocations, &stats_.oversize_segments})
+    stat->allocated = stat->freed = 0;
   stats_.alloc_retries = stats_.ooms = stats_.device_allocs = stats_.device_frees = 0;
 }
 

@@ -16,6 +16,7 @@
 #include <compare>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -62,6 +63,8 @@ struct MemoryStats {
   PoolStat active_bytes;
   PoolStat inactive_split_bytes;
   PoolStat requested_bytes;
+  Stat oversize_allocations;  // blocks that are too large to be split
+  Stat oversize_segments;
   std::int64_t alloc_retries = 0;
   std::int64_t ooms = 0;
   std::int64_t device_allocs = 0;
@@ -127,6 +130,17 @@ struct MemoryEvent {
 // Is called while the model is locked: it must not call the model, nor wait for a thread that may.
 using MemoryObserver = std::function<void(const MemoryEvent&)>;
 
+// The settings of the allocator (PYTORCH_CUDA_ALLOC_CONF), asked for whenever they count. Thread
+// safe.
+struct MemorySettings {
+  // Into how many steps the sizes between two powers of 2 are divided; 0 or 1 for none.
+  std::uint64_t (*divisions)(std::uint64_t size) = [](std::uint64_t) -> std::uint64_t { return 0; };
+  // Larger blocks are not split,
+  std::uint64_t (*largest_split)() = [] { return std::numeric_limits<std::uint64_t>::max(); };
+  // and hold requests that are at most so much smaller.
+  std::uint64_t (*slack_of_unsplit)() = [] { return std::uint64_t{20} << 20U; };
+};
+
 // All functions are thread safe: one lock guards the model.
 class MemoryModel {
  public:
@@ -176,6 +190,9 @@ class MemoryModel {
   void reset_peak();
   void reset_accumulated();
 
+  // Uses these settings from now on.
+  void set_settings(const MemorySettings& settings);
+
   // Stores the bytes that are reserved there after each change, and now.
   void publish(std::atomic<std::uint64_t>* reserved);
 
@@ -188,7 +205,7 @@ class MemoryModel {
   [[nodiscard]] std::vector<SegmentView> snapshot() const;
 
   // The size of the block that a request of `bytes` takes.
-  [[nodiscard]] static std::uint64_t round_size(std::uint64_t bytes);
+  [[nodiscard]] std::uint64_t round_size(std::uint64_t bytes) const;
 
  private:
   struct Block;
@@ -212,6 +229,7 @@ class MemoryModel {
   void take_back(Block* block);
   void split_off(Block* block, std::uint64_t size);
   void split(Block* block, std::uint64_t size);
+  bool give_back_oversize(Pool& pool, std::int64_t stream, std::uint64_t size);
   void give_back_cached(PoolId pool);
   void give_back_cached(Pool& pool);
   void release_segment(Block* block);
@@ -226,6 +244,7 @@ class MemoryModel {
   std::uint64_t reserved_ = 0;
   std::atomic<std::uint64_t>* published_ = nullptr;
   double fraction_ = 1;
+  MemorySettings settings_;
   Pool small_{true};
   Pool large_{false};
   std::map<PoolId, std::unique_ptr<PrivatePool>> private_pools_;

@@ -33,12 +33,7 @@ def _snapshot(mempool_id: Any = None) -> dict[str, Any]:
     return {
         "segments": segments,
         "device_traces": traces,
-        "allocator_settings": {
-            "PYTORCH_CUDA_ALLOC_CONF": "",
-            "max_split_size": -1,
-            "garbage_collection_threshold": 0.0,
-            "expandable_segments": False,
-        },
+        "allocator_settings": json.loads(ops().allocator_settings()),
         "external_annotations": [],
     }
 
@@ -53,6 +48,12 @@ def _complete(segment: dict[str, Any], history: History) -> dict[str, Any]:
     for block in segment["blocks"]:
         block["frames"] = history.frames_at(block["address"])
     return segment
+
+
+def _stats(index: int) -> dict[str, Any]:
+    stats: dict[str, Any] = json.loads(ops().memory_stats(index))
+    settings = json.loads(ops().allocator_settings())
+    return stats | {"max_split_size": settings["max_split_size"]}
 
 
 def _raw(torch: ModuleType) -> dict[str, Any]:
@@ -98,7 +99,7 @@ def _allocator() -> dict[str, Any]:
 
 def bindings(torch: ModuleType) -> dict[str, Any]:
     return {
-        "_cuda_memoryStats": lambda index: json.loads(ops().memory_stats(index)),
+        "_cuda_memoryStats": _stats,
         "_cuda_resetAccumulatedMemoryStats": lambda index: ops().reset_accumulated(index),
         "_cuda_resetPeakMemoryStats": lambda index: ops().reset_peak(index),
         "_cuda_hostMemoryStats": lambda: json.loads(ops().host_memory_stats()),
@@ -113,3 +114,7 @@ def bindings(torch: ModuleType) -> dict[str, Any]:
         **_raw(torch),
         **_allocator(),
     }
+
+
+def finish(torch: ModuleType) -> None:
+    ops().follow_allocator_settings()

@@ -128,6 +128,8 @@ bool DeterminismAndSync::is_deterministic(const IValue* arguments) const {
       return !on_device(told);
     case Deterministic::kUnlessModeIsMax:
       return told.toInt() != kMax;
+    case Deterministic::kUnlessProduct:
+      return told.toStringView() != "prod" && told.toStringView() != "multiply";
   }
   return false;
 }
