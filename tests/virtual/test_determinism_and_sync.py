@@ -71,9 +71,7 @@ REFUSED = {
     "scatter_reduce_cuda_prod_": lambda: reals.scatter_reduce(0, places, reals[:2], "prod"),
     "scatter_reduce_cuda_kernel": lambda: reals.scatter(0, places, reals[:2], reduce="multiply"),
     # F.pad has another way if algorithms have to be deterministic.
-    "replication_pad1d_backward_cuda": lambda: back(
-        torch._C._nn.replication_pad1d(line, (1, 1))
-    ),
+    "replication_pad1d_backward_cuda": lambda: back(torch._C._nn.replication_pad1d(line, (1, 1))),
     "replication_pad2d_backward_cuda": lambda: back(
         torch._C._nn.replication_pad2d(image, (1,) * 4)
     ),

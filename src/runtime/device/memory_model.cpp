@@ -93,8 +93,7 @@ MemoryModel::Block* MemoryModel::find_free(Pool& pool, std::int64_t stream,
   if (found == pool.free.end() || (*found)->stream != stream) return nullptr;
   Block* block = *found;
   const std::uint64_t limit = settings_.largest_split();
-  if (size < limit ? block->size >= limit
-                   : block->size >= size + settings_.slack_of_unsplit())
+  if (size < limit ? block->size >= limit : block->size >= size + settings_.slack_of_unsplit())
     return nullptr;
   pool.free.erase(found);
   return block;
@@ -188,8 +187,9 @@ void MemoryModel::split_off(Block* block, std::uint64_t size) {
   const bool small = block->small();
   const std::uint64_t remaining = block->size - size;
   const bool whole = block->pool->owner != nullptr && block->pool->owner->whole;
-  const bool splits = !whole && (small ? remaining >= kMinBlock
-                                       : remaining > kSmallSize && size < settings_.largest_split());
+  const bool splits =
+      !whole &&
+      (small ? remaining >= kMinBlock : remaining > kSmallSize && size < settings_.largest_split());
   if (block->is_split()) {
     // A free part of a segment shrinks, or is taken completely.
     if (!splits) stats_.inactive_split.subtract(small, 1);

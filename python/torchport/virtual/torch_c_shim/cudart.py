@@ -50,9 +50,7 @@ def bindings(torch: ModuleType) -> dict[str, Any]:
             cudaMemGetInfo=mem_get_info,
             cudaProfilerStart=done,
             cudaProfilerStop=done,
-            cudaHostRegister=lambda address, size, _: cudaError(
-                ops().host_register(address, size)
-            ),
+            cudaHostRegister=lambda address, size, _: cudaError(ops().host_register(address, size)),
             cudaHostUnregister=lambda address: cudaError(ops().host_unregister(address)),
             cudaStreamCreate=done,
             cudaStreamDestroy=done,

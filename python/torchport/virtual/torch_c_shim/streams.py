@@ -87,7 +87,14 @@ def event_base(torch: ModuleType, kind: str) -> type:
             }
             event = super().__new__(cls, **options)
             event._interprocess = interprocess
+            event._external = external
             return event
+
+        def wait(self, stream: Any = None) -> None:
+            # Work outside of a graph that it waits for: it is always done.
+            if self._external and ops().is_capturing():
+                return
+            super().wait(torch.cuda.current_stream() if stream is None else stream)
 
         # torch.Event.elapsed_time() accepts no subclass.
         def elapsed_time(self, other: Any) -> float:

@@ -107,12 +107,11 @@ std::string settings_as_json() {
     divisions[std::to_string(mebibytes)] = one;
     mebibytes *= 2;
   }
-  return nlohmann::json{
-      {"PYTORCH_CUDA_ALLOC_CONF", Config::last_allocator_settings()},
-      {"max_split_size", static_cast<std::int64_t>(Config::max_split_size())},
-      {"garbage_collection_threshold", Config::garbage_collection_threshold()},
-      {"expandable_segments", Config::use_expandable_segments()},
-      {"roundup_power2_divisions", std::move(divisions)}}
+  return nlohmann::json{{"PYTORCH_CUDA_ALLOC_CONF", Config::last_allocator_settings()},
+                        {"max_split_size", static_cast<std::int64_t>(Config::max_split_size())},
+                        {"garbage_collection_threshold", Config::garbage_collection_threshold()},
+                        {"expandable_segments", Config::use_expandable_segments()},
+                        {"roundup_power2_divisions", std::move(divisions)}}
       .dump();
 }
 

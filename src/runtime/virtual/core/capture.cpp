@@ -116,10 +116,19 @@ void join_capture(const std::weak_ptr<Capture>& capture, c10::DeviceIndex device
   if (!any_capture()) return;
   const auto joined = capture.lock();
   Underway& all = underway();
-  const std::lock_guard lock(all.mutex);
-  const bool going_on =
-      std::find(all.captures.begin(), all.captures.end(), joined) != all.captures.end();
-  if (joined && going_on) joined->join({device, stream});
+  {
+    const std::lock_guard lock(all.mutex);
+    const bool going_on =
+        joined && std::find(all.captures.begin(), all.captures.end(), joined) != all.captures.end();
+    Capture* own = all.of({device, stream});
+    if (own == nullptr) {
+      if (going_on) joined->join({device, stream});
+      return;
+    }
+    if (own == joined.get()) return;
+    own->invalidate();
+  }
+  raise_runtime_error(RuntimeError::kCaptureIsolation);
 }
 
 bool captures(const Capture& capture, c10::DeviceIndex device, std::int64_t stream) {

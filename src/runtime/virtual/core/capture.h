@@ -38,7 +38,8 @@ std::shared_ptr<Capture> begin_capture(c10::DeviceIndex device, std::int64_t str
 
 // The capture that a stream belongs to; null if there is none.
 [[nodiscard]] std::shared_ptr<Capture> capture_of(c10::DeviceIndex device, std::int64_t stream);
-// A stream joins a capture, because it waits for an event of it. Nothing happens if that is over.
+// A stream waits for an event that was recorded in a capture, or in none, and so joins that. Raises
+// c10::AcceleratorError if the stream belongs to another one: it cannot wait for uncaptured work.
 void join_capture(const std::weak_ptr<Capture>& capture, c10::DeviceIndex device,
                   std::int64_t stream);
 // Whether the streams of a capture include this one.

@@ -70,6 +70,16 @@ TEST_CASE("a stream joins a capture by waiting for it") {
   event.block(side_stream());  // of a capture that is over
 }
 
+TEST_CASE("a captured stream does not wait for what is not captured") {
+  c10::Event event(c10::DeviceType::CUDA);
+  event.record(side_stream());
+  Captured graph;
+  CHECK_THROWS_WITH_AS(event.block(graph.stream),
+                       doctest::Contains("dependency created on uncaptured work"),
+                       c10::AcceleratorError);
+  CHECK_FALSE(graph.end());
+}
+
 TEST_CASE("nothing may ask for an event of a capture") {
   for (const CaptureMode mode : {CaptureMode::kGlobal, CaptureMode::kRelaxed}) {
     Captured graph(mode);

@@ -131,7 +131,8 @@ std::string history(std::int64_t device) {
 
 TORCH_LIBRARY_FRAGMENT(torchport, library) {
   library.def(
-      "record_history(bool on, bool events, int context, bool cpp, int max_entries, bool clear) -> ()",
+      "record_history(bool on, bool events, int context, bool cpp, int max_entries, bool clear) -> "
+      "()",
       &record);
   library.def("history(int device) -> str", &history);
 }

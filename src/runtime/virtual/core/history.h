@@ -18,7 +18,7 @@ struct HistoryOptions {
   bool on = false;
   bool events = false;  // record events, and not only where live memory was allocated
   HistoryContext context = HistoryContext::kNone;
-  bool cpp = false;  // lines of C++, too
+  bool cpp = false;             // lines of C++, too
   std::size_t max_entries = 0;  // per device
   bool clear = false;
 };

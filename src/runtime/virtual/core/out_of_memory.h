@@ -16,7 +16,6 @@ void check_possible(std::uint64_t bytes);
 
 // Calls the observers, then raises c10::OutOfMemoryError with the kind's words. Thread safe; no
 // lock may be held that an observer could need.
-[[noreturn]] void raise_out_of_memory(const devices::OutOfMemory& failure,
-                                      c10::DeviceIndex device);
+[[noreturn]] void raise_out_of_memory(const devices::OutOfMemory& failure, c10::DeviceIndex device);
 
 }  // namespace torchport::vdev

@@ -90,8 +90,7 @@ void use_pool(std::int64_t device, std::int64_t first, std::int64_t second, bool
 }
 
 void release_pool(std::int64_t device, std::int64_t first, std::int64_t second) {
-  TORCH_CHECK(memory_of(device).release_pool(pool_of(first, second)),
-              "Could not find pool of id");
+  TORCH_CHECK(memory_of(device).release_pool(pool_of(first, second)), "Could not find pool of id");
 }
 
 std::int64_t pool_users(std::int64_t device, std::int64_t first, std::int64_t second) {

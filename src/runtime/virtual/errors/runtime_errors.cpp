@@ -30,9 +30,9 @@ Words words_of(RuntimeError error) {
     case RuntimeError::kCaptureInvalidated:
       return {"cudaErrorStreamCaptureInvalidated",
               "operation failed due to a previous error during capture"};
-    case RuntimeError::kCaptureUnjoined:
-      return {"cudaErrorStreamCaptureUnjoined",
-              "capturing stream has unjoined work"};
+    case RuntimeError::kCaptureIsolation:
+      return {"cudaErrorStreamCaptureIsolation",
+              "dependency created on uncaptured work in another stream"};
     case RuntimeError::kCapturedEvent:
       return {"cudaErrorCapturedEvent",
               "operation not permitted on an event last recorded in a capturing stream"};
@@ -60,7 +60,8 @@ TORCH_LIBRARY_FRAGMENT(torchport, library) {
 
 void raise_runtime_error(RuntimeError error) {
   const Words words = words_of(error);
-  // With CUDA_LAUNCH_BLOCKING=1, get_cuda_check_suffix() in c10/cuda/CUDAMiscFunctions.cpp is empty.
+  // With CUDA_LAUNCH_BLOCKING=1, get_cuda_check_suffix() in c10/cuda/CUDAMiscFunctions.cpp is
+  // empty.
   const std::string text = fmt::format(
       "CUDA error: {}\nSearch for `{}' in "
       "https://docs.nvidia.com/cuda/cuda-runtime-api/group__CUDART__TYPES.html for more "

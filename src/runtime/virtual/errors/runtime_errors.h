@@ -13,7 +13,7 @@ enum class RuntimeError : std::uint16_t {
   kNotReady = 600,
   kCaptureUnsupported = 900,
   kCaptureInvalidated = 901,
-  kCaptureUnjoined = 904,
+  kCaptureIsolation = 905,
   kCapturedEvent = 907,
 };
 

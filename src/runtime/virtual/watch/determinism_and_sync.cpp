@@ -69,7 +69,7 @@ void DeterminismAndSync::check(const IValue* arguments) const {
   if (sync_mode == 0 && !gpu_is_traced() && !any_capture()) return;
   const c10::DeviceIndex device = device_of(arguments);
   const std::int64_t stream = current_stream(device);
-  if (capture_of(device, stream)) check_pinned(arguments);
+  if (any_capture()) check_captured(arguments, device, stream);
   if (!waits(arguments)) return;
   check_wait_in_capture(device, stream);
   note_synchronization();
@@ -87,6 +87,19 @@ c10::DeviceIndex DeterminismAndSync::device_of(const IValue* arguments) const {
     });
   }
   return device < 0 ? current_device() : device;
+}
+
+void DeterminismAndSync::check_captured(const IValue* arguments, c10::DeviceIndex device,
+                                        std::int64_t stream) const {
+  if (capture_of(device, stream)) check_pinned(arguments);
+  if (semantics_->row.waits != Waits::kCopy || !on_device(arguments[0]) || !on_device(arguments[1]))
+    return;
+  // The streams of a copy between two devices wait for each other (copy_device_to_device there).
+  const c10::DeviceIndex target = arguments[0].toTensor().device().index();
+  const c10::DeviceIndex source = arguments[1].toTensor().device().index();
+  if (target == source) return;
+  join_capture(capture_of(target, current_stream(target)), source, current_stream(source));
+  join_capture(capture_of(source, current_stream(source)), target, current_stream(target));
 }
 
 // A graph that is captured copies from and to host memory only if it is pinned: so says
