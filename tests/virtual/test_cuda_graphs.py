@@ -302,6 +302,8 @@ def test_streams_join_a_capture() -> None:
         side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side):
             assert torch.cuda.is_current_stream_capturing()
+            if hasattr(torch.Stream, "is_capturing"):
+                assert torch.accelerator.current_stream().is_capturing()
             z = x * 2
         torch.cuda.current_stream().wait_stream(side)
         return z.add_(1)
@@ -412,7 +414,7 @@ def test_graphs_share_a_pool() -> None:
     third, _ = capture(lambda: x * 4, pool=handle)
     assert third.pool() == handle and handle[0] == 0
     assert torch.cuda.memory_reserved() - before == 4 * MIB
-    del one, first, second
+    del one, first, second, _
     torch.cuda.empty_cache()
     assert torch.cuda.memory_reserved() - before == 4 * MIB  # the other graph uses it
     other.reset()

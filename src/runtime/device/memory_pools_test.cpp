@@ -109,10 +109,10 @@ TEST_CASE("a pool returns to an earlier state") {
   CHECK(change->freed.size() == 3);
   const auto again = memory.pool_state(kPool).value();
   REQUIRE(again.segments.size() == 2);  // that of `later` is free
-  REQUIRE(again.segments[0].blocks.size() == state.segments[0].blocks.size());
+  const std::size_t same = again.segments[0].address == state.segments[0].address ? 0 : 1;
+  const SegmentView& segment = again.segments[same];
+  REQUIRE(segment.blocks.size() == state.segments[0].blocks.size());
   for (std::size_t i = 0; i < state.segments[0].blocks.size(); ++i) {
-    const bool is_first = again.segments[0].address == state.segments[0].address;
-    const SegmentView& segment = again.segments[is_first ? 0 : 1];
     CHECK(segment.blocks[i].address == state.segments[0].blocks[i].address);
     CHECK(segment.blocks[i].size == state.segments[0].blocks[i].size);
     CHECK(segment.blocks[i].allocated == state.segments[0].blocks[i].allocated);
@@ -161,7 +161,7 @@ TEST_CASE("blocks that are not split are given back first") {
   const auto one = taken_on(memory, 60 * kMiB, 0);
   const auto two = taken_on(memory, 60 * kMiB, 0);
   for (const auto block : {small, one, two}) memory.free(block);
-  taken_on(memory, 200 * kMiB, 0);
+  taken_on(memory, 110 * kMiB, 0);
   CHECK(memory.stats().alloc_retries == 0);  // the cache was not emptied
   CHECK(count_of(memory.stats().segment) == 2);
 }

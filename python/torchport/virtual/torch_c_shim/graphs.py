@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import Any, NoReturn
 
 from torchport.virtual.torch_c_shim._native import ops, refuse
-from torchport.virtual.torch_c_shim.pools import graph_pool_handle
+from torchport.virtual.torch_c_shim.pools import Pool, graph_pool_handle
 
 KINDS = ("cuda",)
 
@@ -33,11 +33,23 @@ def _raise(error: int) -> NoReturn:
     raise AssertionError("an error of the runtime was raised")
 
 
+class _PoolUse:
+    """A graph is a user of its pool while it lives. (torch gives the graph a __del__ of its own.)"""
+
+    def __init__(self, device: int, pool: Pool) -> None:
+        self._pool = (device, *pool)
+
+    def __del__(self) -> None:
+        if not sys.is_finalizing():
+            ops().release_pool(*self._pool)
+
+
 class _CUDAGraph:
     _keep_graph: bool
     _tape: Any
     _recording: Any
     _pool_handle: Any
+    _pool_use: _PoolUse | None
     _stream: tuple[int, int]  # device, stream
     _generators: list[Any]
     _states: list[tuple[Any, Any]]
@@ -48,6 +60,7 @@ class _CUDAGraph:
         graph._tape = None
         graph._recording = None
         graph._pool_handle = None
+        graph._pool_use = None
         graph._generators = []
         graph._states = []
         return graph
@@ -100,8 +113,8 @@ class _CUDAGraph:
         for state, numbers in self._states:
             ops().capture_generator(state, False)
             state.set_state(numbers)
+        use = _PoolUse(self._stream[0], self._pool_handle)
         if not is_valid:
-            ops().release_pool(self._stream[0], *self._pool_handle)
             _raise(_CAPTURE_INVALIDATED)
         if not tape.steps:
             warnings.warn(
@@ -110,6 +123,7 @@ class _CUDAGraph:
                 stacklevel=2,
             )
         self._tape = tape
+        self._pool_use = use
 
     def instantiate(self) -> None:
         self._owned("instantiate")
@@ -118,14 +132,9 @@ class _CUDAGraph:
         self._owned("replay").replay()
 
     def reset(self) -> None:
-        if self._tape is not None:
-            self._tape = None
-            ops().release_pool(self._stream[0], *self._pool_handle)
+        self._tape = None
+        self._pool_use = None
         self._generators.clear()
-
-    def __del__(self) -> None:
-        if getattr(self, "_tape", None) is not None and not sys.is_finalizing():
-            self.reset()
 
     def pool(self) -> tuple[int, int]:
         self._owned("pool()")

@@ -12,6 +12,7 @@
 #include "runtime/virtual/core/runtime.h"
 #include "runtime/virtual/core/streams.h"
 #include "runtime/virtual/errors/device_errors.h"
+#include "runtime/virtual/errors/kernel_names.h"
 #include "runtime/virtual/errors/late_results.h"
 
 namespace torchport::vdev {
@@ -189,7 +190,12 @@ std::optional<FailedAssertion> AliasKernel::compute(const c10::OperatorHandle& o
                                                     std::size_t first) const {
   const KernelAssertion* asserts = assertion(op);
   if (asserts == nullptr) {
-    call_(op, cpu_, stack);
+    try {
+      call_(op, cpu_, stack);
+    } catch (const c10::Error&) {
+      rethrow_with_names_of_device(op.operator_name().name);
+      throw;
+    }
     return {};
   }
   const auto from = stack->begin() + static_cast<std::ptrdiff_t>(first);
@@ -199,7 +205,10 @@ std::optional<FailedAssertion> AliasKernel::compute(const c10::OperatorHandle& o
     return {};
   } catch (const c10::Error&) {
     auto failed = asserts->failed_by(CallArguments(op.schema(), arguments.data()));
-    if (!failed) throw;
+    if (!failed) {
+      rethrow_with_names_of_device(op.operator_name().name);
+      throw;
+    }
     const auto results = late_results(op, arguments);
     if (!results) throw;
     stack->resize(first);

@@ -4,6 +4,7 @@
 #include <map>
 #include <mutex>
 
+#include <ATen/Context.h>
 #include <ATen/core/CachingHostAllocator.h>
 #include <c10/core/CPUAllocator.h>
 #include <torch/library.h>
@@ -162,6 +163,8 @@ std::int64_t host_register(std::int64_t address, std::int64_t bytes) {
   constexpr std::int64_t kInvalidValue = 1;
   constexpr std::int64_t kAlreadyRegistered = 712;
   if (address == 0 || bytes <= 0) return kInvalidValue;
+  // torch asks for pinned memory only once the device is initialised.
+  at::globalContext().lazyInitDevice(Runtime::get().kind().type);
   // NOLINTNEXTLINE(performance-no-int-to-ptr): Python passes an address as a number.
   auto* start = reinterpret_cast<void*>(address);
   return memory().add(start, static_cast<std::size_t>(bytes)) ? 0 : kAlreadyRegistered;

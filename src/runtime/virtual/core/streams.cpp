@@ -215,6 +215,11 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
     if (streams_are_late()) late::host_waits(stream.device_index(), stream.id());
     return true;
   }
+  // Overrides a function of the interface where it has one: older releases of torch do not ask.
+  // NOLINTNEXTLINE(modernize-use-override,cppcoreguidelines-explicit-virtual-functions)
+  [[nodiscard]] bool isStreamCapturing(const Stream& stream) const {
+    return capture_of(stream.device_index(), stream.id()) != nullptr;
+  }
   void synchronizeStream(const Stream& stream) const override {
     note_synchronization();
     wait_for_stream(stream.device_index(), stream.id());
