@@ -450,3 +450,14 @@ def test_states_of_a_generator() -> None:
             eager_new.get_offset(),
         )
         assert all(torch.equal(a, b) for a, b in zip(drawn, expected, strict=True))
+
+
+def test_kernels_save_the_same_for_gradients() -> None:
+    # Recurrent layers keep a reserve only where gradients are enabled.
+    model = torch.nn.LSTM(4, 4, 2, dropout=0.5).cuda()
+    numbers = torch.ones(3, 2, 4, device="cuda")
+    graph, (out, _) = capture(lambda: model(numbers))
+    graph.replay()
+    first = out.clone()
+    graph.replay()
+    assert out.requires_grad and not torch.equal(first, out)  # another mask

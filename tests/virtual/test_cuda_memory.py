@@ -103,7 +103,7 @@ def test_what_happened_and_where() -> None:
     assert recorded["device_traces"][1] == []
     torch.cuda.memory._record_memory_history(None)
     del made
-    assert len(torch.cuda.memory._snapshot()["device_traces"][0]) == len(actions)
+    assert torch.cuda.memory._snapshot()["device_traces"][0] == []  # the record ends with its trace
     torch.cuda.empty_cache()
 
 

@@ -51,6 +51,7 @@ class Step(NamedTuple):
     arguments: list[Any]  # a flat list of values, tensors from outside the capture, and Views
     form: Any
     made: list[tuple[int, int]]  # (index of the result, slot) for each storage that the step makes
+    grad: bool  # whether gradients were enabled: kernels save more for them
     draws: Any  # the state of the default generator that it may draw from; None if it does not
 
 
@@ -71,7 +72,7 @@ class Tape(TorchDispatchMode):
             return func(*args, **(kwargs or {}))
         flat, form = tree_flatten((args, kwargs or {}))
         arguments = [self._argument(value) for value in flat]
-        draws = _default_state(func, flat)
+        grad, draws = torch.is_grad_enabled(), _default_state(func, flat)
         self._keep_what_is_written(func, args, kwargs or {})
         results = func(*args, **(kwargs or {}))
         outputs = tree_flatten(results)[0]
@@ -81,7 +82,7 @@ class Tape(TorchDispatchMode):
         ]  # fmt: skip
         touches = made or any(_on_device(value) for value in flat)
         if touches and (made or func._schema.is_mutable):
-            self.steps.append(Step(func, arguments, form, made, draws))
+            self.steps.append(Step(func, arguments, form, made, grad, draws))
         return results
 
     def finish(self) -> None:
@@ -101,14 +102,15 @@ class Tape(TorchDispatchMode):
         last = self._last_uses()
         alive = {i for i, weak in enumerate(self._storages) if not weak.expired()}
         fresh: dict[int, torch.UntypedStorage] = {}
-        with torch.no_grad(), torch.autocast("cuda", enabled=False):
+        # What was captured is below autograd and autocast.
+        with torch._C._AutoDispatchBelowAutograd(), torch.autocast("cuda", enabled=False):
             for number, step in enumerate(self.steps):
                 flat = [
                     value.over(fresh[value.slot]) if isinstance(value, View) else value
                     for value in step.arguments
                 ]
                 args, kwargs = tree_unflatten(flat, step.form)
-                with _drawing_from(step.draws):
+                with torch.set_grad_enabled(step.grad), _drawing_from(step.draws):
                     outputs = tree_flatten(step.function(*args, **kwargs))[0]
                 for i, slot in step.made:
                     fresh[slot] = outputs[i].untyped_storage()

@@ -145,8 +145,9 @@ void record_history(const HistoryOptions& options) {
     const std::lock_guard<std::mutex> lock(state().mutex);
     state().options = options;
     state().records.resize(static_cast<std::size_t>(count));
-    if (options.clear) {
-      for (Record& record : state().records) record = {};
+    // As recordHistory() of the real allocator: the trace goes, the lines of what is in use stay.
+    if (options.clear || !options.on) {
+      for (Record& record : state().records) record.events.clear();
     }
   }
   cpp_wanted = options.cpp;
