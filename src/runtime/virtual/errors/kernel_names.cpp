@@ -81,9 +81,8 @@ void rethrow_changed(const Error& error, std::string_view op) {
 }  // namespace
 
 std::string name_of_cuda_kernel(std::string_view name, std::string_view op) {
-  const auto* known = std::ranges::find_if(kNames, [&](const KernelName& one) {
-    return one.cpu == name && op.starts_with(one.op);
-  });
+  const auto* known = std::ranges::find_if(
+      kNames, [&](const KernelName& one) { return one.cpu == name && op.starts_with(one.op); });
   if (known != kNames.end()) return std::string(known->cuda);
   std::string changed(name);
   if (replace(changed, "_vml_cpu", "_cuda") || replace(changed, "_cpu_out", "_cuda") ||

@@ -7,8 +7,8 @@
 
 namespace torchport::vdev {
 
-// The name that CUDA's kernel has where the CPU's has `name`, when `op` (aten::frac) refuses a type.
-// Most differ in "cpu" and "cuda" alone; those that do not are in a table.
+// The name that CUDA's kernel has where the CPU's has `name`, when `op` (aten::frac) refuses a
+// type. Most differ in "cpu" and "cuda" alone; those that do not are in a table.
 [[nodiscard]] std::string name_of_cuda_kernel(std::string_view name, std::string_view op);
 
 // Throws the exception that is being handled again, with CUDA's names, if its text has a name of a
