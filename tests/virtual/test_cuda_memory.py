@@ -263,3 +263,9 @@ def test_memory_of_the_program_is_pinned() -> None:
     assert cudart.cudaHostUnregister(place[0]) == 713
     with pytest.raises(torch.cuda.CudaError, match="out of memory"):
         torch.cuda.check_error(2)
+
+
+def test_only_memory_of_a_device_is_shared_as_such() -> None:
+    for device in ("meta", "cpu"):
+        with pytest.raises(RuntimeError, match="_share_cuda_: only available on CUDA"):
+            torch.UntypedStorage(4, device=device)._share_cuda_()
