@@ -147,7 +147,8 @@ def test_pools_are_apart() -> None:
     assert [b["state"] for b in pool.snapshot()[0]["blocks"]] == ["inactive"]
     torch.cuda.empty_cache()
     assert len(pool.snapshot()) == 1  # it is the pool's
-    del again, outside, pool
+    outside.clear()
+    del again, pool
     torch.cuda.empty_cache()
     assert torch.cuda.memory_reserved() == before
     with pytest.raises(RuntimeError, match="Could not find pool of id"):
