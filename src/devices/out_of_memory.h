@@ -14,6 +14,7 @@ struct OutOfMemory {
   std::uint64_t allocated = 0;
   std::uint64_t reserved = 0;
   std::optional<std::uint64_t> allowed;  // the bound of set_fraction(), if set
+  std::uint64_t in_private_pools = 0;    // free there, so that nobody else can have it
 };
 
 }  // namespace torchport::devices

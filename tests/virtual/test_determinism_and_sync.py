@@ -67,6 +67,23 @@ REFUSED = {
     "kthvalue CUDA": lambda: reals.kthvalue(2),
     "median CUDA with indices output": lambda: reals.median(0),
     "cumsum_cuda_kernel": lambda: reals.cumsum(0),
+    "index_reduce_cuda": lambda: reals.clone().index_reduce_(0, places, reals[:2], "mean"),
+    "scatter_reduce_cuda_prod_": lambda: reals.scatter_reduce(0, places, reals[:2], "prod"),
+    "scatter_reduce_cuda_kernel": lambda: reals.scatter(0, places, reals[:2], reduce="multiply"),
+    # F.pad has another way if algorithms have to be deterministic.
+    "replication_pad1d_backward_cuda": lambda: back(torch._C._nn.replication_pad1d(line, (1, 1))),
+    "replication_pad2d_backward_cuda": lambda: back(
+        torch._C._nn.replication_pad2d(image, (1,) * 4)
+    ),
+    "replication_pad3d_backward_cuda": lambda: back(
+        torch._C._nn.replication_pad3d(solid, (1,) * 6)
+    ),
+    "upsample_bilinear2d_aa_backward_out_cuda": lambda: back(
+        F.interpolate(image, 9, mode="bilinear", antialias=True)
+    ),
+    "upsample_bicubic2d_aa_backward_out_cuda": lambda: back(
+        F.interpolate(image, 9, mode="bicubic", antialias=True)
+    ),
 }
 TAKEN = (
     lambda: back(F.conv2d(image, torch.ones(2, 3, 3, 3, **cuda))),
@@ -78,6 +95,9 @@ TAKEN = (
     lambda: F.cross_entropy(image, classes, reduction="none"),
     lambda: reals.clone().index_add_(0, places, reals[:2]),
     lambda: reals.clone().scatter_add_(0, places, reals[:2]),
+    lambda: reals.scatter_reduce(0, places, reals[:2], "sum"),
+    lambda: reals.scatter(0, places, reals[:2], reduce="add"),
+    lambda: reals.scatter(0, places, 2.0, reduce="multiply"),
     lambda: back(nn.EmbeddingBag(5, 3, mode="sum", **cuda)(words)),
 )
 

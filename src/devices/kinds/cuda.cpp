@@ -12,10 +12,15 @@ namespace {
 std::string out_of_memory(const OutOfMemory& failure, int device) {
   const std::string allowed =
       failure.allowed ? base::format_bytes_as_c10(*failure.allowed) + " allowed; " : std::string();
+  const std::string in_pools =
+      failure.in_private_pools > 0
+          ? fmt::format("with {} allocated in private pools (e.g., CUDA Graphs), ",
+                        base::format_bytes_as_c10(failure.in_private_pools))
+          : std::string();
   return fmt::format(
       "CUDA out of memory. Tried to allocate {}. GPU {} has a total capacity of {} of which {} is "
       "free. Including non-PyTorch memory, this process has {} memory in use. {}Of the allocated "
-      "memory {} is allocated by PyTorch, and {} is reserved by PyTorch "
+      "memory {} is allocated by PyTorch, {}and {} is reserved by PyTorch "
       "but unallocated. If reserved but unallocated memory is large try setting "
       "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid fragmentation.  See documentation "
       "for "
@@ -25,8 +30,8 @@ std::string out_of_memory(const OutOfMemory& failure, int device) {
       base::format_bytes_as_c10(failure.requested), device,
       base::format_bytes_as_c10(failure.total), base::format_bytes_as_c10(failure.free),
       base::format_bytes_as_c10(failure.total - failure.free), allowed,
-      base::format_bytes_as_c10(failure.allocated),
-      base::format_bytes_as_c10(failure.reserved - failure.allocated));
+      base::format_bytes_as_c10(failure.allocated + failure.in_private_pools), in_pools,
+      base::format_bytes_as_c10(failure.reserved - failure.allocated - failure.in_private_pools));
 }
 
 // The message of c10/cuda/CUDAException.cpp. `help` is that of get_cuda_error_help() in

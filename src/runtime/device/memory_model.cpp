@@ -1,8 +1,11 @@
 #include "runtime/device/memory_model.h"
 
 #include <algorithm>
+#include <bit>
+#include <iterator>
 
 #include "devices/profile.h"
+#include "runtime/device/memory_blocks.h"
 
 namespace torchport::device {
 
@@ -11,20 +14,15 @@ namespace {
 using devices::kMiB;
 
 constexpr std::uint64_t kMinBlock = 512;            // all sizes are rounded to at least this
-constexpr std::uint64_t kSmallSize = kMiB;          // largest request of the small pool
 constexpr std::uint64_t kSmallSegment = 2 * kMiB;   // of the small pool
 constexpr std::uint64_t kLargeSegment = 20 * kMiB;  // for requests of 1 to 10 MiB
 constexpr std::uint64_t kMinOwnSegment = 10 * kMiB;
 constexpr std::uint64_t kSegmentRounding = 2 * kMiB;
 
 std::uint64_t segment_size(std::uint64_t size) {
-  if (size <= kSmallSize) return kSmallSegment;
+  if (is_small(size)) return kSmallSegment;
   if (size < kMinOwnSegment) return kLargeSegment;
   return (size + kSegmentRounding - 1) / kSegmentRounding * kSegmentRounding;
-}
-
-std::int64_t signed_of(std::uint64_t bytes) {
-  return static_cast<std::int64_t>(bytes);
 }
 
 void reset_peak_of(PoolStat& stat) {
@@ -43,19 +41,6 @@ void for_all(MemoryStats& stats, Function function) {
 }
 
 }  // namespace
-
-struct MemoryModel::Block {
-  std::uint64_t address = 0;
-  std::uint64_t size = 0;
-  std::uint64_t requested = 0;
-  std::int64_t stream = 0;
-  bool small = false;
-  bool allocated = false;
-  Block* previous = nullptr;  // in the same segment
-  Block* next = nullptr;
-
-  [[nodiscard]] bool is_split() const { return previous != nullptr || next != nullptr; }
-};
 
 void Stat::add(std::int64_t amount) {
   current += amount;
@@ -89,12 +74,14 @@ MemoryModel::MemoryModel(std::uint64_t base, std::uint64_t total)
     : total_(total), next_address_(base) {}
 MemoryModel::~MemoryModel() = default;
 
-std::uint64_t MemoryModel::round_size(std::uint64_t bytes) {
+std::uint64_t MemoryModel::round_size(std::uint64_t bytes) const {
+  const std::uint64_t divisions = settings_.divisions(bytes);
+  if (divisions > 1 && bytes > kMinBlock * divisions && !std::has_single_bit(bytes)) {
+    const std::uint64_t floor = std::bit_floor(bytes);
+    const std::uint64_t step = floor / std::bit_floor(divisions);
+    return step == 0 ? floor * 2 : (bytes + step - 1) / step * step;
+  }
   return std::max(kMinBlock, (bytes + kMinBlock - 1) / kMinBlock * kMinBlock);
-}
-
-MemoryModel::Pool& MemoryModel::pool_of(const Block* block) {
-  return block->small ? small_ : large_;
 }
 
 MemoryModel::Block* MemoryModel::find_free(Pool& pool, std::int64_t stream,
@@ -102,28 +89,33 @@ MemoryModel::Block* MemoryModel::find_free(Pool& pool, std::int64_t stream,
   Block key;
   key.stream = stream;
   key.size = size;
-  const auto found = pool.lower_bound(&key);
-  if (found == pool.end() || (*found)->stream != stream) return nullptr;
+  const auto found = pool.free.lower_bound(&key);
+  if (found == pool.free.end() || (*found)->stream != stream) return nullptr;
   Block* block = *found;
-  pool.erase(found);
+  const std::uint64_t limit = settings_.largest_split();
+  if (size < limit ? block->size >= limit : block->size >= size + settings_.slack_of_unsplit())
+    return nullptr;
+  pool.free.erase(found);
   return block;
 }
 
-MemoryModel::Block* MemoryModel::new_segment(bool small, std::int64_t stream, std::uint64_t size) {
+MemoryModel::Block* MemoryModel::new_segment(Pool& pool, std::int64_t stream, std::uint64_t size) {
   const auto allowed = static_cast<std::uint64_t>(fraction_ * static_cast<double>(total_));
   if (reserved_ + size > allowed) return nullptr;
   auto block = std::make_unique<Block>();
   block->address = next_address_;
   block->size = size;
   block->stream = stream;
-  block->small = small;
+  block->pool = &pool;
   // A gap keeps neighbouring segments apart.
   next_address_ +=
       (size + kSegmentRounding - 1) / kSegmentRounding * kSegmentRounding + kSegmentRounding;
   set_reserved(reserved_ + size);
+  if (pool.owner != nullptr) ++pool.owner->segments;
   ++stats_.device_allocs;
-  stats_.segment.add(small, 1);
-  stats_.reserved_bytes.add(small, signed_of(size));
+  stats_.segment.add(pool.small, 1);
+  stats_.reserved_bytes.add(pool.small, signed_of(size));
+  if (size >= settings_.largest_split()) stats_.oversize_segments.add(1);
   tell(MemoryAction::kSegmentAlloc, block->address, size, stream);
   Block* raw = block.get();
   blocks_.emplace(raw->address, std::move(block));
@@ -135,28 +127,38 @@ std::optional<std::uint64_t> MemoryModel::allocate(std::uint64_t bytes, std::int
   if (bytes == 0) return 0;
   const std::lock_guard<std::mutex> lock(mutex_);
   const std::uint64_t size = round_size(bytes);
-  const bool small = size <= kSmallSize;
-  Block* block = find_free(small ? small_ : large_, stream, size);
-  if (block == nullptr) block = new_segment(small, stream, segment_size(size));
-  if (block == nullptr) {
+  Pool& pool = pool_for(size, stream);
+  Block* block = find_free(pool, stream, size);
+  if (block == nullptr) block = new_segment(pool, stream, segment_size(size));
+  if (block == nullptr && give_back_oversize(pool, stream, size))
+    block = new_segment(pool, stream, segment_size(size));
+  // Memory is not given back while a graph may be captured.
+  if (block == nullptr && taking_.empty()) {
     ++stats_.alloc_retries;
-    give_back_cached();
-    block = new_segment(small, stream, segment_size(size));
+    give_back_cached(PoolId{});
+    block = new_segment(pool, stream, segment_size(size));
   }
+  if (block == nullptr && taking_.empty()) block = find_in_spare_pools(stream, size);
   if (block == nullptr) {
     failure = out_of_memory(segment_size(size), stream);
     return std::nullopt;
   }
   split_off(block, size);
+  hand_out(block, block->size, bytes);
+  return block->address;
+}
+
+void MemoryModel::hand_out(Block* block, std::uint64_t size, std::uint64_t requested) {
+  const bool small = block->small();
   block->allocated = true;
-  block->requested = bytes;
+  block->requested = requested;
   stats_.allocation.add(small, 1);
   stats_.active.add(small, 1);
-  stats_.allocated_bytes.add(small, signed_of(block->size));
-  stats_.active_bytes.add(small, signed_of(block->size));
-  stats_.requested_bytes.add(small, signed_of(bytes));
-  tell(MemoryAction::kAlloc, block->address, bytes, stream);
-  return block->address;
+  stats_.allocated_bytes.add(small, signed_of(size));
+  stats_.active_bytes.add(small, signed_of(size));
+  stats_.requested_bytes.add(small, signed_of(requested));
+  if (size >= settings_.largest_split()) stats_.oversize_allocations.add(1);
+  tell(MemoryAction::kAlloc, block->address, requested, block->stream);
 }
 
 OutOfMemory MemoryModel::out_of_memory(std::uint64_t size, std::int64_t stream) {
@@ -167,46 +169,59 @@ OutOfMemory MemoryModel::out_of_memory(std::uint64_t size, std::int64_t stream) 
                       total_ - reserved_,
                       static_cast<std::uint64_t>(stats_.allocated_bytes.of[PoolStat::kAll].current),
                       reserved_,
-                      std::nullopt};
+                      std::nullopt,
+                      0};
+  for (const auto& [id, pool] : private_pools_) {
+    for (const Pool* part : {&pool->small, &pool->large}) {
+      for (const Block* block : part->free) failure.in_private_pools += block->size;
+    }
+  }
   if (fraction_ < 1)
     failure.allowed = static_cast<std::uint64_t>(fraction_ * static_cast<double>(total_));
   return failure;
 }
 
-// Shrinks the block to `size` bytes, and makes a free block of the rest if the rest is large
-// enough.
+// Takes `size` bytes of a free block that left its pool, and makes a free block of the rest if the
+// rest is large enough.
 void MemoryModel::split_off(Block* block, std::uint64_t size) {
-  const bool small = block->small;
+  const bool small = block->small();
   const std::uint64_t remaining = block->size - size;
-  const bool split = small ? remaining >= kMinBlock : remaining > kSmallSize;
+  const bool whole = block->pool->owner != nullptr && block->pool->owner->whole;
+  const bool splits =
+      !whole &&
+      (small ? remaining >= kMinBlock : remaining > kSmallSize && size < settings_.largest_split());
   if (block->is_split()) {
     // A free part of a segment shrinks, or is taken completely.
-    if (!split) stats_.inactive_split.subtract(small, 1);
-    stats_.inactive_split_bytes.subtract(small, signed_of(split ? size : block->size));
-  } else if (split) {
+    if (!splits) stats_.inactive_split.subtract(small, 1);
+    stats_.inactive_split_bytes.subtract(small, signed_of(splits ? size : block->size));
+  } else if (splits) {
     stats_.inactive_split.add(small, 1);
     stats_.inactive_split_bytes.add(small, signed_of(remaining));
   }
-  if (!split) return;
+  if (splits) split(block, size);
+}
+
+// Shrinks the block to `size` bytes, and makes a free block of the rest.
+void MemoryModel::split(Block* block, std::uint64_t size) {
   auto rest = std::make_unique<Block>();
   rest->address = block->address + size;
-  rest->size = remaining;
+  rest->size = block->size - size;
   rest->stream = block->stream;
-  rest->small = small;
+  rest->pool = block->pool;
   rest->previous = block;
   rest->next = block->next;
   if (rest->next != nullptr) rest->next->previous = rest.get();
   block->next = rest.get();
   block->size = size;
-  pool_of(block).insert(rest.get());
+  block->pool->free.insert(rest.get());
   const std::uint64_t address = rest->address;
   blocks_.emplace(address, std::move(rest));
 }
 
 // Merges a free neighbour into the block. Returns whether there was one.
-bool MemoryModel::merge(Block* block, Block* other, Pool& pool) {
+bool MemoryModel::merge(Block* block, Block* other) {
   if (other == nullptr || other->allocated) return false;
-  pool.erase(other);
+  block->pool->free.erase(other);
   const std::uint64_t gone = block->previous == other ? block->address : other->address;
   if (block->previous == other) {
     // The block keeps its place in the list and takes over the neighbour's start.
@@ -231,49 +246,80 @@ void MemoryModel::free(std::uint64_t address) {
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto found = blocks_.find(address);
   if (found == blocks_.end() || !found->second->allocated) return;
-  Block* block = found->second.get();
+  take_back(found->second.get());
+}
+
+void MemoryModel::take_back(Block* block) {
+  const bool small = block->small();
   block->allocated = false;
-  stats_.allocation.subtract(block->small, 1);
-  stats_.active.subtract(block->small, 1);
-  stats_.allocated_bytes.subtract(block->small, signed_of(block->size));
-  stats_.active_bytes.subtract(block->small, signed_of(block->size));
-  stats_.requested_bytes.subtract(block->small, signed_of(block->requested));
-  tell(MemoryAction::kFreeRequested, address, block->requested, block->stream);
-  tell(MemoryAction::kFreeCompleted, address, block->requested, block->stream);
+  stats_.allocation.subtract(small, 1);
+  stats_.active.subtract(small, 1);
+  stats_.allocated_bytes.subtract(small, signed_of(block->size));
+  stats_.active_bytes.subtract(small, signed_of(block->size));
+  stats_.requested_bytes.subtract(small, signed_of(block->requested));
+  if (block->size >= settings_.largest_split()) stats_.oversize_allocations.subtract(1);
+  tell(MemoryAction::kFreeRequested, block->address, block->requested, block->stream);
+  tell(MemoryAction::kFreeCompleted, block->address, block->requested, block->stream);
   block->requested = 0;
-  Pool& pool = pool_of(block);
   const std::uint64_t own = block->size;
-  const bool before = merge(block, block->previous, pool);
-  const bool after = merge(block, block->next, pool);
+  const bool before = merge(block, block->previous);
+  const bool after = merge(block, block->next);
   const int merged = (before ? 1 : 0) + (after ? 1 : 0);
-  pool.insert(block);
+  block->pool->free.insert(block);
   // Only the net change is counted, as in the real allocator.
   const std::uint64_t taken = block->size - own;
-  stats_.inactive_split.change(block->small, (block->is_split() ? 1 : 0) - merged);
+  stats_.inactive_split.change(small, (block->is_split() ? 1 : 0) - merged);
   stats_.inactive_split_bytes.change(
-      block->small, signed_of(block->is_split() ? block->size : 0) - signed_of(taken));
+      small, signed_of(block->is_split() ? block->size : 0) - signed_of(taken));
 }
 
 void MemoryModel::release_segment(Block* block) {
   set_reserved(reserved_ - block->size);
+  if (block->pool->owner != nullptr) --block->pool->owner->segments;
   ++stats_.device_frees;
-  stats_.segment.subtract(block->small, 1);
-  stats_.reserved_bytes.subtract(block->small, signed_of(block->size));
+  stats_.segment.subtract(block->small(), 1);
+  stats_.reserved_bytes.subtract(block->small(), signed_of(block->size));
+  if (block->size >= settings_.largest_split()) stats_.oversize_segments.subtract(1);
   tell(MemoryAction::kSegmentFree, block->address, block->size, block->stream);
   blocks_.erase(block->address);
 }
 
-void MemoryModel::give_back_cached() {
-  for (Pool* pool : {&small_, &large_}) {
-    for (auto at = pool->begin(); at != pool->end();) {
-      Block* block = *at;
-      if (block->is_split()) {
-        ++at;
-        continue;
-      }
-      at = pool->erase(at);
-      release_segment(block);
+// Gives back free blocks that are too large to be split, until there is room for a request.
+// Returns whether there is.
+bool MemoryModel::give_back_oversize(Pool& pool, std::int64_t stream, std::uint64_t size) {
+  const std::uint64_t limit = settings_.largest_split();
+  if (limit == std::numeric_limits<std::uint64_t>::max()) return false;
+  const std::uint64_t wanted = std::max(size, limit);
+  Block key;
+  key.stream = stream;
+  key.size = wanted;
+  auto found = pool.free.lower_bound(&key);
+  if (found != pool.free.end() && (*found)->stream == stream) {
+    Block* block = *found;
+    pool.free.erase(found);
+    release_segment(block);
+    return true;
+  }
+  std::uint64_t released = 0;
+  while (released < wanted && found != pool.free.begin()) {
+    Block* block = *std::prev(found);
+    if (block->stream != stream || block->size < limit || block->is_split()) break;
+    found = pool.free.erase(std::prev(found));
+    released += block->size;
+    release_segment(block);
+  }
+  return released >= wanted;
+}
+
+void MemoryModel::give_back_cached(Pool& pool) {
+  for (auto at = pool.free.begin(); at != pool.free.end();) {
+    Block* block = *at;
+    if (block->is_split()) {
+      ++at;
+      continue;
     }
+    at = pool.free.erase(at);
+    release_segment(block);
   }
 }
 
@@ -287,9 +333,14 @@ void MemoryModel::observe(MemoryObserver observer) {
   observer_ = std::move(observer);
 }
 
-void MemoryModel::empty_cache() {
+void MemoryModel::empty_cache(PoolId pool) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  give_back_cached();
+  give_back_cached(pool);
+}
+
+void MemoryModel::set_settings(const MemorySettings& settings) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  settings_ = settings;
 }
 
 void MemoryModel::set_fraction(double fraction) {
@@ -305,11 +356,15 @@ double MemoryModel::fraction() const {
 void MemoryModel::reset_peak() {
   const std::lock_guard<std::mutex> lock(mutex_);
   for_all(stats_, reset_peak_of);
+  for (Stat* stat : {&stats_.oversize_allocations, &stats_.oversize_segments})
+    stat->peak = stat->current;
 }
 
 void MemoryModel::reset_accumulated() {
   const std::lock_guard<std::mutex> lock(mutex_);
   for_all(stats_, reset_accumulated_of);
+  for (Stat* stat : {&stats_.oversize_allocations, &stats_.oversize_segments})
+    stat->allocated = stat->freed = 0;
   stats_.alloc_retries = stats_.ooms = stats_.device_allocs = stats_.device_frees = 0;
 }
 
@@ -334,17 +389,21 @@ std::uint64_t MemoryModel::device_free() const {
   return total_ - reserved_;
 }
 
+SegmentView MemoryModel::view_of(const Block* first) const {
+  SegmentView segment{first->address, 0, first->stream, first->small(), {}, {}};
+  if (first->pool->owner != nullptr) segment.pool = first->pool->owner->id;
+  for (const Block* block = first; block != nullptr; block = block->next) {
+    segment.size += block->size;
+    segment.blocks.push_back({block->address, block->size, block->requested, block->allocated});
+  }
+  return segment;
+}
+
 std::vector<SegmentView> MemoryModel::snapshot() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   std::vector<SegmentView> segments;
   for (const auto& [address, first] : blocks_) {
-    if (first->previous != nullptr) continue;
-    SegmentView segment{address, 0, first->stream, first->small, {}};
-    for (const Block* block = first.get(); block != nullptr; block = block->next) {
-      segment.size += block->size;
-      segment.blocks.push_back({block->address, block->size, block->requested, block->allocated});
-    }
-    segments.push_back(std::move(segment));
+    if (first->previous == nullptr) segments.push_back(view_of(first.get()));
   }
   std::sort(segments.begin(), segments.end(),
             [](const SegmentView& a, const SegmentView& b) { return a.address < b.address; });

@@ -13,8 +13,10 @@
 
 #include <array>
 #include <atomic>
+#include <compare>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -22,6 +24,7 @@
 #include <set>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "devices/out_of_memory.h"
@@ -60,6 +63,8 @@ struct MemoryStats {
   PoolStat active_bytes;
   PoolStat inactive_split_bytes;
   PoolStat requested_bytes;
+  Stat oversize_allocations;  // blocks that are too large to be split
+  Stat oversize_segments;
   std::int64_t alloc_retries = 0;
   std::int64_t ooms = 0;
   std::int64_t device_allocs = 0;
@@ -67,6 +72,17 @@ struct MemoryStats {
 };
 
 using devices::OutOfMemory;
+
+// The id of a private pool, as torch has it: (n, 0) is a pool that a CUDA graph made for itself,
+// (0, n) one of the program: a torch.cuda.MemPool or a graph_pool_handle(). (0, 0) is none: the
+// blocks that everybody shares.
+struct PoolId {
+  std::uint64_t first = 0;
+  std::uint64_t second = 0;
+  auto operator<=>(const PoolId&) const = default;
+};
+// Whether memory for a stream is taken from a pool now. Is called while the model is locked.
+using TakesFrom = std::function<bool(std::int64_t stream)>;
 
 struct BlockView {
   std::uint64_t address = 0;
@@ -80,6 +96,19 @@ struct SegmentView {
   std::int64_t stream = 0;
   bool small = false;
   std::vector<BlockView> blocks;
+  PoolId pool{};
+};
+
+// The blocks of a private pool at one time, to return to.
+struct PoolState {
+  PoolId id{};
+  std::vector<SegmentView> segments{};
+};
+// The addresses of the blocks that were freed and made when a pool returned to a state. A block
+// that is in both was there and is there again.
+struct PoolChange {
+  std::vector<std::uint64_t> freed{};
+  std::vector<std::uint64_t> allocated{};
 };
 
 // What the allocator did, as torch.cuda.memory._record_memory_history() records it.
@@ -101,6 +130,17 @@ struct MemoryEvent {
 // Is called while the model is locked: it must not call the model, nor wait for a thread that may.
 using MemoryObserver = std::function<void(const MemoryEvent&)>;
 
+// The settings of the allocator (PYTORCH_CUDA_ALLOC_CONF), asked for whenever they count. Thread
+// safe.
+struct MemorySettings {
+  // Into how many steps the sizes between two powers of 2 are divided; 0 or 1 for none.
+  std::uint64_t (*divisions)(std::uint64_t size) = [](std::uint64_t) -> std::uint64_t { return 0; };
+  // Larger blocks are not split,
+  std::uint64_t (*largest_split)() = [] { return std::numeric_limits<std::uint64_t>::max(); };
+  // and hold requests that are at most so much smaller.
+  std::uint64_t (*slack_of_unsplit)() = [] { return std::uint64_t{20} << 20U; };
+};
+
 // All functions are thread safe: one lock guards the model.
 class MemoryModel {
  public:
@@ -117,12 +157,41 @@ class MemoryModel {
                                                       OutOfMemory& failure);
   void free(std::uint64_t address);
 
-  void empty_cache();
+  // Gives cached segments back: those of a pool, or of everybody and of all pools without users.
+  void empty_cache(PoolId pool = {});
+
+  // Private pools (note "Interaction with CUDA graph capture" of the real allocator): their blocks
+  // are for themselves, and their segments are given back only once they have no user.
+
+  // Adds a user to a pool, and makes it if there is none of this id.
+  void use_pool(PoolId id);
+  // Takes a user away. Returns false if there is no such pool, or it has none.
+  bool release_pool(PoolId id);
+  // The number of its users; none if there is no such pool.
+  [[nodiscard]] std::optional<int> pool_users(PoolId id) const;
+  // Lets allocations take from a pool when nothing else is left.
+  void use_pool_when_full(PoolId id);
+  // Never splits the blocks of a pool.
+  void keep_pool_whole(PoolId id);
+  // Takes memory from a pool wherever `takes` is true, until end_pool(). Adds a user. Returns false
+  // if that was begun for this pool already.
+  bool begin_pool(PoolId id, TakesFrom takes);
+  // Returns false if it was not begun.
+  bool end_pool(PoolId id);
+  // The blocks of a pool; none if there is no such pool.
+  [[nodiscard]] std::optional<PoolState> pool_state(PoolId id) const;
+  // Returns a pool to a state of it. Segments that it got since then become free. Returns none, and
+  // changes nothing, if a segment of the state is gone.
+  std::optional<PoolChange> set_pool_state(const PoolState& state);
+
   // Limits this process to a part of the device, in (0, 1].
   void set_fraction(double fraction);
   [[nodiscard]] double fraction() const;
   void reset_peak();
   void reset_accumulated();
+
+  // Uses these settings from now on.
+  void set_settings(const MemorySettings& settings);
 
   // Stores the bytes that are reserved there after each change, and now.
   void publish(std::atomic<std::uint64_t>* reserved);
@@ -136,23 +205,36 @@ class MemoryModel {
   [[nodiscard]] std::vector<SegmentView> snapshot() const;
 
   // The size of the block that a request of `bytes` takes.
-  [[nodiscard]] static std::uint64_t round_size(std::uint64_t bytes);
+  [[nodiscard]] std::uint64_t round_size(std::uint64_t bytes) const;
 
  private:
   struct Block;
+  struct PrivatePool;
   struct ByStreamAndSize {
     bool operator()(const Block* a, const Block* b) const;
   };
-  using Pool = std::set<Block*, ByStreamAndSize>;
+  struct Pool {
+    explicit Pool(bool is_small, PrivatePool* whose = nullptr) : small(is_small), owner(whose) {}
+    std::set<Block*, ByStreamAndSize> free;
+    bool small;
+    PrivatePool* owner;  // null: everybody's
+  };
 
+  Pool& pool_for(std::uint64_t size, std::int64_t stream);
   Block* find_free(Pool& pool, std::int64_t stream, std::uint64_t size) const;
-  Block* new_segment(bool small, std::int64_t stream, std::uint64_t size);
+  Block* find_in_spare_pools(std::int64_t stream, std::uint64_t size);
+  Block* new_segment(Pool& pool, std::int64_t stream, std::uint64_t size);
   OutOfMemory out_of_memory(std::uint64_t size, std::int64_t stream);
+  void hand_out(Block* block, std::uint64_t size, std::uint64_t requested);
+  void take_back(Block* block);
   void split_off(Block* block, std::uint64_t size);
-  void give_back_cached();
+  void split(Block* block, std::uint64_t size);
+  bool give_back_oversize(Pool& pool, std::int64_t stream, std::uint64_t size);
+  void give_back_cached(PoolId pool);
+  void give_back_cached(Pool& pool);
   void release_segment(Block* block);
-  bool merge(Block* block, Block* other, Pool& pool);
-  Pool& pool_of(const Block* block);
+  bool merge(Block* block, Block* other);
+  SegmentView view_of(const Block* first) const;
   void set_reserved(std::uint64_t bytes);
   void tell(MemoryAction action, std::uint64_t address, std::uint64_t size,
             std::int64_t stream) const;
@@ -162,8 +244,12 @@ class MemoryModel {
   std::uint64_t reserved_ = 0;
   std::atomic<std::uint64_t>* published_ = nullptr;
   double fraction_ = 1;
-  Pool small_;
-  Pool large_;
+  MemorySettings settings_;
+  Pool small_{true};
+  Pool large_{false};
+  std::map<PoolId, std::unique_ptr<PrivatePool>> private_pools_;
+  // The pools that memory is taken from now, in the order of their begin.
+  std::vector<std::pair<PoolId, TakesFrom>> taking_;
   std::unordered_map<std::uint64_t, std::unique_ptr<Block>> blocks_;  // by address
   MemoryStats stats_;
   MemoryObserver observer_;

@@ -54,6 +54,8 @@ const char* argument_that_decides(Deterministic deterministic) {
       return "weights";
     case Deterministic::kUnlessModeIsMax:
       return "mode";
+    case Deterministic::kUnlessProduct:
+      return "reduce";
   }
   return "";
 }

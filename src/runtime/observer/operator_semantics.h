@@ -42,6 +42,7 @@ enum class Deterministic : std::uint8_t {
   kWithoutReduction,  // `reduction` is 0
   kWithoutWeights,    // `weights` is not given, or not on the device
   kUnlessModeIsMax,   // `mode` of an embedding bag
+  kUnlessProduct,     // `reduce` of a scatter is "prod" or "multiply"
 };
 
 enum Trait : std::uint8_t {

@@ -145,6 +145,7 @@ TEST_CASE("a refusal has a name, and the argument that it depends on") {
     if (deterministic == Deterministic::kWithoutReduction) CHECK(decides == "reduction");
     if (deterministic == Deterministic::kWithoutWeights) CHECK(decides == "weights");
     if (deterministic == Deterministic::kUnlessModeIsMax) CHECK(decides == "mode");
+    if (deterministic == Deterministic::kUnlessProduct) CHECK(decides == "reduce");
     // Without a dtype the first argument decides.
     if (deterministic == Deterministic::kForIntegers) {
       CHECK((decides.empty() || decides == "dtype"));

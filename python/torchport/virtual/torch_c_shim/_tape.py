@@ -11,6 +11,8 @@ bytes as another tensor. So it does not have to record views.
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import torch
@@ -19,22 +21,6 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from torchport.virtual.torch_c_shim._native import ops, refuse
-
-ABOUT = (
-    "\nSearch for `{}' in https://docs.nvidia.com/cuda/cuda-runtime-api/group__CUDART__TYPES.html "
-    "for more information.\nCUDA kernel errors might be asynchronously reported at some other API "
-    "call, so the stacktrace below might be incorrect.\nFor debugging consider passing "
-    "CUDA_LAUNCH_BLOCKING=1\nCompile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.\n"
-)
-UNSUPPORTED = "CUDA error: operation not permitted when stream is capturing" + ABOUT.format(
-    "cudaErrorStreamCaptureUnsupported"
-)
-INVALIDATED = "CUDA error: operation failed due to a previous error during capture" + ABOUT.format(
-    "cudaErrorStreamCaptureInvalidated"
-)
-
-# These operators wait for the device, which is an error during a capture.
-_WAITING = {"aten::_local_scalar_dense", "aten::nonzero", "aten::equal", "aten::masked_select"}
 
 # Arguments that the operators write to although the schema does not say so: running statistics.
 _WRITTEN = {"aten::native_batch_norm": {3, 4}, "aten::cudnn_batch_norm": {3, 4}}
@@ -65,6 +51,8 @@ class Step(NamedTuple):
     arguments: list[Any]  # a flat list of values, tensors from outside the capture, and Views
     form: Any
     made: list[tuple[int, int]]  # (index of the result, slot) for each storage that the step makes
+    grad: bool  # whether gradients were enabled: kernels save more for them
+    draws: Any  # the state of the default generator that it may draw from; None if it does not
 
 
 class Tape(TorchDispatchMode):
@@ -73,7 +61,6 @@ class Tape(TorchDispatchMode):
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]  # torch has not annotated it
         self.steps: list[Step] = []
-        self.failed = False
         self._slots: dict[int, int] = {}  # address of the storage -> slot
         self._storages: list[StorageWeakRef] = []  # by slot; no address is used twice meanwhile
         self._outside: set[int] = set()  # slots of storages that are older than the capture
@@ -81,10 +68,11 @@ class Tape(TorchDispatchMode):
         self._kept: set[int] = set()
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
+        if not ops().is_capturing():  # on a stream that does not belong to the capture
+            return func(*args, **(kwargs or {}))
         flat, form = tree_flatten((args, kwargs or {}))
-        if any(_on_device(value) for value in flat):
-            self._refuse_waiting(func, flat, kwargs or {})
         arguments = [self._argument(value) for value in flat]
+        grad, draws = torch.is_grad_enabled(), _default_state(func, flat)
         self._keep_what_is_written(func, args, kwargs or {})
         results = func(*args, **(kwargs or {}))
         outputs = tree_flatten(results)[0]
@@ -94,7 +82,7 @@ class Tape(TorchDispatchMode):
         ]  # fmt: skip
         touches = made or any(_on_device(value) for value in flat)
         if touches and (made or func._schema.is_mutable):
-            self.steps.append(Step(func, arguments, form, made))
+            self.steps.append(Step(func, arguments, form, made, grad, draws))
         return results
 
     def finish(self) -> None:
@@ -114,14 +102,16 @@ class Tape(TorchDispatchMode):
         last = self._last_uses()
         alive = {i for i, weak in enumerate(self._storages) if not weak.expired()}
         fresh: dict[int, torch.UntypedStorage] = {}
-        with torch.no_grad(), torch.autocast("cuda", enabled=False):
+        # What was captured is below autograd and autocast.
+        with torch._C._AutoDispatchBelowAutograd(), torch.autocast("cuda", enabled=False):
             for number, step in enumerate(self.steps):
                 flat = [
                     value.over(fresh[value.slot]) if isinstance(value, View) else value
                     for value in step.arguments
                 ]
                 args, kwargs = tree_unflatten(flat, step.form)
-                outputs = tree_flatten(step.function(*args, **kwargs))[0]
+                with torch.set_grad_enabled(step.grad), _drawing_from(step.draws):
+                    outputs = tree_flatten(step.function(*args, **kwargs))[0]
                 for i, slot in step.made:
                     fresh[slot] = outputs[i].untyped_storage()
                 del flat, args, kwargs, outputs
@@ -162,6 +152,8 @@ class Tape(TorchDispatchMode):
         return slot
 
     def _argument(self, value: Any) -> Any:
+        if isinstance(value, torch.Generator) and value.device.type == "cuda":
+            return state_of(value)  # the program may give the generator another one
         if not _on_device(value):
             return value
         if value.layout is not torch.strided:
@@ -193,14 +185,36 @@ class Tape(TorchDispatchMode):
                     self._kept.add(slot)
                     self._before.append((tensor.detach(), ops().twin(tensor).clone()))
 
-    def _refuse_waiting(self, func: Any, flat: list[Any], kwargs: dict[str, Any]) -> None:
-        to_host = func._schema.name == "aten::_to_copy" and str(kwargs.get("device")) == "cpu"
-        if func._schema.name == "aten::copy_":
-            to_host = not _on_device(flat[0]) and not flat[0].is_pinned()
-        if to_host or func._schema.name in _WAITING:
-            self.failed = True
-            raise torch.AcceleratorError(UNSUPPORTED)
-
 
 def _on_device(value: Any) -> bool:
     return isinstance(value, torch.Tensor) and value.is_cuda
+
+
+def state_of(generator: Any) -> Any:
+    """A generator over the state that this one has now. Those that draw as the CPU have one."""
+    try:
+        return generator.graphsafe_get_state()
+    except NotImplementedError:
+        return generator
+
+
+def _default_state(func: Any, flat: list[Any]) -> Any:
+    if torch.Tag.nondeterministic_seeded not in func.tags:
+        return None
+    devices = [value.device.index for value in flat if _on_device(value)]
+    return state_of(ops().default_generator(devices[0] if devices else -1))
+
+
+@contextlib.contextmanager
+def _drawing_from(state: Any) -> Iterator[None]:
+    """The default generator has this state in the block."""
+    generator = None if state is None else ops().default_generator(state.device.index)
+    if generator is None or generator is state:
+        yield
+        return
+    before = generator.graphsafe_get_state()
+    generator.graphsafe_set_state(state)
+    try:
+        yield
+    finally:
+        generator.graphsafe_set_state(before)

@@ -6,6 +6,8 @@ import enum
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+from torchport.virtual.torch_c_shim._native import ops
+
 KINDS = ("cuda",)
 
 
@@ -14,11 +16,28 @@ class cudaError(enum.IntEnum):
     errorInvalidValue = 1
     errorMemoryAllocation = 2
     errorInvalidDevice = 101
+    errorHostMemoryAlreadyRegistered = 712
+    errorHostMemoryNotRegistered = 713
+
+
+# What cudaGetErrorString() says.
+_WORDS = {
+    cudaError.success: "no error",
+    cudaError.errorInvalidValue: "invalid argument",
+    cudaError.errorMemoryAllocation: "out of memory",
+    cudaError.errorInvalidDevice: "invalid device ordinal",
+    cudaError.errorHostMemoryAlreadyRegistered: (
+        "part or all of the requested memory range is already mapped"
+    ),
+    cudaError.errorHostMemoryNotRegistered: (
+        "pointer does not correspond to a registered memory region"
+    ),
+}
 
 
 def bindings(torch: ModuleType) -> dict[str, Any]:
     def mem_get_info(index: int) -> tuple[int, int]:
-        free, total = torch._ops.ops.torchport.memory_info(index)
+        free, total = ops().memory_info(index)
         return free, total
 
     def done(*_: Any) -> cudaError:
@@ -27,12 +46,12 @@ def bindings(torch: ModuleType) -> dict[str, Any]:
     return {
         "_cudart": SimpleNamespace(
             cudaError=cudaError,
-            cudaGetErrorString=lambda code: cudaError(code).name,
+            cudaGetErrorString=_WORDS.get,
             cudaMemGetInfo=mem_get_info,
             cudaProfilerStart=done,
             cudaProfilerStop=done,
-            cudaHostRegister=done,
-            cudaHostUnregister=done,
+            cudaHostRegister=lambda address, size, _: cudaError(ops().host_register(address, size)),
+            cudaHostUnregister=lambda address: cudaError(ops().host_unregister(address)),
             cudaStreamCreate=done,
             cudaStreamDestroy=done,
         ),

@@ -2,24 +2,46 @@
 
 from __future__ import annotations
 
-import itertools
+import sys
 import threading
+import warnings
 from types import ModuleType
-from typing import Any
+from typing import Any, NoReturn
 
 from torchport.virtual.torch_c_shim._native import ops, refuse
+from torchport.virtual.torch_c_shim.pools import Pool, graph_pool_handle
 
 KINDS = ("cuda",)
 
-_pools = itertools.count(1)
 _capturing = threading.local()  # .graph is the graph that this thread captures
 
+_MODES = ("global", "thread_local", "relaxed")  # as cudaStreamCaptureMode numbers them
 _NO_CAPTURE = "without a preceding successful capture."
 _RAW = "the graph is a list of operators, not a cudaGraph_t"
+
+# Errors of the runtime, as cudaError_t numbers them.
+_CAPTURE_UNSUPPORTED = 900
+_CAPTURE_INVALIDATED = 901
 
 
 def current() -> Any:
     return getattr(_capturing, "graph", None)
+
+
+def _raise(error: int) -> NoReturn:
+    ops().raise_runtime_error(error)
+    raise AssertionError("an error of the runtime was raised")
+
+
+class _PoolUse:
+    """A graph is a user of its pool while it lives. (torch gives the graph a __del__ of its own.)"""
+
+    def __init__(self, device: int, pool: Pool) -> None:
+        self._pool = (device, *pool)
+
+    def __del__(self) -> None:
+        if not sys.is_finalizing():
+            ops().release_pool(*self._pool)
 
 
 class _CUDAGraph:
@@ -27,6 +49,8 @@ class _CUDAGraph:
     _tape: Any
     _recording: Any
     _pool_handle: Any
+    _pool_use: _PoolUse | None
+    _stream: tuple[int, int]  # device, stream
     _generators: list[Any]
     _states: list[tuple[Any, Any]]
 
@@ -34,15 +58,18 @@ class _CUDAGraph:
         graph = super().__new__(cls)
         graph._keep_graph = keep_graph
         graph._tape = None
+        graph._recording = None
         graph._pool_handle = None
+        graph._pool_use = None
         graph._generators = []
         graph._states = []
         return graph
 
+    # The checks and their order are those of aten/src/ATen/cuda/CUDAGraph.cpp.
     def capture_begin(self, pool: Any = None, capture_error_mode: str = "global") -> None:
         from torchport.virtual.torch_c_shim import _tape
 
-        if capture_error_mode not in ("global", "thread_local", "relaxed"):
+        if capture_error_mode not in _MODES:
             raise RuntimeError(
                 "Unknown capture error mode. Expected `global`, `thread_local`, or `relaxed`, got "
                 f"{capture_error_mode}"
@@ -52,43 +79,51 @@ class _CUDAGraph:
                 "This CUDAGraph instance already owns a captured graph. "
                 "To capture a new graph, create a new instance."
             )
-        if ops().get_stream(-1) == 0:
+        self._stream = (ops().get_device(), ops().get_stream(-1))
+        if self._stream[1] == 0:
             raise RuntimeError(
                 "CUDA graphs must be captured on a non-default stream. (However, after capture, "
                 "it's ok to replay them on the default stream.)"
             )
         if current() is not None:
-            import torch
-
-            raise torch.AcceleratorError(_tape.UNSUPPORTED)
-        self._pool_handle = pool if pool is not None else (next(_pools), 0)
-        generators = [ops().default_generator(i) for i in range(ops().device_count())]
-        self._states = [(g, g.get_state()) for g in (*generators, *self._generators)]
-        for generator, _ in self._states:
-            ops().capture_generator(generator, True)
-        ops().set_capturing(True)
+            _raise(_CAPTURE_UNSUPPORTED)
+        given = pool is not None and tuple(pool) != (0, 0)
+        self._pool_handle = tuple(pool) if given else graph_pool_handle(of_program=False)
+        defaults = [ops().default_generator(i) for i in range(ops().device_count())]
+        # A program may give a generator another state meanwhile; what counts is each state.
+        states = [_tape.state_of(generator) for generator in (*defaults, *self._generators)]
+        self._states = [(state, state.get_state()) for state in states]
+        ops().begin_capture(_MODES.index(capture_error_mode), *self._pool_handle)
+        for state in states:
+            ops().capture_generator(state, True)
         self._recording = _tape.Tape()
         self._recording.__enter__()
         _capturing.graph = self
 
     def capture_end(self) -> None:
         if current() is not self:
-            raise RuntimeError("capture_end() called with no capture underway on this thread")
+            raise RuntimeError("capture_end() called before capture_begin().")
+        if (ops().get_device(), ops().get_stream(-1)) != self._stream:
+            raise RuntimeError("Capture must end on the same stream it began on.")
         _capturing.graph = None
-        ops().set_capturing(False)
+        is_valid = ops().end_capture(*self._stream, *self._pool_handle)
         self._recording.__exit__(None, None, None)
         tape, self._recording = self._recording, None
         tape.finish()
-        for generator, state in self._states:
-            ops().capture_generator(generator, False)
-            generator.set_state(state)
-        if tape.failed:
-            import torch
-
-            from torchport.virtual.torch_c_shim import _tape
-
-            raise torch.AcceleratorError(_tape.INVALIDATED)
+        for state, numbers in self._states:
+            ops().capture_generator(state, False)
+            state.set_state(numbers)
+        use = _PoolUse(self._stream[0], self._pool_handle)
+        if not is_valid:
+            _raise(_CAPTURE_INVALIDATED)
+        if not tape.steps:
+            warnings.warn(
+                "The CUDA Graph is empty. This usually means that the graph was attempted to be "
+                "captured on wrong device or stream.",
+                stacklevel=2,
+            )
         self._tape = tape
+        self._pool_use = use
 
     def instantiate(self) -> None:
         self._owned("instantiate")
@@ -98,6 +133,8 @@ class _CUDAGraph:
 
     def reset(self) -> None:
         self._tape = None
+        self._pool_use = None
+        self._generators.clear()
 
     def pool(self) -> tuple[int, int]:
         self._owned("pool()")
@@ -143,6 +180,5 @@ class _CUDAGraph:
 def bindings(torch: ModuleType) -> dict[str, Any]:
     return {
         "_CUDAGraph": _CUDAGraph,
-        "_graph_pool_handle": lambda: (0, next(_pools)),
-        "_cuda_isCurrentStreamCapturing": lambda: current() is not None,
+        "_cuda_isCurrentStreamCapturing": lambda: ops().is_capturing(),
     }

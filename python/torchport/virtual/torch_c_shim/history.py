@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
+import platform
 import sys
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from torchport.virtual.torch_c_shim._native import ops, refuse, refusing
+from torchport.virtual.torch_c_shim._native import ops, refuse
 
 KINDS = ("cuda",)
 
-_CONTEXTS = {None: 0, "state": 1, "alloc": 1, "all": 2}
+_CONTEXTS = {None: 0, "state": 1, "alloc": 2, "all": 3}
 _MOST = sys.maxsize
+# "cpp" frames are gathered on Linux on x86 alone, as by torch.
+_LINES_OF_CPP = platform.machine() in ("x86_64", "AMD64") and sys.platform == "linux"
 _skipped: set[str] = set()
+_OBSERVER = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 4)
+_observers: list[Any] = []
 
 
 def bindings(torch: ModuleType) -> dict[str, Any]:
@@ -42,6 +49,7 @@ def bindings(torch: ModuleType) -> dict[str, Any]:
             enabled is not None,
             enabled == "all",
             _CONTEXTS[context],
+            stacks == "all" and _LINES_OF_CPP,
             min(max_entries, _MOST),
             clear_history,
         )
@@ -58,6 +66,11 @@ def bindings(torch: ModuleType) -> dict[str, Any]:
         context = "all" if alloc_trace_record_context else "state" if record_context else None
         record("all" if enabled else None, context, max_entries=alloc_trace_max_entries)
 
+    def attach(observer: Callable[[int, int, int, int], Any]) -> None:
+        function = _OBSERVER(observer)
+        _observers.append(function)  # it is called until the process ends
+        ops().observe_out_of_memory(ctypes.cast(function, ctypes.c_void_p).value)
+
     def traceback_of(pointer: int) -> None:
         if state["recording"]:
             refuse(
@@ -72,9 +85,7 @@ def bindings(torch: ModuleType) -> dict[str, Any]:
         "_cuda_allocationTraceback": traceback_of,
         "_cuda_setMemoryMetadata": lambda text: state.update(metadata=text),
         "_cuda_getMemoryMetadata": lambda: state["metadata"],
-        "_cuda_attach_out_of_memory_observer": refusing(
-            "torch._C._cuda_attach_out_of_memory_observer", "their allocator has no observers"
-        ),
+        "_cuda_attach_out_of_memory_observer": attach,
     }
 
 

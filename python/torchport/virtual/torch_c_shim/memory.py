@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 from types import ModuleType
 from typing import Any
@@ -12,78 +11,29 @@ from torchport.virtual.torch_c_shim.history import History
 
 KINDS = ("cuda",)
 
-_POOLS = "the memory model has no pools of the program"
-
 
 class _CUDAAllocator:
     """The only allocator; a program cannot replace it."""
 
 
-class MemPool:
-    """A memory pool. Allocations in it count like all other memory of the device."""
-
-    _numbers = itertools.count(1)
-
-    def __init__(
-        self,
-        allocator: _CUDAAllocator | None = None,
-        is_user_created: bool = True,
-        use_on_oom: bool = False,
-        no_split: bool = False,
-    ) -> None:
-        number = next(self._numbers)
-        self._id = (0, number) if is_user_created else (number, 0)
-        self._allocator = allocator
-        self.is_user_created = is_user_created
-        uses[self._id] = 1
-
-    @property
-    def id(self) -> tuple[int, int]:
-        return self._id
-
-    @property
-    def allocator(self) -> _CUDAAllocator | None:
-        return self._allocator
-
-    def use_count(self) -> int:
-        return uses[self._id]
-
-
-uses: dict[tuple[int, int], int] = {}  # the use count of each pool, as in the real allocator
-
-
-def begin_in_pool(device: int, pool: tuple[int, int]) -> None:
-    if pool not in uses:
-        raise RuntimeError("Could not find pool of id")
-    uses[pool] += 1
-
-
-def release_pool(device: int, pool: tuple[int, int]) -> None:
-    if pool in uses:
-        uses[pool] -= 1
-
-
 def _snapshot(mempool_id: Any = None) -> dict[str, Any]:
-    if mempool_id is not None and tuple(mempool_id[:2]) != (0, 0):
-        refuse("torch.cuda.MemPool.snapshot", _POOLS)
+    """All segments, or those of one pool; and all traces, unless the third item is false."""
+    pool = (0, 0) if mempool_id is None else tuple(mempool_id[:2])
     with_traces = mempool_id is None or len(mempool_id) < 3 or mempool_id[2]
     segments: list[dict[str, Any]] = []
     traces = []
     for index in range(ops().device_count()):
         history = History(index)
         segments += [
-            _complete(segment, history) for segment in json.loads(ops().memory_snapshot(index))
+            _complete(segment, history)
+            for segment in json.loads(ops().memory_snapshot(index))
+            if pool in ((0, 0), tuple(segment["segment_pool_id"]))
         ]
         traces.append(history.events() if with_traces else [])
     return {
         "segments": segments,
         "device_traces": traces,
-        "allocator_settings": {
-            "PYTORCH_CUDA_ALLOC_CONF": "",
-            "max_split_size": -1,
-            "garbage_collection_threshold": 0.0,
-            "expandable_segments": False,
-        },
+        "allocator_settings": json.loads(ops().allocator_settings()),
         "external_annotations": [],
     }
 
@@ -92,12 +42,18 @@ def _complete(segment: dict[str, Any], history: History) -> dict[str, Any]:
     active = [b for b in segment["blocks"] if b["state"] == "active_allocated"]
     segment["allocated_size"] = segment["active_size"] = sum(b["size"] for b in active)
     segment["requested_size"] = sum(b["requested_size"] for b in active)
-    segment["segment_pool_id"] = (0, 0)
+    segment["segment_pool_id"] = tuple(segment["segment_pool_id"])
     segment["is_expandable"] = False
     segment["frames"] = []
     for block in segment["blocks"]:
         block["frames"] = history.frames_at(block["address"])
     return segment
+
+
+def _stats(index: int) -> dict[str, Any]:
+    stats: dict[str, Any] = json.loads(ops().memory_stats(index))
+    settings = json.loads(ops().allocator_settings())
+    return stats | {"max_split_size": settings["max_split_size"]}
 
 
 def _raw(torch: ModuleType) -> dict[str, Any]:
@@ -143,7 +99,7 @@ def _allocator() -> dict[str, Any]:
 
 def bindings(torch: ModuleType) -> dict[str, Any]:
     return {
-        "_cuda_memoryStats": lambda index: json.loads(ops().memory_stats(index)),
+        "_cuda_memoryStats": _stats,
         "_cuda_resetAccumulatedMemoryStats": lambda index: ops().reset_accumulated(index),
         "_cuda_resetPeakMemoryStats": lambda index: ops().reset_peak(index),
         "_cuda_hostMemoryStats": lambda: json.loads(ops().host_memory_stats()),
@@ -155,12 +111,10 @@ def bindings(torch: ModuleType) -> dict[str, Any]:
         "_cuda_setMemoryFraction": lambda part, index: ops().set_memory_fraction(index, part),
         "_cuda_getMemoryFraction": lambda index: ops().get_memory_fraction(index),
         "_cuda_ipc_collect": lambda: None,
-        "_MemPool": MemPool,
-        "_cuda_beginAllocateToPool": begin_in_pool,
-        "_cuda_beginAllocateCurrentThreadToPool": begin_in_pool,
-        "_cuda_beginAllocateCurrentStreamToPool": begin_in_pool,
-        "_cuda_endAllocateToPool": lambda device, pool: None,
-        "_cuda_releasePool": release_pool,
         **_raw(torch),
         **_allocator(),
     }
+
+
+def finish(torch: ModuleType) -> None:
+    ops().follow_allocator_settings()

@@ -74,6 +74,8 @@ def _sharing(torch: ModuleType, storage_class: Any) -> None:
     mapped = storage_class._new_shared_filename_cpu
 
     def share(self: Any) -> tuple[Any, ...]:
+        if not _is_virtual(self.device):
+            raise RuntimeError("_share_cuda_: only available on CUDA")
         index = self.device.index
         if self.nbytes() == 0:
             return (index, None, 0, 0, None, 0, b"", False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import struct
 import time
+import warnings
 from types import ModuleType
 from typing import Any
 
@@ -87,7 +88,14 @@ def event_base(torch: ModuleType, kind: str) -> type:
             }
             event = super().__new__(cls, **options)
             event._interprocess = interprocess
+            event._external = external
             return event
+
+        def wait(self, stream: Any = None) -> None:
+            # Work outside of a graph that it waits for: it is always done.
+            if self._external and ops().is_capturing():
+                return
+            super().wait(torch.cuda.current_stream() if stream is None else stream)
 
         # torch.Event.elapsed_time() accepts no subclass.
         def elapsed_time(self, other: Any) -> float:
@@ -130,11 +138,26 @@ def bindings(torch: ModuleType) -> dict[str, Any]:
             raise TypeError("torch.cuda._sleep(): expected 'int'")
         time.sleep(cycles / CYCLES_PER_SECOND)
 
+    said: list[str] = []  # warnings that come once
+
+    def set_sync_debug_mode(mode: int) -> None:
+        # The words of THCPModule_cudaSetSyncDebugMode in torch/csrc/cuda/Module.cpp.
+        text = (
+            "Synchronization debug mode is a prototype feature and does not yet detect all "
+            "synchronizing operations"
+        )
+        if not said:
+            said.append(text)
+            warnings.warn(text, stacklevel=3)
+        if mode not in (0, 1, 2):
+            raise RuntimeError("invalid value of debug_mode, expected one of 0,1,2")
+        ops().set_sync_debug_mode(mode)
+
     return {
         **of_kind(torch, "cuda"),
         "_cuda_synchronize": lambda: ops().synchronize(-1),
         "_cuda_sleep": sleep,
-        "_cuda_set_sync_debug_mode": lambda mode: ops().set_sync_debug_mode(mode),
+        "_cuda_set_sync_debug_mode": set_sync_debug_mode,
         "_cuda_get_sync_debug_mode": lambda: ops().sync_debug_mode(),
     }
 

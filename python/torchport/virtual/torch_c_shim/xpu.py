@@ -7,7 +7,7 @@ import uuid
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-from torchport.virtual.torch_c_shim import memory, streams
+from torchport.virtual.torch_c_shim import pools, streams
 from torchport.virtual.torch_c_shim._native import ops, refuse, refusing
 
 KINDS = ("xpu",)
@@ -120,11 +120,11 @@ def _memory() -> dict[str, Any]:
         "_xpu_setMemoryFraction": lambda part, index: ops().set_memory_fraction(index, part),
         "_xpu_memorySnapshot": snapshot,
         "_xpu_recordMemoryHistory": record,
-        "_XPUMemPool": memory.MemPool,
-        "_xpu_beginAllocateToPool": memory.begin_in_pool,
-        "_xpu_beginAllocateCurrentThreadToPool": memory.begin_in_pool,
-        "_xpu_endAllocateToPool": lambda device, pool: None,
-        "_xpu_releasePool": memory.release_pool,
+        "_XPUMemPool": pools.MemPool,
+        "_xpu_beginAllocateToPool": pools.begin_on_thread,
+        "_xpu_beginAllocateCurrentThreadToPool": pools.begin_on_thread,
+        "_xpu_endAllocateToPool": pools.end,
+        "_xpu_releasePool": pools.release,
         "_xpu_customAllocator": refusing("torch.xpu.memory.XPUPluggableAllocator", own),
         "_xpu_changeCurrentAllocator": refusing("torch.xpu.memory.change_current_allocator", own),
         "_xpu_getAllocator": refusing("torch.xpu.memory._get_current_allocator", own),

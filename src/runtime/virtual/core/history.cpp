@@ -45,6 +45,7 @@ State& state() {
 }
 
 std::atomic<HistoryContext> context_wanted{HistoryContext::kNone};
+std::atomic<bool> cpp_wanted{false};
 thread_local Traceback here;
 
 std::int64_t now() {
@@ -58,9 +59,17 @@ void note(std::size_t device, const MemoryEvent& event) {
   const std::lock_guard<std::mutex> lock(all.mutex);
   Record& record = all.records[device];
   if (event.action == MemoryAction::kAlloc && here != nullptr) record.live[event.address] = here;
-  if (event.action == MemoryAction::kFreeCompleted) record.live.erase(event.address);
+  Traceback traceback = here;
+  const auto freed = record.live.find(event.address);
+  const bool is_free =
+      event.action == MemoryAction::kFreeRequested || event.action == MemoryAction::kFreeCompleted;
+  // Without lines of its own, what is freed has those of its allocation.
+  if (is_free && traceback == nullptr && freed != record.live.end()) traceback = freed->second;
+  if (event.action == MemoryAction::kFreeCompleted && freed != record.live.end())
+    record.live.erase(freed);
   if (!all.options.events) return;
-  record.events.push_back({event, now(), here});
+  if (all.options.context < HistoryContext::kAllocations) traceback = nullptr;
+  record.events.push_back({event, now(), std::move(traceback)});
   if (record.events.size() > all.options.max_entries) record.events.pop_front();
 }
 
@@ -110,8 +119,9 @@ const char* name_of(MemoryAction action) {
   return "";
 }
 
-void record(bool on, bool events, std::int64_t context, std::int64_t max_entries, bool clear) {
-  record_history({on, events, static_cast<HistoryContext>(context),
+void record(bool on, bool events, std::int64_t context, bool cpp, std::int64_t max_entries,
+            bool clear) {
+  record_history({on, events, static_cast<HistoryContext>(context), cpp,
                   static_cast<std::size_t>(max_entries), clear});
 }
 
@@ -121,7 +131,8 @@ std::string history(std::int64_t device) {
 
 TORCH_LIBRARY_FRAGMENT(torchport, library) {
   library.def(
-      "record_history(bool on, bool events, int context, int max_entries, bool clear) -> ()",
+      "record_history(bool on, bool events, int context, bool cpp, int max_entries, bool clear) -> "
+      "()",
       &record);
   library.def("history(int device) -> str", &history);
 }
@@ -134,10 +145,12 @@ void record_history(const HistoryOptions& options) {
     const std::lock_guard<std::mutex> lock(state().mutex);
     state().options = options;
     state().records.resize(static_cast<std::size_t>(count));
-    if (options.clear) {
-      for (Record& record : state().records) record = {};
+    // As recordHistory() of the real allocator: the trace goes, the lines of what is in use stay.
+    if (options.clear || !options.on) {
+      for (Record& record : state().records) record.events.clear();
     }
   }
+  cpp_wanted = options.cpp;
   context_wanted = options.on ? options.context : HistoryContext::kNone;
   for (c10::DeviceIndex i = 0; i < count; ++i) {
     device::MemoryObserver observer;
@@ -151,7 +164,7 @@ HistoryScope::HistoryScope(Of of) {
   const HistoryContext wanted = context_wanted.load(std::memory_order_relaxed);
   if (wanted == HistoryContext::kNone) return;
   if (of == Of::kFree && wanted != HistoryContext::kAll) return;
-  here = torch::CapturedTraceback::gather(true, true, false);
+  here = torch::CapturedTraceback::gather(true, true, cpp_wanted);
   set_ = true;
 }
 

@@ -10,12 +10,15 @@
 
 namespace torchport::vdev {
 
-enum class HistoryContext : std::uint8_t { kNone, kAllocations, kAll };
+// What is recorded with its lines: nothing, memory in use, the events of allocations as well, or
+// those of freeing, too (RecordContext of c10/cuda/CUDACachingAllocator.h).
+enum class HistoryContext : std::uint8_t { kNone, kInUse, kAllocations, kAll };
 
 struct HistoryOptions {
   bool on = false;
   bool events = false;  // record events, and not only where live memory was allocated
   HistoryContext context = HistoryContext::kNone;
+  bool cpp = false;             // lines of C++, too
   std::size_t max_entries = 0;  // per device
   bool clear = false;
 };

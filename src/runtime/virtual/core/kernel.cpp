@@ -7,10 +7,12 @@
 
 #include "runtime/observer/tensors_in.h"
 #include "runtime/virtual/core/alias.h"
+#include "runtime/virtual/core/capture.h"
 #include "runtime/virtual/core/generator.h"
 #include "runtime/virtual/core/runtime.h"
 #include "runtime/virtual/core/streams.h"
 #include "runtime/virtual/errors/device_errors.h"
+#include "runtime/virtual/errors/kernel_names.h"
 #include "runtime/virtual/errors/late_results.h"
 
 namespace torchport::vdev {
@@ -145,6 +147,7 @@ void AliasKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet,
   const Compute chosen = instead_ == nullptr ? nullptr : instead_(stack->data() + first);
   determinism_and_sync_(stack->data() + first);
   if (any_device_failed()) check_devices(stack->data() + first);
+  if (any_capture() && starts_kernel_) check_capture(stack->data() + first);
   late::Call uses;
   if (streams_are_late() && starts_kernel_ && !reads_nothing_)
     note_accesses(stack->data() + first, uses);
@@ -198,7 +201,12 @@ std::optional<FailedAssertion> AliasKernel::compute(const c10::OperatorHandle& o
                                                     Stack* stack, std::size_t first) const {
   const KernelAssertion* asserts = assertion(op);
   if (asserts == nullptr) {
-    call(op, chosen, stack);
+    try {
+      call(op, chosen, stack);
+    } catch (const c10::Error&) {
+      rethrow_with_names_of_device(op.operator_name().name);
+      throw;
+    }
     return {};
   }
   const auto from = stack->begin() + static_cast<std::ptrdiff_t>(first);
@@ -209,7 +217,10 @@ std::optional<FailedAssertion> AliasKernel::compute(const c10::OperatorHandle& o
   } catch (const c10::Error&) {
     const CallArguments given(op.schema(), arguments.data());
     auto failed = asserts->failed_by(given);
-    if (!failed) throw;
+    if (!failed) {
+      rethrow_with_names_of_device(op.operator_name().name);
+      throw;
+    }
     auto results = late_results(op, arguments);
     if (!results && asserts->results() != nullptr) results = asserts->results()(given);
     if (!results) throw;
@@ -234,6 +245,17 @@ void AliasKernel::check_devices(const IValue* arguments) const {
     observer::each_tensor(value, [&](const at::Tensor& tensor) { check(tensor.device()); });
   }
   if (!on_device) check_device(current_device(), asks);
+}
+
+void AliasKernel::check_capture(const IValue* arguments) const {
+  c10::DeviceIndex device = -1;
+  for (const Argument& argument : arguments_) {
+    observer::each_tensor(arguments[argument.index], [&](const at::Tensor& tensor) {
+      if (device < 0 && is_virtual(tensor.device())) device = tensor.device().index();
+    });
+  }
+  if (device < 0) device = current_device();
+  check_start_in_capture(device, current_stream(device));
 }
 
 void AliasKernel::note_accesses(const IValue* arguments, late::Call& call) const {

@@ -69,6 +69,8 @@ class AliasKernel final : public c10::OperatorKernel {
   void call(const c10::OperatorHandle& op, Compute chosen, torch::jit::Stack* stack) const;
   // Raises if a device of the arguments is lost.
   void check_devices(const c10::IValue* arguments) const;
+  // Raises if the call would start work on a stream whose capture has become invalid.
+  void check_capture(const c10::IValue* arguments) const;
   // Notes what the call reads and writes on its streams.
   void note_accesses(const c10::IValue* arguments, late::Call& call) const;
   // What a real device's kernels assert; null if that is nothing or errors are not late.

@@ -9,6 +9,7 @@
 #include <ATen/core/ivalue.h>
 #include <c10/core/DispatchKeySet.h>
 
+#include "runtime/virtual/core/capture.h"
 #include "runtime/virtual/core/runtime.h"
 
 namespace torchport::vdev {
@@ -18,33 +19,14 @@ namespace {
 // A generator may be asked for any number; kernels of torch.jit need blocks of four.
 constexpr std::uint64_t kWordsOfBlock = 4;
 
-thread_local bool is_capturing = false;
-thread_local bool is_replaying = false;
-
 // The message of at::cuda::assertNotCapturing().
 void assert_not_capturing(const char* attempt) {
-  TORCH_CHECK(!is_capturing, attempt,
+  TORCH_CHECK(!is_capturing_graph(), attempt,
               " during CUDA graph capture. If you need this call to be captured, please file an "
               "issue. Current cudaStreamCaptureStatus: cudaStreamCaptureStatusActive");
 }
 
 }  // namespace
-
-bool is_capturing_graph() {
-  return is_capturing;
-}
-
-void set_capturing(bool capturing) {
-  is_capturing = capturing;
-}
-
-void set_replaying(bool replaying) {
-  is_replaying = replaying;
-}
-
-bool runs_in_graph() {
-  return is_capturing || is_replaying;
-}
 
 c10::DeviceType PhiloxGenerator::device_type() {
   return Runtime::get().kind().type;
@@ -120,6 +102,7 @@ c10::intrusive_ptr<c10::GeneratorImpl> PhiloxGenerator::graphsafe_get_state() co
 
 device::PhiloxPlace PhiloxGenerator::reserve(std::uint64_t numbers) {
   const std::scoped_lock lock(mutex_);
+  const bool is_capturing = is_capturing_graph();
   TORCH_CHECK(state_->captured || !is_capturing,
               "Attempt to increase offset for a CUDA generator not in capture mode.");
   TORCH_CHECK(!state_->captured || is_capturing,

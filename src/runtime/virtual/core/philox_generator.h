@@ -24,17 +24,6 @@ struct PhiloxState final : c10::intrusive_ptr_target {
   bool captured = false;  // a CUDA graph that is being captured draws from it
 };
 
-// Whether this thread captures a CUDA graph. A real device knows it from the current stream.
-void set_capturing(bool capturing);
-
-[[nodiscard]] bool is_capturing_graph();
-
-// Whether this thread runs the work of a CUDA graph again that was captured.
-void set_replaying(bool replaying);
-
-// Whether the work that this thread starts belongs to a CUDA graph: it captures one, or replays it.
-[[nodiscard]] bool runs_in_graph();
-
 // Thread safe where it says so, else like at::CUDAGeneratorImpl: the caller holds mutex_. While
 // this thread captures a CUDA graph, all functions but reserve() and those for graphs raise
 // c10::Error.

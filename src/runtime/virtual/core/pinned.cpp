@@ -4,8 +4,10 @@
 #include <map>
 #include <mutex>
 
+#include <ATen/Context.h>
 #include <ATen/core/CachingHostAllocator.h>
 #include <c10/core/CPUAllocator.h>
+#include <torch/library.h>
 #include <torch/version.h>
 
 #include "runtime/virtual/core/build_facts.h"
@@ -63,10 +65,24 @@ class PinnedMemory final : public at::HostAllocator {
 
   bool holds(const void* address) {
     const std::lock_guard<std::mutex> lock(mutex_);
-    auto after = blocks_.upper_bound(const_cast<void*>(address));
-    if (after == blocks_.begin()) return false;
-    const auto& [start, block] = *--after;
-    return address < static_cast<const char*>(start) + block.bytes;
+    const auto is_in = [&](const auto& blocks, auto bytes_of) {
+      auto after = blocks.upper_bound(const_cast<void*>(address));
+      if (after == blocks.begin()) return false;
+      const auto& [start, block] = *--after;
+      return address < static_cast<const char*>(start) + bytes_of(block);
+    };
+    return is_in(blocks_, [](const Block& block) { return block.bytes; }) ||
+           is_in(registered_, [](std::size_t bytes) { return bytes; });
+  }
+
+  // The program's own memory that is pinned, with cudaHostRegister().
+  bool add(void* address, std::size_t bytes) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return registered_.emplace(address, bytes).second;
+  }
+  bool remove(void* address) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return registered_.erase(address) > 0;
   }
 
   PinnedStats stats() {
@@ -118,6 +134,7 @@ class PinnedMemory final : public at::HostAllocator {
   }
 
   std::map<void*, Block> blocks_;
+  std::map<void*, std::size_t> registered_;
   // Counts the blocks that the real allocator would keep. Their memory is returned at once.
   std::map<std::size_t, std::int64_t> kept_;
   PinnedStats stats_;
@@ -139,6 +156,29 @@ void PinnedMemory::release(void* data) {
     memory().blocks_.erase(found);
     memory().count_out(std::bit_ceil(block.bytes));
   }
+}
+
+// These return a cudaError_t.
+std::int64_t host_register(std::int64_t address, std::int64_t bytes) {
+  constexpr std::int64_t kInvalidValue = 1;
+  constexpr std::int64_t kAlreadyRegistered = 712;
+  if (address == 0 || bytes <= 0) return kInvalidValue;
+  // torch asks for pinned memory only once the device is initialised.
+  at::globalContext().lazyInitDevice(Runtime::get().kind().type);
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): Python passes an address as a number.
+  auto* start = reinterpret_cast<void*>(address);
+  return memory().add(start, static_cast<std::size_t>(bytes)) ? 0 : kAlreadyRegistered;
+}
+
+std::int64_t host_unregister(std::int64_t address) {
+  constexpr std::int64_t kNotRegistered = 713;
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): Python passes an address as a number.
+  return memory().remove(reinterpret_cast<void*>(address)) ? 0 : kNotRegistered;
+}
+
+TORCH_LIBRARY_FRAGMENT(torchport, library) {
+  library.def("host_register(int address, int bytes) -> int", &host_register);
+  library.def("host_unregister(int address) -> int", &host_unregister);
 }
 
 }  // namespace

@@ -11,8 +11,10 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <torch/version.h>
 
+#include "runtime/virtual/core/capture.h"
 #include "runtime/virtual/core/history.h"
 #include "runtime/virtual/core/host_allocator.h"
+#include "runtime/virtual/core/out_of_memory.h"
 #include "runtime/virtual/core/runtime.h"
 #include "runtime/virtual/core/shutdown.h"
 #include "runtime/virtual/core/streams.h"
@@ -46,14 +48,16 @@ struct Block {
 
 // Allocates a block for the device's current stream and returns its address. Raises if there is no
 // room.
+// A graph that is replayed has the memory of its capture, so its work takes none.
 std::uint64_t charge(DeviceIndex device, std::uint64_t bytes) {
+  if (is_replaying_graph()) return 0;
   const HistoryScope scope(HistoryScope::Of::kAllocation);
   device_was_used.store(true, std::memory_order_relaxed);
+  check_possible(bytes);
   device::OutOfMemory failure;
   const auto address =
       Runtime::get().memory(device).allocate(bytes, current_stream(device), failure);
-  TORCH_CHECK_WITH(OutOfMemoryError, address.has_value(),
-                   Runtime::get().description().out_of_memory(failure, device));
+  if (!address) raise_out_of_memory(failure, device);
   if (streams_are_late()) late::allocated(device, *address, bytes);
   return *address;
 }
@@ -242,6 +246,7 @@ void empty_caches() {
   for (DeviceIndex i = 0; i < Runtime::get().count(); ++i) {
     check_device(i, Asks::kToWait);  // cudaFree() waits
     if (streams_are_late()) late::host_waits(i);
+    const HistoryScope scope(HistoryScope::Of::kFree);
     Runtime::get().memory(i).empty_cache();
   }
   release_host_memory();

@@ -102,7 +102,12 @@ nlohmann::json json_of(const device::PoolStat& stat) {
 // The statistics as JSON, in the structure of torch._C._cuda_memoryStats.
 std::string memory_stats(std::int64_t device) {
   const device::MemoryStats stats = Runtime::get().memory(index_of(device)).stats();
-  const nlohmann::json nothing = {{"current", 0}, {"peak", 0}, {"allocated", 0}, {"freed", 0}};
+  const auto alone = [](const device::Stat& stat) {
+    return nlohmann::json{{"current", stat.current},
+                          {"peak", stat.peak},
+                          {"allocated", stat.allocated},
+                          {"freed", stat.freed}};
+  };
   return nlohmann::json{{"allocation", json_of(stats.allocation)},
                         {"segment", json_of(stats.segment)},
                         {"active", json_of(stats.active)},
@@ -112,8 +117,8 @@ std::string memory_stats(std::int64_t device) {
                         {"active_bytes", json_of(stats.active_bytes)},
                         {"inactive_split_bytes", json_of(stats.inactive_split_bytes)},
                         {"requested_bytes", json_of(stats.requested_bytes)},
-                        {"oversize_allocations", nothing},
-                        {"oversize_segments", nothing},
+                        {"oversize_allocations", alone(stats.oversize_allocations)},
+                        {"oversize_segments", alone(stats.oversize_segments)},
                         {"num_alloc_retries", stats.alloc_retries},
                         {"num_ooms", stats.ooms},
                         {"num_sync_all_streams", 0},
@@ -139,6 +144,7 @@ std::string memory_snapshot(std::int64_t device) {
                       {"total_size", segment.size},
                       {"stream", segment.stream},
                       {"segment_type", segment.small ? "small" : "large"},
+                      {"segment_pool_id", {segment.pool.first, segment.pool.second}},
                       {"blocks", blocks}});
   }
   return result.dump();
@@ -177,8 +183,6 @@ TORCH_LIBRARY(torchport, library) {
   library.def("set_device(int device) -> ()", &set_device);
   library.def("get_stream(int device) -> int", &get_stream);
   library.def("default_generator(int device) -> Generator?", &generator_of);
-  library.def("set_capturing(bool capturing) -> ()", &set_capturing);
-  library.def("set_replaying(bool replaying) -> ()", &set_replaying);
   library.def("capture_generator(Generator? generator, bool captured) -> ()", &capture_generator);
   library.def("describe() -> str", &describe);
   library.def("memory_stats(int device) -> str", &memory_stats);

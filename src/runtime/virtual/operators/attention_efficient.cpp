@@ -13,6 +13,7 @@
 #include <torch/library.h>
 
 #include "runtime/virtual/core/alias.h"
+#include "runtime/virtual/core/capture.h"
 #include "runtime/virtual/core/philox_generator.h"
 #include "runtime/virtual/core/runtime.h"
 #include "runtime/virtual/operators/attention_call.h"

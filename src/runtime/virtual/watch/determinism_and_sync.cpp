@@ -6,8 +6,11 @@
 #include <ATen/core/Tensor.h>
 #include <c10/util/Exception.h>
 #include <torch/library.h>
+#include <torch/version.h>
 
 #include "runtime/observer/tensors_in.h"
+#include "runtime/virtual/core/capture.h"
+#include "runtime/virtual/core/pinned.h"
 #include "runtime/virtual/core/runtime.h"
 #include "runtime/virtual/core/streams.h"
 #include "runtime/virtual/watch/gpu_trace.h"
@@ -63,22 +66,61 @@ DeterminismAndSync::DeterminismAndSync(const observer::OperatorSemantics& semant
 void DeterminismAndSync::check(const IValue* arguments) const {
   if (at::globalContext().deterministicAlgorithms() && !is_deterministic(arguments))
     at::Context::alertNotDeterministic(semantics_->row.caller);
-  if ((sync_mode == 0 && !gpu_is_traced()) || !waits(arguments)) return;
+  if (sync_mode == 0 && !gpu_is_traced() && !any_capture()) return;
+  const c10::DeviceIndex device = device_of(arguments);
+  const std::int64_t stream = current_stream(device);
+  if (any_capture()) check_captured(arguments, device, stream);
+  if (!waits(arguments)) return;
+  check_wait_in_capture(device, stream);
   note_synchronization();
   trace_gpu([&](const auto& python, c10::DeviceType type) {
-    python->trace_gpu_stream_synchronization(type, stream_of(arguments));
+    python->trace_gpu_stream_synchronization(type, static_cast<std::uintptr_t>(stream));
   });
 }
 
-// The handle of the stream that the call runs on.
-std::uintptr_t DeterminismAndSync::stream_of(const IValue* arguments) const {
+// The device that the call runs on.
+c10::DeviceIndex DeterminismAndSync::device_of(const IValue* arguments) const {
   c10::DeviceIndex device = -1;
   for (const std::uint16_t i : semantics_->tensor_inputs) {
     observer::each_tensor(arguments[i], [&](const at::Tensor& tensor) {
       if (device < 0 && is_virtual(tensor.device())) device = tensor.device().index();
     });
   }
-  return static_cast<std::uintptr_t>(current_stream(device < 0 ? current_device() : device));
+  return device < 0 ? current_device() : device;
+}
+
+void DeterminismAndSync::check_captured(const IValue* arguments, c10::DeviceIndex device,
+                                        std::int64_t stream) const {
+  if (capture_of(device, stream)) check_pinned(arguments);
+  if (semantics_->row.waits != Waits::kCopy || !on_device(arguments[0]) || !on_device(arguments[1]))
+    return;
+  // The streams of a copy between two devices wait for each other (copy_device_to_device there).
+  const c10::DeviceIndex target = arguments[0].toTensor().device().index();
+  const c10::DeviceIndex source = arguments[1].toTensor().device().index();
+  if (target == source) return;
+  join_capture(capture_of(target, current_stream(target)), source, current_stream(source));
+  join_capture(capture_of(source, current_stream(source)), target, current_stream(target));
+}
+
+// A graph that is captured copies from and to host memory only if it is pinned: so says
+// copy_kernel_cuda in aten/src/ATen/native/cuda/Copy.cu since torch 2.11. Indices on the host are
+// copied by it, too.
+void DeterminismAndSync::check_pinned([[maybe_unused]] const IValue* arguments) const {
+#if TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 11
+  const auto check_host = [](const at::Tensor& host) {
+    TORCH_CHECK(is_virtual(host.device()) || host.numel() == 0 || is_pinned(host.const_data_ptr()),
+                "Cannot copy between CPU and CUDA tensors during CUDA graph capture unless the CPU "
+                "tensor is pinned. Please use tensor.pin_memory() or allocate the tensor with "
+                "pin_memory=True.");
+  };
+  if (semantics_->row.waits == Waits::kCopy) {
+    if (on_device(arguments[0]) == on_device(arguments[1])) return;
+    check_host(arguments[0].toTensor());
+    check_host(arguments[1].toTensor());
+  } else if (semantics_->has(observer::kHostIndices)) {
+    observer::each_tensor(arguments[1], check_host);
+  }
+#endif
 }
 
 bool DeterminismAndSync::is_deterministic(const IValue* arguments) const {
@@ -99,6 +141,8 @@ bool DeterminismAndSync::is_deterministic(const IValue* arguments) const {
       return !on_device(told);
     case Deterministic::kUnlessModeIsMax:
       return told.toInt() != kMax;
+    case Deterministic::kUnlessProduct:
+      return told.toStringView() != "prod" && told.toStringView() != "multiply";
   }
   return false;
 }

@@ -42,7 +42,10 @@ class DeterminismAndSync {
   void check(const c10::IValue* arguments) const;
   [[nodiscard]] bool is_deterministic(const c10::IValue* arguments) const;
   [[nodiscard]] bool waits(const c10::IValue* arguments) const;
-  [[nodiscard]] std::uintptr_t stream_of(const c10::IValue* arguments) const;
+  [[nodiscard]] c10::DeviceIndex device_of(const c10::IValue* arguments) const;
+  void check_captured(const c10::IValue* arguments, c10::DeviceIndex device,
+                      std::int64_t stream) const;
+  void check_pinned(const c10::IValue* arguments) const;
 
   const observer::OperatorSemantics* semantics_ = nullptr;  // null: there is nothing to say
 };

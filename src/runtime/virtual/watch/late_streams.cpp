@@ -15,7 +15,7 @@
 
 #include "runtime/device/access_history.h"
 #include "runtime/virtual/core/alias.h"
-#include "runtime/virtual/core/philox_generator.h"
+#include "runtime/virtual/core/capture.h"
 #include "runtime/virtual/core/runtime.h"
 #include "runtime/virtual/core/storage.h"
 #include "runtime/virtual/core/streams.h"

@@ -1,0 +1,47 @@
+// The blocks and pools inside of the memory model, for the files that implement it.
+#pragma once
+
+#include <cstdint>
+
+#include "devices/profile.h"
+#include "runtime/device/memory_model.h"
+
+namespace torchport::device {
+
+inline constexpr std::uint64_t kSmallSize = devices::kMiB;  // largest request of the small pool
+
+// Whether a block of this size comes from a small pool.
+[[nodiscard]] inline bool is_small(std::uint64_t size) {
+  return size <= kSmallSize;
+}
+[[nodiscard]] inline std::int64_t signed_of(std::uint64_t bytes) {
+  return static_cast<std::int64_t>(bytes);
+}
+
+// A part of a segment: handed out, or free and in its pool.
+struct MemoryModel::Block {
+  std::uint64_t address = 0;
+  std::uint64_t size = 0;
+  std::uint64_t requested = 0;
+  std::int64_t stream = 0;
+  Pool* pool = nullptr;
+  bool allocated = false;
+  Block* previous = nullptr;  // in the same segment
+  Block* next = nullptr;
+
+  [[nodiscard]] bool is_split() const { return previous != nullptr || next != nullptr; }
+  [[nodiscard]] bool small() const { return pool->small; }
+};
+
+struct MemoryModel::PrivatePool {
+  explicit PrivatePool(PoolId number) : id(number) {}
+  PoolId id;
+  int users = 1;
+  std::uint64_t segments = 0;  // that it has
+  bool for_a_full_device = false;
+  bool whole = false;  // its blocks are not split
+  Pool small{true, this};
+  Pool large{false, this};
+};
+
+}  // namespace torchport::device
