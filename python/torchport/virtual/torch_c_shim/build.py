@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import functools
 import json
 import sys
 import warnings
@@ -27,6 +28,16 @@ def build(torch: ModuleType) -> CUDABuild:
     return cuda_build_for(torch.__version__, (profile["major"], profile["minor"]))
 
 
+def _choose(torch: ModuleType) -> Callable[..., int]:
+    """The choice of the device's kernel. While a program is traced, FakeTensorMode would ask another one,
+    of no device; and this call of the kernel itself leaves its warnings on standard error."""
+    if torch._C._len_torch_dispatch_stack() == 0:
+        choose: Callable[..., int] = torch._fused_sdp_choice
+        return choose
+    keys = torch._C.DispatchKeySet(torch._C.DispatchKey.CUDA)
+    return functools.partial(torch.ops.aten._fused_sdp_choice.default.redispatch, keys)
+
+
 def _can_use(torch: ModuleType, kernel: str) -> Callable[[Any, bool], bool]:
     """Whether a kernel of attention takes a call: asks for the choice while only this one is allowed."""
     kernels = (*_CAN_USE.values(), "math")
@@ -43,9 +54,7 @@ def _can_use(torch: ModuleType, kernel: str) -> Callable[[Any, bool], bool]:
                 getattr(torch._C, f"_set_sdp_use_{name}")(name == kernel)
             with warnings.catch_warnings():
                 warnings.simplefilter("default" if debug else "ignore")
-                # The device's kernel itself: FakeTensorMode would ask another one, of no device.
-                chosen = torch.ops.aten._fused_sdp_choice.default.redispatch(
-                    torch._C.DispatchKeySet(torch._C.DispatchKey.CUDA),
+                chosen = _choose(torch)(
                     *(_dense(torch, x) for x in (params.query, params.key, params.value)),
                     params.attn_mask,
                     params.dropout,
