@@ -71,7 +71,8 @@ def pytest_words(file: File, side: str, part: int, jobs: int) -> list[str]:
     junit = file.results(part, f"{side}.xml")
     words = ["-m", "pytest", "-q", "-c", str(settings), "--rootdir", ".", "--noconftest"]
     words += ["-p", "no:cacheprovider", "-p", "sample_of_tests", "-p", "suite_device_use"]
-    words += ["-p", "names_of_older_tests"]
+    # pytest's record of log lines fails at tensors that PyTorch's tests log.
+    words += ["-p", "names_of_older_tests", "-p", "no:logging"]
     # A worker that ends takes its test with it and no other.
     words += ["-n", str(jobs), f"--timeout={file.seconds_of_test}", f"--junitxml={junit}"]
     for test in file.deselected:

@@ -99,3 +99,13 @@ def test_gradients_pass() -> None:
     x = torch.ones(3, device="cuda", requires_grad=True)
     (torch._lazy_clone(x) * 2).sum().backward()
     assert x.grad.tolist() == [2, 2, 2]
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_running_statistics_are_written_in_training_only(training: bool) -> None:
+    mean, var = torch.zeros(3, device="cuda"), torch.ones(3, device="cuda")
+    copy = torch._lazy_clone(mean)
+    torch.nn.functional.batch_norm(torch.randn(8, 3, device="cuda"), copy, var, training=training)
+    assert mean.tolist() == [0, 0, 0]
+    assert (copy.tolist() == [0, 0, 0]) == (not training)
+    assert torch._C._is_cow_tensor(copy) == (not training)

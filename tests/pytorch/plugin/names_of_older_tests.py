@@ -53,10 +53,13 @@ def skip_ops(case: str, test: str, to_skip: Iterable[tuple]) -> Callable:
 
 
 def binary_functions() -> list:
+    """Those of PyTorch's database and their references, each name once."""
     references = common_methods_invocations.python_ref_db
-    return common_methods_invocations.binary_ufuncs + [
-        op for op in references if isinstance(op, ElementwiseBinaryPythonRefInfo)
-    ]
+    found = {op.formatted_name: op for op in common_methods_invocations.binary_ufuncs}
+    for op in references:
+        if isinstance(op, ElementwiseBinaryPythonRefInfo):
+            found.setdefault(op.formatted_name, op)
+    return list(found.values())
 
 
 def supply(module: Any, name: str, make: Callable[[], Any]) -> None:

@@ -55,6 +55,9 @@ def check(dtype: torch.dtype) -> None:
         for name, tensor, wide in (("input", x, wx), ("weight", k, wk), ("bias", s, ws)):
             same(tensor.grad, wide.grad, f"conv2d {layout}, gradient of {name}")
 
+    (x, y), (wx, wy) = both(draw(2, 3, 8, 8), draw(2, 5, 5, 2))
+    same(F.grid_sample(x, y, align_corners=True), F.grid_sample(wx, wy, align_corners=True), "grid")
+
     (x, y), _ = both(a, b)
     for wrong in (lambda: x @ y.float(), lambda: torch.addmm(torch.zeros(17, device=DEVICE), x, y)):
         try:

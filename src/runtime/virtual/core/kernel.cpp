@@ -66,6 +66,13 @@ bool is_tensor_list(const c10::Type& type) {
   return type.str() == "Tensor[]";
 }
 
+// Whether an operator writes to an argument that its schema does not mark: running statistics.
+bool writes_unmarked(const c10::FunctionSchema& schema, const c10::Argument& argument) {
+  const bool updates = schema.name() == "aten::native_batch_norm" ||
+                       schema.name() == "aten::batch_norm_update_stats";
+  return updates && argument.alias_info() == nullptr && argument.name().starts_with("running_");
+}
+
 using Devices = c10::SmallVector<c10::DeviceIndex, 8>;
 
 Devices devices_of(const IValue& list) {
@@ -132,8 +139,11 @@ AliasKernel::AliasKernel(const c10::OperatorHandle& op, c10::DispatchKey cpu, Ty
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     if (!can_hold(*arguments[i].type())) continue;
     const c10::AliasInfo* alias = arguments[i].alias_info();
-    arguments_.push_back({static_cast<std::uint32_t>(i), alias != nullptr && alias->isWrite()});
+    const bool unmarked = writes_unmarked(op.schema(), arguments[i]);
+    arguments_.push_back({static_cast<std::uint32_t>(i),
+                          unmarked || (alias != nullptr && alias->isWrite()), unmarked});
   }
+  training_ = op.schema().argumentIndexWithName("training").value_or(-1);
   const auto& returns = op.schema().returns();
   each_apart_ = !arguments.empty() && is_tensor_list(*arguments[0].type()) && returns.size() == 1 &&
                 is_tensor_list(*returns[0].type());
@@ -158,9 +168,10 @@ void AliasKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet,
   for (const Argument& argument : arguments_) {
     IValue& value = (*stack)[first + argument.index];
     if (value.isNone()) continue;
-    value = to_cpu(value, aliases,
-                   argument.written ? Aliases::Use::kMayWrite : Aliases::Use::kReads, numbers_);
-    if (argument.written) written.push_back(value);
+    const bool writes = is_written(argument, stack->data() + first);
+    value =
+        to_cpu(value, aliases, writes ? Aliases::Use::kMayWrite : Aliases::Use::kReads, numbers_);
+    if (writes) written.push_back(value);
   }
   if (generator_ >= 0) {
     IValue& generator = (*stack)[first + static_cast<std::size_t>(generator_)];
@@ -261,7 +272,7 @@ void AliasKernel::check_capture(const IValue* arguments) const {
 void AliasKernel::note_accesses(const IValue* arguments, late::Call& call) const {
   for (const Argument& argument : arguments_) {
     observer::each_tensor(arguments[argument.index], [&](const at::Tensor& tensor) {
-      if (argument.written) {
+      if (is_written(argument, arguments)) {
         call.writes(tensor);
       } else {
         call.reads(tensor);

@@ -58,9 +58,14 @@ class AliasKernel final : public c10::OperatorKernel {
   // An argument that can hold something of a device. Other arguments are passed on unchanged.
   struct Argument {
     std::uint32_t index;
-    bool written;  // the operator writes to it
+    bool written;           // the operator writes to it
+    bool unmarked = false;  // its schema does not say so, and it writes in training only
   };
 
+  [[nodiscard]] bool is_written(const Argument& argument, const c10::IValue* arguments) const {
+    return argument.written &&
+           (!argument.unmarked || training_ < 0 || arguments[training_].toBool());
+  }
   // Calls `chosen`, or the CPU's kernel if that is null: it takes its arguments from the stack and
   // leaves its results there.
   // Returns what a real device's kernel would assert, if that is reported late.
@@ -84,6 +89,7 @@ class AliasKernel final : public c10::OperatorKernel {
   DeterminismAndSync determinism_and_sync_;
   std::vector<Argument> arguments_;
   int generator_ = -1;         // index of the generator argument; -1 if it has none
+  int training_ = -1;          // index of the flag of batch norm; -1 if it has none
   bool draws_ = false;         // it draws random numbers, but has no generator argument
   std::uint64_t numbers_ = 0;  // how many it reserves of a generator that draws as a real device
   bool starts_kernel_ = false;

@@ -25,7 +25,8 @@ template <class To, class From>
   constexpr auto kNotANumber = static_cast<Wide>(kNoZero ? Bits{1} << (kBits - 1) : Bits{0});
   constexpr auto kLowest = static_cast<From>(std::numeric_limits<Wide>::lowest());
   // A power of two: max() itself is no number of `From`.
-  constexpr From kBeyond = static_cast<From>(std::numeric_limits<Wide>::max() / 2 + 1) * From{2};
+  constexpr Wide kHalfway = std::numeric_limits<Wide>::max() / 2 + 1;
+  constexpr From kBeyond = static_cast<From>(kHalfway) * From{2};
   const bool is_nan = number != number;
   const bool is_high = number >= kBeyond;
   From inside = is_nan || is_high ? From{0} : number;

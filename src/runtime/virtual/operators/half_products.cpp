@@ -61,7 +61,9 @@ HalfInstructions read_host() {
 
 #endif
 
-enum class Work : std::uint8_t { kProduct, kGradient };  // kGradient: no instructions help
+// No instructions help a gradient in float16. kAlways: the CPU's kernel rounds where CUDA's does
+// not (GridSampler.cu).
+enum class Work : std::uint8_t { kProduct, kGradient, kAlways };
 
 // By the name without overload, and without the underscore of operators that work in place.
 const std::unordered_map<std::string_view, Work>& works() {
@@ -78,6 +80,8 @@ const std::unordered_map<std::string_view, Work>& works() {
       {"aten::addmv", Work::kProduct},
       {"aten::_convolution", Work::kProduct},
       {"aten::convolution_backward", Work::kGradient},
+      {"aten::grid_sampler_2d", Work::kAlways},
+      {"aten::grid_sampler_3d", Work::kAlways},
   };
   return kWorks;
 }
@@ -97,9 +101,11 @@ TypeSet slow_half_types(const c10::OperatorName& name, const HalfInstructions& c
   if (base.ends_with('_')) base.remove_suffix(1);
   const auto found = works().find(base);
   if (found == works().end()) return 0;
-  TypeSet slow = cpu.bfloat16_products ? 0 : type_set(ScalarType::BFloat16);
-  const bool fast = found->second == Work::kProduct && cpu.float16_products;
-  return fast ? slow : slow | type_set(ScalarType::Half);
+  const Work work = found->second;
+  TypeSet slow = 0;
+  if (work == Work::kAlways || !cpu.bfloat16_products) slow |= type_set(ScalarType::BFloat16);
+  if (work != Work::kProduct || !cpu.float16_products) slow |= type_set(ScalarType::Half);
+  return slow;
 }
 
 bool is_attention_slow(at::ScalarType type) {

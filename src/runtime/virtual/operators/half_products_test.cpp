@@ -37,6 +37,7 @@ TEST_CASE("a CPU with instructions computes in the type itself where that is fas
   CHECK(slow("aten::mm", cpu) == 0);
   CHECK(slow("aten::_convolution", cpu) == 0);
   CHECK(slow("aten::convolution_backward", cpu) == kHalf);
+  CHECK(slow("aten::grid_sampler_2d", cpu) == kBoth);
 }
 
 }  // namespace torchport::vdev

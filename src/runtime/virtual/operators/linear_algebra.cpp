@@ -8,7 +8,6 @@
 #include <tuple>
 #include <vector>
 
-#include <ATen/Dispatch.h>
 #include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -27,6 +26,7 @@
 
 #include "runtime/virtual/core/kernel.h"
 #include "runtime/virtual/core/runtime.h"
+#include "runtime/virtual/operators/floating_types.h"
 #include "runtime/virtual/operators/operator_groups.h"
 
 namespace torchport::vdev {
@@ -59,18 +59,22 @@ std::int32_t factor_columns(T* a, std::int64_t rows, std::int64_t columns, std::
 }
 
 // Factors a panel of each matrix of a batch, whose first column has this number.
-void factor_panel(const Tensor& panel, const Tensor& info, std::int64_t first) {
+template <class T>
+void factor_panels(const Tensor& panel, const Tensor& info, std::int64_t first) {
   auto* const singular = info.data_ptr<std::int32_t>();
-  AT_DISPATCH_FLOATING_AND_COMPLEX_TYPES(panel.scalar_type(), "lu_factor_cusolver", [&] {
-    auto* const data = panel.data_ptr<scalar_t>();
-    at::parallel_for(0, panel.size(0), 1, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t b = begin; b < end; ++b) {
-        const std::int32_t found = factor_columns(data + b * panel.stride(0), panel.size(1),
-                                                  panel.size(2), panel.stride(2));
-        if (found != 0 && singular[b] == 0) singular[b] = static_cast<std::int32_t>(first) + found;
-      }
-    });
+  auto* const data = panel.data_ptr<T>();
+  at::parallel_for(0, panel.size(0), 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t b = begin; b < end; ++b) {
+      const std::int32_t found =
+          factor_columns(data + b * panel.stride(0), panel.size(1), panel.size(2), panel.stride(2));
+      if (found != 0 && singular[b] == 0) singular[b] = static_cast<std::int32_t>(first) + found;
+    }
   });
+}
+
+void factor_panel(const Tensor& panel, const Tensor& info, std::int64_t first) {
+  for_floating_or_complex(panel.scalar_type(), "lu_factor_cusolver",
+                          [&](auto zero) { factor_panels<decltype(zero)>(panel, info, first); });
 }
 
 // Factors column-major matrices [batch, rows, columns] in place, a panel after the other.

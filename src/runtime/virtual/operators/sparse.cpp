@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include <ATen/Dispatch.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/stack.h>
@@ -16,12 +15,13 @@
 
 #include "runtime/virtual/core/kernel.h"
 #include "runtime/virtual/core/runtime.h"
+#include "runtime/virtual/operators/floating_types.h"
 #include "runtime/virtual/operators/operator_groups.h"
 
 namespace at::native {
 // Its header is not installed with torch.
-using flatten_indices_of_device = Tensor (*)(const Tensor& indices, IntArrayRef size);
-DECLARE_DISPATCH(flatten_indices_of_device, flatten_indices_stub)
+using FlattenIndices = Tensor (*)(const Tensor& indices, IntArrayRef size);
+DECLARE_DISPATCH(FlattenIndices, flatten_indices_stub)
 }  // namespace at::native
 
 namespace torchport::vdev {
@@ -81,10 +81,11 @@ void solve(torch::jit::Stack* stack) {
   }
   const Tensor x = b.clone(at::MemoryFormat::Contiguous);
   const Tensor rows = rows_of(a, transposed);
-  AT_DISPATCH_FLOATING_AND_COMPLEX_TYPES(
-      x.scalar_type(), "triangular_solve_out_sparse_csr_cuda_impl", [&] {
-        substitute<scalar_t>(rows, arguments[2].toBool() != transposed, arguments[4].toBool(),
-                             x.data_ptr<scalar_t>(), x.dim() == 1 ? 1 : x.size(-1));
+  for_floating_or_complex(
+      x.scalar_type(), "triangular_solve_out_sparse_csr_cuda_impl", [&](auto zero) {
+        using Number = decltype(zero);
+        substitute(rows, arguments[2].toBool() != transposed, arguments[4].toBool(),
+                   x.data_ptr<Number>(), x.dim() == 1 ? 1 : x.size(-1));
       });
   out.copy_(x);
 }
