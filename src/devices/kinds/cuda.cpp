@@ -2,9 +2,23 @@
 #include <fmt/format.h>
 
 #include "base/bytes.h"
+#include "devices/cuda_errors.h"
 #include "devices/device_kind.h"
 
 namespace torchport::devices {
+
+std::string cuda_error_text(std::string_view text, std::string_view help, std::string_view name,
+                            bool at_once) {
+  return fmt::format(
+      "CUDA error: {}\n{}Search for `{}' in "
+      "https://docs.nvidia.com/cuda/cuda-runtime-api/group__CUDART__TYPES.html for more "
+      "information.{}\nCompile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.\n",
+      text, help, name,
+      at_once ? ""
+              : "\nCUDA kernel errors might be asynchronously reported at some other API call, so "
+                "the stacktrace below might be incorrect.\nFor debugging consider passing "
+                "CUDA_LAUNCH_BLOCKING=1");
+}
 
 namespace {
 
@@ -34,30 +48,14 @@ std::string out_of_memory(const OutOfMemory& failure, int device) {
       base::format_bytes_as_c10(failure.reserved - failure.allocated - failure.in_private_pools));
 }
 
-// The message of c10/cuda/CUDAException.cpp. `help` is that of get_cuda_error_help() in
-// c10/cuda/CUDAMiscFunctions.cpp. With CUDA_LAUNCH_BLOCKING=1, get_cuda_check_suffix() there adds
-// nothing.
-std::string error_text(std::string_view text, std::string_view help, std::string_view name,
-                       bool at_once) {
-  return fmt::format(
-      "CUDA error: {}\n{}Search for `{}' in "
-      "https://docs.nvidia.com/cuda/cuda-runtime-api/group__CUDART__TYPES.html for more "
-      "information.{}\nCompile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.\n",
-      text, help, name,
-      at_once ? ""
-              : "\nCUDA kernel errors might be asynchronously reported at some other API call, so "
-                "the stacktrace below might be incorrect.\nFor debugging consider passing "
-                "CUDA_LAUNCH_BLOCKING=1");
-}
-
 std::string invalid_device(int /*device*/, int /*count*/) {
-  return error_text("invalid device ordinal",
-                    "GPU device may be out of range, do you have enough GPUs?\n",
-                    "cudaErrorInvalidDevice", false);
+  return cuda_error_text("invalid device ordinal",
+                         "GPU device may be out of range, do you have enough GPUs?\n",
+                         "cudaErrorInvalidDevice", false);
 }
 
 std::string failed_assertion(bool at_once) {
-  return error_text("device-side assert triggered", "", "cudaErrorAssert", at_once);
+  return cuda_error_text("device-side assert triggered", "", "cudaErrorAssert", at_once);
 }
 
 }  // namespace

@@ -49,9 +49,10 @@ struct Underway {
   std::mutex mutex;
   std::vector<std::shared_ptr<Capture>> captures;
 
-  Capture* of(Capture::Stream stream) const {
+  // The one that a stream belongs to, or null. REQUIRES the mutex.
+  [[nodiscard]] std::shared_ptr<Capture> of(Capture::Stream stream) const {
     for (const auto& capture : captures) {
-      if (capture->has(stream)) return capture.get();
+      if (capture->has(stream)) return capture;
     }
     return nullptr;
   }
@@ -103,12 +104,8 @@ bool end_capture(const std::shared_ptr<Capture>& capture) {
 
 std::shared_ptr<Capture> capture_of(c10::DeviceIndex device, std::int64_t stream) {
   if (!any_capture()) return nullptr;
-  Underway& all = underway();
-  const std::lock_guard lock(all.mutex);
-  for (const auto& capture : all.captures) {
-    if (capture->has({device, stream})) return capture;
-  }
-  return nullptr;
+  const std::lock_guard lock(underway().mutex);
+  return underway().of({device, stream});
 }
 
 void join_capture(const std::weak_ptr<Capture>& capture, c10::DeviceIndex device,
@@ -120,12 +117,12 @@ void join_capture(const std::weak_ptr<Capture>& capture, c10::DeviceIndex device
     const std::lock_guard lock(all.mutex);
     const bool going_on =
         joined && std::find(all.captures.begin(), all.captures.end(), joined) != all.captures.end();
-    Capture* own = all.of({device, stream});
+    const auto own = all.of({device, stream});
     if (own == nullptr) {
       if (going_on) joined->join({device, stream});
       return;
     }
-    if (own == joined.get()) return;
+    if (own == joined) return;
     own->invalidate();
   }
   raise_runtime_error(RuntimeError::kCaptureIsolation);
@@ -139,8 +136,7 @@ bool captures(const Capture& capture, c10::DeviceIndex device, std::int64_t stre
 bool is_capturing_graph() {
   if (!any_capture()) return false;
   const c10::DeviceIndex device = current_device();
-  const std::lock_guard lock(underway().mutex);
-  return underway().of({device, current_stream(device)}) != nullptr;
+  return capture_of(device, current_stream(device)) != nullptr;
 }
 
 void check_start_in_capture(c10::DeviceIndex device, std::int64_t stream) {

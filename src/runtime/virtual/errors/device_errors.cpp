@@ -38,11 +38,6 @@ bool is_set(std::string_view variable, std::string_view value) {
   return text != nullptr && text == value;
 }
 
-bool each_call_waits() {
-  static const bool kWaits = is_set(Runtime::get().description().launch_blocking_variable, "1");
-  return kWaits;
-}
-
 std::string lines_of(const FailedAssertion& assertion) {
   const std::string line = assertion.line > 0 ? fmt::format("{}:", assertion.line) : "";
   std::string text;
@@ -101,6 +96,11 @@ TORCH_LIBRARY_FRAGMENT(torchport, library) {
 }
 
 }  // namespace
+
+bool each_call_waits() {
+  static const bool kWaits = is_set(Runtime::get().description().launch_blocking_variable, "1");
+  return kWaits;
+}
 
 std::atomic<bool> detail::any_failed{false};
 

@@ -45,6 +45,10 @@ constexpr std::size_t kThreadsShown = 256;
 // Whether errors of kernels are reported late in this process. Constant. Thread safe.
 [[nodiscard]] bool errors_are_late();
 
+// Whether each call waits for its kernel in this process (CUDA_LAUNCH_BLOCKING=1). Constant. Thread
+// safe.
+[[nodiscard]] bool each_call_waits();
+
 // Prints the lines of an assertion that failed on a device, and one that says where. From then on
 // the device is lost. Raises c10::AcceleratorError at once if each call waits for its kernel
 // (CUDA_LAUNCH_BLOCKING=1). `op` is the operator. Thread safe.

@@ -1,11 +1,13 @@
 #include "runtime/virtual/errors/runtime_errors.h"
 
-#include <cstdlib>
+#include <string>
 #include <string_view>
 
 #include <c10/util/Exception.h>
-#include <fmt/format.h>
 #include <torch/library.h>
+
+#include "devices/cuda_errors.h"
+#include "runtime/virtual/errors/device_errors.h"
 
 namespace torchport::vdev {
 
@@ -40,14 +42,6 @@ Words words_of(RuntimeError error) {
   return {"cudaErrorUnknown", "unknown error"};
 }
 
-bool each_call_is_waited_for() {
-  static const bool kWaits = [] {
-    const char* text = std::getenv("CUDA_LAUNCH_BLOCKING");
-    return text != nullptr && std::string_view(text) == "1";
-  }();
-  return kWaits;
-}
-
 void raise_by_number(std::int64_t number) {
   raise_runtime_error(static_cast<RuntimeError>(number));
 }
@@ -60,18 +54,8 @@ TORCH_LIBRARY_FRAGMENT(torchport, library) {
 
 void raise_runtime_error(RuntimeError error) {
   const Words words = words_of(error);
-  // With CUDA_LAUNCH_BLOCKING=1, get_cuda_check_suffix() in c10/cuda/CUDAMiscFunctions.cpp is
-  // empty.
-  const std::string text = fmt::format(
-      "CUDA error: {}\nSearch for `{}' in "
-      "https://docs.nvidia.com/cuda/cuda-runtime-api/group__CUDART__TYPES.html for more "
-      "information.{}\nCompile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.\n",
-      words.text, words.name,
-      each_call_is_waited_for()
-          ? ""
-          : "\nCUDA kernel errors might be asynchronously reported at some other API call, so the "
-            "stacktrace below might be incorrect.\nFor debugging consider passing "
-            "CUDA_LAUNCH_BLOCKING=1");
+  const std::string text =
+      devices::cuda_error_text(words.text, /*help=*/"", words.name, each_call_waits());
   throw c10::AcceleratorError(
       {"raise_runtime_error", __FILE__, static_cast<std::uint32_t>(__LINE__)},
       static_cast<int>(error), text);

@@ -16,22 +16,20 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <memory>
 #include <type_traits>
 #include <vector>
 
 #include <ATen/Parallel.h>
 #include <ATen/TensorIterator.h>
 #include <ATen/core/Tensor.h>
-#include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/stack.h>
 #include <ATen/ops/real.h>
 #include <c10/util/BFloat16.h>
 #include <c10/util/Half.h>
 #include <torch/library.h>
 
-#include "runtime/virtual/core/kernel.h"
 #include "runtime/virtual/core/runtime.h"
+#include "runtime/virtual/operators/choices.h"
 #include "runtime/virtual/operators/operator_groups.h"
 
 namespace torchport::vdev {
@@ -216,9 +214,7 @@ Compute choose_copy(const c10::IValue* arguments) {
 
 void put_copy(torch::Library& aten) {
   if (Runtime::get().spec().kind != "cuda") return;
-  const auto op = c10::Dispatcher::singleton().findSchemaOrThrow("aten::copy_", "");
-  aten.impl("copy_", torch::CppFunction::makeFromBoxedFunctor(std::make_unique<AliasKernel>(
-                         op, c10::DispatchKey::CPU, TypeRules{}, &choose_copy)));
+  put_choice(aten, "copy_", "", &choose_copy);
 }
 
 const OperatorGroup kFloatToInteger(&put_copy);

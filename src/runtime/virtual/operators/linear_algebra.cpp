@@ -2,7 +2,6 @@
 // pivoting, and the drivers of svd and lstsq.
 #include <algorithm>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -10,7 +9,6 @@
 
 #include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>
-#include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/stack.h>
 #include <ATen/native/Resize.h>
 #include <ATen/ops/_linalg_check_errors.h>
@@ -24,8 +22,8 @@
 #include <ATen/ops/zeros.h>
 #include <torch/library.h>
 
-#include "runtime/virtual/core/kernel.h"
 #include "runtime/virtual/core/runtime.h"
+#include "runtime/virtual/operators/choices.h"
 #include "runtime/virtual/operators/floating_types.h"
 #include "runtime/virtual/operators/operator_groups.h"
 
@@ -226,23 +224,15 @@ Compute choose_lstsq(const IValue* arguments) {
   return &lstsq;
 }
 
-void put(torch::Library& aten, const char* name, const char* overload, Choice choice) {
-  const std::string full = std::string("aten::") + name;
-  const std::string dotted = *overload == '\0' ? name : std::string(name) + "." + overload;
-  const auto op = c10::Dispatcher::singleton().findSchemaOrThrow(full.c_str(), overload);
-  aten.impl(dotted.c_str(), torch::CppFunction::makeFromBoxedFunctor(std::make_unique<AliasKernel>(
-                                op, c10::DispatchKey::CPU, TypeRules{}, choice)));
-}
-
 void put_linear_algebra(torch::Library& aten) {
   if (Runtime::get().spec().kind != "cuda") return;
-  put(aten, "linalg_lu_factor_ex", "", &without_pivots<&lu_factor<3>>);
-  put(aten, "linalg_lu_factor_ex", "out", &without_pivots<&lu_factor<6>>);
-  put(aten, "linalg_lu", "", &without_pivots<&lu<2>>);
-  put(aten, "linalg_lu", "out", &without_pivots<&lu<5>>);
-  put(aten, "_linalg_svd", "", &choose_svd<&svd>);
-  put(aten, "_linalg_svd", "U", &choose_svd<&svd_out>);
-  put(aten, "linalg_lstsq", "out", &choose_lstsq);
+  put_choice(aten, "linalg_lu_factor_ex", "", &without_pivots<&lu_factor<3>>);
+  put_choice(aten, "linalg_lu_factor_ex", "out", &without_pivots<&lu_factor<6>>);
+  put_choice(aten, "linalg_lu", "", &without_pivots<&lu<2>>);
+  put_choice(aten, "linalg_lu", "out", &without_pivots<&lu<5>>);
+  put_choice(aten, "_linalg_svd", "", &choose_svd<&svd>);
+  put_choice(aten, "_linalg_svd", "U", &choose_svd<&svd_out>);
+  put_choice(aten, "linalg_lstsq", "out", &choose_lstsq);
 }
 
 const OperatorGroup kLinearAlgebra(&put_linear_algebra);

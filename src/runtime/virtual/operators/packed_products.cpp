@@ -3,12 +3,10 @@
 // rows are not a multiple of them; int4 (int4mm.cu) in the layout of CUDA's tensor cores, which the
 // CPU has under other names and in another layout.
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
-#include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/stack.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/constant_pad_nd.h>
@@ -16,8 +14,8 @@
 #include <ATen/ops/stack.h>
 #include <torch/library.h>
 
-#include "runtime/virtual/core/kernel.h"
 #include "runtime/virtual/core/runtime.h"
+#include "runtime/virtual/operators/choices.h"
 #include "runtime/virtual/operators/operator_groups.h"
 
 namespace torchport::vdev {
@@ -138,10 +136,7 @@ Tensor int4_product(const Tensor& a, const Tensor& b, std::int64_t group, const 
 
 void put_packed_products(torch::Library& aten) {
   if (Runtime::get().spec().kind != "cuda") return;
-  const auto op = c10::Dispatcher::singleton().findSchemaOrThrow("aten::_weight_int8pack_mm", "");
-  aten.impl("_weight_int8pack_mm",
-            torch::CppFunction::makeFromBoxedFunctor(std::make_unique<AliasKernel>(
-                op, c10::DispatchKey::CPU, TypeRules{}, &choose_int8_product)));
+  put_choice(aten, "_weight_int8pack_mm", "", &choose_int8_product);
   aten.impl("_convert_weight_to_int4pack", TORCH_FN(int4_packed));
   aten.impl("_weight_int4pack_mm", TORCH_FN(int4_product));
 }

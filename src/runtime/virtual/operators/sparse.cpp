@@ -2,19 +2,17 @@
 // safely: triangular systems.
 #include <cstdint>
 #include <limits>
-#include <memory>
 #include <utility>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
-#include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/stack.h>
 #include <ATen/native/DispatchStub.h>
 #include <ATen/ops/tensor.h>
 #include <torch/library.h>
 
-#include "runtime/virtual/core/kernel.h"
 #include "runtime/virtual/core/runtime.h"
+#include "runtime/virtual/operators/choices.h"
 #include "runtime/virtual/operators/floating_types.h"
 #include "runtime/virtual/operators/operator_groups.h"
 
@@ -101,10 +99,7 @@ Compute choose_solve(const c10::IValue* arguments) {
 
 void put_triangular(torch::Library& aten) {
   if (Runtime::get().spec().kind != "cuda") return;
-  const auto op = c10::Dispatcher::singleton().findSchemaOrThrow("aten::triangular_solve", "X");
-  aten.impl("triangular_solve.X",
-            torch::CppFunction::makeFromBoxedFunctor(std::make_unique<AliasKernel>(
-                op, c10::DispatchKey::SparseCsrCPU, TypeRules{}, &choose_solve)));
+  put_choice(aten, "triangular_solve", "X", &choose_solve, c10::DispatchKey::SparseCsrCPU);
 }
 
 const OperatorGroup kTriangular(&put_triangular, {&KindKeys::sparse_csr});

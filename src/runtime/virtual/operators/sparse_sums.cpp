@@ -1,22 +1,18 @@
 // Implements the sum of two sparse tensors as CUDA does (SparseCUDATensorMath.cu): it puts the
 // elements of both side by side, so that the result is not coalesced. The CPU's kernel merges them.
 // A program sees the difference: indices() of such a sum raises, and its memory is that of both.
-#include <memory>
-#include <string>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
-#include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/stack.h>
 #include <ATen/ops/_sparse_coo_tensor_unsafe.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/result_type.h>
 #include <torch/library.h>
 
-#include "runtime/virtual/core/kernel.h"
 #include "runtime/virtual/core/runtime.h"
+#include "runtime/virtual/operators/choices.h"
 #include "runtime/virtual/operators/operator_groups.h"
-#include "runtime/virtual/operators/type_rules.h"
 
 namespace torchport::vdev {
 
@@ -78,24 +74,18 @@ Compute choose_add(const c10::IValue* arguments) {
   return is_sum && is_exact && self.scalar_type() != at::kBool ? kCompute : nullptr;
 }
 
-void put_sum(torch::Library& aten, const char* name, const char* overload, Choice choice) {
-  const auto op = c10::Dispatcher::singleton().findSchemaOrThrow(
-      (std::string("aten::") + name).c_str(), overload);
-  const std::string dotted = std::string(name) + "." + overload;
-  aten.impl(dotted.c_str(),
-            torch::CppFunction::makeFromBoxedFunctor(std::make_unique<AliasKernel>(
-                op, c10::DispatchKey::SparseCPU,
-                type_rules_of(op.operator_name(), c10::DispatchKey::SparseCPU), choice)));
-}
-
 void put_sparse_sums(torch::Library& aten) {
   if (Runtime::get().spec().kind != "cuda") return;
-  put_sum(aten, "add", "Tensor", &choose_add<&add<Written::kNothing, 1>>);
-  put_sum(aten, "add_", "Tensor", &choose_add<&add<Written::kSelf, 1>>);
-  put_sum(aten, "add", "out", &choose_add<&add<Written::kOut, 1>>);
-  put_sum(aten, "sub", "Tensor", &choose_add<&add<Written::kNothing, -1>>);
-  put_sum(aten, "sub_", "Tensor", &choose_add<&add<Written::kSelf, -1>>);
-  put_sum(aten, "sub", "out", &choose_add<&add<Written::kOut, -1>>);
+  put_choice(aten, "add", "Tensor", &choose_add<&add<Written::kNothing, 1>>,
+             c10::DispatchKey::SparseCPU);
+  put_choice(aten, "add_", "Tensor", &choose_add<&add<Written::kSelf, 1>>,
+             c10::DispatchKey::SparseCPU);
+  put_choice(aten, "add", "out", &choose_add<&add<Written::kOut, 1>>, c10::DispatchKey::SparseCPU);
+  put_choice(aten, "sub", "Tensor", &choose_add<&add<Written::kNothing, -1>>,
+             c10::DispatchKey::SparseCPU);
+  put_choice(aten, "sub_", "Tensor", &choose_add<&add<Written::kSelf, -1>>,
+             c10::DispatchKey::SparseCPU);
+  put_choice(aten, "sub", "out", &choose_add<&add<Written::kOut, -1>>, c10::DispatchKey::SparseCPU);
 }
 
 const OperatorGroup kSparseSums(&put_sparse_sums, {&KindKeys::sparse});

@@ -1,0 +1,21 @@
+#include "runtime/virtual/operators/choices.h"
+
+#include <memory>
+#include <string>
+
+#include <ATen/core/dispatch/Dispatcher.h>
+
+#include "runtime/virtual/operators/type_rules.h"
+
+namespace torchport::vdev {
+
+void put_choice(torch::Library& aten, const char* name, const char* overload, Choice choice,
+                c10::DispatchKey cpu) {
+  const std::string full = std::string("aten::") + name;
+  const auto op = c10::Dispatcher::singleton().findSchemaOrThrow(full.c_str(), overload);
+  const std::string dotted = *overload == '\0' ? name : std::string(name) + "." + overload;
+  aten.impl(dotted.c_str(), torch::CppFunction::makeFromBoxedFunctor(std::make_unique<AliasKernel>(
+                                op, cpu, type_rules_of(op.operator_name(), cpu), choice)));
+}
+
+}  // namespace torchport::vdev
