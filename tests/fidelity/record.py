@@ -13,7 +13,9 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -49,6 +51,14 @@ def words(arguments: list[str]) -> argparse.Namespace:
         metavar="FACTOR",
         help="multiply every limit of time, for a slow machine",
     )
+    parser.add_argument(
+        "--jobs",
+        type=int,
+        default=1,
+        metavar="N",
+        help="ask in so many processes at once; each holds half a gigabyte of the device",
+    )
+    parser.add_argument("--part", help=argparse.SUPPRESS)
     parser.add_argument("--questions", type=Path, metavar="FOLDER", help=argparse.SUPPRESS)
     parser.add_argument("--compare", nargs=2, type=Path, metavar=("A", "B"))
     return parser.parse_args(arguments)
@@ -122,7 +132,9 @@ def record(options: argparse.Namespace) -> int:
         return 2
     folder = options.questions or registry.QUESTIONS
     try:
-        groups = registry.chosen(registry.load(folder), options.only, options.names)
+        groups = registry.chosen(
+            registry.load(folder), options.only, options.names, part_of(options.part)
+        )
     except ValueError as error:
         print(f"record.py: {error}")
         return 2
@@ -135,6 +147,8 @@ def record(options: argparse.Namespace) -> int:
         print("record.py: torch sees no CUDA device. `nvidia-smi` shows whether the driver does.")
         return 2
     virtual = facts.is_virtual()
+    if virtual and not options.only:
+        groups = {path: group for path, group in groups.items() if not group.heavy}
     device = driving.ask_child(facts.device_facts)
     name = ("virtual-" if virtual else "") + facts.file_name(device)
     whole = not (options.only or options.names or options.questions)
@@ -145,7 +159,49 @@ def record(options: argparse.Namespace) -> int:
     print(f"{device['name']}, torch {device['torch']}{', a virtual device' if virtual else ''}")
     if kept:
         print(f"{kept} answers are in {path} already; --fresh asks them again")
+    if options.jobs > 1 and not ask_in_parts(recording, options):
+        return 130
     return ask_all(recording, groups, options.slower)
+
+
+def part_of(text: str | None) -> tuple[int, int] | None:
+    """ "2/8" as numbers."""
+    if text is None:
+        return None
+    index, _, count = text.partition("/")
+    return int(index), int(count)
+
+
+def ask_in_parts(recording: Recording, options: argparse.Namespace) -> bool:
+    """Starts this program once for each part of the questions that need no device for themselves, and
+    takes their answers. What a part has not answered is asked afterwards. False if interrupted."""
+    complete = True
+    with tempfile.TemporaryDirectory() as folder:
+        parts, running = [], []
+        for index in range(options.jobs):
+            output = Path(folder) / f"{index}.json"
+            command = [sys.executable, __file__, "--output", output, "--slower", options.slower]
+            command += ["--part", f"{index}/{options.jobs}"]
+            command += ["--only", *options.only] if options.only else []
+            command += ["--names", *options.names] if options.names else []
+            command += ["--questions", options.questions] if options.questions else []
+            parts.append(output)
+            running.append(subprocess.Popen([str(word) for word in command]))
+        try:
+            for process in running:
+                process.wait()
+        except KeyboardInterrupt:
+            complete = False
+            for process in running:
+                process.wait()
+        for path in filter(Path.exists, parts):
+            for kind, answered in json.loads(path.read_text(encoding="utf-8"))["answers"].items():
+                for group, answers in answered.items():
+                    recording.answers.found.setdefault(kind, {}).setdefault(group, {}).update(
+                        answers
+                    )
+    recording.write(complete=False)
+    return complete
 
 
 def ask_all(recording: Recording, groups: dict[str, Any], slower: float) -> int:

@@ -63,7 +63,7 @@ def work(group: Group, names: Collection[str] | None, done: Collection[str], out
     """
     torch._C._set_warnAlways(True)  # else a warning depends on the questions before
     for one in wanted(group, names, done):
-        if not _healthy():
+        if _leaves or not _healthy():
             return
         _tell(out, ["begin", one.name, one.seconds])
         count = torch.cuda.device_count()
@@ -73,6 +73,14 @@ def work(group: Group, names: Collection[str] | None, done: Collection[str], out
             found = answer(one)
         _tell(out, ["answer", one.name, found])
         gc.collect()
+
+
+_leaves: list[str] = []
+
+
+def leave_this_process(reason: str) -> None:
+    """Called by a question that has left the process unfit for the next one: another goes on."""
+    _leaves.append(reason)
 
 
 def _healthy() -> bool:

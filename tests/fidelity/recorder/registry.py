@@ -3,12 +3,14 @@
 A file `questions/KIND/GROUP.py` is a group of a kind. No list names it: the folder is walked. Its
 questions are functions with `@question()`, lines of code with `expressions()`, or what a function
 with `@generated` yields, where names are known only once a library is imported. A module may set
-`ENVIRONMENT`, variables that are set before the device is used.
+`ENVIRONMENT`, variables that are set before the device is used; `HEAVY = True`, if its questions are
+for a GPU alone; `EXCLUSIVE = True`, if no other process may use the device meanwhile.
 """
 
 from __future__ import annotations
 
 import importlib.util
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -47,6 +49,8 @@ class Group:
     environment: dict[str, str] = field(default_factory=dict)
     listed: list[Question] = field(default_factory=list)
     generators: list[Callable[[], Iterable[Question]]] = field(default_factory=list)
+    heavy: bool = False
+    exclusive: bool = False
 
     @property
     def path(self) -> str:
@@ -126,13 +130,21 @@ def load(folder: Path = QUESTIONS) -> dict[str, Group]:
         finally:
             _loading.pop()
         group.environment = getattr(module, "ENVIRONMENT", {})
+        group.exclusive = getattr(module, "EXCLUSIVE", False)
+        group.heavy = getattr(module, "HEAVY", False)
         _groups[group.path] = group
     return dict(_groups)
 
 
-def chosen(groups: dict[str, Group], only: list[str], names: list[str]) -> dict[str, Group]:
+def chosen(
+    groups: dict[str, Group],
+    only: list[str],
+    names: list[str],
+    part: tuple[int, int] | None = None,
+) -> dict[str, Group]:
     """The groups of these kinds ("memory") and groups ("memory/sizes"), in which only the questions
-    are left that have one of these texts in their names; all if there are none.
+    are left that have one of these texts in their names; all if there are none. `part` (2, 8) leaves
+    one of eight parts of the questions, and none of groups that need the device for themselves.
 
     Raises:
         ValueError: There is no such kind or group.
@@ -145,11 +157,15 @@ def chosen(groups: dict[str, Group], only: list[str], names: list[str]) -> dict[
             )
 
     def fits(one: Question) -> bool:
+        if part is not None and zlib.crc32(one.name.encode()) % part[1] != part[0]:
+            return False
         return not names or any(text in one.name for text in names)
 
     result = {}
     for path, group in groups.items():
         if only and group.kind not in only and path not in only:
+            continue
+        if part is not None and group.exclusive:
             continue
         result[path] = replace(
             group,

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+from collections.abc import Iterator
 from typing import Any
+from unittest import mock
 
 import torch
 
@@ -38,3 +42,46 @@ def made(size: float, stream: torch.cuda.Stream | None = None) -> torch.Tensor:
     """A block of so many bytes, in a stream."""
     with torch.cuda.stream(stream):
         return torch.empty(int(size), dtype=torch.uint8, device="cuda")
+
+
+def outside_the_allocator() -> int:
+    """Bytes of device 0 that this process holds beside what the allocator has reserved.
+
+    By NVIDIA's management library where it is installed (nvidia-ml-py); else by what is not free, which
+    counts other processes, too.
+    """
+    torch.cuda.synchronize()
+    return _held_by_this_process() - torch.cuda.memory_reserved()
+
+
+def _held_by_this_process() -> int:
+    with contextlib.suppress(Exception):
+        import pynvml
+
+        pynvml.nvmlInit()
+        handle = pynvml.nvmlDeviceGetHandleByIndex(0)
+        for one in pynvml.nvmlDeviceGetComputeRunningProcesses(handle):
+            if one.pid == os.getpid() and one.usedGpuMemory:
+                return one.usedGpuMemory
+    free, total = torch.cuda.mem_get_info()
+    return total - free
+
+
+FILLING = ("normal_", "uniform_", "trunc_normal_", "kaiming_normal_", "kaiming_uniform_",
+           "xavier_normal_", "xavier_uniform_", "orthogonal_")  # fmt: skip
+
+
+@contextlib.contextmanager
+def without_initial_values() -> Iterator[None]:
+    """Modules that are made inside do not draw their parameters, which takes most of the time of
+    making a large one. Their memory is the same."""
+    with contextlib.ExitStack() as stack:
+        for name in FILLING:
+            for owner in (torch.nn.init, torch.Tensor):
+                if hasattr(owner, name):
+                    stack.enter_context(mock.patch.object(owner, name, _unchanged))
+        yield
+
+
+def _unchanged(tensor: torch.Tensor, *_: Any, **__: Any) -> torch.Tensor:
+    return tensor

@@ -3,6 +3,8 @@
 import torch
 from recorder.registry import question
 
+EXCLUSIVE = True
+
 LONG = 400_000_000  # clocks of a GPU: some tenths of a second, much more than a call of Python
 
 

@@ -5,6 +5,8 @@ import inspect
 import torch
 from recorder.registry import expressions, question
 
+EXCLUSIVE = True
+
 expressions(
     """
     torch.cuda.is_available()
