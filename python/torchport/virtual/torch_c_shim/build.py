@@ -102,27 +102,20 @@ def _cudnn(torch: ModuleType) -> SimpleNamespace:
     )
 
 
-def _workspace_size(prefix: str, default: Callable[[], int]) -> dict[str, Any]:
-    """A size in bytes that can be read, set and reset, and has no other effect."""
-    chosen: list[int] = []
+def _workspace_size(prefix: str) -> dict[str, Any]:
+    """The size in bytes of the workspaces that products take from now on."""
+    lt = prefix == "CublasLt"
 
     def put(size: int) -> None:
         if size < 0:
             raise RuntimeError(f"workspace size must be non-negative, got {size}")
-        chosen[:] = [size]
+        ops().set_blas_workspace_size(lt, size)
 
     return {
-        f"_cuda_get{prefix}WorkspaceSize": lambda: chosen[0] if chosen else default(),
+        f"_cuda_get{prefix}WorkspaceSize": lambda: ops().blas_workspace_size(lt),
         f"_cuda_set{prefix}WorkspaceSize": put,
-        f"_cuda_reset{prefix}WorkspaceSize": chosen.clear,
+        f"_cuda_reset{prefix}WorkspaceSize": lambda: ops().set_blas_workspace_size(lt, -1),
     }
-
-
-def _cublas_default() -> int:
-    """The default size in bytes: ":4096:2:16:8" in KiB, and 32 MiB for Hopper and newer devices
-    (ATen/cuda/CublasHandlePool.cpp)."""
-    hopper = json.loads(ops().describe())["profile"]["major"] >= 9
-    return (32 * 1024 if hopper else 4096 * 2 + 16 * 8) * 1024
 
 
 def _settings() -> dict[str, Any]:
@@ -145,12 +138,12 @@ def bindings(torch: ModuleType) -> dict[str, Any]:
         "_cudnn": _cudnn(torch),
         "_cuda_getCompiledVersion": lambda: build(torch).number,
         "_cuda_getArchFlags": lambda: build(torch).architectures,
-        **_workspace_size("Cublas", _cublas_default),
-        **_workspace_size("CublasLt", lambda: 1024 * 1024),
+        **_workspace_size("Cublas"),
+        **_workspace_size("CublasLt"),
         # This says that the build has flash attention, not that it can run a given call.
         "_is_flash_attention_available": lambda: True,
         **{name: _can_use(torch, flag) for name, flag in _CAN_USE.items()},
-        "_cuda_clearCublasWorkspaces": lambda: None,
+        "_cuda_clearCublasWorkspaces": lambda: ops().clear_blas_workspaces(),
         **_settings(),
     }
 

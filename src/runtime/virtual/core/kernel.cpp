@@ -131,6 +131,7 @@ AliasKernel::AliasKernel(const c10::OperatorHandle& op, c10::DispatchKey cpu, Ty
   generator_ = semantics.generator;
   draws_ = semantics.draws && generator_ < 0;
   numbers_ = numbers_reserved_by(op.schema().name());
+  blas_ = blas_use_of(op.schema().name());
   starts_kernel_ = !semantics.returns_views && !semantics.has(observer::kAsksOnly);
   reads_nothing_ = semantics.has(observer::kMakes) || op.hasTag(at::Tag::inplace_view);
   host_waits_ = semantics.returns_number || op.hasTag(at::Tag::data_dependent_output) ||
@@ -156,6 +157,8 @@ void AliasKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet,
   if (refuses_ != nullptr) refuses_(stack->data() + first);
   const Compute chosen = instead_ == nullptr ? nullptr : instead_(stack->data() + first);
   determinism_and_sync_(stack->data() + first);
+  const BlasUse blas =
+      blas_ == BlasUse::kNone ? BlasUse::kNone : blas_use(blas_, stack->data() + first);
   if (any_device_failed()) check_devices(stack->data() + first);
   if (any_capture() && starts_kernel_) check_capture(stack->data() + first);
   late::Call uses;
@@ -197,6 +200,7 @@ void AliasKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet,
     result = each_apart_ ? each_to_device(result, devices, aliases)
                          : to_device(std::move(result), aliases);
   }
+  if (blas != BlasUse::kNone) take_blas_workspaces(blas, aliases.device());
   if (failed) fail(aliases.device(), op.operator_name().name, *failed);
 }
 

@@ -12,6 +12,7 @@
 #include <ATen/core/stack.h>
 #include <c10/core/DispatchKeySet.h>
 
+#include "runtime/virtual/core/blas_workspaces.h"
 #include "runtime/virtual/core/device_check.h"
 #include "runtime/virtual/core/wider.h"
 #include "runtime/virtual/errors/kernel_assertions.h"
@@ -92,6 +93,7 @@ class AliasKernel final : public c10::OperatorKernel {
   int training_ = -1;          // index of the flag of batch norm; -1 if it has none
   bool draws_ = false;         // it draws random numbers, but has no generator argument
   std::uint64_t numbers_ = 0;  // how many it reserves of a generator that draws as a real device
+  BlasUse blas_ = BlasUse::kNone;
   bool starts_kernel_ = false;
   bool reads_nothing_ = false;  // makes a tensor like another one
   bool host_waits_ = false;     // it returns a number, or a result whose size depends on values
