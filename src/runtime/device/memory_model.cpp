@@ -206,6 +206,7 @@ void MemoryModel::split(Block* block, std::uint64_t size) {
   auto rest = std::make_unique<Block>();
   rest->address = block->address + size;
   rest->size = block->size - size;
+  rest->requested = block->requested;  // a free block keeps what was requested before
   rest->stream = block->stream;
   rest->pool = block->pool;
   rest->previous = block;
@@ -260,7 +261,6 @@ void MemoryModel::take_back(Block* block) {
   if (block->size >= settings_.largest_split()) stats_.oversize_allocations.subtract(1);
   tell(MemoryAction::kFreeRequested, block->address, block->requested, block->stream);
   tell(MemoryAction::kFreeCompleted, block->address, block->requested, block->stream);
-  block->requested = 0;
   const std::uint64_t own = block->size;
   const bool before = merge(block, block->previous);
   const bool after = merge(block, block->next);

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import warnings
+import weakref
 from types import ModuleType
 from typing import Any, NoReturn
 
@@ -28,6 +29,10 @@ def current() -> Any:
     return getattr(_capturing, "graph", None)
 
 
+def _torch() -> Any:
+    return sys.modules["torch"]
+
+
 def _raise(error: int) -> NoReturn:
     ops().raise_runtime_error(error)
     raise AssertionError("an error of the runtime was raised")
@@ -44,6 +49,30 @@ class _PoolUse:
             ops().release_pool(*self._pool)
 
 
+class _GraphDraws:
+    """Where replays of graphs read a generator's seed and offset: memory of its device, for as long
+    as a graph is registered with it (ATen/cuda/CUDAGeneratorImpl.cpp)."""
+
+    def __init__(self, generator: Any) -> None:
+        from torch.utils._python_dispatch import _disable_current_modes
+
+        self.generator = generator  # so that its id stays its own
+        with _disable_current_modes():
+            self.numbers = [
+                _torch().empty(1, dtype=_torch().int64, device=generator.device) for _ in range(2)
+            ]
+
+
+_draws: weakref.WeakValueDictionary[int, _GraphDraws] = weakref.WeakValueDictionary()
+
+
+def _draws_of(generator: Any) -> _GraphDraws:
+    found = _draws.get(id(generator))
+    if found is None:
+        found = _draws[id(generator)] = _GraphDraws(generator)
+    return found
+
+
 class _CUDAGraph:
     _keep_graph: bool
     _tape: Any
@@ -53,6 +82,7 @@ class _CUDAGraph:
     _stream: tuple[int, int]  # device, stream
     _generators: list[Any]
     _states: list[tuple[Any, Any]]
+    _draws: list[_GraphDraws]
 
     def __new__(cls, keep_graph: bool = False) -> Any:
         graph = super().__new__(cls)
@@ -63,6 +93,7 @@ class _CUDAGraph:
         graph._pool_use = None
         graph._generators = []
         graph._states = []
+        graph._draws = []
         return graph
 
     # The checks and their order are those of aten/src/ATen/cuda/CUDAGraph.cpp.
@@ -93,6 +124,7 @@ class _CUDAGraph:
         # A program may give a generator another state meanwhile; what counts is each state.
         states = [_tape.state_of(generator) for generator in (*defaults, *self._generators)]
         self._states = [(state, state.get_state()) for state in states]
+        self._draws.append(_draws_of(_torch().cuda.default_generators[self._stream[0]]))
         ops().begin_capture(_MODES.index(capture_error_mode), *self._pool_handle)
         for state in states:
             ops().capture_generator(state, True)
@@ -143,6 +175,7 @@ class _CUDAGraph:
 
     def register_generator_state(self, generator: Any) -> None:
         self._generators.append(generator)
+        self._draws.append(_draws_of(generator))
 
     def enable_debug_mode(self) -> None:
         pass
