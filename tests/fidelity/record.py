@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -176,10 +177,12 @@ def ask_in_parts(recording: Recording, options: argparse.Namespace) -> bool:
     """Starts this program once for each part of the questions that need no device for themselves, and
     takes their answers. What a part has not answered is asked afterwards. False if interrupted."""
     complete = True
+    recording.write(complete=False)
     with tempfile.TemporaryDirectory() as folder:
         parts, running = [], []
         for index in range(options.jobs):
             output = Path(folder) / f"{index}.json"
+            shutil.copy(recording.path, output)  # what is answered is not asked again
             command = [sys.executable, __file__, "--output", output, "--slower", options.slower]
             command += ["--part", f"{index}/{options.jobs}"]
             command += ["--only", *options.only] if options.only else []

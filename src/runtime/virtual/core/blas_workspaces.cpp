@@ -1,5 +1,6 @@
 #include "runtime/virtual/core/blas_workspaces.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <charconv>
@@ -215,19 +216,30 @@ class Workspaces {
   std::map<Key, std::pair<std::uint64_t, c10::DataPtr>> all_;
 };
 
-constexpr std::array<std::string_view, 13> kProducts{"aten::mm",
+// Source of what is not in ATen's products: tests/fidelity/questions/memory/workspaces.py, asked of
+// an NVIDIA H200.
+constexpr std::array<std::string_view, 16> kProducts{"aten::mm",
                                                      "aten::bmm",
                                                      "aten::baddbmm",
+                                                     "aten::addbmm",
                                                      "aten::addmv",
                                                      "aten::addmv_",
                                                      "aten::dot",
                                                      "aten::vdot",
+                                                     "aten::_int_mm",
                                                      "aten::linalg_inv_ex",
-                                                     "aten::addbmm",
-                                                     "aten::_linalg_solve_ex",
+                                                     "aten::linalg_lu_factor_ex",
                                                      "aten::linalg_lu_solve",
                                                      "aten::linalg_lstsq",
-                                                     "aten::linalg_solve_triangular"};
+                                                     "aten::linalg_matrix_exp",
+                                                     "aten::linalg_solve_triangular",
+                                                     "aten::_linalg_solve_ex"};
+constexpr std::array<std::string_view, 4> kProductsByLt{
+    "aten::addmm", "aten::addmm_", "aten::_addmm_activation", "aten::_scaled_mm"};
+
+bool holds(const auto& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
 
 // ATen/native/cuda/Blas.cpp: a bias that is added to each row is added by cuBLASLt.
 bool adds_bias_by_lt(const c10::IValue* arguments) {
@@ -254,16 +266,19 @@ void set_blas_workspace_size(bool lt, std::int64_t bytes) {
 }  // namespace
 
 BlasUse blas_use_of(const std::string& name) {
-  if (name == "aten::addmm" || name == "aten::addmm_" || name == "aten::_addmm_activation")
-    return BlasUse::kCublasLt;
-  for (const std::string_view product : kProducts) {
-    if (product == name) return BlasUse::kCublas;
-  }
-  return BlasUse::kNone;
+  if (holds(kProductsByLt, name)) return BlasUse::kCublasLt;
+  return holds(kProducts, name) ? BlasUse::kCublas : BlasUse::kNone;
 }
 
-BlasUse blas_use(BlasUse use, const c10::IValue* arguments) {
-  if (use == BlasUse::kCublasLt && !adds_bias_by_lt(arguments)) return BlasUse::kCublas;
+BlasUse blas_use(BlasUse use, const c10::OperatorName& op, const c10::IValue* arguments) {
+  const at::Tensor& self = arguments[0].toTensor();
+  // cuSPARSE multiplies what is not strided, and cuSOLVER factors a single matrix.
+  if (self.layout() != at::kStrided) return BlasUse::kNone;
+  if (op.name == "aten::linalg_lu_factor_ex" && self.dim() <= 2) return BlasUse::kNone;
+  if (op.name == "aten::mm" && arguments[1].toTensor().layout() != at::kStrided)
+    return BlasUse::kNone;
+  if (use == BlasUse::kCublasLt && op.name != "aten::_scaled_mm" && !adds_bias_by_lt(arguments))
+    return BlasUse::kCublas;
   return use;
 }
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include <ATen/core/ivalue.h>
+#include <ATen/core/operator_name.h>
 #include <c10/core/Device.h>
 
 namespace torchport::vdev {
@@ -18,8 +19,9 @@ enum class BlasUse : std::uint8_t { kNone, kCublas, kCublasLt };
 // its arguments allow it.
 [[nodiscard]] BlasUse blas_use_of(const std::string& name);
 
-// What this call uses. `arguments` are those of an operator of the given use.
-[[nodiscard]] BlasUse blas_use(BlasUse use, const c10::IValue* arguments);
+// What this call of an operator of the given use takes.
+[[nodiscard]] BlasUse blas_use(BlasUse use, const c10::OperatorName& op,
+                               const c10::IValue* arguments);
 
 // Takes the workspaces that a call on `device` needs, in the calling thread's current stream there,
 // unless they are there. Raises c10::OutOfMemoryError. Thread safe.
