@@ -199,7 +199,7 @@ test-pytorch: build $(torch_stamp) $(suites_stamp) ## run PyTorch's own device t
 .PHONY: record-device
 record-device: ## record how this machine's real GPU behaves, for docs/fidelity.md; needs torch for CUDA in PYTHON
 	@$(if $(VIRTUAL),$(venv)/bin/torchport run -q --devices $(VIRTUAL),$(PYTHON)) \
-	  tests/fidelity/record.py $(if $(ONLY),--only $(ONLY))
+	  tests/fidelity/record.py $(if $(ONLY),--only $(ONLY)) --jobs $(JOBS)
 
 .PHONY: test-fidelity
 test-fidelity: build $(torch_stamp) ## compare virtual devices with the recordings of real GPUs in tests/fidelity

@@ -95,12 +95,22 @@ def test_known_and_unknown_differences(tmp_path: Path) -> None:
     )
 
 
-def test_another_release_is_left_out(tmp_path: Path) -> None:
-    one = recording()
+def test_what_a_release_explains_is_no_excuse_for_the_same_release(tmp_path: Path) -> None:
+    one, two = recording(), json.loads(json.dumps(recording()))
+    own = one["device"]["torch"]
     one["device"]["torch"] = "2.1.0+cu121"
+    two["answers"]["errors"]["shapes"]["f @ f"]["raised"][1] = "other"
     write(tmp_path / "one.json", one)
-    done = compare(tmp_path)
-    assert done.returncode == 0 and "left out" in done.stdout
+    against = write(tmp_path / "two" / "two.json", two)
+    (tmp_path / "known.toml").write_text(
+        '[[difference]]\nkind = "errors"\nquestions = "*"\ncause = "release"\nreason = "another build"\n'
+    )
+    words = ("--against", against, "--known", tmp_path / "known.toml")
+    done = compare(tmp_path, *words)
+    assert done.returncode == 0 and "the release's" in done.stdout, done.stdout
+    one["device"]["torch"] = own
+    write(tmp_path / "one.json", one)
+    assert compare(tmp_path, *words).returncode == 1
 
 
 @pytest.mark.parametrize(

@@ -26,11 +26,18 @@ struct MemoryModel::Block {
   std::int64_t stream = 0;
   Pool* pool = nullptr;
   bool allocated = false;
+  bool mapped = true;         // false: addresses of an expandable segment without memory
+  std::uint64_t segment = 0;  // where its expandable segment begins; 0 if it is in none
   Block* previous = nullptr;  // in the same segment
   Block* next = nullptr;
 
   [[nodiscard]] bool is_split() const { return previous != nullptr || next != nullptr; }
   [[nodiscard]] bool small() const { return pool->small; }
+  [[nodiscard]] bool is_expandable() const { return segment != 0; }
+  // Whether a view of memory begins with it.
+  [[nodiscard]] bool is_first() const {
+    return mapped && (previous == nullptr || !previous->mapped);
+  }
 };
 
 struct MemoryModel::PrivatePool {

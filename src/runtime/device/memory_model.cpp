@@ -25,48 +25,16 @@ std::uint64_t segment_size(std::uint64_t size) {
   return (size + kSegmentRounding - 1) / kSegmentRounding * kSegmentRounding;
 }
 
-void reset_peak_of(PoolStat& stat) {
-  for (Stat& part : stat.of) part.peak = part.current;
-}
-void reset_accumulated_of(PoolStat& stat) {
-  for (Stat& part : stat.of) part.allocated = part.freed = 0;
-}
-
-template <class Function>
-void for_all(MemoryStats& stats, Function function) {
-  for (PoolStat* stat : {&stats.allocation, &stats.segment, &stats.active, &stats.inactive_split,
-                         &stats.allocated_bytes, &stats.reserved_bytes, &stats.active_bytes,
-                         &stats.inactive_split_bytes, &stats.requested_bytes})
-    function(*stat);
-}
-
 }  // namespace
-
-void Stat::add(std::int64_t amount) {
-  current += amount;
-  peak = std::max(peak, current);
-  allocated += amount;
-}
-void Stat::subtract(std::int64_t amount) {
-  current -= amount;
-  freed += amount;
-}
-void PoolStat::change(bool small, std::int64_t amount) {
-  if (amount > 0) add(small, amount);
-  if (amount < 0) subtract(small, -amount);
-}
-void PoolStat::add(bool small, std::int64_t amount) {
-  of[kAll].add(amount);
-  of[small ? kSmall : kLarge].add(amount);
-}
-void PoolStat::subtract(bool small, std::int64_t amount) {
-  of[kAll].subtract(amount);
-  of[small ? kSmall : kLarge].subtract(amount);
-}
 
 bool MemoryModel::ByStreamAndSize::operator()(const Block* a, const Block* b) const {
   if (a->stream != b->stream) return a->stream < b->stream;
   if (a->size != b->size) return a->size < b->size;
+  return a->address < b->address;
+}
+
+bool MemoryModel::ByStreamAndAddress::operator()(const Block* a, const Block* b) const {
+  if (a->stream != b->stream) return a->stream < b->stream;
   return a->address < b->address;
 }
 
@@ -89,8 +57,21 @@ MemoryModel::Block* MemoryModel::find_free(Pool& pool, std::int64_t stream,
   Block key;
   key.stream = stream;
   key.size = size;
-  const auto found = pool.free.lower_bound(&key);
-  if (found == pool.free.end() || (*found)->stream != stream) return nullptr;
+  auto found = pool.free.lower_bound(&key);
+  const auto is_there = [&](auto at) { return at != pool.free.end() && (*at)->stream == stream; };
+  if (settings_.expandable()) {
+    // The best fit is by the size that a block can grow to.
+    const auto grown = [](const Block* block) {
+      const Block* next = block->next;
+      return block->size + (next != nullptr && !next->mapped ? next->size : 0);
+    };
+    while (is_there(found) && (*found)->is_expandable() && is_there(std::next(found)) &&
+           grown(*std::next(found)) < grown(*found))
+      ++found;
+  } else {
+    while (is_there(found) && (*found)->is_expandable()) ++found;
+  }
+  if (!is_there(found)) return nullptr;
   Block* block = *found;
   const std::uint64_t limit = settings_.largest_split();
   if (size < limit ? block->size >= limit : block->size >= size + settings_.slack_of_unsplit())
@@ -99,9 +80,18 @@ MemoryModel::Block* MemoryModel::find_free(Pool& pool, std::int64_t stream,
   return block;
 }
 
-MemoryModel::Block* MemoryModel::new_segment(Pool& pool, std::int64_t stream, std::uint64_t size) {
+bool MemoryModel::fits_device(std::uint64_t size) const {
   const auto allowed = static_cast<std::uint64_t>(fraction_ * static_cast<double>(total_));
-  if (reserved_ + size > allowed) return nullptr;
+  return reserved_ + size <= allowed;
+}
+
+MemoryModel::Block* MemoryModel::more_memory(Pool& pool, std::int64_t stream, std::uint64_t size) {
+  return settings_.expandable() ? expand(pool, stream, size)
+                                : new_segment(pool, stream, segment_size(size));
+}
+
+MemoryModel::Block* MemoryModel::new_segment(Pool& pool, std::int64_t stream, std::uint64_t size) {
+  if (!fits_device(size)) return nullptr;
   auto block = std::make_unique<Block>();
   block->address = next_address_;
   block->size = size;
@@ -129,14 +119,14 @@ std::optional<std::uint64_t> MemoryModel::allocate(std::uint64_t bytes, std::int
   const std::uint64_t size = round_size(bytes);
   Pool& pool = pool_for(size, stream);
   Block* block = find_free(pool, stream, size);
-  if (block == nullptr) block = new_segment(pool, stream, segment_size(size));
+  if (block == nullptr) block = more_memory(pool, stream, size);
   if (block == nullptr && give_back_oversize(pool, stream, size))
-    block = new_segment(pool, stream, segment_size(size));
+    block = more_memory(pool, stream, size);
   // Memory is not given back while a graph may be captured.
   if (block == nullptr && taking_.empty()) {
     ++stats_.alloc_retries;
     give_back_cached(PoolId{});
-    block = new_segment(pool, stream, segment_size(size));
+    block = more_memory(pool, stream, size);
   }
   if (block == nullptr && taking_.empty()) block = find_in_spare_pools(stream, size);
   if (block == nullptr) {
@@ -187,10 +177,12 @@ void MemoryModel::split_off(Block* block, std::uint64_t size) {
   const bool small = block->small();
   const std::uint64_t remaining = block->size - size;
   const bool whole = block->pool->owner != nullptr && block->pool->owner->whole;
-  const bool splits =
-      !whole &&
-      (small ? remaining >= kMinBlock : remaining > kSmallSize && size < settings_.largest_split());
-  if (block->is_split()) {
+  const bool splits = !whole && (small || settings_.expandable()
+                                     ? remaining >= kMinBlock
+                                     : remaining > kSmallSize && size < settings_.largest_split());
+  if (block->is_expandable()) {
+    // Its free parts are not counted.
+  } else if (block->is_split()) {
     // A free part of a segment shrinks, or is taken completely.
     if (!splits) stats_.inactive_split.subtract(small, 1);
     stats_.inactive_split_bytes.subtract(small, signed_of(splits ? size : block->size));
@@ -203,26 +195,38 @@ void MemoryModel::split_off(Block* block, std::uint64_t size) {
 
 // Shrinks the block to `size` bytes, and makes a free block of the rest.
 void MemoryModel::split(Block* block, std::uint64_t size) {
+  Block* rest = cut(block, size);
+  rest->requested = block->requested;  // a free block keeps what was requested before
+  block->pool->free.insert(rest);
+}
+
+// Shrinks the block to `size` bytes, and makes a block of the rest that is in no set yet.
+MemoryModel::Block* MemoryModel::cut(Block* block, std::uint64_t size) {
   auto rest = std::make_unique<Block>();
   rest->address = block->address + size;
   rest->size = block->size - size;
-  rest->requested = block->requested;  // a free block keeps what was requested before
   rest->stream = block->stream;
   rest->pool = block->pool;
+  rest->mapped = block->mapped;
+  rest->segment = block->segment;
   rest->previous = block;
   rest->next = block->next;
   if (rest->next != nullptr) rest->next->previous = rest.get();
   block->next = rest.get();
   block->size = size;
-  block->pool->free.insert(rest.get());
-  const std::uint64_t address = rest->address;
-  blocks_.emplace(address, std::move(rest));
+  Block* const raw = rest.get();
+  blocks_.emplace(raw->address, std::move(rest));
+  return raw;
 }
 
-// Merges a free neighbour into the block. Returns whether there was one.
+// Merges a free neighbour into the block, which is in no set. Returns whether there was one.
 bool MemoryModel::merge(Block* block, Block* other) {
-  if (other == nullptr || other->allocated) return false;
-  block->pool->free.erase(other);
+  if (other == nullptr || other->allocated || other->mapped != block->mapped) return false;
+  if (other->mapped) {
+    block->pool->free.erase(other);
+  } else {
+    block->pool->unmapped.erase(other);
+  }
   const std::uint64_t gone = block->previous == other ? block->address : other->address;
   if (block->previous == other) {
     // The block keeps its place in the list and takes over the neighbour's start.
@@ -266,6 +270,7 @@ void MemoryModel::take_back(Block* block) {
   const bool after = merge(block, block->next);
   const int merged = (before ? 1 : 0) + (after ? 1 : 0);
   block->pool->free.insert(block);
+  if (block->is_expandable()) return;
   // Only the net change is counted, as in the real allocator.
   const std::uint64_t taken = block->size - own;
   stats_.inactive_split.change(small, (block->is_split() ? 1 : 0) - merged);
@@ -312,9 +317,14 @@ bool MemoryModel::give_back_oversize(Pool& pool, std::int64_t stream, std::uint6
 }
 
 void MemoryModel::give_back_cached(Pool& pool) {
+  std::vector<Block*> expandable;
+  for (Block* block : pool.free) {
+    if (block->is_expandable()) expandable.push_back(block);
+  }
+  for (Block* block : expandable) unmap(block);
   for (auto at = pool.free.begin(); at != pool.free.end();) {
     Block* block = *at;
-    if (block->is_split()) {
+    if (block->is_split() || block->is_expandable()) {
       ++at;
       continue;
     }
@@ -353,26 +363,6 @@ double MemoryModel::fraction() const {
   return fraction_;
 }
 
-void MemoryModel::reset_peak() {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  for_all(stats_, reset_peak_of);
-  for (Stat* stat : {&stats_.oversize_allocations, &stats_.oversize_segments})
-    stat->peak = stat->current;
-}
-
-void MemoryModel::reset_accumulated() {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  for_all(stats_, reset_accumulated_of);
-  for (Stat* stat : {&stats_.oversize_allocations, &stats_.oversize_segments})
-    stat->allocated = stat->freed = 0;
-  stats_.alloc_retries = stats_.ooms = stats_.device_allocs = stats_.device_frees = 0;
-}
-
-MemoryStats MemoryModel::stats() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  return stats_;
-}
-
 void MemoryModel::set_reserved(std::uint64_t bytes) {
   reserved_ = bytes;
   if (published_ != nullptr) published_->store(bytes, std::memory_order_relaxed);
@@ -387,27 +377,6 @@ void MemoryModel::publish(std::atomic<std::uint64_t>* reserved) {
 std::uint64_t MemoryModel::device_free() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   return total_ - reserved_;
-}
-
-SegmentView MemoryModel::view_of(const Block* first) const {
-  SegmentView segment{first->address, 0, first->stream, first->small(), {}, {}};
-  if (first->pool->owner != nullptr) segment.pool = first->pool->owner->id;
-  for (const Block* block = first; block != nullptr; block = block->next) {
-    segment.size += block->size;
-    segment.blocks.push_back({block->address, block->size, block->requested, block->allocated});
-  }
-  return segment;
-}
-
-std::vector<SegmentView> MemoryModel::snapshot() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  std::vector<SegmentView> segments;
-  for (const auto& [address, first] : blocks_) {
-    if (first->previous == nullptr) segments.push_back(view_of(first.get()));
-  }
-  std::sort(segments.begin(), segments.end(),
-            [](const SegmentView& a, const SegmentView& b) { return a.address < b.address; });
-  return segments;
 }
 
 }  // namespace torchport::device

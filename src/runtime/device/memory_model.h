@@ -118,6 +118,8 @@ enum class MemoryAction : std::uint8_t {
   kFreeCompleted,
   kSegmentAlloc,
   kSegmentFree,
+  kSegmentMap,  // memory for a part of an expandable segment
+  kSegmentUnmap,
   kOutOfMemory,
 };
 struct MemoryEvent {
@@ -139,6 +141,8 @@ struct MemorySettings {
   std::uint64_t (*largest_split)() = [] { return std::numeric_limits<std::uint64_t>::max(); };
   // and hold requests that are at most so much smaller.
   std::uint64_t (*slack_of_unsplit)() = [] { return std::uint64_t{20} << 20U; };
+  // New memory extends a segment of its stream and pool instead of being a segment.
+  bool (*expandable)() = [] { return false; };
 };
 
 // All functions are thread safe: one lock guards the model.
@@ -213,9 +217,13 @@ class MemoryModel {
   struct ByStreamAndSize {
     bool operator()(const Block* a, const Block* b) const;
   };
+  struct ByStreamAndAddress {
+    bool operator()(const Block* a, const Block* b) const;
+  };
   struct Pool {
     explicit Pool(bool is_small, PrivatePool* whose = nullptr) : small(is_small), owner(whose) {}
     std::set<Block*, ByStreamAndSize> free;
+    std::set<Block*, ByStreamAndAddress> unmapped;  // parts of expandable segments without memory
     bool small;
     PrivatePool* owner;  // null: everybody's
   };
@@ -224,6 +232,17 @@ class MemoryModel {
   Block* find_free(Pool& pool, std::int64_t stream, std::uint64_t size) const;
   Block* find_in_spare_pools(std::int64_t stream, std::uint64_t size);
   Block* new_segment(Pool& pool, std::int64_t stream, std::uint64_t size);
+  // More memory for a request of `size`, rounded: a segment, or a part of an expandable one. Null
+  // if there is none.
+  Block* more_memory(Pool& pool, std::int64_t stream, std::uint64_t size);
+  [[nodiscard]] bool fits_device(std::uint64_t size) const;
+  // Expandable segments (expandable_segments.cpp).
+  Block* expand(Pool& pool, std::int64_t stream, std::uint64_t size);
+  Block* room_to_expand(Pool& pool, std::int64_t stream, std::uint64_t size);
+  Block* new_expandable(Pool& pool, std::int64_t stream);
+  [[nodiscard]] Block* map(Block* block, std::uint64_t size);
+  void unmap(Block* block);
+  Block* cut(Block* block, std::uint64_t size);
   OutOfMemory out_of_memory(std::uint64_t size, std::int64_t stream);
   void hand_out(Block* block, std::uint64_t size, std::uint64_t requested);
   void take_back(Block* block);

@@ -109,7 +109,7 @@ std::optional<PoolState> MemoryModel::pool_state(PoolId id) const {
   if (!private_pools_.contains(id)) return std::nullopt;
   PoolState state{id, {}};
   for (const auto& [address, first] : blocks_) {
-    if (first->previous == nullptr && first->pool->owner != nullptr && first->pool->owner->id == id)
+    if (first->is_first() && first->pool->owner != nullptr && first->pool->owner->id == id)
       state.segments.push_back(view_of(first.get()));
   }
   return state;
@@ -125,7 +125,7 @@ std::optional<PoolChange> MemoryModel::set_pool_state(const PoolState& state) {
   std::vector<std::uint64_t> in_use;
   for (const auto& [address, block] : blocks_) {
     if (block->pool->owner != pool->second.get()) continue;
-    if (block->previous == nullptr) firsts.emplace(address, block.get());
+    if (block->is_first()) firsts.emplace(address, block.get());
     if (block->allocated) in_use.push_back(address);
   }
   for (const SegmentView& segment : state.segments) {

@@ -47,9 +47,13 @@ def _name_of(error: BaseException) -> str:
     return module + kind.__qualname__
 
 
+LONGEST = 600  # characters of a text; some errors print programs
+
+
 def _public(value: Any) -> Any:
     if isinstance(value, str):
-        return public(value)
+        text = public(value)
+        return text if len(text) <= LONGEST else text[:LONGEST] + "..."
     if isinstance(value, dict):
         return {key: _public(item) for key, item in value.items()}
     return [_public(item) for item in value] if isinstance(value, list) else value

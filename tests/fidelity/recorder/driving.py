@@ -170,9 +170,25 @@ def ask_child(function: Callable[[], Any]) -> Any:
         return pool.apply_async(function).get(timeout=START_SECONDS)
 
 
-def write_json(path: Path, value: Any) -> None:
-    """Writes the file at once or not at all."""
+def write_json(path: Path, value: dict[str, Any]) -> None:
+    """Writes a recording at once or not at all. Each answer has a line of its own, so that two
+    recordings can be compared line by line."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(path.name + ".part")
-    part.write_text(json.dumps(value, indent=1, sort_keys=False) + "\n", encoding="utf-8")
+    part.write_text(_text_of(value), encoding="utf-8")
     os.replace(part, path)
+
+
+def _text_of(value: dict[str, Any]) -> str:
+    head = {key: item for key, item in value.items() if key != "answers"}
+    kinds = ",\n".join(
+        f"{json.dumps(kind)}: {{\n" + ",\n".join(map(_text_of_group, groups.items())) + "\n}"
+        for kind, groups in value["answers"].items()
+    )
+    return json.dumps(head, indent=1)[:-2] + f',\n "answers": {{\n{kinds}\n}}\n}}\n'
+
+
+def _text_of_group(named: tuple[str, dict[str, Any]]) -> str:
+    name, answers = named
+    lines = ",\n".join(f"{json.dumps(q)}: {json.dumps(a)}" for q, a in answers.items())
+    return f"{json.dumps(name)}: {{\n{lines}\n}}"

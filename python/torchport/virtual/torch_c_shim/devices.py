@@ -39,6 +39,7 @@ def properties(index: int) -> DeviceProperties:
         is_multi_gpu_board=0,
         is_integrated=0,
         warp_size=32,
+        max_threads_per_block=1024,
         gcnArchName=profile["name"],
         uuid=uuid.UUID(about["uuids"][number].removeprefix("GPU-")),
         pci_bus_id=number + 1,

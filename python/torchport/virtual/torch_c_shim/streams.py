@@ -15,7 +15,7 @@ from torchport.virtual.torch_c_shim._native import ops
 KINDS = ("cuda",)
 
 IPC_HANDLE_BYTES = 64  # CUDA_IPC_HANDLE_SIZE
-HIGHEST_PRIORITY = -5  # on devices of compute capability 7.0 and higher
+HIGHEST_PRIORITY = -3  # torch has pools of streams for four priorities
 CYCLES_PER_SECOND = 1.4e9
 
 

@@ -93,7 +93,8 @@ void follow_settings() {
         return AcceleratorAllocatorConfig::roundup_power2_divisions(size);
       },
       []() -> std::uint64_t { return AcceleratorAllocatorConfig::max_split_size(); },
-      []() -> std::uint64_t { return AcceleratorAllocatorConfig::max_non_split_rounding_size(); }};
+      []() -> std::uint64_t { return AcceleratorAllocatorConfig::max_non_split_rounding_size(); },
+      [] { return AcceleratorAllocatorConfig::use_expandable_segments(); }};
   for (c10::DeviceIndex i = 0; i < Runtime::get().count(); ++i)
     Runtime::get().memory(i).set_settings(settings);
 }

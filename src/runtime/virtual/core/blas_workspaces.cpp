@@ -272,6 +272,7 @@ BlasUse blas_use_of(const std::string& name) {
 
 BlasUse blas_use(BlasUse use, const c10::OperatorName& op, const c10::IValue* arguments) {
   const at::Tensor& self = arguments[0].toTensor();
+  if (self.numel() == 0) return BlasUse::kNone;  // nothing is called
   // cuSPARSE multiplies what is not strided, and cuSOLVER factors a single matrix.
   if (self.layout() != at::kStrided) return BlasUse::kNone;
   if (op.name == "aten::linalg_lu_factor_ex" && self.dim() <= 2) return BlasUse::kNone;

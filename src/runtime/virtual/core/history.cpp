@@ -113,6 +113,10 @@ const char* name_of(MemoryAction action) {
       return "segment_alloc";
     case MemoryAction::kSegmentFree:
       return "segment_free";
+    case MemoryAction::kSegmentMap:
+      return "segment_map";
+    case MemoryAction::kSegmentUnmap:
+      return "segment_unmap";
     case MemoryAction::kOutOfMemory:
       return "oom";
   }

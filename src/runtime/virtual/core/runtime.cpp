@@ -60,7 +60,7 @@ Runtime::Runtime()
       kind_(keys_of(*description_)) {
   // CUDA's unified addresses begin here. Each device's addresses are far from the next one's.
   constexpr std::uint64_t kBase = 0x7000'0000'0000;
-  constexpr std::uint64_t kApart = std::uint64_t{1} << 40U;
+  constexpr std::uint64_t kApart = std::uint64_t{1} << 42U;
   for (int i = 0; i < spec_.count; ++i) {
     memories_.push_back(std::make_unique<device::MemoryModel>(
         kBase + static_cast<std::uint64_t>(i) * kApart, spec_.memory));
