@@ -7,6 +7,7 @@
 #include <c10/util/Exception.h>
 
 #include "runtime/virtual/core/runtime.h"
+#include "runtime/virtual/errors/device_texts.h"
 
 namespace torchport::vdev {
 
@@ -189,7 +190,8 @@ std::string with_names_of_cuda(const std::string& text, std::string_view op) {
 
 template <class Error>
 void rethrow_changed(const Error& error, std::string_view op) {
-  std::string text = with_names_of_cuda(error.msg(), op);
+  std::string text = text_of_cuda(error.msg(), op);
+  if (text.empty()) text = with_names_of_cuda(error.msg(), op);
   if (text.empty()) return;
   throw Error({"rethrow_with_names_of_device", __FILE__, static_cast<std::uint32_t>(__LINE__)},
               std::move(text));

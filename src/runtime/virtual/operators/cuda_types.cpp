@@ -57,8 +57,15 @@ Tensor count_integers(const IValue* arguments) {
   return at::bincount(bin, {}, bins).to(self.scalar_type());
 }
 
+// Integers with a sign, and bytes: CUDA refuses the other ones.
+bool is_integer(const Tensor& tensor) {
+  const at::ScalarType type = tensor.scalar_type();
+  return type == at::kByte || type == at::kChar || type == at::kShort || type == at::kInt ||
+         type == at::kLong;
+}
+
 bool counts_integers(const IValue* arguments) {
-  return at::isIntegralType(arguments[0].toTensor().scalar_type(), false);
+  return is_integer(arguments[0].toTensor());
 }
 
 // nansum(Tensor self, int[1]? dim, bool keepdim, *, ScalarType? dtype) of complex numbers: those
@@ -81,7 +88,7 @@ bool sums_complex(const IValue* arguments) {
 // max_unpool2d and max_unpool3d(Tensor self, Tensor indices, SymInt[] output_size, ...) of integers,
 // which CUDA moves as they are. The numbers of 64 bits go through as the bits of doubles.
 bool unpools_integers(const IValue* arguments) {
-  return at::isIntegralType(arguments[0].toTensor().scalar_type(), false);
+  return is_integer(arguments[0].toTensor());
 }
 
 Tensor as_double(const Tensor& integers) {
@@ -122,6 +129,21 @@ bool has_no_indices(const IValue* arguments) {
 Tensor no_indices(const IValue* arguments) {
   const at::TensorOptions options = at::TensorOptions(arguments[3].toScalarType());
   return at::empty({2, 0}, arguments[5].isNone() ? options : options.device(arguments[5].toDevice()));
+}
+
+// isin(Tensor elements, Tensor test_elements, *, bool assume_unique, bool invert) of complex32:
+// CUDA's kernel for few elements compares any type (TensorCompare.cu), and only complex64 and
+// complex128 are refused before.
+bool looks_for_complex(const IValue* arguments) {
+  return arguments[0].toTensor().scalar_type() == at::kComplexHalf &&
+         arguments[1].toTensor().scalar_type() == at::kComplexHalf;
+}
+
+Tensor is_in(const IValue* arguments) {
+  const Tensor elements = arguments[0].toTensor().to(at::kComplexFloat).unsqueeze(-1);
+  const Tensor found =
+      elements.eq(arguments[1].toTensor().to(at::kComplexFloat).reshape(-1)).any(-1);
+  return arguments[3].toBool() ? found.logical_not() : found;
 }
 
 // Computes by other operators where `applies`, else as the CPU does. An out= variant has its result
@@ -179,6 +201,8 @@ void put_cuda_types(torch::Library& aten) {
   put_for_type(aten, "nansum", &sums_complex, &sum_complex);
   put_for_type(aten, "max_unpool2d", &unpools_integers, &unpool_2d);
   put_for_type(aten, "max_unpool3d", &unpools_integers, &unpool_3d);
+  put_for_type(aten, "isin", &looks_for_complex, &is_in,
+               {"Tensor_Tensor", "Tensor_Tensor_out"});
   put_for_type(aten, "tril_indices", &has_no_indices<&at::tril_indices>, &no_indices, {""});
   put_for_type(aten, "triu_indices", &has_no_indices<&at::triu_indices>, &no_indices, {""});
 }

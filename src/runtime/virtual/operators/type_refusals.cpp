@@ -4,8 +4,10 @@
 #include "runtime/virtual/operators/type_refusals.h"
 
 #include <algorithm>
+#include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/result_type.h>
@@ -178,7 +180,8 @@ void check_accumulated(const IValue* arguments) {
               self.scalar_type());
 }
 
-// aten::_scaled_mm(self, mat2, ...): products of float8, which need tensor cores for them.
+// aten::_scaled_mm(self, mat2, ...): products of float8, which need tensor cores for them
+// (_scaled_mm_out_cuda in Blas.cpp).
 void check_scaled(const IValue* arguments) {
   const devices::Profile& profile = *Runtime::get().spec().profile;
   TORCH_CHECK(
@@ -188,6 +191,10 @@ void check_scaled(const IValue* arguments) {
   TORCH_CHECK(arguments[0].toTensor().scalar_type() != ScalarType::Float8_e5m2 ||
                   arguments[1].toTensor().scalar_type() != ScalarType::Float8_e5m2,
               "Multiplication of two Float8_e5m2 matrices is not supported");
+  const Tensor& self = arguments[0].toTensor();
+  TORCH_CHECK(self.dim() != 2 || self.size(1) % 16 == 0,
+              "Expected trailing dimension of mat1 to be divisible by 16 but got mat1 shape: (",
+              self.size(0), "x", self.size(-1), ").");
 }
 
 // aten::_int_mm(self, mat2[, out]): what cuBLAS takes (_int_mm_out_cuda in Blas.cpp).
@@ -235,6 +242,105 @@ void check_fft_to_real(const IValue* arguments) {
   for (const std::int64_t dim : arguments[1].toIntVector()) sizes.push_back(self.size(dim));
   if (!sizes.empty()) sizes.back() = arguments[3].toInt();
   check_signal(self.scalar_type(), sizes);
+}
+
+// aten::linalg_vector_norm(self, ord, dim, keepdim, ...): of single elements it is the absolute value
+// (LinearAlgebra.cpp).
+void check_vector_norm(const IValue* arguments) {
+  const Tensor& self = arguments[0].toTensor();
+  if (!holds("f", self.scalar_type()) || arguments[1].toScalar().toDouble() == 0.0) return;
+  const auto dims = arguments[2].isNone() ? std::vector<std::int64_t>() : arguments[2].toIntVector();
+  const bool single =
+      dims.empty() ? self.numel() == 1 : std::all_of(dims.begin(), dims.end(), [&](auto dim) {
+        return self.size(dim) == 1;
+      });
+  if (single) refuse_type("abs_cuda", self.scalar_type());
+}
+
+// aten::index_select(self, dim, index, ...), as index_select_out_cuda_impl in Indexing.cu.
+void check_index_select(const IValue* arguments) {
+  const Tensor& index = arguments[2].toTensor();
+  TORCH_CHECK(index.dim() <= 1, "Index is supposed to be an empty tensor or a vector");
+  if (index.scalar_type() != at::kInt && index.scalar_type() != at::kLong)
+    refuse_type("index_select_out_cuda_impl", index.scalar_type());
+}
+
+// aten::index_select.out(self, dim, index, *, out): the kernel is that of the result's type.
+void check_index_select_out(const IValue* arguments) {
+  check_index_select(arguments);
+  const Tensor& self = arguments[0].toTensor();
+  const Tensor& out = arguments[3].toTensor();
+  TORCH_CHECK(out.scalar_type() == self.scalar_type(), "expected scalar type ", out.scalar_type(),
+              " but found ", self.scalar_type());
+}
+
+// aten::nll_loss_forward(self, target, weight, reduction, ...): Loss.cu takes int64 and uint8.
+void check_nll_loss(const IValue* arguments) {
+  const Tensor& self = arguments[0].toTensor();
+  const Tensor& target = arguments[1].toTensor();
+  if (target.dim() > 1 || computes_nothing(self)) return;
+  const bool each = self.dim() == 2 && arguments[3].toInt() == 0;
+  const std::string kernel = each              ? "nll_loss_forward_no_reduce_cuda_kernel"
+                             : self.dim() == 1 ? "nll_loss_forward_reduce_cuda_kernel_1d"
+                                               : "nll_loss_forward_reduce_cuda_kernel_2d";
+  if (!self.is_floating_point() || holds("f", self.scalar_type()))
+    refuse_type(kernel.c_str(), self.scalar_type());
+  if (target.scalar_type() != at::kLong && target.scalar_type() != at::kByte)
+    refuse_type((kernel + "_index").c_str(), target.scalar_type());
+}
+
+// aten::native_layer_norm(input, normalized_shape, weight, bias, eps): the kernel is that of the
+// input's type.
+void check_layer_norm(const IValue* arguments) {
+  check_accumulated(arguments);
+  const Tensor& input = arguments[0].toTensor();
+  if (computes_nothing(input) || !input.is_floating_point()) return;
+  for (const std::size_t i : {2, 3}) {
+    if (!arguments[i].isTensor() || !arguments[i].toTensor().defined()) continue;
+    const ScalarType type = arguments[i].toTensor().scalar_type();
+    TORCH_CHECK(type == input.scalar_type(), "expected scalar type ", input.scalar_type(),
+                " but found ", type);
+  }
+}
+
+// aten::masked_fill(self, mask, value), as masked_fill__cuda in Indexing.cu.
+void check_masked_fill(const IValue* arguments) {
+  const Tensor& mask = arguments[1].toTensor();
+  TORCH_CHECK(mask.scalar_type() == ScalarType::Bool,
+              "masked_fill only supports boolean masks, but got dtype ", mask.scalar_type());
+}
+
+// aten::masked_scatter_(self, mask, source), as masked_scatter__cuda in IndexKernel.cpp.
+void check_masked_scatter(const IValue* arguments) {
+  const Tensor& mask = arguments[1].toTensor();
+  TORCH_CHECK(mask.scalar_type() == ScalarType::Bool,
+              "masked_scatter_ only supports boolean masks, but got mask with dtype ",
+              mask.dtype());
+}
+
+// aten::nonzero.out(self, *, out), as nonzero_out_cuda in Nonzero.cu.
+void check_nonzero_out(const IValue* arguments) {
+  const Tensor& out = arguments[1].toTensor();
+  TORCH_CHECK(out.scalar_type() == ScalarType::Long, "Expected object of scalar type ",
+              ScalarType::Long, " as out, but got ", out.dtype());
+}
+
+// aten::log_sigmoid_forward.output(self, *, output, buffer): a TensorIterator of both.
+void check_log_sigmoid_out(const IValue* arguments) {
+  const Tensor& self = arguments[0].toTensor();
+  const Tensor& out = arguments[1].toTensor();
+  TORCH_CHECK(self.scalar_type() == out.scalar_type(), "Found dtype ", out.scalar_type(),
+              " but expected ", self.scalar_type());
+}
+
+// aten::max.unary_out(self, *, out) and min.unary_out (ReduceAllOps.cpp).
+void check_extreme_out(const IValue* arguments) {
+  const Tensor& self = arguments[0].toTensor();
+  const Tensor& out = arguments[1].toTensor();
+  TORCH_CHECK(self.device() == out.device(),
+              "Expected self.device() == out.device() to be true, but got false.  (Could this "
+              "error message be improved?  If so, please report an enhancement request to "
+              "PyTorch.)");
 }
 
 // By the operator's name without its overload, as out= variants take the same arguments first; a
@@ -297,7 +403,24 @@ const std::unordered_map<std::string_view, TypeCheck>& type_checks() {
       {"aten::linalg_lu_factor_ex", &check_lu},
       {"aten::native_batch_norm", &check_accumulated},
       {"aten::_native_batch_norm_legit", &check_accumulated},
-      {"aten::native_layer_norm", &check_accumulated},
+      {"aten::native_layer_norm", &check_layer_norm},
+      {"aten::nan_to_num", &check_type<0, "nan_to_num", "x">},
+      {"aten::signbit", &check_type<0, "signbit_cuda", "w">},
+      {"aten::clamp_max", &check_common_type<"minimum_cuda", "w">},
+      {"aten::clamp_max_", &check_common_type<"minimum_cuda", "w">},
+      {"aten::linalg_matrix_exp", &check_type<0, "abs_cuda", "f">},
+      {"aten::linalg_vector_norm", &check_vector_norm},
+      {"aten::index_select", &check_index_select},
+      {"aten::index_select.out", &check_index_select_out},
+      {"aten::nll_loss_forward", &check_nll_loss},
+      {"aten::masked_fill", &check_masked_fill},
+      {"aten::masked_fill_", &check_masked_fill},
+      {"aten::masked_scatter", &check_masked_scatter},
+      {"aten::masked_scatter_", &check_masked_scatter},
+      {"aten::nonzero.out", &check_nonzero_out},
+      {"aten::log_sigmoid_forward.output", &check_log_sigmoid_out},
+      {"aten::max.unary_out", &check_extreme_out},
+      {"aten::min.unary_out", &check_extreme_out},
       {"aten::scatter_reduce", &check_scatter_reduce},
       {"aten::scatter_reduce_", &check_scatter_reduce},
       {"aten::_int_mm", &check_int_product},
