@@ -16,7 +16,13 @@
 #include <algorithm>
 #include <array>
 
+#include <torch/version.h>
+
 #include "runtime/observer/operator_semantics.h"
+
+// An H200 with torch 2.11 computes cumsum, kthvalue and the backward pass of reflection padding in
+// two dimensions under use_deterministic_algorithms; the sources of 2.6 refuse them.
+#define TORCHPORT_DETERMINISTIC_SCANS (TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 11)
 
 namespace torchport::observer {
 
@@ -57,6 +63,7 @@ constexpr auto kRows = std::to_array<SemanticsRow>({
     {.name = "_nnz", .traits = kAsksOnly},
     {.name = "_pin_memory", .traits = kCarriesOn},
     {.name = "_to_copy", .traits = kCarriesOn},
+    {.name = "_to_sparse", .waits = Waits::kAlways},
     {.name = "_unique", .waits = Waits::kAlways},
     {.name = "_unique2", .waits = Waits::kAlways},
     {.name = "_unsafe_index", .waits = Waits::kByMask, .traits = kHostIndices},
@@ -89,9 +96,11 @@ constexpr auto kRows = std::to_array<SemanticsRow>({
     {.name = "contiguous", .traits = kCarriesOn},
     {.name = "copy_", .waits = Waits::kCopy, .traits = kCarriesOn},
     {.name = "cudnn_is_acceptable", .traits = kAsksOnly},
+#if !TORCHPORT_DETERMINISTIC_SCANS
     {.name = "cumsum",
      .deterministic = Deterministic::kForIntegers,
      .caller = "cumsum_cuda_kernel"},
+#endif
     {.name = "dense_dim", .traits = kAsksOnly},
     {.name = "detach", .traits = kCarriesOn},
     {.name = "dim", .traits = kAsksOnly},
@@ -100,7 +109,7 @@ constexpr auto kRows = std::to_array<SemanticsRow>({
     {.name = "empty_permuted", .traits = kUninitialised},
     {.name = "empty_quantized", .traits = kUninitialised},
     {.name = "empty_strided", .traits = kUninitialised},
-    {.name = "equal", .waits = Waits::kAlways},
+    {.name = "equal", .waits = Waits::kUnlessSame},
     {.name = "fill", .traits = kFills},
     {.name = "fractional_max_pool2d_backward",
      .deterministic = Deterministic::kNever,
@@ -118,6 +127,7 @@ constexpr auto kRows = std::to_array<SemanticsRow>({
      .deterministic = Deterministic::kNever,
      .caller = "grid_sampler_3d_backward_cuda"},
     {.name = "histc",
+     .waits = Waits::kUnlessRange,
      .deterministic = Deterministic::kForIntegers,
      .caller = "_histc_cuda with floating point input"},
     {.name = "index", .waits = Waits::kByMask, .traits = kHostIndices},
@@ -139,7 +149,9 @@ constexpr auto kRows = std::to_array<SemanticsRow>({
     {.name = "is_set_to", .traits = kAsksOnly},
     {.name = "is_signed", .traits = kAsksOnly},
     {.name = "item", .waits = Waits::kAlways},
+#if !TORCHPORT_DETERMINISTIC_SCANS
     {.name = "kthvalue", .deterministic = Deterministic::kNever, .caller = "kthvalue CUDA"},
+#endif
     {.name = "lift", .traits = kCarriesOn},
     {.name = "lift_fresh", .traits = kCarriesOn},
     {.name = "linalg_cholesky", .waits = Waits::kAlways},
@@ -154,6 +166,9 @@ constexpr auto kRows = std::to_array<SemanticsRow>({
     {.name = "linalg_svdvals", .waits = Waits::kAlways},
     {.name = "masked_fill", .traits = kFills},
     {.name = "masked_select", .waits = Waits::kAlways},
+    {.name = "max_pool3d_with_indices_backward",
+     .deterministic = Deterministic::kNever,
+     .caller = "max_pool3d_with_indices_backward_cuda"},
     {.name = "median.dim_values",
      .deterministic = Deterministic::kNever,
      .caller = "median CUDA with indices output"},
@@ -187,9 +202,11 @@ constexpr auto kRows = std::to_array<SemanticsRow>({
     {.name = "reflection_pad1d_backward",
      .deterministic = Deterministic::kNever,
      .caller = "reflection_pad1d_backward_out_cuda"},
+#if !TORCHPORT_DETERMINISTIC_SCANS
     {.name = "reflection_pad2d_backward",
      .deterministic = Deterministic::kNever,
      .caller = "reflection_pad2d_backward_cuda"},
+#endif
     {.name = "reflection_pad3d_backward",
      .deterministic = Deterministic::kNever,
      .caller = "reflection_pad3d_backward_out_cuda"},

@@ -24,6 +24,8 @@ VARYING = [
     (re.compile(r"\"/pytorch/(?:[\w.+-]+/)+(?=[\w.+-]+\":\d)"), '"PATH/'),
     # The line that virtual devices add to an error of a kernel.
     (re.compile(r"(?m)^torchport: it happened .*\n?"), ""),
+    # Where in the sources of a release.
+    (re.compile(r" \(Triggered internally at [^\s)]+\)"), ""),
     (re.compile(r"block: \[\d+,\d+,\d+\], thread: \[\d+,\d+,\d+\]"), "block: B, thread: T"),
 ]
 

@@ -13,6 +13,7 @@
 #include <ATen/core/ivalue.h>
 #include <ATen/ops/bincount.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/histc.h>
 #include <ATen/ops/isnan.h>
 #include <ATen/ops/max_unpool2d.h>
 #include <ATen/ops/max_unpool3d.h>
@@ -66,6 +67,18 @@ bool is_integer(const Tensor& tensor) {
 
 bool counts_integers(const IValue* arguments) {
   return is_integer(arguments[0].toTensor());
+}
+
+// histc.out(..., *, Tensor out): CUDA counts, and copies what it counted.
+bool counts_for_other_type(const IValue* arguments) {
+  const Tensor& self = arguments[0].toTensor();
+  return counts_integers(arguments) || arguments[4].toTensor().scalar_type() != self.scalar_type();
+}
+
+Tensor count_for_other_type(const IValue* arguments) {
+  if (counts_integers(arguments)) return count_integers(arguments);
+  return at::histc(arguments[0].toTensor(), arguments[1].toInt(), arguments[2].toScalar(),
+                   arguments[3].toScalar());
 }
 
 // nansum(Tensor self, int[1]? dim, bool keepdim, *, ScalarType? dtype) of complex numbers: those
@@ -197,7 +210,8 @@ void put_for_type(torch::Library& aten, const char* name, ForType::Applies appli
 
 void put_cuda_types(torch::Library& aten) {
   if (Runtime::get().spec().kind != "cuda") return;
-  put_for_type(aten, "histc", &counts_integers, &count_integers);
+  put_for_type(aten, "histc", &counts_integers, &count_integers, {""});
+  put_for_type(aten, "histc", &counts_for_other_type, &count_for_other_type, {"out"});
   put_for_type(aten, "nansum", &sums_complex, &sum_complex);
   put_for_type(aten, "max_unpool2d", &unpools_integers, &unpool_2d);
   put_for_type(aten, "max_unpool3d", &unpools_integers, &unpool_3d);

@@ -201,6 +201,7 @@ Tensor& bernoulli_each(Tensor& self, const Tensor& p, MaybeGenerator generator) 
 }
 
 Tensor& bernoulli_out(const Tensor& self, MaybeGenerator generator, Tensor& out) {
+  if (out.is_cpu()) return out.resize_(self.sizes()).bernoulli_(self.cpu(), std::move(generator));
   return templates::bernoulli_out_impl<BernoulliEachKernel, PhiloxGenerator>(
       out, self, generator_for(out, generator));
 }

@@ -6,6 +6,7 @@
 // (aten/src/ATen/native/cuda/MultinomialKernel.cu). A GPU adds in another order than the loops
 // here, so that a number within a few roundings of a sum may belong to its neighbour there.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -17,6 +18,7 @@
 #include <ATen/Dispatch.h>
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
+#include <ATen/core/op_registration/adaption.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/multinomial_native.h>
 #include <torch/library.h>
@@ -124,6 +126,11 @@ void assert_distribution(c10::DeviceIndex device, const Tensor& weights, std::st
 Tensor& multinomial_out(const Tensor& self, std::int64_t count, bool replacement,
                         MaybeGenerator generator, Tensor& out) {
   constexpr std::int64_t kMostCategories = 1 << 24;
+  std::optional<c10::Device> common;
+  const std::array<std::pair<const Tensor*, const char*>, 2> checked{{{&out, "out"}, {&self, "self"}}};
+  for (const auto& [tensor, name] : checked)
+    c10::impl::check_and_update_common_device(common, *tensor, "wrapper_CUDA_out_multinomial_out",
+                                              name);
   const bool is_sampled = replacement && count > 1 && self.dim() > 0 && self.dim() <= 2 &&
                           self.size(-1) <= kMostCategories && self.numel() > 0 &&
                           at::isFloatingType(self.scalar_type()) &&

@@ -334,6 +334,7 @@ void check_log_sigmoid_out(const IValue* arguments) {
 }
 
 // aten::max.unary_out(self, *, out) and min.unary_out (ReduceAllOps.cpp).
+template <Text kKernel>
 void check_extreme_out(const IValue* arguments) {
   const Tensor& self = arguments[0].toTensor();
   const Tensor& out = arguments[1].toTensor();
@@ -341,6 +342,42 @@ void check_extreme_out(const IValue* arguments) {
               "Expected self.device() == out.device() to be true, but got false.  (Could this "
               "error message be improved?  If so, please report an enhancement request to "
               "PyTorch.)");
+  TORCH_CHECK(out.scalar_type() == self.scalar_type() ||
+                  !c10::canCast(self.scalar_type(), out.scalar_type()),
+              kKernel.text, ": provided dtype must match dtype of result. Got ", out.scalar_type(),
+              " and ", self.scalar_type(), ".");
+}
+
+// aten::median.dim(self, dim, ...) and nanmedian.dim (Sorting.cpp): MAX_TENSORINFO_DIMS.
+void check_dimensions(const IValue* arguments) {
+  constexpr std::int64_t kMostDimensions = 25;
+  TORCH_CHECK(arguments[0].toTensor().dim() <= kMostDimensions,
+              "CUDA Tensors cannot have more than 25 dimensions");
+}
+
+// aten::mode.values(self, dim, keepdim, *, values, indices), as mode_kernel_impl in TensorMode.cpp.
+void check_mode_out(const IValue* arguments) {
+  const Tensor& self = arguments[0].toTensor();
+  const auto check = [&](const Tensor& out, const char* name) {
+    TORCH_CHECK(out.device() == self.device(), "expected device '", self.device(), "' but got '",
+                out.device(), "' for ", name, " output");
+  };
+  check(arguments[3].toTensor(), "values");
+  check(arguments[4].toTensor(), "indices");
+}
+
+// aten::native_batch_norm.out(input, weight, bias, running_mean, running_var, training, momentum,
+// eps, *, out, save_mean, save_invstd): statistics are of the type that sums have.
+void check_batch_norm_out(const IValue* arguments) {
+  check_accumulated(arguments);
+  const Tensor& input = arguments[0].toTensor();
+  if (!input.is_floating_point() || !arguments[5].toBool()) return;
+  const ScalarType type =
+      input.scalar_type() == ScalarType::Double ? ScalarType::Double : ScalarType::Float;
+  const ScalarType mean = arguments[9].toTensor().scalar_type();
+  const ScalarType deviation = arguments[10].toTensor().scalar_type();
+  TORCH_CHECK(mean == type, "Expected out_mean to have type ", type, " but got ", mean);
+  TORCH_CHECK(deviation == type, "Expected out_invstd to have type ", type, " but got ", deviation);
 }
 
 // By the operator's name without its overload, as out= variants take the same arguments first; a
@@ -419,8 +456,15 @@ const std::unordered_map<std::string_view, TypeCheck>& type_checks() {
       {"aten::masked_scatter_", &check_masked_scatter},
       {"aten::nonzero.out", &check_nonzero_out},
       {"aten::log_sigmoid_forward.output", &check_log_sigmoid_out},
-      {"aten::max.unary_out", &check_extreme_out},
-      {"aten::min.unary_out", &check_extreme_out},
+      {"aten::max.unary_out", &check_extreme_out<"max_all">},
+      {"aten::min.unary_out", &check_extreme_out<"min_all">},
+      {"aten::median.dim", &check_dimensions},
+      {"aten::median.dim_values", &check_dimensions},
+      {"aten::nanmedian.dim", &check_dimensions},
+      {"aten::nanmedian.dim_values", &check_dimensions},
+      {"aten::mode.values", &check_mode_out},
+      {"aten::native_batch_norm.out", &check_batch_norm_out},
+      {"aten::_native_batch_norm_legit.out", &check_batch_norm_out},
       {"aten::scatter_reduce", &check_scatter_reduce},
       {"aten::scatter_reduce_", &check_scatter_reduce},
       {"aten::_int_mm", &check_int_product},
