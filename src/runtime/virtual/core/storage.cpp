@@ -81,6 +81,7 @@ std::uint64_t charge_checked(DeviceIndex device, std::uint64_t bytes) {
     check_device(device, Asks::kToWait);
   } catch (...) {
     discharge(device, address);
+    memory.empty_cache();  // there is no such segment
     throw;
   }
   return address;
