@@ -10,12 +10,12 @@ namespace torchport::devices {
 std::string cuda_error_text(std::string_view text, std::string_view help, std::string_view name,
                             bool at_once) {
   // c10/cuda/CUDAException.cpp has advice of its own for some errors, and a search for the others.
-  const std::string advice =
-      help.empty() ? fmt::format("Search for `{}' in "
-                                 "https://docs.nvidia.com/cuda/cuda-runtime-api/"
-                                 "group__CUDART__TYPES.html for more information.",
-                                 name)
-                   : std::string(help);
+  const std::string advice = help.empty() ? fmt::format(
+                                                "Search for `{}' in "
+                                                "https://docs.nvidia.com/cuda/cuda-runtime-api/"
+                                                "group__CUDART__TYPES.html for more information.",
+                                                name)
+                                          : std::string(help);
   return fmt::format(
       "CUDA error: {}\n{}{}\nCompile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.\n",
       text, advice,

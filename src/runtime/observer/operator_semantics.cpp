@@ -47,6 +47,7 @@ const char* argument_that_decides(Deterministic deterministic) {
     case Deterministic::kNever:
       break;
     case Deterministic::kForIntegers:
+    case Deterministic::kUnlessOneRow:
       return "dtype";
     case Deterministic::kWithoutReduction:
       return "reduction";

@@ -41,6 +41,7 @@ enum class Deterministic : std::uint8_t {
   kAlways,
   kNever,
   kForIntegers,       // integers by `dtype` or, without it, by the first argument
+  kUnlessOneRow,      // the same, or several rows along `dim`
   kWithoutReduction,  // `reduction` is 0
   kWithoutWeights,    // `weights` is not given, or not on the device
   kUnlessModeIsMax,   // `mode` of an embedding bag

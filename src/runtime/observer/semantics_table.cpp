@@ -20,13 +20,15 @@
 
 #include "runtime/observer/operator_semantics.h"
 
-// An H200 with torch 2.11 computes cumsum, kthvalue and the backward pass of reflection padding in
-// two dimensions under use_deterministic_algorithms; the sources of 2.6 refuse them.
-#define TORCHPORT_DETERMINISTIC_SCANS (TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 11)
-
 namespace torchport::observer {
 
 namespace {
+
+// An H200 with torch 2.11 computes cumsum of a matrix, kthvalue and the backward pass of reflection
+// padding in two dimensions under use_deterministic_algorithms; the sources of 2.6 refuse them. One
+// row goes to another kernel (cub's scan), which nothing was seen of, so that it is refused as
+// ever.
+constexpr bool kDeterministicScans = TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 11;
 
 constexpr auto kRows = std::to_array<SemanticsRow>({
     {.name = "_adaptive_avg_pool2d_backward",
@@ -96,11 +98,10 @@ constexpr auto kRows = std::to_array<SemanticsRow>({
     {.name = "contiguous", .traits = kCarriesOn},
     {.name = "copy_", .waits = Waits::kCopy, .traits = kCarriesOn},
     {.name = "cudnn_is_acceptable", .traits = kAsksOnly},
-#if !TORCHPORT_DETERMINISTIC_SCANS
     {.name = "cumsum",
-     .deterministic = Deterministic::kForIntegers,
+     .deterministic =
+         kDeterministicScans ? Deterministic::kUnlessOneRow : Deterministic::kForIntegers,
      .caller = "cumsum_cuda_kernel"},
-#endif
     {.name = "dense_dim", .traits = kAsksOnly},
     {.name = "detach", .traits = kCarriesOn},
     {.name = "dim", .traits = kAsksOnly},
@@ -149,9 +150,9 @@ constexpr auto kRows = std::to_array<SemanticsRow>({
     {.name = "is_set_to", .traits = kAsksOnly},
     {.name = "is_signed", .traits = kAsksOnly},
     {.name = "item", .waits = Waits::kAlways},
-#if !TORCHPORT_DETERMINISTIC_SCANS
-    {.name = "kthvalue", .deterministic = Deterministic::kNever, .caller = "kthvalue CUDA"},
-#endif
+    {.name = "kthvalue",
+     .deterministic = kDeterministicScans ? Deterministic::kAlways : Deterministic::kNever,
+     .caller = kDeterministicScans ? "" : "kthvalue CUDA"},
     {.name = "lift", .traits = kCarriesOn},
     {.name = "lift_fresh", .traits = kCarriesOn},
     {.name = "linalg_cholesky", .waits = Waits::kAlways},
@@ -202,11 +203,9 @@ constexpr auto kRows = std::to_array<SemanticsRow>({
     {.name = "reflection_pad1d_backward",
      .deterministic = Deterministic::kNever,
      .caller = "reflection_pad1d_backward_out_cuda"},
-#if !TORCHPORT_DETERMINISTIC_SCANS
     {.name = "reflection_pad2d_backward",
-     .deterministic = Deterministic::kNever,
-     .caller = "reflection_pad2d_backward_cuda"},
-#endif
+     .deterministic = kDeterministicScans ? Deterministic::kAlways : Deterministic::kNever,
+     .caller = kDeterministicScans ? "" : "reflection_pad2d_backward_cuda"},
     {.name = "reflection_pad3d_backward",
      .deterministic = Deterministic::kNever,
      .caller = "reflection_pad3d_backward_out_cuda"},

@@ -20,7 +20,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-
 OUT = re.compile(r"\*,.*Tensor\(\w!\)")  # an argument that is written to and has to be named
 
 

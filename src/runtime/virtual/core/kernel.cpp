@@ -120,9 +120,8 @@ void check_overlaps(const c10::FunctionSchema& schema, const std::vector<IValue>
     at::assert_no_internal_overlap(written);
     for (std::size_t j = 0; j < arguments.size(); ++j) {
       if (i == j) continue;
-      observer::each_tensor(arguments[j], [&](const at::Tensor& read) {
-        at::assert_no_overlap(written, read);
-      });
+      observer::each_tensor(arguments[j],
+                            [&](const at::Tensor& read) { at::assert_no_overlap(written, read); });
     }
   }
 }

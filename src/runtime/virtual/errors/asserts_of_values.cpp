@@ -37,8 +37,7 @@ Asserted of_assert_async(const CallArguments& call) {
   const Tensor self = call.tensor("self");
   if (self.numel() != 1 || self.is_nonzero()) return {};
   const c10::IValue& message = call.value("assert_msg");
-  return async(message.isString() ? message.toStringRef() : "",
-               "the asserted tensor is zero");
+  return async(message.isString() ? message.toStringRef() : "", "the asserted tensor is zero");
 }
 
 Asserted of_multinomial(const CallArguments& call) {

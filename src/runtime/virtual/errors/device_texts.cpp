@@ -17,8 +17,10 @@ struct DeviceText {
 
 // Those of aten/src/ATen/native and aten/src/ATen/native/cuda.
 constexpr auto kTexts = std::to_array<DeviceText>({
-    {"aten::", "expected m1 and m2 to have the same dtype", "expected mat1 and mat2 to have the same dtype"},
-    {"aten::_fft_", "MKL FFT doesn't support tensors of type", "cuFFT doesn't support tensor of type"},
+    {"aten::", "expected m1 and m2 to have the same dtype",
+     "expected mat1 and mat2 to have the same dtype"},
+    {"aten::_fft_", "MKL FFT doesn't support tensors of type",
+     "cuFFT doesn't support tensor of type"},
     {"aten::_fft_r2c", "Only supports floating-point dtypes, but found: *",
      "Expected self.is_floating_point() to be true, but got false.  (Could this error message be "
      "improved?  If so, please report an enhancement request to PyTorch.)"},
@@ -31,7 +33,8 @@ constexpr auto kTexts = std::to_array<DeviceText>({
 
 // The text that each "*" of a pattern stands for at the beginning of `text`, and what follows; none
 // if it does not fit. The last "*" takes all if it ends the pattern.
-bool matches(std::string_view text, std::string_view pattern, std::vector<std::string_view>& parts) {
+bool matches(std::string_view text, std::string_view pattern,
+             std::vector<std::string_view>& parts) {
   while (!pattern.empty()) {
     const auto star = pattern.find('*');
     const std::string_view fixed = pattern.substr(0, star);

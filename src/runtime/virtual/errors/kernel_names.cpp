@@ -19,8 +19,8 @@ struct KernelName {
   std::string_view op = {};  // only for operators whose names begin like this
 };
 
-// The names that AT_DISPATCH has in aten/src/ATen/native and aten/src/ATen/native/cuda, where one of
-// CUDA's stands in the place of one of the CPU's.
+// The names that AT_DISPATCH has in aten/src/ATen/native and aten/src/ATen/native/cuda, where one
+// of CUDA's stands in the place of one of the CPU's.
 constexpr auto kNames = std::to_array<KernelName>({
     {"_segment_reduce_cpu", "segment_reduce_cuda"},
     {"add_stub", "ufunc_add_CUDA"},

@@ -98,8 +98,8 @@ bool sums_complex(const IValue* arguments) {
   return at::isComplexType(arguments[0].toTensor().scalar_type());
 }
 
-// max_unpool2d and max_unpool3d(Tensor self, Tensor indices, SymInt[] output_size, ...) of integers,
-// which CUDA moves as they are. The numbers of 64 bits go through as the bits of doubles.
+// max_unpool2d and max_unpool3d(Tensor self, Tensor indices, SymInt[] output_size, ...) of
+// integers, which CUDA moves as they are. The numbers of 64 bits go through as the bits of doubles.
 bool unpools_integers(const IValue* arguments) {
   return is_integer(arguments[0].toTensor());
 }
@@ -115,16 +115,16 @@ Tensor as_integers(const Tensor& doubles, at::ScalarType type) {
 
 Tensor unpool_2d(const IValue* arguments) {
   const Tensor& self = arguments[0].toTensor();
-  const Tensor result = at::max_unpool2d(as_double(self), arguments[1].toTensor(),
-                                         arguments[2].toIntVector());
+  const Tensor result =
+      at::max_unpool2d(as_double(self), arguments[1].toTensor(), arguments[2].toIntVector());
   return as_integers(result, self.scalar_type());
 }
 
 Tensor unpool_3d(const IValue* arguments) {
   const Tensor& self = arguments[0].toTensor();
-  const Tensor result = at::max_unpool3d(as_double(self), arguments[1].toTensor(),
-                                         arguments[2].toIntVector(), arguments[3].toIntVector(),
-                                         arguments[4].toIntVector());
+  const Tensor result =
+      at::max_unpool3d(as_double(self), arguments[1].toTensor(), arguments[2].toIntVector(),
+                       arguments[3].toIntVector(), arguments[4].toIntVector());
   return as_integers(result, self.scalar_type());
 }
 
@@ -141,7 +141,8 @@ bool has_no_indices(const IValue* arguments) {
 
 Tensor no_indices(const IValue* arguments) {
   const at::TensorOptions options = at::TensorOptions(arguments[3].toScalarType());
-  return at::empty({2, 0}, arguments[5].isNone() ? options : options.device(arguments[5].toDevice()));
+  return at::empty({2, 0},
+                   arguments[5].isNone() ? options : options.device(arguments[5].toDevice()));
 }
 
 // isin(Tensor elements, Tensor test_elements, *, bool assume_unique, bool invert) of complex32:
@@ -215,8 +216,7 @@ void put_cuda_types(torch::Library& aten) {
   put_for_type(aten, "nansum", &sums_complex, &sum_complex);
   put_for_type(aten, "max_unpool2d", &unpools_integers, &unpool_2d);
   put_for_type(aten, "max_unpool3d", &unpools_integers, &unpool_3d);
-  put_for_type(aten, "isin", &looks_for_complex, &is_in,
-               {"Tensor_Tensor", "Tensor_Tensor_out"});
+  put_for_type(aten, "isin", &looks_for_complex, &is_in, {"Tensor_Tensor", "Tensor_Tensor_out"});
   put_for_type(aten, "tril_indices", &has_no_indices<&at::tril_indices>, &no_indices, {""});
   put_for_type(aten, "triu_indices", &has_no_indices<&at::triu_indices>, &no_indices, {""});
 }

@@ -140,14 +140,13 @@ std::optional<FailedAssertion> outside_of_unit(const Tensor& probabilities) {
   for (std::int64_t i = 0; i < bad.numel(); ++i)
     element = std::max(element, positions[i] % kOfThread);
   if (is_rest) element = last % kOfThread;
-  FailedAssertion failed{
-      .file = "DistributionTemplates.h",
-      .line = kLineOfFirst - kLinesOfEach * static_cast<int>(element),
-      .kernel = "operator()",
-      .condition = fmt::format("0 <= p{0} && p{0} <= 1", element + 1),
-      .reason = fmt::format("probability {} at {} is not between 0 and 1",
-                            flat[positions[0]].item().toDouble(),
-                            place_text(positions[0], probabilities.sizes()))};
+  FailedAssertion failed{.file = "DistributionTemplates.h",
+                         .line = kLineOfFirst - kLinesOfEach * static_cast<int>(element),
+                         .kernel = "operator()",
+                         .condition = fmt::format("0 <= p{0} && p{0} <= 1", element + 1),
+                         .reason = fmt::format("probability {} at {} is not between 0 and 1",
+                                               flat[positions[0]].item().toDouble(),
+                                               place_text(positions[0], probabilities.sizes()))};
   for (std::int64_t i = 0; i < bad.numel() && failed.threads.size() < kThreadsShown; ++i) {
     if (positions[i] % kOfThread != element || (is_rest && positions[i] != last)) continue;
     const std::int64_t thread = positions[i] / kOfThread;

@@ -127,7 +127,8 @@ Tensor& multinomial_out(const Tensor& self, std::int64_t count, bool replacement
                         MaybeGenerator generator, Tensor& out) {
   constexpr std::int64_t kMostCategories = 1 << 24;
   std::optional<c10::Device> common;
-  const std::array<std::pair<const Tensor*, const char*>, 2> checked{{{&out, "out"}, {&self, "self"}}};
+  const std::array<std::pair<const Tensor*, const char*>, 2> checked{
+      {{&out, "out"}, {&self, "self"}}};
   for (const auto& [tensor, name] : checked)
     c10::impl::check_and_update_common_device(common, *tensor, "wrapper_CUDA_out_multinomial_out",
                                               name);

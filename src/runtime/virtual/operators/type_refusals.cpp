@@ -118,8 +118,7 @@ void check_convolution(const IValue* arguments) {
     TORCH_CHECK(false, "getCudnnDataTypeFromScalarType() not supported for ", type);
   }
   if (transposed)
-    refuse_type(three ? "slow_conv_transpose3d_out_cuda" : "slow_conv_transpose2d_out_cuda",
-                type);
+    refuse_type(three ? "slow_conv_transpose3d_out_cuda" : "slow_conv_transpose2d_out_cuda", type);
   refuse_type(three || dilated ? "slow_conv_dilated<>" : "slow_conv2d_cuda", type);
 }
 
@@ -163,8 +162,7 @@ void check_lu(const IValue* arguments) {
   const std::int64_t rows = self.size(-2);
   const std::int64_t batch = self.numel() / (rows * self.size(-1));
   const bool solver = batch == 1 || rows <= 16 || (rows <= 128 && batch <= 16);
-  if (rows != self.size(-1) || !solver)
-    refuse_type("lu_factor_magma_batched", self.scalar_type());
+  if (rows != self.size(-1) || !solver) refuse_type("lu_factor_magma_batched", self.scalar_type());
   refuse_type(batch == 1 || rows >= 512 ? "lu_factor_cusolver" : "lu_factor_cublas",
               self.scalar_type());
 }
@@ -244,16 +242,16 @@ void check_fft_to_real(const IValue* arguments) {
   check_signal(self.scalar_type(), sizes);
 }
 
-// aten::linalg_vector_norm(self, ord, dim, keepdim, ...): of single elements it is the absolute value
-// (LinearAlgebra.cpp).
+// aten::linalg_vector_norm(self, ord, dim, keepdim, ...): of single elements it is the absolute
+// value (LinearAlgebra.cpp).
 void check_vector_norm(const IValue* arguments) {
   const Tensor& self = arguments[0].toTensor();
   if (!holds("f", self.scalar_type()) || arguments[1].toScalar().toDouble() == 0.0) return;
-  const auto dims = arguments[2].isNone() ? std::vector<std::int64_t>() : arguments[2].toIntVector();
-  const bool single =
-      dims.empty() ? self.numel() == 1 : std::all_of(dims.begin(), dims.end(), [&](auto dim) {
-        return self.size(dim) == 1;
-      });
+  const auto dims =
+      arguments[2].isNone() ? std::vector<std::int64_t>() : arguments[2].toIntVector();
+  const bool single = dims.empty() ? self.numel() == 1
+                                   : std::all_of(dims.begin(), dims.end(),
+                                                 [&](auto dim) { return self.size(dim) == 1; });
   if (single) refuse_type("abs_cuda", self.scalar_type());
 }
 

@@ -26,9 +26,8 @@ const std::unordered_map<std::string_view, TypeSet>& widened_types() {
   constexpr TypeSet kHalf = type_set(ScalarType::Half);
   constexpr TypeSet kHalves = type_set(ScalarType::Half, ScalarType::BFloat16);
   constexpr TypeSet kBool = type_set(ScalarType::Bool);
-  constexpr TypeSet kEighths =
-      type_set(ScalarType::Float8_e4m3fn, ScalarType::Float8_e4m3fnuz, ScalarType::Float8_e5m2,
-               ScalarType::Float8_e5m2fnuz);
+  constexpr TypeSet kEighths = type_set(ScalarType::Float8_e4m3fn, ScalarType::Float8_e4m3fnuz,
+                                        ScalarType::Float8_e5m2, ScalarType::Float8_e5m2fnuz);
   constexpr TypeSet kWord = type_set(ScalarType::UInt16);
   // Kernels that move elements of any type with as many bytes (OpaqueType).
   constexpr TypeSet kMoved = kComplex | kWord | kEighths;
@@ -151,8 +150,8 @@ bool is_missing_on_cuda(const c10::OperatorName& name) {
       "aten::_histogramdd_bin_edges",
       "aten::_histogramdd_from_bin_cts",
       "aten::_histogramdd_from_bin_tensors"};
-  return Runtime::get().spec().kind == "cuda" && (kNames.contains(name.name) ||
-          name == c10::OperatorName("aten::narrow_copy", "out"));
+  return Runtime::get().spec().kind == "cuda" &&
+         (kNames.contains(name.name) || name == c10::OperatorName("aten::narrow_copy", "out"));
 }
 
 void refuse_missing(const c10::OperatorName& name) {
