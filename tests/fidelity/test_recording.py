@@ -216,6 +216,10 @@ def test_wrong_words(tmp_path: Path) -> None:
         ("/pytorch/aten/src/ATen/native/cuda/Loss.cu:245: f", None),
         ("Process 4711 has 17.00 MiB memory in use. Of", "Of"),
         ("a 3/4 and c10/cuda/CUDAException.cpp", None),
+        ("error\n\ntorchport: it happened at PATH/a.py:3, in aten::gather: no.\n", "error"),
+        ("Some text (Triggered internally at /pytorch/aten/src/ATen/Context.cpp:160.)", "Some text"),
+        ("FAILED at \"/pytorch/aten/src/ATen/A.cpp\":23, please", "FAILED at \"PATH/A.cpp\":23, please"),
+        ("resolutions. 'aten::x' is only available for these backends: [CPU].\n\nCPU: registered", "resolutions."),
         ("GPU 0 has a total capacity of 79.25 GiB of which 3.00 MiB is free. x", "GPU 0 has a total capacity of SIZE. x"),
     ],
 )  # fmt: skip

@@ -21,8 +21,8 @@ For debugging consider passing CUDA_LAUNCH_BLOCKING=1
 Compile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.
 """
 LINE = re.compile(
-    r"^/pytorch/aten/src/ATen/native/cuda/(\w+\.cu):(\d+:|) (\S+): block: \[\d+,\d+,\d+\], "
-    r"thread: \[\d+,\d+,\d+\] Assertion `(.+)` failed\.$",
+    r"^/pytorch/aten/src/ATen/native/cuda/(\w+\.(?:cu|h)):(\d+:|) (\S+): block: \[\d+,\d+,\d+\], "
+    r"thread: \[\d+,\d+,\d+\] Assertion `(.*)` failed\.$",
     re.M,
 )
 
@@ -84,8 +84,11 @@ CASES = {
         'idx_dim >= 0 && idx_dim < index_size && "scatter gather kernel index out of bounds"',
         "index 7 at [0, 1] of index [1, 2] is out of range for dimension 1 of a tensor [2, 3]",
     ),
-    "x.scatter(1, bad[None], 1.0)": ("ScatterGatherKernel.cu", "operator()", "", "index 7"),
-    "x.scatter_(1, bad[None], x)": ("ScatterGatherKernel.cu", "operator()", "", "index 7"),
+    "x.scatter(1, bad[None], 1.0)": (
+        "ScatterGatherKernel.cu", "operator()",
+        'idx_dim >= 0 && idx_dim < index_size && "index out of bounds"', "index 7",
+    ),
+    "x.scatter_(1, bad[None], x + 1)": ("ScatterGatherKernel.cu", "operator()", "", "index 7"),
     "x.scatter_add(1, bad[None], x)": ("ScatterGatherKernel.cu", "operator()", "", "index 7"),
     "x.scatter_reduce(1, bad[None], x, 'amax')": (
         "ScatterGatherKernel.cu", "operator()", "", "index 7",
@@ -141,7 +144,7 @@ CASES = {
         "Loss.cu", "operator()", "target_val >= zero && target_val <= one", "2 at [0, 2] of target",
     ),
     "torch._assert_async(x[0, 0])": (
-        "TensorCompare.cu", "_assert_async_cuda_kernel", "input[0] != 0", "is zero",
+        "TensorCompare.cu", "_assert_async_cuda_kernel", "", "is zero",
     ),
     "torch._assert_async(x[0, 0], 'my words')": (
         "TensorCompare.cu", "_assert_async_cuda_kernel", "my words", "is zero",
@@ -150,8 +153,25 @@ CASES = {
         "TensorCompare.cu", "_assert_async_cuda_kernel",
         "probability tensor contains either `inf`, `nan` or element < 0", "is zero",
     ),
+    "torch.multinomial(x / 0, 2, replacement=True)": (
+        "MultinomialKernel.cu", "binarySearchForMultinomial",
+        "cumdist[size - 1] > static_cast<scalar_t>(0)", "encountering probability entry",
+    ),
+    "torch.bernoulli(x)": (
+        "DistributionTemplates.h", "operator()", "0 <= p2 && p2 <= 1",
+        "probability 2 at [0, 2] is not between 0 and 1",
+    ),
+    "torch.repeat_interleave(bad - 3, output_size=3)": (
+        "Repeat.cu", "compute_cuda_kernel", "result_size == cumsum_ptr[size - 1]",
+        "output_size is 3, and the repeats sum up to 2",
+    ),
+    "F.embedding(bad, x, max_norm=1.0)": (
+        "Indexing.cu", "indexSelectSmallIndex", "srcIndex < srcSelectDimSize", "index 7 at [1]",
+    ),
     "F.embedding_bag(bad, x, torch.tensor([0, 1], device='cuda'))": (
-        "EmbeddingBag.cu", "EmbeddingBag_updateOutputKernel_sum_mean", "input[emb] < numRows",
+        "EmbeddingBag.cu", "EmbeddingBag_updateOutputKernel_sum_mean",
+        '!has_invalid_index && "Invalid input index in EmbeddingBag: index out of range '
+        '[0, numRows)"',
         "index 7 at [1] of input [2] is out of range for 2 embeddings",
     ),
     "F.embedding_bag(bad[None], x, mode='max')": (
@@ -312,6 +332,13 @@ calls = {
     "offsets": lambda: torch.embedding_bag(x, bad, bad[None] * 0),
     "unpooled": lambda: torch._C._nn.max_unpool2d(x[None, :, :2], bad[None, None], (2, 2)),
     "margins": lambda: F.multi_margin_loss(x, bad[:1]),
+    "index by floats": lambda: x.index_put((bad.float(),), x[0]),
+    "matrix of indices": lambda: x.index_select(0, bad[None]),
+    "losses of integers": lambda: F.binary_cross_entropy(bad, bad),
+    "scatters itself": lambda: x.scatter_(1, bad[None], x),
+    "adds itself": lambda: x.scatter_add_(1, bad[None], x),
+    "puts itself": lambda: x.put_(bad, x[0, :2]),
+    "index_put of itself": lambda: x.index_put_((bad,), x[0]),
     "scattered": lambda: x.masked_scatter(x > 1, x[0, :2].double()),
 }
 for name, call in calls.items():
@@ -320,7 +347,9 @@ for name, call in calls.items():
         print(name, "nothing")
     except (RuntimeError, IndexError, ValueError) as error:
         assert not isinstance(error, torch.AcceleratorError), name
-        print(name, type(error).__name__)
+        print(name.replace(" ", "_"), type(error).__name__)
+        if "itself" in name:
+            assert "refer to a single memory location" in str(error), (name, error)
 torch.cuda.synchronize()
 print(x.sum().item())
 """
@@ -342,27 +371,30 @@ def test_which_calls_tell(run: Run) -> None:
 import os, sys
 torch.cuda._is_in_bad_fork = lambda: False  # only to start many processes quickly
 event = torch.cuda.Event(); event.record()
-here = torch.empty(2, 3); stream = torch.cuda.Stream()
+here = torch.empty(2, 3); here_too = x.clone(); stream = torch.cuda.Stream()
 pinned = torch.empty(2, 3, pin_memory=True)
 tell = {
     "item": lambda: x[0, 0].item(), "cpu": x.cpu, "tolist": x.tolist, "print": lambda: repr(x),
     "bool": lambda: bool(x[0, 0]), "nonzero": x.nonzero, "mask": lambda: x[x > 1],
-    "equal": lambda: torch.equal(x, x), "unique": x.unique, "copy to host": lambda: here.copy_(x),
+    "equal": lambda: torch.equal(x, here_too), "unique": x.unique, "copy to host": lambda: here.copy_(x),
     "copy from host": lambda: x.copy_(here), "event": event.synchronize, "query": event.query,
     "stream": stream.synchronize, "stream query": stream.query, "memory": torch.cuda.mem_get_info,
     "accelerator": torch.accelerator.synchronize, "device": torch.cuda.synchronize,
-    "empty_cache": torch.cuda.empty_cache,
+    "full cache": torch.cuda.empty_cache,
     "large": lambda: torch.empty(2**28, device="cuda"),
 }
 silent = {
     "view": lambda: x.t().reshape(-1), "start": lambda: x * 2, "sizes": lambda: x.shape,
     "to host": lambda: pinned.copy_(x, non_blocking=True), "small": lambda: torch.empty(3, device="cuda"),
+    "empty_cache": torch.cuda.empty_cache,
     "allocated": torch.cuda.memory_allocated, "record": event.record, "host": lambda: here + 1,
 }
 for name, call in {**tell, **silent}.items():
     if os.fork():
         assert os.wait()[1] == 0, name
         continue
+    if name == "full cache":
+        torch.empty(1 << 24, device="cuda")  # and it is free again
     y = x[bad]
     try:
         call()
@@ -375,7 +407,32 @@ for name, call in {**tell, **silent}.items():
     )
     done = run(code)
     assert "WRONG" not in done.stdout
-    assert len(done.stdout.splitlines()) == 28
+    assert len(done.stdout.splitlines()) == 29
+
+
+def test_a_call_with_more_than_the_assertion(run: Run) -> None:
+    """What a kernel prints in words, and an allocation that fails leaves no cache behind."""
+    code = (
+        AT_ONCE
+        + """
+torch.repeat_interleave(bad - 3, output_size=3)
+try:
+    torch.zeros(1 << 24, device="cuda")
+    print("no error")
+except torch.AcceleratorError:
+    torch.cuda.empty_cache()
+    print(torch.cuda.memory_reserved() >> 20)
+"""
+    )
+    done = run(code)
+    assert done.stdout == "2\n"
+    assert re.search(
+        r"^\[CUDA_KERNEL_ASSERT\] /pytorch/aten/src/ATen/native/cuda/Repeat.cu:20: .*: Assertion "
+        r"failed: `result_size == cumsum_ptr\[size - 1\]`: Invalid input! In `repeat_interleave`, "
+        r"the `output_size` argument \(3\) must be the same as the sum",
+        done.stderr,
+        re.M,
+    )
 
 
 def test_a_lost_device_leaves_the_others(run: Run) -> None:

@@ -9,11 +9,16 @@ namespace torchport::devices {
 
 std::string cuda_error_text(std::string_view text, std::string_view help, std::string_view name,
                             bool at_once) {
+  // c10/cuda/CUDAException.cpp has advice of its own for some errors, and a search for the others.
+  const std::string advice = help.empty() ? fmt::format(
+                                                "Search for `{}' in "
+                                                "https://docs.nvidia.com/cuda/cuda-runtime-api/"
+                                                "group__CUDART__TYPES.html for more information.",
+                                                name)
+                                          : std::string(help);
   return fmt::format(
-      "CUDA error: {}\n{}Search for `{}' in "
-      "https://docs.nvidia.com/cuda/cuda-runtime-api/group__CUDART__TYPES.html for more "
-      "information.{}\nCompile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.\n",
-      text, help, name,
+      "CUDA error: {}\n{}{}\nCompile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.\n",
+      text, advice,
       at_once ? ""
               : "\nCUDA kernel errors might be asynchronously reported at some other API call, so "
                 "the stacktrace below might be incorrect.\nFor debugging consider passing "
@@ -50,7 +55,7 @@ std::string out_of_memory(const OutOfMemory& failure, int device) {
 
 std::string invalid_device(int /*device*/, int /*count*/) {
   return cuda_error_text("invalid device ordinal",
-                         "GPU device may be out of range, do you have enough GPUs?\n",
+                         "GPU device may be out of range, do you have enough GPUs?",
                          "cudaErrorInvalidDevice", false);
 }
 

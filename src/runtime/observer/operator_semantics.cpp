@@ -47,6 +47,7 @@ const char* argument_that_decides(Deterministic deterministic) {
     case Deterministic::kNever:
       break;
     case Deterministic::kForIntegers:
+    case Deterministic::kUnlessOneRow:
       return "dtype";
     case Deterministic::kWithoutReduction:
       return "reduction";
@@ -76,6 +77,17 @@ bool is_number(const c10::Type& type) {
   }
 }
 
+// Whether a value is one number on the host.
+bool is_host_number(const IValue& value) {
+  return value.isTensor() && value.toTensor().is_cpu() && value.toTensor().numel() == 1;
+}
+
+// Whether two tensors are the same elements: cuda_equal in cuda/Equal.cpp compares none then.
+bool are_same(const at::Tensor& a, const at::Tensor& b) {
+  return a.is_alias_of(b) && a.storage_offset() == b.storage_offset() && a.sizes() == b.sizes() &&
+         a.strides() == b.strides() && a.scalar_type() == b.scalar_type();
+}
+
 bool is_write(const c10::Argument& argument) {
   return argument.alias_info() != nullptr && argument.alias_info()->isWrite();
 }
@@ -101,6 +113,7 @@ OperatorSemantics::OperatorSemantics(const c10::OperatorHandle& op)
   }
   returns_number = results == 1 && is_number(*schema.returns()[0].type());
   non_blocking = index_of(schema, "non_blocking");
+  if (row.waits == Waits::kByMask) values = index_of(schema, "values");
   decides_determinism = index_of(schema, argument_that_decides(row.deterministic));
   if (row.waits == Waits::kUnlessSized)
     size_of_result = std::max(index_of(schema, "output_size"), index_of(schema, "num_classes"));
@@ -122,10 +135,22 @@ bool OperatorSemantics::reads_values(const IValue* arguments_of_call) const {
     case Waits::kAlways:
       return true;
     case Waits::kByMask: {
+      int indices = 0;
       bool masked = false;
-      each_tensor(arguments_of_call[1], [&](const at::Tensor& index) { masked |= is_mask(index); });
-      return masked;
+      each_tensor(arguments_of_call[1], [&](const at::Tensor& index) {
+        ++indices;
+        masked |= is_mask(index);
+      });
+      // canDispatchToMaskedFill in TensorAdvancedIndexingUtils.h: no index is made of the mask.
+      const bool fills = indices == 1 && values >= 0 && is_host_number(arguments_of_call[values]) &&
+                         !arguments_of_call[values + 1].toBool();
+      return masked && !fills;
     }
+    case Waits::kUnlessSame:
+      return !are_same(arguments_of_call[0].toTensor(), arguments_of_call[1].toTensor());
+    case Waits::kUnlessRange:
+      return arguments_of_call[2].toScalar().toDouble() ==
+             arguments_of_call[3].toScalar().toDouble();
     case Waits::kUnlessSized: {
       if (size_of_result < 0) return true;
       const IValue& size = arguments_of_call[size_of_result];

@@ -29,8 +29,10 @@ namespace torchport::observer {
 enum class Waits : std::uint8_t {
   kNever,
   kAlways,       // item(), nonzero()
-  kByMask,       // x[mask]: if an index is a mask
+  kByMask,       // x[mask]: if an index is a mask, but not to fill it with a number
   kUnlessSized,  // repeat_interleave: unless the caller passes the size of the result
+  kUnlessSame,   // equal: unless both are the same elements of one storage
+  kUnlessRange,  // histc: unless the caller gives the limits
   kCopy,         // copy_: if it copies between devices and is not non_blocking
 };
 
@@ -39,6 +41,7 @@ enum class Deterministic : std::uint8_t {
   kAlways,
   kNever,
   kForIntegers,       // integers by `dtype` or, without it, by the first argument
+  kUnlessOneRow,      // the same, or several rows along `dim`
   kWithoutReduction,  // `reduction` is 0
   kWithoutWeights,    // `weights` is not given, or not on the device
   kUnlessModeIsMax,   // `mode` of an embedding bag
@@ -94,6 +97,7 @@ struct TORCHPORT_OBSERVER_API OperatorSemantics {
   std::uint16_t results = 0;
   int non_blocking = -1;  // index of this argument, like the next three; -1 if it has none
   int generator = -1;
+  int values = -1;               // what index_put writes
   int size_of_result = -1;       // the argument that Waits::kUnlessSized depends on
   int decides_determinism = -1;  // the argument that row.deterministic depends on
   bool draws = false;            // random numbers

@@ -16,11 +16,19 @@
 #include <algorithm>
 #include <array>
 
+#include <torch/version.h>
+
 #include "runtime/observer/operator_semantics.h"
 
 namespace torchport::observer {
 
 namespace {
+
+// An H200 with torch 2.11 computes cumsum of a matrix, kthvalue and the backward pass of reflection
+// padding in two dimensions under use_deterministic_algorithms; the sources of 2.6 refuse them. One
+// row goes to another kernel (cub's scan), which nothing was seen of, so that it is refused as
+// ever.
+constexpr bool kDeterministicScans = TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 11;
 
 constexpr auto kRows = std::to_array<SemanticsRow>({
     {.name = "_adaptive_avg_pool2d_backward",
@@ -57,6 +65,7 @@ constexpr auto kRows = std::to_array<SemanticsRow>({
     {.name = "_nnz", .traits = kAsksOnly},
     {.name = "_pin_memory", .traits = kCarriesOn},
     {.name = "_to_copy", .traits = kCarriesOn},
+    {.name = "_to_sparse", .waits = Waits::kAlways},
     {.name = "_unique", .waits = Waits::kAlways},
     {.name = "_unique2", .waits = Waits::kAlways},
     {.name = "_unsafe_index", .waits = Waits::kByMask, .traits = kHostIndices},
@@ -90,7 +99,8 @@ constexpr auto kRows = std::to_array<SemanticsRow>({
     {.name = "copy_", .waits = Waits::kCopy, .traits = kCarriesOn},
     {.name = "cudnn_is_acceptable", .traits = kAsksOnly},
     {.name = "cumsum",
-     .deterministic = Deterministic::kForIntegers,
+     .deterministic =
+         kDeterministicScans ? Deterministic::kUnlessOneRow : Deterministic::kForIntegers,
      .caller = "cumsum_cuda_kernel"},
     {.name = "dense_dim", .traits = kAsksOnly},
     {.name = "detach", .traits = kCarriesOn},
@@ -100,7 +110,7 @@ constexpr auto kRows = std::to_array<SemanticsRow>({
     {.name = "empty_permuted", .traits = kUninitialised},
     {.name = "empty_quantized", .traits = kUninitialised},
     {.name = "empty_strided", .traits = kUninitialised},
-    {.name = "equal", .waits = Waits::kAlways},
+    {.name = "equal", .waits = Waits::kUnlessSame},
     {.name = "fill", .traits = kFills},
     {.name = "fractional_max_pool2d_backward",
      .deterministic = Deterministic::kNever,
@@ -118,6 +128,7 @@ constexpr auto kRows = std::to_array<SemanticsRow>({
      .deterministic = Deterministic::kNever,
      .caller = "grid_sampler_3d_backward_cuda"},
     {.name = "histc",
+     .waits = Waits::kUnlessRange,
      .deterministic = Deterministic::kForIntegers,
      .caller = "_histc_cuda with floating point input"},
     {.name = "index", .waits = Waits::kByMask, .traits = kHostIndices},
@@ -139,7 +150,9 @@ constexpr auto kRows = std::to_array<SemanticsRow>({
     {.name = "is_set_to", .traits = kAsksOnly},
     {.name = "is_signed", .traits = kAsksOnly},
     {.name = "item", .waits = Waits::kAlways},
-    {.name = "kthvalue", .deterministic = Deterministic::kNever, .caller = "kthvalue CUDA"},
+    {.name = "kthvalue",
+     .deterministic = kDeterministicScans ? Deterministic::kAlways : Deterministic::kNever,
+     .caller = kDeterministicScans ? "" : "kthvalue CUDA"},
     {.name = "lift", .traits = kCarriesOn},
     {.name = "lift_fresh", .traits = kCarriesOn},
     {.name = "linalg_cholesky", .waits = Waits::kAlways},
@@ -154,6 +167,9 @@ constexpr auto kRows = std::to_array<SemanticsRow>({
     {.name = "linalg_svdvals", .waits = Waits::kAlways},
     {.name = "masked_fill", .traits = kFills},
     {.name = "masked_select", .waits = Waits::kAlways},
+    {.name = "max_pool3d_with_indices_backward",
+     .deterministic = Deterministic::kNever,
+     .caller = "max_pool3d_with_indices_backward_cuda"},
     {.name = "median.dim_values",
      .deterministic = Deterministic::kNever,
      .caller = "median CUDA with indices output"},
@@ -188,8 +204,8 @@ constexpr auto kRows = std::to_array<SemanticsRow>({
      .deterministic = Deterministic::kNever,
      .caller = "reflection_pad1d_backward_out_cuda"},
     {.name = "reflection_pad2d_backward",
-     .deterministic = Deterministic::kNever,
-     .caller = "reflection_pad2d_backward_cuda"},
+     .deterministic = kDeterministicScans ? Deterministic::kAlways : Deterministic::kNever,
+     .caller = kDeterministicScans ? "" : "reflection_pad2d_backward_cuda"},
     {.name = "reflection_pad3d_backward",
      .deterministic = Deterministic::kNever,
      .caller = "reflection_pad3d_backward_out_cuda"},

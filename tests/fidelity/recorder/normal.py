@@ -18,6 +18,14 @@ VARYING = [
     (re.compile(rf"Process NUMBER has {SIZE} memory in use\. "), ""),
     (re.compile(rf"total capacity of {SIZE} of which {SIZE} is free"), "total capacity of SIZE"),
     (re.compile(rf"this process has {SIZE} memory in use"), "this process has SIZE memory in use"),
+    # Which backends have an operator, and where they were registered.
+    (re.compile(r" '[\w:.]+' is only available for these backends: .*", re.DOTALL), ""),
+    # The sources of a build whose folder is not /pytorch lie in PATH.
+    (re.compile(r"\"/pytorch/(?:[\w.+-]+/)+(?=[\w.+-]+\":\d)"), '"PATH/'),
+    # The line that virtual devices add to an error of a kernel.
+    (re.compile(r"(?m)^torchport: it happened .*\n?"), ""),
+    # Where in the sources of a release.
+    (re.compile(r" \(Triggered internally at [^\s)]+\)"), ""),
     (re.compile(r"block: \[\d+,\d+,\d+\], thread: \[\d+,\d+,\d+\]"), "block: B, thread: T"),
 ]
 

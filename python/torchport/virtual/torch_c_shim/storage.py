@@ -63,7 +63,13 @@ def _resizing(torch: ModuleType, storage_class: Any) -> None:
         if not self.resizable():
             raise RuntimeError("Trying to resize storage that is not resizable")
         whole = _tensor_over(torch, self)
-        base_resize(ops().twin(whole).untyped_storage(), size)
+        try:
+            base_resize(ops().twin(whole).untyped_storage(), size)
+        except RuntimeError:
+            # The host has no room for it. A device has none either, and says so in its words.
+            impossible = 1 << 62
+            torch.empty(size if size >= 0 else impossible, dtype=torch.uint8, device=self.device)
+            raise
         ops().follow(whole)
         return self
 

@@ -21,7 +21,7 @@ using c10::Device;
 using c10::IValue;
 using observer::each_tensor;
 
-enum class Source : std::uint8_t { kStructured, kWrapper, kIterator };
+enum class Source : std::uint8_t { kStructured, kWrapper, kOutputs, kIterator };
 constexpr unsigned kCUDA = 1;
 constexpr unsigned kMPS = 2;
 
@@ -57,13 +57,17 @@ const Row* find(const std::string& name) {
   return found ? row : nullptr;
 }
 
-// The name that torchgen gives to the wrapper: wrapper_CUDA_mm, wrapper_CUDA__index_select,
-// wrapper_CUDA_addmm_out. The overload is part of the name if the operator is not structured.
+// The name that torchgen gives to the wrapper: wrapper_CUDA__index_select for an operator that is
+// not structured, whose overload comes first; else wrapper_CUDA_mm, wrapper_CUDA_mm_out_out and
+// wrapper_CUDA_sort_out_values_stable (NativeSignature in torchgen/api/types/signatures.py).
 std::string method_name(const c10::FunctionSchema& schema, Source source, bool has_out) {
   std::string name = std::string("wrapper_") + c10::toString(Runtime::get().kind().dense) + "_";
   if (source == Source::kWrapper) name += schema.overload_name() + "_";
   name += schema.name().substr(schema.name().find("::") + 2);
-  return has_out ? name + "_out" : name;
+  if (has_out) name += "_out";
+  if (source != Source::kWrapper && !schema.overload_name().empty())
+    name += "_" + schema.overload_name();
+  return name;
 }
 
 bool is_write(const c10::Argument& argument) {
@@ -143,10 +147,22 @@ void DeviceCheck::choose_rule(const c10::FunctionSchema& schema) {
     if (own.name == schema.name()) rule_ = own.rule;
   }
   const Row* row = find(full_name(schema));
+  // They compare the devices of two tensors in their own words (operators/type_refusals.cpp).
+  if (full_name(schema) == "aten::max.unary_out" || full_name(schema) == "aten::min.unary_out")
+    return;
   if (rule_ != Rule::kNone || row == nullptr ||
       std::find(kFree.begin(), kFree.end(), schema.name()) != kFree.end())
     return;
-  rule_ = row->source == Source::kIterator ? Rule::kIterator : Rule::kWrapper;
+  switch (row->source) {
+    case Source::kIterator:
+      rule_ = Rule::kIterator;
+      break;
+    case Source::kOutputs:
+      rule_ = Rule::kOutputs;
+      break;
+    default:
+      rule_ = Rule::kWrapper;
+  }
   const auto& all = schema.arguments();
   const bool has_out = std::any_of(all.begin(), all.end(),
                                    [](const c10::Argument& argument) { return argument.is_out(); });
@@ -159,6 +175,8 @@ void DeviceCheck::check(const IValue* arguments) const {
       return;
     case Rule::kWrapper:
       return wrapper(arguments);
+    case Rule::kOutputs:
+      return outputs(arguments);
     case Rule::kIterator:
       return iterator(arguments, 1);
     case Rule::kWhere:
@@ -197,6 +215,24 @@ void DeviceCheck::wrapper(const IValue* arguments) const {
     each_tensor(arguments[argument.index], [&](const at::Tensor& tensor) {
       c10::impl::check_and_update_common_device(common, tensor, method_.c_str(),
                                                 argument.name.c_str());
+    });
+  }
+}
+
+// As resize_out in the wrappers that torchgen generates for structured operators.
+void DeviceCheck::outputs(const IValue* arguments) const {
+  std::optional<Device> common;
+  for (const Argument& argument : arguments_) {
+    if (argument.written) continue;
+    each_tensor(arguments[argument.index], [&](const at::Tensor& tensor) {
+      if (!common) common = tensor.device();
+    });
+  }
+  for (const Argument& argument : arguments_) {
+    if (!argument.written || !common) continue;
+    each_tensor(arguments[argument.index], [&](const at::Tensor& tensor) {
+      TORCH_CHECK(tensor.device() == *common, "Expected out tensor to have device ", *common,
+                  ", but got ", tensor.device(), " instead");
     });
   }
 }

@@ -28,6 +28,7 @@ class DeviceCheck {
   enum class Rule : std::uint8_t {
     kNone,
     kWrapper,      // all are on the device of the first
+    kOutputs,      // `out=` is on the device of the first other tensor
     kIterator,     // all are on one device, except at most one CPU tensor without dimensions
     kWhere,        // the same, with any number of such CPU tensors
     kIndex,        // indices are on the CPU or on the device of the indexed tensor
@@ -43,6 +44,7 @@ class DeviceCheck {
 
   void check(const c10::IValue* arguments) const;
   void wrapper(const c10::IValue* arguments) const;
+  void outputs(const c10::IValue* arguments) const;
   void iterator(const c10::IValue* arguments, int scalars) const;
   void choose_rule(const c10::FunctionSchema& schema);
 

@@ -8,7 +8,8 @@ TORCH is the folder of the package torch. The script reads native_functions.yaml
 torch) line by line, so that no YAML parser is needed.
 The rules are those of torchgen/dest/register_dispatch_key.py: a generated wrapper checks devices if
 the backend has a kernel and the entry does not say `device_check: NoCheck`. For operators that use
-TensorIterator, the iterator checks them.
+TensorIterator, the iterator checks them. For other structured operators that no wrapper checks,
+what makes the outputs compares `out=` with the first tensor.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+OUT = re.compile(r"\*,.*Tensor\(\w!\)")  # an argument that is written to and has to be named
+
 
 @dataclass
 class Function:
@@ -27,6 +30,8 @@ class Function:
     delegate: str = ""
     check: bool = True
     iterator: bool = False
+    inherits: bool = False  # its kernel is a TensorIterator
+    out: bool = False  # it writes to tensors of the caller that are no inputs
     backends: set[str] = field(default_factory=set)
 
 
@@ -34,10 +39,10 @@ def functions(lines: list[str]) -> Iterator[Function]:
     current: Function | None = None
     in_dispatch = False
     for line in lines:
-        if found := re.match(r"- func: ([\w.]+)\(", line):
+        if found := re.match(r"- func: ([\w.]+)\((.*)", line):
             if current:
                 yield current
-            current, in_dispatch = Function(found[1]), False
+            current, in_dispatch = Function(found[1], out=bool(OUT.search(found[2]))), False
         elif current is None:
             continue
         elif found := re.match(r"    ([\w, ]+):", line):
@@ -48,6 +53,8 @@ def functions(lines: list[str]) -> Iterator[Function]:
             in_dispatch = key == "dispatch"
             if key == "structured":
                 current.structured = value.startswith("True")
+            elif key == "structured_inherits":
+                current.inherits = value.startswith("TensorIteratorBase")
             elif key == "ufunc_inner_loop":  # kernels are generated for both
                 current.backends |= {"CPU", "CUDA"}
             elif key == "structured_delegate":
@@ -59,17 +66,23 @@ def functions(lines: list[str]) -> Iterator[Function]:
         yield current
 
 
+def source(function: Function, of: Function) -> str | None:
+    """What checks the devices; None if nothing does."""
+    structured = function.structured or bool(function.delegate)
+    if function.check:
+        return "kStructured" if structured else "kWrapper"
+    if structured and not of.inherits and function.out:
+        return "kOutputs"
+    return "kIterator" if function.iterator or of.inherits else None
+
+
 def table(all_functions: dict[str, Function]) -> Iterator[str]:
     for name, function in sorted(all_functions.items()):
-        if not function.check and not function.iterator:
-            continue
         of = all_functions.get(function.delegate, function)
+        sort = source(function, of)
         backends = [key for key in ("CUDA", "MPS") if key in of.backends]
-        if not backends:
+        if sort is None or not backends:
             continue
-        sort = "kIterator"
-        if function.check:
-            sort = "kStructured" if function.structured or function.delegate else "kWrapper"
         mask = " | ".join(f"k{key}" for key in backends)
         yield f'{{"aten::{name}", Source::{sort}, {mask}}},'
 

@@ -1,5 +1,6 @@
 #include "runtime/virtual/core/kernel.h"
 
+#include <ATen/MemoryOverlap.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/List.h>
 #include <ATen/core/enum_tag.h>
@@ -107,6 +108,47 @@ IValue each_to_device(const IValue& value, const Devices& devices, Aliases& alia
     list.push_back(aliases.back(value.toListRef()[i].toTensor()));
   }
   return list;
+}
+
+// Raises what the host raises for a tensor that is written to and read at different places, or that
+// has one element at several.
+void check_overlaps(const c10::FunctionSchema& schema, const std::vector<IValue>& arguments) {
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const c10::AliasInfo* alias = schema.arguments()[i].alias_info();
+    if (alias == nullptr || !alias->isWrite() || !arguments[i].isTensor()) continue;
+    const at::Tensor& written = arguments[i].toTensor();
+    at::assert_no_internal_overlap(written);
+    for (std::size_t j = 0; j < arguments.size(); ++j) {
+      if (i == j) continue;
+      observer::each_tensor(arguments[j],
+                            [&](const at::Tensor& read) { at::assert_no_overlap(written, read); });
+    }
+  }
+}
+
+// What a kernel of a real device asserts of a call that the CPU's kernel refused, and what the call
+// returns.
+struct LateFailure {
+  FailedAssertion failed;
+  std::vector<IValue> results;
+};
+
+// Nothing if it is the host that refuses it.
+std::optional<LateFailure> late_failure(const c10::OperatorHandle& op,
+                                        const KernelAssertion& asserts,
+                                        const std::vector<IValue>& arguments) {
+  try {
+    const CallArguments given(op.schema(), arguments.data());
+    auto failed = asserts.failed_by(given);
+    if (!failed) return {};
+    check_overlaps(op.schema(), arguments);
+    auto results = late_results(op, arguments);
+    if (!results && asserts.results() != nullptr) results = asserts.results()(given);
+    if (!results) return {};
+    return LateFailure{std::move(*failed), std::move(*results)};
+  } catch (const std::exception&) {
+    return {};
+  }
 }
 
 void write_back(const IValue& value, Aliases& aliases) {
@@ -231,18 +273,14 @@ std::optional<FailedAssertion> AliasKernel::compute(const c10::OperatorHandle& o
     call(op, chosen, stack);
     return {};
   } catch (const c10::Error&) {
-    const CallArguments given(op.schema(), arguments.data());
-    auto failed = asserts->failed_by(given);
-    if (!failed) {
+    auto late = late_failure(op, *asserts, arguments);
+    if (!late) {
       rethrow_with_names_of_device(op.operator_name().name);
       throw;
     }
-    auto results = late_results(op, arguments);
-    if (!results && asserts->results() != nullptr) results = asserts->results()(given);
-    if (!results) throw;
     stack->resize(first);
-    stack->insert(stack->end(), results->begin(), results->end());
-    return failed;
+    stack->insert(stack->end(), late->results.begin(), late->results.end());
+    return std::move(late->failed);
   }
 }
 

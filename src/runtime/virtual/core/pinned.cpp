@@ -12,6 +12,7 @@
 
 #include "runtime/virtual/core/build_facts.h"
 #include "runtime/virtual/core/runtime.h"
+#include "runtime/virtual/errors/runtime_errors.h"
 
 namespace torchport::vdev {
 
@@ -27,7 +28,7 @@ void copy_stat(const device::Stat& from, c10::CachingAllocator::Stat& to) {
 class PinnedMemory final : public at::HostAllocator {
  public:
   c10::DataPtr allocate(std::size_t bytes) override {
-    c10::DataPtr host = c10::GetCPUAllocator()->allocate(bytes);
+    c10::DataPtr host = take(bytes);
     void* data = host.get();
     if (data == nullptr) return host;
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -115,6 +116,16 @@ class PinnedMemory final : public at::HostAllocator {
   };
 
   static void release(void* data);
+
+  // Raises what cudaHostAlloc() does if the host has no room.
+  static c10::DataPtr take(std::size_t bytes) {
+    try {
+      return c10::GetCPUAllocator()->allocate(bytes);
+    } catch (const c10::Error&) {
+      if (Runtime::get().kind().type != c10::DeviceType::CUDA) throw;
+    }
+    raise_runtime_error(RuntimeError::kMemoryAllocation);
+  }
 
   void count_in(std::size_t size) {
     stats_.active_blocks.add(1);

@@ -94,7 +94,8 @@ Runtime& Runtime::get() {
 }
 
 device::MemoryModel& Runtime::memory(c10::DeviceIndex index) {
-  TORCH_CHECK(index >= 0 && index < count(), "Invalid device argument ", static_cast<int>(index),
+  // The index is written as a letter, as c10::DeviceIndex is one: the allocator does the same.
+  TORCH_CHECK(index >= 0 && index < count(), "Invalid device argument ", static_cast<char>(index),
               ": did you call init?");
   const int number = visible_[static_cast<std::size_t>(index)];
   return *memories_[static_cast<std::size_t>(number)];

@@ -1,5 +1,6 @@
 #include "runtime/virtual/core/storage.h"
 
+#include <algorithm>
 #include <mutex>
 #include <unordered_map>
 #include <utility>
@@ -80,6 +81,7 @@ std::uint64_t charge_checked(DeviceIndex device, std::uint64_t bytes) {
     check_device(device, Asks::kToWait);
   } catch (...) {
     discharge(device, address);
+    memory.empty_cache();  // there is no such segment
     throw;
   }
   return address;
@@ -240,11 +242,20 @@ c10::CachingDeviceAllocator::DeviceStats DeviceMemory::getDeviceStats(DeviceInde
   return result;
 }
 
+// Whether a device's cache has a segment that nothing lies in.
+bool has_cached_segment(DeviceIndex device) {
+  const auto segments = Runtime::get().memory(device).snapshot();
+  return std::any_of(segments.begin(), segments.end(), [](const device::SegmentView& segment) {
+    return segment.blocks.size() == 1 && !segment.blocks.front().allocated;
+  });
+}
+
 }  // namespace
 
 void empty_caches() {
   for (DeviceIndex i = 0; i < Runtime::get().count(); ++i) {
-    check_device(i, Asks::kToWait);  // cudaFree() waits
+    // cudaFree() waits.
+    if (any_device_failed() && has_cached_segment(i)) check_device(i, Asks::kToWait);
     if (streams_are_late()) late::host_waits(i);
     const HistoryScope scope(HistoryScope::Of::kFree);
     Runtime::get().memory(i).empty_cache();

@@ -28,6 +28,13 @@ std::optional<ScalarType> wider_than(ScalarType type) {
       return ScalarType::ComplexFloat;
     case ScalarType::Bool:
       return ScalarType::Byte;
+    case ScalarType::UInt16:
+      return ScalarType::Int;
+    case ScalarType::Float8_e4m3fn:
+    case ScalarType::Float8_e4m3fnuz:
+    case ScalarType::Float8_e5m2:
+    case ScalarType::Float8_e5m2fnuz:
+      return ScalarType::Float;
     default:
       return std::nullopt;
   }
@@ -156,7 +163,10 @@ class Widened {
     const bool half = narrow_ == ScalarType::Half || narrow_ == ScalarType::ComplexHalf;
     switch (wide.scalar_type()) {
       case ScalarType::Float:
-        return narrow_ == ScalarType::Bool ? wide : wide.to(half ? ScalarType::Half : narrow_);
+        if (narrow_ == ScalarType::Bool || narrow_ == ScalarType::UInt16) return wide;
+        return wide.to(half ? ScalarType::Half : narrow_);
+      case ScalarType::Int:
+        return narrow_ == ScalarType::UInt16 ? wide.to(narrow_) : wide;
       case ScalarType::ComplexFloat:
         return half ? wide.to(ScalarType::ComplexHalf) : wide;
       case ScalarType::Byte:

@@ -23,15 +23,16 @@ constexpr TypeSet type_set(Types... types) {
 // There is one per operator and dispatch key; any thread may use it.
 class WiderKernel {
  public:
-  // `types` are those of float16, bfloat16, complex32 and bool that CUDA computes and the CPU may
-  // refuse. `slow` are those that are always widened, if all floating-point arguments are of the
-  // same one: a kernel raises for most calls that mix types.
+  // `types` are those of float16, bfloat16, complex32, bool, uint16 and float8 that CUDA computes
+  // and the CPU may refuse. `slow` are those that are always widened, if all floating-point
+  // arguments are of the same one: a kernel raises for most calls that mix types.
   explicit WiderKernel(TypeSet types, TypeSet slow) : types_(types), slow_(slow) {}
 
   // Calls the kernel under `cpu` with the arguments on the stack, which lie on the CPU. If one of
   // the types is slow, or the kernel refuses it, the arguments are widened (float16 and bfloat16 to
-  // float32, complex32 to complex64, bool to uint8), the kernel is called with them, and what it
-  // returns and writes is rounded. Raises what the kernel raises in the wider type.
+  // float32, complex32 to complex64, bool to uint8, uint16 to int32, float8 to float32), the kernel
+  // is called with them, and what it returns and writes is rounded. Raises what the kernel raises
+  // in the wider type.
   void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet cpu,
                   torch::jit::Stack* stack) const;
 

@@ -147,6 +147,7 @@ Failed of_index_add(const CallArguments& call) {
   const bool small = index.numel() <= kSmallIndex;
   return FailedAssertion{
       .file = "Indexing.cu",
+      .line = small ? 1021 : 0,
       .kernel = small ? "indexFuncSmallIndex" : "indexFuncLargeIndex",
       .condition = "dstIndex < dstAddDimSize",
       .threads = small ? small_grid(slice)
@@ -160,8 +161,13 @@ Failed of_scatter_gather(const CallArguments& call) {
   const std::int64_t dim = at::maybe_wrap_dim(call.integer("dim"), self.dim());
   const BadIndices bad(index, 0, size_at(self, dim));
   if (bad.empty()) return {};
-  return scatter_gather(strided_threads(bad.positions()),
-                        bad.text("index", "index", limit_text(self, dim)));
+  FailedAssertion failed = scatter_gather(strided_threads(bad.positions()),
+                                          bad.text("index", "index", limit_text(self, dim)));
+  if (!call.value("value").isNone()) {  // scatter_ of a number fills
+    failed.line = 409;
+    failed.condition = "idx_dim >= 0 && idx_dim < index_size && \"index out of bounds\"";
+  }
+  return failed;
 }
 
 // index_fill_ and index_copy_ go over the indices in the dimension, for each slice.

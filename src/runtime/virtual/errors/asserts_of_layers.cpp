@@ -55,15 +55,19 @@ Layer of_embedding_bag(const CallArguments& call) {
   const Tensor weight = call.tensor("weight");
   const Tensor indices = call.tensor("indices");
   if (weight.dim() != 2 || indices.dim() != 1 || call.tensor("offsets").dim() != 1) return {};
-  // An index below 0 passes the assertion.
-  const BadIndices bad(indices, std::numeric_limits<std::int64_t>::min(), weight.size(0));
-  if (bad.empty()) return {};
   const bool is_maximum = call.integer("mode") == kBagMaximum;
+  // An index below 0 passes the assertion of the largest.
+  const BadIndices bad(indices, is_maximum ? std::numeric_limits<std::int64_t>::min() : 0,
+                       weight.size(0));
+  if (bad.empty()) return {};
   FailedAssertion failed{
       .file = "EmbeddingBag.cu",
+      .line = is_maximum ? 0 : 149,
       .kernel = is_maximum ? "EmbeddingBag_updateOutputKernel_max"
                            : "EmbeddingBag_updateOutputKernel_sum_mean",
-      .condition = "input[emb] < numRows",
+      .condition = is_maximum ? "input[emb] < numRows"
+                              : "!has_invalid_index && \"Invalid input index in EmbeddingBag: "
+                                "index out of range [0, numRows)\"",
       .reason = bad.text("index", "input", fmt::format("{} embeddings", weight.size(0)))};
   const std::int64_t bag = bag_at(call.tensor("offsets"), bags_of(call), bad.first());
   const std::int64_t chunks = ceil_of(weight.size(1), kBagFeatures);
@@ -168,6 +172,7 @@ Layer of_multi_margin(const CallArguments& call) {
   if (bad.empty()) return {};
   FailedAssertion failed{
       .file = "MultiMarginLoss.cu",
+      .line = 33,
       .kernel = "MultiMarginLoss_forward_kernel",
       .condition = "target_k >= 0 && target_k < dim && \"target index is out of bounds\"",
       .reason = bad.text("class", "target", fmt::format("{} classes", classes))};

@@ -153,6 +153,7 @@ Found outside_of_unit(const Tensor& values, const char* name, int line) {
 }
 
 Found of_bce(const CallArguments& call) {
+  if (!call.tensor("self").is_floating_point()) return {};  // which the host refuses
   if (auto failed = outside_of_unit(call.tensor("self"), "input", 90)) return failed;
   return outside_of_unit(call.tensor("target"), "target", 91);
 }

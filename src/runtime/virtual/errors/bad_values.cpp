@@ -46,6 +46,8 @@ BadIndices::BadIndices(const at::Tensor& indices, std::int64_t low, std::int64_t
 }
 
 void BadIndices::find(std::int64_t low, std::int64_t high) {
+  // The host refuses an index of another type.
+  if (!at::isIntegralType(indices_.scalar_type(), false)) return;
   const at::Tensor flat = indices_.reshape(-1).to(at::kLong).contiguous();
   const auto* values = flat.const_data_ptr<std::int64_t>();
   for (std::int64_t i = 0; i < flat.numel(); ++i) {

@@ -41,14 +41,21 @@ bool is_set(std::string_view variable, std::string_view value) {
 std::string lines_of(const FailedAssertion& assertion) {
   const std::string line = assertion.line > 0 ? fmt::format("{}:", assertion.line) : "";
   std::string text;
+  const auto begin = [&](const GridThread& at) {
+    return fmt::format("{}{}:{} {}: block: [{},{},{}], thread: [{},{},{}]",
+                       assertion.file[0] == '/' ? "" : "/pytorch/aten/src/ATen/native/cuda/",
+                       assertion.file, line, assertion.kernel, at.block[0], at.block[1],
+                       at.block[2], at.thread[0], at.thread[1], at.thread[2]);
+  };
+  // As CUDA_KERNEL_ASSERT_PRINTF and the driver print it. The folder is that of the builds of
+  // PyTorch on PyPI.
   for (const GridThread& at : assertion.threads) {
-    // As the driver prints it. The folder is that of the builds of PyTorch on PyPI.
-    text +=
-        fmt::format("{}{}:{} {}: block: [{},{},{}], thread: [{},{},{}] Assertion `{}` failed.\n",
-                    assertion.file[0] == '/' ? "" : "/pytorch/aten/src/ATen/native/cuda/",
-                    assertion.file, line, assertion.kernel, at.block[0], at.block[1], at.block[2],
-                    at.thread[0], at.thread[1], at.thread[2], assertion.condition);
+    if (!assertion.message.empty())
+      text += fmt::format("[CUDA_KERNEL_ASSERT] {}: Assertion failed: `{}`: {}\n", begin(at),
+                          assertion.condition, assertion.message);
   }
+  for (const GridThread& at : assertion.threads)
+    text += fmt::format("{} Assertion `{}` failed.\n", begin(at), assertion.condition);
   return text;
 }
 

@@ -37,6 +37,7 @@ struct FailedAssertion {
   const char* kernel = "";            // the name of its function, as the compiler gives it
   std::string condition{};            // the text of the assertion
   std::vector<GridThread> threads{};  // that failed; at most kThreadsShown
+  std::string message{};              // what the kernel prints besides, in words
   std::string reason{};               // what was wrong, in words, for the line that torchport adds
 };
 

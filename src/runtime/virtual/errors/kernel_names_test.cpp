@@ -44,8 +44,24 @@ TEST_CASE("names differ in one word, or are in the table") {
   CHECK(name_of_cuda_kernel("take_put_cpu", "aten::put_") == "put_cuda");
   CHECK(name_of_cuda_kernel("take_put_cpu", "aten::take") == "take_cuda");
   CHECK(name_of_cuda_kernel("scatter_gather_tensor_cpu", "aten::scatter_add_") ==
-        "scatter_add_cuda_");
+        "cuda_scatter_gather_base_kernel_func");
+  CHECK(name_of_cuda_kernel("im2col_out_cpu", "aten::im2col") == "im2col_out_cuda");
+  CHECK(name_of_cuda_kernel("mul_cpu_reduced_float", "aten::mul") == "mul_cuda");
   CHECK(name_of_cuda_kernel("fused_dropout", "aten::native_dropout") == "fused_dropout");
+}
+
+TEST_CASE("CUDA's kernels of some operators have one name") {
+  CHECK(name_of_cuda_kernel("softmax_lastdim_kernel_impl", "aten::_softmax") == "host_softmax");
+  CHECK(name_of_cuda_kernel("avg_pool2d_channels_last", "aten::avg_pool2d") ==
+        "avg_pool2d_out_cuda_frame");
+  CHECK(name_of_cuda_kernel("index_add_", "aten::index_add_") == "index_add");
+  CHECK(name_of_cuda_kernel("upsample_generic_Nd", "aten::upsample_nearest2d") ==
+        "upsample_nearest2d_out_frame");
+  CHECK(name_of_cuda_kernel("_upsample_nearest_exact1d_backward",
+                            "aten::_upsample_nearest_exact1d_backward") ==
+        "upsample_nearest1d_backward_out_frame");
+  CHECK(name_of_cuda_kernel("upsample_linear1d_backward", "aten::upsample_linear1d_backward") ==
+        "upsample_linear1d_out_frame_backward");
 }
 
 }  // namespace torchport::vdev

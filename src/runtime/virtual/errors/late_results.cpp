@@ -1,5 +1,6 @@
 #include "runtime/virtual/errors/late_results.h"
 
+#include <exception>
 #include <utility>
 
 #include <ATen/core/List.h>
@@ -56,7 +57,7 @@ std::optional<std::vector<IValue>> meta_results(const c10::OperatorHandle& op,
     for (const IValue& argument : arguments) stack.push_back(to_meta(argument));
     op.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::Meta), &stack);
     return stack;
-  } catch (const c10::Error&) {
+  } catch (const std::exception&) {  // also of a meta kernel in Python
     return {};
   }
 }

@@ -22,6 +22,8 @@ Words words_of(RuntimeError error) {
   switch (error) {
     case RuntimeError::kInvalidValue:
       return {"cudaErrorInvalidValue", "invalid argument"};
+    case RuntimeError::kMemoryAllocation:
+      return {"cudaErrorMemoryAllocation", "out of memory"};
     case RuntimeError::kInvalidResourceHandle:
       return {"cudaErrorInvalidResourceHandle", "invalid resource handle"};
     case RuntimeError::kNotReady:

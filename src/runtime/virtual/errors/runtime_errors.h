@@ -9,6 +9,7 @@ namespace torchport::vdev {
 // The values are those of cudaError_t.
 enum class RuntimeError : std::uint16_t {
   kInvalidValue = 1,
+  kMemoryAllocation = 2,
   kInvalidResourceHandle = 400,
   kNotReady = 600,
   kCaptureUnsupported = 900,

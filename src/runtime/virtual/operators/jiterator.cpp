@@ -104,7 +104,11 @@ const JittedType& jitted_type(c10::ScalarType type) {
       {at::kComplexDouble, jitted<c10::complex<double>>("std::complex<double>")},
       {at::kBool, jitted<bool>("bool")}};
   const auto found = std::ranges::find(kTypes, type, [](const auto& known) { return known.first; });
-  TORCH_CHECK(found != kTypes.end(), "invalid type for jiterator");
+  TORCH_CHECK(
+      found != kTypes.end(),
+      "false INTERNAL ASSERT FAILED at \"/pytorch/aten/src/ATen/cuda/jiterator_impl.h\":56, "
+      "please report a bug to PyTorch. Unrecognized ScalarType: ",
+      type);
   return found->second;
 }
 

@@ -1,6 +1,7 @@
 // Implements bernoulli as CUDA's kernels do: with one probability
 // (aten/src/ATen/native/cuda/DistributionTemplates.h), and with a tensor of them, for which each
 // thread serves four neighbours (ATen/cuda/CUDAApplyUtils.cuh).
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -10,13 +11,17 @@
 #include <ATen/Dispatch.h>
 #include <ATen/ExpandUtils.h>
 #include <ATen/Parallel.h>
+#include <ATen/TensorOperators.h>
 #include <ATen/core/DistributionsHelper.h>
 #include <ATen/native/DistributionTemplates.h>
 #include <c10/util/SmallVector.h>
+#include <fmt/format.h>
 #include <torch/library.h>
 
 #include "runtime/virtual/core/alias.h"
 #include "runtime/virtual/core/generator.h"
+#include "runtime/virtual/errors/bad_values.h"
+#include "runtime/virtual/errors/device_errors.h"
 #include "runtime/virtual/operators/operator_groups.h"
 #include "runtime/virtual/operators/random_fill.h"
 
@@ -117,6 +122,40 @@ void draw_each(const Tensor& self, const Tensor& p, const device::PhiloxPlace& p
   });
 }
 
+// What the kernel asserts of probabilities outside of [0, 1] (DistributionTemplates.h): a thread
+// goes over its elements from the last to the first, and one that has fewer than four comes first.
+std::optional<FailedAssertion> outside_of_unit(const Tensor& probabilities) {
+  constexpr std::int64_t kOfThread = 4;
+  constexpr std::int64_t kThreadsOfBlock = 512;
+  constexpr int kLineOfFirst = 639;
+  constexpr int kLinesOfEach = 5;
+  const Tensor flat = probabilities.reshape(-1);
+  const Tensor bad = flat.ge(0).logical_and(flat.le(1)).logical_not().nonzero().reshape(-1);
+  if (bad.numel() == 0) return {};
+  const auto* const positions = bad.const_data_ptr<std::int64_t>();
+  const std::int64_t rest = flat.numel() % kOfThread;
+  const std::int64_t last = positions[bad.numel() - 1];
+  const bool is_rest = last >= flat.numel() - rest;
+  std::int64_t element = 0;
+  for (std::int64_t i = 0; i < bad.numel(); ++i)
+    element = std::max(element, positions[i] % kOfThread);
+  if (is_rest) element = last % kOfThread;
+  FailedAssertion failed{.file = "DistributionTemplates.h",
+                         .line = kLineOfFirst - kLinesOfEach * static_cast<int>(element),
+                         .kernel = "operator()",
+                         .condition = fmt::format("0 <= p{0} && p{0} <= 1", element + 1),
+                         .reason = fmt::format("probability {} at {} is not between 0 and 1",
+                                               flat[positions[0]].item().toDouble(),
+                                               place_text(positions[0], probabilities.sizes()))};
+  for (std::int64_t i = 0; i < bad.numel() && failed.threads.size() < kThreadsShown; ++i) {
+    if (positions[i] % kOfThread != element || (is_rest && positions[i] != last)) continue;
+    const std::int64_t thread = positions[i] / kOfThread;
+    failed.threads.push_back({{static_cast<std::uint32_t>(thread / kThreadsOfBlock), 0, 0},
+                              {static_cast<std::uint32_t>(thread % kThreadsOfBlock), 0, 0}});
+  }
+  return failed;
+}
+
 template <class Rng>
 struct BernoulliEachKernel {
   // Takes a tensor of the device.
@@ -131,6 +170,13 @@ struct BernoulliEachKernel {
     const Tensor target = aliases.of(self);
     const Tensor source = aliases.of(converted);
     const auto expanded = at::expand_inplace(target, source);
+    if (errors_are_late()) {
+      if (const auto failed = outside_of_unit(*expanded)) {
+        target.zero_();
+        fail(self.device().index(), "aten::bernoulli_", *failed);
+        return;
+      }
+    }
     AT_DISPATCH_ALL_TYPES_AND3(
         at::kHalf, at::kBFloat16, at::kBool, self.scalar_type(), "bernoulli_tensor_cuda_self_",
         [&] {
@@ -154,6 +200,7 @@ Tensor& bernoulli_each(Tensor& self, const Tensor& p, MaybeGenerator generator) 
 }
 
 Tensor& bernoulli_out(const Tensor& self, MaybeGenerator generator, Tensor& out) {
+  if (out.is_cpu()) return out.resize_(self.sizes()).bernoulli_(self.cpu(), std::move(generator));
   return templates::bernoulli_out_impl<BernoulliEachKernel, PhiloxGenerator>(
       out, self, generator_for(out, generator));
 }

@@ -4,14 +4,17 @@
 //
 // The checks of arguments are ATen's own, which are the same for all devices.
 #include <cmath>
+#include <initializer_list>
 #include <limits>
 #include <optional>
 #include <type_traits>
+#include <utility>
 
 #include <ATen/AccumulateType.h>
 #include <ATen/Dispatch.h>
 #include <ATen/OpMathType.h>
 #include <ATen/core/DistributionsHelper.h>
+#include <ATen/core/op_registration/adaption.h>
 #include <ATen/native/DistributionTemplates.h>
 #include <torch/library.h>
 
@@ -222,6 +225,14 @@ Tensor tensor_of(const Mean& mean, const Deviation& deviation) {
   if constexpr (std::is_same_v<Mean, Tensor>) return mean;
   if constexpr (!std::is_same_v<Mean, Tensor>) return deviation;
 }
+// The check that torchgen generates. `method` is the name of the wrapper.
+void check_one_device(const char* method,
+                      std::initializer_list<std::pair<const Tensor*, const char*>> tensors) {
+  std::optional<c10::Device> common;
+  for (const auto& [tensor, name] : tensors)
+    c10::impl::check_and_update_common_device(common, *tensor, method, name);
+}
+
 template <class Mean, class Deviation>
 Tensor normals(const Mean& mean, const Deviation& deviation, const MaybeGenerator& generator) {
   return templates::normal_impl<NormalKernel, PhiloxGenerator>(
@@ -241,18 +252,24 @@ Tensor normal_wide(double mean, const Tensor& deviation, MaybeGenerator generato
   return normals(mean, deviation, generator);
 }
 Tensor normal_each(const Tensor& mean, const Tensor& deviation, MaybeGenerator generator) {
+  check_one_device("wrapper_CUDA_Tensor_Tensor_normal", {{&mean, "mean"}, {&deviation, "std"}});
   return normals(mean, deviation, generator);
 }
 Tensor& normal_around_out(const Tensor& mean, double deviation, MaybeGenerator generator,
                           Tensor& out) {
+  check_one_device("wrapper_CUDA_Tensor_float_out_normal_out", {{&out, "out"}, {&mean, "mean"}});
   return normals_out(mean, deviation, generator, out);
 }
 Tensor& normal_wide_out(double mean, const Tensor& deviation, MaybeGenerator generator,
                         Tensor& out) {
+  check_one_device("wrapper_CUDA_float_Tensor_out_normal_out",
+                   {{&out, "out"}, {&deviation, "std"}});
   return normals_out(mean, deviation, generator, out);
 }
 Tensor& normal_each_out(const Tensor& mean, const Tensor& deviation, MaybeGenerator generator,
                         Tensor& out) {
+  check_one_device("wrapper_CUDA_Tensor_Tensor_out_normal_out",
+                   {{&out, "out"}, {&mean, "mean"}, {&deviation, "std"}});
   return normals_out(mean, deviation, generator, out);
 }
 

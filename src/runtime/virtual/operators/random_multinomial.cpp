@@ -6,20 +6,27 @@
 // (aten/src/ATen/native/cuda/MultinomialKernel.cu). A GPU adds in another order than the loops
 // here, so that a number within a few roundings of a sum may belong to its neighbour there.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include <ATen/Dispatch.h>
 #include <ATen/Parallel.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/op_registration/adaption.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/multinomial_native.h>
 #include <torch/library.h>
 
 #include "runtime/virtual/core/alias.h"
 #include "runtime/virtual/core/generator.h"
+#include "runtime/virtual/errors/bad_values.h"
+#include "runtime/virtual/errors/device_errors.h"
 #include "runtime/virtual/operators/operator_groups.h"
 #include "runtime/virtual/operators/random_conversions.h"
 
@@ -103,9 +110,28 @@ void sample(const Tensor& weights, Tensor& samples, PhiloxGenerator& generator) 
       });
 }
 
+// What the kernels assert of weights that are no distribution (MultinomialKernel.cu): none below 0
+// when a row is divided by its sum, and a sum above 0.
+void assert_distribution(c10::DeviceIndex device, const Tensor& weights, std::string reason) {
+  const bool negative = weights.lt(0).any().item<bool>();
+  fail(device, "aten::multinomial",
+       {.file = "MultinomialKernel.cu",
+        .line = negative ? 0 : 112,
+        .kernel = negative ? "renormRowsL1" : "binarySearchForMultinomial",
+        .condition = negative ? "! (val < zero)" : "cumdist[size - 1] > static_cast<scalar_t>(0)",
+        .threads = all_threads(1, 1),
+        .reason = std::move(reason)});
+}
+
 Tensor& multinomial_out(const Tensor& self, std::int64_t count, bool replacement,
                         MaybeGenerator generator, Tensor& out) {
   constexpr std::int64_t kMostCategories = 1 << 24;
+  std::optional<c10::Device> common;
+  const std::array<std::pair<const Tensor*, const char*>, 2> checked{
+      {{&out, "out"}, {&self, "self"}}};
+  for (const auto& [tensor, name] : checked)
+    c10::impl::check_and_update_common_device(common, *tensor, "wrapper_CUDA_out_multinomial_out",
+                                              name);
   const bool is_sampled = replacement && count > 1 && self.dim() > 0 && self.dim() <= 2 &&
                           self.size(-1) <= kMostCategories && self.numel() > 0 &&
                           at::isFloatingType(self.scalar_type()) &&
@@ -117,8 +143,14 @@ Tensor& multinomial_out(const Tensor& self, std::int64_t count, bool replacement
   Tensor samples = at::empty({rows, count}, at::TensorOptions().dtype(at::kLong));
   Aliases aliases;
   const Tensor weights = aliases.of(self);
-  sample(weights.dim() == 1 ? weights.unsqueeze(0) : weights, samples,
-         *at::check_generator<PhiloxGenerator>(chosen));
+  try {
+    sample(weights.dim() == 1 ? weights.unsqueeze(0) : weights, samples,
+           *at::check_generator<PhiloxGenerator>(chosen));
+  } catch (const c10::Error& error) {
+    if (!errors_are_late()) throw;
+    samples.zero_();
+    assert_distribution(self.device().index(), weights, error.msg());
+  }
   if (self.dim() == 1) {
     out.resize_({count});
     samples = samples.squeeze(0);

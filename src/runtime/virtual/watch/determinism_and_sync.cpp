@@ -135,6 +135,12 @@ bool DeterminismAndSync::is_deterministic(const IValue* arguments) const {
       return false;
     case Deterministic::kForIntegers:
       return !floats(told.isInt() ? told.toScalarType() : arguments[0].toTensor().scalar_type());
+    case Deterministic::kUnlessOneRow: {
+      const at::Tensor& self = arguments[0].toTensor();
+      if (!floats(told.isInt() ? told.toScalarType() : self.scalar_type())) return true;
+      return self.dim() > 0 && arguments[1].isInt() &&
+             self.numel() != self.size(arguments[1].toInt());
+    }
     case Deterministic::kWithoutReduction:
       return told.toInt() == kNone;
     case Deterministic::kWithoutWeights:
