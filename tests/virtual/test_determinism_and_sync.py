@@ -37,7 +37,6 @@ classes = torch.zeros(2, 6, 6, dtype=torch.long, **cuda)
 numbers, places = torch.arange(4, **cuda), torch.tensor([0, 2], **cuda)
 reals = numbers.float()
 # Since 2.11, as an H200 says; which release changed it is not known.
-SINCE_2_11 = tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 11)
 REFUSED = {
     "adaptive_avg_pool2d_backward_cuda": lambda: back(F.adaptive_avg_pool2d(image, 2)),
     "adaptive_avg_pool3d_backward_cuda": lambda: back(F.adaptive_avg_pool3d(solid, 2)),
