@@ -131,8 +131,31 @@ bool OperatorSemantics::reads_values(const IValue* arguments_of_call) const {
       const IValue& size = arguments_of_call[size_of_result];
       return !size.isInt() || size.toInt() < 0;
     }
+    case Waits::kUnlessEmpty:
+      return arguments_of_call[0].toTensor().numel() > 0;
+    case Waits::kIfDense:
+      return arguments_of_call[0].toTensor().layout() == at::kStrided;
+    case Waits::kByRange:  // histc(self, bins, min, max)
+      return arguments_of_call[0].toTensor().numel() > 0 &&
+             arguments_of_call[2].isScalar() && arguments_of_call[3].isScalar() &&
+             arguments_of_call[2].toScalar().equal(arguments_of_call[3].toScalar().toDouble());
+    case Waits::kUnlessUnsafe:  // segment_reduce(data, reduce, *, lengths, indices, offsets, axis,
+                                // unsafe, initial)
+      return arguments_of_call[2].isTensor() && !arguments_of_call[6].toBool();
   }
   return false;
+}
+
+bool OperatorSemantics::waits_in_libraries(const IValue* arguments_of_call) const {
+  if (!has(kNotCaptured) && !has(kMagmaUnlessSquare)) return false;
+  const at::Tensor& matrices = arguments_of_call[0].toTensor();
+  if (matrices.numel() == 0) return false;
+  if (has(kNotCaptured)) return true;
+  // lu_factor in cuda/linalg/BatchLinearAlgebra.cpp
+  const std::int64_t rows = matrices.size(-2);
+  const std::int64_t batch = matrices.numel() / (rows * matrices.size(-1));
+  const bool fits = batch == 1 || rows <= 16 || (rows <= 128 && batch <= 16);
+  return rows != matrices.size(-1) || !fits;
 }
 
 bool OperatorSemantics::is_blocking(const IValue* arguments_of_call) const {

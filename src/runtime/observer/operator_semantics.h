@@ -32,6 +32,10 @@ enum class Waits : std::uint8_t {
   kByMask,       // x[mask]: if an index is a mask
   kUnlessSized,  // repeat_interleave: unless the caller passes the size of the result
   kCopy,         // copy_: if it copies between devices and is not non_blocking
+  kUnlessEmpty,  // the first argument has elements
+  kIfDense,      // to_sparse(): the first argument is a strided tensor
+  kByRange,      // histc: `min` and `max` are equal, so that the values decide
+  kUnlessUnsafe,  // segment_reduce: `lengths` are given, and are to be checked
 };
 
 // When a real device has a deterministic algorithm for the operator.
@@ -45,13 +49,16 @@ enum class Deterministic : std::uint8_t {
   kUnlessProduct,     // `reduce` of a scatter is "prod" or "multiply"
 };
 
-enum Trait : std::uint8_t {
+enum Trait : std::uint16_t {
   kCarriesOn = 1U << 0U,      // passes values on unchanged: to(), clone(), detach()
   kMakes = 1U << 1U,          // makes a new tensor although it takes one: new_*, *_like
   kFills = 1U << 2U,          // fills a tensor with a given number, which may be infinite
   kUninitialised = 1U << 3U,  // its results hold what was in memory
   kAsksOnly = 1U << 4U,       // asks about a tensor without reading its values: size(), is_pinned()
   kHostIndices = 1U << 5U,    // takes indices on the host, and copies them to the device
+  kReadsByCopy = 1U << 6U,    // reads values by a copy to the host, others by item()
+  kNotCaptured = 1U << 7U,    // its libraries wait on their own, so that no graph captures it
+  kMagmaUnlessSquare = 1U << 8U,  // LU: the same, for matrices that cuSOLVER does not get
 };
 
 // One row of the table.
@@ -61,7 +68,7 @@ struct SemanticsRow {
   // without a name. Only the most specific row applies.
   std::string_view name;
   Waits waits = Waits::kNever;
-  std::uint8_t traits = 0;
+  std::uint16_t traits = 0;
   Deterministic deterministic = Deterministic::kAlways;
   std::string_view caller = {};  // the name of the real kernel in its error message
 };
@@ -78,6 +85,8 @@ struct TORCHPORT_OBSERVER_API OperatorSemantics {
   // Whether the host needs values of the operator's tensors before it continues, on any device.
   // Takes the arguments in the order of the schema. Copies between devices are not reads.
   [[nodiscard]] bool reads_values(const c10::IValue* arguments_of_call) const;
+  // Whether CUDA's libraries wait in a way that a graph cannot capture.
+  [[nodiscard]] bool waits_in_libraries(const c10::IValue* arguments_of_call) const;
   // Whether the caller did not pass non_blocking=True.
   [[nodiscard]] bool is_blocking(const c10::IValue* arguments_of_call) const;
   // Whether it computes new values: it does not only move, allocate or return a view.

@@ -10,11 +10,18 @@
 //   kUnlessSized   Repeat.cpp, Onehot.cpp
 //   kCopy          cuda/Copy.cu: copy_kernel_cuda
 //   kHostIndices   cuda/IndexKernel.cpp and TensorAdvancedIndexing.cpp: indices are moved to `self`
+//   kReadsByCopy   SummaryOps.cu (cpu()), _check_gesvdj_convergence of BatchLinearAlgebraLib.cpp,
+//                  compute_T of LinearAlgebra.cpp
+//   kNotCaptured, kMagmaUnlessSquare   what an H200 with torch 2.11 refused
+//   by release     the names that the libtorch_cuda.so of 2.11 has, and the list of
+//                  torch.use_deterministic_algorithms in 2.13
 //   kAsksOnly      operators that native_functions.yaml or TensorImpl answers from metadata
 //
 // operator_semantics_test.cpp holds the rows against all operators of the dispatcher.
 #include <algorithm>
 #include <array>
+
+#include <torch/version.h>
 
 #include "runtime/observer/operator_semantics.h"
 
@@ -49,14 +56,20 @@ constexpr auto kRows = std::to_array<SemanticsRow>({
     {.name = "_index_put_impl", .waits = Waits::kByMask, .traits = kHostIndices},
     {.name = "_is_zerotensor", .traits = kAsksOnly},
     {.name = "_linalg_check_errors", .waits = Waits::kAlways},
-    {.name = "_linalg_eigh", .waits = Waits::kAlways},
-    {.name = "_linalg_svd", .waits = Waits::kAlways},
+    {.name = "_linalg_eigh", .waits = Waits::kUnlessEmpty},
+    {.name = "_linalg_eigvals", .waits = Waits::kAlways},
+    {.name = "_linalg_svd", .waits = Waits::kUnlessEmpty, .traits = kReadsByCopy},
     {.name = "_local_scalar_dense", .waits = Waits::kAlways},
     {.name = "_nested_get_ragged_idx", .traits = kAsksOnly},
     {.name = "_nested_tensor_from_mask_left_aligned", .waits = Waits::kAlways},
     {.name = "_nnz", .traits = kAsksOnly},
     {.name = "_pin_memory", .traits = kCarriesOn},
     {.name = "_to_copy", .traits = kCarriesOn},
+    {.name = "_to_sparse", .waits = Waits::kIfDense},
+    {.name = "_to_sparse_bsc", .waits = Waits::kIfDense},
+    {.name = "_to_sparse_bsr", .waits = Waits::kIfDense},
+    {.name = "_to_sparse_csc", .waits = Waits::kIfDense},
+    {.name = "_to_sparse_csr", .waits = Waits::kIfDense},
     {.name = "_unique", .waits = Waits::kAlways},
     {.name = "_unique2", .waits = Waits::kAlways},
     {.name = "_unsafe_index", .waits = Waits::kByMask, .traits = kHostIndices},
@@ -81,6 +94,7 @@ constexpr auto kRows = std::to_array<SemanticsRow>({
      .caller = "avg_pool3d_backward_cuda"},
     {.name = "bincount",
      .waits = Waits::kAlways,
+     .traits = kReadsByCopy,
      .deterministic = Deterministic::kWithoutWeights,
      .caller = "_bincount_cuda"},
     {.name = "can_cast", .traits = kAsksOnly},
@@ -89,9 +103,6 @@ constexpr auto kRows = std::to_array<SemanticsRow>({
     {.name = "contiguous", .traits = kCarriesOn},
     {.name = "copy_", .waits = Waits::kCopy, .traits = kCarriesOn},
     {.name = "cudnn_is_acceptable", .traits = kAsksOnly},
-    {.name = "cumsum",
-     .deterministic = Deterministic::kForIntegers,
-     .caller = "cumsum_cuda_kernel"},
     {.name = "dense_dim", .traits = kAsksOnly},
     {.name = "detach", .traits = kCarriesOn},
     {.name = "dim", .traits = kAsksOnly},
@@ -118,6 +129,8 @@ constexpr auto kRows = std::to_array<SemanticsRow>({
      .deterministic = Deterministic::kNever,
      .caller = "grid_sampler_3d_backward_cuda"},
     {.name = "histc",
+     .waits = Waits::kByRange,
+     .traits = kReadsByCopy,
      .deterministic = Deterministic::kForIntegers,
      .caller = "_histc_cuda with floating point input"},
     {.name = "index", .waits = Waits::kByMask, .traits = kHostIndices},
@@ -139,21 +152,35 @@ constexpr auto kRows = std::to_array<SemanticsRow>({
     {.name = "is_set_to", .traits = kAsksOnly},
     {.name = "is_signed", .traits = kAsksOnly},
     {.name = "item", .waits = Waits::kAlways},
+#if TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR < 11
     {.name = "kthvalue", .deterministic = Deterministic::kNever, .caller = "kthvalue CUDA"},
+#endif
     {.name = "lift", .traits = kCarriesOn},
     {.name = "lift_fresh", .traits = kCarriesOn},
     {.name = "linalg_cholesky", .waits = Waits::kAlways},
+    {.name = "linalg_eig", .waits = Waits::kAlways},
     {.name = "linalg_eigh", .waits = Waits::kAlways},
+    {.name = "linalg_eigvals", .waits = Waits::kAlways},
     {.name = "linalg_eigvalsh", .waits = Waits::kAlways},
     {.name = "linalg_inv", .waits = Waits::kAlways},
     {.name = "linalg_ldl_factor", .waits = Waits::kAlways},
+    {.name = "linalg_ldl_factor_ex", .traits = kNotCaptured},
+    {.name = "linalg_ldl_solve", .traits = kNotCaptured},
     {.name = "linalg_lstsq", .waits = Waits::kAlways},
+    {.name = "linalg_lu", .traits = kMagmaUnlessSquare},
     {.name = "linalg_lu_factor", .waits = Waits::kAlways},
+    {.name = "linalg_lu_factor_ex", .traits = kMagmaUnlessSquare},
+    {.name = "linalg_matrix_exp", .waits = Waits::kUnlessEmpty, .traits = kReadsByCopy},
     {.name = "linalg_solve", .waits = Waits::kAlways},
     {.name = "linalg_svd", .waits = Waits::kAlways},
     {.name = "linalg_svdvals", .waits = Waits::kAlways},
     {.name = "masked_fill", .traits = kFills},
     {.name = "masked_select", .waits = Waits::kAlways},
+#if TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR < 13
+    {.name = "max_pool3d_with_indices_backward",
+     .deterministic = Deterministic::kNever,
+     .caller = "max_pool3d_with_indices_backward_cuda"},
+#endif
     {.name = "median.dim_values",
      .deterministic = Deterministic::kNever,
      .caller = "median CUDA with indices output"},
@@ -187,9 +214,11 @@ constexpr auto kRows = std::to_array<SemanticsRow>({
     {.name = "reflection_pad1d_backward",
      .deterministic = Deterministic::kNever,
      .caller = "reflection_pad1d_backward_out_cuda"},
+#if TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR < 11
     {.name = "reflection_pad2d_backward",
      .deterministic = Deterministic::kNever,
      .caller = "reflection_pad2d_backward_cuda"},
+#endif
     {.name = "reflection_pad3d_backward",
      .deterministic = Deterministic::kNever,
      .caller = "reflection_pad3d_backward_out_cuda"},
@@ -221,6 +250,7 @@ constexpr auto kRows = std::to_array<SemanticsRow>({
     {.name = "scatter_reduce",
      .deterministic = Deterministic::kUnlessProduct,
      .caller = "scatter_reduce_cuda_prod_"},
+    {.name = "segment_reduce", .waits = Waits::kUnlessUnsafe},
     {.name = "set", .traits = kCarriesOn},
     {.name = "set_data", .traits = kCarriesOn},
     {.name = "size", .traits = kAsksOnly},

@@ -4,12 +4,14 @@
 #include <ATen/core/List.h>
 #include <ATen/core/enum_tag.h>
 #include <ATen/core/ivalue.h>
+#include <c10/core/DeviceGuard.h>
 
 #include "runtime/observer/tensors_in.h"
 #include "runtime/virtual/core/alias.h"
 #include "runtime/virtual/core/capture.h"
 #include "runtime/virtual/core/generator.h"
 #include "runtime/virtual/core/runtime.h"
+#include "runtime/virtual/core/storage.h"
 #include "runtime/virtual/core/streams.h"
 #include "runtime/virtual/errors/device_errors.h"
 #include "runtime/virtual/errors/kernel_names.h"
@@ -109,6 +111,15 @@ IValue each_to_device(const IValue& value, const Devices& devices, Aliases& alia
   return list;
 }
 
+c10::SmallVector<c10::DataPtr, 2> take(const c10::SmallVectorImpl<std::int64_t>& blocks,
+                                       c10::DeviceIndex device) {
+  const c10::DeviceGuard guard(c10::Device(Runtime::get().kind().type, device));
+  c10::SmallVector<c10::DataPtr, 2> held;
+  for (const std::int64_t bytes : blocks)
+    held.push_back(device_allocator()->allocate(static_cast<std::size_t>(bytes)));
+  return held;
+}
+
 void write_back(const IValue& value, Aliases& aliases) {
   if (value.isTensor()) {
     aliases.write_back(value.toTensor());
@@ -145,6 +156,9 @@ AliasKernel::AliasKernel(const c10::OperatorHandle& op, c10::DispatchKey cpu, Ty
                           unmarked || (alias != nullptr && alias->isWrite()), unmarked});
   }
   training_ = op.schema().argumentIndexWithName("training").value_or(-1);
+  result_rule_ = result_rule_of(op.operator_name(), cpu);
+  workspace_ = workspace_of(op.operator_name(), cpu);
+  iterates_ = cpu == c10::DispatchKey::CPU && has_layout_of_iterator(op);
   const auto& returns = op.schema().returns();
   each_apart_ = !arguments.empty() && is_tensor_list(*arguments[0].type()) && returns.size() == 1 &&
                 is_tensor_list(*returns[0].type());
@@ -165,6 +179,8 @@ void AliasKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet,
   late::Call uses;
   if (streams_are_late() && starts_kernel_ && !reads_nothing_)
     note_accesses(stack->data() + first, uses);
+  c10::SmallVector<std::int64_t, 2> taken;
+  if (workspace_ != nullptr) taken = workspace_(stack->data() + first);
   Aliases aliases;
   Devices devices;
   if (each_apart_) devices = devices_of((*stack)[first]);
@@ -187,15 +203,29 @@ void AliasKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet,
       generator = host_generator(default_generator(aliases.device()), numbers_);
   }
   if (streams_are_late()) uses.hide(aliases);
+  std::vector<IValue> given;
+  if (has_other_results(stack->data() + first, stack->size() - first))
+    given.assign(stack->begin() + static_cast<std::ptrdiff_t>(first), stack->end());
   std::optional<FailedAssertion> failed;
   {
     // Autograd has already seen this call, so nothing below is recorded or tracked as a view.
     const at::AutoDispatchBelowADInplaceOrView below;
     const DrawFrom draw(draws_ ? aliases.device() : kNoDevice);
     failed = compute(op, chosen, stack, first);
+    if (!given.empty() && !failed) {
+      IValue* const results = stack->data() + first;
+      if (result_rule_ != nullptr) {
+        result_rule_(given.data(), results);
+      } else {
+        lay_out_as_iterator(given.data(), given.size(), *results);
+      }
+    }
   }
   for (const IValue& value : written) write_back(value, aliases);
   const std::size_t results = op.schema().returns().size();
+  // Taken while the results exist, as by CUDA's kernels.
+  c10::SmallVector<c10::DataPtr, 2> held;
+  if (!taken.empty()) held = take(taken, aliases.device());
   for (std::size_t i = stack->size() - results; i < stack->size(); ++i) {
     IValue& result = (*stack)[i];
     result = each_apart_ ? each_to_device(result, devices, aliases)
@@ -244,6 +274,10 @@ std::optional<FailedAssertion> AliasKernel::compute(const c10::OperatorHandle& o
     stack->insert(stack->end(), results->begin(), results->end());
     return failed;
   }
+}
+
+bool AliasKernel::has_other_results(const IValue* arguments, std::size_t count) const {
+  return result_rule_ != nullptr || (iterates_ && promotes_with_gaps(arguments, count));
 }
 
 void AliasKernel::check_devices(const IValue* arguments) const {

@@ -16,6 +16,8 @@
 #include "runtime/virtual/core/device_check.h"
 #include "runtime/virtual/core/wider.h"
 #include "runtime/virtual/errors/kernel_assertions.h"
+#include "runtime/virtual/operators/result_rules.h"
+#include "runtime/virtual/operators/workspaces.h"
 #include "runtime/virtual/watch/determinism_and_sync.h"
 #include "runtime/virtual/watch/late_streams.h"
 
@@ -79,6 +81,8 @@ class AliasKernel final : public c10::OperatorKernel {
   void check_capture(const c10::IValue* arguments) const;
   // Notes what the call reads and writes on its streams.
   void note_accesses(const c10::IValue* arguments, late::Call& call) const;
+  // Whether the device's results may differ from those of the CPU's kernel in layout or type.
+  [[nodiscard]] bool has_other_results(const c10::IValue* arguments, std::size_t count) const;
   // What a real device's kernels assert; null if that is nothing or errors are not late.
   const KernelAssertion* assertion(const c10::OperatorHandle& op) const;
 
@@ -88,6 +92,9 @@ class AliasKernel final : public c10::OperatorKernel {
   WiderKernel wider_;
   DeviceCheck check_;
   DeterminismAndSync determinism_and_sync_;
+  ResultRule result_rule_ = nullptr;
+  Workspace workspace_ = nullptr;
+  bool iterates_ = false;  // its result has the layout that TensorIterator gives it
   std::vector<Argument> arguments_;
   int generator_ = -1;         // index of the generator argument; -1 if it has none
   int training_ = -1;          // index of the flag of batch norm; -1 if it has none

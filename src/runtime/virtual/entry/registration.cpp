@@ -53,14 +53,20 @@ const std::set<std::string>& taken_whole(DispatchKey cpu) {
 }
 
 // Operators that have a CPU kernel, but no CUDA kernel. On CUDA they are composite, with other
-// error messages for wrong arguments, or none.
+// error messages for wrong arguments, or none, and with results in another layout: native_functions.yaml.
 const std::set<std::string>& left_out() {
-  static const std::set<std::string> kNames = {
+  static const std::set<std::string> kEverywhere = {
       "aten::_sparse_mm_reduce_impl",
       "aten::_sparse_mm_reduce_impl_backward",
       "aten::narrow_copy",
   };
-  return kNames;
+  static const std::set<std::string> kCuda = {
+      "aten::_sparse_mm_reduce_impl", "aten::_sparse_mm_reduce_impl_backward",
+      "aten::_stack",                 "aten::_stack.out",
+      "aten::narrow_copy",            "aten::native_channel_shuffle",
+      "aten::pixel_shuffle",          "aten::pixel_unshuffle",
+  };
+  return Runtime::get().spec().kind == "cuda" ? kCuda : kEverywhere;
 }
 
 std::string full_name(const c10::OperatorName& name) {
@@ -131,6 +137,13 @@ struct Pair {
   DispatchKey cpu;
 };
 
+// Whether a composite kernel calls the kernel of the tensor's own device without an operator, which a
+// build with CUDA has. Before torch 2.11 it called operators, and autograd saw only those.
+bool calls_device(const OperatorHandle& op) {
+  return op.operator_name().name.starts_with("aten::ldexp") &&
+         op.hasKernelForDispatchKey(DispatchKey::CompositeExplicitAutograd);
+}
+
 // Replaces the kernel of an operator that has no CPU kernel. A build of torch with CUDA may have a
 // kernel for a real device under the device's key, and no such kernel may run.
 void put_in_place_of_real(const OperatorHandle& op, const Pair& pair) {
@@ -163,7 +176,8 @@ void register_operators() {
         put(*op, pair.device, c10::KernelFunction::makeFromBoxedFunction<&missing>());
         continue;
       }
-      const bool whole = taken_whole(pair.cpu).contains(full_name(name));
+      const bool whole = taken_whole(pair.cpu).contains(full_name(name)) ||
+                         (pair.cpu == DispatchKey::CPU && calls_device(*op));
       if ((whole || op->hasKernelForDispatchKey(pair.cpu)) && !left_out().contains(full_name(name)))
         put(*op, pair.device,
             c10::KernelFunction::makeFromBoxedFunctor<AliasKernel>(

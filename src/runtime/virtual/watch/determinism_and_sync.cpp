@@ -4,6 +4,7 @@
 
 #include <ATen/Context.h>
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/empty.h>
 #include <c10/util/Exception.h>
 #include <torch/library.h>
 #include <torch/version.h>
@@ -58,8 +59,10 @@ void note_synchronization() {
 }
 
 DeterminismAndSync::DeterminismAndSync(const observer::OperatorSemantics& semantics) {
-  const bool speaks =
-      semantics.row.deterministic != Deterministic::kAlways || semantics.row.waits != Waits::kNever;
+  const bool speaks = semantics.row.deterministic != Deterministic::kAlways ||
+                      semantics.row.waits != Waits::kNever ||
+                      semantics.has(observer::kNotCaptured) ||
+                      semantics.has(observer::kMagmaUnlessSquare);
   if (speaks && Runtime::get().kind().dense == c10::DispatchKey::CUDA) semantics_ = &semantics;
 }
 
@@ -69,7 +72,10 @@ void DeterminismAndSync::check(const IValue* arguments) const {
   if (sync_mode == 0 && !gpu_is_traced() && !any_capture()) return;
   const c10::DeviceIndex device = device_of(arguments);
   const std::int64_t stream = current_stream(device);
-  if (any_capture()) check_captured(arguments, device, stream);
+  if (any_capture()) {
+    check_captured(arguments, device, stream);
+    if (semantics_->waits_in_libraries(arguments)) check_wait_in_capture(device, stream);
+  }
   if (!waits(arguments)) return;
   check_wait_in_capture(device, stream);
   note_synchronization();
@@ -113,7 +119,9 @@ void DeterminismAndSync::check_pinned([[maybe_unused]] const IValue* arguments) 
                 "tensor is pinned. Please use tensor.pin_memory() or allocate the tensor with "
                 "pin_memory=True.");
   };
-  if (semantics_->row.waits == Waits::kCopy) {
+  if (semantics_->has(observer::kReadsByCopy) && semantics_->reads_values(arguments)) {
+    check_host(at::empty({1}));
+  } else if (semantics_->row.waits == Waits::kCopy) {
     if (on_device(arguments[0]) == on_device(arguments[1])) return;
     check_host(arguments[0].toTensor());
     check_host(arguments[1].toTensor());

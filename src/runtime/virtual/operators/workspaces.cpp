@@ -1,0 +1,142 @@
+#include "runtime/virtual/operators/workspaces.h"
+
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include <ATen/ExpandUtils.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/result_type.h>
+
+#include "runtime/virtual/core/runtime.h"
+
+namespace torchport::vdev {
+
+namespace {
+
+using at::ScalarType;
+using at::Tensor;
+using c10::IValue;
+using Blocks = c10::SmallVector<std::int64_t, 2>;
+
+std::int64_t bytes_of(std::int64_t count, ScalarType type) {
+  return count * static_cast<std::int64_t>(c10::elementSize(type));
+}
+
+// The type that a sum or product is computed in: `dtype`, or int64 for integers.
+ScalarType type_of_sum(const Tensor& self, const IValue& dtype) {
+  if (dtype.isInt()) return dtype.toScalarType();
+  return at::isIntegralType(self.scalar_type(), /*includeBool=*/true) ? at::kLong
+                                                                      : self.scalar_type();
+}
+
+// make_reduction in ReduceOpsUtils.h converts the whole input to the type of the result, but for
+// half types that are added up in float32.
+template <std::size_t kDtype>
+Blocks converted_for_reduction(const IValue* arguments) {
+  const Tensor& self = arguments[0].toTensor();
+  const ScalarType type = type_of_sum(self, arguments[kDtype]);
+  const bool reads_halves = at::isReducedFloatingType(self.scalar_type()) && type == at::kFloat;
+  if (type == self.scalar_type() || reads_halves) return {};
+  return {bytes_of(self.numel(), type)};
+}
+
+// cumsum and cumprod in ReduceOps.cpp
+Blocks converted_for_scan(const IValue* arguments) {
+  const Tensor& self = arguments[0].toTensor();
+  const ScalarType type = type_of_sum(self, arguments[2]);
+  if (type == self.scalar_type()) return {};
+  return {bytes_of(self.numel(), type)};
+}
+
+// count_nonzero_cuda in TensorAdvancedIndexing.cpp: which elements are not zero, and those as int64
+Blocks not_zero(const IValue* arguments) {
+  const Tensor& self = arguments[0].toTensor();
+  Blocks blocks{bytes_of(self.numel(), at::kLong)};
+  if (self.scalar_type() != at::kBool) blocks.push_back(self.numel());
+  return blocks;
+}
+
+// Equal.cpp: which elements are equal, and whether all are
+Blocks equal_elements(const IValue* arguments) {
+  const Tensor& self = arguments[0].toTensor();
+  const Tensor& other = arguments[1].toTensor();
+  if (self.sizes() != other.sizes() || self.numel() == 0 || self.is_alias_of(other)) return {};
+  return {self.numel(), 1};
+}
+
+// mse_loss, smooth_l1_loss and huber_loss(self, target, reduction, ...) of Loss.cpp: the losses of all
+// elements, if one number is made of them
+Blocks losses(const IValue* arguments) {
+  constexpr std::int64_t kNone = 0;
+  if (arguments[2].toInt() == kNone) return {};
+  const Tensor& self = arguments[0].toTensor();
+  const Tensor& target = arguments[1].toTensor();
+  const auto sizes = at::infer_size_dimvector(self.sizes(), target.sizes());
+  return {bytes_of(c10::multiply_integers(sizes), at::result_type(self, target))};
+}
+
+// binary_cross_entropy(self, target, weight, reduction) of Loss.cu: its result has the memory of the
+// losses, and gets the number copied
+Blocks one_loss(const IValue* arguments) {
+  if (arguments[3].toInt() == 0) return {};
+  return {bytes_of(1, arguments[0].toTensor().scalar_type())};
+}
+
+// softmax_backward_cuda_out in SoftMax.cu: the product of gradient and output
+Blocks product_with_output(const IValue* arguments) {
+  const Tensor& grad = arguments[0].toTensor();
+  return {bytes_of(grad.numel(), grad.scalar_type())};
+}
+
+// native_group_norm(input, weight, bias, N, C, HxW, group, eps) of group_norm_kernel.cu: a factor and a
+// summand for each channel of each sample
+Blocks fused_parameters(const IValue* arguments) {
+  const bool has_parameters = arguments[1].isTensor() || arguments[2].isTensor();
+  if (!has_parameters || arguments[5].toInt() == 1) return {};
+  const ScalarType type = arguments[0].toTensor().scalar_type();
+  const std::int64_t bytes = bytes_of(arguments[3].toInt() * arguments[4].toInt(),
+                                      at::isReducedFloatingType(type) ? at::kFloat : type);
+  return {bytes, bytes};
+}
+
+// _fft_c2r_cufft in SpectralOps.cpp: such a transform overwrites its input
+Blocks copy_of_input(const IValue* arguments) {
+  const Tensor& self = arguments[0].toTensor();
+  return {bytes_of(self.numel(), self.scalar_type())};
+}
+
+// By the name with its overload.
+const std::unordered_map<std::string_view, Workspace>& workspaces() {
+  static const std::unordered_map<std::string_view, Workspace> kWorkspaces = {
+      {"aten::_fft_c2r", &copy_of_input},
+      {"aten::_softmax_backward_data", &product_with_output},
+      {"aten::binary_cross_entropy", &one_loss},
+      {"aten::count_nonzero.dim_IntList", &not_zero},
+      {"aten::cumprod", &converted_for_scan},
+      {"aten::cumsum", &converted_for_scan},
+      {"aten::equal", &equal_elements},
+      {"aten::huber_loss", &losses},
+      {"aten::mean.dim", &converted_for_reduction<3>},
+      {"aten::mse_loss", &losses},
+      {"aten::nansum", &converted_for_reduction<3>},
+      {"aten::native_group_norm", &fused_parameters},
+      {"aten::prod", &converted_for_reduction<1>},
+      {"aten::prod.dim_int", &converted_for_reduction<3>},
+      {"aten::smooth_l1_loss", &losses},
+      {"aten::sum.dim_IntList", &converted_for_reduction<3>},
+  };
+  return kWorkspaces;
+}
+
+}  // namespace
+
+Workspace workspace_of(const c10::OperatorName& name, c10::DispatchKey cpu) {
+  if (cpu != c10::DispatchKey::CPU || Runtime::get().spec().kind != "cuda") return nullptr;
+  const std::string full =
+      name.overload_name.empty() ? name.name : name.name + "." + name.overload_name;
+  const auto found = workspaces().find(full);
+  return found == workspaces().end() ? nullptr : found->second;
+}
+
+}  // namespace torchport::vdev
