@@ -44,7 +44,6 @@ REFUSED = {
     "fractional_max_pool2d_backward_cuda": lambda: back(F.fractional_max_pool2d(image, 2, 3)),
     "fractional_max_pool3d_backward_cuda": lambda: back(F.fractional_max_pool3d(solid, 2, 2)),
     "reflection_pad1d_backward_out_cuda": lambda: back(F.pad(line, (1, 1), "reflect")),
-    "reflection_pad2d_backward_cuda": lambda: back(F.pad(image, (1, 1, 1, 1), "reflect")),
     "reflection_pad3d_backward_out_cuda": lambda: back(F.pad(solid, (1,) * 6, "reflect")),
     "upsample_linear1d_backward_out_cuda": lambda: back(F.interpolate(line, 9, mode="linear")),
     "upsample_bicubic2d_backward_out_cuda": lambda: back(
@@ -64,9 +63,7 @@ REFUSED = {
     "put_": lambda: reals.clone().put_(places, reals[:2], accumulate=True),
     "_histc_cuda with floating point input": lambda: torch.histc(reals, 4),
     "_bincount_cuda": lambda: torch.bincount(numbers, reals),
-    "kthvalue CUDA": lambda: reals.kthvalue(2),
     "median CUDA with indices output": lambda: reals.median(0),
-    "cumsum_cuda_kernel": lambda: reals.cumsum(0),
     "index_reduce_cuda": lambda: reals.clone().index_reduce_(0, places, reals[:2], "mean"),
     "scatter_reduce_cuda_prod_": lambda: reals.scatter_reduce(0, places, reals[:2], "prod"),
     "scatter_reduce_cuda_kernel": lambda: reals.scatter(0, places, reals[:2], reduce="multiply"),
@@ -85,7 +82,22 @@ REFUSED = {
         F.interpolate(image, 9, mode="bicubic", antialias=True)
     ),
 }
+MINOR = int(torch.__version__.split(".")[1])
+# By the release: the names that the library of torch 2.11 has, and the list that torch 2.13 documents.
+BY_RELEASE = {
+    11: {
+        "kthvalue CUDA": lambda: reals.kthvalue(2),
+        "reflection_pad2d_backward_cuda": lambda: back(F.pad(image, (1, 1, 1, 1), "reflect")),
+    },
+    13: {"max_pool3d_with_indices_backward_cuda": lambda: back(F.max_pool3d(solid, 2))},
+}
+for minor, calls in BY_RELEASE.items():
+    if MINOR < minor:
+        REFUSED |= calls
 TAKEN = (
+    *(call for minor, calls in BY_RELEASE.items() if MINOR >= minor for call in calls.values()),
+    lambda: reals.cumsum(0),
+    lambda: reals.cumprod(0),
     lambda: back(F.conv2d(image, torch.ones(2, 3, 3, 3, **cuda))),
     lambda: back(F.interpolate(image, 9, mode="bilinear")),
     lambda: back(F.interpolate(solid, 5, mode="trilinear")),
@@ -114,11 +126,20 @@ def test_nondeterminism_is_refused() -> None:
     torch.use_deterministic_algorithms(True, warn_only=True)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        assert reals.cumsum(0).tolist() == [0, 1, 3, 6]
-    assert "cumsum_cuda_kernel does not have a deterministic" in str(caught[0].message)
+        assert torch.histc(reals, 4).tolist() == [1, 1, 1, 1]
+    assert "_histc_cuda with floating point input does not" in str(caught[0].message)
     torch.use_deterministic_algorithms(False)
     for call in REFUSED.values():
         call()
+
+
+def test_an_index_of_a_number_is_refused_with_deterministic_algorithms() -> None:
+    number, place, one = torch.ones((), **cuda), torch.zeros(1, dtype=torch.long, **cuda), reals[1]
+    assert number.index_add(0, place, one) == 2 and number.index_copy(0, place, one) == 1
+    torch.use_deterministic_algorithms(True)
+    for call in (number.index_add, number.clone().index_add_, number.index_copy):
+        with pytest.raises(IndexError, match="too many indices for tensor of dimension 0"):
+            call(0, place, one)
 
 
 # Where the host waits.
@@ -141,6 +162,13 @@ WAITS = (
     lambda: numbers.repeat_interleave(numbers),
     lambda: torch.tensor([1.0], device="cuda"),
     lambda: torch.linalg.inv(torch.eye(2, device="cuda")),
+    lambda: torch.linalg.eig(torch.eye(2, device="cuda")),
+    lambda: torch.linalg.eigvals(torch.eye(2, device="cuda")),
+    lambda: torch.linalg.svd(torch.eye(2, device="cuda")),
+    lambda: torch.matrix_exp(torch.eye(2, device="cuda")),
+    lambda: torch.histc(reals, 4),
+    lambda: reals.to_sparse(),
+    lambda: torch.segment_reduce(reals, "sum", lengths=numbers[1:3] + numbers[:2]),
     torch.cuda.current_stream().synchronize,
 )
 FREE = (
@@ -152,6 +180,10 @@ FREE = (
     lambda: reals[places],
     lambda: reals.masked_fill(mask, 0.0),
     lambda: reals.matmul(reals),
+    *([lambda: torch.histc(reals, 4, 0, 3)] if MINOR < 11 else []),
+    lambda: torch.linalg.svd(torch.empty(0, 2, device="cuda")),
+    lambda: torch.linalg.lu_factor_ex(torch.eye(2, device="cuda")),
+    lambda: torch.segment_reduce(reals, "sum", lengths=numbers[2:3] + 2, unsafe=True),
     lambda: numbers.repeat_interleave(numbers, output_size=6),
     torch.cuda.synchronize,
 )

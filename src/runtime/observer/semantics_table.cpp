@@ -129,7 +129,11 @@ constexpr auto kRows = std::to_array<SemanticsRow>({
      .deterministic = Deterministic::kNever,
      .caller = "grid_sampler_3d_backward_cuda"},
     {.name = "histc",
+#if TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 11
+     .waits = Waits::kUnlessEmpty,  // as an H200 with 2.11 did, whatever the range
+#else
      .waits = Waits::kByRange,
+#endif
      .traits = kReadsByCopy,
      .deterministic = Deterministic::kForIntegers,
      .caller = "_histc_cuda with floating point input"},

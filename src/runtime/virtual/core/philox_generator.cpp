@@ -8,6 +8,7 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
 #include <c10/core/DispatchKeySet.h>
+#include <torch/version.h>
 
 #include "runtime/virtual/core/capture.h"
 #include "runtime/virtual/core/runtime.h"
@@ -45,6 +46,27 @@ std::uint64_t PhiloxGenerator::get_offset() const {
   return state_->offset;
 }
 
+// Since torch 2.11 a capture may ask for the seed, and set the one there is: so says what the
+// libtorch_cuda.so of that release raises.
+#if TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 11
+
+std::uint64_t PhiloxGenerator::current_seed() const {
+  return state_->seed;
+}
+
+void PhiloxGenerator::set_current_seed(std::uint64_t seed) {
+  if (is_capturing_graph()) {
+    TORCH_CHECK(state_->seed == seed,
+                "CUDAGeneratorImpl::set_current_seed can be called during stream capture only if "
+                "new seed is the same as the original seed.");
+    return;
+  }
+  state_->seed = seed;
+  state_->offset = 0;
+}
+
+#else
+
 std::uint64_t PhiloxGenerator::current_seed() const {
   assert_not_capturing("Cannot call CUDAGeneratorImpl::current_seed");
   return state_->seed;
@@ -55,6 +77,8 @@ void PhiloxGenerator::set_current_seed(std::uint64_t seed) {
   state_->seed = seed;
   state_->offset = 0;
 }
+
+#endif
 
 void PhiloxGenerator::set_offset(std::uint64_t offset) {
   assert_not_capturing("Cannot call CUDAGeneratorImpl::set_offset");

@@ -61,7 +61,10 @@ Blocks not_zero(const IValue* arguments) {
 Blocks equal_elements(const IValue* arguments) {
   const Tensor& self = arguments[0].toTensor();
   const Tensor& other = arguments[1].toTensor();
-  if (self.sizes() != other.sizes() || self.numel() == 0 || self.is_alias_of(other)) return {};
+  const bool is_same = self.is_alias_of(other) && self.storage_offset() == other.storage_offset() &&
+                       self.scalar_type() == other.scalar_type() &&
+                       self.strides() == other.strides();
+  if (self.sizes() != other.sizes() || self.numel() == 0 || is_same) return {};
   return {self.numel(), 1};
 }
 

@@ -67,16 +67,17 @@ TEST_CASE("a copy waits where it crosses devices, is blocking and moves anything
 
 TEST_CASE("what has no deterministic algorithm is refused under its kernel's name, or not") {
   const auto device = at::TensorOptions().device(at::kCUDA);
-  const DeterminismAndSync cumsum(semantics_named("aten::cumsum"));
-  const std::vector<c10::IValue> real{at::ones({2}, device), 0, c10::IValue()};
-  const std::vector<c10::IValue> integers{at::ones({2}, device.dtype(at::kLong)), 0, c10::IValue()};
-  cumsum(real.data());
+  const DeterminismAndSync histc(semantics_named("aten::histc"));
+  const std::vector<c10::IValue> real{at::ones({2}, device), 4, at::Scalar(0), at::Scalar(1)};
+  const std::vector<c10::IValue> integers{at::ones({2}, device.dtype(at::kLong)), 4, at::Scalar(0),
+                                          at::Scalar(1)};
+  histc(real.data());
   at::globalContext().setDeterministicAlgorithms(true, false);
-  CHECK_THROWS_WITH_AS(
-      cumsum(real.data()),
-      doctest::Contains("cumsum_cuda_kernel does not have a deterministic implementation"),
-      c10::Error);
-  cumsum(integers.data());
+  CHECK_THROWS_WITH_AS(histc(real.data()),
+                       doctest::Contains("_histc_cuda with floating point input does not have a "
+                                         "deterministic implementation"),
+                       c10::Error);
+  histc(integers.data());
   at::globalContext().setDeterministicAlgorithms(false, false);
 }
 

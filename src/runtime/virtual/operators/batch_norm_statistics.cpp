@@ -1,0 +1,151 @@
+// Implements what batch norm saves for its gradient on CUDA (Normalization.cu): the statistics of float16
+// and bfloat16 are computed and kept in float32, where the CPU's kernel rounds them, and without
+// training they are those that the layer has, where the CPU returns tensors without elements.
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include <ATen/TensorOperators.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/core/stack.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/native_batch_norm.h>
+#include <ATen/ops/native_batch_norm_backward.h>
+#include <ATen/ops/rsqrt.h>
+#include <torch/library.h>
+
+#include "runtime/virtual/operators/choices.h"
+#include "runtime/virtual/operators/computes_as_cuda.h"
+#include "runtime/virtual/operators/operator_groups.h"
+
+namespace torchport::vdev {
+
+namespace {
+
+using at::Tensor;
+using c10::IValue;
+using torch::jit::Stack;
+
+bool is_half(const Tensor& tensor) {
+  return at::isReducedFloatingType(tensor.scalar_type());
+}
+
+Tensor given(const IValue& value) {
+  return value.isTensor() ? value.toTensor() : Tensor();
+}
+
+Tensor in_float(const Tensor& tensor) {
+  return tensor.defined() && is_half(tensor) ? tensor.to(at::kFloat) : tensor;
+}
+
+Tensor rounded(const Tensor& result, const Tensor& like) {
+  return result.defined() && like.defined() ? result.to(like.scalar_type()) : result;
+}
+
+struct Call {
+  Tensor input, weight, bias, running_mean, running_var;
+  bool training;
+  double momentum, eps;
+};
+
+struct Results {
+  Tensor output, mean, inverse;
+};
+
+Results normalized(const Call& call) {
+  // Copies of half types; others are the layer's own, and are written.
+  const Tensor mean_of_layer = in_float(call.running_mean);
+  const Tensor variance_of_layer = in_float(call.running_var);
+  auto [output, mean, inverse] = at::native_batch_norm(
+      in_float(call.input), in_float(call.weight), in_float(call.bias), mean_of_layer,
+      variance_of_layer, call.training, call.momentum, call.eps);
+  if (!call.training) {
+    mean = mean_of_layer.clone();
+    inverse = (variance_of_layer + call.eps).rsqrt();
+  } else if (call.running_mean.defined()) {
+    if (is_half(call.running_mean)) call.running_mean.copy_(mean_of_layer);
+    if (is_half(call.running_var)) call.running_var.copy_(variance_of_layer);
+  }
+  return {rounded(output, call.input), mean, inverse};
+}
+
+enum class Form {
+  kNative,      // (input, weight, bias, running_mean, running_var, training, momentum, eps)
+  kNoStats,     // (input, weight, bias, training, momentum, eps)
+  kWithUpdate,  // (input, weight, bias, running_mean, running_var, momentum, eps)
+};
+
+constexpr std::size_t arguments_of(Form form) {
+  return form == Form::kNative ? 8 : form == Form::kNoStats ? 6 : 7;
+}
+
+template <Form kForm>
+Call call_of(const IValue* arguments) {
+  Call call{given(arguments[0]), given(arguments[1]), given(arguments[2]), {}, {}, true, 0, 0};
+  std::size_t at = 3;
+  if constexpr (kForm != Form::kNoStats) {
+    call.running_mean = given(arguments[at++]);
+    call.running_var = given(arguments[at++]);
+  }
+  if constexpr (kForm != Form::kWithUpdate) call.training = arguments[at++].toBool();
+  call.momentum = arguments[at++].toDouble();
+  call.eps = arguments[at].toDouble();
+  return call;
+}
+
+template <Form kForm>
+void forward(Stack* stack) {
+  const std::vector<IValue> arguments = torch::jit::pop(*stack, arguments_of(kForm));
+  const Results results = normalized(call_of<kForm>(arguments.data()));
+  for (const Tensor& result : {results.output, results.mean, results.inverse})
+    stack->emplace_back(result);
+  // What cuDNN reserves.
+  if constexpr (kForm == Form::kWithUpdate)
+    stack->emplace_back(at::empty({0}, results.output.options().dtype(at::kByte)));
+}
+
+template <Form kForm>
+Compute choose_forward(const IValue* arguments) {
+  const Call call = call_of<kForm>(arguments);
+  const bool has_own = call.running_mean.defined() && call.running_var.defined();
+  const bool is_other = call.training ? is_half(call.input) : has_own;
+  return is_other && at::isFloatingType(call.input.scalar_type()) ? &forward<kForm> : nullptr;
+}
+
+// native_batch_norm_backward(grad_out, input, weight, running_mean, running_var, save_mean, save_invstd,
+// train, eps, output_mask), and batch_norm_backward with one argument more
+template <std::size_t kArguments>
+void backward(Stack* stack) {
+  const std::vector<IValue> arguments = torch::jit::pop(*stack, kArguments);
+  const auto wide = [&](std::size_t i) { return in_float(given(arguments[i])); };
+  std::array<bool, 3> mask{};
+  std::ranges::copy(arguments[9].toBoolList().vec(), mask.begin());
+  const auto [of_input, of_weight, of_bias] = at::native_batch_norm_backward(
+      wide(0), wide(1), wide(2), wide(3), wide(4), wide(5), wide(6), arguments[7].toBool(),
+      arguments[8].toDouble(), mask);
+  const Tensor weight = given(arguments[2]);
+  stack->emplace_back(rounded(of_input, given(arguments[1])));
+  stack->emplace_back(rounded(of_weight, weight));
+  stack->emplace_back(rounded(of_bias, weight));
+}
+
+template <Compute kCompute>
+Compute choose_backward(const IValue* arguments) {
+  return is_half(arguments[1].toTensor()) ? kCompute : nullptr;
+}
+
+void put_batch_norm_statistics(torch::Library& aten) {
+  if (!computes_as_cuda()) return;
+  put_choice(aten, "native_batch_norm", "", &choose_forward<Form::kNative>);
+  put_choice(aten, "_native_batch_norm_legit", "", &choose_forward<Form::kNative>);
+  put_choice(aten, "_native_batch_norm_legit", "no_stats", &choose_forward<Form::kNoStats>);
+  put_choice(aten, "_batch_norm_with_update", "", &choose_forward<Form::kWithUpdate>);
+  put_choice(aten, "native_batch_norm_backward", "", &choose_backward<&backward<10>>);
+  put_choice(aten, "batch_norm_backward", "", &choose_backward<&backward<11>>);
+}
+
+const OperatorGroup kBatchNormStatistics(&put_batch_norm_statistics);
+
+}  // namespace
+
+}  // namespace torchport::vdev

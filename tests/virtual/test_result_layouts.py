@@ -1,0 +1,186 @@
+"""What results look like on a real device: their strides, types, and what is saved for a gradient.
+
+Where the answer is not in the sources, it is that of an NVIDIA H200 with torch 2.11.
+"""
+
+import pytest
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+pytestmark = [pytest.mark.devices("cuda:1"), pytest.mark.usefixtures("seeded")]
+
+
+def last(*sizes: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    format = torch.channels_last if len(sizes) == 4 else torch.channels_last_3d
+    return torch.randn(sizes, device="cuda").to(dtype).contiguous(memory_format=format)
+
+
+IMAGE, SOLID = (2, 8, 6, 4), (2, 4, 3, 4, 5)
+CONTIGUOUS = {
+    "pixel_shuffle": lambda: F.pixel_shuffle(last(*IMAGE), 2),
+    "pixel_unshuffle": lambda: F.pixel_unshuffle(last(*IMAGE), 2),
+    "channel_shuffle": lambda: F.channel_shuffle(last(*IMAGE), 2),
+    "reflection_pad2d": lambda: F.pad(last(*IMAGE), (1,) * 4, "reflect"),
+    "reflection_pad3d": lambda: F.pad(last(*SOLID), (1,) * 6, "reflect"),
+    "replication_pad2d": lambda: F.pad(last(*IMAGE), (1,) * 4, "replicate"),
+    "replication_pad3d": lambda: F.pad(last(*SOLID), (1,) * 6, "replicate"),
+    "reflection_pad2d_backward": lambda: torch.ops.aten.reflection_pad2d_backward(
+        last(2, 8, 8, 6), last(*IMAGE), [1] * 4
+    ),
+    "replication_pad2d_backward": lambda: torch.ops.aten.replication_pad2d_backward(
+        last(2, 8, 8, 6), last(*IMAGE), [1] * 4
+    ),
+    "max_unpool2d": lambda: F.max_unpool2d(*F.max_pool2d(last(*IMAGE), 2, return_indices=True), 2),
+    "roll": lambda: last(*IMAGE).roll(1, 2),
+    "roll of two": lambda: last(*IMAGE).roll((1, 2), (2, 1)),
+    "eig": lambda: torch.linalg.eig(torch.randn(3, 4, 4, device="cuda"))[1],
+    "eig of nothing": lambda: torch.linalg.eig(torch.randn(0, 4, 4, device="cuda"))[1],
+    "svd": lambda: torch.linalg.svd(torch.randn(3, 4, 5, device="cuda"))[2],
+}
+
+
+@pytest.mark.parametrize("name", CONTIGUOUS)
+def test_results_are_contiguous(name: str) -> None:
+    result = CONTIGUOUS[name]()
+    plain = torch.empty(result.shape, device="cuda")
+    assert result.stride() == plain.stride()
+
+
+def test_values_are_those_of_the_cpu() -> None:
+    x = last(*IMAGE)
+    for call in (
+        lambda t: F.pixel_shuffle(t, 2),
+        lambda t: F.channel_shuffle(t, 4),
+        lambda t: t.roll((1, -2, 7), (0, 3, 1)),
+        lambda t: t.roll(5),
+        lambda t: F.pad(t, (1, 2, 0, 1), "reflect"),
+        lambda t: torch.fft.rfftn(t, dim=(0, 1, 2)),
+        lambda t: torch.fft.fftn(t),
+        lambda t: torch.fft.hfft2(t.to(torch.complex64)),
+        lambda t: torch.fft.irfftn(t, dim=(0, 1, 2)),
+    ):
+        torch.testing.assert_close(call(x).cpu(), call(x.cpu()))
+
+
+def test_a_view_in_channel_shuffle_is_refused() -> None:
+    x = torch.randn(2, 8, 6, 4, device="cuda").transpose(2, 3)
+    with pytest.raises(RuntimeError, match="view size is not compatible"):
+        F.channel_shuffle(x, 2)
+
+
+def test_indices_lie_side_by_side() -> None:
+    x = torch.tensor([[1, 0], [2, 3]], device="cuda")
+    assert x.nonzero().stride() == (1, 3) and torch.argwhere(x).stride() == (1, 3)
+    assert torch.zeros(3, device="cuda").nonzero().stride() == (1, 1)
+    number = torch.tensor(1.0, device="cuda")
+    assert torch.nonzero_static(number, size=3).stride() == (1, 3)
+
+
+def test_transforms_put_their_dimensions_last() -> None:
+    x = torch.randn(5, 6, 7, device="cuda")
+    assert torch.fft.rfftn(x).stride() == (6, 1, 30)
+    assert torch.fft.rfft(x, dim=0).stride() == (1, 21, 3)
+    assert torch.fft.fft(x.to(torch.complex64), dim=1).stride() == (42, 1, 6)
+    assert torch.fft.irfft(x.to(torch.complex64), dim=1).stride() == (70, 1, 10)
+
+
+def test_an_expanded_gradient_of_another_type_gives_no_layout() -> None:
+    x = torch.randn(4, 6, device="cuda", dtype=torch.complex64, requires_grad=True)
+    (gradient,) = torch.autograd.grad(x.T.abs().sum(), x)
+    assert gradient.stride() == (6, 1)
+    ones = torch.ones((), device="cuda").expand(6, 4)
+    assert torch.mul(ones, x.detach().T).stride() == (1, 6)
+
+
+def test_rms_norm_is_one_kernel() -> None:
+    layer = nn.RMSNorm(12, device="cuda", dtype=torch.float16)
+    nn.init.uniform_(layer.weight)
+    x = torch.randn(3, 5, 12, device="cuda", dtype=torch.float16, requires_grad=True)
+    before = torch.cuda.memory_allocated()
+    found = layer(x)
+    assert type(found.grad_fn).__name__ == "FusedRmsNormBackward0"
+    assert torch.cuda.memory_allocated() - before == 1024
+    host, y = nn.RMSNorm(12), x.detach().cpu().float().requires_grad_()
+    host.weight.data = layer.weight.detach().cpu().float()
+    found.square().sum().backward()
+    host(y).square().sum().backward()
+    close = {"rtol": 4e-3, "atol": 4e-3}
+    torch.testing.assert_close(found.cpu().float(), host(y), **close)
+    torch.testing.assert_close(x.grad.cpu().float(), y.grad, **close)
+    torch.testing.assert_close(layer.weight.grad.cpu().float(), host.weight.grad, **close)
+    twice = torch.randn(2, 3, device="cuda", dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradgradcheck(lambda t: F.rms_norm(t, (3,)), twice)
+
+
+def test_statistics_of_half_types_are_float32() -> None:
+    x = torch.randn(64, 32, device="cuda", dtype=torch.bfloat16)
+    ones = torch.ones(32, device="cuda", dtype=torch.bfloat16)
+    _, mean, inverse = torch.native_layer_norm(x, (32,), ones, ones, 1e-5)
+    assert mean.dtype == inverse.dtype == torch.float32
+    wide = x.float().requires_grad_()
+    layer = nn.LayerNorm(32, device="cuda")
+    layer(wide).pow(3).sum().backward()
+    half = nn.LayerNorm(32, device="cuda", dtype=torch.bfloat16)
+    narrow = x.clone().requires_grad_()
+    half(narrow).pow(3).sum().backward()
+    torch.testing.assert_close(narrow.grad.float(), wide.grad, rtol=0.05, atol=0.05)
+    assert narrow.grad.dtype == half.weight.grad.dtype == torch.bfloat16
+
+
+def test_statistics_of_batches_are_float32_and_those_of_the_layer() -> None:
+    x = torch.randn(16, 5, 4, device="cuda", dtype=torch.float16)
+    mean, variance = torch.zeros(5, device="cuda"), torch.ones(5, device="cuda")
+    _, saved, inverse = torch.native_batch_norm(x, None, None, mean, variance, True, 0.5, 1e-5)
+    assert saved.dtype == inverse.dtype == torch.float32
+    torch.testing.assert_close(saved, x.float().mean((0, 2)))
+    torch.testing.assert_close(mean, saved / 2)
+    for dtype in (torch.float16, torch.float32):
+        _, saved, inverse = torch.native_batch_norm(
+            x.to(dtype), None, None, mean, variance, False, 0.5, 1e-5
+        )
+        assert torch.equal(saved, mean)
+        torch.testing.assert_close(inverse, (variance + 1e-5).rsqrt())
+    layer = nn.BatchNorm1d(5, device="cuda", dtype=torch.float16)
+    layer(x).sum().backward()
+    assert layer.weight.grad.dtype == torch.float16 and layer.running_mean.abs().sum() > 0
+    wide = nn.BatchNorm1d(5, device="cuda")
+    wide(x.float())
+    torch.testing.assert_close(layer.running_var.float(), wide.running_var, rtol=2e-3, atol=2e-3)
+
+
+def test_logsigmoid_saves_nothing_but_its_input() -> None:
+    x = torch.randn(1000, device="cuda", requires_grad=True)
+    before = torch.cuda.memory_allocated()
+    found = F.logsigmoid(x)
+    assert torch.cuda.memory_allocated() - before == 4096
+    found.sum().backward()
+    torch.testing.assert_close(x.grad, torch.sigmoid(-x.detach()))
+
+
+def peak_of(call) -> int:
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
+    result = call()
+    peak = torch.cuda.max_memory_allocated() - before
+    del result
+    return peak
+
+
+def test_kernels_take_memory_while_they_compute() -> None:
+    x, y = torch.randn(2, 1024, device="cuda"), torch.randn(2, 1024, device="cuda")
+    mask = x > 0
+    assert peak_of(lambda: F.mse_loss(x, y)) == 2 * 8192  # its result is a part of as many bytes
+    assert peak_of(lambda: F.mse_loss(x, y, reduction="none")) == 8192
+    assert peak_of(lambda: F.smooth_l1_loss(x, y)) == 2 * 8192
+    assert peak_of(lambda: F.huber_loss(x, y)) == 8192 + 512
+    assert peak_of(lambda: torch.equal(x, y)) == 2048 + 512
+    assert peak_of(lambda: mask.sum()) == 8 * 2048 + 512
+    assert peak_of(lambda: mask.cumsum(1)) == 2 * 8 * 2048
+    assert peak_of(lambda: x.sum()) == 512
+    assert peak_of(lambda: x.half().sum(dtype=torch.float32)) == 4096 + 512
+    backward = torch.ops.aten._softmax_backward_data
+    assert peak_of(lambda: backward(x, y, 1, x.dtype)) == 16384
+    norm = nn.GroupNorm(4, 8, device="cuda")
+    image = torch.randn(2, 8, 6, 6, device="cuda")
+    assert peak_of(lambda: norm(image).detach()) == 2560 + 4 * 512

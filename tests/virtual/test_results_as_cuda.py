@@ -1,0 +1,76 @@
+"""Numbers that a real device computes in another way than the CPU: zeros, half types, NaN."""
+
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+pytestmark = [pytest.mark.devices("cuda:1"), pytest.mark.usefixtures("seeded")]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16, torch.bfloat16])
+def test_zeros_are_in_order(dtype: torch.dtype) -> None:
+    a = torch.tensor([0.0, -0.0, -0.0, 1.0, math.nan, 2.0], device="cuda", dtype=dtype)
+    b = torch.tensor([-0.0, 0.0, -0.0, -1.0, 3.0, math.nan], device="cuda", dtype=dtype)
+    for largest in (torch.maximum, torch.fmax):
+        assert largest(a, b).signbit().tolist()[:4] == [False, False, True, False]
+    for smallest in (torch.minimum, torch.fmin):
+        assert smallest(a, b).signbit().tolist()[:4] == [True, True, True, True]
+    assert torch.maximum(a, b)[4:].isnan().all() and torch.minimum(a, b)[4:].isnan().all()
+    assert torch.fmax(a, b)[4:].tolist() == torch.fmin(a, b)[4:].tolist() == [3, 2]
+
+
+def test_extremes_take_all_shapes_and_types() -> None:
+    x, y = torch.randn(3, 1, 5, device="cuda"), torch.randn(4, 1, device="cuda").double()
+    for name in ("maximum", "minimum", "fmax", "fmin"):
+        call = getattr(torch, name)
+        found = call(x, y)
+        assert found.dtype == torch.float64 and torch.equal(found.cpu(), call(x.cpu(), y.cpu()))
+        out = torch.empty(0, device="cuda", dtype=torch.float64)
+        assert torch.equal(call(x, y, out=out), found)
+        assert torch.equal(call(x.T, x.T).cpu(), x.T.cpu())
+
+
+def test_sums_of_half_types_are_rounded_one_by_one() -> None:
+    x = torch.tensor([65504.0, 65504.0, -65504.0], device="cuda", dtype=torch.float16)
+    assert x.cumsum(0).tolist() == [65504, math.inf, math.inf]
+    rows = torch.full((600, 2), 0.1, device="cuda", dtype=torch.bfloat16)
+    assert rows.cumsum(0)[-1].tolist() == [32, 32]  # 32 + 0.1 is 32
+    assert rows.clone().cumsum_(0)[-1].tolist() == [32, 32]
+    out = torch.empty(600, 2, device="cuda", dtype=torch.bfloat16)
+    assert torch.equal(torch.cumsum(rows, 0, out=out), rows.cumsum(0))
+    assert rows.cumsum(0, dtype=torch.float32)[-1, 0] > 60
+    assert torch.full((2, 3), 3.0, device="cuda").half().cumprod(1).tolist() == [[3, 9, 27]] * 2
+    for shape, dim in (((3, 70, 5), 1), ((4, 5000), 1), ((7,), 0), ((), 0), ((2, 0), 1)):
+        x = torch.rand(shape, device="cuda").half() / 8
+        wide = x.float().cumsum(dim)
+        torch.testing.assert_close(x.cumsum(dim).float(), wide, rtol=1e-2, atol=1e-2)
+
+
+def test_places_that_are_no_numbers_are_outside() -> None:
+    image = torch.arange(1.0, 5.0, device="cuda").reshape(1, 1, 2, 2).requires_grad_()
+    grid = torch.tensor([[math.nan, 0.0], [math.inf, -math.inf], [-1.0, -1.0]], device="cuda")
+    grid = grid.reshape(1, 1, 3, 2).requires_grad_()
+    for mode in ("bilinear", "nearest"):
+        found = F.grid_sample(image, grid, mode=mode, align_corners=True)
+        assert found.flatten().tolist() == [0, 0, 1]
+    found = F.grid_sample(image, grid, padding_mode="border", align_corners=True)
+    assert found.flatten().tolist() == [2, 2, 1]  # the first column, the middle row; the top right
+    found = F.grid_sample(image, grid, align_corners=True)
+    found.sum().backward()
+    assert image.grad.flatten().tolist() == [1, 0, 0, 0]
+    assert grid.grad.flatten()[:4].tolist() == [0, 0, 0, 0]
+    solid = torch.ones(1, 1, 2, 2, 2, device="cuda")
+    places = torch.full((1, 1, 1, 1, 3), math.nan, device="cuda")
+    assert F.grid_sample(solid, places, align_corners=False).item() == 0
+
+
+def test_ldexp() -> None:
+    x = torch.tensor([1.0, 3.0], device="cuda", requires_grad=True)
+    powers = torch.tensor([200, 2], device="cuda")
+    found = torch.ldexp(x, powers)
+    assert found.tolist() == [math.inf, 12]
+    found[1].backward()
+    assert x.grad.tolist() == [0, 4]
+    assert x.detach().clone().ldexp_(powers).tolist() == [math.inf, 12]
