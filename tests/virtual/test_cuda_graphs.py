@@ -125,10 +125,19 @@ def test_generators_of_a_capture() -> None:
     torch.cuda.manual_seed(3)
     other = torch.Generator("cuda")
     graph = torch.cuda.CUDAGraph()
+    refused = [other.get_offset, other.seed]
     with torch.cuda.graph(graph):
         with pytest.raises(RuntimeError, match="a CUDA generator not in capture mode"):
             torch.rand(2, device="cuda", generator=other)
-        for call in (other.initial_seed, other.get_offset, lambda: torch.cuda.manual_seed(1)):
+        if tuple(int(part) for part in torch.__version__.split(".")[:2]) >= (2, 11):
+            torch.cuda.manual_seed(3)
+            state = torch.cuda.get_rng_state()
+            with pytest.raises(RuntimeError, match="only if new seed is the same as the original"):
+                torch.cuda.manual_seed(1)
+            assert other.initial_seed() > 0 and len(state) == 16
+        else:
+            refused += [other.initial_seed, lambda: torch.cuda.manual_seed(1)]
+        for call in refused:
             with pytest.raises(RuntimeError, match="during CUDA graph capture"):
                 call()
         torch.rand(2, device="cuda")
@@ -197,10 +206,12 @@ WAITS = {
     "where": lambda: torch.where(mask),
     "repeat_interleave": lambda: places.repeat_interleave(places),
     "one_hot": lambda: torch.nn.functional.one_hot(places),
-    "bincount": lambda: torch.bincount(places),
     "inv": lambda: torch.linalg.inv(square),
     "eigh": lambda: torch.linalg.eigh(square),
-    "svd": lambda: torch.linalg.svd(square),
+    "eig": lambda: torch.linalg.eig(square),
+    "to_sparse": lambda: x.to_sparse(),
+    "LU of matrices that are not square": lambda: torch.linalg.lu_factor_ex(square[:1]),
+    "LDL": lambda: torch.linalg.ldl_factor_ex(square),
     "a blocking copy from pinned memory": lambda: pinned.cuda(),
     "a blocking copy to pinned memory": lambda: pinned.copy_(x),
     "synchronize": torch.cuda.synchronize,
@@ -214,6 +225,10 @@ COPIES = (
     lambda: torch.tensor([1.0], device="cuda"),
     lambda: x[torch.tensor([0])],
     lambda: x.clone().copy_(host, non_blocking=True),
+    lambda: torch.bincount(places),
+    lambda: torch.histc(x, 3),
+    lambda: torch.linalg.svd(square),
+    lambda: torch.matrix_exp(square),
 )
 ALLOWED = (
     lambda: x[places],
@@ -222,6 +237,8 @@ ALLOWED = (
     lambda: places.repeat_interleave(places, output_size=2),
     lambda: pinned.to("cuda", non_blocking=True),
     lambda: torch.linalg.inv_ex(square),
+    lambda: torch.linalg.lu_factor_ex(square),
+    lambda: torch.linalg.svd(square[:0]),
     lambda: torch.cuda.memory_allocated(),
 )
 

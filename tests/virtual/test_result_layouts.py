@@ -181,6 +181,10 @@ def test_kernels_take_memory_while_they_compute() -> None:
     assert peak_of(lambda: x.half().sum(dtype=torch.float32)) == 4096 + 512
     backward = torch.ops.aten._softmax_backward_data
     assert peak_of(lambda: backward(x, y, 1, x.dtype)) == 16384
+    assert peak_of(lambda: x.half().renorm(2, 1, 1.0)) == 2 * 4096 + 4096 + 2048
+    means = lambda: x.index_reduce(0, torch.tensor([0, 1], device="cuda"), y, "mean")  # noqa: E731
+    means()
+    assert peak_of(means) == 3 * 8192 + 512
     norm = nn.GroupNorm(4, 8, device="cuda")
     image = torch.randn(2, 8, 6, 6, device="cuda")
     assert peak_of(lambda: norm(image).detach()) == 2560 + 4 * 512

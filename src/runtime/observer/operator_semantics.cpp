@@ -136,8 +136,8 @@ bool OperatorSemantics::reads_values(const IValue* arguments_of_call) const {
     case Waits::kIfDense:
       return arguments_of_call[0].toTensor().layout() == at::kStrided;
     case Waits::kByRange:  // histc(self, bins, min, max)
-      return arguments_of_call[0].toTensor().numel() > 0 &&
-             arguments_of_call[2].isScalar() && arguments_of_call[3].isScalar() &&
+      return arguments_of_call[0].toTensor().numel() > 0 && arguments_of_call[2].isScalar() &&
+             arguments_of_call[3].isScalar() &&
              arguments_of_call[2].toScalar().equal(arguments_of_call[3].toScalar().toDouble());
     case Waits::kUnlessUnsafe:  // segment_reduce(data, reduce, *, lengths, indices, offsets, axis,
                                 // unsafe, initial)

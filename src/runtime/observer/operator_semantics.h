@@ -28,13 +28,13 @@ namespace torchport::observer {
 // When the host waits until the device has computed values of the operator's tensors.
 enum class Waits : std::uint8_t {
   kNever,
-  kAlways,       // item(), nonzero()
-  kByMask,       // x[mask]: if an index is a mask
-  kUnlessSized,  // repeat_interleave: unless the caller passes the size of the result
-  kCopy,         // copy_: if it copies between devices and is not non_blocking
-  kUnlessEmpty,  // the first argument has elements
-  kIfDense,      // to_sparse(): the first argument is a strided tensor
-  kByRange,      // histc: `min` and `max` are equal, so that the values decide
+  kAlways,        // item(), nonzero()
+  kByMask,        // x[mask]: if an index is a mask
+  kUnlessSized,   // repeat_interleave: unless the caller passes the size of the result
+  kCopy,          // copy_: if it copies between devices and is not non_blocking
+  kUnlessEmpty,   // the first argument has elements
+  kIfDense,       // to_sparse(): the first argument is a strided tensor
+  kByRange,       // histc: `min` and `max` are equal, so that the values decide
   kUnlessUnsafe,  // segment_reduce: `lengths` are given, and are to be checked
 };
 

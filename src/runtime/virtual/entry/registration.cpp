@@ -53,7 +53,8 @@ const std::set<std::string>& taken_whole(DispatchKey cpu) {
 }
 
 // Operators that have a CPU kernel, but no CUDA kernel. On CUDA they are composite, with other
-// error messages for wrong arguments, or none, and with results in another layout: native_functions.yaml.
+// error messages for wrong arguments, or none, and with results in another layout:
+// native_functions.yaml.
 const std::set<std::string>& left_out() {
   static const std::set<std::string> kEverywhere = {
       "aten::_sparse_mm_reduce_impl",
@@ -61,10 +62,14 @@ const std::set<std::string>& left_out() {
       "aten::narrow_copy",
   };
   static const std::set<std::string> kCuda = {
-      "aten::_sparse_mm_reduce_impl", "aten::_sparse_mm_reduce_impl_backward",
-      "aten::_stack",                 "aten::_stack.out",
-      "aten::narrow_copy",            "aten::native_channel_shuffle",
-      "aten::pixel_shuffle",          "aten::pixel_unshuffle",
+      "aten::_sparse_mm_reduce_impl",
+      "aten::_sparse_mm_reduce_impl_backward",
+      "aten::_stack",
+      "aten::_stack.out",
+      "aten::narrow_copy",
+      "aten::native_channel_shuffle",
+      "aten::pixel_shuffle",
+      "aten::pixel_unshuffle",
   };
   return Runtime::get().spec().kind == "cuda" ? kCuda : kEverywhere;
 }
@@ -137,8 +142,8 @@ struct Pair {
   DispatchKey cpu;
 };
 
-// Whether a composite kernel calls the kernel of the tensor's own device without an operator, which a
-// build with CUDA has. Before torch 2.11 it called operators, and autograd saw only those.
+// Whether a composite kernel calls the kernel of the tensor's own device without an operator, which
+// a build with CUDA has. Before torch 2.11 it called operators, and autograd saw only those.
 bool calls_device(const OperatorHandle& op) {
   return op.operator_name().name.starts_with("aten::ldexp") &&
          op.hasKernelForDispatchKey(DispatchKey::CompositeExplicitAutograd);

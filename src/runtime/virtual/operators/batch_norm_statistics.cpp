@@ -1,6 +1,7 @@
-// Implements what batch norm saves for its gradient on CUDA (Normalization.cu): the statistics of float16
-// and bfloat16 are computed and kept in float32, where the CPU's kernel rounds them, and without
-// training they are those that the layer has, where the CPU returns tensors without elements.
+// Implements what batch norm saves for its gradient on CUDA (Normalization.cu): the statistics of
+// float16 and bfloat16 are computed and kept in float32, where the CPU's kernel rounds them, and
+// without training they are those that the layer has, where the CPU returns tensors without
+// elements.
 #include <algorithm>
 #include <array>
 #include <vector>
@@ -26,33 +27,33 @@ using at::Tensor;
 using c10::IValue;
 using torch::jit::Stack;
 
-bool is_half(const Tensor& tensor) {
+bool is_half_type(const Tensor& tensor) {
   return at::isReducedFloatingType(tensor.scalar_type());
 }
 
-Tensor given(const IValue& value) {
+Tensor tensor_given(const IValue& value) {
   return value.isTensor() ? value.toTensor() : Tensor();
 }
 
 Tensor in_float(const Tensor& tensor) {
-  return tensor.defined() && is_half(tensor) ? tensor.to(at::kFloat) : tensor;
+  return tensor.defined() && is_half_type(tensor) ? tensor.to(at::kFloat) : tensor;
 }
 
-Tensor rounded(const Tensor& result, const Tensor& like) {
+Tensor as_type_of(const Tensor& result, const Tensor& like) {
   return result.defined() && like.defined() ? result.to(like.scalar_type()) : result;
 }
 
-struct Call {
+struct BatchNormCall {
   Tensor input, weight, bias, running_mean, running_var;
   bool training;
   double momentum, eps;
 };
 
-struct Results {
+struct BatchNormResults {
   Tensor output, mean, inverse;
 };
 
-Results normalized(const Call& call) {
+BatchNormResults normalized_batch(const BatchNormCall& call) {
   // Copies of half types; others are the layer's own, and are written.
   const Tensor mean_of_layer = in_float(call.running_mean);
   const Tensor variance_of_layer = in_float(call.running_var);
@@ -63,85 +64,96 @@ Results normalized(const Call& call) {
     mean = mean_of_layer.clone();
     inverse = (variance_of_layer + call.eps).rsqrt();
   } else if (call.running_mean.defined()) {
-    if (is_half(call.running_mean)) call.running_mean.copy_(mean_of_layer);
-    if (is_half(call.running_var)) call.running_var.copy_(variance_of_layer);
+    if (is_half_type(call.running_mean)) call.running_mean.copy_(mean_of_layer);
+    if (is_half_type(call.running_var)) call.running_var.copy_(variance_of_layer);
   }
-  return {rounded(output, call.input), mean, inverse};
+  return {as_type_of(output, call.input), mean, inverse};
 }
 
-enum class Form {
+enum class BatchNormForm {
   kNative,      // (input, weight, bias, running_mean, running_var, training, momentum, eps)
   kNoStats,     // (input, weight, bias, training, momentum, eps)
   kWithUpdate,  // (input, weight, bias, running_mean, running_var, momentum, eps)
 };
 
-constexpr std::size_t arguments_of(Form form) {
-  return form == Form::kNative ? 8 : form == Form::kNoStats ? 6 : 7;
+constexpr std::size_t arguments_of_form(BatchNormForm form) {
+  return form == BatchNormForm::kNative ? 8 : form == BatchNormForm::kNoStats ? 6 : 7;
 }
 
-template <Form kForm>
-Call call_of(const IValue* arguments) {
-  Call call{given(arguments[0]), given(arguments[1]), given(arguments[2]), {}, {}, true, 0, 0};
+template <BatchNormForm kForm>
+BatchNormCall batch_norm_call(const IValue* arguments) {
+  BatchNormCall call{tensor_given(arguments[0]),
+                     tensor_given(arguments[1]),
+                     tensor_given(arguments[2]),
+                     {},
+                     {},
+                     true,
+                     0,
+                     0};
   std::size_t at = 3;
-  if constexpr (kForm != Form::kNoStats) {
-    call.running_mean = given(arguments[at++]);
-    call.running_var = given(arguments[at++]);
+  if constexpr (kForm != BatchNormForm::kNoStats) {
+    call.running_mean = tensor_given(arguments[at++]);
+    call.running_var = tensor_given(arguments[at++]);
   }
-  if constexpr (kForm != Form::kWithUpdate) call.training = arguments[at++].toBool();
+  if constexpr (kForm != BatchNormForm::kWithUpdate) call.training = arguments[at++].toBool();
   call.momentum = arguments[at++].toDouble();
   call.eps = arguments[at].toDouble();
   return call;
 }
 
-template <Form kForm>
-void forward(Stack* stack) {
-  const std::vector<IValue> arguments = torch::jit::pop(*stack, arguments_of(kForm));
-  const Results results = normalized(call_of<kForm>(arguments.data()));
+template <BatchNormForm kForm>
+void batch_norm_forward(Stack* stack) {
+  const std::vector<IValue> arguments = torch::jit::pop(*stack, arguments_of_form(kForm));
+  const BatchNormResults results = normalized_batch(batch_norm_call<kForm>(arguments.data()));
   for (const Tensor& result : {results.output, results.mean, results.inverse})
     stack->emplace_back(result);
   // What cuDNN reserves.
-  if constexpr (kForm == Form::kWithUpdate)
+  if constexpr (kForm == BatchNormForm::kWithUpdate)
     stack->emplace_back(at::empty({0}, results.output.options().dtype(at::kByte)));
 }
 
-template <Form kForm>
-Compute choose_forward(const IValue* arguments) {
-  const Call call = call_of<kForm>(arguments);
+template <BatchNormForm kForm>
+Compute choose_batch_norm(const IValue* arguments) {
+  const BatchNormCall call = batch_norm_call<kForm>(arguments);
   const bool has_own = call.running_mean.defined() && call.running_var.defined();
-  const bool is_other = call.training ? is_half(call.input) : has_own;
-  return is_other && at::isFloatingType(call.input.scalar_type()) ? &forward<kForm> : nullptr;
+  const bool is_other = call.training ? is_half_type(call.input) : has_own;
+  return is_other && at::isFloatingType(call.input.scalar_type()) ? &batch_norm_forward<kForm>
+                                                                  : nullptr;
 }
 
-// native_batch_norm_backward(grad_out, input, weight, running_mean, running_var, save_mean, save_invstd,
-// train, eps, output_mask), and batch_norm_backward with one argument more
+// native_batch_norm_backward(grad_out, input, weight, running_mean, running_var, save_mean,
+// save_invstd, train, eps, output_mask), and batch_norm_backward with one argument more
 template <std::size_t kArguments>
-void backward(Stack* stack) {
+void batch_norm_gradients(Stack* stack) {
   const std::vector<IValue> arguments = torch::jit::pop(*stack, kArguments);
-  const auto wide = [&](std::size_t i) { return in_float(given(arguments[i])); };
+  const auto wide = [&](std::size_t i) { return in_float(tensor_given(arguments[i])); };
   std::array<bool, 3> mask{};
   std::ranges::copy(arguments[9].toBoolList().vec(), mask.begin());
-  const auto [of_input, of_weight, of_bias] = at::native_batch_norm_backward(
-      wide(0), wide(1), wide(2), wide(3), wide(4), wide(5), wide(6), arguments[7].toBool(),
-      arguments[8].toDouble(), mask);
-  const Tensor weight = given(arguments[2]);
-  stack->emplace_back(rounded(of_input, given(arguments[1])));
-  stack->emplace_back(rounded(of_weight, weight));
-  stack->emplace_back(rounded(of_bias, weight));
+  const auto [of_input, of_weight, of_bias] =
+      at::native_batch_norm_backward(wide(0), wide(1), wide(2), wide(3), wide(4), wide(5), wide(6),
+                                     arguments[7].toBool(), arguments[8].toDouble(), mask);
+  const Tensor weight = tensor_given(arguments[2]);
+  stack->emplace_back(as_type_of(of_input, tensor_given(arguments[1])));
+  stack->emplace_back(as_type_of(of_weight, weight));
+  stack->emplace_back(as_type_of(of_bias, weight));
 }
 
 template <Compute kCompute>
-Compute choose_backward(const IValue* arguments) {
-  return is_half(arguments[1].toTensor()) ? kCompute : nullptr;
+Compute choose_batch_norm_gradients(const IValue* arguments) {
+  return is_half_type(arguments[1].toTensor()) ? kCompute : nullptr;
 }
 
 void put_batch_norm_statistics(torch::Library& aten) {
   if (!computes_as_cuda()) return;
-  put_choice(aten, "native_batch_norm", "", &choose_forward<Form::kNative>);
-  put_choice(aten, "_native_batch_norm_legit", "", &choose_forward<Form::kNative>);
-  put_choice(aten, "_native_batch_norm_legit", "no_stats", &choose_forward<Form::kNoStats>);
-  put_choice(aten, "_batch_norm_with_update", "", &choose_forward<Form::kWithUpdate>);
-  put_choice(aten, "native_batch_norm_backward", "", &choose_backward<&backward<10>>);
-  put_choice(aten, "batch_norm_backward", "", &choose_backward<&backward<11>>);
+  put_choice(aten, "native_batch_norm", "", &choose_batch_norm<BatchNormForm::kNative>);
+  put_choice(aten, "_native_batch_norm_legit", "", &choose_batch_norm<BatchNormForm::kNative>);
+  put_choice(aten, "_native_batch_norm_legit", "no_stats",
+             &choose_batch_norm<BatchNormForm::kNoStats>);
+  put_choice(aten, "_batch_norm_with_update", "", &choose_batch_norm<BatchNormForm::kWithUpdate>);
+  put_choice(aten, "native_batch_norm_backward", "",
+             &choose_batch_norm_gradients<&batch_norm_gradients<10>>);
+  put_choice(aten, "batch_norm_backward", "",
+             &choose_batch_norm_gradients<&batch_norm_gradients<11>>);
 }
 
 const OperatorGroup kBatchNormStatistics(&put_batch_norm_statistics);

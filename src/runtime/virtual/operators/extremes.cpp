@@ -1,6 +1,6 @@
 // Implements maximum, minimum, fmax and fmin of floating types with the zeros of a GPU: its
-// instructions take 0.0 for larger than -0.0 (PTX ISA, max and min), where the CPU's take the two for
-// equal and return one by its place (MaxMinElementwiseKernel.cu).
+// instructions take 0.0 for larger than -0.0 (PTX ISA, max and min), where the CPU's take the two
+// for equal and return one by its place (MaxMinElementwiseKernel.cu).
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -26,65 +26,65 @@ namespace {
 using at::Tensor;
 using torch::jit::Stack;
 
-enum class Nan { kWins, kLoses };
+enum class NanOfExtreme { kWins, kLoses };
 
 template <class T>
-using BitsOf = std::conditional_t<sizeof(T) == sizeof(std::uint16_t), std::uint16_t,
-                                  std::conditional_t<sizeof(T) == sizeof(std::uint32_t),
-                                                     std::uint32_t, std::uint64_t>>;
+using BitsOfNumber = std::conditional_t<
+    sizeof(T) == sizeof(std::uint16_t), std::uint16_t,
+    std::conditional_t<sizeof(T) == sizeof(std::uint32_t), std::uint32_t, std::uint64_t>>;
 
 // Equal numbers are those with equal bits, and the two zeros: the larger has the sign that both
 // have, the smaller one that either has.
-template <class T, bool kLargest, Nan kNan>
+template <class T, bool kLargest, NanOfExtreme kNan>
 T extreme(T a, T b) {
   const bool first_is_nan = a != a;
   if (first_is_nan || b != b) {
-    if constexpr (kNan == Nan::kWins) return first_is_nan ? a : b;
+    if constexpr (kNan == NanOfExtreme::kWins) return first_is_nan ? a : b;
     return first_is_nan ? b : a;
   }
   if (a == b) {
-    const auto x = std::bit_cast<BitsOf<T>>(a);
-    const auto y = std::bit_cast<BitsOf<T>>(b);
-    return std::bit_cast<T>(static_cast<BitsOf<T>>(kLargest ? x & y : x | y));
+    const auto x = std::bit_cast<BitsOfNumber<T>>(a);
+    const auto y = std::bit_cast<BitsOfNumber<T>>(b);
+    return std::bit_cast<T>(static_cast<BitsOfNumber<T>>(kLargest ? x & y : x | y));
   }
   return (a > b) == kLargest ? a : b;
 }
 
-template <class T, bool kLargest, Nan kNan>
-void compute(at::TensorIteratorBase& iterator) {
-  iterator.for_each([](char** data, const std::int64_t* strides, std::int64_t count,
-                       std::int64_t rows) {
-    for (std::int64_t row = 0; row < rows; ++row) {
-      char* const to = data[0] + row * strides[3];
-      const char* const a = data[1] + row * strides[4];
-      const char* const b = data[2] + row * strides[5];
-      for (std::int64_t i = 0; i < count; ++i)
-        *reinterpret_cast<T*>(to + i * strides[0]) =
-            extreme<T, kLargest, kNan>(*reinterpret_cast<const T*>(a + i * strides[1]),
-                                       *reinterpret_cast<const T*>(b + i * strides[2]));
-    }
-  });
+template <class T, bool kLargest, NanOfExtreme kNan>
+void compute_extremes(at::TensorIteratorBase& iterator) {
+  iterator.for_each(
+      [](char** data, const std::int64_t* strides, std::int64_t count, std::int64_t rows) {
+        for (std::int64_t row = 0; row < rows; ++row) {
+          char* const to = data[0] + row * strides[3];
+          const char* const a = data[1] + row * strides[4];
+          const char* const b = data[2] + row * strides[5];
+          for (std::int64_t i = 0; i < count; ++i)
+            *reinterpret_cast<T*>(to + i * strides[0]) =
+                extreme<T, kLargest, kNan>(*reinterpret_cast<const T*>(a + i * strides[1]),
+                                           *reinterpret_cast<const T*>(b + i * strides[2]));
+        }
+      });
 }
 
 // (Tensor self, Tensor other[, Tensor(a!) out]) of floating types
-template <bool kLargest, Nan kNan, bool kOut>
+template <bool kLargest, NanOfExtreme kNan, bool kOut>
 void extremes(Stack* stack) {
   const std::vector<c10::IValue> arguments = torch::jit::pop(*stack, kOut ? 3 : 2);
   Tensor out = kOut ? arguments[2].toTensor() : Tensor();
-  at::TensorIterator iterator =
-      at::TensorIterator::borrowing_binary_op(out, arguments[0].toTensor(), arguments[1].toTensor());
+  at::TensorIterator iterator = at::TensorIterator::borrowing_binary_op(
+      out, arguments[0].toTensor(), arguments[1].toTensor());
   switch (iterator.common_dtype()) {
     case at::kFloat:
-      compute<float, kLargest, kNan>(iterator);
+      compute_extremes<float, kLargest, kNan>(iterator);
       break;
     case at::kDouble:
-      compute<double, kLargest, kNan>(iterator);
+      compute_extremes<double, kLargest, kNan>(iterator);
       break;
     case at::kHalf:
-      compute<at::Half, kLargest, kNan>(iterator);
+      compute_extremes<at::Half, kLargest, kNan>(iterator);
       break;
     default:
-      compute<at::BFloat16, kLargest, kNan>(iterator);
+      compute_extremes<at::BFloat16, kLargest, kNan>(iterator);
   }
   iterator.cast_outputs();
   stack->emplace_back(kOut ? out : iterator.output());
@@ -107,18 +107,18 @@ Compute choose_extremes(const c10::IValue* arguments) {
   }
 }
 
-template <bool kLargest, Nan kNan>
-void put(torch::Library& aten, const char* name) {
+template <bool kLargest, NanOfExtreme kNan>
+void put_extreme(torch::Library& aten, const char* name) {
   put_choice(aten, name, "", &choose_extremes<&extremes<kLargest, kNan, false>>);
   put_choice(aten, name, "out", &choose_extremes<&extremes<kLargest, kNan, true>>);
 }
 
 void put_extremes(torch::Library& aten) {
   if (!computes_as_cuda()) return;
-  put<true, Nan::kWins>(aten, "maximum");
-  put<false, Nan::kWins>(aten, "minimum");
-  put<true, Nan::kLoses>(aten, "fmax");
-  put<false, Nan::kLoses>(aten, "fmin");
+  put_extreme<true, NanOfExtreme::kWins>(aten, "maximum");
+  put_extreme<false, NanOfExtreme::kWins>(aten, "minimum");
+  put_extreme<true, NanOfExtreme::kLoses>(aten, "fmax");
+  put_extreme<false, NanOfExtreme::kLoses>(aten, "fmin");
 }
 
 const OperatorGroup kExtremes(&put_extremes);

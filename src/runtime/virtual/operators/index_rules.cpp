@@ -1,6 +1,6 @@
-// Refuses what index_add and index_copy refuse on CUDA when only deterministic algorithms are allowed:
-// they go through index_put then, which takes no index for a tensor without dimensions (Indexing.cu,
-// TensorAdvancedIndexing.cpp).
+// Refuses what index_add and index_copy refuse on CUDA when only deterministic algorithms are
+// allowed: they go through index_put then, which takes no index for a tensor without dimensions
+// (Indexing.cu, TensorAdvancedIndexing.cpp).
 #include <ATen/Context.h>
 #include <ATen/core/Tensor.h>
 #include <c10/util/Exception.h>

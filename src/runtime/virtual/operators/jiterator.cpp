@@ -104,6 +104,14 @@ const JittedType& jitted_type(c10::ScalarType type) {
       {at::kComplexDouble, jitted<c10::complex<double>>("std::complex<double>")},
       {at::kBool, jitted<bool>("bool")}};
   const auto found = std::ranges::find(kTypes, type, [](const auto& known) { return known.first; });
+  // As jiterator_impl.h of torch 2.11: unsigned integers are not among its types. Those of 8 bits
+  // are, and the compiler refuses the code for them there.
+  const bool is_unsigned = type == at::kUInt16 || type == at::kUInt32 || type == at::kUInt64;
+  TORCH_CHECK(
+      !is_unsigned,
+      "false INTERNAL ASSERT FAILED at \"/pytorch/aten/src/ATen/cuda/jiterator_impl.h\":56, "
+      "please report a bug to PyTorch. Unrecognized ScalarType: ",
+      c10::toString(type));
   TORCH_CHECK(found != kTypes.end(), "invalid type for jiterator");
   return found->second;
 }

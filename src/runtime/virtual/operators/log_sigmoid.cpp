@@ -1,5 +1,5 @@
-// Implements logsigmoid as CUDA does (Activation.cpp): nothing but the input is saved for its gradient,
-// where the CPU saves a second tensor of its size.
+// Implements logsigmoid as CUDA does (Activation.cpp): nothing but the input is saved for its
+// gradient, where the CPU saves a second tensor of its size.
 #include <vector>
 
 #include <ATen/TensorOperators.h>
@@ -24,33 +24,33 @@ using at::Tensor;
 using torch::jit::Stack;
 
 // log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer)
-void forward(Stack* stack) {
+void log_sigmoid_pair(Stack* stack) {
   const Tensor self = torch::jit::pop(*stack).toTensor();
   stack->emplace_back(std::get<0>(at::log_sigmoid_forward(self)));
   stack->emplace_back(at::empty({0}, self.options()));
 }
 
 // log_sigmoid_backward(Tensor grad_output, Tensor self, Tensor buffer) -> Tensor
-void backward(Stack* stack) {
+void log_sigmoid_gradient(Stack* stack) {
   const std::vector<c10::IValue> arguments = torch::jit::pop(*stack, 3);
   const Tensor self = arguments[1].toTensor();
   stack->emplace_back(
       at::log_sigmoid_backward(arguments[0].toTensor(), self, at::exp(-at::abs(self))));
 }
 
-Compute choose_forward(const c10::IValue*) {
-  return &forward;
+Compute choose_log_sigmoid(const c10::IValue*) {
+  return &log_sigmoid_pair;
 }
 
 // A program may pass what it has from elsewhere.
-Compute choose_backward(const c10::IValue* arguments) {
-  return arguments[2].toTensor().numel() == 0 ? &backward : nullptr;
+Compute choose_log_sigmoid_gradient(const c10::IValue* arguments) {
+  return arguments[2].toTensor().numel() == 0 ? &log_sigmoid_gradient : nullptr;
 }
 
 void put_log_sigmoid(torch::Library& aten) {
   if (Runtime::get().spec().kind != "cuda") return;
-  put_choice(aten, "log_sigmoid_forward", "", &choose_forward);
-  put_choice(aten, "log_sigmoid_backward", "", &choose_backward);
+  put_choice(aten, "log_sigmoid_forward", "", &choose_log_sigmoid);
+  put_choice(aten, "log_sigmoid_backward", "", &choose_log_sigmoid_gradient);
 }
 
 const OperatorGroup kLogSigmoid(&put_log_sigmoid);

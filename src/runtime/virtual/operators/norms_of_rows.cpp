@@ -1,7 +1,7 @@
-// Implements the norms of rows as CUDA does (layer_norm_kernel.cu): it computes float16 and bfloat16
-// in float32 and keeps the statistics in float32, where the CPU's kernel rounds them, and has one
-// kernel for rms_norm, where the CPU composes it of others. A program sees the types and the bytes of
-// what is saved for the backward pass, and FusedRmsNormBackward0.
+// Implements the norms of rows as CUDA does (layer_norm_kernel.cu): it computes float16 and
+// bfloat16 in float32 and keeps the statistics in float32, where the CPU's kernel rounds them, and
+// has one kernel for rms_norm, where the CPU composes it of others. A program sees the types and
+// the bytes of what is saved for the backward pass, and FusedRmsNormBackward0.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -46,24 +46,26 @@ at::ScalarType wide_type(at::ScalarType type) {
   return type == at::kDouble ? at::kDouble : at::kFloat;
 }
 
-Tensor wide(const Tensor& tensor) {
+Tensor in_wide_type(const Tensor& tensor) {
   return tensor.defined() ? tensor.to(wide_type(tensor.scalar_type())) : tensor;
 }
 
-Tensor as(const Tensor& result, const Tensor& given) {
+Tensor in_type_of(const Tensor& result, const Tensor& given) {
   return result.defined() && given.defined() ? result.to(given.scalar_type()) : result;
 }
 
 // --- Layer norm of half precision
 
-// native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float eps)
+// native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float
+// eps)
 void layer_norm(Stack* stack) {
   const std::vector<IValue> arguments = torch::jit::pop(*stack, 5);
   const Tensor input = arguments[0].toTensor();
   const auto [output, mean, inverse] = at::native_layer_norm(
-      wide(input), arguments[1].toIntVector(), wide(tensor_or_none(arguments[2])),
-      wide(tensor_or_none(arguments[3])), arguments[4].toDouble());
-  for (const Tensor& result : {as(output, input), mean, inverse}) stack->emplace_back(result);
+      in_wide_type(input), arguments[1].toIntVector(), in_wide_type(tensor_or_none(arguments[2])),
+      in_wide_type(tensor_or_none(arguments[3])), arguments[4].toDouble());
+  for (const Tensor& result : {in_type_of(output, input), mean, inverse})
+    stack->emplace_back(result);
 }
 
 // native_layer_norm_backward(Tensor grad_out, Tensor input, SymInt[] normalized_shape, Tensor mean,
@@ -76,9 +78,11 @@ void layer_norm_backward(Stack* stack) {
   std::array<bool, 3> mask{};
   std::ranges::copy(arguments[7].toBoolList().vec(), mask.begin());
   const auto [of_input, of_weight, of_bias] = at::native_layer_norm_backward(
-      wide(arguments[0].toTensor()), wide(input), arguments[2].toIntVector(),
-      wide(arguments[3].toTensor()), wide(arguments[4].toTensor()), wide(weight), wide(bias), mask);
-  for (const Tensor& result : {as(of_input, input), as(of_weight, weight), as(of_bias, bias)})
+      in_wide_type(arguments[0].toTensor()), in_wide_type(input), arguments[2].toIntVector(),
+      in_wide_type(arguments[3].toTensor()), in_wide_type(arguments[4].toTensor()),
+      in_wide_type(weight), in_wide_type(bias), mask);
+  for (const Tensor& result :
+       {in_type_of(of_input, input), in_type_of(of_weight, weight), in_type_of(of_bias, bias)})
     stack->emplace_back(result);
 }
 
@@ -95,17 +99,17 @@ std::vector<std::int64_t> last_dims(const Tensor& input, std::size_t count) {
   return dims;
 }
 
-Tensor contiguous(const Tensor& tensor) {
+Tensor row_major(const Tensor& tensor) {
   return laid_out(tensor, c10::contiguous_strides(tensor.sizes()));
 }
 
-// _fused_rms_norm(Tensor input, int[] normalized_shape, Tensor? weight, float? eps): the result, and
-// the inverse of each row's root of the mean square.
+// _fused_rms_norm(Tensor input, int[] normalized_shape, Tensor? weight, float? eps): the result,
+// and the inverse of each row's root of the mean square.
 void rms_norm(Stack* stack) {
   const std::vector<IValue> arguments = torch::jit::pop(*stack, 4);
   const Tensor input = arguments[0].toTensor();
   const Tensor weight = tensor_or_none(arguments[2]);
-  const Tensor x = wide(input);
+  const Tensor x = in_wide_type(input);
   const double smallest = x.scalar_type() == at::kDouble
                               ? std::numeric_limits<double>::epsilon()
                               : double{std::numeric_limits<float>::epsilon()};
@@ -113,34 +117,34 @@ void rms_norm(Stack* stack) {
   const auto dims = last_dims(input, arguments[1].toIntVector().size());
   const Tensor inverse = (x * x).mean(dims, /*keepdim=*/true).add_(eps).rsqrt_();
   Tensor output = x * inverse;
-  if (weight.defined()) output.mul_(wide(weight));
-  stack->emplace_back(contiguous(as(output, input)));
-  stack->emplace_back(contiguous(inverse));
+  if (weight.defined()) output.mul_(in_wide_type(weight));
+  stack->emplace_back(row_major(in_type_of(output, input)));
+  stack->emplace_back(row_major(inverse));
 }
 
-// _fused_rms_norm_backward(Tensor grad_out, Tensor input, int[] normalized_shape, Tensor rstd, Tensor?
-// weight, bool[2] output_mask)
+// _fused_rms_norm_backward(Tensor grad_out, Tensor input, int[] normalized_shape, Tensor rstd,
+// Tensor? weight, bool[2] output_mask)
 void rms_norm_backward(Stack* stack) {
   const std::vector<IValue> arguments = torch::jit::pop(*stack, 6);
   const Tensor input = arguments[1].toTensor();
   const Tensor weight = tensor_or_none(arguments[4]);
   const auto mask = arguments[5].toBoolList();
-  const Tensor grad = wide(arguments[0].toTensor());
+  const Tensor grad = in_wide_type(arguments[0].toTensor());
   const Tensor inverse = arguments[3].toTensor();
-  const Tensor normal = wide(input) * inverse;
+  const Tensor normal = in_wide_type(input) * inverse;
   const std::size_t count = arguments[2].toIntVector().size();
   Tensor of_input;
   Tensor of_weight;
   if (mask[0]) {
-    const Tensor scaled = weight.defined() ? grad * wide(weight) : grad;
+    const Tensor scaled = weight.defined() ? grad * in_wide_type(weight) : grad;
     const Tensor along = (scaled * normal).mean(last_dims(input, count), /*keepdim=*/true);
-    of_input = contiguous(as((scaled - normal * along) * inverse, input));
+    of_input = row_major(in_type_of((scaled - normal * along) * inverse, input));
   }
   if (mask[1] && weight.defined()) {
     std::vector<std::int64_t> rows(static_cast<std::size_t>(input.dim()) - count);
     std::iota(rows.begin(), rows.end(), 0);
     const Tensor products = grad * normal;
-    of_weight = contiguous(as(rows.empty() ? products : products.sum(rows), weight));
+    of_weight = row_major(in_type_of(rows.empty() ? products : products.sum(rows), weight));
   }
   stack->emplace_back(of_input);
   stack->emplace_back(of_weight);

@@ -23,7 +23,7 @@ using c10::IValue;
 
 // The results with these indices are contiguous, also those without elements.
 template <std::size_t... kIndices>
-void contiguous(const IValue*, IValue* results) {
+void make_contiguous(const IValue*, IValue* results) {
   const auto lay_out = [](IValue& result) {
     const Tensor& tensor = result.toTensor();
     if (tensor.defined()) result = laid_out(tensor, c10::contiguous_strides(tensor.sizes()));
@@ -39,55 +39,55 @@ void transposed_indices(const IValue*, IValue* results) {
 
 // By the operator's name without its overload; in place and with out= the layout is that of the
 // argument.
-const std::unordered_map<std::string_view, ResultRule>& rules() {
+const std::unordered_map<std::string_view, ResultRule>& result_rules() {
   static const std::unordered_map<std::string_view, ResultRule> kRules = {
       {"aten::_fft_c2c", &lay_out_complex_transform},
       {"aten::_fft_c2r", &lay_out_transform_to_real},
       {"aten::_fft_r2c", &lay_out_transform_of_real},
       // cuSOLVER returns V where LAPACK returns its adjoint (linalg_svd in BatchLinearAlgebra.cpp).
-      {"aten::_linalg_svd", &contiguous<2>},
+      {"aten::_linalg_svd", &make_contiguous<2>},
       // It is copied into a result without elements (linalg_eig_out there).
-      {"aten::linalg_eig", &contiguous<1>},
+      {"aten::linalg_eig", &make_contiguous<1>},
       // MaxUnpooling.cu, ReflectionPad.cu, ReplicationPadding.cu: resize_() without a format, and
       // LEGACY_CONTIGUOUS_MEMORY_FORMAT.
-      {"aten::max_unpool2d", &contiguous<0>},
+      {"aten::max_unpool2d", &make_contiguous<0>},
       {"aten::nonzero", &transposed_indices},
       {"aten::nonzero_static", &transposed_indices},
-      {"aten::reflection_pad2d", &contiguous<0>},
-      {"aten::reflection_pad2d_backward", &contiguous<0>},
-      {"aten::reflection_pad3d", &contiguous<0>},
-      {"aten::reflection_pad3d_backward", &contiguous<0>},
-      {"aten::replication_pad2d", &contiguous<0>},
-      {"aten::replication_pad2d_backward", &contiguous<0>},
-      {"aten::replication_pad3d", &contiguous<0>},
-      {"aten::replication_pad3d_backward", &contiguous<0>},
+      {"aten::reflection_pad2d", &make_contiguous<0>},
+      {"aten::reflection_pad2d_backward", &make_contiguous<0>},
+      {"aten::reflection_pad3d", &make_contiguous<0>},
+      {"aten::reflection_pad3d_backward", &make_contiguous<0>},
+      {"aten::replication_pad2d", &make_contiguous<0>},
+      {"aten::replication_pad2d_backward", &make_contiguous<0>},
+      {"aten::replication_pad3d", &make_contiguous<0>},
+      {"aten::replication_pad3d_backward", &make_contiguous<0>},
       // roll_cuda in TensorTransformations.cu
-      {"aten::roll", &contiguous<0>},
+      {"aten::roll", &make_contiguous<0>},
   };
   return kRules;
 }
 
-bool is_cuda() {
+bool imitates_cuda() {
   return Runtime::get().spec().kind == "cuda";
 }
 
-bool is_dense(const Tensor& tensor) {
+bool is_strided(const Tensor& tensor) {
   return tensor.defined() && tensor.dim() > 0 && tensor.layout() == at::kStrided;
 }
 
 }  // namespace
 
 ResultRule result_rule_of(const c10::OperatorName& name, c10::DispatchKey cpu) {
-  if (cpu != c10::DispatchKey::CPU || !is_cuda()) return nullptr;
+  if (cpu != c10::DispatchKey::CPU || !imitates_cuda()) return nullptr;
   const std::string_view overload = name.overload_name;
   if (overload == "out" || overload.ends_with("_out") || overload == "grad_input") return nullptr;
-  const auto found = rules().find(name.name);
-  return found == rules().end() || name.overload_name == "U" ? nullptr : found->second;
+  const auto found = result_rules().find(name.name);
+  return found == result_rules().end() || name.overload_name == "U" ? nullptr : found->second;
 }
 
 bool has_layout_of_iterator(const c10::OperatorHandle& op) {
   const c10::FunctionSchema& schema = op.schema();
-  return is_cuda() && op.hasTag(at::Tag::pointwise) && !schema.is_mutable() &&
+  return imitates_cuda() && op.hasTag(at::Tag::pointwise) && !schema.is_mutable() &&
          schema.returns().size() == 1 && schema.returns()[0].type()->str() == "Tensor" &&
          schema.name() != "aten::where";  // converts before, on CUDA as well
 }
@@ -99,7 +99,7 @@ bool promotes_with_gaps(const IValue* arguments, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
     if (!arguments[i].isTensor()) continue;
     const Tensor& tensor = arguments[i].toTensor();
-    if (!is_dense(tensor)) continue;
+    if (!is_strided(tensor)) continue;
     if (type == at::ScalarType::Undefined) type = tensor.scalar_type();
     is_mixed |= type != tensor.scalar_type();
     has_gaps |= !tensor.is_non_overlapping_and_dense();
@@ -109,7 +109,7 @@ bool promotes_with_gaps(const IValue* arguments, std::size_t count) {
 
 void lay_out_as_iterator(const IValue* arguments, std::size_t count, IValue& result) {
   const Tensor& tensor = result.toTensor();
-  if (!is_dense(tensor)) return;
+  if (!is_strided(tensor)) return;
   // An iterator over tensors of one type without memory, which converts nothing.
   at::TensorIteratorConfig config;
   config.set_check_mem_overlap(false).add_owned_output(Tensor());
@@ -117,9 +117,8 @@ void lay_out_as_iterator(const IValue* arguments, std::size_t count, IValue& res
     if (!arguments[i].isTensor() || !arguments[i].toTensor().defined()) continue;
     const Tensor& argument = arguments[i].toTensor();
     if (argument.layout() != at::kStrided) return;
-    config.add_owned_const_input(
-        at::empty_strided(argument.sizes(), argument.strides(),
-                          at::TensorOptions(at::kMeta).dtype(at::kFloat)));
+    config.add_owned_const_input(at::empty_strided(argument.sizes(), argument.strides(),
+                                                   at::TensorOptions(at::kMeta).dtype(at::kFloat)));
   }
   const at::TensorIterator iterator = config.build();
   if (iterator.output().sizes() != tensor.sizes()) return;

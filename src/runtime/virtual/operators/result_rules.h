@@ -22,8 +22,8 @@ using ResultRule = void (*)(const c10::IValue* arguments, c10::IValue* results);
 [[nodiscard]] bool has_layout_of_iterator(const c10::OperatorHandle& op);
 
 // Whether the arguments of such an operator have several types and one of them has gaps or is
-// expanded. The CPU converts them to the common type before it lays out the result, so that they are
-// dense by then; CUDA's kernels convert each element when they read it (TensorIterator.cpp,
+// expanded. The CPU converts them to the common type before it lays out the result, so that they
+// are dense by then; CUDA's kernels convert each element when they read it (TensorIterator.cpp,
 // compute_types).
 [[nodiscard]] bool promotes_with_gaps(const c10::IValue* arguments, std::size_t count);
 

@@ -17,9 +17,9 @@ namespace {
 using at::ScalarType;
 using at::Tensor;
 using c10::IValue;
-using Blocks = c10::SmallVector<std::int64_t, 2>;
+using WorkspaceBlocks = c10::SmallVector<std::int64_t, 2>;
 
-std::int64_t bytes_of(std::int64_t count, ScalarType type) {
+std::int64_t bytes_for(std::int64_t count, ScalarType type) {
   return count * static_cast<std::int64_t>(c10::elementSize(type));
 }
 
@@ -33,32 +33,32 @@ ScalarType type_of_sum(const Tensor& self, const IValue& dtype) {
 // make_reduction in ReduceOpsUtils.h converts the whole input to the type of the result, but for
 // half types that are added up in float32.
 template <std::size_t kDtype>
-Blocks converted_for_reduction(const IValue* arguments) {
+WorkspaceBlocks converted_for_reduction(const IValue* arguments) {
   const Tensor& self = arguments[0].toTensor();
   const ScalarType type = type_of_sum(self, arguments[kDtype]);
   const bool reads_halves = at::isReducedFloatingType(self.scalar_type()) && type == at::kFloat;
   if (type == self.scalar_type() || reads_halves) return {};
-  return {bytes_of(self.numel(), type)};
+  return {bytes_for(self.numel(), type)};
 }
 
 // cumsum and cumprod in ReduceOps.cpp
-Blocks converted_for_scan(const IValue* arguments) {
+WorkspaceBlocks converted_for_scan(const IValue* arguments) {
   const Tensor& self = arguments[0].toTensor();
   const ScalarType type = type_of_sum(self, arguments[2]);
   if (type == self.scalar_type()) return {};
-  return {bytes_of(self.numel(), type)};
+  return {bytes_for(self.numel(), type)};
 }
 
 // count_nonzero_cuda in TensorAdvancedIndexing.cpp: which elements are not zero, and those as int64
-Blocks not_zero(const IValue* arguments) {
+WorkspaceBlocks not_zero(const IValue* arguments) {
   const Tensor& self = arguments[0].toTensor();
-  Blocks blocks{bytes_of(self.numel(), at::kLong)};
+  WorkspaceBlocks blocks{bytes_for(self.numel(), at::kLong)};
   if (self.scalar_type() != at::kBool) blocks.push_back(self.numel());
   return blocks;
 }
 
 // Equal.cpp: which elements are equal, and whether all are
-Blocks equal_elements(const IValue* arguments) {
+WorkspaceBlocks equal_elements(const IValue* arguments) {
   const Tensor& self = arguments[0].toTensor();
   const Tensor& other = arguments[1].toTensor();
   const bool is_same = self.is_alias_of(other) && self.storage_offset() == other.storage_offset() &&
@@ -68,45 +68,66 @@ Blocks equal_elements(const IValue* arguments) {
   return {self.numel(), 1};
 }
 
-// mse_loss, smooth_l1_loss and huber_loss(self, target, reduction, ...) of Loss.cpp: the losses of all
-// elements, if one number is made of them
-Blocks losses(const IValue* arguments) {
+// mse_loss, smooth_l1_loss and huber_loss(self, target, reduction, ...) of Loss.cpp: the losses of
+// all elements, if one number is made of them
+WorkspaceBlocks bytes_of_losses(const IValue* arguments) {
   constexpr std::int64_t kNone = 0;
   if (arguments[2].toInt() == kNone) return {};
   const Tensor& self = arguments[0].toTensor();
   const Tensor& target = arguments[1].toTensor();
   const auto sizes = at::infer_size_dimvector(self.sizes(), target.sizes());
-  return {bytes_of(c10::multiply_integers(sizes), at::result_type(self, target))};
+  return {bytes_for(c10::multiply_integers(sizes), at::result_type(self, target))};
 }
 
-// binary_cross_entropy(self, target, weight, reduction) of Loss.cu: its result has the memory of the
-// losses, and gets the number copied
-Blocks one_loss(const IValue* arguments) {
+// binary_cross_entropy(self, target, weight, reduction) of Loss.cu: its result has the memory of
+// the losses, and gets the number copied
+WorkspaceBlocks one_loss(const IValue* arguments) {
   if (arguments[3].toInt() == 0) return {};
-  return {bytes_of(1, arguments[0].toTensor().scalar_type())};
+  return {bytes_for(1, arguments[0].toTensor().scalar_type())};
 }
 
 // softmax_backward_cuda_out in SoftMax.cu: the product of gradient and output
-Blocks product_with_output(const IValue* arguments) {
+WorkspaceBlocks product_with_output(const IValue* arguments) {
   const Tensor& grad = arguments[0].toTensor();
-  return {bytes_of(grad.numel(), grad.scalar_type())};
+  return {bytes_for(grad.numel(), grad.scalar_type())};
 }
 
-// native_group_norm(input, weight, bias, N, C, HxW, group, eps) of group_norm_kernel.cu: a factor and a
-// summand for each channel of each sample
-Blocks fused_parameters(const IValue* arguments) {
+// native_group_norm(input, weight, bias, N, C, HxW, group, eps) of group_norm_kernel.cu: a factor
+// and a summand for each channel of each sample
+WorkspaceBlocks fused_parameters(const IValue* arguments) {
   const bool has_parameters = arguments[1].isTensor() || arguments[2].isTensor();
   if (!has_parameters || arguments[5].toInt() == 1) return {};
   const ScalarType type = arguments[0].toTensor().scalar_type();
-  const std::int64_t bytes = bytes_of(arguments[3].toInt() * arguments[4].toInt(),
-                                      at::isReducedFloatingType(type) ? at::kFloat : type);
+  const std::int64_t bytes = bytes_for(arguments[3].toInt() * arguments[4].toInt(),
+                                       at::isReducedFloatingType(type) ? at::kFloat : type);
   return {bytes, bytes};
 }
 
 // _fft_c2r_cufft in SpectralOps.cpp: such a transform overwrites its input
-Blocks copy_of_input(const IValue* arguments) {
+WorkspaceBlocks copy_of_input(const IValue* arguments) {
   const Tensor& self = arguments[0].toTensor();
-  return {bytes_of(self.numel(), self.scalar_type())};
+  return {bytes_for(self.numel(), self.scalar_type())};
+}
+
+// renorm_out(self, p, dim, maxnorm) in Normalization.cpp: the norms, and the factors if their type is
+// another one
+WorkspaceBlocks norms_and_factors(const IValue* arguments) {
+  const Tensor& self = arguments[0].toTensor();
+  if (self.dim() < 2) return {};
+  const std::int64_t dim = arguments[2].toInt();
+  const std::int64_t count = self.size(dim);
+  const ScalarType type = c10::toRealValueType(self.scalar_type());
+  if (!at::isReducedFloatingType(type)) return {bytes_for(count, type)};
+  return {bytes_for(count, at::kFloat), bytes_for(count, type)};
+}
+
+// index_reduce(self, dim, index, source, reduce, ...) of Indexing.cu: how many numbers each mean is of
+WorkspaceBlocks counts_of_means(const IValue* arguments) {
+  if (arguments[4].toStringView() != "mean") return {};
+  const Tensor& self = arguments[0].toTensor();
+  const Tensor& source = arguments[3].toTensor();
+  return {bytes_for(self.numel(), self.scalar_type()),
+          bytes_for(source.numel(), source.scalar_type())};
 }
 
 // By the name with its overload.
@@ -119,14 +140,16 @@ const std::unordered_map<std::string_view, Workspace>& workspaces() {
       {"aten::cumprod", &converted_for_scan},
       {"aten::cumsum", &converted_for_scan},
       {"aten::equal", &equal_elements},
-      {"aten::huber_loss", &losses},
+      {"aten::huber_loss", &bytes_of_losses},
+      {"aten::index_reduce", &counts_of_means},
       {"aten::mean.dim", &converted_for_reduction<3>},
-      {"aten::mse_loss", &losses},
+      {"aten::mse_loss", &bytes_of_losses},
       {"aten::nansum", &converted_for_reduction<3>},
       {"aten::native_group_norm", &fused_parameters},
       {"aten::prod", &converted_for_reduction<1>},
       {"aten::prod.dim_int", &converted_for_reduction<3>},
-      {"aten::smooth_l1_loss", &losses},
+      {"aten::renorm", &norms_and_factors},
+      {"aten::smooth_l1_loss", &bytes_of_losses},
       {"aten::sum.dim_IntList", &converted_for_reduction<3>},
   };
   return kWorkspaces;

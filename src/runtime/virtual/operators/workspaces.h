@@ -1,5 +1,5 @@
-// The memory of the device that CUDA's kernels take while they compute. The CPU's kernels have theirs on
-// the host, or compute in one pass, so that a program would not run out of memory here.
+// The memory of the device that CUDA's kernels take while they compute. The CPU's kernels have
+// theirs on the host, or compute in one pass, so that a program would not run out of memory here.
 #pragma once
 
 #include <cstdint>
