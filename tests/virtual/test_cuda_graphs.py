@@ -132,6 +132,7 @@ def test_generators_of_a_capture() -> None:
         if tuple(int(part) for part in torch.__version__.split(".")[:2]) >= (2, 11):
             torch.cuda.manual_seed(3)
             state = torch.cuda.get_rng_state()
+            torch.cuda.set_rng_state(state)
             with pytest.raises(RuntimeError, match="only if new seed is the same as the original"):
                 torch.cuda.manual_seed(1)
             assert other.initial_seed() > 0 and len(state) == 16

@@ -94,8 +94,10 @@ std::uint64_t PhiloxGenerator::seed() {
 }
 
 void PhiloxGenerator::set_state(const c10::TensorImpl& state) {
+#if TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR < 11
   assert_not_capturing(
       "Please ensure to utilize the CUDAGeneratorImpl::set_state_index method during capturing.");
+#endif
   at::detail::check_rng_state(state);
   std::array<std::uint64_t, 2> seed_and_offset{};
   const auto bytes = static_cast<std::size_t>(state.numel());
@@ -103,7 +105,8 @@ void PhiloxGenerator::set_state(const c10::TensorImpl& state) {
               "RNG state is wrong size");
   std::memcpy(seed_and_offset.data(), state.data(), bytes);
   set_current_seed(seed_and_offset[0]);
-  set_offset(seed_and_offset[1]);
+  // What a graph draws is counted apart from the offset of a state.
+  if (!is_capturing_graph()) set_offset(seed_and_offset[1]);
 }
 
 c10::intrusive_ptr<c10::TensorImpl> PhiloxGenerator::get_state() const {
