@@ -149,6 +149,22 @@ def test_statistics_of_batches_are_float32_and_those_of_the_layer() -> None:
     torch.testing.assert_close(layer.running_var.float(), wide.running_var, rtol=2e-3, atol=2e-3)
 
 
+def test_gradients_of_batches_have_the_noise_of_the_type() -> None:
+    """A warp's lanes exchange rounded sums, so that what is 0 is not: the numbers of an H200."""
+    numbers = (torch.arange(4 * 8 * 10 * 12) * 7919 % 1009).double() / 1009 - 0.5
+    expected = {
+        torch.bfloat16: [-0.204102, -0.550781, -0.808594, 0.152344, 0.259766, -0.455078],
+        torch.float16: [0.0753784, 0.0357361, 0.0318909, -0.0456848, -0.0686035, 0.0963135],
+    }
+    for dtype, weights in expected.items():
+        x = numbers.reshape(4, 8, 10, 12).to("cuda", dtype).requires_grad_()
+        layer = nn.BatchNorm2d(8, track_running_stats=False, device="cuda", dtype=dtype)
+        layer(x).sum().backward()
+        found = layer.weight.grad[[0, 1, 2, 4, 5, 7]].tolist()
+        assert found == pytest.approx(weights, rel=1e-5)
+        assert layer.bias.grad.tolist() == [480] * 8
+
+
 def test_logsigmoid_saves_nothing_but_its_input() -> None:
     x = torch.randn(1000, device="cuda", requires_grad=True)
     before = torch.cuda.memory_allocated()
