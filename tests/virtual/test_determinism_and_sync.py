@@ -92,10 +92,10 @@ BY_RELEASE = {
     13: {"max_pool3d_with_indices_backward_cuda": lambda: back(F.max_pool3d(solid, 2))},
 }
 for minor, calls in BY_RELEASE.items():
-    if MINOR < minor:
+    if minor > MINOR:
         REFUSED |= calls
 TAKEN = (
-    *(call for minor, calls in BY_RELEASE.items() if MINOR >= minor for call in calls.values()),
+    *(call for minor, calls in BY_RELEASE.items() if minor <= MINOR for call in calls.values()),
     lambda: reals.cumsum(0),
     lambda: reals.cumprod(0),
     lambda: back(F.conv2d(image, torch.ones(2, 3, 3, 3, **cuda))),

@@ -109,8 +109,8 @@ WorkspaceBlocks copy_of_input(const IValue* arguments) {
   return {bytes_for(self.numel(), self.scalar_type())};
 }
 
-// renorm_out(self, p, dim, maxnorm) in Normalization.cpp: the norms, and the factors if their type is
-// another one
+// renorm_out(self, p, dim, maxnorm) in Normalization.cpp: the norms, and the factors if their type
+// is another one
 WorkspaceBlocks norms_and_factors(const IValue* arguments) {
   const Tensor& self = arguments[0].toTensor();
   if (self.dim() < 2) return {};
@@ -121,7 +121,8 @@ WorkspaceBlocks norms_and_factors(const IValue* arguments) {
   return {bytes_for(count, at::kFloat), bytes_for(count, type)};
 }
 
-// index_reduce(self, dim, index, source, reduce, ...) of Indexing.cu: how many numbers each mean is of
+// index_reduce(self, dim, index, source, reduce, ...) of Indexing.cu: how many numbers each mean is
+// of
 WorkspaceBlocks counts_of_means(const IValue* arguments) {
   if (arguments[4].toStringView() != "mean") return {};
   const Tensor& self = arguments[0].toTensor();
