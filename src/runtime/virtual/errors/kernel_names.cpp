@@ -119,6 +119,7 @@ constexpr auto kOperators = std::to_array<OperatorName>({
     {"aten::binary_cross_entropy", "binary_cross_entropy_out_cuda"},
     {"aten::binary_cross_entropy_backward", "binary_cross_entropy_backward_out_cuda"},
     {"aten::cholesky", "cholesky_cusolver"},
+    {"aten::linalg_cholesky_ex", "cholesky_cusolver"},
     {"aten::fractional_max_pool2d", "fractional_max_pool2d_out_cuda_frame"},
     {"aten::fractional_max_pool2d_backward", "fractional_max_pool2d_backward_out_cuda_frame"},
     {"aten::gelu", "GeluCUDAKernelImpl"},
