@@ -54,12 +54,14 @@ void PhiloxGenerator::set_current_seed(std::uint64_t seed) {
   assert_not_capturing("Cannot call CUDAGeneratorImpl::set_current_seed");
   state_->seed = seed;
   state_->offset = 0;
+  seeded_ = true;
 }
 
 void PhiloxGenerator::set_offset(std::uint64_t offset) {
   assert_not_capturing("Cannot call CUDAGeneratorImpl::set_offset");
   TORCH_CHECK(offset % kWordsOfBlock == 0, "offset must be a multiple of 4");
   state_->offset = offset;
+  seeded_ = true;
 }
 
 std::uint64_t PhiloxGenerator::seed() {
