@@ -76,6 +76,7 @@ void PhiloxGenerator::set_current_seed(std::uint64_t seed) {
   assert_not_capturing("Cannot call CUDAGeneratorImpl::set_current_seed");
   state_->seed = seed;
   state_->offset = 0;
+  seeded_ = true;
 }
 
 #endif
@@ -84,6 +85,7 @@ void PhiloxGenerator::set_offset(std::uint64_t offset) {
   assert_not_capturing("Cannot call CUDAGeneratorImpl::set_offset");
   TORCH_CHECK(offset % kWordsOfBlock == 0, "offset must be a multiple of 4");
   state_->offset = offset;
+  seeded_ = true;
 }
 
 std::uint64_t PhiloxGenerator::seed() {

@@ -6,6 +6,7 @@
 // share one.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 #include <ATen/core/Generator.h>
@@ -48,6 +49,10 @@ class PhiloxGenerator final : public c10::GeneratorImpl {
   void graphsafe_set_state(const c10::intrusive_ptr<c10::GeneratorImpl>& other) override;
   [[nodiscard]] c10::intrusive_ptr<c10::GeneratorImpl> graphsafe_get_state() const override;
 
+  // Whether a seed or an offset was set since the last call, or the generator is new. cuDNN's
+  // dropout starts again then. Thread safe.
+  [[nodiscard]] bool take_seeded() { return seeded_.exchange(false); }
+
   // Says that the graph that is being captured draws from this generator, or no longer.
   void set_captured(bool captured) { state_->captured = captured; }
 
@@ -60,6 +65,7 @@ class PhiloxGenerator final : public c10::GeneratorImpl {
   [[nodiscard]] GeneratorImpl* clone_impl() const override;
 
   c10::intrusive_ptr<PhiloxState> state_;
+  std::atomic<bool> seeded_{true};
 };
 
 }  // namespace torchport::vdev

@@ -1,6 +1,7 @@
 // Answers what ATen asks of CUDA. The class must have this name and be registered before `import
 // torch` looks for it: at::detail::getCUDAHooks() asks the registry once and keeps the answer.
 #include <ATen/detail/CUDAHooksInterface.h>
+#include <torch/version.h>
 
 #include "runtime/virtual/core/build_facts.h"
 #include "runtime/virtual/core/storage.h"
@@ -16,10 +17,19 @@ struct CUDAHooks final : vdev::Hooks<CUDAHooksInterface, c10::DeviceType::CUDA> 
 
   bool hasCUDA() const override { return is_here(); }
   bool hasCUDART() const override { return is_here(); }
-  // No cuDNN: with it, ATen would hand convolutions, norms and RNNs to operators that only cuDNN
-  // has. Python's torch.backends.cudnn has an answer of its own.
-  bool compiledWithCuDNN() const override { return false; }
-  bool hasCuDNN() const override { return false; }
+  // With it, ATen hands norms and recurrent layers to operators that only cuDNN has
+  // (operators/cudnn*.cpp).
+  bool compiledWithCuDNN() const override { return is_here(); }
+  bool hasCuDNN() const override { return is_here(); }
+  bool supportsDilatedConvolutionWithCuDNN() const override { return is_here(); }
+  bool supportsDepthwiseConvolutionWithCuDNN() const override { return is_at_least(kVolta); }
+  bool supportsBFloat16ConvolutionWithCuDNNv8() const override { return is_at_least(kAmpere); }
+#if TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 10
+  bool supportsBFloat16RNNWithCuDNN() const override {
+    constexpr long kFirstCudnn = 91300;
+    return is_at_least(kAmpere) && build().cudnn >= kFirstCudnn;
+  }
+#endif
   bool hasMAGMA() const override { return is_here(); }
   bool hasCuSOLVER() const override { return is_here(); }
   bool hasCuBLASLt() const override { return is_here(); }
@@ -39,6 +49,14 @@ struct CUDAHooks final : vdev::Hooks<CUDAHooksInterface, c10::DeviceType::CUDA> 
   void cuFFTClearPlanCache(DeviceIndex) const override {}
 
  private:
+  // The major numbers of the first devices of these architectures.
+  static constexpr int kVolta = 7;
+  static constexpr int kAmpere = 8;
+
+  static bool is_at_least(int major) {
+    const auto* profile = vdev::Runtime::get().spec().profile;
+    return is_here() && (profile == nullptr || profile->major >= major);
+  }
   static const vdev::CudaBuild& build() {
     const auto* profile = vdev::Runtime::get().spec().profile;
     return profile == nullptr ? vdev::cuda_build_for(99, 0)

@@ -1,0 +1,377 @@
+// Implements cuDNN's operators of recurrent layers: aten/src/ATen/native/cudnn/RNN.cpp says what
+// they check, allocate and return. They compute what the CPU's layers compute.
+//
+// The backward pass runs the layer again, with autograd on the CPU's tensors. Which elements
+// dropout kept is in the reserve.
+#include <array>
+#include <tuple>
+#include <vector>
+
+#include <ATen/TensorOperators.h>
+#include <ATen/TensorUtils.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
+#include <c10/core/GradMode.h>
+#include <c10/core/InferenceMode.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+#include <torch/csrc/autograd/autograd.h>
+#include <torch/library.h>
+
+#include "runtime/virtual/core/alias.h"
+#include "runtime/virtual/operators/cudnn_rnn.h"
+#include "runtime/virtual/operators/cudnn_rnn_dropout.h"
+#include "runtime/virtual/operators/maybe_tensor.h"
+#include "runtime/virtual/operators/operator_groups.h"
+
+namespace torchport::vdev {
+
+namespace {
+
+// NOLINTBEGIN(readability-function-size, performance-unnecessary-value-param): the signatures are
+// those of ATen's operators.
+
+using at::Tensor;
+using at::TensorList;
+using Sizes = std::vector<std::int64_t>;
+using RnnForward = std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor>;
+using RnnBackward = std::tuple<Tensor, Tensor, Tensor, std::vector<Tensor>>;
+
+constexpr std::size_t kBias = 2;  // among the parts of a layer and direction
+
+// One call of a layer: its numbers, and the sizes of its tensors.
+struct RnnCall {
+  CudnnRnn rnn;
+  RecurrentLayout layout;
+  bool batch_first = false;
+  std::int64_t each = 0;  // weights of a layer and direction
+  Sizes packed;           // sizes of the batch of each step; empty for a padded input
+  std::int64_t steps = 0;
+  std::int64_t batch = 0;
+
+  [[nodiscard]] bool is_transposed() const { return batch_first && packed.empty(); }
+  [[nodiscard]] Tensor steps_first(const Tensor& tensor) const {
+    return is_transposed() ? tensor.transpose(0, 1) : tensor;
+  }
+  [[nodiscard]] Sizes input_size(const Tensor& input) const {
+    return packed.empty() ? Sizes{steps, batch, rnn.input} : Sizes{input.size(0), rnn.input};
+  }
+  [[nodiscard]] Sizes output_size(const Tensor& input) const {
+    const std::int64_t features = rnn.features() * rnn.directions;
+    return packed.empty() ? Sizes{steps, batch, features} : Sizes{input.size(0), features};
+  }
+  [[nodiscard]] Sizes hidden_size() const { return {rnn.runs(), batch, rnn.features()}; }
+  [[nodiscard]] Sizes cell_size() const { return {rnn.runs(), batch, rnn.hidden}; }
+  [[nodiscard]] Tensor workspace(const Tensor& input) const {
+    return at::empty(
+        {workspace_bytes(rnn, steps, batch, input.scalar_type(), !packed.empty())},
+        input.options().dtype(at::kByte));
+  }
+};
+
+RnnCall rnn_call(const Tensor& input, std::int64_t each, std::int64_t mode,
+                 const c10::SymInt& hidden, const c10::SymInt& projected, std::int64_t layers,
+                 bool batch_first, double dropout, bool train, bool bidirectional,
+                 c10::SymIntArrayRef batch_sizes) {
+  RnnCall call;
+  call.layout = {each >= 4, layers, dropout, train, bidirectional};
+  call.rnn = {cell_of_mode(mode),     input.size(-1), hidden.expect_int(),
+              projected.expect_int(), layers,         call.layout.directions()};
+  call.batch_first = batch_first;
+  call.each = each;
+  for (const c10::SymInt& size : batch_sizes) call.packed.push_back(size.expect_int());
+  const Tensor ordered = call.steps_first(input);
+  call.steps = call.packed.empty() ? ordered.size(0) : std::ssize(call.packed);
+  call.batch = call.packed.empty() ? ordered.size(1) : call.packed.front();
+  return call;
+}
+
+void check_size(const char* what, const Tensor& tensor, const Sizes& expected) {
+  TORCH_CHECK(!tensor.defined() || tensor.sizes().equals(expected), "Expected ", what, " size ",
+              at::IntArrayRef(expected), ", got ", tensor.sizes());
+}
+
+void check_states(const RnnCall& call, const Tensor& hx, const Tensor& cx) {
+  TORCH_CHECK(call.rnn.cell == Cell::kLstm || !cx.defined(),
+              "rnn: illegal defined cx for non-LSTM RNN");
+  TORCH_CHECK(hx.is_contiguous(), "rnn: hx is not contiguous");
+  TORCH_CHECK(!cx.defined() || cx.is_contiguous(), "rnn: cx is not contiguous");
+}
+
+std::vector<Tensor> states_of(const Tensor& hx, const Tensor& cx) {
+  return cx.defined() ? std::vector<Tensor>{hx, cx} : std::vector<Tensor>{hx};
+}
+
+// The CPU's tensors of a call.
+struct RnnOnHost {
+  Tensor input;  // steps first
+  std::vector<Tensor> states;
+  std::vector<Tensor> weights;
+};
+
+// The weights in the buffer as run_recurrent() takes them.
+std::vector<Tensor> matrices_in(const Tensor& buffer, const RnnCall& call) {
+  std::vector<Tensor> matrices;
+  for (const auto& parts : weight_parts(call.rnn)) {
+    const std::int64_t rows = parts[kBias].elements;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      const bool bias = i == kBias || i == kBias + 1;
+      if (bias && !call.layout.has_biases) continue;
+      const Tensor part = buffer.narrow(0, parts[i].offset, parts[i].elements);
+      if (bias)
+        matrices.push_back(part);
+      else
+        matrices.push_back(part.view({i < kBias ? rows : call.rnn.projected, -1}));
+    }
+  }
+  return matrices;
+}
+
+RnnOnHost on_host(Aliases& aliases, const Tensor& input, const std::vector<Tensor>& states,
+                  const Tensor& buffer, const RnnCall& call) {
+  RnnOnHost host;
+  host.input = aliases.of(input, Aliases::Use::kReads);
+  for (const Tensor& state : states) host.states.push_back(aliases.of(state));
+  host.weights = matrices_in(aliases.of(buffer, Aliases::Use::kReads), call);
+  return host;
+}
+
+Recurrent run_on_host(const RnnCall& call, const RnnOnHost& host, const DropAfter& drop) {
+  return run_recurrent(call.rnn.cell, {host.input, call.packed}, host.states, host.weights,
+                       call.layout, drop);
+}
+
+RnnForward rnn_forward(const Tensor& input, TensorList weights, std::int64_t each,
+                       const MaybeTensor& given_buffer, const Tensor& hx,
+                       const MaybeTensor& maybe_cx, std::int64_t mode, c10::SymInt hidden,
+                       c10::SymInt projected, std::int64_t layers, bool batch_first, double dropout,
+                       bool train, bool bidirectional, c10::SymIntArrayRef batch_sizes,
+                       const MaybeTensor& dropout_state) {
+  const Tensor cx = maybe_cx.value_or(Tensor());
+  check_alike(input, {hx, cx}, weights);
+  Tensor buffer = given_buffer.value_or(Tensor());
+  if (!buffer.defined())
+    TORCH_WARN(
+        "RNN module weights are not part of single contiguous chunk of memory. This means they "
+        "need to be compacted at every call, possibly greatly increasing memory usage. To compact "
+        "weights again call flatten_parameters().");
+  constexpr int kPlaceOfState = 15;
+  if (has(dropout_state))
+    at::checkSameGPU("cudnn_rnn", {input, "input", 1},
+                     {*dropout_state, "dropout_states", kPlaceOfState});
+  const RnnCall call = rnn_call(input, each, mode, hidden, projected, layers, batch_first, dropout,
+                                train, bidirectional, batch_sizes);
+  check_states(call, hx, cx);
+  const Tensor x = call.steps_first(input).contiguous();
+  Tensor output = at::empty(call.output_size(input), input.options());
+  Tensor hy = at::empty(call.hidden_size(), hx.options());
+  Tensor cy = cx.defined() ? at::empty(call.cell_size(), cx.options())
+                           : at::empty({0}, hx.options());
+  if (!buffer.defined()) {
+    constexpr std::int64_t kWithBiases = 4;
+    buffer = at::zeros({elements_of_weights(call.rnn)}, x.options());
+    copy_weights(weights, each, views_of_weights(buffer, call.rnn, true),
+                 call.rnn.projected == 0 ? kWithBiases : kWithBiases + 1);
+  }
+  check_size("cell", cx, call.cell_size());
+  const Tensor workspace = call.workspace(x);
+  const std::int64_t bytes =
+      train ? reserve_bytes(call.rnn, call.steps, call.batch, std::int64_t(x.element_size())) : 0;
+  const Tensor reserve = at::empty({bytes}, input.options().dtype(at::kByte));
+  Aliases aliases;
+  RnnOnHost host = on_host(aliases, x, states_of(hx, cx), buffer, call);
+  RnnDropout drop(call.layout, input.device().index(),
+                  has(dropout_state) ? aliases.of(*dropout_state) : Tensor(), aliases.of(reserve));
+  const Recurrent found =
+      run_on_host(call, host, [&](const Tensor& of_layer, std::int64_t layer) {
+        return drop.draw(of_layer, layer);
+      });
+  aliases.of(output).copy_(found.output);
+  aliases.of(hy).copy_(found.hidden[0]);
+  if (cx.defined()) aliases.of(cy).copy_(found.hidden[1]);
+  if (call.is_transposed()) output.transpose_(0, 1);
+  return {output, hy, cy, reserve, buffer};
+}
+
+// Lets operators of the CPU record a graph inside of a kernel.
+class WithAutograd {
+ public:
+  WithAutograd() : keys_(with_autograd()) {}
+
+ private:
+  static c10::impl::LocalDispatchKeySet with_autograd() {
+    c10::impl::LocalDispatchKeySet keys = c10::impl::tls_local_dispatch_key_set();
+    keys.excluded_ = keys.excluded_ - c10::autograd_dispatch_keyset_with_ADInplaceOrView;
+    return keys;
+  }
+
+  c10::InferenceMode no_inference_{false};
+  c10::AutoGradMode grad_{true};
+  c10::impl::ForceDispatchKeyGuard keys_;
+};
+
+// Turns tensors into leaves of a graph of their own, if `wanted`.
+void make_leaves(std::vector<Tensor>& tensors, bool wanted, std::vector<Tensor>& leaves) {
+  for (Tensor& tensor : tensors) {
+    tensor = tensor.detach();
+    if (!wanted) continue;
+    tensor.requires_grad_();
+    leaves.push_back(tensor);
+  }
+}
+
+// Writes the gradient of a leaf; 0 if there is none.
+void write_gradient(const Tensor& to, const Tensor& gradient) {
+  if (gradient.defined())
+    to.copy_(gradient);
+  else
+    to.zero_();
+}
+
+// The gradients of the weights, from those of matrices_in(), in the form of the weights. Where the
+// layer has biases they are views of one buffer.
+std::vector<Tensor> write_weights(const RnnCall& call, TensorList weights, const Tensor& buffer,
+                                  const std::vector<Tensor>& found) {
+  const Tensor all = at::zeros(buffer.sizes(), buffer.options());
+  {
+    Aliases aliases;
+    const std::vector<Tensor> targets = matrices_in(aliases.of(all), call);
+    for (std::size_t i = 0; i < found.size(); ++i)
+      if (found[i].defined()) targets[i].copy_(found[i]);
+  }
+  std::vector<Tensor> views = views_of_weights(all, call.rnn, true);
+  const std::int64_t each = call.rnn.projected == 0 ? 4 : 5;
+  if (each == call.each) {
+    for (std::size_t i = 0; i < views.size(); ++i) views[i].resize_(weights[i].sizes());
+    return views;
+  }
+  std::vector<Tensor> own;
+  for (const Tensor& weight : weights) own.push_back(at::empty(weight.sizes(), weight.options()));
+  copy_weights(views, each, own, call.each);
+  return own;
+}
+
+struct RnnGradients {
+  Tensor output, hy, cy;  // cy is undefined without a cell's state
+};
+
+void check_backward(const RnnCall& call, const Tensor& input, const Tensor& output,
+                    const Tensor& hx, const Tensor& cx, const RnnGradients& of) {
+  check_states(call, hx, cx);
+  TORCH_CHECK(call.layout.train, "cudnn RNN backward can only be called in training mode");
+  check_size("input", call.steps_first(input), call.input_size(input));
+  check_size("output", call.steps_first(output), call.output_size(input));
+  check_size("hidden", hx, call.hidden_size());
+  check_size("cell", cx, call.cell_size());
+  check_size("d_hidden", of.hy, call.hidden_size());
+  check_size("d_cell", of.cy, call.cell_size());
+}
+
+// The results are the gradients of (input, hx, cx, weights), of which `wanted` are computed.
+RnnBackward backward_of(const RnnCall& call, const Tensor& input, TensorList weights,
+                        const Tensor& buffer, const Tensor& hx, const Tensor& cx,
+                        const RnnGradients& of, const Tensor& reserve,
+                        const std::array<bool, 4>& wanted) {
+  const Tensor x = call.steps_first(input).contiguous();
+  Tensor dx = at::empty(x.sizes(), x.options());
+  Tensor dhx = at::empty(call.hidden_size(), hx.options());
+  Tensor dcx = cx.defined() ? at::empty(call.cell_size(), cx.options()) : Tensor();
+  Tensor workspace = call.workspace(x);
+  Aliases aliases;
+  RnnOnHost host = on_host(aliases, x, states_of(hx, cx), buffer, call);
+  const RnnDropout drop(call.layout, input.device().index(), Tensor(), aliases.of(reserve));
+  std::vector<Tensor> found;
+  {
+    const WithAutograd with_autograd;
+    std::vector<Tensor> leaves;
+    std::vector<Tensor> inputs{host.input};
+    make_leaves(inputs, wanted[0], leaves);
+    host.input = inputs.front();
+    make_leaves(host.states, wanted[1] || wanted[2], leaves);
+    make_leaves(host.weights, wanted[3], leaves);
+    if (!leaves.empty()) {
+      const Recurrent run = run_on_host(call, host, [&](const Tensor& output, std::int64_t layer) {
+        return drop.again(output, layer);
+      });
+      std::vector<Tensor> results{run.output, run.hidden[0]};
+      std::vector<Tensor> gradients{aliases.of(of.output), aliases.of(of.hy)};
+      if (cx.defined()) {
+        results.push_back(run.hidden[1]);
+        gradients.push_back(aliases.of(of.cy));
+      }
+      found = torch::autograd::grad(results, leaves, gradients, false, false, true);
+    }
+  }
+  auto next = found.begin();
+  if (wanted[0]) write_gradient(aliases.of(dx), *next++);
+  if (wanted[1] || wanted[2]) {
+    write_gradient(aliases.of(dhx), *next++);
+    if (cx.defined()) write_gradient(aliases.of(dcx), *next++);
+  }
+  if (call.is_transposed()) dx.transpose_(0, 1);
+  workspace.reset();
+  std::vector<Tensor> dw;
+  if (wanted[3]) {
+    workspace = call.workspace(x);
+    dw = write_weights(call, weights, buffer, {next, found.end()});
+  }
+  return {dx, dhx, dcx, dw};
+}
+
+RnnBackward rnn_backward(const Tensor& input, TensorList weights, std::int64_t each,
+                         const Tensor& buffer, const Tensor& hx, const MaybeTensor& maybe_cx,
+                         const Tensor& output, const MaybeTensor& grad_output,
+                         const MaybeTensor& grad_hy, const MaybeTensor& grad_cy, std::int64_t mode,
+                         c10::SymInt hidden, c10::SymInt projected, std::int64_t layers,
+                         bool batch_first, double dropout, bool train, bool bidirectional,
+                         c10::SymIntArrayRef batch_sizes, const MaybeTensor&, const Tensor& reserve,
+                         std::array<bool, 4> wanted) {
+  if (!has(grad_output) && !has(grad_hy) && !has(grad_cy))
+    return {Tensor(), Tensor(), Tensor(), std::vector<Tensor>(weights.size())};
+  const Tensor cx = maybe_cx.value_or(Tensor());
+  const auto or_zeros = [](const MaybeTensor& given, const Tensor& like) {
+    return has(given) ? *given : at::zeros_like(like, at::MemoryFormat::Contiguous);
+  };
+  RnnGradients of{or_zeros(grad_output, output), or_zeros(grad_hy, hx),
+                  cx.defined() ? or_zeros(grad_cy, cx) : Tensor()};
+  const RnnCall call = rnn_call(input, each, mode, hidden, projected, layers, batch_first, dropout,
+                                train, bidirectional, batch_sizes);
+  check_backward(call, input, output, hx, cx, of);
+  of.output = call.steps_first(of.output).contiguous();
+  return backward_of(call, input, weights, buffer, hx, cx, of, reserve, wanted);
+}
+
+// Copies the weights into a buffer and makes them its views. Returns the buffer.
+Tensor flatten(TensorList weights, std::int64_t each, c10::SymInt input, std::int64_t mode,
+               c10::SymInt hidden, c10::SymInt projected, std::int64_t layers, bool,
+               bool bidirectional) {
+  TORCH_CHECK(!weights.empty(), "empty weight list");
+  const CudnnRnn rnn{cell_of_mode(mode),     input.expect_int(), hidden.expect_int(),
+                     projected.expect_int(), layers,             bidirectional ? 2 : 1};
+  const Tensor buffer = at::zeros({elements_of_weights(rnn)}, weights[0].options());
+  constexpr std::int64_t kProjectedWithoutBiases = 3;
+  const std::vector<Tensor> views =
+      views_of_weights(buffer, rnn, each > kProjectedWithoutBiases);
+  TORCH_CHECK(weights.size() == views.size(), "number of layers mismatch");
+  copy_weights(weights, each, views, each);
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    const Tensor weight = weights[i];
+    weight.set_(views[i].view_as(weight));
+  }
+  return buffer;
+}
+
+// NOLINTEND(readability-function-size, performance-unnecessary-value-param)
+
+void put_cudnn_rnn(torch::Library& aten) {
+  aten.impl("_cudnn_rnn", TORCH_FN(rnn_forward));
+  aten.impl("_cudnn_rnn_backward", TORCH_FN(rnn_backward));
+  aten.impl("_cudnn_rnn_flatten_weight", TORCH_FN(flatten));
+}
+
+const OperatorGroup kCudnnRnn(&put_cudnn_rnn);
+
+}  // namespace
+
+}  // namespace torchport::vdev
