@@ -18,12 +18,13 @@ namespace {
 using at::Tensor;
 using MaybeTensor = std::optional<Tensor>;
 
-// --- ctc_loss, which never uses cuDNN here
+// --- ctc_loss, which never uses MIOpen
 
-bool no_cudnn_ctc(const Tensor&, const Tensor&, at::IntArrayRef, at::IntArrayRef, std::int64_t) {
+bool no_miopen_ctc(const Tensor&, const Tensor&, at::IntArrayRef, at::IntArrayRef, std::int64_t) {
   return false;
 }
-bool no_cudnn_ctc_tensor(const Tensor&, const Tensor&, const Tensor&, const Tensor&, std::int64_t) {
+bool no_miopen_ctc_tensor(const Tensor&, const Tensor&, const Tensor&, const Tensor&,
+                          std::int64_t) {
   return false;
 }
 
@@ -96,10 +97,8 @@ Tensor masked_scale(const Tensor& self, const Tensor& mask, double scale) {
 }
 
 void put_cuda_only(torch::Library& aten) {
-  aten.impl("_use_cudnn_ctc_loss", TORCH_FN(no_cudnn_ctc));
-  aten.impl("_use_cudnn_ctc_loss.Tensor", TORCH_FN(no_cudnn_ctc_tensor));
-  aten.impl("_use_miopen_ctc_loss", TORCH_FN(no_cudnn_ctc));
-  aten.impl("_use_miopen_ctc_loss.Tensor", TORCH_FN(no_cudnn_ctc_tensor));
+  aten.impl("_use_miopen_ctc_loss", TORCH_FN(no_miopen_ctc));
+  aten.impl("_use_miopen_ctc_loss.Tensor", TORCH_FN(no_miopen_ctc_tensor));
   aten.impl("_conv_depthwise2d", TORCH_FN(depthwise));
   aten.impl("_conv_depthwise2d.out", TORCH_FN(depthwise_out));
   aten.impl("conv_depthwise3d", TORCH_FN(depthwise));

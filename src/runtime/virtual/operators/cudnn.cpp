@@ -7,11 +7,8 @@
 #include <ATen/ops/affine_grid_generator.h>
 #include <ATen/ops/affine_grid_generator_backward.h>
 #include <ATen/ops/convolution.h>
-#include <ATen/ops/empty.h>
 #include <ATen/ops/grid_sampler_2d.h>
 #include <ATen/ops/grid_sampler_2d_backward.h>
-#include <ATen/ops/native_batch_norm.h>
-#include <ATen/ops/native_batch_norm_backward.h>
 #include <ATen/ops/relu.h>
 #include <torch/library.h>
 
@@ -67,26 +64,6 @@ Tensor cudnn_convolution_add_relu(const Tensor& self, const Tensor& weight, cons
   return at::relu(result.add(z, alpha.value_or(1)));
 }
 
-// --- Batch normalisation: the saved variance is the inverse deviation, the last result cuDNN's
-// workspace
-
-std::tuple<Tensor, Tensor, Tensor, Tensor> cudnn_batch_norm(
-    const Tensor& input, const Tensor& weight, const MaybeTensor& bias,
-    const MaybeTensor& running_mean, const MaybeTensor& running_var, bool training, double momentum,
-    double epsilon) {
-  auto [output, mean, inverse] = at::native_batch_norm(input, weight, bias, running_mean,
-                                                       running_var, training, momentum, epsilon);
-  return {output, mean, inverse, at::empty({0}, input.options().dtype(at::kByte))};
-}
-
-std::tuple<Tensor, Tensor, Tensor> cudnn_batch_norm_backward(
-    const Tensor& input, const Tensor& grad, const Tensor& weight, const MaybeTensor& running_mean,
-    const MaybeTensor& running_var, const MaybeTensor& mean, const MaybeTensor& inverse,
-    double epsilon, const Tensor&) {
-  return at::native_batch_norm_backward(grad, input, weight, running_mean, running_var, mean,
-                                        inverse, true, epsilon, {true, true, true});
-}
-
 // --- Spatial transformers: bilinear sampling, zeros outside, aligned corners
 
 constexpr std::int64_t kBilinear = 0;
@@ -117,8 +94,6 @@ void put_cudnn(torch::Library& aten) {
   aten.impl("cudnn_convolution_transpose", TORCH_FN(cudnn_convolution_transpose));
   aten.impl("cudnn_convolution_relu", TORCH_FN(cudnn_convolution_relu));
   aten.impl("cudnn_convolution_add_relu", TORCH_FN(cudnn_convolution_add_relu));
-  aten.impl("cudnn_batch_norm", TORCH_FN(cudnn_batch_norm));
-  aten.impl("cudnn_batch_norm_backward", TORCH_FN(cudnn_batch_norm_backward));
   aten.impl("cudnn_grid_sampler", TORCH_FN(grid_sampler));
   aten.impl("cudnn_grid_sampler_backward", TORCH_FN(grid_sampler_backward));
   aten.impl("cudnn_affine_grid_generator", TORCH_FN(affine_grid));
