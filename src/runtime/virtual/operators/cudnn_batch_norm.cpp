@@ -61,7 +61,9 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> norm_forward(
   check_norm(kFrom, given, {scale, bias, mean, variance});
   auto [output, saved_mean, inverse] = at::native_batch_norm(
       input, weight, maybe_bias, maybe_mean, maybe_variance, training, momentum, epsilon);
-  return {output, saved_mean, inverse, at::empty({0}, input.options().dtype(at::kByte))};
+  Tensor reserve = at::empty({0}, input.options().dtype(at::kByte));
+  if (training) return {output, saved_mean, inverse, reserve};
+  return {output, at::empty({0}, weight.options()), at::empty({0}, weight.options()), reserve};
 }
 
 std::tuple<Tensor, Tensor, Tensor> norm_backward(const Tensor& input, const Tensor& gradient,
