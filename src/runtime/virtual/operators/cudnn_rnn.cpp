@@ -231,9 +231,11 @@ void write_gradient(const Tensor& to, const Tensor& gradient) {
 
 // The gradients of the weights, from those of matrices_in(), in the form of the weights. Where the
 // layer has biases they are views of one buffer.
-std::vector<Tensor> write_weights(const RnnCall& call, TensorList weights, const Tensor& buffer,
-                                  const std::vector<Tensor>& found) {
+std::vector<Tensor> write_weights(const RnnCall& call, const Tensor& input, TensorList weights,
+                                  const Tensor& buffer, at::ArrayRef<Tensor> found) {
+  const Tensor x = call.steps_first(input).contiguous();
   const Tensor all = at::zeros(buffer.sizes(), buffer.options());
+  const Tensor workspace = call.workspace(x);
   {
     Aliases aliases;
     const std::vector<Tensor> targets = matrices_in(aliases.of(all), call);
@@ -268,16 +270,22 @@ void check_backward(const RnnCall& call, const Tensor& input, const Tensor& outp
   check_size("d_cell", of.cy, call.cell_size());
 }
 
-// The results are the gradients of (input, hx, cx, weights), of which `wanted` are computed.
-RnnBackward backward_of(const RnnCall& call, const Tensor& input, TensorList weights,
-                        const Tensor& buffer, const Tensor& hx, const Tensor& cx,
-                        const RnnGradients& of, const Tensor& reserve,
-                        const std::array<bool, 4>& wanted) {
+// The gradients of the weights as tensors of the CPU.
+using OnHost = std::vector<Tensor>;
+
+// Computes the gradients of (input, hx, cx, weights) that are wanted.
+std::tuple<Tensor, Tensor, Tensor, OnHost> backward_of(const RnnCall& call, const Tensor& input,
+                                                       const Tensor& buffer, const Tensor& hx,
+                                                       const Tensor& cx, const RnnGradients& of,
+                                                       const Tensor& reserve,
+                                                       const std::array<bool, 4>& wanted) {
   const Tensor x = call.steps_first(input).contiguous();
+  const Tensor dy = call.steps_first(of.output).contiguous();
   Tensor dx = at::empty(x.sizes(), x.options());
   Tensor dhx = at::empty(call.hidden_size(), hx.options());
   Tensor dcx = cx.defined() ? at::empty(call.cell_size(), cx.options()) : Tensor();
-  Tensor workspace = call.workspace(x);
+  const Tensor workspace = call.workspace(x);
+  const bool of_states = wanted[1] || wanted[2];
   Aliases aliases;
   RnnOnHost host = on_host(aliases, x, states_of(hx, cx), buffer, call);
   const RnnDropout drop(call.layout, input.device().index(), Tensor(), aliases.of(reserve));
@@ -288,14 +296,14 @@ RnnBackward backward_of(const RnnCall& call, const Tensor& input, TensorList wei
     std::vector<Tensor> inputs{host.input};
     make_leaves(inputs, wanted[0], leaves);
     host.input = inputs.front();
-    make_leaves(host.states, wanted[1] || wanted[2], leaves);
+    make_leaves(host.states, of_states, leaves);
     make_leaves(host.weights, wanted[3], leaves);
     if (!leaves.empty()) {
       const Recurrent run = run_on_host(call, host, [&](const Tensor& output, std::int64_t layer) {
         return drop.again(output, layer);
       });
       std::vector<Tensor> results{run.output, run.hidden[0]};
-      std::vector<Tensor> gradients{aliases.of(of.output), aliases.of(of.hy)};
+      std::vector<Tensor> gradients{aliases.of(dy), aliases.of(of.hy)};
       if (cx.defined()) {
         results.push_back(run.hidden[1]);
         gradients.push_back(aliases.of(of.cy));
@@ -305,18 +313,12 @@ RnnBackward backward_of(const RnnCall& call, const Tensor& input, TensorList wei
   }
   auto next = found.begin();
   if (wanted[0]) write_gradient(aliases.of(dx), *next++);
-  if (wanted[1] || wanted[2]) {
+  if (of_states) {
     write_gradient(aliases.of(dhx), *next++);
     if (cx.defined()) write_gradient(aliases.of(dcx), *next++);
   }
   if (call.is_transposed()) dx.transpose_(0, 1);
-  workspace.reset();
-  std::vector<Tensor> dw;
-  if (wanted[3]) {
-    workspace = call.workspace(x);
-    dw = write_weights(call, weights, buffer, {next, found.end()});
-  }
-  return {dx, dhx, dcx, dw};
+  return {dx, dhx, dcx, OnHost(next, found.end())};
 }
 
 RnnBackward rnn_backward(const Tensor& input, TensorList weights, std::int64_t each,
@@ -333,13 +335,15 @@ RnnBackward rnn_backward(const Tensor& input, TensorList weights, std::int64_t e
   const auto or_zeros = [](const MaybeTensor& given, const Tensor& like) {
     return has(given) ? *given : at::zeros_like(like, at::MemoryFormat::Contiguous);
   };
-  RnnGradients of{or_zeros(grad_output, output), or_zeros(grad_hy, hx),
+  const RnnGradients of{or_zeros(grad_output, output), or_zeros(grad_hy, hx),
                   cx.defined() ? or_zeros(grad_cy, cx) : Tensor()};
   const RnnCall call = rnn_call(input, each, mode, hidden, projected, layers, batch_first, dropout,
                                 train, bidirectional, batch_sizes);
   check_backward(call, input, output, hx, cx, of);
-  of.output = call.steps_first(of.output).contiguous();
-  return backward_of(call, input, weights, buffer, hx, cx, of, reserve, wanted);
+  auto [dx, dhx, dcx, found] = backward_of(call, input, buffer, hx, cx, of, reserve, wanted);
+  std::vector<Tensor> dw;
+  if (wanted[3]) dw = write_weights(call, input, weights, buffer, found);
+  return {dx, dhx, dcx, dw};
 }
 
 // Copies the weights into a buffer and makes them its views. Returns the buffer.
