@@ -22,8 +22,13 @@ from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from torchport.virtual.torch_c_shim._native import ops, refuse
 
-# Arguments that the operators write to although the schema does not say so: running statistics.
-_WRITTEN = {"aten::native_batch_norm": {3, 4}, "aten::cudnn_batch_norm": {3, 4}}
+# Arguments that the operators write to although the schema does not say so: running statistics, and
+# the state of dropout.
+_WRITTEN = {
+    "aten::native_batch_norm": {3, 4},
+    "aten::cudnn_batch_norm": {3, 4},
+    "aten::_cudnn_rnn": {15},
+}
 
 
 class View(NamedTuple):
