@@ -68,10 +68,12 @@ def test_scattered_weights_are_warned_of() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         layer(numbers())
-    layer.weight_hh_l0 = nn.Parameter(layer.weight_hh_l0.detach().clone())
+    weights = [parameter.detach().clone() for parameter in layer.parameters()]
+    state = torch.zeros(1, 6, 7, device="cuda")
     with pytest.warns(UserWarning, match=SCATTERED):
-        scattered = layer(numbers())[0]
-    layer.flatten_parameters()
+        scattered = torch._VF.lstm(
+            numbers(), (state, state), weights, True, 1, 0.0, True, False, False
+        )[0]
     assert torch.equal(layer(numbers())[0], scattered)
     # nn.RNNBase flattens no bfloat16 weights.
     with pytest.warns(UserWarning, match=SCATTERED):

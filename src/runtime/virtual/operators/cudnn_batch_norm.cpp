@@ -38,10 +38,12 @@ void check_types(at::CheckedFrom from, const TensorArg& input, const TensorArg& 
     at::checkAllSameType(from, {input, weight});
 }
 
-std::tuple<Tensor, Tensor, Tensor, Tensor> norm_forward(
-    const Tensor& input, const Tensor& weight, const MaybeTensor& maybe_bias,
-    const MaybeTensor& maybe_mean, const MaybeTensor& maybe_variance, bool training,
-    double momentum, double epsilon) {
+std::tuple<Tensor, Tensor, Tensor, Tensor> norm_forward(const Tensor& input, const Tensor& weight,
+                                                        const MaybeTensor& maybe_bias,
+                                                        const MaybeTensor& maybe_mean,
+                                                        const MaybeTensor& maybe_variance,
+                                                        bool training, double momentum,
+                                                        double epsilon) {
   constexpr at::CheckedFrom kFrom = "cudnn_batch_norm";
   check_on_one_device(kFrom, {{"input", input},
                               {"weight", weight},

@@ -87,8 +87,8 @@ class ConvolutionBackward final : public c10::OperatorKernel {
 void put_convolution_backward(torch::Library& aten) {
   constexpr const char* kName = "convolution_backward";
   const auto op = c10::Dispatcher::singleton().findSchemaOrThrow("aten::convolution_backward", "");
-  aten.impl(kName, torch::CppFunction::makeFromBoxedFunctor(
-                       std::make_unique<ConvolutionBackward>(op)));
+  aten.impl(kName,
+            torch::CppFunction::makeFromBoxedFunctor(std::make_unique<ConvolutionBackward>(op)));
 }
 
 const OperatorGroup kConvolutionBackward(&put_convolution_backward);

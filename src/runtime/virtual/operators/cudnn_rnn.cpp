@@ -3,6 +3,8 @@
 //
 // The backward pass runs the layer again, with autograd on the CPU's tensors. Which elements
 // dropout kept is in the reserve.
+#include "runtime/virtual/operators/cudnn_rnn.h"
+
 #include <array>
 #include <tuple>
 #include <vector>
@@ -20,7 +22,6 @@
 #include <torch/library.h>
 
 #include "runtime/virtual/core/alias.h"
-#include "runtime/virtual/operators/cudnn_rnn.h"
 #include "runtime/virtual/operators/cudnn_rnn_dropout.h"
 #include "runtime/virtual/operators/maybe_tensor.h"
 #include "runtime/virtual/operators/operator_groups.h"
@@ -64,9 +65,8 @@ struct RnnCall {
   [[nodiscard]] Sizes hidden_size() const { return {rnn.runs(), batch, rnn.features()}; }
   [[nodiscard]] Sizes cell_size() const { return {rnn.runs(), batch, rnn.hidden}; }
   [[nodiscard]] Tensor workspace(const Tensor& input) const {
-    return at::empty(
-        {workspace_bytes(rnn, steps, batch, input.scalar_type(), !packed.empty())},
-        input.options().dtype(at::kByte));
+    return at::empty({workspace_bytes(rnn, steps, batch, input.scalar_type(), !packed.empty())},
+                     input.options().dtype(at::kByte));
   }
 };
 
@@ -166,8 +166,8 @@ RnnForward rnn_forward(const Tensor& input, TensorList weights, std::int64_t eac
   const Tensor x = call.steps_first(input).contiguous();
   Tensor output = at::empty(call.output_size(input), input.options());
   Tensor hy = at::empty(call.hidden_size(), hx.options());
-  Tensor cy = cx.defined() ? at::empty(call.cell_size(), cx.options())
-                           : at::empty({0}, hx.options());
+  Tensor cy =
+      cx.defined() ? at::empty(call.cell_size(), cx.options()) : at::empty({0}, hx.options());
   if (!buffer.defined()) {
     constexpr std::int64_t kWithBiases = 4;
     buffer = at::zeros({elements_of_weights(call.rnn)}, x.options());
@@ -183,10 +183,9 @@ RnnForward rnn_forward(const Tensor& input, TensorList weights, std::int64_t eac
   RnnOnHost host = on_host(aliases, x, states_of(hx, cx), buffer, call);
   RnnDropout drop(call.layout, input.device().index(),
                   has(dropout_state) ? aliases.of(*dropout_state) : Tensor(), aliases.of(reserve));
-  const Recurrent found =
-      run_on_host(call, host, [&](const Tensor& of_layer, std::int64_t layer) {
-        return drop.draw(of_layer, layer);
-      });
+  const Recurrent found = run_on_host(call, host, [&](const Tensor& of_layer, std::int64_t layer) {
+    return drop.draw(of_layer, layer);
+  });
   aliases.of(output).copy_(found.output);
   aliases.of(hy).copy_(found.hidden[0]);
   if (cx.defined()) aliases.of(cy).copy_(found.hidden[1]);
@@ -336,7 +335,7 @@ RnnBackward rnn_backward(const Tensor& input, TensorList weights, std::int64_t e
     return has(given) ? *given : at::zeros_like(like, at::MemoryFormat::Contiguous);
   };
   const RnnGradients of{or_zeros(grad_output, output), or_zeros(grad_hy, hx),
-                  cx.defined() ? or_zeros(grad_cy, cx) : Tensor()};
+                        cx.defined() ? or_zeros(grad_cy, cx) : Tensor()};
   const RnnCall call = rnn_call(input, each, mode, hidden, projected, layers, batch_first, dropout,
                                 train, bidirectional, batch_sizes);
   check_backward(call, input, output, hx, cx, of);
@@ -351,12 +350,12 @@ Tensor flatten(TensorList weights, std::int64_t each, c10::SymInt input, std::in
                c10::SymInt hidden, c10::SymInt projected, std::int64_t layers, bool,
                bool bidirectional) {
   TORCH_CHECK(!weights.empty(), "empty weight list");
-  const CudnnRnn rnn{cell_of_mode(mode),     input.expect_int(), hidden.expect_int(),
-                     projected.expect_int(), layers,             bidirectional ? 2 : 1};
+  const CudnnRnn rnn{
+      cell_of_mode(mode),   input.expect_int(), hidden.expect_int(), projected.expect_int(), layers,
+      bidirectional ? 2 : 1};
   const Tensor buffer = at::zeros({elements_of_weights(rnn)}, weights[0].options());
   constexpr std::int64_t kProjectedWithoutBiases = 3;
-  const std::vector<Tensor> views =
-      views_of_weights(buffer, rnn, each > kProjectedWithoutBiases);
+  const std::vector<Tensor> views = views_of_weights(buffer, rnn, each > kProjectedWithoutBiases);
   TORCH_CHECK(weights.size() == views.size(), "number of layers mismatch");
   copy_weights(weights, each, views, each);
   for (std::size_t i = 0; i < weights.size(); ++i) {

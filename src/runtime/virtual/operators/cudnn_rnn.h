@@ -52,8 +52,7 @@ void copy_weights(at::TensorList from, std::int64_t each_from, at::TensorList to
 
 // The buffer of which `params` are the views that views_of_weights() makes, with `each` for a layer
 // and direction; undefined if they are not.
-[[nodiscard]] at::Tensor find_buffer(at::TensorList params, std::int64_t each,
-                                     const CudnnRnn& rnn);
+[[nodiscard]] at::Tensor find_buffer(at::TensorList params, std::int64_t each, const CudnnRnn& rnn);
 
 // The bytes that a call keeps for its backward pass, and those it works in, for `steps` of `batch`
 // sequences of elements of this size.

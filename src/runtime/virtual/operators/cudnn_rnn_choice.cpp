@@ -54,7 +54,8 @@ RnnResults call_cudnn(Cell cell, const Tensor& input, const Tensor& hx, const Te
 
 at::IntArrayRef numbers_in(const Tensor& batch_sizes) {
   TORCH_CHECK(batch_sizes.dim() == 1, "batch_sizes tensor should be 1D");
-  return {batch_sizes.const_data_ptr<std::int64_t>(), static_cast<std::size_t>(batch_sizes.size(0))};
+  return {batch_sizes.const_data_ptr<std::int64_t>(),
+          static_cast<std::size_t>(batch_sizes.size(0))};
 }
 
 template <Cell kCell>
@@ -109,18 +110,17 @@ RnnResults cast_and_flatten(const Tensor& input, TensorList weights, std::int64_
   MaybeTensor buffer = given_buffer;
   std::vector<Tensor> cast = weights.vec();
   if (at::autocast::is_eligible(like, c10::DeviceType::CUDA) && like.scalar_type() != at::kHalf) {
-    const CudnnRnn rnn{cell_of_mode(mode), input.size(-1), hidden, projected, layers,
-                       bidirectional ? 2 : 1};
+    const CudnnRnn rnn{cell_of_mode(mode), input.size(-1), hidden,
+                       projected,          layers,         bidirectional ? 2 : 1};
     buffer = at::zeros({elements_of_weights(rnn)}, weights[0].options().dtype(at::kHalf));
     cast = views_of_weights(*buffer, rnn, biases);
     copy_weights(weights, each, cast, each);
   }
-  return at::_cudnn_rnn(at::autocast::cached_cast(at::kHalf, input, c10::DeviceType::CUDA), cast,
-                        each, buffer,
-                        at::autocast::cached_cast(at::kHalf, hx, c10::DeviceType::CUDA),
-                        at::autocast::cached_cast(at::kHalf, cx, c10::DeviceType::CUDA), mode,
-                        hidden, projected, layers, batch_first, dropout, train, bidirectional,
-                        batch_sizes, state);
+  return at::_cudnn_rnn(
+      at::autocast::cached_cast(at::kHalf, input, c10::DeviceType::CUDA), cast, each, buffer,
+      at::autocast::cached_cast(at::kHalf, hx, c10::DeviceType::CUDA),
+      at::autocast::cached_cast(at::kHalf, cx, c10::DeviceType::CUDA), mode, hidden, projected,
+      layers, batch_first, dropout, train, bidirectional, batch_sizes, state);
 }
 
 // NOLINTEND(readability-function-size)

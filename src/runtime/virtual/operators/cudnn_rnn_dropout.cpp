@@ -95,11 +95,9 @@ Tensor dropout_state_of(const Tensor& input, double dropout) {
   const at::Generator& generator = default_generator(input.device().index());
   const bool seeded = at::check_generator<PhiloxGenerator>(generator)->take_seeded();
   if (!state.defined() || seeded) {
-    const auto seed = at::empty({}, input.options().dtype(at::kLong))
-                          .random_(generator)
-                          .item<std::int64_t>();
-    state =
-        at::_cudnn_init_dropout_state(dropout, true, seed, input.options().dtype(at::kByte));
+    const auto seed =
+        at::empty({}, input.options().dtype(at::kLong)).random_(generator).item<std::int64_t>();
+    state = at::_cudnn_init_dropout_state(dropout, true, seed, input.options().dtype(at::kByte));
   }
   return state;
 }

@@ -1,6 +1,6 @@
 // The memory of cuDNN's recurrent layers. cuDNN's library answers these sizes and no source says
-// how, so that the figures are those that an NVIDIA H200 with cuDNN 9.19 (torch 2.11.0+cu130) takes.
-// tests/virtual/test_cudnn_rnn.py has them.
+// how, so that the figures are those that an NVIDIA H200 with cuDNN 9.19 (torch 2.11.0+cu130)
+// takes. tests/virtual/test_cudnn_rnn.py has them.
 #include "runtime/virtual/operators/cudnn_rnn.h"
 
 namespace torchport::vdev {

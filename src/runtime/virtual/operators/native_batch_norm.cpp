@@ -51,8 +51,7 @@ class NamedArguments {
 
 template <std::size_t kNorm>
 const c10::OperatorHandle& norm_operator() {
-  static const c10::OperatorHandle kOp =
-      *c10::Dispatcher::singleton().findSchema(kNorms[kNorm]());
+  static const c10::OperatorHandle kOp = *c10::Dispatcher::singleton().findSchema(kNorms[kNorm]());
   return kOp;
 }
 
@@ -72,8 +71,8 @@ void norm_as_cuda(torch::jit::Stack* stack) {
   Tensor inverse;
   if (evaluates(arguments)) {
     mean = arguments.find("running_mean")->toTensor().clone();
-    inverse = (arguments.find("running_var")->toTensor() + arguments.find("eps")->toDouble())
-                  .rsqrt_();
+    inverse =
+        (arguments.find("running_var")->toTensor() + arguments.find("eps")->toDouble()).rsqrt_();
   }
   op.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), stack);
   c10::IValue* const results = stack->data() + stack->size() - op.schema().returns().size();

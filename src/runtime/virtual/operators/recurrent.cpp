@@ -92,7 +92,7 @@ Hidden joined(const std::vector<Hidden>& parts) {
 }
 
 Recurrent run_padded(Cell cell, const Tensor& input, Hidden hidden, const Weights& weights,
-               bool reverse) {
+                     bool reverse) {
   std::vector<Tensor> steps = linear(input, weights.ih, weights.ih_bias).unbind(0);
   if (reverse) std::reverse(steps.begin(), steps.end());
   std::vector<Tensor> outputs;
@@ -106,7 +106,8 @@ Recurrent run_padded(Cell cell, const Tensor& input, Hidden hidden, const Weight
 }
 
 // Batch sizes decrease from step to step: sequences that end leave at the end of the batch.
-Recurrent run_packed(Cell cell, const Sequence& input, const Hidden& first, const Weights& weights) {
+Recurrent run_packed(Cell cell, const Sequence& input, const Hidden& first,
+                     const Weights& weights) {
   const Tensor inputs = linear(input.data, weights.ih, weights.ih_bias);
   Hidden hidden = first;
   std::vector<Tensor> outputs;
@@ -130,7 +131,7 @@ Recurrent run_packed(Cell cell, const Sequence& input, const Hidden& first, cons
 
 // Goes backward from the last step: longer sequences come first, and shorter ones join later.
 Recurrent run_packed_reversed(Cell cell, const Sequence& input, const Hidden& first,
-                        const Weights& weights) {
+                              const Weights& weights) {
   const Tensor inputs = linear(input.data, weights.ih, weights.ih_bias);
   std::int64_t last = input.sizes.back();
   Hidden hidden = rows(first, 0, last);
@@ -170,8 +171,8 @@ bool runs_in_onednn(Cell cell, const Sequence& input, bool projected) {
          has_onednn(input.data.scalar_type());
 }
 
-Recurrent run_onednn(const Tensor& input, const Hidden& hidden, const Weights& weights, bool reverse,
-               const RecurrentLayout& layout) {
+Recurrent run_onednn(const Tensor& input, const Hidden& hidden, const Weights& weights,
+                     bool reverse, const RecurrentLayout& layout) {
   constexpr std::int64_t kLstmMode = 2;  // ideep::rnn_kind::LSTM
   const auto bias = [](const Tensor& given, const Tensor& weight) {
     return given.defined() ? given : at::zeros(weight.sizes(), weight.options());
@@ -184,8 +185,9 @@ Recurrent run_onednn(const Tensor& input, const Hidden& hidden, const Weights& w
   return {output, {h, c}};
 }
 
-Recurrent run_direction(Cell cell, const Sequence& input, const Hidden& hidden, const Weights& weights,
-                  bool reverse, bool onednn, const RecurrentLayout& layout) {
+Recurrent run_direction(Cell cell, const Sequence& input, const Hidden& hidden,
+                        const Weights& weights, bool reverse, bool onednn,
+                        const RecurrentLayout& layout) {
   if (onednn) return run_onednn(input.data, hidden, weights, reverse, layout);
   if (input.sizes.empty()) return run_padded(cell, input.data, hidden, weights, reverse);
   return reverse ? run_packed_reversed(cell, input, hidden, weights)
@@ -223,7 +225,7 @@ Recurrent run_recurrent(Cell cell, Sequence input, TensorList hidden, TensorList
       for (const Tensor& state : hidden)
         first.push_back((onednn ? state.contiguous() : state).select(0, index));
       Recurrent run = run_direction(cell, input, first, weights[static_cast<std::size_t>(index)],
-                              direction > 0, onednn, layout);
+                                    direction > 0, onednn, layout);
       outputs.push_back(std::move(run.output));
       for (std::size_t i = 0; i < last.size(); ++i) last[i].push_back(std::move(run.hidden[i]));
     }
@@ -234,6 +236,5 @@ Recurrent run_recurrent(Cell cell, Sequence input, TensorList hidden, TensorList
   for (const auto& states : last) stacked.push_back(at::stack(states, 0));
   return {input.data, std::move(stacked)};
 }
-
 
 }  // namespace torchport::vdev

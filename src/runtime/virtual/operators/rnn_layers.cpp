@@ -59,9 +59,10 @@ bool is_covered(const Tensor& input, TensorList hidden, TensorList params, std::
 Recurrent run_on_device(Cell cell, Sequence input, TensorList hidden, TensorList params,
                         const RecurrentLayout& layout) {
   check_alike(input.data, hidden, params);
-  return run_recurrent(
-      cell, std::move(input), hidden, params, layout,
-      [&](const Tensor& output, std::int64_t) { return at::dropout(output, layout.dropout, true); });
+  return run_recurrent(cell, std::move(input), hidden, params, layout,
+                       [&](const Tensor& output, std::int64_t) {
+                         return at::dropout(output, layout.dropout, true);
+                       });
 }
 
 Sequence padded(const Tensor& input, bool batch_first) {
