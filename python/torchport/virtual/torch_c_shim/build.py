@@ -148,10 +148,25 @@ def bindings(torch: ModuleType) -> dict[str, Any]:
     }
 
 
+def _profile_the_host(torch: ModuleType) -> None:
+    """A build with CUDA says that it profiles kernels of CUDA, of which virtual devices have none."""
+    cuda = torch._C._profiler.ProfilerActivity.CUDA
+    known = torch._C._autograd._supported_activities
+
+    def supported() -> set[Any]:
+        return set(known()) - {cuda}
+
+    if cuda in known():
+        torch._C._autograd._supported_activities = supported
+        if "torch.autograd" in sys.modules:
+            torch.autograd._supported_activities = supported
+
+
 def finish(torch: ModuleType) -> None:
     # In a build with CUDA, torch.jit would generate CUDA code and compile it with NVRTC.
     torch._C._jit_override_can_fuse_on_gpu(False)
     torch.version.cuda = "{}.{}".format(*build(torch).version)
+    _profile_the_host(torch)
     # These modules were imported before the names existed, so they hold those of a CPU build.
     for name in ("torch.backends.cudnn", "torch.backends.cudnn.rnn"):
         if name in sys.modules:

@@ -1,7 +1,8 @@
 // Implements what batch norm saves for its gradient on CUDA (Normalization.cu): the statistics of
 // float16 and bfloat16 are computed and kept in float32, where the CPU's kernel rounds them, and
 // without training they are those that the layer has, where the CPU returns tensors without
-// elements.
+// elements. The output is like the input, also where its last dimensions are exchanged, which the
+// CPU's kernel gives a memory format.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -47,6 +48,12 @@ Tensor as_type_of(const Tensor& result, const Tensor& like) {
   return result.defined() && like.defined() ? result.to(like.scalar_type()) : result;
 }
 
+// The tensor is dense, and in none of the memory formats.
+bool is_in_other_order(const Tensor& tensor) {
+  return tensor.is_non_overlapping_and_dense() &&
+         !tensor.is_contiguous(tensor.suggest_memory_format());
+}
+
 struct BatchNormCall {
   Tensor input, weight, bias, running_mean, running_var;
   bool training;
@@ -71,7 +78,9 @@ BatchNormResults normalized_batch(const BatchNormCall& call) {
     if (is_half_type(call.running_mean)) call.running_mean.copy_(mean_of_layer);
     if (is_half_type(call.running_var)) call.running_var.copy_(variance_of_layer);
   }
-  return {as_type_of(output, call.input), mean, inverse};
+  output = as_type_of(output, call.input);
+  if (is_in_other_order(call.input)) output = at::empty_like(call.input).copy_(output);
+  return {output, mean, inverse};
 }
 
 enum class BatchNormForm {
@@ -121,8 +130,9 @@ Compute choose_batch_norm(const IValue* arguments) {
   const BatchNormCall call = batch_norm_call<kForm>(arguments);
   const bool has_own = call.running_mean.defined() && call.running_var.defined();
   const bool is_other = call.training ? is_half_type(call.input) : has_own;
-  return is_other && at::isFloatingType(call.input.scalar_type()) ? &batch_norm_forward<kForm>
-                                                                  : nullptr;
+  return (is_other || is_in_other_order(call.input)) && at::isFloatingType(call.input.scalar_type())
+             ? &batch_norm_forward<kForm>
+             : nullptr;
 }
 
 constexpr std::int64_t kLanes = 32;   // of a warp
