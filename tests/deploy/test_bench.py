@@ -95,7 +95,8 @@ def test_memory_of_a_gpu_without_one(tmp_path):
     activation = 4 * 32 * 96 * 96 * 4
     assert rows["train", 4]["peak"] > 6 * activation
     assert activation < rows["inference", 4]["peak"] < 0.45 * rows["train", 4]["peak"]
-    assert 1.9 < rows["train", 8]["peak"] / rows["train", 4]["peak"] < 2.1
+    # The workspaces of cuBLAS are the same for each batch.
+    assert 1.6 < rows["train", 8]["peak"] / rows["train", 4]["peak"] < 2.1
     assert all(r["reserved"] >= r["peak"] and r["against"] is None for r in rows.values())
     assert rows["autocast", 4]["peak"] < rows["train", 4]["peak"]
     assert rows["onnx", 4]["status"] == "skipped" and "ONNX Runtime" in rows["onnx", 4]["reason"]

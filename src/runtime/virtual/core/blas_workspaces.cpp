@@ -42,9 +42,9 @@ constexpr int kHopper = 9;
 constexpr bool kUnifiedByDefault = TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 12;
 
 bool are_unified() {
-  static const bool unified =
+  static const bool kUnified =
       c10::utils::check_env("TORCH_CUBLASLT_UNIFIED_WORKSPACE").value_or(kUnifiedByDefault);
-  return unified;
+  return kUnified;
 }
 
 // Reads a number at the begin of `text`, and removes it.
@@ -92,9 +92,10 @@ std::uint64_t default_size() {
   const char* given = std::getenv("CUBLAS_WORKSPACE_CONFIG");  // NOLINT(concurrency-mt-unsafe)
   if (given == nullptr) return usual;
   const auto size = parsed(given);
-  if (!size)
+  if (!size) {
     TORCH_WARN("Could not parse CUBLAS_WORKSPACE_CONFIG, using default workspace size of ", usual,
                " bytes.");
+  }
   return size.value_or(usual);
 }
 
@@ -128,12 +129,12 @@ class Size {
 
 Size& size_of(BlasUse use) {
   static Size cublas(+[] {
-    static const std::uint64_t size = default_size();
-    return size;
+    static const std::uint64_t kSize = default_size();
+    return kSize;
   });
   static Size lt(+[] {
-    static const std::uint64_t size = default_size_of_lt();
-    return size;
+    static const std::uint64_t kSize = default_size_of_lt();
+    return kSize;
   });
   return use == BlasUse::kCublasLt ? lt : cublas;
 }
@@ -177,8 +178,8 @@ struct HandleOfThread {
 std::int64_t current_handle() {
   constexpr std::int64_t kOfBackward = -1;
   if (torch::autograd::get_current_graph_task_id() != -1) return kOfBackward;
-  static const thread_local HandleOfThread handle;
-  return handle.number;
+  static const thread_local HandleOfThread kHandle;
+  return kHandle.number;
 }
 
 class Workspaces {

@@ -63,6 +63,7 @@ void PhiloxGenerator::set_current_seed(std::uint64_t seed) {
   }
   state_->seed = seed;
   state_->offset = 0;
+  seeded_ = true;
 }
 
 #else

@@ -201,7 +201,7 @@ void rethrow_changed(const Error& error, std::string_view op) {
 }  // namespace
 
 std::string name_of_cuda_kernel(std::string_view name, std::string_view op) {
-  const std::string of_operator = name_for_operator(op);
+  std::string of_operator = name_for_operator(op);
   if (!of_operator.empty()) return of_operator;
   // A kernel of the CPU that computes in a wider type; CUDA has one kernel for both.
   constexpr std::string_view kReduced = "_reduced_float";

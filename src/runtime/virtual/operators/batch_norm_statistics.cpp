@@ -217,7 +217,8 @@ void batch_norm_gradients(Stack* stack) {
   Tensor of_input;
   if (mask[0]) {
     of_input = grad;
-    const double count = static_cast<double>(input.numel() / input.size(1));
+    const std::int64_t of_channel = input.numel() / input.size(1);
+    const auto count = static_cast<double>(of_channel);
     if (training) of_input = grad - centred * (dot / count * inverse * inverse) - sum / count;
     of_input = of_input * inverse;
     if (weight.defined()) of_input = of_input * beside(weight, input);

@@ -22,8 +22,8 @@ using at::Tensor;
 using at::native::ConvBackend;
 
 // The arguments of aten::convolution_backward.
-constexpr std::size_t kInput = 1;
-constexpr std::size_t kWeight = 2;
+constexpr std::size_t kInputOfGradient = 1;
+constexpr std::size_t kWeightOfGradient = 2;
 constexpr std::size_t kStride = 4;
 constexpr std::size_t kPadding = 5;
 constexpr std::size_t kDilation = 6;
@@ -33,8 +33,8 @@ constexpr std::size_t kGroups = 9;
 
 // The memory format of the gradients; none where cuDNN does not compute them.
 std::optional<at::MemoryFormat> format_of_cudnn(const c10::IValue* arguments) {
-  const Tensor& input = arguments[kInput].toTensor();
-  const Tensor& weight = arguments[kWeight].toTensor();
+  const Tensor& input = arguments[kInputOfGradient].toTensor();
+  const Tensor& weight = arguments[kWeightOfGradient].toTensor();
   // Of one dimension there are no formats.
   constexpr std::int64_t kFewest = 4;
   if (input.dim() < kFewest || !input.is_cuda()) return {};
@@ -74,9 +74,9 @@ class ConvolutionBackward final : public c10::OperatorKernel {
     for (const std::size_t i : kLaidOut) {
       const Tensor& result = results[i].toTensor();
       if (!result.defined()) continue;
-      const Tensor wanted = at::empty(result.sizes(), result.options().device(at::kMeta), *format);
+      const Tensor wanted = at::empty(result.sizes(), result.options().device(at::kMeta), format);
       if (wanted.strides() == result.strides()) continue;
-      results[i] = at::empty(result.sizes(), result.options(), *format).copy_(result);
+      results[i] = at::empty(result.sizes(), result.options(), format).copy_(result);
     }
   }
 

@@ -151,11 +151,12 @@ RnnForward rnn_forward(const Tensor& input, TensorList weights, std::int64_t eac
   const Tensor cx = maybe_cx.value_or(Tensor());
   check_alike(input, {hx, cx}, weights);
   Tensor buffer = given_buffer.value_or(Tensor());
-  if (!buffer.defined())
+  if (!buffer.defined()) {
     TORCH_WARN(
         "RNN module weights are not part of single contiguous chunk of memory. This means they "
         "need to be compacted at every call, possibly greatly increasing memory usage. To compact "
         "weights again call flatten_parameters().");
+  }
   constexpr int kPlaceOfState = 15;
   if (has(dropout_state))
     at::checkSameGPU("cudnn_rnn", {input, "input", 1},
@@ -359,7 +360,7 @@ Tensor flatten(TensorList weights, std::int64_t each, c10::SymInt input, std::in
   TORCH_CHECK(weights.size() == views.size(), "number of layers mismatch");
   copy_weights(weights, each, views, each);
   for (std::size_t i = 0; i < weights.size(); ++i) {
-    const Tensor weight = weights[i];
+    const Tensor& weight = weights[i];
     weight.set_(views[i].view_as(weight));
   }
   return buffer;

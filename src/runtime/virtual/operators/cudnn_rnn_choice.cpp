@@ -136,9 +136,9 @@ void put_cudnn_rnn_choice(torch::Library&) {
   at::native::rnn_tanh_packed_cudnn_stub.set_cuda_dispatch_ptr(&one_state_packed<Cell::kTanh>);
   at::native::rnn_relu_cudnn_stub.set_cuda_dispatch_ptr(&one_state<Cell::kRelu>);
   at::native::rnn_relu_packed_cudnn_stub.set_cuda_dispatch_ptr(&one_state_packed<Cell::kRelu>);
-  static auto* const autocast = new torch::Library(torch::Library::IMPL, "aten",
-                                                   c10::DispatchKey::Autocast, __FILE__, __LINE__);
-  autocast->impl("_cudnn_rnn", TORCH_FN(cast_and_flatten));
+  static auto* const kAutocast = new torch::Library(torch::Library::IMPL, "aten",
+                                                    c10::DispatchKey::Autocast, __FILE__, __LINE__);
+  kAutocast->impl("_cudnn_rnn", TORCH_FN(cast_and_flatten));
 }
 
 const OperatorGroup kCudnnRnnChoice(&put_cudnn_rnn_choice);

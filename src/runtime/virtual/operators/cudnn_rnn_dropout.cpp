@@ -89,9 +89,9 @@ Tensor RnnDropout::again(const Tensor& output, std::int64_t layer) const {
 Tensor dropout_state_of(const Tensor& input, double dropout) {
   if (!draws_as_device()) return {};
   static std::mutex mutex;
-  static auto* const states = new std::map<c10::DeviceIndex, Tensor>();
+  static auto* const kStates = new std::map<c10::DeviceIndex, Tensor>();
   const std::scoped_lock lock(mutex);
-  Tensor& state = (*states)[input.device().index()];
+  Tensor& state = (*kStates)[input.device().index()];
   const at::Generator& generator = default_generator(input.device().index());
   const bool seeded = at::check_generator<PhiloxGenerator>(generator)->take_seeded();
   if (!state.defined() || seeded) {

@@ -11,6 +11,7 @@
 #include "runtime/virtual/core/kernel.h"
 #include "runtime/virtual/core/runtime.h"
 #include "runtime/virtual/operators/operator_groups.h"
+#include "runtime/virtual/operators/type_rules.h"
 
 namespace torchport::vdev {
 
@@ -21,7 +22,9 @@ using at::Tensor;
 // roll(Tensor self, SymInt[1] shifts, int[1] dims=[])
 class Roll final : public c10::OperatorKernel {
  public:
-  explicit Roll(const c10::OperatorHandle& op) : kernel_(op, c10::DispatchKey::CPU) {}
+  explicit Roll(const c10::OperatorHandle& op)
+      : kernel_(op, c10::DispatchKey::CPU,
+                type_rules_of(op.operator_name(), c10::DispatchKey::CPU)) {}
 
   void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
                   torch::jit::Stack* stack) const {

@@ -380,6 +380,7 @@ void check_batch_norm_out(const IValue* arguments) {
 
 // By the operator's name without its overload, as out= variants take the same arguments first; a
 // name with "." is for one overload alone.
+// NOLINTNEXTLINE(readability-function-size): a table
 const std::unordered_map<std::string_view, TypeCheck>& type_checks() {
   static const std::unordered_map<std::string_view, TypeCheck> kChecks = {
       {"aten::mm", &check_type<0, "addmm_cuda", "ibf">},
