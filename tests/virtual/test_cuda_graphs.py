@@ -147,7 +147,9 @@ def test_generators_of_a_capture() -> None:
 
 def test_what_nobody_holds_is_not_kept() -> None:
     # What nobody holds is not kept.
-    _held, _kept = capture(lambda: torch.ones(1, device="cuda"))  # so that the generator has its blocks
+    _held, _kept = capture(
+        lambda: torch.ones(1, device="cuda")
+    )  # so that the generator has its blocks
     before = torch.cuda.memory_allocated()
     graph, total = capture(lambda: (torch.ones(1000, 1000, device="cuda") * 2 + 3).sum())
     graph.replay()
@@ -400,7 +402,9 @@ def test_memory_of_a_graph(bytes_of_one: int, segments: int, reserved: int) -> N
     stream = torch.cuda.Stream()
     graph = torch.cuda.CUDAGraph()
     pool = "small_pool" if bytes_of_one <= MIB else "large_pool"
-    _held, _kept = capture(lambda: torch.ones(1, device="cuda"))  # so that the generator has its blocks
+    _held, _kept = capture(
+        lambda: torch.ones(1, device="cuda")
+    )  # so that the generator has its blocks
     with torch.cuda.stream(stream):
         a = torch.ones(bytes_of_one // 4, device="cuda")
         before = torch.cuda.memory_stats()
