@@ -22,16 +22,19 @@ class Known:
     """Differences of a kind whose questions match; `message` is a part of what they say."""
 
     kind: str
-    questions: str
+    questions: str | list[str]
     cause: str
     reason: str
     device: str = "*"
     message: str = ""
 
+    def patterns(self) -> list[str]:
+        return [self.questions] if isinstance(self.questions, str) else self.questions
+
     def fits(self, device: str, one: Difference) -> bool:
         return (
             one.kind == self.kind
-            and fnmatch.fnmatchcase(one.name, self.questions)
+            and any(fnmatch.fnmatchcase(one.name, pattern) for pattern in self.patterns())
             and fnmatch.fnmatchcase(device, self.device)
             and self.message in one.text()
         )

@@ -1,0 +1,25 @@
+"""Virtual devices answer as the real ones that were recorded, but for what known.toml explains. Only the
+kinds that are quickly asked: `make test-fidelity` has all."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+QUICK = ["random", "numbers", "errors/types", "memory/settings", "operators/layouts"]
+
+
+def test_quick_kinds(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, HERE / "run.py", "--results", tmp_path, "--only", *QUICK],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    differences = "".join(path.read_text()[:5000] for path in tmp_path.glob("*.differences.txt"))
+    assert done.returncode == 0, done.stdout + done.stderr + differences
+    rows = [line.split() for line in done.stdout.splitlines()]
+    alike = {row[0]: int(row[1]) for row in rows if len(row) == 5 and row[1].isdecimal()}
+    assert alike["random"] > 400 and alike["operators"] > 1000, done.stdout
