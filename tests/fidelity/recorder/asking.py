@@ -47,7 +47,7 @@ def _name_of(error: BaseException) -> str:
     return module + kind.__qualname__
 
 
-LONGEST = 600  # characters of a text; some errors print programs
+LONGEST = 2000  # characters of a text; some errors print programs
 
 
 def _public(value: Any) -> Any:
