@@ -99,16 +99,21 @@ void sample_finite_backward(Stack* stack) {
 
 template <bool kThree>
 Compute choose_sampler(const c10::IValue* arguments) {
+  const bool is_refused = !arguments[1].toTensor().is_floating_point();
   const bool is_bicubic = arguments[2].toInt() == kBicubic;
-  return !is_bicubic && has_no_numbers(arguments[1].toTensor()) ? &sample_finite<kThree> : nullptr;
+  return !is_refused && !is_bicubic && has_no_numbers(arguments[1].toTensor())
+             ? &sample_finite<kThree>
+             : nullptr;
 }
 
 template <bool kThree>
 Compute choose_sampler_backward(const c10::IValue* arguments) {
   const bool is_like_cpu =
       arguments[3].toInt() == kBicubic || arguments[4].toInt() != kZerosOutside;
-  return !is_like_cpu && has_no_numbers(arguments[2].toTensor()) ? &sample_finite_backward<kThree>
-                                                                 : nullptr;
+  const bool is_refused = !arguments[2].toTensor().is_floating_point();
+  return !is_refused && !is_like_cpu && has_no_numbers(arguments[2].toTensor())
+             ? &sample_finite_backward<kThree>
+             : nullptr;
 }
 
 void put_grid_sampler(torch::Library& aten) {

@@ -147,7 +147,8 @@ void compute_scan(Stack* stack) {
 
 template <ScanOf kScan, ScanInto kWritten>
 Compute choose_scan(const c10::IValue* arguments) {
-  if (!at::isReducedFloatingType(type_of_scan(arguments, kWritten))) return nullptr;
+  const at::ScalarType type = type_of_scan(arguments, kWritten);
+  if (type != at::kHalf && type != at::kBFloat16) return nullptr;
   // The other calls that name a type are refused.
   const bool names_other = kWritten == ScanInto::kSelf && !arguments[2].isNone() &&
                            arguments[2].toScalarType() != arguments[0].toTensor().scalar_type();
