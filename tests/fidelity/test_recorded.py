@@ -1,5 +1,5 @@
 """Virtual devices answer as the real ones that were recorded, but for what known.toml explains. Only the
-kinds that are quickly asked: `make test-fidelity` has all."""
+kinds that are quickly asked and do not depend on the host's instructions: `make test-fidelity` has all."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-QUICK = ["random", "numbers", "errors/types", "memory/settings", "operators/layouts"]
+QUICK = ["random", "numbers/ties", "errors/types", "memory/settings"]
 
 
 def test_quick_kinds(tmp_path: Path) -> None:
@@ -22,4 +22,4 @@ def test_quick_kinds(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr + differences
     rows = [line.split() for line in done.stdout.splitlines()]
     alike = {row[0]: int(row[1]) for row in rows if len(row) == 5 and row[1].isdecimal()}
-    assert alike["random"] > 400 and alike["operators"] > 1000, done.stdout
+    assert alike["random"] > 400 and alike["numbers"] > 450, done.stdout
