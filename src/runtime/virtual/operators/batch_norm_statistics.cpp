@@ -176,6 +176,15 @@ float block_sum(const at::TensorAccessor<float, 3>& values, std::int64_t channel
 // The sums over all but the channels, in the shape of a row that fits beside the input. Each value
 // is rounded to `type` before.
 Tensor sum_of_channels(const Tensor& values, at::ScalarType type) {
+  // Adding up as a warp does is slow, so that larger inputs have sums of float32.
+  constexpr std::int64_t kMostElements = 1 << 16;
+  if (values.numel() > kMostElements) {
+    std::vector<std::int64_t> others;
+    for (std::int64_t dim = 0; dim < values.dim(); ++dim) {
+      if (dim != 1) others.push_back(dim);
+    }
+    return values.sum(others, /*keepdim=*/true);
+  }
   const Tensor flat = values.reshape({values.size(0), values.size(1), -1}).contiguous();
   std::vector<std::int64_t> sizes(static_cast<std::size_t>(values.dim()), 1);
   sizes[1] = values.size(1);
