@@ -11,6 +11,8 @@ PRIVATE = [
     (re.compile(r"\bGPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"), "UUID"),
     (re.compile(r"(?<![\w.:/])/(?!pytorch/|/)(?:[\w.+@~-]+/)+(?=[\w.+-])"), "PATH/"),
     (re.compile(r"(?i)\b(process|pid)([ :=]+)\d+"), r"\1\2NUMBER"),
+    # A compiler's error with the program that it was given, which is somebody's code.
+    (re.compile(r"\n\s*#ifdef __HIPCC__\n.*", re.DOTALL), "PROGRAM"),
 ]
 SIZE = r"\d+(?:\.\d+)? (?:bytes|[KMGTPE]?iB)"
 # What depends on other processes and on the driver. Left in recordings, not compared.
