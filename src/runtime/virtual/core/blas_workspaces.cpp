@@ -219,28 +219,28 @@ class Workspaces {
 
 // Source of what is not in ATen's products: tests/fidelity/questions/memory/workspaces.py, asked of
 // an NVIDIA H200.
-constexpr std::array<std::string_view, 16> kProducts{"aten::mm",
-                                                     "aten::bmm",
-                                                     "aten::baddbmm",
-                                                     "aten::addbmm",
-                                                     "aten::addmv",
-                                                     "aten::addmv_",
-                                                     "aten::dot",
-                                                     "aten::vdot",
-                                                     "aten::_int_mm",
-                                                     "aten::linalg_inv_ex",
-                                                     "aten::linalg_lu_factor_ex",
-                                                     "aten::linalg_lu_solve",
-                                                     "aten::linalg_lstsq",
-                                                     "aten::linalg_matrix_exp",
-                                                     "aten::linalg_solve_triangular",
-                                                     "aten::_linalg_solve_ex"};
-constexpr std::array<std::string_view, 4> kProductsByLt{
-    "aten::addmm", "aten::addmm_", "aten::_addmm_activation", "aten::_scaled_mm"};
-
-bool holds(const auto& names, std::string_view name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
+constexpr auto kUses = std::to_array<std::pair<std::string_view, BlasUse>>({
+    {"aten::mm", BlasUse::kCublas},
+    {"aten::bmm", BlasUse::kCublas},
+    {"aten::baddbmm", BlasUse::kCublas},
+    {"aten::addbmm", BlasUse::kCublas},
+    {"aten::addmv", BlasUse::kCublas},
+    {"aten::addmv_", BlasUse::kCublas},
+    {"aten::dot", BlasUse::kCublas},
+    {"aten::vdot", BlasUse::kCublas},
+    {"aten::_int_mm", BlasUse::kCublas},
+    {"aten::linalg_inv_ex", BlasUse::kCublas},
+    {"aten::linalg_lu_solve", BlasUse::kCublas},
+    {"aten::linalg_lstsq", BlasUse::kCublas},
+    {"aten::linalg_matrix_exp", BlasUse::kCublasOfOne},
+    {"aten::linalg_solve_triangular", BlasUse::kCublas},
+    {"aten::_linalg_solve_ex", BlasUse::kCublas},
+    {"aten::linalg_lu_factor_ex", BlasUse::kCublasForBatch},
+    {"aten::addmm", BlasUse::kLtForBias},
+    {"aten::addmm_", BlasUse::kLtForBias},
+    {"aten::_addmm_activation", BlasUse::kLtForBias},
+    {"aten::_scaled_mm", BlasUse::kCublasLt},
+});
 
 // ATen/native/cuda/Blas.cpp: a bias that is added to each row is added by cuBLASLt.
 bool adds_bias_by_lt(const c10::IValue* arguments) {
@@ -267,20 +267,22 @@ void set_blas_workspace_size(bool lt, std::int64_t bytes) {
 }  // namespace
 
 BlasUse blas_use_of(const std::string& name) {
-  if (holds(kProductsByLt, name)) return BlasUse::kCublasLt;
-  return holds(kProducts, name) ? BlasUse::kCublas : BlasUse::kNone;
+  const auto* const found =
+      std::ranges::find(kUses, std::string_view(name), [](const auto& use) { return use.first; });
+  return found == kUses.end() ? BlasUse::kNone : found->second;
 }
 
-BlasUse blas_use(BlasUse use, const c10::OperatorName& op, const c10::IValue* arguments) {
+BlasUse blas_use(BlasUse use, const c10::IValue* arguments) {
   const at::Tensor& self = arguments[0].toTensor();
   if (self.numel() == 0) return BlasUse::kNone;  // nothing is called
-  // cuSPARSE multiplies what is not strided, and cuSOLVER factors a single matrix.
-  if (self.layout() != at::kStrided) return BlasUse::kNone;
-  if (op.name == "aten::linalg_lu_factor_ex" && self.dim() <= 2) return BlasUse::kNone;
-  if (op.name == "aten::mm" && arguments[1].toTensor().layout() != at::kStrided)
+  // cuSPARSE multiplies what is not strided.
+  const auto is_strided = [](const at::Tensor& tensor) { return tensor.layout() == at::kStrided; };
+  if (use == BlasUse::kCublasOfOne) return is_strided(self) ? BlasUse::kCublas : BlasUse::kNone;
+  if (!is_strided(self) || (arguments[1].isTensor() && !is_strided(arguments[1].toTensor())))
     return BlasUse::kNone;
-  if (use == BlasUse::kCublasLt && op.name != "aten::_scaled_mm" && !adds_bias_by_lt(arguments))
-    return BlasUse::kCublas;
+  if (use == BlasUse::kCublasForBatch) return self.dim() > 2 ? BlasUse::kCublas : BlasUse::kNone;
+  if (use == BlasUse::kLtForBias)
+    return adds_bias_by_lt(arguments) ? BlasUse::kCublasLt : BlasUse::kCublas;
   return use;
 }
 

@@ -8,20 +8,24 @@
 #include <cstdint>
 
 #include <ATen/core/ivalue.h>
-#include <ATen/core/operator_name.h>
 #include <c10/core/Device.h>
 
 namespace torchport::vdev {
 
-enum class BlasUse : std::uint8_t { kNone, kCublas, kCublasLt };
+enum class BlasUse : std::uint8_t {
+  kNone,
+  kCublas,
+  kCublasLt,
+  kCublasOfOne,     // the operator has one argument
+  kCublasForBatch,  // cuBLAS for more than one matrix, cuSOLVER for one
+  kLtForBias,       // cuBLASLt if the arguments allow it, else cuBLAS
+};
 
-// What the kernels of an operator call, by its name; kCublasLt is a product that takes cuBLASLt if
-// its arguments allow it.
+// What the kernels of an operator call, by its name.
 [[nodiscard]] BlasUse blas_use_of(const std::string& name);
 
-// What this call of an operator of the given use takes.
-[[nodiscard]] BlasUse blas_use(BlasUse use, const c10::OperatorName& op,
-                               const c10::IValue* arguments);
+// What this call of an operator of the given use takes: kNone, kCublas or kCublasLt.
+[[nodiscard]] BlasUse blas_use(BlasUse use, const c10::IValue* arguments);
 
 // Takes the workspaces that a call on `device` needs, in the calling thread's current stream there,
 // unless they are there. Raises c10::OutOfMemoryError. Thread safe.

@@ -213,9 +213,8 @@ void AliasKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet,
   if (refuses_ != nullptr) refuses_(stack->data() + first);
   const Compute chosen = instead_ == nullptr ? nullptr : instead_(stack->data() + first);
   determinism_and_sync_(stack->data() + first);
-  const BlasUse blas = blas_ == BlasUse::kNone
-                           ? BlasUse::kNone
-                           : blas_use(blas_, op.operator_name(), stack->data() + first);
+  const BlasUse blas =
+      blas_ == BlasUse::kNone ? BlasUse::kNone : blas_use(blas_, stack->data() + first);
   if (any_device_failed()) check_devices(stack->data() + first);
   if (any_capture() && starts_kernel_) check_capture(stack->data() + first);
   late::Call uses;
