@@ -89,11 +89,17 @@ def _register(common: ModuleType, device: str) -> None:
     from torch._inductor.codegen.wrapper_fxir import WrapperFxCodegen
     from torch._inductor.scheduler import BaseSchedulerNode
 
-    from torchport.virtual import compiled_asserts, compiled_lowerings
+    from torchport.virtual import aot_inductor, compiled_asserts, compiled_lowerings
 
-    class Packaged:
-        supports_caching = True
-        create = staticmethod(refusing(*_PACKAGED))
+    packaged: Any
+    if device in aot_inductor.KINDS:
+        aot_inductor.install(device)
+        packaged = aot_inductor.code_generator(device)
+    else:
+
+        class packaged:
+            supports_caching = True
+            create = staticmethod(refusing(*_PACKAGED))
 
     _answer_for(device)
 
@@ -106,7 +112,7 @@ def _register(common: ModuleType, device: str) -> None:
     _call_without_stream(PythonWrapperCodegen)
     vars(cudagraph_utils)["check_lowering_disable_cudagraph"] = lambda _: _GRAPHS
     common.register_backend_for_device(
-        device, CppScheduling, PythonWrapperCodegen, Packaged, WrapperFxCodegen, _graph_pass(device)
+        device, CppScheduling, PythonWrapperCodegen, packaged, WrapperFxCodegen, _graph_pass(device)
     )
 
 

@@ -1,0 +1,120 @@
+"""AOTInductor and cpp_wrapper on virtual devices: the code around the kernels is C++, too.
+
+The kernels are C++ for the host, as `torch.compile` has them (see compiling.py). The code around them
+is that which inductor generates for the CPU, but tensors are made on the virtual device and operators
+are called through PyTorch's dispatcher (src/runtime/virtual/aot). What was compiled needs torchport's
+runtime, and is refused by the loader without it.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from torchport.virtual.torch_c_shim._native import ops
+
+_GENERATED_CODE = Path(__file__).parents[1] / "lib/source/src/runtime/virtual/aot/generated_code.h"
+# The devices whose C functions AOTInductor's headers declare, and which its runtime knows by name.
+KINDS = ("cuda",)
+
+
+def install(device: str) -> None:
+    """Lets packages for this type of device be compiled and loaded. Call it once, before a graph is
+    lowered."""
+    _compile_for_the_host(device)
+    ops().register_model_runner(device)
+
+
+def _compile_for_the_host(device: str) -> None:
+    """Replaces the options that code for a GPU is compiled and linked with: its libraries."""
+    from torch._inductor import cpp_builder
+
+    base = cpp_builder.CppTorchDeviceOptions
+
+    class CppTorchDeviceOptions(base):  # type: ignore[misc, valid-type]
+        def __init__(self, *given: Any, **named: Any) -> None:
+            if named.get("device_type") == device:
+                named["device_type"] = "cpu"
+            super().__init__(*given, **named)
+
+    for name, module in list(sys.modules.items()):
+        if name.startswith("torch._inductor") and vars(module).get(base.__name__) is base:
+            setattr(module, base.__name__, CppTorchDeviceOptions)
+
+
+def code_generator(device: str) -> type:
+    """The class that generates the code around kernels for this type of device."""
+    from torch._inductor.codegen.common import get_device_op_overrides
+    from torch._inductor.codegen.cpp_wrapper_cpu import CppWrapperCpu
+    from torch._inductor.virtualized import V
+
+    class CppWrapperVirtual(CppWrapperCpu):
+        def __init__(self) -> None:
+            self.device = device
+            super().__init__()
+            self.device_codegen = get_device_op_overrides("cpu")
+            self.needs_vec_isa = True
+
+        @staticmethod
+        def create(*_: Any, **__: Any) -> CppWrapperVirtual:
+            return CppWrapperVirtual()
+
+        @staticmethod
+        def get_device_include_path_jit(asked: str) -> str:
+            return str(CppWrapperCpu.get_device_include_path_jit("cpu"))
+
+        @staticmethod
+        def get_device_include_path_aot(asked: str) -> str:
+            return str(CppWrapperCpu.get_device_include_path_aot("cpu"))
+
+        def add_device_include(self, asked: str) -> None:
+            if asked == device and asked not in self.included_devices:
+                super().add_device_include(asked)
+                folder = "torch/csrc/inductor/aoti_torch/generated"
+                self.header.writeline(f"#include <{folder}/c_shim_{device}.h>")
+                self.header.splice(_GENERATED_CODE.read_text(encoding="utf-8"))
+            else:
+                super().add_device_include(asked)
+
+        def finalize_prefix(self) -> None:
+            super().finalize_prefix()
+            called = re.findall(rf"\baoti_torch_{device}_(\w+)\(", self.wrapper_call.getvalue())
+            before, self.prefix = self.prefix, type(self.prefix)()
+            for name in sorted(set(called)):
+                self.prefix.splice(_definition(device, name))
+            self.prefix.splice(before)
+
+        def _generate_kernel_call_helper(
+            self, name: str, arguments: Any, *, device: Any = None, **rest: Any
+        ) -> None:
+            where = device or V.graph.get_current_device_or_throw()
+            if where.type == self.device and not rest.get("triton", True):
+                given = [
+                    f"({kind})({value}.data_ptr())"
+                    if isinstance(kind, str) and "*" in kind
+                    else str(value)
+                    for value, kind in zip(arguments, rest["arg_types"], strict=True)
+                ]
+                index = self.codegen_device_idx(where, str(where.index or 0))
+                call = [name, f'"{name}"', index, *given]
+                self.writeline(self.wrap_kernel_call("torchport_aoti::launch", call))
+            else:
+                super()._generate_kernel_call_helper(name, arguments, device=device, **rest)
+
+    return CppWrapperVirtual
+
+
+def _definition(device: str, name: str) -> str:
+    """C++ that takes the place of a function for an operator. Code of constants is compiled together
+    with that of the model, so each is there once."""
+    function = f"aoti_torch_{device}_{name}"
+    return f"""
+#ifndef {function}
+struct torchport_{name}_name {{ static constexpr const char* kText = "{name}"; }};
+static constexpr auto torchport_{name} =
+    torchport_aoti::Operator<torchport_{name}_name, decltype(&{function})>::call;
+#define {function} torchport_{name}
+#endif
+"""
