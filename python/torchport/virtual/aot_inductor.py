@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +24,60 @@ KINDS = ("cuda",)
 def install(device: str) -> None:
     """Lets packages for this type of device be compiled and loaded. Call it once, before a graph is
     lowered."""
+    import torch
+
     _compile_for_the_host(device)
     ops().register_model_runner(device)
+    name = f"AOTIModelContainerRunner{device.capitalize()}"
+    setattr(torch._C._aoti, name, type(name, (_Runner,), {"_device": device}))
+
+
+class _Runner:
+    """Runs a library that was compiled for a virtual device; it is not in a package. The methods are
+    those of `torch._C._aoti.AOTIModelContainerRunnerCuda`."""
+
+    _device = ""
+
+    def __init__(
+        self, model_so_path: str, num_models: int, device: str = "", cubin_dir: str = ""
+    ) -> None:
+        import torch
+
+        self._model = torch.classes.torchport.LoadedModel(
+            model_so_path, num_models, device or self._device, cubin_dir
+        )
+
+    def run(self, inputs: Sequence[Any], stream_handle: Any = None) -> list[Any]:
+        return list(self._model.run(list(inputs)))
+
+    def update_constant_buffer(
+        self,
+        tensor_map: dict[str, Any],
+        use_inactive: bool,
+        validate_full_updates: bool,
+        user_managed: bool = False,
+    ) -> None:
+        self._model.update_constant_buffer(
+            dict(tensor_map), use_inactive, validate_full_updates, user_managed
+        )
+
+    def extract_constants_map(self, use_inactive: bool) -> dict[str, Any]:
+        return dict(self._model.extract_constants_map(use_inactive))
+
+    def get_constant_names_to_original_fqns(self) -> dict[str, str]:
+        return dict(self._model.get_constant_names_to_original_fqns())
+
+    def get_constant_names_to_dtypes(self) -> dict[str, int]:
+        return dict(self._model.get_constant_names_to_dtypes())
+
+    def get_call_spec(self) -> list[str]:
+        return list(self._model.get_call_spec())
+
+    def swap_constant_buffer(self) -> None:
+        self._model.swap_constant_buffer()
+
+    def free_inactive_constant_buffer(self) -> None:
+        self._model.free_inactive_constant_buffer()
 
 
 def _compile_for_the_host(device: str) -> None:

@@ -1,8 +1,13 @@
 // Runs packages that AOTInductor compiled for a virtual device.
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <unordered_map>
+#include <vector>
 
 #include <torch/csrc/inductor/aoti_runner/model_container_runner.h>
+#include <torch/custom_class.h>
 #include <torch/library.h>
 
 #include "runtime/virtual/core/streams.h"
@@ -35,6 +40,56 @@ std::unique_ptr<AOTIModelContainerRunner> make_runner(const std::string& library
                                        single_threaded);
 }
 
+// A runner of one compiled library, for Python: torch._C._aoti.AOTIModelContainerRunnerCuda.
+class LoadedModel final : public torch::CustomClassHolder {
+ public:
+  using Tensors = c10::Dict<std::string, at::Tensor>;
+
+  // NOLINTBEGIN(performance-unnecessary-value-param): torch asks for values
+  LoadedModel(std::string library, std::int64_t models, std::string device, std::string folder)
+      : runner_(make_runner(library, static_cast<std::size_t>(models), device, folder,
+                            /*single_threaded=*/false)) {}
+
+  std::vector<at::Tensor> run(std::vector<at::Tensor> inputs) { return runner_->run(inputs); }
+
+  std::vector<std::string> call_spec() { return runner_->get_call_spec(); }
+
+  c10::Dict<std::string, std::string> original_names() {
+    c10::Dict<std::string, std::string> names;
+    for (const auto& [name, original] : runner_->getConstantNamesToOriginalFQNs()) {
+      names.insert(name, original);
+    }
+    return names;
+  }
+
+  c10::Dict<std::string, std::int64_t> types() {
+    c10::Dict<std::string, std::int64_t> types;
+    for (const auto& [name, type] : runner_->getConstantNamesToDtypes()) types.insert(name, type);
+    return types;
+  }
+
+  Tensors constants(bool of_inactive) {
+    Tensors constants;
+    for (const auto& [name, tensor] : runner_->extract_constants_map(of_inactive)) {
+      constants.insert(name, tensor);
+    }
+    return constants;
+  }
+
+  void update(Tensors tensors, bool inactive, bool all, bool keeps) {
+    std::unordered_map<std::string, at::Tensor> given;
+    for (const auto& entry : tensors) given.emplace(entry.key(), entry.value());
+    runner_->update_constant_buffer(given, inactive, all, keeps);
+  }
+  // NOLINTEND(performance-unnecessary-value-param)
+
+  void swap() { runner_->swap_constant_buffer(); }
+  void free_inactive() { runner_->free_inactive_constant_buffer(); }
+
+ private:
+  std::unique_ptr<AOTIModelContainerRunner> runner_;
+};
+
 // Is not thread safe, as the registry is not: it is called once, before any package is loaded.
 void register_runner(const std::string& device) {
   torch::inductor::getAOTIModelRunnerRegistry()[device] = &make_runner;
@@ -42,6 +97,16 @@ void register_runner(const std::string& device) {
 
 TORCH_LIBRARY_FRAGMENT(torchport, library) {
   library.def("register_model_runner(str device) -> ()", &register_runner);
+  library.class_<LoadedModel>("LoadedModel")
+      .def(torch::init<std::string, std::int64_t, std::string, std::string>())
+      .def("run", &LoadedModel::run)
+      .def("get_call_spec", &LoadedModel::call_spec)
+      .def("get_constant_names_to_original_fqns", &LoadedModel::original_names)
+      .def("get_constant_names_to_dtypes", &LoadedModel::types)
+      .def("extract_constants_map", &LoadedModel::constants)
+      .def("update_constant_buffer", &LoadedModel::update)
+      .def("swap_constant_buffer", &LoadedModel::swap)
+      .def("free_inactive_constant_buffer", &LoadedModel::free_inactive);
 }
 
 }  // namespace

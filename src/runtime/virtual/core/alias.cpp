@@ -6,6 +6,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/fill.h>
 #include <c10/core/DeviceGuard.h>
+#include <c10/core/InferenceMode.h>
 #include <c10/core/TensorImpl.h>
 #include <c10/core/impl/COW.h>
 
@@ -58,9 +59,42 @@ bool is_plain(const TensorImpl& impl) {
   return impl.has_storage() && !impl.is_nested() && !impl.is_quantized();
 }
 
+// The dispatch keys of a new tensor of the CPU, which depend on the mode.
+DispatchKeySet keys_of_new() {
+  const auto keys_in = [](bool inference) {
+    const c10::InferenceMode mode(inference);
+    return at::detail::make_tensor<TensorImpl>(DispatchKeySet(DispatchKey::CPU),
+                                               caffe2::TypeMeta::Make<float>(),
+                                               c10::Device(c10::DeviceType::CPU))
+        .key_set();
+  };
+  static const DispatchKeySet kUsual = keys_in(false);
+  static const DispatchKeySet kOfInference = keys_in(true);
+  return c10::InferenceMode::is_enabled() ? kOfInference : kUsual;
+}
+
+// Whether a tensor is nobody's but the caller's, and has nothing that a new tensor has not.
+bool is_new(const Tensor& tensor) {
+  const TensorImpl& impl = *tensor.unsafeGetTensorImpl();
+  return tensor.use_count() == 1 && tensor.weak_use_count() == 1 &&
+         impl.key_set() == keys_of_new() && impl.autograd_meta() == nullptr &&
+         impl.allow_tensor_metadata_change() && !impl.is_wrapped_number();
+}
+
+// A tensor of the CPU as one of the device over this storage.
+Tensor on_device(Tensor tensor, c10::Storage storage) {
+  TensorImpl& impl = *tensor.unsafeGetTensorImpl();
+  if (!is_new(tensor))
+    return shaped(fresh(std::move(storage), Runtime::get().kind().dense, impl), impl);
+  impl.set_storage_keep_dtype(std::move(storage));
+  impl._change_backend_component_keys(impl.device());
+  return tensor;
+}
+
 }  // namespace
 
-Tensor Aliases::of(const Tensor& tensor, Use use) {
+Tensor Aliases::of(MaybeOwned given, Use use) {
+  const Tensor& tensor = *given;
   if (!tensor.defined()) return tensor;
   TensorImpl& impl = *tensor.unsafeGetTensorImpl();
   if (!is_virtual(impl.device_type())) {
@@ -69,7 +103,7 @@ Tensor Aliases::of(const Tensor& tensor, Use use) {
   }
   if (use == Use::kMayWrite) own_memory(impl);
   for (const Entry& entry : entries_) {
-    if (entry.tensor.is_same(tensor)) return entry.alias;
+    if (entry.tensor->is_same(tensor)) return entry.alias;
   }
   if (device_ < 0) device_ = impl.device().index();
   Tensor alias;
@@ -81,7 +115,7 @@ Tensor Aliases::of(const Tensor& tensor, Use use) {
                    impl);
     if (impl.is_wrapped_number()) alias.unsafeGetTensorImpl()->set_wrapped_number(true);
   }
-  entries_.push_back({tensor, alias});
+  entries_.push_back({std::move(given), alias});
   return alias;
 }
 
@@ -94,16 +128,16 @@ void Aliases::own_memory(const TensorImpl& impl) {
   const c10::DeviceGuard guard(storage.device());
   static_cast<void>(storage.mutable_data());
   for (const Entry& entry : entries_) {
-    if (entry.tensor.has_storage() && entry.tensor.storage().unsafeGetStorageImpl() == &storage &&
+    if (entry.tensor->has_storage() && entry.tensor->storage().unsafeGetStorageImpl() == &storage &&
         entry.alias.has_storage())
       entry.alias.unsafeGetTensorImpl()->set_storage_keep_dtype(c10::Storage(twin_of(storage)));
   }
 }
 
-Tensor Aliases::back(const Tensor& result) {
+Tensor Aliases::back(Tensor result) {
   if (!result.defined()) return result;
   for (const Entry& entry : entries_) {
-    if (entry.alias.is_same(result)) return entry.tensor;
+    if (entry.alias.is_same(result)) return *entry.tensor;
   }
   const TensorImpl& impl = *result.unsafeGetTensorImpl();
   if (impl.device_type() != c10::DeviceType::CPU || on_host_) return result;
@@ -118,10 +152,14 @@ Tensor Aliases::back(const Tensor& result) {
   }
   if (!is_plain(impl)) return layout_back(result);
   check_dtype(result.scalar_type());
-  if (const Entry* base = sharing(impl);
-      base != nullptr && is_plain(*base->tensor.unsafeGetTensorImpl()))
-    return shaped(view(base->tensor.storage(), *base->tensor.unsafeGetTensorImpl(), impl), impl);
-  return shaped(fresh(storage_for(result), Runtime::get().kind().dense, impl), impl);
+  const Entry* base = sharing(impl);
+  if (base == nullptr) {
+    c10::Storage storage = storage_of_new(result);
+    return on_device(std::move(result), std::move(storage));
+  }
+  if (is_plain(*base->tensor->unsafeGetTensorImpl()))
+    return shaped(view(base->tensor->storage(), *base->tensor->unsafeGetTensorImpl(), impl), impl);
+  return shaped(fresh(base->tensor->storage(), Runtime::get().kind().dense, impl), impl);
 }
 
 // The entry whose memory an alias shares.
@@ -135,8 +173,13 @@ const Aliases::Entry* Aliases::sharing(const TensorImpl& alias) const {
 }
 
 c10::Storage Aliases::storage_for(const Tensor& result) {
+  if (const Entry* base = sharing(*result.unsafeGetTensorImpl())) return base->tensor->storage();
+  return storage_of_new(result);
+}
+
+// The device's storage for memory that no argument has.
+c10::Storage Aliases::storage_of_new(const Tensor& result) {
   c10::StorageImpl* cpu = result.storage().unsafeGetStorageImpl();
-  if (const Entry* base = sharing(*result.unsafeGetTensorImpl())) return base->tensor.storage();
   for (const Adopted& known : adopted_) {
     if (known.cpu == cpu) return known.storage;
   }
@@ -151,9 +194,9 @@ c10::Storage Aliases::storage_for(const Tensor& result) {
 void Aliases::write_back(const Tensor& alias) {
   for (Entry& entry : entries_) {
     if (!entry.alias.is_same(alias)) continue;
-    TensorImpl& impl = *entry.tensor.unsafeGetTensorImpl();
+    TensorImpl& impl = *entry.tensor->unsafeGetTensorImpl();
     const TensorImpl& done = *alias.unsafeGetTensorImpl();
-    if (layout_write_back(alias, entry.tensor)) return;
+    if (layout_write_back(alias, *entry.tensor)) return;
     c10::StorageImpl& storage = *impl.storage().unsafeGetStorageImpl();
     if (twin_of(storage).get() == done.storage().unsafeGetStorageImpl()) {
       follow_twin(storage);
@@ -171,7 +214,7 @@ void Aliases::write_back(const Tensor& alias) {
 
 void Aliases::hide(const Tensor& tensor) {
   for (const Entry& entry : entries_) {
-    if (!entry.tensor.is_same(tensor)) continue;
+    if (!entry.tensor->is_same(tensor)) continue;
     const at::AutoDispatchBelowADInplaceOrView below;
     const auto type = entry.alias.scalar_type();
     const bool has_nan = c10::isFloatingType(type) || c10::isComplexType(type);

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
 #include <ATen/core/Tensor.h>
 #include <ATen/quantized/Quantizer.h>
+#include <c10/util/MaybeOwned.h>
 #include <c10/util/SmallVector.h>
 
 namespace torchport::vdev {
@@ -21,12 +23,20 @@ class Aliases {
   // Returns a CPU tensor with the sizes, strides, offset and flag bits of `tensor`, over the same
   // bytes. Returns `tensor` itself if it is not on a virtual device. Memory that is copied on write
   // is copied now unless the alias is only read; raises c10::OutOfMemoryError.
-  [[nodiscard]] at::Tensor of(const at::Tensor& tensor, Use use = Use::kMayWrite);
+  [[nodiscard]] at::Tensor of(at::Tensor tensor, Use use = Use::kMayWrite) {
+    return of(MaybeOwned::owned(std::move(tensor)), use);
+  }
+  // The same for a tensor that outlives this object: its references are not counted. Counting them
+  // takes Python's lock for a tensor that only Python holds (since torch 2.13).
+  [[nodiscard]] at::Tensor of_borrowed(const at::Tensor& tensor, Use use) {
+    return of(MaybeOwned::borrowed(tensor), use);
+  }
 
   // Turns a kernel's result into a tensor on the device: the tensor whose alias it is, or a view if
-  // it shares the memory of one; otherwise its memory is adopted. A CPU tensor that was passed is
-  // returned as it is. Raises c10::OutOfMemoryError.
-  [[nodiscard]] at::Tensor back(const at::Tensor& result);
+  // it shares the memory of one; otherwise its memory is adopted, and if nobody else holds the result, it
+  // becomes that tensor itself. A CPU tensor that was passed is returned as it is. Raises
+  // c10::OutOfMemoryError.
+  [[nodiscard]] at::Tensor back(at::Tensor result);
 
   // Applies to the tensor what a kernel did to its alias beyond the bytes: other sizes, other
   // memory.
@@ -45,8 +55,9 @@ class Aliases {
   [[nodiscard]] bool only_host() const { return entries_.empty() && !host_.empty(); }
 
  private:
+  using MaybeOwned = c10::MaybeOwned<at::Tensor>;
   struct Entry {
-    at::Tensor tensor;
+    MaybeOwned tensor;
     at::Tensor alias;
   };
   struct Adopted {
@@ -54,8 +65,10 @@ class Aliases {
     c10::Storage storage;
   };
 
+  at::Tensor of(MaybeOwned tensor, Use use);
   [[nodiscard]] const Entry* sharing(const c10::TensorImpl& alias) const;
   c10::Storage storage_for(const at::Tensor& result);
+  c10::Storage storage_of_new(const at::Tensor& result);
   void own_memory(const c10::TensorImpl& impl);
 
   // For tensors that are not one strided piece of memory; see alias_layouts.cpp.

@@ -146,7 +146,7 @@ bool Aliases::layout_write_back(const Tensor& alias, const Tensor& tensor) {
   const auto write_back_parts = [this](std::initializer_list<Tensor> parts) {
     for (const Tensor& part : parts) {
       for (const Entry& entry : entries_) {
-        if (entry.tensor.is_same(part)) write_back(entry.alias);
+        if (entry.tensor->is_same(part)) write_back(entry.alias);
       }
     }
   };

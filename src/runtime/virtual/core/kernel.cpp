@@ -26,8 +26,8 @@ using c10::IValue;
 using torch::jit::Stack;
 
 // Converts an argument to what the CPU's kernel takes. A generator reserves `numbers`.
-IValue to_cpu(const IValue& value, Aliases& aliases, Aliases::Use use, std::uint64_t numbers) {
-  if (value.isTensor()) return aliases.of(value.toTensor(), use);
+IValue to_cpu(IValue value, Aliases& aliases, Aliases::Use use, std::uint64_t numbers) {
+  if (value.isTensor()) return aliases.of(std::move(value).toTensor(), use);
   if (value.isTensorList()) {
     c10::List<at::Tensor> list;
     list.reserve(value.toListRef().size());
@@ -89,7 +89,7 @@ Devices devices_of(const IValue& list) {
 }
 
 IValue to_device(IValue value, Aliases& aliases) {
-  if (value.isTensor()) return aliases.back(value.toTensor());
+  if (value.isTensor()) return aliases.back(std::move(value).toTensor());
   if (value.isTensorList()) {
     c10::List<at::Tensor> list;
     list.reserve(value.toListRef().size());
@@ -153,14 +153,18 @@ std::optional<LateFailure> late_failure(const c10::OperatorHandle& op,
   }
 }
 
-c10::SmallVector<c10::DataPtr, 2> take(const c10::SmallVectorImpl<std::int64_t>& blocks,
-                                       c10::DeviceIndex device) {
+}  // namespace
+
+c10::SmallVector<c10::DataPtr, 2> take_workspaces(const Workspaces& blocks,
+                                                  c10::DeviceIndex device) {
   const c10::DeviceGuard guard(c10::Device(Runtime::get().kind().type, device));
   c10::SmallVector<c10::DataPtr, 2> held;
   for (const std::int64_t bytes : blocks)
     held.push_back(device_allocator()->allocate(static_cast<std::size_t>(bytes)));
   return held;
 }
+
+namespace {
 
 void write_back(const IValue& value, Aliases& aliases) {
   if (value.isTensor()) {
@@ -213,15 +217,13 @@ void AliasKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet,
   if (refuses_ != nullptr) refuses_(stack->data() + first);
   const Compute chosen = instead_ == nullptr ? nullptr : instead_(stack->data() + first);
   determinism_and_sync_(stack->data() + first);
-  const BlasUse blas =
-      blas_ == BlasUse::kNone ? BlasUse::kNone : blas_use(blas_, stack->data() + first);
+  const BlasUse blas = blas_use_of_call(stack->data() + first);
   if (any_device_failed()) check_devices(stack->data() + first);
   if (any_capture() && starts_kernel_) check_capture(stack->data() + first);
   late::Call uses;
   if (streams_are_late() && starts_kernel_ && !reads_nothing_)
     note_accesses(stack->data() + first, uses);
-  c10::SmallVector<std::int64_t, 2> taken;
-  if (workspace_ != nullptr) taken = workspace_(stack->data() + first);
+  const Workspaces taken = workspaces_of_call(stack->data() + first);
   Aliases aliases;
   Devices devices;
   if (each_apart_) devices = devices_of((*stack)[first]);
@@ -230,8 +232,8 @@ void AliasKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet,
     IValue& value = (*stack)[first + argument.index];
     if (value.isNone()) continue;
     const bool writes = is_written(argument, stack->data() + first);
-    value =
-        to_cpu(value, aliases, writes ? Aliases::Use::kMayWrite : Aliases::Use::kReads, numbers_);
+    value = to_cpu(std::move(value), aliases,
+                   writes ? Aliases::Use::kMayWrite : Aliases::Use::kReads, numbers_);
     if (writes) written.push_back(value);
   }
   if (generator_ >= 0) {
@@ -266,7 +268,7 @@ void AliasKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet,
   const std::size_t results = op.schema().returns().size();
   // Taken while the results exist, as by CUDA's kernels.
   c10::SmallVector<c10::DataPtr, 2> held;
-  if (!taken.empty()) held = take(taken, aliases.device());
+  if (!taken.empty()) held = take_workspaces(taken, aliases.device());
   for (std::size_t i = stack->size() - results; i < stack->size(); ++i) {
     IValue& result = (*stack)[i];
     result = each_apart_ ? each_to_device(result, devices, aliases)
@@ -274,6 +276,24 @@ void AliasKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet,
   }
   if (blas != BlasUse::kNone) take_blas_workspaces(blas, aliases.device());
   if (failed) fail(aliases.device(), op.operator_name().name, *failed);
+}
+
+bool AliasKernel::may_be_plain() const {
+  return cpu_ == c10::DispatchKeySet(c10::DispatchKey::CPU) && generator_ < 0 && !draws_ &&
+         !each_apart_ && training_ < 0 && result_rule_ == nullptr;
+}
+
+bool AliasKernel::is_plain(const c10::OperatorHandle& op, const IValue* arguments,
+                           std::size_t count) const {
+  if (any_device_failed() || any_capture() || streams_are_late() || assertion(op) != nullptr ||
+      wider_.may_widen(arguments, count))
+    return false;
+  check_(arguments);
+  if (refuses_ != nullptr) refuses_(arguments);
+  if (instead_ != nullptr && instead_(arguments) != nullptr) return false;
+  if (iterates_ && promotes_with_gaps(arguments, count)) return false;
+  determinism_and_sync_(arguments);
+  return true;
 }
 
 void AliasKernel::call(const c10::OperatorHandle& op, Compute chosen, Stack* stack) const {

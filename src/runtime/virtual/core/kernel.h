@@ -10,7 +10,9 @@
 #include <ATen/core/boxing/KernelFunction.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/stack.h>
+#include <c10/core/Allocator.h>
 #include <c10/core/DispatchKeySet.h>
+#include <c10/util/SmallVector.h>
 
 #include "runtime/virtual/core/blas_workspaces.h"
 #include "runtime/virtual/core/device_check.h"
@@ -42,6 +44,13 @@ using Compute = void (*)(torch::jit::Stack* stack);
 // of the CPU's kernel; null for the CPU's kernel. May raise what the device raises.
 using Choice = Compute (*)(const c10::IValue* arguments);
 
+using Workspaces = c10::SmallVector<std::int64_t, 2>;
+
+// Takes these blocks of a device's memory, in bytes, until they are destroyed. Raises
+// c10::OutOfMemoryError.
+[[nodiscard]] c10::SmallVector<c10::DataPtr, 2> take_workspaces(const Workspaces& blocks,
+                                                                c10::DeviceIndex device);
+
 // There is one per operator and dispatch key. It is constant after its construction, so that any
 // thread may call it.
 class AliasKernel final : public c10::OperatorKernel {
@@ -56,6 +65,25 @@ class AliasKernel final : public c10::OperatorKernel {
   // there instead of raised.
   void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
                   torch::jit::Stack* stack) const;
+
+  // For kernels whose arguments are not on a stack (typed_kernel.h).
+  //
+  // Whether there may be calls of this operator that need only the CPU's kernel on aliases.
+  [[nodiscard]] bool may_be_plain() const;
+  // Whether this call needs no more, after the device's checks, which raise or warn. If not, operator()
+  // does all that is to do, and the checks again.
+  [[nodiscard]] bool is_plain(const c10::OperatorHandle& op, const c10::IValue* arguments,
+                              std::size_t count) const;
+  // Which of cuBLAS's workspaces the call takes.
+  [[nodiscard]] BlasUse blas_use_of_call(const c10::IValue* arguments) const {
+    return blas_ == BlasUse::kNone ? BlasUse::kNone : blas_use(blas_, arguments);
+  }
+  // The blocks of memory that a device's kernel takes while it computes this call, in bytes.
+  [[nodiscard]] Workspaces workspaces_of_call(const c10::IValue* arguments) const {
+    return workspace_ == nullptr ? Workspaces() : workspace_(arguments);
+  }
+  // The keys that its calls of the CPU's kernel have.
+  [[nodiscard]] c10::DispatchKeySet keys_of_cpu() const { return cpu_; }
 
  private:
   // An argument that can hold something of a device. Other arguments are passed on unchanged.

@@ -41,10 +41,10 @@ std::optional<ScalarType> wider_than(ScalarType type) {
 }
 
 // The first type of a call's tensors that is one of these.
-std::optional<ScalarType> narrow_type(const Stack& stack, std::size_t first, TypeSet types) {
-  for (std::size_t i = first; i < stack.size(); ++i) {
-    if (!stack[i].isTensor() || !stack[i].toTensor().defined()) continue;
-    const ScalarType type = stack[i].toTensor().scalar_type();
+std::optional<ScalarType> narrow_type(const IValue* arguments, std::size_t count, TypeSet types) {
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!arguments[i].isTensor() || !arguments[i].toTensor().defined()) continue;
+    const ScalarType type = arguments[i].toTensor().scalar_type();
     if ((types & type_set(type)) != 0) return type;
   }
   return std::nullopt;
@@ -206,7 +206,7 @@ void WiderKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet 
       return;
     }
   }
-  const auto narrow = types_ == 0 ? std::nullopt : narrow_type(*stack, first, types_);
+  const auto narrow = types_ == 0 ? std::nullopt : narrow_type(stack->data() + first, stack->size() - first, types_);
   if (!narrow) {
     op.redispatchBoxed(cpu, stack);
     return;
@@ -226,6 +226,10 @@ void WiderKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet 
   }
   widen(op, cpu, *narrow, stack);
   refused_.fetch_or(type_set(*narrow), std::memory_order_relaxed);
+}
+
+bool WiderKernel::may_widen(const IValue* arguments, std::size_t count) const {
+  return (types_ | slow_) != 0 && narrow_type(arguments, count, types_ | slow_).has_value();
 }
 
 }  // namespace torchport::vdev

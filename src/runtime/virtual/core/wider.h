@@ -3,9 +3,11 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/ivalue.h>
 #include <ATen/core/stack.h>
 #include <c10/core/DispatchKeySet.h>
 #include <c10/core/ScalarType.h>
@@ -35,6 +37,9 @@ class WiderKernel {
   // in the wider type.
   void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet cpu,
                   torch::jit::Stack* stack) const;
+
+  // Whether a call may be widened: one of its tensors has such a type.
+  [[nodiscard]] bool may_widen(const c10::IValue* arguments, std::size_t count) const;
 
  private:
   TypeSet types_;

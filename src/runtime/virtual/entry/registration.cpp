@@ -20,6 +20,7 @@
 #include "runtime/virtual/core/silence.h"
 #include "runtime/virtual/core/storage.h"
 #include "runtime/virtual/core/streams.h"
+#include "runtime/virtual/core/typed_kernel.h"
 #include "runtime/virtual/distributed/distributed.h"
 #include "runtime/virtual/operators/operator_groups.h"
 #include "runtime/virtual/operators/type_rules.h"
@@ -81,17 +82,6 @@ std::string full_name(const c10::OperatorName& name) {
 // Whether an operator hands tensors to a process group's backend: see distributed.h.
 bool is_collective(const c10::OperatorName& name) {
   return name.name.rfind("c10d::", 0) == 0;
-}
-
-// Keeps a kernel registered as long as the process lives.
-void keep(c10::RegistrationHandleRAII handle) {
-  static auto* handles = new std::vector<c10::RegistrationHandleRAII>();
-  handles->push_back(std::move(handle));
-}
-
-void put(const OperatorHandle& op, DispatchKey key, c10::KernelFunction kernel) {
-  keep(Dispatcher::singleton().registerImpl(op.operator_name(), key, std::move(kernel),
-                                            std::nullopt, nullptr, "torchport virtual device"));
 }
 
 // Does what PyTorch does on a device that it does not know: calls the kernel that it has chosen for
@@ -187,9 +177,7 @@ void register_operators() {
       const bool whole = taken_whole(pair.cpu).contains(full_name(name)) ||
                          (pair.cpu == DispatchKey::CPU && calls_device(*op));
       if ((whole || op->hasKernelForDispatchKey(pair.cpu)) && !left_out().contains(full_name(name)))
-        put(*op, pair.device,
-            c10::KernelFunction::makeFromBoxedFunctor<AliasKernel>(
-                std::make_unique<AliasKernel>(*op, pair.cpu, type_rules_of(name, pair.cpu))));
+        put(*op, pair.device, kernel_over_cpu(*op, pair.cpu, type_rules_of(name, pair.cpu)));
       else
         put_in_place_of_real(*op, pair);
     }

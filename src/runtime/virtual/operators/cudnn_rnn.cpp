@@ -1,12 +1,15 @@
 // Implements cuDNN's operators of recurrent layers: aten/src/ATen/native/cudnn/RNN.cpp says what
 // they check, allocate and return. They compute what the CPU's layers compute.
 //
-// The backward pass runs the layer again, with autograd on the CPU's tensors. Which elements
-// dropout kept is in the reserve.
+// The forward pass of training records a graph of autograd over the CPU's tensors, which the backward
+// pass takes from the reserve. If it is not there, the backward pass runs the layer again; which elements
+// dropout kept is in the reserve, too.
 #include "runtime/virtual/operators/cudnn_rnn.h"
 
 #include <array>
+#include <optional>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include <ATen/TensorOperators.h>
@@ -23,6 +26,7 @@
 
 #include "runtime/virtual/core/alias.h"
 #include "runtime/virtual/operators/cudnn_rnn_dropout.h"
+#include "runtime/virtual/operators/cudnn_rnn_pass.h"
 #include "runtime/virtual/operators/maybe_tensor.h"
 #include "runtime/virtual/operators/operator_groups.h"
 
@@ -142,6 +146,37 @@ Recurrent run_on_host(const RnnCall& call, const RnnOnHost& host, const DropAfte
                        call.layout, drop);
 }
 
+// Lets operators of the CPU record a graph inside of a kernel.
+class WithAutograd {
+ public:
+  WithAutograd() : keys_(with_autograd()) {}
+
+ private:
+  static c10::impl::LocalDispatchKeySet with_autograd() {
+    c10::impl::LocalDispatchKeySet keys = c10::impl::tls_local_dispatch_key_set();
+    keys.excluded_ = keys.excluded_ - c10::autograd_dispatch_keyset_with_ADInplaceOrView;
+    return keys;
+  }
+
+  c10::InferenceMode no_inference_{false};
+  c10::AutoGradMode grad_{true};
+  c10::impl::ForceDispatchKeyGuard keys_;
+};
+
+// Runs a layer on leaves of a graph of their own.
+template <typename Drop>
+RnnPass recorded_pass(const RnnCall& call, const RnnOnHost& host, const Drop& drop) {
+  const WithAutograd with_autograd;
+  const auto leaf = [](const Tensor& tensor) { return tensor.detach().requires_grad_(); };
+  RnnPass pass{leaf(host.input), {}, {}, {}};
+  for (const Tensor& state : host.states) pass.states.push_back(leaf(state));
+  for (const Tensor& weight : host.weights) pass.weights.push_back(leaf(weight));
+  const Recurrent run = run_on_host(call, {pass.input, pass.states, pass.weights}, drop);
+  pass.results = {run.output, run.hidden[0]};
+  if (run.hidden.size() > 1) pass.results.push_back(run.hidden[1]);
+  return pass;
+}
+
 RnnForward rnn_forward(const Tensor& input, TensorList weights, std::int64_t each,
                        const MaybeTensor& given_buffer, const Tensor& hx,
                        const MaybeTensor& maybe_cx, std::int64_t mode, c10::SymInt hidden,
@@ -184,41 +219,24 @@ RnnForward rnn_forward(const Tensor& input, TensorList weights, std::int64_t eac
   RnnOnHost host = on_host(aliases, x, states_of(hx, cx), buffer, call);
   RnnDropout drop(call.layout, input.device().index(),
                   has(dropout_state) ? aliases.of(*dropout_state) : Tensor(), aliases.of(reserve));
-  const Recurrent found = run_on_host(call, host, [&](const Tensor& of_layer, std::int64_t layer) {
+  const auto draw = [&](const Tensor& of_layer, std::int64_t layer) {
     return drop.draw(of_layer, layer);
-  });
-  aliases.of(output).copy_(found.output);
-  aliases.of(hy).copy_(found.hidden[0]);
-  if (cx.defined()) aliases.of(cy).copy_(found.hidden[1]);
+  };
+  std::vector<Tensor> found;
+  if (train && c10::GradMode::is_enabled()) {
+    RnnPass pass = recorded_pass(call, host, draw);
+    for (const Tensor& result : pass.results) found.push_back(result.detach());
+    keep_pass(aliases.of(reserve), std::move(pass));
+  } else {
+    const Recurrent run = run_on_host(call, host, draw);
+    found = run.hidden;
+    found.insert(found.begin(), run.output);
+  }
+  aliases.of(output).copy_(found[0]);
+  aliases.of(hy).copy_(found[1]);
+  if (cx.defined()) aliases.of(cy).copy_(found[2]);
   if (call.is_transposed()) output.transpose_(0, 1);
   return {output, hy, cy, reserve, buffer};
-}
-
-// Lets operators of the CPU record a graph inside of a kernel.
-class WithAutograd {
- public:
-  WithAutograd() : keys_(with_autograd()) {}
-
- private:
-  static c10::impl::LocalDispatchKeySet with_autograd() {
-    c10::impl::LocalDispatchKeySet keys = c10::impl::tls_local_dispatch_key_set();
-    keys.excluded_ = keys.excluded_ - c10::autograd_dispatch_keyset_with_ADInplaceOrView;
-    return keys;
-  }
-
-  c10::InferenceMode no_inference_{false};
-  c10::AutoGradMode grad_{true};
-  c10::impl::ForceDispatchKeyGuard keys_;
-};
-
-// Turns tensors into leaves of a graph of their own, if `wanted`.
-void make_leaves(std::vector<Tensor>& tensors, bool wanted, std::vector<Tensor>& leaves) {
-  for (Tensor& tensor : tensors) {
-    tensor = tensor.detach();
-    if (!wanted) continue;
-    tensor.requires_grad_();
-    leaves.push_back(tensor);
-  }
 }
 
 // Writes the gradient of a leaf; 0 if there is none.
@@ -288,28 +306,28 @@ std::tuple<Tensor, Tensor, Tensor, OnHost> backward_of(const RnnCall& call, cons
   const bool of_states = wanted[1] || wanted[2];
   Aliases aliases;
   RnnOnHost host = on_host(aliases, x, states_of(hx, cx), buffer, call);
-  const RnnDropout drop(call.layout, input.device().index(), Tensor(), aliases.of(reserve));
+  const Tensor reserve_on_host = aliases.of(reserve);
+  const RnnDropout drop(call.layout, input.device().index(), Tensor(), reserve_on_host);
+  std::optional<RnnPass> again;
+  const RnnPass* pass = pass_of(reserve_on_host);
+  if (pass == nullptr) {
+    again = recorded_pass(call, host, [&](const Tensor& of_layer, std::int64_t layer) {
+      return drop.again(of_layer, layer);
+    });
+    pass = &*again;
+  }
+  std::vector<Tensor> leaves;
+  if (wanted[0]) leaves.push_back(pass->input);
+  if (of_states) leaves.insert(leaves.end(), pass->states.begin(), pass->states.end());
+  if (wanted[3]) leaves.insert(leaves.end(), pass->weights.begin(), pass->weights.end());
   std::vector<Tensor> found;
-  {
+  if (!leaves.empty()) {
+    std::vector<Tensor> gradients{aliases.of(dy), aliases.of(of.hy)};
+    if (cx.defined()) gradients.push_back(aliases.of(of.cy));
+    // A program may ask for the gradients again.
+    const bool keep = !again.has_value();
     const WithAutograd with_autograd;
-    std::vector<Tensor> leaves;
-    std::vector<Tensor> inputs{host.input};
-    make_leaves(inputs, wanted[0], leaves);
-    host.input = inputs.front();
-    make_leaves(host.states, of_states, leaves);
-    make_leaves(host.weights, wanted[3], leaves);
-    if (!leaves.empty()) {
-      const Recurrent run = run_on_host(call, host, [&](const Tensor& output, std::int64_t layer) {
-        return drop.again(output, layer);
-      });
-      std::vector<Tensor> results{run.output, run.hidden[0]};
-      std::vector<Tensor> gradients{aliases.of(dy), aliases.of(of.hy)};
-      if (cx.defined()) {
-        results.push_back(run.hidden[1]);
-        gradients.push_back(aliases.of(of.cy));
-      }
-      found = torch::autograd::grad(results, leaves, gradients, false, false, true);
-    }
+    found = torch::autograd::grad(pass->results, leaves, gradients, keep, false, true);
   }
   auto next = found.begin();
   if (wanted[0]) write_gradient(aliases.of(dx), *next++);

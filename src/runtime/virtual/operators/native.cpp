@@ -2,9 +2,12 @@
 #include <ATen/Context.h>
 #include <ATen/EmptyTensor.h>
 #include <ATen/native/TensorFactories.h>
+#include <ATen/ops/_reshape_alias_native.h>
 #include <ATen/ops/as_strided_native.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/set_native.h>
+#include <ATen/ops/unfold_native.h>
+#include <ATen/ops/view_native.h>
 #include <c10/core/DeviceGuard.h>
 #include <torch/library.h>
 
@@ -101,7 +104,11 @@ void put_memory(torch::Library& aten) {
   aten.impl("empty.memory_format", TORCH_FN(empty_memory_format));
   aten.impl("empty_strided", TORCH_FN(empty_strided));
   aten.impl("_efficientzerotensor", TORCH_FN(efficient_zero_tensor));
+  // Views, by the functions that the CPU and CUDA share.
   aten.impl("as_strided", TORCH_FN(at::native::as_strided_tensorimpl));
+  aten.impl("view", TORCH_FN(at::native::view));
+  aten.impl("_reshape_alias", TORCH_FN(at::native::_reshape_alias));
+  aten.impl("unfold", TORCH_FN(at::native::unfold));
   aten.impl("set_.source_Storage", TORCH_FN(at::native::set_));
   aten.impl("set_.source_Storage_storage_offset", TORCH_FN(at::native::set_storage_cpu_));
   aten.impl("set_.source_Tensor", TORCH_FN(at::native::set_tensor_));
