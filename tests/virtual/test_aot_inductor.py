@@ -47,7 +47,9 @@ def inputs(batch: int, device: str = "cuda") -> tuple[torch.Tensor, torch.Tensor
     return torch.randn(batch, 1, 8, 8).to(device), torch.randint(10, (batch, 3)).to(device)
 
 
-def compile_package(model: nn.Module, given: tuple[torch.Tensor, ...], path: Path, **shapes: object):
+def compile_package(
+    model: nn.Module, given: tuple[torch.Tensor, ...], path: Path, **shapes: object
+):
     with torch.no_grad():
         program = torch.export.export(model, given, **shapes)  # type: ignore[arg-type]
         return torch._inductor.aoti_compile_and_package(program, package_path=str(path))
@@ -114,7 +116,7 @@ torch.cuda.synchronize()
 def test_an_index_out_of_range_is_a_device_side_assert(package: str, run_virtual) -> None:
     done = run_virtual(LATE, args=(package,), check=False, TORCHPORT_ERRORS="device")
     assert "index out of bounds: 0 <= " in done.stderr
-    assert "torch.AcceleratorError: CUDA error: device-side assert triggered" in done.stderr
+    assert "CUDA error: device-side assert triggered" in done.stderr
 
 
 def test_what_was_compiled_needs_torchport(package: str, tmp_path: Path) -> None:

@@ -68,8 +68,8 @@ def _note_indices(cpp: Any, is_ours: Callable[[], bool]) -> None:
             if not used or not line.startswith(start):
                 return line
             condition, _, text = line.removeprefix(start).rpartition(message)
-            if not isinstance(self, cpp.CppVecKernel):
-                # A mask is a bool there, and ~ of a bool is never false.
+            if "all_masked()" not in condition:  # not vectorized
+                # The mask is a bool, and ~ of a bool is never false.
                 condition = condition.replace("| ~(", "| !(")
             zeros = " ".join(f"{name} = decltype({name})(0);" for name in used)
             return (

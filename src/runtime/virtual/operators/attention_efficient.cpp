@@ -140,7 +140,8 @@ Tensor efficient_heads_first(const Tensor& tensor, std::int64_t first, std::int6
   return tensor.narrow(1, first, count).transpose(1, 2);
 }
 
-// Writes the result for one part, (batch, head, step, element), to a tensor that has the steps first.
+// Writes the result for one part, (batch, head, step, element), to a tensor that has the steps
+// first.
 void write_heads(Aliases& aliases, const Tensor& to, std::int64_t first, std::int64_t count,
                  Tensor result) {
   if (first == 0 && count == to.size(1)) {
