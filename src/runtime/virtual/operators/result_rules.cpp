@@ -7,6 +7,7 @@
 #include <ATen/TensorIterator.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/enum_tag.h>
+#include <ATen/ops/conj_physical.h>
 #include <ATen/ops/empty_strided.h>
 #include <c10/util/strides.h>
 
@@ -31,6 +32,18 @@ void make_contiguous(const IValue*, IValue* results) {
   (lay_out(results[kIndices]), ...);
 }
 
+// cuSOLVER returns V where LAPACK returns its adjoint. The third result is the conjugate of what is
+// stored (svd_kernel in linalg/BatchLinearAlgebra.cpp).
+void adjoin(const IValue* arguments, IValue* results) {
+  make_contiguous<2>(arguments, results);
+  Tensor adjoint = results[2].toTensor();
+  if (!adjoint.defined() || !adjoint.is_complex() || adjoint.numel() == 0 || adjoint.is_conj())
+    return;
+  adjoint = adjoint.conj_physical();
+  adjoint._set_conj(true);
+  results[2] = adjoint;
+}
+
 // Nonzero.cu writes the indices of each dimension side by side, and returns the transposed tensor.
 void transposed_indices(const IValue*, IValue* results) {
   const Tensor& indices = results[0].toTensor();
@@ -44,8 +57,7 @@ const std::unordered_map<std::string_view, ResultRule>& result_rules() {
       {"aten::_fft_c2c", &lay_out_complex_transform},
       {"aten::_fft_c2r", &lay_out_transform_to_real},
       {"aten::_fft_r2c", &lay_out_transform_of_real},
-      // cuSOLVER returns V where LAPACK returns its adjoint (linalg_svd in BatchLinearAlgebra.cpp).
-      {"aten::_linalg_svd", &make_contiguous<2>},
+      {"aten::_linalg_svd", &adjoin},
       // It is copied into a result without elements (linalg_eig_out there).
       {"aten::linalg_eig", &make_contiguous<1>},
       // MaxUnpooling.cu, ReflectionPad.cu, ReplicationPadding.cu: resize_() without a format, and
