@@ -204,3 +204,36 @@ def test_kernels_take_memory_while_they_compute() -> None:
     norm = nn.GroupNorm(4, 8, device="cuda")
     image = torch.randn(2, 8, 6, 6, device="cuda")
     assert peak_of(lambda: norm(image).detach()) == 2560 + 4 * 512
+
+
+def test_sorts_and_indices_take_memory_as_on_an_h200() -> None:
+    x = torch.arange(1 << 18, device="cuda", dtype=torch.float32)
+    mask, places = x > 5, x.long()
+    sorting = 2097152 + 3204608  # the indices, and what CUB takes
+    assert peak_of(lambda: x.sort().values) == 3 * 1048576 + sorting
+    assert peak_of(lambda: x.median()) == 3 * 1048576 + sorting
+    assert peak_of(lambda: x[mask]) == 1048576 + 2097152
+    assert peak_of(lambda: x.masked_select(mask)) == 1048576 + 2097152
+    assert peak_of(lambda: x.index_put((places,), x, accumulate=True)) == 1048576 + 12647936
+    assert peak_of(lambda: x.index_put((places,), x)) == 1048576
+    assert peak_of(lambda: torch.where(mask, x, x)) == 1048576
+    small = torch.rand(20, 20, 20, device="cuda")
+    assert peak_of(lambda: small.sort()) == 32256 + 64000 + 512
+    assert peak_of(lambda: small.flatten().sort()) == 267264  # as the recording's sample
+
+
+def test_sorts_of_other_layouts_take_their_copies() -> None:
+    """Within a tenth: a block of the allocator may be larger than what is asked for."""
+    x = torch.rand(5000, 200, device="cuda")
+    values, indices = 4_000_000, 8_000_000
+    # The results, the numbers of the elements, and copies of both for CUB's segments.
+    rows = values + indices + indices + values + indices
+    assert peak_of(lambda: x.T.contiguous().sort(1)) == pytest.approx(rows + values, rel=0.1)
+    columns = rows + values + values + indices  # rows of the columns, values and indices of these
+    assert peak_of(lambda: x.sort(0)) == pytest.approx(columns, rel=0.1)
+    few = torch.rand(3, 500_000, device="cuda")
+    # Values and indices; pairs of both numbers, twice; sorted keys; copies of keys and pairs.
+    assert peak_of(lambda: few.sort(1)) == pytest.approx(500_000 * 3 * (12 + 16 + 4 + 12), rel=0.1)
+    masked = torch.zeros(4, 5000, device="cuda")
+    assert peak_of(lambda: masked.masked_scatter_(masked == 0, masked + 1)) >= 8 * 20000
+    assert peak_of(lambda: torch.rand(0, device="cuda").sort()) == 0

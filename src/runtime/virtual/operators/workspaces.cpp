@@ -9,6 +9,7 @@
 #include <ATen/ops/result_type.h>
 
 #include "runtime/virtual/core/runtime.h"
+#include "runtime/virtual/operators/workspaces_of_sorts.h"
 
 namespace torchport::vdev {
 
@@ -135,6 +136,7 @@ WorkspaceBlocks counts_of_means(const IValue* arguments) {
 const std::unordered_map<std::string_view, Workspace>& workspaces() {
   static const std::unordered_map<std::string_view, Workspace> kWorkspaces = {
       {"aten::_fft_c2r", &copy_of_input},
+      {"aten::_index_put_impl_", &bytes_of_index_put},
       {"aten::_softmax_backward_data", &product_with_output},
       {"aten::binary_cross_entropy", &one_loss},
       {"aten::count_nonzero.dim_IntList", &not_zero},
@@ -142,15 +144,22 @@ const std::unordered_map<std::string_view, Workspace>& workspaces() {
       {"aten::cumsum", &converted_for_scan},
       {"aten::equal", &equal_elements},
       {"aten::huber_loss", &bytes_of_losses},
+      {"aten::index.Tensor", &bytes_of_masks},
       {"aten::index_reduce", &counts_of_means},
+      {"aten::masked_scatter_", &bytes_of_masked_scatter},
+      {"aten::masked_select", &bytes_of_selection},
       {"aten::mean.dim", &converted_for_reduction<3>},
+      {"aten::median", &bytes_of_median},
       {"aten::mse_loss", &bytes_of_losses},
+      {"aten::nanmedian", &bytes_of_median},
       {"aten::nansum", &converted_for_reduction<3>},
       {"aten::native_group_norm", &fused_parameters},
       {"aten::prod", &converted_for_reduction<1>},
       {"aten::prod.dim_int", &converted_for_reduction<3>},
       {"aten::renorm", &norms_and_factors},
       {"aten::smooth_l1_loss", &bytes_of_losses},
+      {"aten::sort.stable", &bytes_of_sort},
+      {"aten::sort.values_stable", &bytes_of_sort},
       {"aten::sum.dim_IntList", &converted_for_reduction<3>},
   };
   return kWorkspaces;
