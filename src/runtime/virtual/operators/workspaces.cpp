@@ -132,12 +132,23 @@ WorkspaceBlocks counts_of_means(const IValue* arguments) {
           bytes_for(source.numel(), source.scalar_type())};
 }
 
+// scatter_reduce(self, dim, index, src, reduce, ...) in TensorAdvancedIndexing.cpp: ones, how many
+// numbers each mean is of, and which have none
+WorkspaceBlocks counts_of_scattered_means(const IValue* arguments) {
+  if (arguments[4].toStringView() != "mean") return {};
+  const Tensor& self = arguments[0].toTensor();
+  const Tensor& source = arguments[3].toTensor();
+  return {bytes_for(source.numel(), source.scalar_type()),
+          bytes_for(self.numel(), self.scalar_type()), self.numel()};
+}
+
 // By the name with its overload.
 const std::unordered_map<std::string_view, Workspace>& workspaces() {
   static const std::unordered_map<std::string_view, Workspace> kWorkspaces = {
       {"aten::_fft_c2r", &copy_of_input},
       {"aten::_index_put_impl_", &bytes_of_index_put},
       {"aten::_softmax_backward_data", &product_with_output},
+      {"aten::_unique2", &bytes_of_unique},
       {"aten::binary_cross_entropy", &one_loss},
       {"aten::count_nonzero.dim_IntList", &not_zero},
       {"aten::cumprod", &converted_for_scan},
@@ -157,10 +168,13 @@ const std::unordered_map<std::string_view, Workspace>& workspaces() {
       {"aten::prod", &converted_for_reduction<1>},
       {"aten::prod.dim_int", &converted_for_reduction<3>},
       {"aten::renorm", &norms_and_factors},
+      {"aten::scatter_reduce.two", &counts_of_scattered_means},
+      {"aten::scatter_reduce_.two", &counts_of_scattered_means},
       {"aten::smooth_l1_loss", &bytes_of_losses},
       {"aten::sort.stable", &bytes_of_sort},
       {"aten::sort.values_stable", &bytes_of_sort},
       {"aten::sum.dim_IntList", &converted_for_reduction<3>},
+      {"aten::unique_consecutive", &bytes_of_unique_consecutive},
   };
   return kWorkspaces;
 }

@@ -11,6 +11,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "runtime/virtual/core/alias.h"
+#include "runtime/virtual/core/kernel.h"
 
 namespace torchport::vdev {
 
@@ -30,17 +31,34 @@ std::int64_t radix_sort_bytes(std::int64_t count, std::int64_t key, std::int64_t
   constexpr std::int64_t kDigits = 256;
   constexpr std::int64_t kTileOfWords = 5376;
   constexpr std::int64_t kTileOfLongs = 4608;
+  constexpr std::int64_t kTileOfKeys = 6912;
   constexpr std::int64_t kAlignment = 256;
   const auto aligned = [](std::int64_t bytes) {
     return (bytes + kAlignment - 1) / kAlignment * kAlignment;
   };
   const std::int64_t passes = (bits + 7) / 8;
-  const std::int64_t tile = key == kIndexBytes ? kTileOfLongs : kTileOfWords;
+  const std::int64_t tile = value == 0           ? kTileOfKeys
+                            : key == kIndexBytes ? kTileOfLongs
+                                                 : kTileOfWords;
   const std::int64_t bins = passes * kDigits * kIndexBytes;
   const std::int64_t look_back = (count + tile - 1) / tile * kDigits * 4;
   const std::int64_t counters = kAlignment;
   const std::int64_t copies = passes > 1 ? aligned(count * key) + aligned(count * value) : 0;
   return bins + look_back + copies + counters + kAlignment - 1;
+}
+
+// What CUB takes to write some of `count` elements: the states of its tiles.
+std::int64_t selection_bytes(std::int64_t count) {
+  constexpr std::int64_t kTile = 2560;
+  constexpr std::int64_t kWarp = 32;
+  constexpr std::int64_t kState = 8;
+  constexpr std::int64_t kAlignment = 256;
+  const std::int64_t states = ((count + kTile - 1) / kTile + kWarp) * kState;
+  return (states + kAlignment - 1) / kAlignment * kAlignment + kAlignment - 1;
+}
+
+void take_and_give_back(const SortBlocks& blocks, const Tensor& on) {
+  const auto held = take_workspaces(blocks, on.device().index());
 }
 
 // The dimension of a tensor that is sorted.
@@ -147,14 +165,44 @@ SortBlocks bytes_of_sort(const IValue* arguments) {
 }
 
 SortBlocks bytes_of_median(const IValue* arguments) {
-  constexpr std::int64_t kBlock = 512;  // of the result, which comes after these are given back
   const Tensor& self = arguments[0].toTensor();
   if (self.numel() == 0) return {};
-  SortBlocks blocks = bytes_of_sorting(self.flatten(), 0);
-  const std::int64_t values = self.numel() * static_cast<std::int64_t>(self.element_size());
-  if (values > kBlock) blocks.push_back(values - kBlock);
-  blocks.push_back(self.numel() * kIndexBytes);
+  const auto element = static_cast<std::int64_t>(self.element_size());
+  SortBlocks blocks{self.numel() * element, self.numel() * kIndexBytes};
+  const SortBlocks sorting = bytes_of_sorting(self.flatten(), 0);
+  blocks.append(sorting.begin(), sorting.end());
+  take_and_give_back(blocks, self);
+  return {};
+}
+
+SortBlocks bytes_of_unique(const IValue* arguments) {
+  const Tensor& self = arguments[0].toTensor();
+  const bool finds_inverse = arguments[2].toBool();
+  if (self.numel() == 0 || self.scalar_type() == at::kBool) return {};
+  const std::int64_t count = self.numel();
+  const auto element = static_cast<std::int64_t>(self.element_size());
+  SortBlocks sorted{count * element};
+  if (finds_inverse) sorted.push_back(count * kIndexBytes);
+  SortBlocks sorting = sorted;
+  if (finds_inverse) sorting.push_back(count * kIndexBytes);
+  sorting.push_back(radix_sort_bytes(count, element, finds_inverse ? kIndexBytes : 0, element * 8));
+  take_and_give_back(sorting, self);
+  sorted.append({kIndexBytes, selection_bytes(count)});
+  return sorted;
+}
+
+SortBlocks bytes_of_unique_consecutive(const IValue* arguments) {
+  const Tensor& self = arguments[0].toTensor();
+  if (self.numel() == 0 || !arguments[3].isNone()) return {};
+  SortBlocks blocks{kIndexBytes, selection_bytes(self.numel())};
+  if (arguments[1].toBool()) blocks.push_back(self.numel() * 4);  // where another value begins
   return blocks;
+}
+
+SortBlocks bytes_of_permutation(std::int64_t n, std::int64_t element, std::int64_t bits) {
+  constexpr std::int64_t kIntBits = 32;
+  const std::int64_t key = bits <= kIntBits ? 4 : kIndexBytes;
+  return {n * element, n * key, n * key, radix_sort_bytes(n, key, element, bits)};
 }
 
 SortBlocks bytes_of_masks(const IValue* arguments) {

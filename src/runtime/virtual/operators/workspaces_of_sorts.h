@@ -1,10 +1,10 @@
 // What sorts, and indexing with masks and with sums, take of the device while they compute: several
 // times the memory of their results.
 //
-// Sort.cpp, SortStable.cu, Indexing.cu and IndexKernel.cpp in aten/src/ATen/native/cuda say which
-// tensors there are. What CUB's radix sort takes is the sum of the allocations that
-// cub/device/dispatch/dispatch_radix_sort.cuh makes for one sweep; the numbers of elements of a
-// tile are those that the memory of an NVIDIA H200 has (tests/fidelity).
+// Sort.cpp, SortStable.cu, UniqueCub.cu, Randperm.cu, Indexing.cu and IndexKernel.cpp in
+// aten/src/ATen/native/cuda say which tensors there are. What CUB's radix sort takes is the sum of
+// the allocations that cub/device/dispatch/dispatch_radix_sort.cuh makes for one sweep; the numbers
+// of elements of a tile are those that the memory of an NVIDIA H200 has (tests/fidelity).
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,16 @@ namespace torchport::vdev {
 // sort.stable(self, stable, dim, descending), also with values and indices to write into
 [[nodiscard]] c10::SmallVector<std::int64_t, 2> bytes_of_sort(const c10::IValue* arguments);
 
-// median(self) and nanmedian(self): all numbers are sorted, and one is taken
+// median(self) and nanmedian(self): all numbers are sorted, and one is taken. The memory is given
+// back before there is a result.
 [[nodiscard]] c10::SmallVector<std::int64_t, 2> bytes_of_median(const c10::IValue* arguments);
+
+// _unique2(self, sorted, return_inverse, return_counts)
+[[nodiscard]] c10::SmallVector<std::int64_t, 2> bytes_of_unique(const c10::IValue* arguments);
+
+// unique_consecutive(self, return_inverse, return_counts, dim)
+[[nodiscard]] c10::SmallVector<std::int64_t, 2> bytes_of_unique_consecutive(
+    const c10::IValue* arguments);
 
 // index.Tensor(self, indices): the indices of each mask
 [[nodiscard]] c10::SmallVector<std::int64_t, 2> bytes_of_masks(const c10::IValue* arguments);
@@ -34,5 +42,10 @@ namespace torchport::vdev {
 
 // index_put(self, indices, values, accumulate): sums are made in the order of the sorted indices
 [[nodiscard]] c10::SmallVector<std::int64_t, 2> bytes_of_index_put(const c10::IValue* arguments);
+
+// randperm(n): its numbers have `element` bytes, and `bits` of its keys count
+[[nodiscard]] c10::SmallVector<std::int64_t, 2> bytes_of_permutation(std::int64_t n,
+                                                                     std::int64_t element,
+                                                                     std::int64_t bits);
 
 }  // namespace torchport::vdev
