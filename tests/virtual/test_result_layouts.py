@@ -216,10 +216,36 @@ def test_sorts_and_indices_take_memory_as_on_an_h200() -> None:
     assert peak_of(lambda: x.masked_select(mask)) == 1048576 + 2097152
     assert peak_of(lambda: x.index_put((places,), x, accumulate=True)) == 1048576 + 12647936
     assert peak_of(lambda: x.index_put((places,), x)) == 1048576
+    assert peak_of(x.unique) == 2144768
+    assert peak_of(lambda: torch.randperm(1 << 18, device="cuda")) == 12652032
     assert peak_of(lambda: torch.where(mask, x, x)) == 1048576
     small = torch.rand(20, 20, 20, device="cuda")
     assert peak_of(lambda: small.sort()) == 32256 + 64000 + 512
     assert peak_of(lambda: small.flatten().sort()) == 267264  # as the recording's sample
+
+
+def test_results_of_unique_keep_the_memory_of_the_input() -> None:
+    x = torch.arange(4096, device="cuda") % 7
+    values, inverse, counts = x.unique(return_inverse=True, return_counts=True)
+    assert values.tolist() == list(range(7)) and counts.sum() == 4096
+    assert values.untyped_storage().nbytes() == counts.untyped_storage().nbytes() == 8 * 4096
+    assert torch.equal(values[inverse], x)
+    values = x.sort().values.unique_consecutive()
+    assert values.shape == (7,) and values.untyped_storage().nbytes() == 8 * 4096
+    assert (x > 3).unique().untyped_storage().nbytes() == 2
+    rows = torch.unique(x.reshape(-1, 2), dim=0)
+    assert rows.untyped_storage().nbytes() == rows.numel() * 8
+
+
+def test_what_a_kernel_makes_on_its_way() -> None:
+    x, index = torch.ones(2048, device="cuda"), torch.zeros(2048, dtype=torch.long, device="cuda")
+    means = lambda: x.scatter_reduce(0, index, x, "mean")  # noqa: E731
+    assert peak_of(means) == 3 * 8192 + 2048
+    assert peak_of(lambda: x.scatter_reduce(0, index, x, "sum")) == 8192
+    assert peak_of(lambda: torch.ldexp(x, x)) == 2 * 8192
+    a = torch.eye(64, device="cuda")
+    assert peak_of(lambda: torch.cholesky_inverse(a)) == 2 * 16384 + 512
+    assert peak_of(lambda: torch.cholesky_solve(a, a)) == 2 * 16384 + 512
 
 
 def test_sorts_of_other_layouts_take_their_copies() -> None:
