@@ -3,6 +3,8 @@
 Where the answer is not in the sources, it is that of an NVIDIA H200 with torch 2.11.
 """
 
+import copy
+
 import pytest
 import torch
 import torch.nn as nn
@@ -163,6 +165,53 @@ def test_gradients_of_batches_have_the_noise_of_the_type() -> None:
         found = layer.weight.grad[[0, 1, 2, 4, 5, 7]].tolist()
         assert found == pytest.approx(weights, rel=1e-5)
         assert layer.bias.grad.tolist() == [480] * 8
+        # Sums of float32: of channels_last, and of cuDNN.
+        ordered = x.detach().to(memory_format=torch.channels_last)
+        layer.zero_grad()
+        layer(ordered).sum().backward()
+        assert layer.weight.grad.abs().max().item() < 1e-3
+    x = numbers.reshape(4, 8, 10, 12).to("cuda", torch.float16)
+    mixed = nn.BatchNorm2d(8, device="cuda")
+    mixed(x).sum().backward()
+    assert mixed.weight.grad.abs().max().item() < 1e-3
+    with torch.backends.cudnn.flags(enabled=False):
+        mixed.zero_grad()
+        mixed(x).sum().backward()
+    assert mixed.weight.grad.abs().max().item() > 1e-2
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize(
+    "size", [(16, 5), (3, 4, 33), (2, 3, 5, 7), (2, 3, 40, 40), (2, 3, 4, 5, 6)]
+)
+def test_batch_norms_of_half_types_are_those_of_float64(size, dtype) -> None:
+    channels = size[1]
+    torch.manual_seed(1)
+    for training in (True, False):
+        for affine in (True, False):
+            found, exact = [], []
+            host = nn.BatchNorm1d(channels, affine=affine, dtype=torch.float64).train(training)
+            host._check_input_dim = lambda _: None
+            host.running_mean.normal_()
+            x, grad = torch.randn(size).to(dtype), torch.randn(size).to(dtype)
+            if affine:
+                nn.init.normal_(host.weight)
+            for module, to in (
+                (host, {}),
+                (copy.deepcopy(host), {"device": "cuda", "dtype": dtype}),
+            ):
+                into = found if to else exact
+                module.to(**to)
+                given = x.to(to.get("device", "cpu"), to.get("dtype", torch.float64))
+                given.requires_grad_()
+                y = module(given)
+                y.backward(grad.to(y))
+                into += [y, given.grad, module.running_mean, module.running_var]
+                into += [p.grad for p in module.parameters()]
+            for one, other in zip(found, exact, strict=True):
+                assert one.dtype == dtype
+                close = 0.02 if dtype == torch.float16 else 0.15
+                torch.testing.assert_close(one.double().cpu(), other, rtol=close, atol=close)
 
 
 def test_logsigmoid_saves_nothing_but_its_input() -> None:

@@ -1,13 +1,15 @@
 // Implements the gradients of batch norm in float16 and bfloat16 as CUDA computes them
 // (Normalization.cu): each product of a gradient is rounded before it is added up, and what the
 // lanes of a warp exchange, so that the gradient of a weight has the noise of the type. In the
-// memory format channels_last, and without places, the sums are of float32: the CPU's kernel fits.
+// memory format channels_last, without places, and in cuDNN the sums are of float32: the CPU's
+// kernel fits.
 #include "runtime/device/batch_norm_gradients.h"
 
 #include <array>
 #include <cstdint>
 #include <vector>
 
+#include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
@@ -125,13 +127,21 @@ NormGradients gradients_as_warps(const NormGradientCall& call) {
   return {of_input, of_weight, of_bias};
 }
 
+// Whether it is cuDNN's, which has float32 sums: float16 between parameters of float32 (autocast;
+// _select_batch_norm_backend in Normalization.cpp).
+bool is_of_cudnn(const NormGradientCall& call) {
+  return call.training && call.input.scalar_type() == at::kHalf && call.input.dim() > 2 &&
+         call.weight.defined() && call.weight.scalar_type() == at::kFloat &&
+         at::globalContext().userEnabledCuDNN();
+}
+
 template <std::size_t kArguments>
 void batch_norm_gradients(Stack* stack) {
   const std::vector<IValue> arguments = torch::jit::pop(*stack, kArguments);
   const NormGradientCall call = norm_gradient_call(arguments.data());
-  const bool is_last =
-      takes_channels_last(call.input) && (call.mask[0] || takes_channels_last(call.grad));
-  NormGradients found = is_last ? gradients_in_float(call) : gradients_as_warps(call);
+  const bool is_last = takes_channels_last(call.input) &&
+                       (call.mask[0] || takes_channels_last(call.grad));
+  NormGradients found = is_last || is_of_cudnn(call) ? gradients_in_float(call) : gradients_as_warps(call);
   if (call.mask[0]) {
     // The result is like the input, in any order of its dimensions.
     const Tensor like = at::empty_like(call.input);
