@@ -62,7 +62,7 @@ NormGradientCall norm_gradient_call(const IValue* arguments) {
           {mask[0], mask[1], mask[2]}};
 }
 
-// batch_norm_use_channels_last_kernels() there.
+// batch_norm_use_channels_last_kernels() there; both of gradient and input take them.
 bool takes_channels_last(const Tensor& tensor) {
   return tensor.is_contiguous(at::MemoryFormat::ChannelsLast) ||
          tensor.is_contiguous(at::MemoryFormat::ChannelsLast3d) ||
@@ -139,9 +139,9 @@ template <std::size_t kArguments>
 void batch_norm_gradients(Stack* stack) {
   const std::vector<IValue> arguments = torch::jit::pop(*stack, kArguments);
   const NormGradientCall call = norm_gradient_call(arguments.data());
-  const bool is_last = takes_channels_last(call.input) &&
-                       (call.mask[0] || takes_channels_last(call.grad));
-  NormGradients found = is_last || is_of_cudnn(call) ? gradients_in_float(call) : gradients_as_warps(call);
+  const bool is_last = takes_channels_last(call.input) && takes_channels_last(call.grad);
+  NormGradients found =
+      is_last || is_of_cudnn(call) ? gradients_in_float(call) : gradients_as_warps(call);
   if (call.mask[0]) {
     // The result is like the input, in any order of its dimensions.
     const Tensor like = at::empty_like(call.input);

@@ -34,14 +34,14 @@ using at::Tensor;
 using c10::IValue;
 using torch::jit::Stack;
 
-constexpr std::int64_t kWarp = 32;
+constexpr std::int64_t kLanesOfWarp = 32;
 constexpr std::int64_t kMostOfBlock = 2048;  // elements, two for each thread
 
 // When a tree of steps of 16, 8, 4, 2 and 1 reduces 32 numbers, the one of two that comes first in
 // this order stays: that of the bits from the lowest to the highest.
 std::int64_t rank_in_tree(std::int64_t lane) {
   std::int64_t rank = 0;
-  for (std::int64_t bit = 1; bit < kWarp; bit *= 2) rank = rank * 2 + (lane / bit) % 2;
+  for (std::int64_t bit = 1; bit < kLanesOfWarp; bit *= 2) rank = rank * 2 + (lane / bit) % 2;
   return rank;
 }
 
@@ -49,7 +49,10 @@ std::int64_t rank_in_tree(std::int64_t lane) {
 // the warps are reduced first, and then their results.
 std::int64_t rank_in_block(std::int64_t place) {
   const std::int64_t thread = place / 2;
-  return (rank_in_tree(thread / kWarp) * kWarp + rank_in_tree(thread % kWarp)) * 2 + place % 2;
+  return (rank_in_tree(thread / kLanesOfWarp) * kLanesOfWarp +
+          rank_in_tree(thread % kLanesOfWarp)) *
+             2 +
+         place % 2;
 }
 
 // The place in `sorted` of the most frequent value.
@@ -87,8 +90,9 @@ template <class T>
 std::int64_t index_of_median(const T* row, std::int64_t count, T value) {
   std::int64_t first = 0;
   while (first + 1 < count && !is_same(row[first], value)) ++first;
-  const std::int64_t upper = first / kWarp * kWarp + kWarp / 2;
-  for (std::int64_t i = std::max(first, upper); i < std::min(count, upper + kWarp / 2); ++i) {
+  const std::int64_t upper = first / kLanesOfWarp * kLanesOfWarp + kLanesOfWarp / 2;
+  for (std::int64_t i = std::max(first, upper); i < std::min(count, upper + kLanesOfWarp / 2);
+       ++i) {
     if (is_same(row[i], value)) return i;
   }
   return first;
@@ -117,19 +121,19 @@ void for_rows(const Tensor& self, std::int64_t dim, const Tensor& values, const 
 }
 
 // Of (self, dim, keepdim), and the same with values and indices to write into.
-constexpr std::size_t kInputs = 3;
+constexpr std::size_t kInputsAlongDim = 3;
 
-struct Choice {
+struct AlongDim {
   Tensor self;
   std::int64_t dim;
   bool keeps;
   Tensor values, indices;
 
-  explicit Choice(const std::vector<IValue>& arguments)
+  explicit AlongDim(const std::vector<IValue>& arguments)
       : self(arguments[0].toTensor()), dim(arguments[1].toInt()), keeps(arguments[2].toBool()) {
-    if (arguments.size() == kInputs) return;
-    values = arguments[kInputs].toTensor();
-    indices = arguments[kInputs + 1].toTensor();
+    if (arguments.size() == kInputsAlongDim) return;
+    values = arguments[kInputsAlongDim].toTensor();
+    indices = arguments[kInputsAlongDim + 1].toTensor();
   }
   [[nodiscard]] Tensor with_dim(const Tensor& tensor) const {
     return keeps ? tensor : tensor.unsqueeze(dim);
@@ -138,7 +142,7 @@ struct Choice {
 
 template <std::size_t kArguments>
 void choose_mode(Stack* stack) {
-  Choice call(torch::jit::pop(*stack, kArguments));
+  AlongDim call(torch::jit::pop(*stack, kArguments));
   // The shapes and checks are those of one element.
   const Tensor one = call.self.narrow(call.dim, 0, 1);
   if (call.values.defined())
@@ -155,7 +159,7 @@ void choose_mode(Stack* stack) {
 
 template <std::size_t kArguments, bool kIgnoresNan>
 void choose_median(Stack* stack) {
-  Choice call(torch::jit::pop(*stack, kArguments));
+  AlongDim call(torch::jit::pop(*stack, kArguments));
   auto& [self, dim, keeps, values, indices] = call;
   if (values.defined() && kIgnoresNan)
     at::nanmedian_out(values, indices, self, dim, keeps);
@@ -183,13 +187,13 @@ Compute where_several(const IValue* arguments) {
 }
 
 void put_mode_and_median(torch::Library& aten) {
-  constexpr std::size_t kWithOut = kInputs + 2;
+  constexpr std::size_t kWithOut = kInputsAlongDim + 2;
   if (Runtime::get().spec().kind != "cuda") return;
-  put_choice(aten, "mode", "", &where_several<&choose_mode<kInputs>>);
+  put_choice(aten, "mode", "", &where_several<&choose_mode<kInputsAlongDim>>);
   put_choice(aten, "mode", "values", &where_several<&choose_mode<kWithOut>>);
-  put_choice(aten, "median", "dim", &where_several<&choose_median<kInputs, false>>);
+  put_choice(aten, "median", "dim", &where_several<&choose_median<kInputsAlongDim, false>>);
   put_choice(aten, "median", "dim_values", &where_several<&choose_median<kWithOut, false>>);
-  put_choice(aten, "nanmedian", "dim", &where_several<&choose_median<kInputs, true>>);
+  put_choice(aten, "nanmedian", "dim", &where_several<&choose_median<kInputsAlongDim, true>>);
   put_choice(aten, "nanmedian", "dim_values", &where_several<&choose_median<kWithOut, true>>);
 }
 

@@ -87,11 +87,11 @@ void normalize_row(const T* weights, std::int64_t stride, std::int64_t count, T*
 
 // The probabilities of distributions, each divided by their sum, and the sums up to each of them.
 // Both are matrices of a distribution in each row.
-struct Distributions {
+struct NormalizedRows {
   Tensor parts;
   Tensor sums;
 
-  explicit Distributions(const Tensor& weights)
+  explicit NormalizedRows(const Tensor& weights)
       : parts(at::empty(weights.sizes(), weights.options())) {
     AT_DISPATCH_FLOATING_TYPES_AND2(
         at::kHalf, at::kBFloat16, weights.scalar_type(), "renormRows_cuda", [&] {
@@ -129,7 +129,7 @@ void sample(const Tensor& weights, Tensor& samples, PhiloxGenerator& generator) 
   const auto rounds = static_cast<std::uint64_t>((rows - 1) / height + 1);
   const device::PhiloxPlace place = generator.reserve(rounds * kNumbers);
   auto* const results = samples.mutable_data_ptr<std::int64_t>();
-  const Distributions distributions(weights);
+  const NormalizedRows distributions(weights);
   const std::int64_t categories = weights.size(1);
   AT_DISPATCH_FLOATING_TYPES_AND2(
       at::kHalf, at::kBFloat16, weights.scalar_type(), "multinomial_kernel_cuda", [&] {

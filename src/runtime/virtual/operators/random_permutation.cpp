@@ -121,7 +121,7 @@ Tensor& randperm_out(std::int64_t n, MaybeGenerator generator, Tensor& out) {
   const int bits = bits_of_keys(n);
   const auto taken =
       take_workspaces(bytes_of_permutation(n, static_cast<std::int64_t>(out.element_size()), bits),
-                  out.device().index());
+                      out.device().index());
   std::vector<Keyed> keyed = bits <= kIntBits ? draw_keys<std::int32_t>(n, bits, chosen)
                                               : draw_keys<std::int64_t>(n, bits, chosen);
   sort_by_key(keyed, bits);
