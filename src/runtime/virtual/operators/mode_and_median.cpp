@@ -64,9 +64,9 @@ std::int64_t place_of_mode(const std::vector<T>& sorted) {
   std::int64_t most = 0;
   for (std::int64_t i = 1; i < count; ++i) {
     equal = sorted[i] == sorted[i - 1] ? equal + 1 : 0;
-    const bool is_first = count <= kMostOfBlock && rank_in_block(i) < rank_in_block(best);
-    if (equal > most || (equal == most && is_first)) best = i;
-    most = std::max(most, equal);
+    if (equal < most) continue;
+    if (equal > most || (count <= kMostOfBlock && rank_in_block(i) < rank_in_block(best))) best = i;
+    most = equal;
   }
   return best;
 }
@@ -75,7 +75,9 @@ std::int64_t place_of_mode(const std::vector<T>& sorted) {
 template <class T>
 void mode_of_row(const T* row, std::int64_t count, T& value, std::int64_t& index) {
   std::vector<T> sorted(row, row + count);
-  std::sort(sorted.begin(), sorted.end(), is_less<T>);
+  // NaN last, in any order.
+  const auto numbers = std::partition(sorted.begin(), sorted.end(), [](T x) { return !is_nan(x); });
+  std::sort(sorted.begin(), numbers);
   value = sorted[place_of_mode(sorted)];
   index = 0;
   for (std::int64_t i = 0; i < count; ++i) {
