@@ -159,23 +159,20 @@ void choose_mode(Stack* stack) {
   stack->emplace_back(call.indices);
 }
 
-template <std::size_t kArguments, bool kIgnoresNan>
+template <bool kIgnoresNan>
 void choose_median(Stack* stack) {
-  AlongDim call(torch::jit::pop(*stack, kArguments));
+  AlongDim call(torch::jit::pop(*stack, kInputsAlongDim + 2));
   auto& [self, dim, keeps, values, indices] = call;
-  if (values.defined() && kIgnoresNan)
+  if constexpr (kIgnoresNan)
     at::nanmedian_out(values, indices, self, dim, keeps);
-  else if (values.defined())
-    at::median_out(values, indices, self, dim, keeps);
   else
-    std::tie(values, indices) =
-        kIgnoresNan ? at::nanmedian(self, dim, keeps) : at::median(self, dim, keeps);
-  for_rows(call.self, call.dim, call.with_dim(call.values), call.with_dim(call.indices),
+    at::median_out(values, indices, self, dim, keeps);
+  for_rows(self, dim, call.with_dim(values), call.with_dim(indices),
            [](const auto* row, std::int64_t count, auto& value, std::int64_t& index) {
              index = index_of_median(row, count, value);
            });
-  stack->emplace_back(call.values);
-  stack->emplace_back(call.indices);
+  stack->emplace_back(values);
+  stack->emplace_back(indices);
 }
 
 // There is something to choose, and `dim` is one of the dimensions.
@@ -193,10 +190,9 @@ void put_mode_and_median(torch::Library& aten) {
   if (Runtime::get().spec().kind != "cuda") return;
   put_choice(aten, "mode", "", &where_several<&choose_mode<kInputsAlongDim>>);
   put_choice(aten, "mode", "values", &where_several<&choose_mode<kWithOut>>);
-  put_choice(aten, "median", "dim", &where_several<&choose_median<kInputsAlongDim, false>>);
-  put_choice(aten, "median", "dim_values", &where_several<&choose_median<kWithOut, false>>);
-  put_choice(aten, "nanmedian", "dim", &where_several<&choose_median<kInputsAlongDim, true>>);
-  put_choice(aten, "nanmedian", "dim_values", &where_several<&choose_median<kWithOut, true>>);
+  // The forms without values and indices to write into call these.
+  put_choice(aten, "median", "dim_values", &where_several<&choose_median<false>>);
+  put_choice(aten, "nanmedian", "dim_values", &where_several<&choose_median<true>>);
 }
 
 const OperatorGroup kModeAndMedian(&put_mode_and_median);
