@@ -59,6 +59,7 @@ constexpr auto kNames = std::to_array<KernelName>({
     {"max_all", "max_all_cuda"},
     {"maximum_cpu", "max_elementwise_cuda"},
     {"median_cpu", "median_out_impl"},
+    {"median_out", "median_out_impl"},
     {"min_all", "min_all_cuda"},
     {"minimum_cpu", "min_elementwise_cuda"},
     {"mode_cpu", "cuda_mode"},
@@ -85,7 +86,9 @@ constexpr auto kNames = std::to_array<KernelName>({
     {"topk_cpu", "topk_out_cuda"},
     {"trigamma", "trigamma_cuda"},
     {"tril", "triu_tril_cuda_template"},
+    {"tril_indices", "tril_indices_cuda"},
     {"triu", "triu_tril_cuda_template"},
+    {"triu_indices", "triu_indices_cuda"},
 });
 
 struct OperatorName {

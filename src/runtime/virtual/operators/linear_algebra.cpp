@@ -182,6 +182,11 @@ void svd_out(Stack* stack) {
   Tensor vh = arguments[6].toTensor();
   at::_linalg_svd_out(u, s, vh, arguments[0].toTensor(), arguments[1].toBool(),
                       arguments[2].toBool());
+  // The adjoint is the conjugate of what is stored (svd_kernel in linalg/BatchLinearAlgebra.cpp).
+  if (arguments[2].toBool() && vh.is_complex() && vh.numel() > 0) {
+    vh.conj_physical_();
+    vh._set_conj(!vh.is_conj());
+  }
   for (const Tensor& out : {u, s, vh}) stack->emplace_back(out);
 }
 
@@ -189,7 +194,8 @@ void svd_out(Stack* stack) {
 // cuSOLVER's drivers.
 template <Compute kCompute>
 Compute choose_svd(const IValue* arguments) {
-  if (arguments[3].isNone()) return nullptr;
+  const bool is_other = kCompute == &svd_out && arguments[0].toTensor().is_complex();
+  if (arguments[3].isNone()) return is_other ? kCompute : nullptr;
   const std::string_view driver = arguments[3].toStringRef();
   TORCH_CHECK(driver == "gesvd" || driver == "gesvdj" || driver == "gesvda" ||
                   arguments[0].toTensor().numel() == 0,

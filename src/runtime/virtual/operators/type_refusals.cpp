@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include <ATen/Context.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/result_type.h>
 #include <c10/util/SmallVector.h>
@@ -122,14 +123,24 @@ void check_convolution(const IValue* arguments) {
   refuse_type(three || dilated ? "slow_conv_dilated<>" : "slow_conv2d_cuda", type);
 }
 
-// aten::scatter_reduce.two(self, dim, index, src, reduce): bool is for sums only, complex numbers
-// are for sums and means (ScatterGatherKernel.cu).
+// aten::scatter_reduce.two(self, dim, index, src, reduce): bool and complex numbers are for sums
+// only (ScatterGatherKernel.cu).
 void check_scatter_reduce(const IValue* arguments) {
   const Tensor& self = arguments[0].toTensor();
   const std::string_view reduce = arguments[4].toStringView();
   if (computes_nothing(self) || reduce == "sum") return;
-  if (holds("b", self.scalar_type()) || (reduce != "mean" && holds("c", self.scalar_type())))
+  if (holds("bc", self.scalar_type()))
     refuse_type("cuda_scatter_gather_base_kernel_func", self.scalar_type());
+}
+
+// aten::index_reduce(self, dim, index, source, reduce, *, include_self): a kernel of its own fills
+// what is not included (index_reduce_func_cuda_impl in Indexing.cu).
+void check_index_reduce(const IValue* arguments) {
+  const Tensor& self = arguments[0].toTensor();
+  if (!holds("bcxwf", self.scalar_type())) return;
+  if (!arguments[5].toBool())
+    refuse_type("index_reduce_func_cuda_exclude_input_init", self.scalar_type());
+  if (!computes_nothing(self)) refuse_type("index_reduce", self.scalar_type());
 }
 
 // aten::median(self) and nanmedian: CUDA sorts the numbers, and takes one of those that are no NaN.
@@ -165,6 +176,21 @@ void check_lu(const IValue* arguments) {
   if (rows != self.size(-1) || !solver) refuse_type("lu_factor_magma_batched", self.scalar_type());
   refuse_type(batch == 1 || rows >= 512 ? "lu_factor_cusolver" : "lu_factor_cublas",
               self.scalar_type());
+}
+
+// aten::_linalg_svd(A, full_matrices, compute_uv, *, driver): which function of cuSOLVER computes
+// it (svd_cusolver in BatchLinearAlgebraLib.cpp).
+void check_svd(const IValue* arguments) {
+  constexpr std::int64_t kMostOfBatch = 32;
+  const Tensor& self = arguments[0].toTensor();
+  if (computes_nothing(self) || self.dim() < 2 || !holds("hxf", self.scalar_type())) return;
+  const std::string_view driver =
+      arguments[3].isNone() ? std::string_view("gesvdj") : arguments[3].toStringView();
+  const bool small = self.size(-2) <= kMostOfBatch && self.size(-1) <= kMostOfBatch;
+  const char* kernel = small ? "svd_cuda_gesvdjBatched" : "svd_cuda_gesvdj";
+  if (driver == "gesvd") kernel = "svd_cuda_gesvd";
+  if (driver == "gesvda") kernel = "svd_cuda_gesvdaStridedBatched";
+  refuse_type(kernel, self.scalar_type());
 }
 
 // The type in which CUDA's norms add up (toAccumulateType in AccumulateType.cpp).
@@ -364,6 +390,32 @@ void check_mode_out(const IValue* arguments) {
   check(arguments[4].toTensor(), "indices");
 }
 
+// aten::native_batch_norm(input, weight, bias, running_mean, running_var, training, ...): without
+// training the deviations are those of the layer (batch_norm_cuda_out in Normalization.cu).
+void check_batch_norm(const IValue* arguments) {
+  check_accumulated(arguments);
+  if (!arguments[4].isTensor() || !arguments[5].isBool() || arguments[5].toBool()) return;
+  const Tensor& variance = arguments[4].toTensor();
+  if (variance.defined() && holds("ibcwf", variance.scalar_type()))
+    refuse_type("batch_norm_invert_std_cuda", variance.scalar_type());
+}
+
+// aten::_batch_norm_with_update(input, weight, bias, running_mean, running_var, momentum, eps): the
+// rule for cuDNN is _select_batch_norm_backend in Normalization.cpp.
+void check_batch_norm_with_update(const IValue* arguments) {
+  const Tensor& input = arguments[0].toTensor();
+  const ScalarType type = input.scalar_type();
+  if (computes_nothing(input) || !holds("ibcxwf", type)) return;
+  const auto given = [&](std::size_t i) {
+    return arguments[i].isTensor() && arguments[i].toTensor().defined();
+  };
+  TORCH_CHECK(!given(1) || !given(2) || input.dim() < 3 ||
+                  !at::globalContext().userEnabledCuDNN() || type == at::kByte ||
+                  type == at::kChar || type == at::kInt,
+              "getCudnnDataTypeFromScalarType() not supported for ", type);
+  refuse_type("batch_norm_stats_cuda", type);
+}
+
 // aten::native_batch_norm.out(input, weight, bias, running_mean, running_var, training, momentum,
 // eps, *, out, save_mean, save_invstd): statistics are of the type that sums have.
 void check_batch_norm_out(const IValue* arguments) {
@@ -410,7 +462,13 @@ const std::unordered_map<std::string_view, TypeCheck>& type_checks() {
       {"aten::igammac", &check_type<0, "igammac_cuda", "h">},
       {"aten::angle", &check_type<0, "angle_cuda", "h">},
       {"aten::histc", &check_histc},
-      {"aten::native_dropout_backward", &check_type<0, "masked_scale", "ib">},
+      {"aten::native_dropout_backward", &check_type<0, "masked_scale", "ibcxwf">},
+      {"aten::_embedding_bag", &check_type<0, "embedding_bag_cuda", "ibcxwf">},
+      {"aten::_embedding_bag_forward_only", &check_type<0, "embedding_bag_cuda", "ibcxwf">},
+      {"aten::_fused_rms_norm", &check_type<0, "LayerNormKernelImpl", "ibwf">},
+      {"aten::_linalg_svd", &check_svd},
+      {"aten::index_reduce", &check_index_reduce},
+      {"aten::index_reduce_", &check_index_reduce},
       {"aten::roll", &check_type<0, "roll_cuda", "wf">},
       {"aten::bitwise_and", &check_common_type<"bitwise_and_cuda", "w">},
       {"aten::bitwise_and_", &check_common_type<"bitwise_and_cuda", "w">},
@@ -437,8 +495,9 @@ const std::unordered_map<std::string_view, TypeCheck>& type_checks() {
       {"aten::nanmedian.", &check_median<"index_cuda">},
       {"aten::linalg_lu", &check_lu},
       {"aten::linalg_lu_factor_ex", &check_lu},
-      {"aten::native_batch_norm", &check_accumulated},
-      {"aten::_native_batch_norm_legit", &check_accumulated},
+      {"aten::native_batch_norm", &check_batch_norm},
+      {"aten::_native_batch_norm_legit", &check_batch_norm},
+      {"aten::_batch_norm_with_update", &check_batch_norm_with_update},
       {"aten::native_layer_norm", &check_layer_norm},
       {"aten::nan_to_num", &check_type<0, "nan_to_num", "x">},
       {"aten::signbit", &check_type<0, "signbit_cuda", "w">},
