@@ -22,6 +22,7 @@
 
 #include "runtime/virtual/operators/choices.h"
 #include "runtime/virtual/operators/computes_as_cuda.h"
+#include "runtime/virtual/operators/cudnn_types.h"
 #include "runtime/virtual/operators/operator_groups.h"
 
 namespace torchport::vdev {
@@ -66,8 +67,12 @@ struct BatchNormResults {
 
 BatchNormResults normalized_batch(const BatchNormCall& call) {
   // Copies of half types; others are the layer's own, and are written.
-  const Tensor mean_of_layer = in_float(call.running_mean);
-  const Tensor variance_of_layer = in_float(call.running_var);
+  Tensor mean_of_layer = in_float(call.running_mean);
+  Tensor variance_of_layer = in_float(call.running_var);
+  if (!call.training) {  // read only, in any type (batch_norm_cuda_out in Normalization.cu)
+    mean_of_layer = mean_of_layer.to(in_float(call.input).scalar_type());
+    variance_of_layer = variance_of_layer.to(mean_of_layer.scalar_type());
+  }
   auto [output, mean, inverse] = at::native_batch_norm(
       in_float(call.input), in_float(call.weight), in_float(call.bias), mean_of_layer,
       variance_of_layer, call.training, call.momentum, call.eps);
@@ -128,6 +133,9 @@ void batch_norm_forward(Stack* stack) {
 template <BatchNormForm kForm>
 Compute choose_batch_norm(const IValue* arguments) {
   const BatchNormCall call = batch_norm_call<kForm>(arguments);
+  if constexpr (kForm == BatchNormForm::kWithUpdate) {  // cuDNN computes it
+    if (call.weight.defined() && call.bias.defined()) check_described(call.input.scalar_type());
+  }
   const bool has_own = call.running_mean.defined() && call.running_var.defined();
   const bool is_other = call.training ? is_half_type(call.input) : has_own;
   return (is_other || is_in_other_order(call.input)) && at::isFloatingType(call.input.scalar_type())
