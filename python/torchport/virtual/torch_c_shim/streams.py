@@ -171,7 +171,7 @@ def bindings(torch: ModuleType) -> dict[str, Any]:
             "Synchronization debug mode is a prototype feature and does not yet detect all "
             "synchronizing operations"
         )
-        if not said:
+        if not said or torch.is_warn_always_enabled():
             said.append(text)
             warnings.warn(text, stacklevel=3)
         if mode not in (0, 1, 2):

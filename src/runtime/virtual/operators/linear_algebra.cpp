@@ -222,6 +222,24 @@ Compute choose_svd(const IValue* arguments) {
   return kCompute;
 }
 
+// Solutions for the matrices of a batch that are zero: substitution from the last row upwards
+// divides by 0.
+void divide_by_zeros(const Tensor& a, const Tensor& b, const Tensor& solution,
+                     const Tensor& residuals) {
+  const Tensor zero = a.ne(0).any(-1).any(-1).logical_not().unsqueeze(-1);
+  if (!zero.any().item<bool>()) return;
+  const bool has_vectors = solution.dim() < a.dim();
+  const Tensor x = has_vectors ? solution.unsqueeze(-1) : solution;
+  const std::int64_t last = a.size(-1) - 1;
+  x.masked_fill_(zero.unsqueeze(-1), std::numeric_limits<double>::quiet_NaN());
+  if (a.size(-2) > last) {
+    const Tensor row = (has_vectors ? b.unsqueeze(-1) : b).select(-2, last);
+    x.select(-2, last).copy_(at::where(zero, row.div(0), x.select(-2, last)));
+  }
+  if (residuals.numel() > 0)
+    residuals.masked_fill_(zero, std::numeric_limits<double>::quiet_NaN());
+}
+
 // linalg_lstsq.out(Tensor self, Tensor b, float? rcond=None, *, str? driver=None, ...): CUDA has
 // one driver, for matrices of full rank, and finds no rank. It divides by what is 0 then, where
 // LAPACK answers a matrix of zeros with zeros.
@@ -235,12 +253,7 @@ void lstsq(Stack* stack) {
   Tensor values = arguments[7].toTensor();
   at::linalg_lstsq_out(solution, residuals, rank, values, a, arguments[1].toTensor(),
                        arguments[2].toOptional<double>(), "gels");
-  if (a.dim() >= 2 && a.numel() > 0) {
-    const Tensor zero = a.ne(0).any(-1).any(-1).logical_not().unsqueeze(-1);
-    const double nan = std::numeric_limits<double>::quiet_NaN();
-    solution.masked_fill_(solution.dim() < a.dim() ? zero : zero.unsqueeze(-1), nan);
-    if (residuals.numel() > 0) residuals.masked_fill_(zero, nan);
-  }
+  if (a.dim() >= 2 && a.numel() > 0) divide_by_zeros(a, arguments[1].toTensor(), solution, residuals);
   for (const Tensor& out : {solution, residuals, rank, values}) stack->emplace_back(out);
 }
 

@@ -16,9 +16,12 @@
 #include <ATen/ops/linalg_inv_ex.h>
 #include <ATen/ops/linalg_lu_factor_ex.h>
 #include <ATen/ops/linalg_solve_triangular.h>
+#include <fmt/format.h>
 #include <torch/library.h>
 
+#include "runtime/virtual/core/capture.h"
 #include "runtime/virtual/core/runtime.h"
+#include "runtime/virtual/core/streams.h"
 #include "runtime/virtual/operators/choices.h"
 #include "runtime/virtual/operators/operator_groups.h"
 
@@ -129,6 +132,38 @@ void eigenvalues_with_nan(Stack* stack) {
   stack->emplace_back(vectors);
 }
 
+// syevd waits for the device, which is an error of cuSOLVER's during a capture. Other functions
+// compute batches of small matrices, and middle ones of float32 (linalg_eigh_cusolver in
+// BatchLinearAlgebraLib.cpp): what they say is not known.
+void refuse_in_capture(const Tensor& a) {
+  constexpr std::int64_t kSmallest = 32;
+  constexpr std::int64_t kLargest = 512;
+  const std::int64_t size = a.dim() < 2 ? 0 : a.size(-1);
+  if (size == 0 || a.numel() == 0) return;
+  const bool is_batch = a.numel() > size * size && size <= kSmallest;
+  const bool is_middle = a.scalar_type() == at::kFloat && size >= kSmallest && size <= kLargest;
+  const c10::DeviceIndex device = a.device().index();
+  if (is_batch || is_middle || !invalidate_capture(device, current_stream(device))) return;
+  const char letter = a.is_complex() ? 'C' : 'R';
+  const int bits = at::toRealValueType(a.scalar_type()) == at::kDouble ? 64 : 32;
+  TORCH_CHECK(
+      false, "cusolver error: CUSOLVER_STATUS_INTERNAL_ERROR, when calling `cusolverDnXsyevd( ",
+      fmt::format("handle, params, jobz, uplo, n, CUDA_{0}_{1}F, reinterpret_cast<void*>(A), lda, "
+                  "CUDA_R_{1}F, reinterpret_cast<void*>(W), CUDA_{0}_{1}F, ",
+                  letter, bits),
+      "reinterpret_cast<void*>(bufferOnDevice), workspaceInBytesOnDevice, "
+      "reinterpret_cast<void*>(bufferOnHost), workspaceInBytesOnHost, info)`. If you keep seeing "
+      "this error, you may use `torch.backends.cuda.preferred_linalg_library()` to try linear "
+      "algebra operators with other supported backends. See "
+      "https://pytorch.org/docs/stable/backends.html#torch.backends.cuda.preferred_linalg_library");
+}
+
+template <Compute kCompute>
+Compute choose_eigenvalues(const IValue* arguments) {
+  if (any_capture()) refuse_in_capture(arguments[0].toTensor());
+  return kCompute;
+}
+
 // --- The inverse by Cholesky's factor
 
 // cholesky_inverse(Tensor self, bool upper=False): CUDA solves two triangular systems, and divides
@@ -169,8 +204,9 @@ void put_linear_algebra_of_nan(torch::Library& aten) {
   put_choice(aten, "linalg_inv_ex", "inverse", &chosen_always<&inverse_with_nan<4>>);
   put_choice(aten, "_linalg_solve_ex", "", &chosen_always<&solve_with_nan<4>>);
   put_choice(aten, "_linalg_solve_ex", "result", &chosen_always<&solve_with_nan<8>>);
-  put_choice(aten, "_linalg_eigh", "", &chosen_always<&eigenvalues_with_nan<3>>);
-  put_choice(aten, "_linalg_eigh", "eigenvalues", &chosen_always<&eigenvalues_with_nan<5>>);
+  put_choice(aten, "_linalg_eigh", "", &choose_eigenvalues<&eigenvalues_with_nan<3>>);
+  put_choice(aten, "_linalg_eigh", "eigenvalues",
+             &choose_eigenvalues<&eigenvalues_with_nan<5>>);
   put_choice(aten, "cholesky_inverse", "", &chosen_always<&cholesky_inverse_as_cuda<2>>);
   put_choice(aten, "cholesky_inverse", "out", &chosen_always<&cholesky_inverse_as_cuda<3>>);
 }
