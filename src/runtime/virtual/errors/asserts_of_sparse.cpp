@@ -34,6 +34,10 @@ AssertedOfSparse of_compressed_indices(const CallArguments& call) {
                             call.integer("cdim"), call.integer("dim"), call.integer("nnz"))};
 }
 
+std::vector<c10::IValue> no_results(const CallArguments&) {
+  return {};
+}
+
 AssertedOfSparse of_to_dense(const CallArguments& call) {
   const Tensor self = call.tensor("self");
   for (std::int64_t dim = 0; dim < self.sparse_dim(); ++dim) {
@@ -58,7 +62,7 @@ std::vector<c10::IValue> dense_zeros(const CallArguments& call) {
 }
 
 const KernelAssertion kCompressedIndices("aten::_validate_compressed_sparse_indices",
-                                         &of_compressed_indices);
+                                         &of_compressed_indices, &no_results);
 const KernelAssertion kToDense("aten::_to_dense", &of_to_dense, &dense_zeros);
 
 }  // namespace

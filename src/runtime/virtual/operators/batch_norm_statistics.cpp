@@ -65,14 +65,28 @@ struct BatchNormResults {
   Tensor output, mean, inverse;
 };
 
+// With running statistics of another type than the input, which CUDA reads as they are: it rounds the
+// deviation, not the variance (batch_norm_cuda_out in Normalization.cu).
+BatchNormResults normalized_by_other_type(const BatchNormCall& call) {
+  const Tensor input = in_float(call.input);
+  const Tensor mean = call.running_mean.to(input.scalar_type());
+  const Tensor inverse = (in_float(call.running_var) + call.eps).rsqrt().to(input.scalar_type());
+  std::vector<std::int64_t> row(static_cast<std::size_t>(input.dim()), 1);
+  row[1] = input.size(1);
+  Tensor output = input - mean.view(row);
+  if (call.weight.defined()) output = output * call.weight.view(row);
+  output = output * inverse.view(row);
+  if (call.bias.defined()) output = output + call.bias.view(row);
+  return {at::empty_like(call.input).copy_(output), mean, inverse};
+}
+
 BatchNormResults normalized_batch(const BatchNormCall& call) {
+  if (!call.training &&
+      in_float(call.running_var).scalar_type() != in_float(call.input).scalar_type())
+    return normalized_by_other_type(call);
   // Copies of half types; others are the layer's own, and are written.
-  Tensor mean_of_layer = in_float(call.running_mean);
-  Tensor variance_of_layer = in_float(call.running_var);
-  if (!call.training) {  // read only, in any type (batch_norm_cuda_out in Normalization.cu)
-    mean_of_layer = mean_of_layer.to(in_float(call.input).scalar_type());
-    variance_of_layer = variance_of_layer.to(mean_of_layer.scalar_type());
-  }
+  const Tensor mean_of_layer = in_float(call.running_mean);
+  const Tensor variance_of_layer = in_float(call.running_var);
   auto [output, mean, inverse] = at::native_batch_norm(
       in_float(call.input), in_float(call.weight), in_float(call.bias), mean_of_layer,
       variance_of_layer, call.training, call.momentum, call.eps);

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include <ATen/Context.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/result_type.h>
 #include <c10/util/SmallVector.h>
@@ -135,6 +136,19 @@ void check_scaled(const IValue* arguments) {
               self.size(0), "x", self.size(-1), ").");
 }
 
+// aten::_scaled_mm.out(..., *, out): cuBLASLt has no product with such a result.
+void check_scaled_out(const IValue* arguments) {
+  check_scaled(arguments);
+  constexpr std::size_t kOut = 8;
+  const ScalarType type = arguments[kOut].toTensor().scalar_type();
+  TORCH_CHECK(
+      holds("hf", type) || type == ScalarType::Float,
+      "CUDA error: CUBLAS_STATUS_NOT_SUPPORTED when calling `cublasLtMatmulAlgoGetHeuristic( "
+      "ltHandle, computeDesc.descriptor(), Adesc.descriptor(), Bdesc.descriptor(), "
+      "Cdesc.descriptor(), Ddesc.descriptor(), preference.descriptor(), 1, &heuristicResult, "
+      "&returnedResult)`");
+}
+
 // aten::_int_mm(self, mat2[, out]): what cuBLAS takes (_int_mm_out_cuda in Blas.cpp).
 void check_int_product(const IValue* arguments) {
   const Tensor& self = arguments[0].toTensor();
@@ -210,6 +224,15 @@ void check_index_select_out(const IValue* arguments) {
   const Tensor& out = arguments[3].toTensor();
   TORCH_CHECK(out.scalar_type() == self.scalar_type(), "expected scalar type ", out.scalar_type(),
               " but found ", self.scalar_type());
+}
+
+// aten::index_reduce(self, ...): it warns before it refuses what has no order (Indexing.cu), and the
+// host's kernel, which warns as well, does not come to it.
+void check_index_reduce(const IValue*) {
+  if (at::globalContext().deterministicAlgorithms() &&
+      !at::globalContext().deterministicAlgorithmsWarnOnly()) {
+    TORCH_WARN_ONCE("index_reduce() is in beta and the API may change at any time.");
+  }
 }
 
 // aten::nll_loss_forward(self, target, weight, reduction, ...): Loss.cu takes int64 and uint8.
@@ -299,10 +322,11 @@ void check_extreme_out(const IValue* arguments) {
               " and ", self.scalar_type(), ".");
 }
 
-// aten::median.dim(self, dim, ...) and nanmedian.dim (Sorting.cpp): MAX_TENSORINFO_DIMS.
+// aten::median.dim(self, dim, ...), nanmedian.dim, kthvalue and topk: TensorInfo of TensorInfo.cuh.
 void check_dimensions(const IValue* arguments) {
-  constexpr std::int64_t kMostDimensions = 25;
-  TORCH_CHECK(arguments[0].toTensor().dim() <= kMostDimensions,
+  constexpr std::int64_t kTooMany = 25;
+  const Tensor& self = arguments[0].toTensor();
+  TORCH_CHECK(computes_nothing(self) || self.dim() < kTooMany,
               "CUDA Tensors cannot have more than 25 dimensions");
 }
 
@@ -405,6 +429,8 @@ const std::unordered_map<std::string_view, TypeCheck>& type_checks() {
       {"aten::clamp_max_", &check_common_type<"minimum_cuda", "w">},
       {"aten::linalg_matrix_exp", &check_type<0, "abs_cuda", "f">},
       {"aten::linalg_vector_norm", &check_vector_norm},
+      {"aten::index_reduce", &check_index_reduce},
+      {"aten::index_reduce_", &check_index_reduce},
       {"aten::index_select", &check_index_select},
       {"aten::index_select.out", &check_index_select_out},
       {"aten::nll_loss_forward", &check_nll_loss},
@@ -420,6 +446,8 @@ const std::unordered_map<std::string_view, TypeCheck>& type_checks() {
       {"aten::median.dim_values", &check_dimensions},
       {"aten::nanmedian.dim", &check_dimensions},
       {"aten::nanmedian.dim_values", &check_dimensions},
+      {"aten::kthvalue", &check_dimensions},
+      {"aten::topk", &check_dimensions},
       {"aten::mode.values", &check_mode_out},
       {"aten::native_batch_norm.out", &check_batch_norm_out},
       {"aten::_native_batch_norm_legit.out", &check_batch_norm_out},
@@ -427,6 +455,7 @@ const std::unordered_map<std::string_view, TypeCheck>& type_checks() {
       {"aten::scatter_reduce_", &check_scatter_reduce},
       {"aten::_int_mm", &check_int_product},
       {"aten::_scaled_mm", &check_scaled},
+      {"aten::_scaled_mm.out", &check_scaled_out},
       {"aten::_scaled_mm_v2", &check_scaled},
       {"aten::_fft_r2c", &check_fft},
       {"aten::_fft_c2c", &check_fft},
