@@ -177,7 +177,10 @@ def test_pinned_memory_is_read_again() -> None:
 
 
 def refuses(
-    work, words: str = "not permitted when stream is capturing", error=torch.AcceleratorError, **options
+    work,
+    words: str = "not permitted when stream is capturing",
+    error=torch.AcceleratorError,
+    **options,
 ) -> None:
     """The call is an error, what follows as well, and nothing is captured."""
     x = torch.ones(2, device="cuda")
@@ -391,9 +394,11 @@ def test_graphs_that_are_used_wrongly() -> None:
         kept.raw_cuda_graph_exec()
     with pytest.warns(UserWarning, match="CUDA Graphs debug not enabled"):
         graph.debug_dump("/nowhere/x")
-    with pytest.raises(RuntimeError, match=r"!\(pool.first && pool.second\) INTERNAL ASSERT"):
-        with torch.cuda.graph(torch.cuda.CUDAGraph(), pool=(5, 5)):
-            pass
+    with (
+        pytest.raises(RuntimeError, match=r"!\(pool.first && pool.second\) INTERNAL ASSERT"),
+        torch.cuda.graph(torch.cuda.CUDAGraph(), pool=(5, 5)),
+    ):
+        pass
     with torch.cuda.graph(kept):
         x + 1
     for refused in (kept.raw_cuda_graph, lambda: kept.debug_dump("/nowhere/x")):

@@ -51,7 +51,10 @@ def test_copies() -> None:
         (lambda a, b: nccl.all_reduce([a, b.cpu()]), "have to be cuda dense Tensors"),
         (lambda a, b: nccl.all_reduce([a.to_sparse()]), "have to be cuda dense Tensors"),
         (lambda a, b: nccl.all_reduce([]), "input sequence can't be empty"),
-        (lambda a, b: nccl.all_reduce([a, b], [a]), "of the same length, but got input of length 2"),
+        (
+            lambda a, b: nccl.all_reduce([a, b], [a]),
+            "of the same length, but got input of length 2",
+        ),
         (lambda a, b: nccl.all_reduce([a, b.double()]), "of the same Tensor dtype"),
         (lambda a, b: nccl.all_reduce([a, b[:2]]), "must have the same number of elements"),
         (lambda a, b: nccl.all_reduce([a, b], [b, a]), "must be on the same device"),

@@ -55,7 +55,7 @@ def test_events_that_are_used_wrongly() -> None:
     for one, other in [(plain, plain), (timed, plain), (plain, timed)]:
         with pytest.raises(ValueError, match="created with argument 'enable_timing=True'"):
             one.elapsed_time(other)
-    with pytest.raises(RuntimeError, match="expected stream to be a torch.Stream or"):
+    with pytest.raises(RuntimeError, match=r"expected stream to be a torch\.Stream or"):
         plain.record(5)
     with pytest.raises(torch.AcceleratorError, match="invalid argument"):
         torch.cuda.Event(interprocess=True, enable_timing=True).record()

@@ -75,36 +75,38 @@ REFUSED = {
     "self has size [2, 3] while other has size [3, 3] (FYI: dense-sparse addition": lambda: (
         csr + m[:2]
     ),
-    "operation not supported when calling `cusparseSpGEMM_workEstimation(": lambda: csr @ csr.half(),
+    "operation not supported when calling `cusparseSpGEMM_workEstimation(": lambda: (
+        csr @ csr.half()
+    ),
     "requires compiling PyTorch with CUDA cuDSS": lambda: torch.linalg.solve(csr, m),
-    "\"addmm_sparse_cuda\" not implemented for 'Half'": lambda: (
-        torch.sparse.mm(eye.to_sparse().half(), m.half())
+    "\"addmm_sparse_cuda\" not implemented for 'Half'": lambda: torch.sparse.mm(
+        eye.to_sparse().half(), m.half()
     ),
     "\"addmm_sparse_cuda\" not implemented for 'Long'": lambda: eye.to_sparse().long() @ m.long(),
     "Not enough padding values (1) supplied, expecting 2 (while checking": lambda: (
         torch.cudnn_convolution(image, image, padding=[0], **convolution)
     ),
-    "padding should be greater than zero but got (0, -1)": lambda: (
-        torch.cudnn_convolution(image, image, padding=[0, -1], **convolution)
+    "padding should be greater than zero but got (0, -1)": lambda: torch.cudnn_convolution(
+        image, image, padding=[0, -1], **convolution
     ),
     "type torch.cuda.FloatTensor does not equal torch.cuda.DoubleTensor (while": lambda: (
         torch.cudnn_convolution(image, image.double(), padding=[0, 0], **convolution)
     ),
-    "miopen_convolution: ATen not compiled with MIOpen support": lambda: (
-        torch.miopen_convolution(image, image, None, [0, 0], [1, 1], [1, 1], 1, False, False)
+    "miopen_convolution: ATen not compiled with MIOpen support": lambda: torch.miopen_convolution(
+        image, image, None, [0, 0], [1, 1], [1, 1], 1, False, False
     ),
     "method wrapper_SparseCUDA__addmm)": lambda: torch.sparse.mm(m.to_sparse(), m.cpu()),
     "method wrapper_SparseCUDA___sparse_coo_tensor_with_dims_and_tensors)": lambda: (
         torch.sparse_coo_tensor(torch.zeros(1, 3).long(), m[0])
     ),
-    "method wrapper_CUDA___slow_conv2d_forward)": lambda: (
-        F.conv2d(image.cpu(), image[:, :, :2, :2])
+    "method wrapper_CUDA___slow_conv2d_forward)": lambda: F.conv2d(
+        image.cpu(), image[:, :, :2, :2]
     ),
-    "Input type (torch.FloatTensor) and weight type (torch.cuda.FloatTensor)": lambda: (
-        F.conv2d(image.cpu().expand(2, 1, 4, 4), image)
+    "Input type (torch.FloatTensor) and weight type (torch.cuda.FloatTensor)": lambda: F.conv2d(
+        image.cpu().expand(2, 1, 4, 4), image
     ),
-    "method wrapper_CUDA_out__chunk_cat_out)": lambda: (
-        torch._chunk_cat([m, m], 0, 2, out=torch.empty(0))
+    "method wrapper_CUDA_out__chunk_cat_out)": lambda: torch._chunk_cat(
+        [m, m], 0, 2, out=torch.empty(0)
     ),
     "cudaMemGetInfo(): incompatible function arguments. The following": lambda: (
         torch.cuda.cudart().cudaMemGetInfo("a")

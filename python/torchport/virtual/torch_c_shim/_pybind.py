@@ -25,7 +25,11 @@ def word_for_int(torch: ModuleType) -> str:
 
 
 def bound(
-    torch: ModuleType, name: str, takes: tuple[type, ...], returns: str, function: Callable[..., Any]
+    torch: ModuleType,
+    name: str,
+    takes: tuple[type, ...],
+    returns: str,
+    function: Callable[..., Any],
 ) -> Callable[..., Any]:
     """``function`` by its ``name``, which takes values of these types and nothing else.
 
@@ -48,7 +52,8 @@ def bound(
                 f"{name}(): incompatible function arguments. The following argument types are "
                 f"supported:\n    1. ({arguments}) -> {returns}\n\n{invoked}"
             )
-        return function(*(int(one) if kind is int else one for one, kind in zip(given, takes)))
+        pairs = zip(given, takes, strict=True)
+        return function(*(int(one) if kind is int else one for one, kind in pairs))
 
     call.__name__ = call.__qualname__ = name
     return call

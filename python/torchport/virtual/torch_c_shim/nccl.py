@@ -59,9 +59,7 @@ def check(
 
     for given, output in zip(inputs, outputs, strict=True):
         check_one(given)
-        _refuse_unless(
-            given.numel() == count, "all inputs must have the same number of elements"
-        )
+        _refuse_unless(given.numel() == count, "all inputs must have the same number of elements")
         if output is not None:
             check_one(output)
             _refuse_unless(

@@ -119,9 +119,7 @@ def event_base(torch: ModuleType, kind: str) -> type:
         # torch.Event.elapsed_time() accepts no subclass.
         def elapsed_time(self, other: Any) -> float:
             if not (self._is_timed and getattr(other, "_is_timed", True)):
-                raise ValueError(
-                    "Both events must be created with argument 'enable_timing=True'."
-                )
+                raise ValueError("Both events must be created with argument 'enable_timing=True'.")
             return float(ops().elapsed_time(self.event_id, other.event_id))
 
         @property

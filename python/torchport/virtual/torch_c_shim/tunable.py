@@ -67,18 +67,26 @@ def bindings(torch: ModuleType) -> dict[str, Any]:
         "_cuda_tunableop_is_enabled": lambda: kept["enable"],
         "_cuda_tunableop_tuning_enable": setter("tuning_enable", "tunableop_tuning_enable", bool),
         "_cuda_tunableop_tuning_is_enabled": lambda: kept["tuning_enable"],
-        "_cuda_record_untuned_enable": setter("record_untuned_enable", "record_untuned_enable", bool),
+        "_cuda_record_untuned_enable": setter(
+            "record_untuned_enable", "record_untuned_enable", bool
+        ),
         "_cuda_record_untuned_is_enabled": lambda: kept["record_untuned_enable"],
-        "_cuda_tunableop_set_max_tuning_duration": setter("max_tuning_duration", "tunableop_set_max_tuning_duration", int),
+        "_cuda_tunableop_set_max_tuning_duration": setter(
+            "max_tuning_duration", "tunableop_set_max_tuning_duration", int
+        ),
         "_cuda_tunableop_get_max_tuning_duration": lambda: kept["max_tuning_duration"],
-        "_cuda_tunableop_set_max_tuning_iterations": setter("max_tuning_iterations", "tunableop_set_max_tuning_iterations", int),
+        "_cuda_tunableop_set_max_tuning_iterations": setter(
+            "max_tuning_iterations", "tunableop_set_max_tuning_iterations", int
+        ),
         "_cuda_tunableop_get_max_tuning_iterations": lambda: kept["max_tuning_iterations"],
         "_cuda_tunableop_set_filename": set_filename,
         "_cuda_tunableop_get_filename": lambda: kept["filename"],
         "_cuda_tunableop_get_results": tuple,
         "_cuda_tunableop_get_validators": validators,
         "_cuda_tunableop_read_file": read_file,
-        "_cuda_tunableop_set_rotating_buffer_size": setter("rotating_buffer_size", "tunableop_set_rotating_buffer_size", int),
+        "_cuda_tunableop_set_rotating_buffer_size": setter(
+            "rotating_buffer_size", "tunableop_set_rotating_buffer_size", int
+        ),
         "_cuda_tunableop_get_rotating_buffer_size": lambda: kept["rotating_buffer_size"],
         "_cuda_tunableop_set_numerical_check_tolerances": lambda *values: kept.update(
             tolerances=values

@@ -154,15 +154,13 @@ void check_start_in_capture(c10::DeviceIndex device, std::int64_t stream) {
 }
 
 bool invalidate_capture(c10::DeviceIndex device, std::int64_t stream) {
-  return any_capture() &&
-         invalidate([&](const Capture& one) { return one.has({device, stream}); });
+  return any_capture() && invalidate([&](const Capture& one) { return one.has({device, stream}); });
 }
 
 void check_wait_in_capture(c10::DeviceIndex device, std::int64_t stream) {
   if (!any_capture()) return;
   check_start_in_capture(device, stream);
-  if (invalidate_capture(device, stream))
-    raise_runtime_error(RuntimeError::kCaptureUnsupported);
+  if (invalidate_capture(device, stream)) raise_runtime_error(RuntimeError::kCaptureUnsupported);
 }
 
 void check_device_wait_in_capture(c10::DeviceIndex device) {

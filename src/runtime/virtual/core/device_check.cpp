@@ -99,8 +99,8 @@ bool uses_onednn(const at::Tensor& input, const at::Tensor& weight, std::int64_t
   constexpr std::int64_t kSmallFilter = 3;
   const at::ScalarType type = input.scalar_type();
   if (at::isReducedFloatingType(type)) return true;
-  const bool large_filter = weight.dim() > 3 && weight.size(-1) > kSmallFilter &&
-                            weight.size(-2) > kSmallFilter;
+  const bool large_filter =
+      weight.dim() > 3 && weight.size(-1) > kSmallFilter && weight.size(-2) > kSmallFilter;
   return type == at::kFloat &&
          (groups > 1 || large_filter || input.size(0) > 1 || input.numel() > kSmall);
 }

@@ -312,17 +312,17 @@ class Library final : public c10d::Backend {
   void check_root(std::int64_t root, const char* collective) const {
     if (name_ != "nccl" || (root >= 0 && root < size_)) return;
     const devices::Profile* profile = Runtime::get().spec().profile;
-    const std::string_view version =
-        cuda_build_for(profile == nullptr ? 99 : profile->major,
-                       profile == nullptr ? 0 : profile->minor)
-            .nccl;
+    const std::string_view version = cuda_build_for(profile == nullptr ? 99 : profile->major,
+                                                    profile == nullptr ? 0 : profile->minor)
+                                         .nccl;
     C10_THROW_ERROR(
         DistBackendError,
-        fmt::format("NCCL error in: /pytorch/torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp:3780, "
-                    "invalid argument (run with NCCL_DEBUG=WARN for details), NCCL version {}\n"
-                    "ncclInvalidArgument: Invalid value for an argument.\nLast error:\n"
-                    "{} : invalid root {} (root should be in the 0..{} range)",
-                    version, collective, root, size_));
+        fmt::format(
+            "NCCL error in: /pytorch/torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp:3780, "
+            "invalid argument (run with NCCL_DEBUG=WARN for details), NCCL version {}\n"
+            "ncclInvalidArgument: Invalid value for an argument.\nLast error:\n"
+            "{} : invalid root {} (root should be in the 0..{} range)",
+            version, collective, root, size_));
   }
 
   intrusive_ptr<Work> given(intrusive_ptr<Work> work) {

@@ -19,9 +19,8 @@ void raise_by_number(std::int64_t number) {
 
 TORCH_LIBRARY_FRAGMENT(torchport, library) {
   library.def("raise_runtime_error(int number) -> ()", &raise_by_number);
-  library.def("runtime_error_text(int number) -> str", [](std::int64_t number) {
-    return std::string(runtime_error_words(number).text);
-  });
+  library.def("runtime_error_text(int number) -> str",
+              [](std::int64_t number) { return std::string(runtime_error_words(number).text); });
 }
 
 }  // namespace

@@ -65,8 +65,8 @@ struct BatchNormResults {
   Tensor output, mean, inverse;
 };
 
-// With running statistics of another type than the input, which CUDA reads as they are: it rounds the
-// deviation, not the variance (batch_norm_cuda_out in Normalization.cu).
+// With running statistics of another type than the input, which CUDA reads as they are: it rounds
+// the deviation, not the variance (batch_norm_cuda_out in Normalization.cu).
 BatchNormResults normalized_by_other_type(const BatchNormCall& call) {
   const Tensor input = in_float(call.input);
   const Tensor mean = call.running_mean.to(input.scalar_type());
@@ -148,7 +148,8 @@ template <BatchNormForm kForm>
 Compute choose_batch_norm(const IValue* arguments) {
   const BatchNormCall call = batch_norm_call<kForm>(arguments);
   if constexpr (kForm == BatchNormForm::kWithUpdate) {  // cuDNN computes it
-    if (call.weight.defined() && call.bias.defined()) check_described(call.input.scalar_type());
+    if (call.input.dim() > 2 && call.weight.defined() && call.bias.defined())
+      check_described(call.input.scalar_type());
   }
   const bool has_own = call.running_mean.defined() && call.running_var.defined();
   const bool is_other = call.training ? is_half_type(call.input) : has_own;

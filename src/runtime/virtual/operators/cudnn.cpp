@@ -33,9 +33,10 @@ void check_count(at::CheckedFrom from, IntArrayRef values, std::int64_t count, c
   const auto given = static_cast<std::int64_t>(values.size());
   TORCH_CHECK(given == count, given > count ? "Too many " : "Not enough ", name, " values (", given,
               ") supplied, expecting ", count, " (while checking arguments for ", from, ")");
-  TORCH_CHECK(std::all_of(values.begin(), values.end(), [](auto value) { return value >= 0; }), name,
-              " should be greater than zero but got (", fmt::format("{}", fmt::join(values, ", ")),
-              ") (while checking arguments for ", from, ")");
+  TORCH_CHECK(std::all_of(values.begin(), values.end(), [](auto value) { return value >= 0; }),
+              name, " should be greater than zero but got (",
+              fmt::format("{}", fmt::join(values, ", ")), ") (while checking arguments for ", from,
+              ")");
 }
 
 // What each of them checks (cudnn/ConvShared.cpp).

@@ -236,8 +236,7 @@ void divide_by_zeros(const Tensor& a, const Tensor& b, const Tensor& solution,
     const Tensor row = (has_vectors ? b.unsqueeze(-1) : b).select(-2, last);
     x.select(-2, last).copy_(at::where(zero, row.div(0), x.select(-2, last)));
   }
-  if (residuals.numel() > 0)
-    residuals.masked_fill_(zero, std::numeric_limits<double>::quiet_NaN());
+  if (residuals.numel() > 0) residuals.masked_fill_(zero, std::numeric_limits<double>::quiet_NaN());
 }
 
 // linalg_lstsq.out(Tensor self, Tensor b, float? rcond=None, *, str? driver=None, ...): CUDA has
@@ -253,7 +252,8 @@ void lstsq(Stack* stack) {
   Tensor values = arguments[7].toTensor();
   at::linalg_lstsq_out(solution, residuals, rank, values, a, arguments[1].toTensor(),
                        arguments[2].toOptional<double>(), "gels");
-  if (a.dim() >= 2 && a.numel() > 0) divide_by_zeros(a, arguments[1].toTensor(), solution, residuals);
+  if (a.dim() >= 2 && a.numel() > 0)
+    divide_by_zeros(a, arguments[1].toTensor(), solution, residuals);
   for (const Tensor& out : {solution, residuals, rank, values}) stack->emplace_back(out);
 }
 
@@ -271,7 +271,8 @@ Compute choose_lstsq(const IValue* arguments) {
 void put_linear_algebra(torch::Library& aten) {
   if (Runtime::get().spec().kind != "cuda") return;
   put_choice(aten, "linalg_lu_factor_ex", "", &without_pivots<&lu_factor<3>, &lu_factor_of_nan>);
-  put_choice(aten, "linalg_lu_factor_ex", "out", &without_pivots<&lu_factor<6>, &lu_factor_of_nan_out>);
+  put_choice(aten, "linalg_lu_factor_ex", "out",
+             &without_pivots<&lu_factor<6>, &lu_factor_of_nan_out>);
   put_choice(aten, "linalg_lu", "", &without_pivots<&lu<2>>);
   put_choice(aten, "linalg_lu", "out", &without_pivots<&lu<5>>);
   put_choice(aten, "_linalg_svd", "", &choose_svd<&svd<4>>);

@@ -205,8 +205,7 @@ void put_linear_algebra_of_nan(torch::Library& aten) {
   put_choice(aten, "_linalg_solve_ex", "", &chosen_always<&solve_with_nan<4>>);
   put_choice(aten, "_linalg_solve_ex", "result", &chosen_always<&solve_with_nan<8>>);
   put_choice(aten, "_linalg_eigh", "", &choose_eigenvalues<&eigenvalues_with_nan<3>>);
-  put_choice(aten, "_linalg_eigh", "eigenvalues",
-             &choose_eigenvalues<&eigenvalues_with_nan<5>>);
+  put_choice(aten, "_linalg_eigh", "eigenvalues", &choose_eigenvalues<&eigenvalues_with_nan<5>>);
   put_choice(aten, "cholesky_inverse", "", &chosen_always<&cholesky_inverse_as_cuda<2>>);
   put_choice(aten, "cholesky_inverse", "out", &chosen_always<&cholesky_inverse_as_cuda<3>>);
 }

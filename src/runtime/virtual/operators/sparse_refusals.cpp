@@ -68,17 +68,17 @@ Compute check_sum(const IValue* arguments) {
   return nullptr;
 }
 
-// _to_dense(Tensor self, ScalarType? dtype=None, bool? masked_grad=None): the CPU would write behind
-// the result. What CUDA's kernel asserts is in errors/asserts_of_sparse.cpp.
+// _to_dense(Tensor self, ScalarType? dtype=None, bool? masked_grad=None): the CPU would write
+// behind the result. What CUDA's kernel asserts is in errors/asserts_of_sparse.cpp.
 void to_dense(torch::jit::Stack* stack) {
   const std::vector<IValue> arguments = torch::jit::pop(*stack, 3);
   const Tensor self = arguments[0].toTensor();
   for (std::int64_t dim = 0; self.is_sparse() && dim < self.sparse_dim(); ++dim) {
     if (self._nnz() == 0) break;
     const Tensor index = self._indices()[dim];
-    TORCH_CHECK_INDEX(index.min().item<std::int64_t>() >= 0 &&
-                          index.max().item<std::int64_t>() < self.size(dim),
-                      "index is out of bounds for dimension ", dim, " with size ", self.size(dim));
+    TORCH_CHECK_INDEX(
+        index.min().item<std::int64_t>() >= 0 && index.max().item<std::int64_t>() < self.size(dim),
+        "index is out of bounds for dimension ", dim, " with size ", self.size(dim));
   }
   // The CPU adds up no half types.
   const at::ScalarType type = self.scalar_type();
@@ -88,8 +88,8 @@ void to_dense(torch::jit::Stack* stack) {
       is_wider ? at::_sparse_coo_tensor_unsafe(self._indices(), self._values().to(wide),
                                                self.sizes(), self.options().dtype(wide))
                : self;
-  const Tensor result = summed._to_dense(arguments[1].toOptional<at::ScalarType>(),
-                                         arguments[2].toOptional<bool>());
+  const Tensor result =
+      summed._to_dense(arguments[1].toOptional<at::ScalarType>(), arguments[2].toOptional<bool>());
   stack->emplace_back(is_wider ? result.to(type) : result);
 }
 

@@ -49,8 +49,8 @@ void check_convolution(const IValue* arguments) {
   refuse_type(three || dilated ? "slow_conv_dilated<>" : "slow_conv2d_cuda", type);
 }
 
-// aten::scatter_reduce.two(self, dim, index, src, reduce): bool and complex numbers are for sums only
-// (ScatterGatherKernel.cu).
+// aten::scatter_reduce.two(self, dim, index, src, reduce): bool and complex numbers are for sums
+// only (ScatterGatherKernel.cu).
 void check_scatter_reduce(const IValue* arguments) {
   const Tensor& self = arguments[0].toTensor();
   const std::string_view reduce = arguments[4].toStringView();
@@ -94,8 +94,8 @@ void check_lu(const IValue* arguments) {
               self.scalar_type());
 }
 
-// aten::_linalg_svd(A, full_matrices, compute_uv, *, driver): which function of cuSOLVER computes it
-// (svd_cusolver in BatchLinearAlgebraLib.cpp).
+// aten::_linalg_svd(A, full_matrices, compute_uv, *, driver): which function of cuSOLVER computes
+// it (svd_cusolver in BatchLinearAlgebraLib.cpp).
 void check_svd(const IValue* arguments) {
   const Tensor& self = arguments[0].toTensor();
   if (computes_nothing(self) || self.dim() < 2 || !holds("hfx", self.scalar_type())) return;
@@ -226,8 +226,8 @@ void check_index_select_out(const IValue* arguments) {
               " but found ", self.scalar_type());
 }
 
-// aten::index_reduce(self, ...): it warns before it refuses what has no order (Indexing.cu), and the
-// host's kernel, which warns as well, does not come to it.
+// aten::index_reduce(self, ...): it warns before it refuses what has no order (Indexing.cu), and
+// the host's kernel, which warns as well, does not come to it.
 void check_index_reduce(const IValue*) {
   if (at::globalContext().deterministicAlgorithms() &&
       !at::globalContext().deterministicAlgorithmsWarnOnly()) {
