@@ -57,6 +57,9 @@ def test_factors_of_matrices_that_are_not_finite() -> None:
 def test_singular_matrices() -> None:
     assert torch.cholesky_inverse(zero).isnan().all()
     assert torch.allclose(torch.cholesky_inverse(2 * eye), eye / 4)
+    assert torch.cholesky_inverse(zero, out=torch.empty(3, 3, device="cuda")).isnan().all()
+    with pytest.raises(RuntimeError, match="safely castable from Float"):
+        torch.cholesky_inverse(eye, out=torch.empty(3, 3, dtype=torch.long, device="cuda"))
     solution = torch.linalg.lstsq(zero, m).solution
     assert solution[:2].isnan().all() and solution[2].tolist() == [float("inf")] * 3
     both = torch.linalg.lstsq(torch.stack([zero, eye]), m.expand(2, 3, 3)).solution

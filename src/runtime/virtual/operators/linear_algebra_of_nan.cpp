@@ -169,10 +169,7 @@ Compute choose_eigenvalues(const IValue* arguments) {
 // cholesky_inverse(Tensor self, bool upper=False): CUDA solves two triangular systems, and divides
 // by an element of the diagonal that is 0, which LAPACK refuses (_cholesky_inverse_cusolver_potrs_
 // based in BatchLinearAlgebraLib.cpp).
-Tensor cholesky_inverse_of(const Tensor& self, bool upper) {
-  const bool singular = self.dim() >= 2 && self.size(-1) == self.size(-2) && self.numel() > 0 &&
-                        self.diagonal(0, -2, -1).eq(0).any().item<bool>();
-  if (!singular) return at::cholesky_inverse(self, upper);
+Tensor inverse_by_division(const Tensor& self, bool upper) {
   const Tensor lower = upper ? self.triu().mH() : self.tril();
   const Tensor half = at::linalg_solve_triangular(lower, at::eye(self.size(-1), self.options()),
                                                   /*upper=*/false);
@@ -182,12 +179,22 @@ Tensor cholesky_inverse_of(const Tensor& self, bool upper) {
 template <std::size_t kArguments>
 void cholesky_inverse_as_cuda(Stack* stack) {
   const std::vector<IValue> arguments = torch::jit::pop(*stack, kArguments);
-  const Tensor result = cholesky_inverse_of(arguments[0].toTensor(), arguments[1].toBool());
+  const Tensor self = arguments[0].toTensor();
+  const bool upper = arguments[1].toBool();
+  const bool singular = self.dim() >= 2 && self.size(-1) == self.size(-2) && self.numel() > 0 &&
+                        self.diagonal(0, -2, -1).eq(0).any().item<bool>();
   if constexpr (kArguments == 2) {
-    stack->emplace_back(result);
+    stack->emplace_back(singular ? inverse_by_division(self, upper)
+                                 : at::cholesky_inverse(self, upper));
   } else {
-    const Tensor out = arguments[2].toTensor();
-    stack->emplace_back(out.resize_(result.sizes()).copy_(result));
+    Tensor out = arguments[2].toTensor();
+    if (singular && out.scalar_type() == self.scalar_type()) {
+      const Tensor result = inverse_by_division(self, upper);
+      out.resize_(result.sizes()).copy_(result);
+    } else {
+      at::cholesky_inverse_out(out, self, upper);
+    }
+    stack->emplace_back(out);
   }
 }
 
