@@ -34,8 +34,7 @@ c10::Device with_number(const std::string& text) {
 }
 
 std::unique_ptr<AOTIModelContainerRunner> make_runner(const std::string& library,
-                                                      std::size_t models,
-                                                      const std::string& device,
+                                                      std::size_t models, const std::string& device,
                                                       const std::string& folder,
                                                       const bool single_threaded) {
   const c10::Device on = with_number(device);

@@ -33,9 +33,9 @@ class Aliases {
   }
 
   // Turns a kernel's result into a tensor on the device: the tensor whose alias it is, or a view if
-  // it shares the memory of one; otherwise its memory is adopted, and if nobody else holds the result, it
-  // becomes that tensor itself. A CPU tensor that was passed is returned as it is. Raises
-  // c10::OutOfMemoryError.
+  // it shares the memory of one; otherwise its memory is adopted, and if nobody else holds the
+  // result, it becomes that tensor itself. A CPU tensor that was passed is returned as it is.
+  // Raises c10::OutOfMemoryError.
   [[nodiscard]] at::Tensor back(at::Tensor result);
 
   // Applies to the tensor what a kernel did to its alias beyond the bytes: other sizes, other

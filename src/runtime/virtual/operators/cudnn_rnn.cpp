@@ -1,9 +1,9 @@
 // Implements cuDNN's operators of recurrent layers: aten/src/ATen/native/cudnn/RNN.cpp says what
 // they check, allocate and return. They compute what the CPU's layers compute.
 //
-// The forward pass of training records a graph of autograd over the CPU's tensors, which the backward
-// pass takes from the reserve. If it is not there, the backward pass runs the layer again; which elements
-// dropout kept is in the reserve, too.
+// The forward pass of training records a graph of autograd over the CPU's tensors, which the
+// backward pass takes from the reserve. If it is not there, the backward pass runs the layer again;
+// which elements dropout kept is in the reserve, too.
 #include "runtime/virtual/operators/cudnn_rnn.h"
 
 #include <array>
