@@ -10,7 +10,6 @@ from torchport.virtual.torch_c_shim._native import refuse, refusing
 KINDS = ("cuda",)
 
 _TREES = "CUDA graph trees manage the pools of the real allocator; use the backend without them"
-_GDS = "there is no GPUDirect Storage; read the file into host memory"
 
 # Name in torch._C -> (name that programs use, reason).
 REFUSED = {
@@ -29,12 +28,6 @@ REFUSED = {
         _TREES,
     ),
     "_tensors_data_ptrs_at_indices_equal": ("torch._C._tensors_data_ptrs_at_indices_equal", _TREES),
-    "_gds_register_buffer": ("torch.cuda.gds.gds_register_buffer", _GDS),
-    "_gds_deregister_buffer": ("torch.cuda.gds.gds_deregister_buffer", _GDS),
-    "_gds_register_handle": ("torch.cuda.gds.GdsFile", _GDS),
-    "_gds_deregister_handle": ("torch.cuda.gds.GdsFile", _GDS),
-    "_gds_load_storage": ("torch.cuda.gds.GdsFile.load_storage", _GDS),
-    "_gds_save_storage": ("torch.cuda.gds.GdsFile.save_storage", _GDS),
 }
 
 

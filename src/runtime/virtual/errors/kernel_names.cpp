@@ -30,6 +30,8 @@ constexpr auto kNames = std::to_array<KernelName>({
     {"bmm", "baddbmm_cuda"},
     {"cdist", "cdist_cuda"},
     {"cdist_backward", "cdist_cuda_backward"},
+    {"clamp_max_scalar_cpu", "clamp_scalar_cuda"},
+    {"clamp_min_scalar_cpu", "clamp_scalar_cuda"},
     {"cross", "cross_cuda"},
     {"cumprod_out_cpu", "cumprod_cuda"},
     {"cumsum_out_cpu", "cumsum_cuda"},

@@ -18,6 +18,7 @@
 
 #include "runtime/virtual/operators/choices.h"
 #include "runtime/virtual/operators/computes_as_cuda.h"
+#include "runtime/virtual/operators/cudnn_types.h"
 #include "runtime/virtual/operators/operator_groups.h"
 
 namespace torchport::vdev {
@@ -56,7 +57,25 @@ struct BatchNormResults {
   Tensor output, mean, inverse;
 };
 
+// With running statistics of another type than the input, which CUDA reads as they are: it rounds
+// the deviation, not the variance (batch_norm_cuda_out in Normalization.cu).
+BatchNormResults normalized_by_other_type(const BatchNormCall& call) {
+  const Tensor input = in_float(call.input);
+  const Tensor mean = call.running_mean.to(input.scalar_type());
+  const Tensor inverse = (in_float(call.running_var) + call.eps).rsqrt().to(input.scalar_type());
+  std::vector<std::int64_t> row(static_cast<std::size_t>(input.dim()), 1);
+  row[1] = input.size(1);
+  Tensor output = input - mean.view(row);
+  if (call.weight.defined()) output = output * call.weight.view(row);
+  output = output * inverse.view(row);
+  if (call.bias.defined()) output = output + call.bias.view(row);
+  return {at::empty_like(call.input).copy_(output), mean, inverse};
+}
+
 BatchNormResults normalized_batch(const BatchNormCall& call) {
+  if (!call.training &&
+      in_float(call.running_var).scalar_type() != in_float(call.input).scalar_type())
+    return normalized_by_other_type(call);
   // Copies of half types; others are the layer's own, and are written.
   const Tensor mean_of_layer = in_float(call.running_mean);
   const Tensor variance_of_layer = in_float(call.running_var);
@@ -125,6 +144,10 @@ void batch_norm_forward(Stack* stack) {
 template <BatchNormForm kForm>
 Compute choose_batch_norm(const IValue* arguments) {
   const BatchNormCall call = batch_norm_call<kForm>(arguments);
+  if constexpr (kForm == BatchNormForm::kWithUpdate) {  // cuDNN computes it
+    if (call.input.dim() > 2 && call.weight.defined() && call.bias.defined())
+      check_described(call.input.scalar_type());
+  }
   const bool has_own = call.running_mean.defined() && call.running_var.defined();
   const bool is_other = call.training ? is_half_type(call.input) : has_own;
   return (is_other || is_in_other_order(call.input)) && at::isFloatingType(call.input.scalar_type())

@@ -10,6 +10,7 @@
 #include <torch/library.h>
 
 #include "runtime/virtual/operators/attention_call.h"
+#include "runtime/virtual/operators/cudnn_types.h"
 #include "runtime/virtual/operators/maybe_tensor.h"
 #include "runtime/virtual/operators/operator_groups.h"
 
@@ -38,13 +39,6 @@ void check_types(at::CheckedFrom from, const TensorArg& input, const TensorArg& 
     at::checkAllSameType(from, {input, weight});
 }
 
-// getCudnnDataTypeFromScalarType in cudnn/Types.cpp.
-void check_known_to_cudnn(at::ScalarType type) {
-  const bool known =
-      at::isFloatingType(type) || type == at::kByte || type == at::kChar || type == at::kInt;
-  TORCH_CHECK(known, "getCudnnDataTypeFromScalarType() not supported for ", type);
-}
-
 std::tuple<Tensor, Tensor, Tensor, Tensor> norm_forward(const Tensor& input, const Tensor& weight,
                                                         const MaybeTensor& maybe_bias,
                                                         const MaybeTensor& maybe_mean,
@@ -68,7 +62,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> norm_forward(const Tensor& input, con
   check_types(kFrom, given, scale);
   at::checkAllSameType(kFrom, {scale, bias, mean, variance});
   check_norm(kFrom, given, {scale, bias, mean, variance});
-  check_known_to_cudnn(input.scalar_type());
+  check_described(input.scalar_type());
   auto [output, saved_mean, inverse] = at::native_batch_norm(
       input, weight, maybe_bias, maybe_mean, maybe_variance, training, momentum, epsilon);
   Tensor reserve = at::empty({0}, input.options().dtype(at::kByte));
