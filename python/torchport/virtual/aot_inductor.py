@@ -166,6 +166,10 @@ def code_generator(device: str) -> type:
             return CppWrapperVirtual()
 
         @staticmethod
+        def get_device_include_path(asked: str) -> str:  # until torch 2.12
+            return str(CppWrapperCpu.get_device_include_path("cpu"))
+
+        @staticmethod
         def get_device_include_path_jit(asked: str) -> str:
             return str(CppWrapperCpu.get_device_include_path_jit("cpu"))
 
@@ -207,11 +211,17 @@ def code_generator(device: str) -> type:
                     else str(value)
                     for value, kind in zip(arguments, rest["arg_types"], strict=True)
                 ]
-                index = self.codegen_device_idx(where, str(where.index or 0))
+                index = self._number_of(where)
                 call = [name, f'"{name}"', index, *given]
                 self.writeline(self.wrap_kernel_call("torchport_aoti::launch", call))
             else:
                 super()._generate_kernel_call_helper(name, arguments, device=device, **rest)
+
+        def _number_of(self, where: Any) -> str:
+            number = str(where.index or 0)
+            if hasattr(self, "codegen_device_idx"):  # since torch 2.12
+                return str(self.codegen_device_idx(where, number))
+            return "this->device_idx_" if V.graph.aot_mode else number
 
     return CppWrapperVirtual
 
