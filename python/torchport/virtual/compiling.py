@@ -20,7 +20,6 @@ _PACKAGED = (
     "AOTInductor and cpp_wrapper",
     "they compile for CUDA's runtime; use torch.compile or torch.export.save",
 )
-_GRAPHS = "torchport: virtual devices do not replay CUDA graphs of compiled code"
 
 
 def install(common: ModuleType) -> None:
@@ -83,7 +82,6 @@ def _register_with_others(common: ModuleType, device: str) -> None:
 
 
 def _register(common: ModuleType, device: str) -> None:
-    from torch._inductor import cudagraph_utils
     from torch._inductor.codegen.cpp import CppScheduling
     from torch._inductor.codegen.wrapper import PythonWrapperCodegen
     from torch._inductor.codegen.wrapper_fxir import WrapperFxCodegen
@@ -110,7 +108,6 @@ def _register(common: ModuleType, device: str) -> None:
     compiled_lowerings.install(device)
     compiled_asserts.install(device)
     _call_without_stream(PythonWrapperCodegen)
-    vars(cudagraph_utils)["check_lowering_disable_cudagraph"] = lambda _: _GRAPHS
     common.register_backend_for_device(
         device, CppScheduling, PythonWrapperCodegen, packaged, WrapperFxCodegen, _graph_pass(device)
     )
@@ -162,6 +159,11 @@ def _graph_pass(device: str) -> Any:
     return Pass()
 
 
+def _is_written(argument_type: str) -> bool:
+    """Whether a kernel may write to an argument of this type in C++."""
+    return argument_type.endswith("*") and not argument_type.startswith("const ")
+
+
 def _call_without_stream(wrapper: Any) -> None:
     """Generates calls of the device's kernels without a stream: CPU kernels get only buffers."""
     from torchport.virtual import compiled_asserts
@@ -178,7 +180,9 @@ def _call_without_stream(wrapper: Any) -> None:
             refuse("Triton kernels", "there is no GPU that could run them")
         else:
             self.add_import_once(compiled_asserts.IMPORT)
-            given = [name, repr(name), str(where.index), *arguments]
+            types = rest.get("arg_types") or ["?*"] * len(arguments)
+            written = tuple(i for i, one in enumerate(types) if _is_written(str(one)))
+            given = [name, repr(name), str(where.index), repr(written), *arguments]
             self.writeline(self.wrap_kernel_call("torchport_call", given))
 
     wrapper._generate_kernel_call_helper = call

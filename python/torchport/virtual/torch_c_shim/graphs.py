@@ -6,6 +6,7 @@ import sys
 import threading
 import warnings
 import weakref
+from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn
 
@@ -27,6 +28,12 @@ _CAPTURE_INVALIDATED = 901
 
 def current() -> Any:
     return getattr(_capturing, "graph", None)
+
+
+def tape_here() -> Any:
+    """The tape of the capture that this thread's work on the current stream belongs to, or None."""
+    graph = current()
+    return graph._recording if graph is not None and ops().is_capturing() else None
 
 
 def _torch() -> Any:
@@ -73,6 +80,15 @@ def _draws_of(generator: Any) -> _GraphDraws:
     return found
 
 
+class _Debugging:
+    """Whether graphs are kept to be dumped: one switch for all of them, as in CUDAGraph.cpp."""
+
+    on = False
+
+
+_debugging = _Debugging()
+
+
 class _CUDAGraph:
     _keep_graph: bool
     _tape: Any
@@ -83,6 +99,7 @@ class _CUDAGraph:
     _generators: list[Any]
     _states: list[tuple[Any, Any]]
     _draws: list[_GraphDraws]
+    _was_dumped: bool
 
     def __new__(cls, keep_graph: bool = False) -> Any:
         graph = super().__new__(cls)
@@ -94,6 +111,7 @@ class _CUDAGraph:
         graph._generators = []
         graph._states = []
         graph._draws = []
+        graph._was_dumped = False
         return graph
 
     # The checks and their order are those of aten/src/ATen/cuda/CUDAGraph.cpp.
@@ -166,6 +184,7 @@ class _CUDAGraph:
     def reset(self) -> None:
         self._tape = None
         self._pool_use = None
+        self._was_dumped = False
         self._generators.clear()
 
     def pool(self) -> tuple[int, int]:
@@ -178,10 +197,27 @@ class _CUDAGraph:
         self._draws.append(_draws_of(generator))
 
     def enable_debug_mode(self) -> None:
-        pass
+        _debugging.on = True
 
     def debug_dump(self, debug_path: str) -> None:
-        refuse("torch.cuda.CUDAGraph.debug_dump", _RAW)
+        from torchport.virtual.torch_c_shim._graph_dump import dot
+
+        if not (_debugging.on or self._keep_graph):
+            text = "CUDA Graphs debug not enabled, set with [graph].enable_debug_mode()"
+            warnings.warn(text, stacklevel=2)
+            return
+        warnings.warn("DEBUG: calling debug_dump()", stacklevel=2)
+        if self._tape is None or self._was_dumped:
+            return
+        text = f"DEBUG: calling cudaGraphDebugDotPrint() with {debug_path}"
+        warnings.warn(text, stacklevel=2)
+        self._was_dumped = (
+            not self._keep_graph
+        )  # torch destroys the graph then, and keeps what runs
+        try:
+            Path(debug_path).write_text(dot(self._tape.steps), encoding="utf-8")
+        except OSError as error:
+            warnings.warn(f"CUDA warning: operating system call failed: {error}", stacklevel=2)
 
     def raw_cuda_graph(self) -> int:
         refuse("torch.cuda.CUDAGraph.raw_cuda_graph", _RAW)

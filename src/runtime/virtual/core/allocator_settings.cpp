@@ -37,10 +37,13 @@ std::size_t read_value(const ConfigTokenizer& tokens, std::size_t key) {
   if (name == "backend") {
     TORCH_CHECK_VALUE(tokens[value] == "native" || tokens[value] == "cudaMallocAsync",
                       "Unknown allocator backend, options are native and cudaMallocAsync");
-    TORCH_CHECK_NOT_IMPLEMENTED(tokens[value] == "native",
-                                "torchport: virtual devices do not support "
-                                "PYTORCH_CUDA_ALLOC_CONF=backend:cudaMallocAsync: their memory "
-                                "follows the rules of the native allocator");
+    // The allocator is chosen from the environment, before there is a setting at runtime.
+    static const std::string kChosen = tokens[value];
+    TORCH_CHECK(kChosen == tokens[value],
+                "Allocator backend parsed at runtime != allocator backend parsed at load time, ",
+                tokens[value], " != ", kChosen);
+    for (c10::DeviceIndex i = 0; kChosen != "native" && i < Runtime::get().count(); ++i)
+      Runtime::get().memory(i).use_drivers_pool();
   } else if (name == "pinned_num_register_threads") {
     const std::size_t threads = tokens.toSizeT(value);
     TORCH_CHECK_VALUE(std::has_single_bit(threads),
@@ -94,7 +97,8 @@ void follow_settings() {
       },
       []() -> std::uint64_t { return AcceleratorAllocatorConfig::max_split_size(); },
       []() -> std::uint64_t { return AcceleratorAllocatorConfig::max_non_split_rounding_size(); },
-      [] { return AcceleratorAllocatorConfig::use_expandable_segments(); }};
+      [] { return AcceleratorAllocatorConfig::use_expandable_segments(); },
+      [] { return AcceleratorAllocatorConfig::garbage_collection_threshold(); }};
   for (c10::DeviceIndex i = 0; i < Runtime::get().count(); ++i)
     Runtime::get().memory(i).set_settings(settings);
 }
@@ -130,7 +134,12 @@ std::string settings_as_json() {
 
 #endif
 
+bool is_drivers_pool() {
+  return Runtime::get().count() > 0 && Runtime::get().memory(0).uses_drivers_pool();
+}
+
 TORCH_LIBRARY_FRAGMENT(torchport, library) {
+  library.def("uses_drivers_pool() -> bool", &is_drivers_pool);
   library.def("follow_allocator_settings() -> ()", &follow_settings);
   library.def("allocator_settings() -> str", &settings_as_json);
 }
