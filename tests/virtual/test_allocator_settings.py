@@ -95,7 +95,7 @@ def test_unused_segments_are_collected() -> None:
         assert torch.cuda.memory_stats()["num_alloc_retries"] == 0
         del used, later
     finally:
-        torch._C._accelerator_setAllocatorSettings("garbage_collection_threshold:0.0")
+        torch._C._accelerator_setAllocatorSettings("")
         torch.cuda.empty_cache()
 
 

@@ -84,7 +84,7 @@ def test_what_came_later_is_freed_and_must_be_named() -> None:
     return_to(checkpoint, stale=second)
     assert blocks(pool) == seen
     del second
-    assert blocks(pool) == seen and first.tolist()[0] == 0  # not replayed yet
+    assert blocks(pool) == seen
     graph.replay()
     assert first.sum().item() == 512
 
@@ -134,6 +134,7 @@ def test_tensors_over_the_results_of_a_graph() -> None:
 
 def test_inputs_of_a_graph_that_are_gone() -> None:
     # The tensor's memory is given back, the bytes stay for the graph.
+    gc.collect()
     before = torch.cuda.memory_allocated()
     x = torch.ones(1000, device="cuda")
     held = [x]

@@ -108,6 +108,7 @@ def _register(common: ModuleType, device: str) -> None:
     compiled_lowerings.install(device)
     compiled_asserts.install(device)
     _call_without_stream(PythonWrapperCodegen)
+    _partition_as_on_a_gpu(device)
     common.register_backend_for_device(
         device, CppScheduling, PythonWrapperCodegen, packaged, WrapperFxCodegen, _graph_pass(device)
     )
@@ -157,6 +158,25 @@ def _graph_pass(device: str) -> Any:
             return hashlib.sha256(b"".join(Path(s).read_bytes() for s in sources)).hexdigest()
 
     return Pass()
+
+
+def _partition_as_on_a_gpu(device: str) -> None:
+    """CUDA graphs of what is compiled begin and end where the device's own do: what is not computed on
+    a GPU is left out of them (torch 2.9 and later)."""
+    from torch._inductor import scheduler, utils
+
+    base = getattr(scheduler.Scheduler, "should_partition", None)
+    if base is None or device != "cuda":
+        return
+
+    def should_partition(self: Any, node: Any, *given: Any, **named: Any) -> Any:
+        utils.GPU_TYPES.append(device)
+        try:
+            return base(self, node, *given, **named)
+        finally:
+            utils.GPU_TYPES.remove(device)
+
+    scheduler.Scheduler.should_partition = should_partition
 
 
 def _is_written(argument_type: str) -> bool:

@@ -29,6 +29,11 @@ using c10::CachingAllocator::ConfigTokenizer;
 
 constexpr std::size_t kMostThreads = 128;  // pinned_max_register_threads()
 
+std::string& chosen_allocator() {
+  static std::string chosen = "native";
+  return chosen;
+}
+
 // Reads the value of one of CUDA's own keys at `key`, and returns the index of its last token.
 std::size_t read_value(const ConfigTokenizer& tokens, std::size_t key) {
   const std::string& name = tokens[key];
@@ -37,13 +42,9 @@ std::size_t read_value(const ConfigTokenizer& tokens, std::size_t key) {
   if (name == "backend") {
     TORCH_CHECK_VALUE(tokens[value] == "native" || tokens[value] == "cudaMallocAsync",
                       "Unknown allocator backend, options are native and cudaMallocAsync");
-    // The allocator is chosen from the environment, before there is a setting at runtime.
-    static const std::string kChosen = tokens[value];
-    TORCH_CHECK(kChosen == tokens[value],
+    TORCH_CHECK(chosen_allocator() == tokens[value],
                 "Allocator backend parsed at runtime != allocator backend parsed at load time, ",
-                tokens[value], " != ", kChosen);
-    for (c10::DeviceIndex i = 0; kChosen != "native" && i < Runtime::get().count(); ++i)
-      Runtime::get().memory(i).use_drivers_pool();
+                tokens[value], " != ", chosen_allocator());
   } else if (name == "pinned_num_register_threads") {
     const std::size_t threads = tokens.toSizeT(value);
     TORCH_CHECK_VALUE(std::has_single_bit(threads),
@@ -87,10 +88,22 @@ void read_settings(const std::string& text) {
   }
 }
 
+// The allocator is chosen once, from the environment.
+void choose_allocator() {
+  const ConfigTokenizer tokens(c10::CachingAllocator::getAllocatorSettings());
+  for (std::size_t i = 0; i + 2 < tokens.size(); ++i) {
+    if (tokens[i] == "backend") chosen_allocator() = tokens[i + 2];
+  }
+  if (chosen_allocator() == "native") return;
+  for (c10::DeviceIndex i = 0; i < Runtime::get().count(); ++i)
+    Runtime::get().memory(i).use_drivers_pool();
+}
+
 void follow_settings() {
   // A build with CUDA reads its own keys.
   if (!AcceleratorAllocatorConfig::getConfigParserHook())
     AcceleratorAllocatorConfig::registerDeviceConfigParserHook(&read_settings, keys_of_cuda());
+  choose_allocator();
   const device::MemorySettings settings{
       [](std::uint64_t size) -> std::uint64_t {
         return AcceleratorAllocatorConfig::roundup_power2_divisions(size);

@@ -37,14 +37,20 @@ device::PoolState state_of(c10::DeviceIndex device, device::PoolId pool) {
   return std::move(*state);
 }
 
-// The blocks that were in use before a return and are free after it, and those that have other
-// bytes now: their storages own them no more.
-std::vector<const void*> disown(const device::PoolChange& change, const Checkpoint& checkpoint) {
-  std::vector<const void*> freed;
+// The bytes of the blocks that are in use in a pool.
+std::vector<const void*> data_in_use(c10::DeviceIndex device, device::PoolId pool) {
+  std::vector<const void*> data;
+  for (const std::uint64_t address : addresses_in_use(state_of(device, pool))) {
+    if (const auto entry = PoolBlocks::get().at(device, address)) data.push_back(entry->data);
+  }
+  return data;
+}
+
+// Takes what was in use before a return from the storages that own it, unless they do after it.
+void disown(const device::PoolChange& change, const Checkpoint& checkpoint) {
   for (const std::uint64_t address : change.freed) {
     const auto before = PoolBlocks::get().at(checkpoint.device, address);
     if (!before) continue;
-    freed.push_back(before->data);
     const auto now = checkpoint.in_use.find(address);
     const bool same = now != checkpoint.in_use.end() && now->second.data == before->data;
     if (same && before->owner != nullptr) continue;
@@ -54,13 +60,32 @@ std::vector<const void*> disown(const device::PoolChange& change, const Checkpoi
     }
     PoolBlocks::get().remove(checkpoint.device, address);
   }
-  return freed;
+}
+
+// The checks of torch._C._cuda_setCheckpointPoolState, before anything changes.
+void check_storages(const Checkpoint& checkpoint, const std::unordered_set<StorageImpl*>& stale,
+                    const std::vector<StorageImpl*>& owners) {
+  std::unordered_set<const void*> in_use;
+  for (const auto& [address, entry] : checkpoint.in_use) in_use.insert(entry.data);
+  const auto freed = data_in_use(checkpoint.device, checkpoint.state.id);
+  const auto definitely = std::count_if(freed.begin(), freed.end(),
+                                        [&](const void* data) { return !in_use.contains(data); });
+  TORCH_CHECK(stale.size() >= static_cast<std::size_t>(definitely),
+              "Any stale tensors which are being manually freed must be passed to set checkpoint");
+  for (const StorageImpl* storage : stale) {
+    const bool was_freed =
+        std::find(freed.begin(), freed.end(), storage->data()) != freed.end();
+    TORCH_CHECK(was_freed && owns_block(*storage),
+                "Unexpected deleter function on storage, could not swap function");
+  }
+  for (const StorageImpl* storage : owners) {
+    TORCH_CHECK(!in_use.contains(storage->data()) || !owns_block(*storage),
+                " Not expecting deleter function");
+  }
 }
 
 // Gives the block of an entry to a storage over its bytes.
 void own(StorageImpl& storage, const Entry& entry) {
-  const StorageBlock* given = block_in(storage);
-  TORCH_CHECK(given == nullptr || !given->charged, " Not expecting deleter function");
   auto block = std::make_unique<StorageBlock>(StorageBlock{
       entry.twin, entry.device, entry.address, entry.bytes, entry.data, true, false, false});
   list_in_pools(*block);
@@ -84,24 +109,15 @@ void return_to(const Checkpoint& checkpoint, const std::vector<StorageImpl*>& st
                const std::vector<StorageImpl*>& owners) {
   device::MemoryModel& memory = Runtime::get().memory(checkpoint.device);
   TORCH_CHECK(memory.pool_users(checkpoint.state.id).has_value(), "Could not find private pool id");
+  const std::unordered_set<StorageImpl*> given(stale.begin(), stale.end());
+  check_storages(checkpoint, given, owners);
   const auto change = memory.set_pool_state(checkpoint.state);
   TORCH_CHECK(change.has_value(), "could not find a segment of the private pool's state");
-  const std::vector<const void*> freed = disown(*change, checkpoint);
-
-  std::unordered_set<const void*> in_use;
-  for (const auto& [address, entry] : checkpoint.in_use) in_use.insert(entry.data);
-  const auto definitely = std::count_if(freed.begin(), freed.end(),
-                                        [&](const void* data) { return !in_use.contains(data); });
-  const std::unordered_set<StorageImpl*> given(stale.begin(), stale.end());
-  TORCH_CHECK(given.size() >= static_cast<std::size_t>(definitely),
-              "Any stale tensors which are being manually freed must be passed to set checkpoint");
+  disown(*change, checkpoint);
   for (StorageImpl* storage : given) {
-    StorageBlock* block = block_in(*storage);
-    const bool was_freed =
-        block != nullptr && std::find(freed.begin(), freed.end(), block->data) != freed.end();
-    TORCH_CHECK(was_freed, "Unexpected deleter function on storage, could not swap function");
-    if (block->listed) unlist_in_pools(*block);
-    block->charged = false;
+    StorageBlock& block = *block_in(*storage);
+    if (block.listed) unlist_in_pools(block);
+    block.charged = false;
   }
 
   std::unordered_map<const void*, StorageImpl*> by_data;
