@@ -159,7 +159,7 @@ def test_the_drivers_pool(run_virtual) -> None:
         "['For backend:cudaMallocAsync, resetAccumulatedStats has no effect.']",
         "True",
         "Allocation on device 0 would exceed allowed memory. (out of memory)",
-        "Currently allocated     : 1.00 MiB",
+        "Currently allocated     : 1024.00 KiB",
         "Requested               : 300.00 MiB",
         "Device limit            : 1024.00 MiB",
         "Free (according to CUDA): 992.00 MiB",

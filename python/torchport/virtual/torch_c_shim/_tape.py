@@ -66,6 +66,7 @@ class Tape(TorchDispatchMode):
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]  # torch has not annotated it
+        ops().begin_journal()
         self.steps: list[Step] = []
         self._slots: dict[int, int] = {}  # address of the storage -> slot
         self._storages: list[StorageWeakRef] = []  # by slot; no address is used twice meanwhile
@@ -110,6 +111,7 @@ class Tape(TorchDispatchMode):
     def finish(self) -> None:
         """Restores the storages that the capture overwrote, and drops their copies. Keeps the bytes of
         the results that are still in use: replays write there even after their tensors are gone."""
+        ops().restore_journal()  # what lay in the pool before; then what was written in place
         for tensor, bytes_before in self._before:
             ops().twin(tensor).copy_(bytes_before)
         self._before.clear()

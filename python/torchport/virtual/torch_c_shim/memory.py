@@ -54,7 +54,7 @@ def _complete(segment: dict[str, Any], history: History) -> dict[str, Any]:
     segment["is_expandable"] = False
     segment["frames"] = []
     for block in segment["blocks"]:
-        block["frames"] = history.frames_at(block["address"])
+        block["frames"] = history.frames_at(block.pop("number"))
     return segment
 
 

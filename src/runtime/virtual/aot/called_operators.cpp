@@ -1,9 +1,9 @@
 // Calls operators for code that AOTInductor generated. See generated_code.h.
 //
 // The parameters of a C function follow from the operator's schema (torchgen/gen_aoti_c_shim.py of
-// PyTorch): tensors that the results are written to come first; then each argument, an optional one as a
-// pointer that may be null, a list as a pointer and a length, a device as a type and a number; at the end a
-// pointer for each result.
+// PyTorch): tensors that the results are written to come first; then each argument, an optional one
+// as a pointer that may be null, a list as a pointer and a length, a device as a type and a number;
+// at the end a pointer for each result.
 #include <cstring>
 #include <mutex>
 #include <optional>
@@ -84,7 +84,9 @@ class Given {
   std::size_t at_ = 0;
 };
 
-at::Tensor tensor_of(AtenTensorHandle handle) { return *tensor_handle_to_tensor_pointer(handle); }
+at::Tensor tensor_of(AtenTensorHandle handle) {
+  return *tensor_handle_to_tensor_pointer(handle);
+}
 
 // One value of a type of the schema, from where it lies: `T` is how the C functions pass it.
 c10::IValue value_of(const c10::Type& type, std::int64_t given) {
@@ -221,7 +223,8 @@ torch::jit::Stack arguments_of(const c10::FunctionSchema& schema, Given& given) 
   return stack;
 }
 
-// Gives the results to the caller, who owns the tensors then. A result that is not wanted has no place.
+// Gives the results to the caller, who owns the tensors then. A result that is not wanted has no
+// place.
 void give_back(torch::jit::Stack results, Given& given) {
   for (c10::IValue& result : results) {
     if (given.left() == 0) return;  // written into an argument
@@ -259,8 +262,7 @@ extern "C" {
 
 C10_EXPORT std::int32_t torchport_aoti_call(const char* name, const TorchportArgument* arguments,
                                             std::size_t count) {
-  AOTI_TORCH_CONVERT_EXCEPTION_TO_ERROR_CODE(
-      { torchport::vdev::call(name, {arguments, count}); });
+  AOTI_TORCH_CONVERT_EXCEPTION_TO_ERROR_CODE({ torchport::vdev::call(name, {arguments, count}); });
 }
 
 C10_EXPORT std::int32_t torchport_aoti_exchange_device(std::int32_t device) {

@@ -24,14 +24,15 @@ struct TorchportArgument {
   };
 };
 
-// Calls an operator by the name that its C function has after "aoti_torch_DEVICE_", such as "mm_out", with
-// the arguments of that function. Returns 0; or 1 if it failed, after the error is logged as by PyTorch's
-// own functions. Thread safe.
+// Calls an operator by the name that its C function has after "aoti_torch_DEVICE_", such as
+// "mm_out", with the arguments of that function. Returns 0; or 1 if it failed, after the error is
+// logged as by PyTorch's own functions. Thread safe.
 std::int32_t torchport_aoti_call(const char* name, const TorchportArgument* arguments,
                                  std::size_t count);
 
-// Reports that a generated kernel on the device of this number found `condition` to be false. Returns
-// whether it is a device-side assert, which later calls raise; else the caller raises it. Thread safe.
+// Reports that a generated kernel on the device of this number found `condition` to be false.
+// Returns whether it is a device-side assert, which later calls raise; else the caller raises it.
+// Thread safe.
 bool torchport_aoti_failed(std::int32_t device, const char* kernel, const char* source,
                            const char* condition);
 
@@ -68,8 +69,8 @@ struct Operator<Name, std::int32_t (*)(Given...)> {
   }
 };
 
-// Makes a device the current one, as long as it lives. The stream stays the current one of the device:
-// the runner of a GPU's code passes that.
+// Makes a device the current one, as long as it lives. The stream stays the current one of the
+// device: the runner of a GPU's code passes that.
 class DeviceGuard {
  public:
   explicit DeviceGuard(std::int32_t device) : before_(torchport_aoti_exchange_device(device)) {}

@@ -32,8 +32,7 @@ std::string with_number(const std::string& device) {
 }
 
 std::unique_ptr<AOTIModelContainerRunner> make_runner(const std::string& library,
-                                                      std::size_t models,
-                                                      const std::string& device,
+                                                      std::size_t models, const std::string& device,
                                                       const std::string& folder,
                                                       const bool single_threaded) {
   return std::make_unique<ModelRunner>(library, models, with_number(device), folder,

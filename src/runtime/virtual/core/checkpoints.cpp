@@ -73,8 +73,7 @@ void check_storages(const Checkpoint& checkpoint, const std::unordered_set<Stora
   TORCH_CHECK(stale.size() >= static_cast<std::size_t>(definitely),
               "Any stale tensors which are being manually freed must be passed to set checkpoint");
   for (const StorageImpl* storage : stale) {
-    const bool was_freed =
-        std::find(freed.begin(), freed.end(), storage->data()) != freed.end();
+    const bool was_freed = std::find(freed.begin(), freed.end(), storage->data()) != freed.end();
     TORCH_CHECK(was_freed && owns_block(*storage),
                 "Unexpected deleter function on storage, could not swap function");
   }

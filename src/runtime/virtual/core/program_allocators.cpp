@@ -3,14 +3,13 @@
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <utility>
 
 #include <c10/core/CPUAllocator.h>
 #include <c10/util/Exception.h>
 
+#include "runtime/virtual/core/pool_memory.h"
 #include "runtime/virtual/core/runtime.h"
 #include "runtime/virtual/core/streams.h"
 
@@ -52,32 +51,6 @@ c10::DataPtr take_from_program(const ProgramAllocator& from, c10::DeviceIndex de
   return {data, taken.release(), &give_to_program, c10::Device(c10::DeviceType::CPU)};
 }
 
-// The segments of pools that programs gave memory for.
-struct Segments {
-  struct Segment {
-    std::uint64_t size;
-    char* data;
-  };
-  std::mutex mutex;
-  std::map<std::pair<c10::DeviceIndex, std::uint64_t>, Segment> all;  // by their first address
-
-  static Segments& get() {
-    static auto* segments = new Segments();
-    return *segments;
-  }
-};
-
-void* at_block(c10::DeviceIndex device, std::uint64_t address) {
-  Segments& segments = Segments::get();
-  const std::lock_guard lock(segments.mutex);
-  auto found = segments.all.upper_bound({device, address});
-  if (found == segments.all.begin()) return nullptr;
-  --found;
-  const auto& [first, segment] = *found;
-  const std::uint64_t offset = address - first.second;
-  return first.first == device && offset < segment.size ? segment.data + offset : nullptr;
-}
-
 }  // namespace
 
 bool caches_memory() {
@@ -117,28 +90,14 @@ void let_pool_take_from(c10::DeviceIndex device, device::PoolId pool,
   const auto take = [=](std::uint64_t address, std::uint64_t size, std::int64_t stream) {
     void* data = allocator.allocate(size, device, handle_of(stream));
     if (data == nullptr) return false;
-    Segments& segments = Segments::get();
-    const std::lock_guard lock(segments.mutex);
-    segments.all[{device, address}] = {size, static_cast<char*>(data)};
+    put_segment(device, address, size, data);
     return true;
   };
   const auto give = [=](std::uint64_t address, std::uint64_t size, std::int64_t stream) {
-    Segments& segments = Segments::get();
-    void* data = nullptr;
-    {
-      const std::lock_guard lock(segments.mutex);
-      data = segments.all.extract({device, address}).mapped().data;
-    }
+    void* data = take_segment(device, address);
     allocator.free(data, size, device, handle_of(stream));
   };
   Runtime::get().memory(device).let_pool_take_from(pool, {take, give});
-}
-
-void move_to_segment(c10::DeviceIndex device, std::uint64_t address, StorageImpl& twin) {
-  void* data = at_block(device, address);
-  if (data == nullptr) return;
-  std::memcpy(data, twin.data(), twin.nbytes());
-  twin.set_data_ptr_noswap(c10::DataPtr(data, c10::Device(c10::DeviceType::CPU)));
 }
 
 }  // namespace torchport::vdev

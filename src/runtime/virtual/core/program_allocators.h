@@ -47,8 +47,5 @@ void set_caches_memory(bool caches);
 // Lets a pool of a device take its segments from an allocator.
 void let_pool_take_from(c10::DeviceIndex device, device::PoolId pool,
                         const ProgramAllocator& allocator);
-// Moves the bytes of a CPU storage to where the block at `address` lies in a segment of such a
-// pool. Does nothing if the block is in no such segment.
-void move_to_segment(c10::DeviceIndex device, std::uint64_t address, c10::StorageImpl& twin);
 
 }  // namespace torchport::vdev

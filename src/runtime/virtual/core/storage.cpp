@@ -16,6 +16,7 @@
 #include "runtime/virtual/core/history.h"
 #include "runtime/virtual/core/host_allocator.h"
 #include "runtime/virtual/core/out_of_memory.h"
+#include "runtime/virtual/core/pool_memory.h"
 #include "runtime/virtual/core/program_allocators.h"
 #include "runtime/virtual/core/runtime.h"
 #include "runtime/virtual/core/shutdown.h"
@@ -287,6 +288,7 @@ void empty_caches() {
     if (streams_are_late()) late::host_waits(i);
     const HistoryScope scope(HistoryScope::Of::kFree);
     Runtime::get().memory(i).empty_cache();
+    forget_gone_segments(i);
   }
   release_host_memory();
 }

@@ -8,6 +8,7 @@
 #include <torch/library.h>
 
 #include "runtime/virtual/core/generator.h"
+#include "runtime/virtual/core/pool_memory.h"
 #include "runtime/virtual/core/runtime.h"
 #include "runtime/virtual/core/storage.h"
 #include "runtime/virtual/core/streams.h"
@@ -132,15 +133,19 @@ std::string memory_stats(std::int64_t device) {
 std::string memory_snapshot(std::int64_t device) {
   nlohmann::json result = nlohmann::json::array();
   for (const device::SegmentView& segment : Runtime::get().memory(index_of(device)).snapshot()) {
+    // The segments of private pools lie where their tensors say; `number` is the model's address.
+    const std::uint64_t place =
+        place_of_segment(index_of(device), segment.address, segment.size).value_or(segment.address);
     nlohmann::json blocks = nlohmann::json::array();
     for (const device::BlockView& block : segment.blocks) {
-      blocks.push_back({{"address", block.address},
+      blocks.push_back({{"address", place + (block.address - segment.address)},
+                        {"number", block.address},
                         {"size", block.size},
                         {"requested_size", block.requested},
                         {"state", block.allocated ? "active_allocated" : "inactive"}});
     }
     result.push_back({{"device", index_of(device)},
-                      {"address", segment.address},
+                      {"address", place},
                       {"total_size", segment.size},
                       {"stream", segment.stream},
                       {"segment_type", segment.small ? "small" : "large"},
