@@ -1,6 +1,8 @@
 """Captures of CUDA graphs: what they take, and what they refuse."""
 
+import re
 import threading
+from pathlib import Path
 
 import pytest
 import torch
@@ -208,3 +210,43 @@ def test_what_a_capture_does_not_allow() -> None:
 def graph_stream(graph: torch.cuda.CUDAGraph) -> torch.cuda.Stream:
     device, stream = graph._stream  # of torchport's own class
     return torch.cuda.Stream(stream_id=stream, device_index=device, device_type=1)
+
+
+def test_a_dump_of_what_a_graph_holds(tmp_path: Path) -> None:
+    path = tmp_path / "graph.dot"
+    graph, side = torch.cuda.CUDAGraph(), torch.cuda.Stream()
+    with pytest.warns(UserWarning, match="CUDA Graphs debug not enabled, set with"):
+        graph.debug_dump(str(path))
+    assert not path.exists()
+    graph.enable_debug_mode()
+    with torch.cuda.graph(graph):
+        y = x * 2
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            z = y + 1
+        y.relu_()
+        torch.cuda.current_stream().wait_stream(side)
+        z.copy_(y)
+    with pytest.warns(UserWarning) as told:
+        graph.debug_dump(str(path))
+    assert [str(one.message) for one in told] == [
+        "DEBUG: calling debug_dump()",
+        f"DEBUG: calling cudaGraphDebugDotPrint() with {path}",
+    ]
+    text = path.read_text()
+    assert text.startswith("digraph dot {\nsubgraph cluster_1 {\n")
+    nodes = re.findall(r'"graph_1_node_(\d)"\[.*?\{(\w+)\\n.*?(aten::\w+)\(float32\[4\]', text)
+    assert nodes == [
+        ("0", "KERNEL", "aten::mul"),
+        ("1", "KERNEL", "aten::add"),
+        ("2", "KERNEL", "aten::relu_"),
+        ("3", "MEMCPY", "aten::copy_"),
+    ]
+    arrows = re.findall(r'"graph_1_node_(\d)" -> "graph_1_node_(\d)"', text)
+    assert arrows == [("0", "1"), ("0", "2"), ("1", "3"), ("2", "3")]
+    graph.replay()  # the graph that runs is still there
+    assert z.tolist() == [0.0, 2.0, 4.0, 6.0]
+    path.unlink()
+    with pytest.warns(UserWarning) as told:
+        graph.debug_dump(str(path))  # what was captured was dropped by the first dump
+    assert len(told) == 1 and not path.exists()

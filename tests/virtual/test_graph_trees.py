@@ -163,9 +163,7 @@ def test_a_leak_is_told_with_its_address() -> None:
 
     keeps.register_fake(torch.empty_like)
     f = torch.compile(lambda x: torch.ops.torchport_tests.keeps(x @ x), mode="reduce-overhead")
-    with pytest.raises(
-        RuntimeError, match="tensor.s. in the cudagraph pool not tracked as outputs"
-    ):
+    with pytest.raises(RuntimeError, match="in the cudagraph pool not tracked as outputs"):
         for _ in range(3):
             f(torch.eye(4, device="cuda"))
     held.clear()
