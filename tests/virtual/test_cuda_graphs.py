@@ -1,12 +1,21 @@
 """CUDA graphs: a capture has no effect, a replay does the work again on the same memory."""
 
 import copy
+import gc
+from collections.abc import Iterator
 
 import pytest
 import torch
 from captured import capture
 
 pytestmark = [pytest.mark.devices("cuda:2"), pytest.mark.usefixtures("seeded")]
+
+
+@pytest.fixture(autouse=True)
+def collected() -> Iterator[None]:
+    """No graph outlives its test: what make_graphed_callables() returns is a reference cycle."""
+    yield
+    gc.collect()
 
 
 def network() -> torch.nn.Module:
@@ -59,6 +68,25 @@ def test_a_training_step() -> None:
         assert torch.equal(ours, theirs) and torch.equal(ours.grad, theirs.grad)
     for ours, theirs in zip(model.buffers(), eager.buffers(), strict=True):
         assert torch.equal(ours, theirs)
+
+
+FIRST = """
+import gc, weakref, torch
+gc.disable()  # the graph must not wait for the collector
+def capture():
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        result = torch.ones(3, device="cuda") + 1
+    return graph, result
+def live():
+    graph, result = capture()
+    return weakref.ref(graph)
+print(live()())
+"""
+
+
+def test_the_first_graph_lives_as_long_as_its_names(run_virtual) -> None:
+    assert run_virtual(FIRST).stdout == "None\n"
 
 
 def test_callables() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import importlib
 import sys
 import threading
 import warnings
@@ -43,6 +45,15 @@ def _torch() -> Any:
 def _raise(error: int) -> NoReturn:
     ops().raise_runtime_error(error)
     raise AssertionError("an error of the runtime was raised")
+
+
+def _import_what_a_tape_needs() -> None:
+    """The first operator on a tape imports torch._dynamo, which leaves errors of optional imports in
+    reference cycles. They hold the frames of whoever captures, and these the graph: it would outlive
+    its last name, and its memory with it."""
+    if "torch._dynamo" not in sys.modules:
+        importlib.import_module("torch._dynamo")
+        gc.collect()
 
 
 class _PoolUse:
@@ -118,6 +129,7 @@ class _CUDAGraph:
     def capture_begin(self, pool: Any = None, capture_error_mode: str = "global") -> None:
         from torchport.virtual.torch_c_shim import _tape
 
+        _import_what_a_tape_needs()
         if capture_error_mode not in _MODES:
             raise RuntimeError(
                 "Unknown capture error mode. Expected `global`, `thread_local`, or `relaxed`, got "

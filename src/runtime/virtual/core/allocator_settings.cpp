@@ -90,7 +90,7 @@ void read_settings(const std::string& text) {
 
 // The allocator is chosen once, from the environment.
 void choose_allocator() {
-  const ConfigTokenizer tokens(c10::CachingAllocator::getAllocatorSettings());
+  const ConfigTokenizer tokens(AcceleratorAllocatorConfig::last_allocator_settings());
   for (std::size_t i = 0; i + 2 < tokens.size(); ++i) {
     if (tokens[i] == "backend") chosen_allocator() = tokens[i + 2];
   }

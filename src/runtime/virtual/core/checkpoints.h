@@ -3,8 +3,7 @@
 // A tree records graphs that share one pool. Before it records a branch, it returns the pool to
 // where it was at the branching: blocks of other branches become free, and those that were in use
 // then are in use again, although their tensors may be gone. The functions are those of
-// torch/csrc/cuda/Module.cpp, with its checks. On a virtual device the bytes of each tensor are its
-// own, so that branches do not overwrite each other's.
+// torch/csrc/cuda/Module.cpp, with its checks.
 //
 // REQUIRES of all functions: no other thread frees or makes tensors of that pool meanwhile.
 #pragma once
