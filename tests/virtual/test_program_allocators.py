@@ -166,3 +166,33 @@ def test_functions_of_python_are_an_allocator() -> None:
     del x, pool
     gc.collect()
     assert not held
+
+
+MANAGED = """
+#include <c10/cuda/CUDAException.h>
+#include <cuda_runtime_api.h>
+extern "C" void* take(size_t size, int device, void* stream) {
+  void* data;
+  C10_CUDA_CHECK(cudaMallocManaged(&data, size));
+  return data;
+}
+extern "C" void give(void* data, size_t size, int device, void* stream) {
+  C10_CUDA_CHECK(cudaFree(data));
+}
+"""
+
+
+def test_one_that_is_compiled_with_cudas_runtime(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from torch.utils.cpp_extension import load_inline
+
+    monkeypatch.setenv("TORCH_EXTENSIONS_DIR", str(tmp_path))
+    path = load_inline(
+        "managed", MANAGED, with_cuda=True, is_python_module=False, no_implicit_headers=True
+    )
+    own = torch.cuda.memory.CUDAPluggableAllocator(path, "take", "give")
+    pool = torch.cuda.MemPool(own.allocator())
+    with torch.cuda.use_mem_pool(pool):
+        x = torch.arange(5, device="cuda")
+    assert (x + 1).tolist() == [1, 2, 3, 4, 5]
