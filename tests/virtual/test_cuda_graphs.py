@@ -166,6 +166,23 @@ def test_generators_of_a_capture() -> None:
     assert other.get_offset() == 0 and torch.cuda.initial_seed() == 3
 
 
+def test_a_state_has_its_blocks_once() -> None:
+    # After PyTorch's own test_memory_stats_of_multiple_generators_and_graphs.
+    before = torch.cuda.memory_stats()["active.all.current"]
+    default = torch.cuda.default_generators[0]
+    states = [default.graphsafe_get_state(), default.clone_state()]
+    graphs = [torch.cuda.CUDAGraph() for _ in range(3)]
+    for graph in graphs:
+        for state in states:
+            graph.register_generator_state(state)
+        with torch.cuda.graph(graph):
+            torch.rand(1, device="cuda")
+    assert torch.cuda.memory_stats()["active.all.current"] - before == 2 * len(states)
+    graphs.clear()
+    del graph
+    assert torch.cuda.memory_stats()["active.all.current"] == before
+
+
 def test_what_nobody_holds_is_not_kept() -> None:
     # What nobody holds is not kept.
     _held, _kept = capture(

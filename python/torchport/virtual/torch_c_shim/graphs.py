@@ -74,7 +74,7 @@ class _GraphDraws:
     def __init__(self, generator: Any) -> None:
         from torch.utils._python_dispatch import _disable_current_modes
 
-        self.generator = generator  # so that its id stays its own
+        self.generator = generator  # so that the number of its state stays its own
         with _disable_current_modes():
             self.numbers = [
                 _torch().empty(1, dtype=_torch().int64, device=generator.device) for _ in range(2)
@@ -85,9 +85,13 @@ _draws: weakref.WeakValueDictionary[int, _GraphDraws] = weakref.WeakValueDiction
 
 
 def _draws_of(generator: Any) -> _GraphDraws:
-    found = _draws.get(id(generator))
+    from torchport.virtual.torch_c_shim._tape import state_of
+
+    state = state_of(generator)  # the program may give the generator another one
+    number = ops().state_number(state)
+    found = _draws.get(number)
     if found is None:
-        found = _draws[id(generator)] = _GraphDraws(generator)
+        found = _draws[number] = _GraphDraws(state)
     return found
 
 

@@ -56,6 +56,13 @@ void capture_generator(const at::Generator& generator, bool captured) {
     philox->set_captured(captured);
 }
 
+// A number for the state of a generator, the same for all generators that draw from it.
+std::int64_t state_number(const at::Generator& generator) {
+  const auto* philox = dynamic_cast<const PhiloxGenerator*>(generator.unsafeGetGeneratorImpl());
+  const void* state = philox == nullptr ? generator.unsafeGetGeneratorImpl() : philox->identity();
+  return static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(state));
+}
+
 // The profile and the memory of each device, the UUIDs of all, and the numbers of the visible ones,
 // as JSON.
 std::string describe() {
@@ -189,6 +196,7 @@ TORCH_LIBRARY(torchport, library) {
   library.def("get_stream(int device) -> int", &get_stream);
   library.def("default_generator(int device) -> Generator?", &generator_of);
   library.def("capture_generator(Generator? generator, bool captured) -> ()", &capture_generator);
+  library.def("state_number(Generator generator) -> int", &state_number);
   library.def("describe() -> str", &describe);
   library.def("memory_stats(int device) -> str", &memory_stats);
   library.def("memory_snapshot(int device) -> str", &memory_snapshot);
