@@ -196,7 +196,7 @@ TORCH_LIBRARY(torchport, library) {
   library.def("get_stream(int device) -> int", &get_stream);
   library.def("default_generator(int device) -> Generator?", &generator_of);
   library.def("capture_generator(Generator? generator, bool captured) -> ()", &capture_generator);
-  library.def("state_number(Generator generator) -> int", &state_number);
+  library.def("state_number(Generator? generator) -> int", &state_number);
   library.def("describe() -> str", &describe);
   library.def("memory_stats(int device) -> str", &memory_stats);
   library.def("memory_snapshot(int device) -> str", &memory_snapshot);
