@@ -15,7 +15,8 @@ import sys
 from pathlib import Path
 
 WORKER = Path(__file__).with_name("training_step.py")
-PROGRAMS = ("resnet50", "transformer", "lstm", "dlrm")
+SMALL = ("small cnn", "small transformer", "small lstm")
+PROGRAMS = ("resnet50", "transformer", "lstm", "dlrm", *SMALL)
 TIME_BOUND = MEMORY_BOUND = 1.05
 
 
@@ -65,13 +66,13 @@ def main() -> int:
     parser.add_argument("programs", nargs="*", default=PROGRAMS)
     parser.add_argument("--steps", type=int, default=15)
     options = parser.parse_args()
-    print(f"{'training step':14}{'virtual':>10}{'cpu':>10}{'time':>8}{'memory':>8}   losses")
+    print(f"{'training step':18}{'virtual':>10}{'cpu':>10}{'time':>8}{'memory':>8}   losses")
     for program in options.programs:
         ours, theirs, time, memory, same = compare(program, options.steps)
         missed = [n for n, v in (("time", time), ("memory", memory)) if v > TIME_BOUND]
         verdict = f"MISSED: {', '.join(missed)}" if missed else f"both <= {TIME_BOUND}"
         print(
-            f"{program:14}{ours * 1e3:7.1f} ms{theirs * 1e3:7.1f} ms{time:8.3f}{memory:8.3f}   "
+            f"{program:18}{ours * 1e3:7.1f} ms{theirs * 1e3:7.1f} ms{time:8.3f}{memory:8.3f}   "
             f"{'equal' if same else 'DIFFER'}  {verdict}",
             flush=True,
         )

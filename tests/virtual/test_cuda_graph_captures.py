@@ -11,7 +11,12 @@ from captured import capture
 pytestmark = [pytest.mark.devices("cuda:2"), pytest.mark.usefixtures("seeded")]
 
 
-def refuses(work, words: str = "not permitted when stream is capturing", **options) -> None:
+def refuses(
+    work,
+    words: str = "not permitted when stream is capturing",
+    error=torch.AcceleratorError,
+    **options,
+) -> None:
     """The call is an error, what follows as well, and nothing is captured."""
     x = torch.ones(2, device="cuda")
     graph = torch.cuda.CUDAGraph()
@@ -19,7 +24,7 @@ def refuses(work, words: str = "not permitted when stream is capturing", **optio
         pytest.raises(torch.AcceleratorError, match="previous error during capture"),
         torch.cuda.graph(graph, **options),
     ):
-        with pytest.raises(torch.AcceleratorError, match=words):
+        with pytest.raises(error, match=words):
             work()
         with pytest.raises(torch.AcceleratorError, match="previous error during capture"):
             x.add(1)
@@ -194,8 +199,8 @@ def test_what_a_capture_does_not_allow() -> None:
     graph = torch.cuda.CUDAGraph()
     with pytest.raises(RuntimeError, match="captured on a non-default stream"):
         graph.capture_begin()
-    with pytest.raises(NotImplementedError, match="raw_cuda_graph"):
-        graph.raw_cuda_graph()
+    with pytest.raises(torch.AcceleratorError, match="cannot be performed in the present state"):
+        graph.capture_end()
     with pytest.warns(UserWarning, match="The CUDA Graph is empty"):
         capture(lambda: None)
     with pytest.raises(RuntimeError, match="Capture must end on the same stream it began on"):
@@ -210,6 +215,43 @@ def test_what_a_capture_does_not_allow() -> None:
 def graph_stream(graph: torch.cuda.CUDAGraph) -> torch.cuda.Stream:
     device, stream = graph._stream  # of torchport's own class
     return torch.cuda.Stream(stream_id=stream, device_index=device, device_type=1)
+
+
+def test_graphs_that_are_used_wrongly() -> None:
+    graph, kept = torch.cuda.CUDAGraph(), torch.cuda.CUDAGraph(keep_graph=True)
+    with pytest.raises(RuntimeError, match=r"capture_end\(\) must have been called before calling"):
+        kept.instantiate()
+    with pytest.raises(RuntimeError, match="unless CUDAGraph was initialized with keep_graph=true"):
+        graph.raw_cuda_graph()
+    with pytest.raises(RuntimeError, match=r"until capture_end\(\) has been called"):
+        kept.raw_cuda_graph()
+    with pytest.raises(RuntimeError, match=r"until instantiate\(\) has been called"):
+        kept.raw_cuda_graph_exec()
+    with (
+        pytest.raises(RuntimeError, match=r"!\(pool.first && pool.second\) INTERNAL ASSERT"),
+        torch.cuda.graph(torch.cuda.CUDAGraph(), pool=(5, 5)),
+    ):
+        pass
+    with torch.cuda.graph(kept):
+        x + 1
+    with pytest.raises(NotImplementedError, match="the graph is a list of operators"):
+        kept.raw_cuda_graph()
+    kept.instantiate()
+    graph, _ = capture(lambda: x + 1)
+    with pytest.raises(RuntimeError, match="only when keep_graph=true"):
+        graph.instantiate()
+
+
+def test_what_a_capture_refuses_of_generators_and_libraries() -> None:
+    with pytest.raises(RuntimeError, match="Cannot construct a new CUDAGeneratorImpl"):
+        capture(lambda: torch.rand(4, device="cuda", generator=torch.Generator("cuda")))
+    default = torch.cuda.default_stream()
+    words = "would make the legacy stream depend on a capturing blocking stream"
+    refuses(lambda: default.wait_stream(torch.cuda.current_stream()), words)
+    for dtype, kind in ((torch.float32, "CUDA_R_32F"), (torch.complex128, "CUDA_C_64F")):
+        a = torch.eye(4, dtype=dtype, device="cuda")
+        words = f"CUSOLVER_STATUS_INTERNAL_ERROR, when calling `cusolverDnXsyevd.*{kind}"
+        refuses(lambda a=a: torch.linalg.eigh(a), words, RuntimeError)
 
 
 def test_a_dump_of_what_a_graph_holds(tmp_path: Path) -> None:

@@ -40,8 +40,33 @@ def test_copies() -> None:
     assert nccl.is_available(ones) and len(nccl.version()) == 3
     nccl.all_reduce(ones)
     assert all(o.tolist() == [2.0] * 3 for o in ones)
-    with pytest.raises(NotImplementedError, match=re.escape("torch.cuda.nccl.unique_id")):
-        nccl.unique_id()
+    assert len(nccl.unique_id()) == 128
+    with pytest.raises(NotImplementedError, match=re.escape("torch.cuda.nccl.init_rank")):
+        nccl.init_rank(1, nccl.unique_id(), 0)
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda a, b: nccl.all_reduce([a, b.cpu()]), "have to be cuda dense Tensors"),
+        (lambda a, b: nccl.all_reduce([a.to_sparse()]), "have to be cuda dense Tensors"),
+        (lambda a, b: nccl.all_reduce([]), "input sequence can't be empty"),
+        (
+            lambda a, b: nccl.all_reduce([a, b], [a]),
+            "of the same length, but got input of length 2",
+        ),
+        (lambda a, b: nccl.all_reduce([a, b.double()]), "of the same Tensor dtype"),
+        (lambda a, b: nccl.all_reduce([a, b[:2]]), "must have the same number of elements"),
+        (lambda a, b: nccl.all_reduce([a, b], [b, a]), "must be on the same device"),
+        (lambda a, b: nccl.all_reduce([a, a]), "inputs must be on unique devices"),
+        (lambda a, b: nccl.all_gather([a, b], [a, b]), "output must be of size input_size"),
+        (lambda a, b: nccl.broadcast([a, b], root=2), "invalid root"),
+        (lambda a, b: nccl.broadcast([a[::2], b[::2]]), "have to be contiguous"),
+    ],
+)
+def test_collectives_of_one_process_that_are_refused(call, text: str) -> None:
+    with pytest.raises(RuntimeError, match=text):
+        call(*(torch.ones(4, device=f"cuda:{i}") for i in range(2)))
 
 
 def test_data_parallel() -> None:

@@ -9,6 +9,7 @@ import torch
 pytestmark = pytest.mark.devices("cuda:1")
 
 SEED = 11
+H200_SEED = 1234  # of the recording
 # The first profile, an A100: 108 multiprocessors of 2048 threads.
 THREADS = 108 * 2048
 
@@ -196,6 +197,24 @@ def test_samples_with_replacement() -> None:
             )
             assert drawn[row, i].item() == expected
     assert torch.cuda.default_generators[0].get_offset() == 4
+
+
+def test_samples_of_half_types_are_those_of_an_h200() -> None:
+    """Sums are rounded to the type and added up as a block of threads does."""
+    expected = {
+        (torch.bfloat16, 7, 1000, 20): [354, 900, 734, 808, 516, 983, 622, 580],
+        (torch.bfloat16, 300, 50, 100): [17, 45, 36, 40, 25, 49, 30, 28],
+        (torch.float16, 300, 50, 100): [17, 45, 36, 40, 25, 49, 31, 28],
+    }
+    for (dtype, rows, columns, count), first in expected.items():
+        torch.cuda.manual_seed(H200_SEED)
+        weights = torch.arange(1, columns + 1, device="cuda").to(dtype).expand(rows, columns)
+        drawn = torch.multinomial(weights, count, replacement=True)
+        assert drawn.flatten()[:8].tolist() == first
+    # The sum is more than the largest float16 number.
+    weights = torch.arange(1, 1001, device="cuda").half()
+    with pytest.raises(RuntimeError, match="sum of probabilities <= 0"):
+        torch.multinomial(weights, 20, replacement=True)
 
 
 def test_random_slopes() -> None:

@@ -46,8 +46,39 @@ def test_events() -> None:
     handle = torch.cuda.Event(interprocess=True).ipc_handle()
     assert len(handle) == 64
     assert torch.cuda.Event.from_ipc_handle(torch.device("cuda:1"), handle).query()
-    with pytest.raises(RuntimeError, match="invalid resource handle"):
+    with pytest.raises(torch.AcceleratorError, match="invalid resource handle"):
         untimed.ipc_handle()
+
+
+def test_events_that_are_used_wrongly() -> None:
+    plain, timed = torch.cuda.Event(), torch.cuda.Event(enable_timing=True)
+    for one, other in [(plain, plain), (timed, plain), (plain, timed)]:
+        with pytest.raises(ValueError, match="created with argument 'enable_timing=True'"):
+            one.elapsed_time(other)
+    with pytest.raises(RuntimeError, match=r"expected stream to be a torch\.Stream or"):
+        plain.record(5)
+    with pytest.raises(torch.AcceleratorError, match="invalid argument"):
+        torch.cuda.Event(interprocess=True, enable_timing=True).record()
+    with pytest.raises(torch.AcceleratorError, match="mapping of buffer object failed"):
+        torch.cuda.Event.from_ipc_handle(0, b"x" * 64)
+    with pytest.raises(RuntimeError, match="byte-like object of size 64, but got 1"):
+        torch.cuda.Event.from_ipc_handle(0, b"x")
+    with pytest.raises(TypeError, match="'str' object cannot be interpreted as an integer"):
+        torch.cuda.Stream(priority="high")
+
+
+def test_devices_that_do_not_exist() -> None:
+    beyond = r"Device index value 77 is out of index range \[0, 2\)"
+    for ask in (torch.cuda.current_stream, torch._C._cuda_getCurrentRawStream):
+        with pytest.raises(RuntimeError, match=beyond):
+            ask(77)
+    with pytest.raises(torch.AcceleratorError, match="invalid device ordinal"):
+        torch.cuda.mem_get_info(77)
+    with pytest.raises(RuntimeError, match="Invalid device argument M"):
+        torch.cuda.memory_allocated(77)
+    with pytest.raises(UnicodeDecodeError):  # the index is put into the text as a letter
+        torch.cuda.memory_allocated(-5)
+    assert torch.Generator("cuda:77").manual_seed(1).initial_seed() == 1
 
 
 def test_devices() -> None:
@@ -69,4 +100,6 @@ def test_devices() -> None:
         torch.cuda.current_blas_handle()
     with pytest.raises(ModuleNotFoundError, match=r"nvidia-ml-py|pynvml"):
         torch.cuda.utilization()
-    assert torch.cuda.nvtx.range_push("a") == 0 and torch.cuda.nvtx.range_pop() == 0
+    # NVTX counts ranges for a tool that is attached.
+    assert torch.cuda.nvtx.range_push("a") == -2 and torch.cuda.nvtx.range_pop() == -2
+    assert torch.cuda.nvtx.range_start("a") == 0

@@ -281,3 +281,32 @@ def test_the_report_names_the_place(run: Run, tmp_path: Path) -> None:
 def test_help_names_the_option() -> None:
     told = subprocess.run([TORCHPORT, "run", "--help"], capture_output=True, text=True, check=True)
     assert "--errors" in told.stdout and "at-once" in told.stdout
+
+
+@pytest.mark.parametrize(
+    ("make", "asserted"),
+    [
+        (
+            "torch.sparse_coo_tensor(torch.tensor([[0, 5]]), torch.ones(2), (3,)).cuda().to_dense()",
+            "Assertion `dstIndex < dstAddDimSize` failed.",
+        ),
+        (
+            "torch.sparse_csr_tensor(torch.tensor([0, 5]), torch.tensor([0]), torch.ones(1), (1, 3), "
+            "device='cuda', check_invariants=True)",
+            "ValidateCompressedIndicesCommon.h",
+        ),
+    ],
+)
+def test_indices_of_sparse_tensors(run: Run, make: str, asserted: str) -> None:
+    done = run(
+        f"""
+import torch
+try:
+    {make}
+    torch.cuda.synchronize()
+except torch.AcceleratorError as error:
+    print(str(error).splitlines()[0])
+"""
+    )
+    assert done.stdout.startswith("CUDA error: device-side assert triggered\n")
+    assert asserted in done.stderr

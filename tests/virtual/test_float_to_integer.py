@@ -111,3 +111,21 @@ def test_gradients_and_errors_are_those_of_copies() -> None:
     with pytest.raises(RuntimeError, match="must match"):
         torch.zeros(3, dtype=torch.int32, device="cuda").copy_(x)
     assert x.detach().to(torch.bool).tolist() == [True, True]
+
+
+def test_integers_that_do_not_fit_keep_their_lowest_bits() -> None:
+    numbers = torch.tensor([300, -129, 70000, (1 << 33) + 5, -1], device="cuda")
+    wanted = {
+        torch.int8: [44, 127, 112, 5, -1],
+        torch.uint8: [44, 127, 112, 5, 255],
+        torch.int16: [300, -129, 4464, 5, -1],
+        torch.int32: [300, -129, 70000, 5, -1],
+    }
+    into = [torch.zeros(5, dtype=dtype, device="cuda") for dtype in wanted]
+    torch._foreach_copy_(into, [numbers] * len(into))
+    assert [t.tolist() for t in into] == list(wanted.values())
+    for dtype, expected in wanted.items():
+        same = [torch.zeros(5, dtype=dtype, device="cuda") for _ in range(2)]
+        torch._foreach_copy_(same, [numbers, numbers])
+        assert [t.tolist() for t in same] == [expected] * 2
+        assert numbers.to(dtype).tolist() == expected

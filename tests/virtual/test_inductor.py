@@ -1,8 +1,6 @@
 """torch.compile with inductor: its C++ for the CPU over the bytes of the device."""
 
-import zipfile
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 import torch
@@ -152,25 +150,3 @@ def test_memory_is_counted() -> None:
     assert (
         torch.cuda.max_memory_allocated() - held >= 16 << 20
     )  # the sum, what is sorted, where from
-
-
-def test_packages_are_refused() -> None:
-    program = torch.export.export(nn.Linear(3, 3).cuda(), (torch.ones(1, 3, device="cuda"),))
-    with pytest.raises(Exception, match="torchport: virtual devices do not support") as raised:
-        torch._inductor.aoti_compile_and_package(program)
-    # Torch 2.9 raises it as it is, later releases wrap it in an error of their own.
-    said = f"{raised.type.__name__}: {raised.value}"
-    assert (
-        "NotImplementedError: torchport: virtual devices do not support AOTInductor and cpp_wrapper"
-        in said
-    )
-
-
-def test_packages_from_elsewhere_are_refused(tmp_path: Path) -> None:
-    path = tmp_path / "model.pt2"
-    with zipfile.ZipFile(path, "w") as package:
-        folder = "model/data/aotinductor/model"
-        package.writestr(f"{folder}/a.wrapper.so", b"")
-        package.writestr(f"{folder}/a.wrapper_metadata.json", '{"AOTI_DEVICE_KEY": "cuda"}')
-    with pytest.raises(NotImplementedError, match="do not support AOTInductor and cpp_wrapper"):
-        torch._inductor.aoti_load_package(str(path))

@@ -117,6 +117,19 @@ def test_the_drivers_of_svd() -> None:
         torch.linalg.svd(torch.eye(2), driver="gesvd")
 
 
+def test_an_adjoint_is_stored_conjugated() -> None:
+    """cuSOLVER computes V: Vh is the conjugate of what is stored, so that Vh.mH is none."""
+    a = torch.randn(2, 5, 3, dtype=torch.cfloat, device="cuda")
+    out = (a.new_empty(0), torch.empty(0, device="cuda"), a.new_empty(0))
+    torch.linalg.svd(a, full_matrices=False, out=out)
+    for u, s, vh in (torch.linalg.svd(a, full_matrices=False), out):
+        assert vh.is_conj() and not vh.mH.is_conj() and not u.is_conj()
+        torch.testing.assert_close(u @ torch.diag_embed(s).to(u.dtype) @ vh, a)
+    assert not torch.svd(a).V.is_conj() and not torch.linalg.svd(a.real)[2].is_conj()
+    wide = a[0].to(torch.cdouble).requires_grad_()
+    assert torch.autograd.gradcheck(lambda m: torch.linalg.svd(m, False)[2].abs(), (wide,))
+
+
 def test_least_squares_have_the_driver_of_cuda() -> None:
     a, b = torch.randn(5, 3, device="cuda"), torch.randn(5, 2, device="cuda")
     for options in ({}, {"driver": "gels"}, {"driver": "GELS"}):

@@ -95,6 +95,10 @@ REFUSED = [
     ),
     (
         lambda: F.conv1d(three, three_d),
+        wrapper("__slow_conv2d_forward", "weight", "cuda:0", "cpu"),
+    ),
+    (
+        lambda: F.conv1d(three.expand(2, 2, 2), three_d),
         "Input type (torch.FloatTensor) and weight type "
         "(torch.cuda.FloatTensor) should be the same",
     ),

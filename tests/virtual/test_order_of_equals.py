@@ -1,4 +1,4 @@
-"""Which of equal elements sort, topk and kthvalue choose: the answers of an NVIDIA H200, torch 2.11."""
+"""Which of equal elements sort, topk, kthvalue, mode and median choose: the answers of an NVIDIA H200, torch 2.11."""
 
 import pytest
 import torch
@@ -89,3 +89,45 @@ def test_gradients_follow_the_indices():
     top = x.topk(3)
     top.values.sum().backward()
     assert x.grad.nonzero().flatten().tolist() == sorted(top.indices.tolist())
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.int64, torch.uint8])
+def test_mode(dtype):
+    """Of equally frequent values: that which a tree of threads keeps; the smallest of large rows."""
+    for size, index in {(20,): 13, (1000,): 991, (2048,): 2043, (5000,): 0, (100_000,): 0}.items():
+        x = values(*size, dtype=dtype)
+        found = x.mode()
+        assert found.indices.item() == index and found.values == x[index]
+    assert values(3, 40, dtype=dtype).mode().indices.tolist() == [39, 39, 39]
+    found = values(70, 1100, dtype=dtype).mode().indices.tolist()
+    assert found[:8] == [1099, 1094, 1096, 1096, 1093, 1098, 1093, 1095]
+    assert values(5, 9000, dtype=dtype).mode().indices.tolist() == [0, 3, 0, 1, 0]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.int64, torch.uint8])
+def test_median_is_the_first_of_the_upper_half_of_a_warp(dtype):
+    assert values(20, dtype=dtype).median(-1).indices.item() == 16
+    for median in (torch.median, torch.nanmedian):
+        x = values(3, 40, dtype=dtype)
+        assert median(x, 1).indices.tolist() == [16, 28, 27]
+        assert median(x.T.contiguous(), 0, keepdim=True).indices.tolist() == [[16, 28, 27]]
+
+
+def test_mode_and_median_of_other_forms():
+    x = torch.tensor([[1.0, 2, 1, 2, 3], [5, float("nan"), 4, 5, 0]], device="cuda")
+    into = torch.empty(0, device="cuda"), torch.empty(0, device="cuda", dtype=torch.int64)
+    torch.mode(x, 1, out=into)
+    assert [t.tolist() for t in into] == [[1, 5], [2, 3]]
+    torch.median(x, -1, out=into)
+    assert into[0][0] == 2 and into[0][1].isnan() and into[1].tolist() == [1, 1]
+    torch.nanmedian(x, 1, out=into)
+    assert [t.tolist() for t in into] == [[2, 4], [1, 2]]
+    assert torch.mode(x[:, :1], 1).indices.tolist() == [0, 0]
+    assert torch.tensor([True, False], device="cuda").mode() == (False, 1)
+    y = x[0].clone().requires_grad_()
+    y.median(0).values.backward()
+    assert y.grad.tolist() == [0, 1, 0, 0, 0]
+    with pytest.raises(IndexError):
+        x.mode(2)
+    with pytest.raises(IndexError):
+        x.median(2)

@@ -3,6 +3,8 @@
 Where the answer is not in the sources, it is that of an NVIDIA H200 with torch 2.11.
 """
 
+import copy
+
 import pytest
 import torch
 import torch.nn as nn
@@ -163,6 +165,54 @@ def test_gradients_of_batches_have_the_noise_of_the_type() -> None:
         found = layer.weight.grad[[0, 1, 2, 4, 5, 7]].tolist()
         assert found == pytest.approx(weights, rel=1e-5)
         assert layer.bias.grad.tolist() == [480] * 8
+        # Sums of float32: of channels_last, and of cuDNN.
+        ordered = x.detach().to(memory_format=torch.channels_last)
+        layer.zero_grad()
+        y = layer(ordered)
+        y.backward(torch.ones_like(y))
+        assert layer.weight.grad.abs().max().item() < 1e-3
+    x = numbers.reshape(4, 8, 10, 12).to("cuda", torch.float16)
+    mixed = nn.BatchNorm2d(8, device="cuda")
+    mixed(x).sum().backward()
+    assert mixed.weight.grad.abs().max().item() < 1e-3
+    with torch.backends.cudnn.flags(enabled=False):
+        mixed.zero_grad()
+        mixed(x).sum().backward()
+    assert mixed.weight.grad.abs().max().item() > 1e-2
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize(
+    "size", [(16, 5), (3, 4, 33), (2, 3, 5, 7), (2, 3, 40, 40), (2, 3, 4, 5, 6)]
+)
+def test_batch_norms_of_half_types_are_those_of_float64(size, dtype) -> None:
+    channels = size[1]
+    torch.manual_seed(1)
+    for training in (True, False):
+        for affine in (True, False):
+            found, exact = [], []
+            host = nn.BatchNorm1d(channels, affine=affine, dtype=torch.float64).train(training)
+            host._check_input_dim = lambda _: None
+            host.running_mean.normal_()
+            x, grad = torch.randn(size).to(dtype), torch.randn(size).to(dtype)
+            if affine:
+                nn.init.normal_(host.weight)
+            for module, to in (
+                (host, {}),
+                (copy.deepcopy(host), {"device": "cuda", "dtype": dtype}),
+            ):
+                into = found if to else exact
+                module.to(**to)
+                given = x.to(to.get("device", "cpu"), to.get("dtype", torch.float64))
+                given.requires_grad_()
+                y = module(given)
+                y.backward(grad.to(y))
+                into += [y, given.grad, module.running_mean, module.running_var]
+                into += [p.grad for p in module.parameters()]
+            for one, other in zip(found, exact, strict=True):
+                assert one.dtype == dtype
+                close = 0.02 if dtype == torch.float16 else 0.15
+                torch.testing.assert_close(one.double().cpu(), other, rtol=close, atol=close)
 
 
 def test_logsigmoid_saves_nothing_but_its_input() -> None:
@@ -204,3 +254,62 @@ def test_kernels_take_memory_while_they_compute() -> None:
     norm = nn.GroupNorm(4, 8, device="cuda")
     image = torch.randn(2, 8, 6, 6, device="cuda")
     assert peak_of(lambda: norm(image).detach()) == 2560 + 4 * 512
+
+
+def test_sorts_and_indices_take_memory_as_on_an_h200() -> None:
+    x = torch.arange(1 << 18, device="cuda", dtype=torch.float32)
+    mask, places = x > 5, x.long()
+    sorting = 2097152 + 3204608  # the indices, and what CUB takes
+    assert peak_of(lambda: x.sort().values) == 3 * 1048576 + sorting
+    assert peak_of(lambda: x.median()) == 3 * 1048576 + sorting
+    assert peak_of(lambda: x[mask]) == 1048576 + 2097152
+    assert peak_of(lambda: x.masked_select(mask)) == 1048576 + 2097152
+    assert peak_of(lambda: x.index_put((places,), x, accumulate=True)) == 1048576 + 12647936
+    assert peak_of(lambda: x.index_put((places,), x)) == 1048576
+    assert peak_of(x.unique) == 2144768
+    assert peak_of(lambda: torch.randperm(1 << 18, device="cuda")) == 12652032
+    assert peak_of(lambda: torch.where(mask, x, x)) == 1048576
+    small = torch.rand(20, 20, 20, device="cuda")
+    assert peak_of(lambda: small.sort()) == 32256 + 64000 + 512
+    assert peak_of(lambda: small.flatten().sort()) == 267264  # as the recording's sample
+
+
+def test_results_of_unique_keep_the_memory_of_the_input() -> None:
+    x = torch.arange(4096, device="cuda") % 7
+    values, inverse, counts = x.unique(return_inverse=True, return_counts=True)
+    assert values.tolist() == list(range(7)) and counts.sum() == 4096
+    assert values.untyped_storage().nbytes() == counts.untyped_storage().nbytes() == 8 * 4096
+    assert torch.equal(values[inverse], x)
+    values = x.sort().values.unique_consecutive()
+    assert values.shape == (7,) and values.untyped_storage().nbytes() == 8 * 4096
+    assert (x > 3).unique().untyped_storage().nbytes() == 2
+    rows = torch.unique(x.reshape(-1, 2), dim=0)
+    assert rows.untyped_storage().nbytes() == rows.numel() * 8
+
+
+def test_what_a_kernel_makes_on_its_way() -> None:
+    x, index = torch.ones(2048, device="cuda"), torch.zeros(2048, dtype=torch.long, device="cuda")
+    means = lambda: x.scatter_reduce(0, index, x, "mean")  # noqa: E731
+    assert peak_of(means) == 3 * 8192 + 2048
+    assert peak_of(lambda: x.scatter_reduce(0, index, x, "sum")) == 8192
+    assert peak_of(lambda: torch.ldexp(x, x)) == 2 * 8192
+    a = torch.eye(64, device="cuda")
+    assert peak_of(lambda: torch.cholesky_inverse(a)) == 2 * 16384 + 512
+    assert peak_of(lambda: torch.cholesky_solve(a, a)) == 2 * 16384 + 512
+
+
+def test_sorts_of_other_layouts_take_their_copies() -> None:
+    """Within a tenth: a block of the allocator may be larger than what is asked for."""
+    x = torch.rand(5000, 200, device="cuda")
+    values, indices = 4_000_000, 8_000_000
+    # The results, the numbers of the elements, and copies of both for CUB's segments.
+    rows = values + indices + indices + values + indices
+    assert peak_of(lambda: x.T.contiguous().sort(1)) == pytest.approx(rows + values, rel=0.1)
+    columns = rows + values + values + indices  # rows of the columns, values and indices of these
+    assert peak_of(lambda: x.sort(0)) == pytest.approx(columns, rel=0.1)
+    few = torch.rand(3, 500_000, device="cuda")
+    # Values and indices; pairs of both numbers, twice; sorted keys; copies of keys and pairs.
+    assert peak_of(lambda: few.sort(1)) == pytest.approx(500_000 * 3 * (12 + 16 + 4 + 12), rel=0.1)
+    masked = torch.zeros(4, 5000, device="cuda")
+    assert peak_of(lambda: masked.masked_scatter_(masked == 0, masked + 1)) >= 8 * 20000
+    assert peak_of(lambda: torch.rand(0, device="cuda").sort()) == 0

@@ -64,6 +64,41 @@ REFUSED: dict[str, Callable[[], object]] = {
     "\"cuda_scatter_gather_base_kernel_func\" not implemented for 'ComplexFloat'": lambda: (
         turns.scatter_reduce(0, swap, turns, "prod")
     ),
+    "\"svd_cuda_gesvdjBatched\" not implemented for 'Half'": lambda: torch.linalg.svdvals(
+        floats.half()
+    ),
+    "\"svd_cuda_gesvdj\" not implemented for 'Half'": lambda: torch.linalg.cond(
+        torch.ones(33, 2, device=CUDA).half()
+    ),
+    "\"index_reduce_func_cuda_exclude_input_init\" not implemented for 'ComplexFloat'": lambda: (
+        turns.index_reduce(0, swap[0], turns, "mean", include_self=False)
+    ),
+    "\"index_reduce\" not implemented for 'ComplexFloat'": lambda: turns.index_reduce(
+        0, swap[0], turns, "mean"
+    ),
+    "\"median_out_impl\" not implemented for 'ComplexFloat'": lambda: turns.median(0),
+    "\"tril_indices_cuda\" not implemented for 'Float'": lambda: torch.tril_indices(
+        3, 3, dtype=torch.float32, device=CUDA
+    ),
+    "\"triu_indices_cuda\" not implemented for 'Half'": lambda: torch.triu_indices(
+        3, 3, dtype=torch.float16, device=CUDA
+    ),
+    "\"masked_scale\" not implemented for 'ComplexFloat'": lambda: (
+        torch.ops.aten.native_dropout_backward(turns, turns.real > 0, 2.0)
+    ),
+    "\"embedding_bag_cuda\" not implemented for 'Long'": lambda: F.embedding_bag(
+        numbers[:1] % 2, numbers
+    ),
+    "\"LayerNormKernelImpl\" not implemented for 'Long'": lambda: F.rms_norm(numbers, (2,)),
+    "\"batch_norm_invert_std_cuda\" not implemented for 'Long'": lambda: torch.native_batch_norm(
+        numbers, None, None, numbers[0], numbers[0], False, 0.1, 1e-5
+    ),
+    "\"batch_norm_stats_cuda\" not implemented for 'Long'": lambda: torch.native_batch_norm(
+        numbers, None, None, None, None, True, 0.1, 1e-5
+    ),
+    "getCudnnDataTypeFromScalarType() not supported for ComplexFloat": lambda: F.batch_norm(
+        turns[None], turns[0], turns[0], turns[0], turns[0], training=True
+    ),
     "\"std_cuda\" not implemented for 'Float8_e4m3fn'": lambda: eighths.var(),
     "\"aminmax_all_cuda\" not implemented for 'ComplexFloat'": lambda: turns.aminmax(),
     "HalfTensor is not supported": lambda: floats.half().histc(),
@@ -109,6 +144,23 @@ def test_what_cuda_refuses(text: str) -> None:
     assert str(caught.value) == text
     is_named = "not implemented for" in text
     assert isinstance(caught.value, NotImplementedError) == is_named
+
+
+def test_a_mean_of_complex_numbers_is_not_scattered() -> None:
+    assert turns.scatter_reduce(0, swap, turns, "sum").dtype == turns.dtype
+    words = "\"cuda_scatter_gather_base_kernel_func\" not implemented for 'ComplexFloat'"
+    with pytest.raises(NotImplementedError, match=words):
+        turns.scatter_reduce(0, swap, turns, "mean")
+
+
+def test_nothing_is_computed_of_any_type() -> None:
+    """CUDA's kernels end before they look at the type."""
+    none = torch.ones(0, 3, 4, 5, 6, dtype=torch.int64, device=CUDA)
+    pooled = F.adaptive_avg_pool3d(none, (2, 3, 4))
+    assert pooled.shape == (0, 3, 2, 3, 4) and pooled.dtype == torch.int64
+    row = torch.ones(1, 4, dtype=torch.float16, device=CUDA, requires_grad=True)
+    F.pdist(row).sum().backward()
+    assert row.grad is not None and row.grad.tolist() == [[0, 0, 0, 0]]
 
 
 def test_operators_without_a_kernel_for_cuda() -> None:

@@ -11,25 +11,75 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
-from torchport.virtual.torch_c_shim._native import ops
+from torchport.virtual.torch_c_shim._native import ops, refuse
 
 _GENERATED_CODE = Path(__file__).parents[1] / "lib/source/src/runtime/virtual/aot/generated_code.h"
 # The devices whose C functions AOTInductor's headers declare, and which its runtime knows by name.
 KINDS = ("cuda",)
 
 
+PACKAGED = (
+    "AOTInductor and cpp_wrapper",
+    "they compile for a real device's runtime; use torch.compile or torch.export.save",
+)
+_OF_REAL_DEVICES = (
+    "packages of AOTInductor for real devices",
+    "they call the real device's runtime; compile the model again under torchport",
+)
+
+
 def install(device: str) -> None:
-    """Lets packages for this type of device be compiled and loaded. Call it once, before a graph is
-    lowered."""
+    """Lets what was compiled for this type of device be loaded, and what was compiled for a real one
+    be refused by its name. Call it once."""
     import torch
 
-    _compile_for_the_host(device)
-    ops().register_model_runner(device)
-    name = f"AOTIModelContainerRunner{device.capitalize()}"
-    setattr(torch._C._aoti, name, type(name, (_Runner,), {"_device": device}))
+    _replace_loader(torch, device)
+    if device in KINDS:
+        ops().register_model_runner(device)
+        name = f"AOTIModelContainerRunner{device.capitalize()}"
+        setattr(torch._C._aoti, name, type(name, (_Runner,), {"_device": device}))
+
+
+def _replace_loader(torch: ModuleType, device: str) -> None:
+    base = torch._C._aoti.AOTIModelPackageLoader
+
+    class AOTIModelPackageLoader(base):  # type: ignore[misc, valid-type]
+        def __init__(
+            self,
+            model_package_path: str,
+            model_name: str = "model",
+            run_single_threaded: bool = False,
+            num_runners: int = 1,
+            device_index: int = -1,
+        ) -> None:
+            current = getattr(torch, device).current_device if device in KINDS else None
+            self._torchport_index = device_index
+            if device_index < 0 and current is not None:
+                self._torchport_index = current()
+            try:
+                super().__init__(
+                    model_package_path, model_name, run_single_threaded, num_runners, device_index
+                )
+            except RuntimeError as error:
+                if f"device key found: {device}" in str(error):
+                    refuse(*PACKAGED)
+                if device in KINDS and "dlopen" in str(error):
+                    refuse(*_OF_REAL_DEVICES)
+                raise
+
+        def load_constants(self, *given: Any, **named: Any) -> None:
+            # Memory that is not the allocator's is the current device's.
+            module = getattr(torch, device) if device in KINDS else None
+            guard = module.device(self._torchport_index) if module else nullcontext()
+            with guard:
+                super().load_constants(*given, **named)
+
+    torch._C._aoti.AOTIModelPackageLoader = AOTIModelPackageLoader
 
 
 class _Runner:
@@ -80,8 +130,9 @@ class _Runner:
         self._model.free_inactive_constant_buffer()
 
 
-def _compile_for_the_host(device: str) -> None:
-    """Replaces the options that code for a GPU is compiled and linked with: its libraries."""
+def compile_for_the_host(device: str) -> None:
+    """Replaces the options that code for a GPU is compiled and linked with: its libraries. Call it
+    once, when inductor's modules are there."""
     from torch._inductor import cpp_builder
 
     base = cpp_builder.CppTorchDeviceOptions
@@ -130,6 +181,12 @@ def code_generator(device: str) -> type:
                 self.header.splice(_GENERATED_CODE.read_text(encoding="utf-8"))
             else:
                 super().add_device_include(asked)
+
+        def generate_end(self, result: Any) -> None:
+            # Code that runs at once names the device that it is compiled for.
+            self.device = device if V.graph.aot_mode else "cpu"
+            super().generate_end(result)
+            self.device = device
 
         def finalize_prefix(self) -> None:
             super().finalize_prefix()

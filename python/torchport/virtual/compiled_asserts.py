@@ -82,6 +82,9 @@ def _note_indices(cpp: Any, is_ours: Callable[[], bool]) -> None:
             if not used or not line.startswith(start):
                 return line
             condition, _, text = line.removeprefix(start).rpartition(message)
+            if "all_masked()" not in condition:  # not vectorized
+                # The mask is a bool, and ~ of a bool is never false.
+                condition = condition.replace("| ~(", "| !(")
             zeros = " ".join(f"{name} = decltype({name})(0);" for name in used)
             return (
                 f'if (!({condition})) {{ {_NOTED} = "index out of bounds: {text[:-1]}; {zeros} }}'

@@ -14,12 +14,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from torchport.virtual import aot_inductor
 from torchport.virtual.torch_c_shim._native import kind, refuse, refusing
-
-_PACKAGED = (
-    "AOTInductor and cpp_wrapper",
-    "they compile for CUDA's runtime; use torch.compile or torch.export.save",
-)
 
 
 def install(common: ModuleType) -> None:
@@ -42,23 +38,7 @@ def install(common: ModuleType) -> None:
     _triton.has_triton.cache_clear()
     setattr(torch._C._dynamo.guards, f"_empty_strided_{device}", _empty_strided(torch, device))
     _register_with_others(common, device)
-    _refuse_packages(torch._C._aoti, device)
-
-
-def _refuse_packages(aoti: Any, device: str) -> None:
-    """Lets a package that was compiled for this type of device be refused by its name."""
-    base = aoti.AOTIModelPackageLoader
-
-    class AOTIModelPackageLoader(base):  # type: ignore[misc, valid-type]
-        def __init__(self, *given: Any, **named: Any) -> None:
-            try:
-                super().__init__(*given, **named)
-            except RuntimeError as error:
-                if f"device key found: {device}" not in str(error):
-                    raise
-                refuse(*_PACKAGED)
-
-    aoti.AOTIModelPackageLoader = AOTIModelPackageLoader
+    aot_inductor.install(device)
 
 
 def _empty_strided(torch: ModuleType, device: str) -> Any:
@@ -87,17 +67,16 @@ def _register(common: ModuleType, device: str) -> None:
     from torch._inductor.codegen.wrapper_fxir import WrapperFxCodegen
     from torch._inductor.scheduler import BaseSchedulerNode
 
-    from torchport.virtual import aot_inductor, compiled_asserts, compiled_lowerings
+    from torchport.virtual import compiled_asserts, compiled_lowerings
 
-    packaged: Any
+    class Refusing:
+        supports_caching = True
+        create = staticmethod(refusing(*aot_inductor.PACKAGED))
+
+    packaged: Any = Refusing
     if device in aot_inductor.KINDS:
-        aot_inductor.install(device)
+        aot_inductor.compile_for_the_host(device)
         packaged = aot_inductor.code_generator(device)
-    else:
-
-        class packaged:
-            supports_caching = True
-            create = staticmethod(refusing(*_PACKAGED))
 
     _answer_for(device)
 
@@ -153,7 +132,7 @@ def _graph_pass(device: str) -> Any:
             flex_attention.replace(graph, device)
 
         def uuid(self) -> str:
-            modules = (compiled_asserts, compiled_lowerings, flex_attention)
+            modules = (aot_inductor, compiled_asserts, compiled_lowerings, flex_attention)
             sources = (__file__, *(str(m.__file__) for m in modules))
             return hashlib.sha256(b"".join(Path(s).read_bytes() for s in sources)).hexdigest()
 

@@ -2,37 +2,38 @@
 
 from __future__ import annotations
 
-import enum
+from collections.abc import Callable
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
 from torchport.virtual.torch_c_shim._native import ops
+from torchport.virtual.torch_c_shim._pybind import bound
 
 KINDS = ("cuda",)
 
 
-class cudaError(enum.IntEnum):
-    success = 0
-    errorInvalidValue = 1
-    errorMemoryAllocation = 2
-    errorInvalidDevice = 101
-    errorHostMemoryAlreadyRegistered = 712
-    errorHostMemoryNotRegistered = 713
+class cudaError(int):
+    """A number of cudaError_t. torch gives a name to one of them."""
+
+    success: cudaError
+
+    @property
+    def name(self) -> str:
+        return "success" if self == 0 else "???"
+
+    @property
+    def value(self) -> int:
+        return int(self)
+
+    def __repr__(self) -> str:
+        return f"<{self}: {int(self)}>"
+
+    def __str__(self) -> str:
+        return f"cudaError.{self.name}"
 
 
-# What cudaGetErrorString() says.
-_WORDS = {
-    cudaError.success: "no error",
-    cudaError.errorInvalidValue: "invalid argument",
-    cudaError.errorMemoryAllocation: "out of memory",
-    cudaError.errorInvalidDevice: "invalid device ordinal",
-    cudaError.errorHostMemoryAlreadyRegistered: (
-        "part or all of the requested memory range is already mapped"
-    ),
-    cudaError.errorHostMemoryNotRegistered: (
-        "pointer does not correspond to a registered memory region"
-    ),
-}
+cudaError.__module__ = "torch._C._cudart"
+cudaError.success = cudaError(0)
 
 
 def bindings(torch: ModuleType) -> dict[str, Any]:
@@ -43,16 +44,28 @@ def bindings(torch: ModuleType) -> dict[str, Any]:
     def done(*_: Any) -> cudaError:
         return cudaError.success
 
-    return {
-        "_cudart": SimpleNamespace(
-            cudaError=cudaError,
-            cudaGetErrorString=_WORDS.get,
-            cudaMemGetInfo=mem_get_info,
-            cudaProfilerStart=done,
-            cudaProfilerStop=done,
-            cudaHostRegister=lambda address, size, _: cudaError(ops().host_register(address, size)),
-            cudaHostUnregister=lambda address: cudaError(ops().host_unregister(address)),
-            cudaStreamCreate=done,
-            cudaStreamDestroy=done,
-        ),
+    def register(address: int, size: int, _flags: int) -> cudaError:
+        return cudaError(ops().host_register(address, size))
+
+    def unregister(address: int) -> cudaError:
+        return cudaError(ops().host_unregister(address))
+
+    def error_text(error: cudaError) -> str:
+        return str(ops().runtime_error_text(error.value))
+
+    error = "torch._C._cudart.cudaError"
+    functions: list[tuple[str, tuple[type, ...], str, Callable[..., Any]]] = [
+        ("cudaGetErrorString", (cudaError,), "str", error_text),
+        ("cudaMemGetInfo", (int,), "tuple[int, int]", mem_get_info),
+        ("cudaProfilerStart", (), error, done),
+        ("cudaProfilerStop", (), error, done),
+        ("cudaHostRegister", (int, int, int), error, register),
+        ("cudaHostUnregister", (int,), error, unregister),
+        ("cudaStreamCreate", (int,), error, done),
+        ("cudaStreamDestroy", (int,), error, done),
+    ]
+    named = {
+        name: bound(torch, name, takes, returns, function)
+        for name, takes, returns, function in functions
     }
+    return {"_cudart": SimpleNamespace(cudaError=cudaError, **named)}

@@ -24,6 +24,7 @@ _NO_CAPTURE = "without a preceding successful capture."
 _RAW = "the graph is a list of operators, not a cudaGraph_t"
 
 # Errors of the runtime, as cudaError_t numbers them.
+_ILLEGAL_STATE = 401
 _CAPTURE_UNSUPPORTED = 900
 _CAPTURE_INVALIDATED = 901
 
@@ -95,17 +96,10 @@ def _draws_of(generator: Any) -> _GraphDraws:
     return found
 
 
-class _Debugging:
-    """Whether graphs are kept to be dumped: one switch for all of them, as in CUDAGraph.cpp."""
-
-    on = False
-
-
-_debugging = _Debugging()
-
-
 class _CUDAGraph:
+    _debug = False  # of all graphs
     _keep_graph: bool
+    _is_instance: bool  # whether there is a cudaGraphExec_t
     _tape: Any
     _recording: Any
     _pool_handle: Any
@@ -119,6 +113,8 @@ class _CUDAGraph:
     def __new__(cls, keep_graph: bool = False) -> Any:
         graph = super().__new__(cls)
         graph._keep_graph = keep_graph
+        graph._is_instance = False
+        graph._stream = (ops().get_device(), ops().get_stream(-1))
         graph._tape = None
         graph._recording = None
         graph._pool_handle = None
@@ -153,6 +149,11 @@ class _CUDAGraph:
         if current() is not None:
             _raise(_CAPTURE_UNSUPPORTED)
         given = pool is not None and tuple(pool) != (0, 0)
+        if given and all(pool):
+            raise RuntimeError(
+                "!(pool.first && pool.second) INTERNAL ASSERT FAILED at "
+                '"/pytorch/aten/src/ATen/cuda/CUDAGraph.cpp":90, please report a bug to PyTorch. '
+            )
         self._pool_handle = tuple(pool) if given else graph_pool_handle(of_program=False)
         defaults = [ops().default_generator(i) for i in range(ops().device_count())]
         # A program may give a generator another state meanwhile; what counts is each state.
@@ -167,10 +168,10 @@ class _CUDAGraph:
         _capturing.graph = self
 
     def capture_end(self) -> None:
-        if current() is not self:
-            raise RuntimeError("capture_end() called before capture_begin().")
         if (ops().get_device(), ops().get_stream(-1)) != self._stream:
             raise RuntimeError("Capture must end on the same stream it began on.")
+        if current() is not self:  # cudaStreamEndCapture() of a stream that is not captured
+            _raise(_ILLEGAL_STATE)
         _capturing.graph = None
         is_valid = ops().end_capture(*self._stream, *self._pool_handle)
         self._recording.__exit__(None, None, None)
@@ -190,15 +191,25 @@ class _CUDAGraph:
             )
         self._tape = tape
         self._pool_use = use
+        self._is_instance = not self._keep_graph
 
     def instantiate(self) -> None:
-        self._owned("instantiate")
+        if self._tape is None:
+            raise RuntimeError("capture_end() must have been called before calling instantiate")
+        if self._is_instance and not self._keep_graph:
+            raise RuntimeError(
+                "instantiate() is intended to be called by the user only when keep_graph=true"
+            )
+        self._is_instance = True
 
     def replay(self) -> None:
-        self._owned("replay").replay()
+        tape = self._owned("replay")
+        self._is_instance = True
+        tape.replay()
 
     def reset(self) -> None:
         self._tape = None
+        self._is_instance = False
         self._pool_use = None
         self._was_dumped = False
         self._generators.clear()
@@ -213,12 +224,12 @@ class _CUDAGraph:
         self._draws.append(_draws_of(generator))
 
     def enable_debug_mode(self) -> None:
-        _debugging.on = True
+        _CUDAGraph._debug = True
 
     def debug_dump(self, debug_path: str) -> None:
         from torchport.virtual.torch_c_shim._graph_dump import dot
 
-        if not (_debugging.on or self._keep_graph):
+        if not (_CUDAGraph._debug or self._keep_graph):
             text = "CUDA Graphs debug not enabled, set with [graph].enable_debug_mode()"
             warnings.warn(text, stacklevel=2)
             return
@@ -227,18 +238,31 @@ class _CUDAGraph:
             return
         text = f"DEBUG: calling cudaGraphDebugDotPrint() with {debug_path}"
         warnings.warn(text, stacklevel=2)
-        self._was_dumped = (
-            not self._keep_graph
-        )  # torch destroys the graph then, and keeps what runs
+        # torch destroys the graph then, and keeps what runs.
+        self._was_dumped = not self._keep_graph
         try:
             Path(debug_path).write_text(dot(self._tape.steps), encoding="utf-8")
         except OSError as error:
             warnings.warn(f"CUDA warning: operating system call failed: {error}", stacklevel=2)
 
     def raw_cuda_graph(self) -> int:
+        if not self._keep_graph:
+            raise RuntimeError(
+                "You cannot access the raw cudaGraph_t instance unless CUDAGraph was initialized "
+                "with keep_graph=true"
+            )
+        if self._tape is None:
+            raise RuntimeError(
+                "You cannot access the raw cudaGraph_t instance until capture_end() has been called"
+            )
         refuse("torch.cuda.CUDAGraph.raw_cuda_graph", _RAW)
 
     def raw_cuda_graph_exec(self) -> int:
+        if not self._is_instance:
+            raise RuntimeError(
+                "You cannot access the raw cudaGraphExec_t instance until instantiate() has been "
+                "called"
+            )
         refuse("torch.cuda.CUDAGraph.raw_cuda_graph_exec", _RAW)
 
     @staticmethod

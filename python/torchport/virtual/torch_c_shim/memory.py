@@ -26,6 +26,7 @@ def _snapshot(mempool_id: Any = None) -> dict[str, Any]:
     if allocators.backend() == "cudaMallocAsync":
         raise RuntimeError(_NO_SNAPSHOT)
     allocators.check("snapshot")
+    _check_pool_id(mempool_id)
     pool = (0, 0) if mempool_id is None else tuple(mempool_id[:2])
     with_traces = mempool_id is None or len(mempool_id) < 3 or mempool_id[2]
     segments: list[dict[str, Any]] = []
@@ -44,6 +45,20 @@ def _snapshot(mempool_id: Any = None) -> dict[str, Any]:
         "allocator_settings": json.loads(ops().allocator_settings()),
         "external_annotations": [],
     }
+
+
+def _check_pool_id(mempool_id: Any) -> None:
+    # The words of THCPModule_memorySnapshot in torch/csrc/cuda/Module.cpp.
+    if mempool_id is None:
+        return
+    if not isinstance(mempool_id, tuple):
+        raise RuntimeError("Expected tuple or None")
+    if len(mempool_id) not in (2, 3):
+        raise RuntimeError("Expected tuple of size 2 or 3")
+    if not all(isinstance(number, int) for number in mempool_id[:2]):
+        raise RuntimeError("mempool_id elements must be integers")
+    if len(mempool_id) == 3 and not isinstance(mempool_id[2], bool):
+        raise RuntimeError("include_traces must be a boolean")
 
 
 def _complete(segment: dict[str, Any], history: History) -> dict[str, Any]:

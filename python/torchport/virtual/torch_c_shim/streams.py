@@ -3,6 +3,7 @@ and events have only a time."""
 
 from __future__ import annotations
 
+import operator
 import struct
 import time
 import warnings
@@ -15,6 +16,12 @@ from torchport.virtual.torch_c_shim._native import ops
 KINDS = ("cuda",)
 
 IPC_HANDLE_BYTES = 64  # CUDA_IPC_HANDLE_SIZE
+IPC_MAGIC = b"torchport event\0"  # begins each handle
+
+# Errors of the runtime, as cudaError_t numbers them.
+INVALID_VALUE = 1
+MAP_BUFFER_OBJECT_FAILED = 205
+INVALID_RESOURCE_HANDLE = 400
 HIGHEST_PRIORITY = -3  # torch has pools of streams for four priorities
 CYCLES_PER_SECOND = 1.4e9
 
@@ -41,6 +48,7 @@ def stream_base(torch: ModuleType, kind: str) -> type:
             **kwargs: Any,
         ) -> Any:
             make = super().__new__
+            priority = operator.index(priority)
             if stream_ptr:
                 # The id of a stream that torch did not make is its address.
                 return make(
@@ -87,9 +95,20 @@ def event_base(torch: ModuleType, kind: str) -> type:
                 "interprocess": interprocess,
             }
             event = super().__new__(cls, **options)
+            event._is_timed = enable_timing
             event._interprocess = interprocess
             event._external = external
             return event
+
+        def record(self, stream: Any) -> None:
+            if not isinstance(stream, torch.Stream):
+                raise RuntimeError(
+                    "expected stream to be a torch.Stream or torch.cuda.Stream object"
+                )
+            # cudaEventCreateWithFlags() makes no event for other processes that measures.
+            if self._interprocess and self._is_timed:
+                ops().raise_runtime_error(INVALID_VALUE)
+            super().record(stream)
 
         def wait(self, stream: Any = None) -> None:
             # Work outside of a graph that it waits for: it is always done.
@@ -99,6 +118,8 @@ def event_base(torch: ModuleType, kind: str) -> type:
 
         # torch.Event.elapsed_time() accepts no subclass.
         def elapsed_time(self, other: Any) -> float:
+            if not (self._is_timed and getattr(other, "_is_timed", True)):
+                raise ValueError("Both events must be created with argument 'enable_timing=True'.")
             return float(ops().elapsed_time(self.event_id, other.event_id))
 
         @property
@@ -108,19 +129,21 @@ def event_base(torch: ModuleType, kind: str) -> type:
         def ipc_handle(self) -> bytes:
             # Recorded work is always done, so the handle needs no state for the other process.
             if not self._interprocess:
-                raise RuntimeError("CUDA error: invalid resource handle")
+                ops().raise_runtime_error(INVALID_RESOURCE_HANDLE)
             if not self.event_id:
                 self.record(torch.cuda.current_stream())
-            return struct.pack("=qq", ops().get_device(), time.monotonic_ns()).ljust(
-                IPC_HANDLE_BYTES, b"\0"
-            )
+            made = struct.pack("=qq", ops().get_device(), time.monotonic_ns())
+            return (IPC_MAGIC + made).ljust(IPC_HANDLE_BYTES, b"\0")
 
         @classmethod
         def from_ipc_handle(cls, device: Any, handle: bytes) -> Any:
             if len(handle) != IPC_HANDLE_BYTES:
-                raise TypeError(
-                    f"Invalid IPC event handle: {len(handle)} bytes, expected {IPC_HANDLE_BYTES}"
+                raise RuntimeError(
+                    f"cudaIpcEventHandle_t expects byte-like object of size {IPC_HANDLE_BYTES}, "
+                    f"but got {len(handle)}"
                 )
+            if not handle.startswith(IPC_MAGIC):
+                ops().raise_runtime_error(MAP_BUFFER_OBJECT_FAILED)
             with torch.cuda.device(device):
                 event = cls(interprocess=True)
                 event.record(torch.cuda.current_stream())
@@ -146,7 +169,7 @@ def bindings(torch: ModuleType) -> dict[str, Any]:
             "Synchronization debug mode is a prototype feature and does not yet detect all "
             "synchronizing operations"
         )
-        if not said:
+        if not said or torch.is_warn_always_enabled():
             said.append(text)
             warnings.warn(text, stacklevel=3)
         if mode not in (0, 1, 2):

@@ -6,6 +6,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include <c10/core/Device.h>
+#include <c10/core/DeviceGuard.h>
 #include <torch/csrc/inductor/aoti_runner/model_container_runner.h>
 #include <torch/custom_class.h>
 #include <torch/library.h>
@@ -26,17 +28,18 @@ class ModelRunner final : public AOTIModelContainerRunner {
 };
 
 // The code asks for the current device where no number is given; it cannot, without CUDA's runtime.
-std::string with_number(const std::string& device) {
-  if (device.find(':') != std::string::npos) return device;
-  return device + ":" + std::to_string(current_device());
+c10::Device with_number(const std::string& text) {
+  const c10::Device device(text);
+  return device.has_index() ? device : c10::Device(device.type(), current_device());
 }
 
 std::unique_ptr<AOTIModelContainerRunner> make_runner(const std::string& library,
                                                       std::size_t models, const std::string& device,
                                                       const std::string& folder,
                                                       const bool single_threaded) {
-  return std::make_unique<ModelRunner>(library, models, with_number(device), folder,
-                                       single_threaded);
+  const c10::Device on = with_number(device);
+  const c10::DeviceGuard guard(on);  // memory that is not ours is the current device's
+  return std::make_unique<ModelRunner>(library, models, on.str(), folder, single_threaded);
 }
 
 // A runner of one compiled library, for Python: torch._C._aoti.AOTIModelContainerRunnerCuda.
@@ -46,7 +49,8 @@ class LoadedModel final : public torch::CustomClassHolder {
 
   // NOLINTBEGIN(performance-unnecessary-value-param): torch asks for values
   LoadedModel(std::string library, std::int64_t models, std::string device, std::string folder)
-      : runner_(make_runner(library, static_cast<std::size_t>(models), device, folder,
+      : device_(with_number(device)),
+        runner_(make_runner(library, static_cast<std::size_t>(models), device_.str(), folder,
                             /*single_threaded=*/false)) {}
 
   std::vector<at::Tensor> run(std::vector<at::Tensor> inputs) { return runner_->run(inputs); }
@@ -78,6 +82,7 @@ class LoadedModel final : public torch::CustomClassHolder {
   void update(Tensors tensors, bool inactive, bool all, bool keeps) {
     std::unordered_map<std::string, at::Tensor> given;
     for (const auto& entry : tensors) given.emplace(entry.key(), entry.value());
+    const c10::DeviceGuard guard(device_);
     runner_->update_constant_buffer(given, inactive, all, keeps);
   }
   // NOLINTEND(performance-unnecessary-value-param)
@@ -86,6 +91,7 @@ class LoadedModel final : public torch::CustomClassHolder {
   void free_inactive() { runner_->free_inactive_constant_buffer(); }
 
  private:
+  c10::Device device_;
   std::unique_ptr<AOTIModelContainerRunner> runner_;
 };
 

@@ -212,6 +212,23 @@ void Aliases::write_back(const Tensor& alias) {
   }
 }
 
+void Aliases::take(const Tensor& alias, Tensor result) {
+  c10::StorageImpl& from = *result.storage().unsafeGetStorageImpl();
+  c10::StorageImpl& to = *alias.storage().unsafeGetStorageImpl();
+  const bool same = result.scalar_type() == alias.scalar_type() &&
+                    result.sizes() == alias.sizes() && result.strides() == alias.strides() &&
+                    result.storage_offset() == alias.storage_offset() &&
+                    result.is_conj() == alias.is_conj() && result.is_neg() == alias.is_neg() &&
+                    from.nbytes() == to.nbytes();
+  // A late stream may have hidden the memory of the alias.
+  if (!same || result.use_count() != 1 || result.storage().use_count() != 1 || streams_are_late()) {
+    alias.copy_(result);
+    return;
+  }
+  to.set_data_ptr_noswap(from.set_data_ptr(c10::DataPtr()));
+  write_back(alias);
+}
+
 void Aliases::hide(const Tensor& tensor) {
   for (const Entry& entry : entries_) {
     if (!entry.tensor->is_same(tensor)) continue;

@@ -33,14 +33,18 @@ class Aliases {
   }
 
   // Turns a kernel's result into a tensor on the device: the tensor whose alias it is, or a view if
-  // it shares the memory of one; otherwise its memory is adopted, and if nobody else holds the result, it
-  // becomes that tensor itself. A CPU tensor that was passed is returned as it is. Raises
-  // c10::OutOfMemoryError.
+  // it shares the memory of one; otherwise its memory is adopted, and if nobody else holds the
+  // result, it becomes that tensor itself. A CPU tensor that was passed is returned as it is.
+  // Raises c10::OutOfMemoryError.
   [[nodiscard]] at::Tensor back(at::Tensor result);
 
   // Applies to the tensor what a kernel did to its alias beyond the bytes: other sizes, other
   // memory.
   void write_back(const at::Tensor& alias);
+
+  // Gives the elements of a tensor of the CPU to the tensor of `alias`, which was made for them:
+  // its memory, if nobody else holds that and it has the same layout; else a copy.
+  void take(const at::Tensor& alias, at::Tensor result);
 
   // Puts NaN (0 for types without it) into the alias of `tensor`, which gets bytes of its own.
   void hide(const at::Tensor& tensor);

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include <c10/util/Registry.h>
 
@@ -23,9 +24,10 @@ inline constexpr c10::RegistryPriority kOverReal = c10::REGISTRY_PREFERRED;
 inline constexpr std::uint8_t kAllocatorOverReal = 2;
 
 struct CudaBuild {
-  long cuda;   // 13000: CUDA 13.0
-  long cudnn;  // 92000: cuDNN 9.20.0; 0 if unknown
-  int oldest;  // the oldest compute capability that it has kernels for: 75 is 7.5
+  long cuda;              // 13000: CUDA 13.0
+  long cudnn;             // 92000: cuDNN 9.20.0; 0 if unknown
+  std::string_view nccl;  // "2.28.9"; empty if unknown
+  int oldest;             // the oldest compute capability that it has kernels for: 75 is 7.5
 };
 
 // The build that a user would install for a device of this compute capability.

@@ -45,6 +45,9 @@ class Capture {
 
 namespace {
 
+// The default stream of a device, which no capture can have.
+constexpr std::int64_t kLegacyStream = 0;
+
 struct Underway {
   std::mutex mutex;
   std::vector<std::shared_ptr<Capture>> captures;
@@ -113,19 +116,24 @@ void join_capture(const std::weak_ptr<Capture>& capture, c10::DeviceIndex device
   if (!any_capture()) return;
   const auto joined = capture.lock();
   Underway& all = underway();
+  auto refusal = RuntimeError::kCaptureIsolation;
   {
     const std::lock_guard lock(all.mutex);
     const bool going_on =
         joined && std::find(all.captures.begin(), all.captures.end(), joined) != all.captures.end();
     const auto own = all.of({device, stream});
-    if (own == nullptr) {
-      if (going_on) joined->join({device, stream});
+    if (own == joined || (own == nullptr && !going_on)) return;
+    if (own != nullptr) {
+      own->invalidate();
+    } else if (stream != kLegacyStream) {
+      joined->join({device, stream});
       return;
+    } else {
+      joined->invalidate();
+      refusal = RuntimeError::kCaptureImplicit;
     }
-    if (own == joined) return;
-    own->invalidate();
   }
-  raise_runtime_error(RuntimeError::kCaptureIsolation);
+  raise_runtime_error(refusal);
 }
 
 bool captures(const Capture& capture, c10::DeviceIndex device, std::int64_t stream) {
@@ -145,11 +153,14 @@ void check_start_in_capture(c10::DeviceIndex device, std::int64_t stream) {
   if (capture && !capture->valid()) raise_runtime_error(RuntimeError::kCaptureInvalidated);
 }
 
+bool invalidate_capture(c10::DeviceIndex device, std::int64_t stream) {
+  return any_capture() && invalidate([&](const Capture& one) { return one.has({device, stream}); });
+}
+
 void check_wait_in_capture(c10::DeviceIndex device, std::int64_t stream) {
   if (!any_capture()) return;
   check_start_in_capture(device, stream);
-  if (invalidate([&](const Capture& one) { return one.has({device, stream}); }))
-    raise_runtime_error(RuntimeError::kCaptureUnsupported);
+  if (invalidate_capture(device, stream)) raise_runtime_error(RuntimeError::kCaptureUnsupported);
 }
 
 void check_device_wait_in_capture(c10::DeviceIndex device) {

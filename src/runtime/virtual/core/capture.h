@@ -48,6 +48,10 @@ void join_capture(const std::weak_ptr<Capture>& capture, c10::DeviceIndex device
 // Whether the work that this thread starts on the current stream is captured.
 [[nodiscard]] bool is_capturing_graph();
 
+// Makes the capture that a stream belongs to invalid, for a call that a library refuses then.
+// Returns whether there is one.
+bool invalidate_capture(c10::DeviceIndex device, std::int64_t stream);
+
 // Raises c10::AcceleratorError, and makes the capture invalid, if the host must not do this now:
 // start work on a stream whose capture is invalid,
 void check_start_in_capture(c10::DeviceIndex device, std::int64_t stream);

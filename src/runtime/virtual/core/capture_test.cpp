@@ -80,6 +80,26 @@ TEST_CASE("a captured stream does not wait for what is not captured") {
   CHECK_FALSE(graph.end());
 }
 
+TEST_CASE("the default stream joins no capture") {
+  Captured graph;
+  c10::Event event(c10::DeviceType::CUDA);
+  event.record(graph.stream);
+  const c10::impl::VirtualGuardImpl guard(c10::DeviceType::CUDA);
+  const c10::Stream legacy = guard.getDefaultStream(c10::Device(c10::DeviceType::CUDA, 0));
+  CHECK_THROWS_WITH_AS(event.block(legacy),
+                       doctest::Contains("make the legacy stream depend on a capturing"),
+                       c10::AcceleratorError);
+  CHECK(capture_of(0, legacy.id()) == nullptr);
+  CHECK_FALSE(graph.end());
+}
+
+TEST_CASE("a library makes a capture invalid") {
+  Captured graph;
+  CHECK_FALSE(invalidate_capture(0, side_stream().id()));
+  CHECK(invalidate_capture(0, graph.stream.id()));
+  CHECK_FALSE(graph.end());
+}
+
 TEST_CASE("nothing may ask for an event of a capture") {
   for (const CaptureMode mode : {CaptureMode::kGlobal, CaptureMode::kRelaxed}) {
     Captured graph(mode);

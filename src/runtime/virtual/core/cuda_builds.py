@@ -12,6 +12,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[4]
 
 
+def _dotted(version: tuple[int, ...] | None) -> str:
+    return ".".join(map(str, version or ()))
+
+
 def main() -> None:
     out, version = sys.argv[1:]
     # Imported by its path, because the package is not installed while it is built.
@@ -27,7 +31,8 @@ def main() -> None:
             "its release there"
         )
     lines = (
-        f"CudaBuild{{{one.number}, {one.cudnn_number or 0}, {one.capabilities[0]}}},"
+        f'CudaBuild{{{one.number}, {one.cudnn_number or 0}, "{_dotted(one.nccl)}", '
+        f"{one.capabilities[0]}}},"
         for one in builds
     )
     Path(out).write_text("\n".join(lines) + "\n")

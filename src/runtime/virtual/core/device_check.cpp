@@ -24,6 +24,8 @@ using observer::each_tensor;
 enum class Source : std::uint8_t { kStructured, kWrapper, kOutputs, kIterator };
 constexpr unsigned kCUDA = 1;
 constexpr unsigned kMPS = 2;
+constexpr unsigned kSparseCUDA = 4;
+constexpr unsigned kSparseCsrCUDA = 8;
 
 struct Row {
   std::string_view name;
@@ -49,10 +51,16 @@ unsigned backend_of(std::string_view checked_as) {
   TORCH_CHECK(false, "torchport: there is no table of device checks for the backend ", checked_as);
 }
 
-const Row* find(const std::string& name) {
+// The kernels of sparse tensors that CUDA has; none for the dense ones and those of other kinds.
+unsigned sparse_backend_of(c10::DispatchKey key) {
+  const KindKeys& kind = Runtime::get().kind();
+  if (Runtime::get().description().checked_as != "CUDA") return 0;
+  return key == kind.sparse ? kSparseCUDA : key == kind.sparse_csr ? kSparseCsrCUDA : 0;
+}
+
+const Row* find(const std::string& name, unsigned backend) {
   const auto* row = std::lower_bound(std::begin(kTable), std::end(kTable), name,
                                      [](const Row& a, const std::string& b) { return a.name < b; });
-  const unsigned backend = backend_of(Runtime::get().description().checked_as);
   const bool found = row != std::end(kTable) && row->name == name && (row->backends & backend) != 0;
   return found ? row : nullptr;
 }
@@ -60,8 +68,9 @@ const Row* find(const std::string& name) {
 // The name that torchgen gives to the wrapper: wrapper_CUDA__index_select for an operator that is
 // not structured, whose overload comes first; else wrapper_CUDA_mm, wrapper_CUDA_mm_out_out and
 // wrapper_CUDA_sort_out_values_stable (NativeSignature in torchgen/api/types/signatures.py).
-std::string method_name(const c10::FunctionSchema& schema, Source source, bool has_out) {
-  std::string name = std::string("wrapper_") + c10::toString(Runtime::get().kind().dense) + "_";
+std::string method_name(const c10::FunctionSchema& schema, Source source, bool has_out,
+                        c10::DispatchKey key) {
+  std::string name = std::string("wrapper_") + c10::toString(key) + "_";
   if (source == Source::kWrapper) name += schema.overload_name() + "_";
   name += schema.name().substr(schema.name().find("::") + 2);
   if (has_out) name += "_out";
@@ -83,11 +92,44 @@ void check_indices(const IValue& self, const IValue& indices) {
   });
 }
 
+// Whether oneDNN convolves an input that is on the CPU (ConvParams::use_mkldnn in Convolution.cpp,
+// with several threads).
+bool uses_onednn(const at::Tensor& input, const at::Tensor& weight, std::int64_t groups) {
+  constexpr std::int64_t kSmall = 20480;
+  constexpr std::int64_t kSmallFilter = 3;
+  const at::ScalarType type = input.scalar_type();
+  if (at::isReducedFloatingType(type)) return true;
+  const bool large_filter =
+      weight.dim() > 3 && weight.size(-1) > kSmallFilter && weight.size(-2) > kSmallFilter;
+  return type == at::kFloat &&
+         (groups > 1 || large_filter || input.size(0) > 1 || input.numel() > kSmall);
+}
+
+// The host's own kernel is asked for a convolution with a weight on the device, by the weight's
+// key: its wrapper checks the devices.
+void check_slow_convolution(const IValue* arguments) {
+  const at::Tensor& input = arguments[0].toTensor();
+  const at::Tensor& weight = arguments[1].toTensor();
+  const bool is_plane = input.dim() == 3 || input.dim() == 4;
+  if (!input.is_cpu() || weight.is_cpu() || !is_plane || weight.dim() != input.dim() ||
+      uses_onednn(input, weight, arguments[8].toInt()))
+    return;
+  const auto dilation = arguments[5].toIntVector();
+  const bool is_dilated =
+      std::any_of(dilation.begin(), dilation.end(), [](auto step) { return step != 1; });
+  const char* method = arguments[6].toBool() ? "wrapper_CUDA_slow_conv_transpose2d"
+                       : is_dilated          ? "wrapper_CUDA__slow_conv_dilated2d"
+                                             : "wrapper_CUDA___slow_conv2d_forward";
+  std::optional<Device> common = input.device();
+  c10::impl::check_and_update_common_device(common, weight, method, "weight");
+}
+
 // As check_input_same_type_as_parameters in aten/src/ATen/native/Convolution.cpp. Python shows
 // CUDAFloatType as torch.cuda.FloatTensor.
 void check_convolution(const IValue* arguments) {
   const at::Tensor& input = arguments[0].toTensor();
   const at::Tensor& weight = arguments[1].toTensor();
+  if (Runtime::get().description().checked_as == "CUDA") check_slow_convolution(arguments);
   TORCH_CHECK(input.options().type_equal(weight.options()), "Input type (", input.toString(),
               ") and weight type (", weight.toString(), ") should be the same");
   const at::Tensor bias = arguments[2].isTensor() ? arguments[2].toTensor() : at::Tensor();
@@ -106,8 +148,8 @@ void check_convolution(const IValue* arguments) {
 
 }  // namespace
 
-DeviceCheck::DeviceCheck(const c10::FunctionSchema& schema) {
-  choose_rule(schema);
+DeviceCheck::DeviceCheck(const c10::FunctionSchema& schema, c10::DispatchKey key) {
+  choose_rule(schema, key);
   if (rule_ == Rule::kNone) return;
   const auto& all = schema.arguments();
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -122,7 +164,7 @@ DeviceCheck::DeviceCheck(const c10::FunctionSchema& schema) {
   });
 }
 
-void DeviceCheck::choose_rule(const c10::FunctionSchema& schema) {
+void DeviceCheck::choose_rule(const c10::FunctionSchema& schema, c10::DispatchKey key) {
   struct Own {
     std::string_view name;
     Rule rule;
@@ -146,14 +188,21 @@ void DeviceCheck::choose_rule(const c10::FunctionSchema& schema) {
   for (const Own& own : kOwn) {
     if (own.name == schema.name()) rule_ = own.rule;
   }
-  const Row* row = find(full_name(schema));
+  const unsigned sparse = sparse_backend_of(key);
+  const Row* row = sparse == 0 ? nullptr : find(full_name(schema), sparse);
+  const bool is_sparse = row != nullptr;
+  if (!is_sparse)
+    row = find(full_name(schema), backend_of(Runtime::get().description().checked_as));
   // They compare the devices of two tensors in their own words (operators/type_refusals.cpp).
   if (full_name(schema) == "aten::max.unary_out" || full_name(schema) == "aten::min.unary_out")
     return;
   if (rule_ != Rule::kNone || row == nullptr ||
       std::find(kFree.begin(), kFree.end(), schema.name()) != kFree.end())
     return;
-  switch (row->source) {
+  // Kernels of sparse tensors are not structured.
+  const bool is_wrapped = is_sparse && row->source == Source::kStructured;
+  const Source source = is_wrapped ? Source::kWrapper : row->source;
+  switch (source) {
     case Source::kIterator:
       rule_ = Rule::kIterator;
       break;
@@ -166,7 +215,7 @@ void DeviceCheck::choose_rule(const c10::FunctionSchema& schema) {
   const auto& all = schema.arguments();
   const bool has_out = std::any_of(all.begin(), all.end(),
                                    [](const c10::Argument& argument) { return argument.is_out(); });
-  method_ = method_name(schema, row->source, has_out);
+  method_ = method_name(schema, source, has_out, is_sparse ? key : Runtime::get().kind().dense);
 }
 
 void DeviceCheck::check(const IValue* arguments) const {

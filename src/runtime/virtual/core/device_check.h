@@ -10,13 +10,15 @@
 
 #include <ATen/core/function_schema.h>
 #include <ATen/core/ivalue.h>
+#include <c10/core/DispatchKey.h>
 
 namespace torchport::vdev {
 
 // The check of one operator. It is constant after its construction, so that any thread may use it.
 class DeviceCheck {
  public:
-  explicit DeviceCheck(const c10::FunctionSchema& schema);
+  // `key` is that of the kernel whose arguments are checked.
+  DeviceCheck(const c10::FunctionSchema& schema, c10::DispatchKey key);
 
   // Takes the arguments in the order of the schema. Raises c10::Error with the message of the real
   // build if they are on different devices.
@@ -46,7 +48,7 @@ class DeviceCheck {
   void wrapper(const c10::IValue* arguments) const;
   void outputs(const c10::IValue* arguments) const;
   void iterator(const c10::IValue* arguments, int scalars) const;
-  void choose_rule(const c10::FunctionSchema& schema);
+  void choose_rule(const c10::FunctionSchema& schema, c10::DispatchKey key);
 
   Rule rule_ = Rule::kNone;
   std::string method_;               // the name of the generated wrapper

@@ -80,7 +80,9 @@ def table(all_functions: dict[str, Function]) -> Iterator[str]:
     for name, function in sorted(all_functions.items()):
         of = all_functions.get(function.delegate, function)
         sort = source(function, of)
-        backends = [key for key in ("CUDA", "MPS") if key in of.backends]
+        # A kernel of sparse tensors is its operator's own, also where the dense one is delegated.
+        sparse = {"SparseCUDA", "SparseCsrCUDA"} & function.backends
+        backends = sorted({"CUDA", "MPS"} & of.backends | sparse)
         if sort is None or not backends:
             continue
         mask = " | ".join(f"k{key}" for key in backends)

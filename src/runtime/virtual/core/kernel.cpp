@@ -174,6 +174,14 @@ void write_back(const IValue& value, Aliases& aliases) {
   }
 }
 
+// The device's key for the tensors that a kernel with this key takes on the CPU.
+c10::DispatchKey device_key_of(c10::DispatchKey cpu) {
+  const KindKeys& kind = Runtime::get().kind();
+  return cpu == c10::DispatchKey::SparseCPU      ? kind.sparse
+         : cpu == c10::DispatchKey::SparseCsrCPU ? kind.sparse_csr
+                                                 : kind.dense;
+}
+
 }  // namespace
 
 AliasKernel::AliasKernel(const c10::OperatorHandle& op, c10::DispatchKey cpu, TypeRules types,
@@ -182,7 +190,7 @@ AliasKernel::AliasKernel(const c10::OperatorHandle& op, c10::DispatchKey cpu, Ty
       refuses_(types.refuses),
       instead_(instead),
       wider_(types.widened, types.slow),
-      check_(op.schema()),
+      check_(op.schema(), device_key_of(cpu)),
       determinism_and_sync_(observer::semantics_of(op)) {
   const observer::OperatorSemantics& semantics = observer::semantics_of(op);
   generator_ = semantics.generator;

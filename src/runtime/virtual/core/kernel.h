@@ -70,8 +70,8 @@ class AliasKernel final : public c10::OperatorKernel {
   //
   // Whether there may be calls of this operator that need only the CPU's kernel on aliases.
   [[nodiscard]] bool may_be_plain() const;
-  // Whether this call needs no more, after the device's checks, which raise or warn. If not, operator()
-  // does all that is to do, and the checks again.
+  // Whether this call needs no more, after the device's checks, which raise or warn. If not,
+  // operator() does all that is to do, and the checks again.
   [[nodiscard]] bool is_plain(const c10::OperatorHandle& op, const c10::IValue* arguments,
                               std::size_t count) const;
   // Which of cuBLAS's workspaces the call takes.

@@ -34,7 +34,9 @@ c10::DeviceType PhiloxGenerator::device_type() {
 }
 
 PhiloxGenerator::PhiloxGenerator(c10::DeviceIndex device)
-    : PhiloxGenerator(device, c10::make_intrusive<PhiloxState>(c10::default_rng_seed_val, 0)) {}
+    : PhiloxGenerator(device, c10::make_intrusive<PhiloxState>(c10::default_rng_seed_val, 0)) {
+  assert_not_capturing("Cannot construct a new CUDAGeneratorImpl");
+}
 
 PhiloxGenerator::PhiloxGenerator(c10::DeviceIndex device, c10::intrusive_ptr<PhiloxState> state)
     : GeneratorImpl(c10::Device(device_type(), device),

@@ -275,8 +275,12 @@ DeviceIndex current_device() {
   return this_device;
 }
 
-void set_current_device(DeviceIndex device) {
+void check_exists(DeviceIndex device) {
   if (device < 0 || device >= shown_devices()) no_such_device(device);
+}
+
+void set_current_device(DeviceIndex device) {
+  check_exists(device);
   this_device = device;
 }
 

@@ -12,6 +12,8 @@ namespace torchport::vdev {
 
 // The current device of this thread.
 [[nodiscard]] c10::DeviceIndex current_device();
+// Raises c10::AcceleratorError for an index that is not a shown device.
+void check_exists(c10::DeviceIndex device);
 // Sets it. Raises c10::AcceleratorError for an index that is not a shown device.
 void set_current_device(c10::DeviceIndex device);
 

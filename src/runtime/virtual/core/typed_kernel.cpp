@@ -44,8 +44,8 @@ IValue borrowed(const T& value) {
   }
 }
 
-// The arguments of a call, for functions that take them as values. They own no tensors, so that none
-// is counted.
+// The arguments of a call, for functions that take them as values. They own no tensors, so that
+// none is counted.
 template <std::size_t kCount>
 class Borrowed {
  public:
@@ -104,15 +104,15 @@ struct Passed<const MaybeTensor&> {
   MaybeTensor value;
 };
 
-Tensor returned(Tensor result, Aliases& aliases) { return aliases.back(std::move(result)); }
+Tensor returned(Tensor result, Aliases& aliases) {
+  return aliases.back(std::move(result));
+}
 
 template <typename... Results>
 std::tuple<Results...> returned(std::tuple<Results...> results, Aliases& aliases) {
   // Braces convert them in their order.
   return std::apply(
-      [&](Results&... each) {
-        return std::tuple<Results...>{aliases.back(std::move(each))...};
-      },
+      [&](Results&... each) { return std::tuple<Results...>{aliases.back(std::move(each))...}; },
       results);
 }
 
@@ -135,8 +135,8 @@ class TypedKernel<Result(Given...)> final : public c10::OperatorKernel {
         return call(kernel_->blas_use_of_call(values.data()),
                     kernel_->workspaces_of_call(values.data()), std::forward<Given>(given)...);
     }
-    return c10::impl::BoxedKernelWrapper<Result(Given...)>::call(
-        boxed_, op_, c10::DispatchKeySet(), std::forward<Given>(given)...);
+    return c10::impl::BoxedKernelWrapper<Result(Given...)>::call(boxed_, op_, c10::DispatchKeySet(),
+                                                                 std::forward<Given>(given)...);
   }
 
  private:
@@ -193,7 +193,8 @@ class TypedKernel<Result(Given...)> final : public c10::OperatorKernel {
   c10::BoxedKernel boxed_;
 };
 
-// The signature of an operator, as "Tensor, Scalar -> Tensor". An argument that is written ends with "!".
+// The signature of an operator, as "Tensor, Scalar -> Tensor". An argument that is written ends
+// with "!".
 std::string signature_of(const c10::FunctionSchema& schema) {
   std::string text;
   for (const c10::Argument& argument : schema.arguments()) {
@@ -280,9 +281,9 @@ c10::KernelFunction kernel_over_cpu(const c10::OperatorHandle& op, c10::Dispatch
 
 void put(const c10::OperatorHandle& op, c10::DispatchKey key, c10::KernelFunction kernel) {
   static auto* handles = new std::vector<c10::RegistrationHandleRAII>();
-  handles->push_back(c10::Dispatcher::singleton().registerImpl(
-      op.operator_name(), key, std::move(kernel), std::nullopt, nullptr,
-      "torchport virtual device"));
+  handles->push_back(
+      c10::Dispatcher::singleton().registerImpl(op.operator_name(), key, std::move(kernel),
+                                                std::nullopt, nullptr, "torchport virtual device"));
 }
 
 }  // namespace torchport::vdev

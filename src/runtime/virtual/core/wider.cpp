@@ -206,7 +206,9 @@ void WiderKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet 
       return;
     }
   }
-  const auto narrow = types_ == 0 ? std::nullopt : narrow_type(stack->data() + first, stack->size() - first, types_);
+  const auto narrow = types_ == 0
+                          ? std::nullopt
+                          : narrow_type(stack->data() + first, stack->size() - first, types_);
   if (!narrow) {
     op.redispatchBoxed(cpu, stack);
     return;

@@ -21,6 +21,7 @@
 #include <torch/custom_class.h>
 #include <torch/library.h>
 
+#include "runtime/virtual/core/build_facts.h"
 #include "runtime/virtual/core/runtime.h"
 #include "runtime/virtual/distributed/distributed_parts.h"
 
@@ -119,7 +120,16 @@ class Library final : public c10d::Backend {
 
   intrusive_ptr<Work> broadcast(Tensors& tensors, const c10d::BroadcastOptions& opts) override {
     Tensors bytes{bytes_of(only(tensors))};
+    check_root(opts.rootRank, "Broadcast");
     return given(after({gloo_->broadcast(bytes, opts)}, tensors));
+  }
+
+  intrusive_ptr<Work> allreduce_sparse(Tensors& tensors,
+                                       const c10d::AllreduceOptions& opts) override {
+    if (name_ != "nccl") return Backend::allreduce_sparse(tensors, opts);
+    C10_THROW_ERROR(Error,
+                    "NCCL does not support all_reduce with sparse tensors. Please use dense "
+                    "tensors instead.");
   }
 
   intrusive_ptr<Work> allreduce(Tensors& tensors, const c10d::AllreduceOptions& opts) override {
@@ -142,6 +152,7 @@ class Library final : public c10d::Backend {
   }
 
   intrusive_ptr<Work> reduce(Tensors& tensors, const c10d::ReduceOptions& opts) override {
+    check_root(opts.rootRank, "Reduce");
     return given(reduced(only(tensors), tensors.front(), opts));
   }
 
@@ -296,6 +307,24 @@ class Library final : public c10d::Backend {
   }
 
  private:
+  // What NCCL says of it, in the words of C10D_NCCL_CHECK in NCCLUtils.hpp. (The line is that of a
+  // broadcast in torch 2.11.)
+  void check_root(std::int64_t root, const char* collective) const {
+    if (name_ != "nccl" || (root >= 0 && root < size_)) return;
+    const devices::Profile* profile = Runtime::get().spec().profile;
+    const std::string_view version = cuda_build_for(profile == nullptr ? 99 : profile->major,
+                                                    profile == nullptr ? 0 : profile->minor)
+                                         .nccl;
+    C10_THROW_ERROR(
+        DistBackendError,
+        fmt::format(
+            "NCCL error in: /pytorch/torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp:3780, "
+            "invalid argument (run with NCCL_DEBUG=WARN for details), NCCL version {}\n"
+            "ncclInvalidArgument: Invalid value for an argument.\nLast error:\n"
+            "{} : invalid root {} (root should be in the 0..{} range)",
+            version, collective, root, size_));
+  }
+
   intrusive_ptr<Work> given(intrusive_ptr<Work> work) {
     ++sequence_;
     if (coalescing_) coalesced_.push_back(work);

@@ -42,8 +42,17 @@ void set_device(std::int64_t device) {
   set_current_device(static_cast<c10::DeviceIndex>(device));
 }
 
+// As check_gpu() in c10/cuda/CUDAStream.cpp; -1 is the current device.
 std::int64_t get_stream(std::int64_t device) {
-  return current_stream(index_of(device));
+  const std::int64_t index = device == -1 ? current_device() : device;
+  TORCH_CHECK(index >= 0 && index < shown_devices(), "Device index value ", index,
+              " is out of index range [0, ", static_cast<int>(shown_devices()), ")");
+  return current_stream(static_cast<c10::DeviceIndex>(index));
+}
+
+// Raises what the allocator raises for a device that does not exist.
+device::MemoryModel& memory_of(std::int64_t device) {
+  return Runtime::get().memory(static_cast<c10::DeviceIndex>(device));
 }
 
 at::Generator generator_of(std::int64_t device) {
@@ -109,7 +118,7 @@ nlohmann::json json_of(const device::PoolStat& stat) {
 
 // The statistics as JSON, in the structure of torch._C._cuda_memoryStats.
 std::string memory_stats(std::int64_t device) {
-  const device::MemoryStats stats = Runtime::get().memory(index_of(device)).stats();
+  const device::MemoryStats stats = memory_of(device).stats();
   const auto alone = [](const device::Stat& stat) {
     return nlohmann::json{{"current", stat.current},
                           {"peak", stat.peak},
@@ -139,10 +148,11 @@ std::string memory_stats(std::int64_t device) {
 // The segments and blocks of a device, as JSON.
 std::string memory_snapshot(std::int64_t device) {
   nlohmann::json result = nlohmann::json::array();
-  for (const device::SegmentView& segment : Runtime::get().memory(index_of(device)).snapshot()) {
+  for (const device::SegmentView& segment : memory_of(device).snapshot()) {
     // The segments of private pools lie where their tensors say; `number` is the model's address.
     const std::uint64_t place =
-        place_of_segment(index_of(device), segment.address, segment.size).value_or(segment.address);
+        place_of_segment(static_cast<c10::DeviceIndex>(device), segment.address, segment.size)
+            .value_or(segment.address);
     nlohmann::json blocks = nlohmann::json::array();
     for (const device::BlockView& block : segment.blocks) {
       blocks.push_back({{"address", place + (block.address - segment.address)},
@@ -151,7 +161,7 @@ std::string memory_snapshot(std::int64_t device) {
                         {"requested_size", block.requested},
                         {"state", block.allocated ? "active_allocated" : "inactive"}});
     }
-    result.push_back({{"device", index_of(device)},
+    result.push_back({{"device", device},
                       {"address", place},
                       {"total_size", segment.size},
                       {"stream", segment.stream},
@@ -163,26 +173,28 @@ std::string memory_snapshot(std::int64_t device) {
 }
 
 std::tuple<std::int64_t, std::int64_t> memory_info(std::int64_t device) {
-  check_device(index_of(device), Asks::kToWait);
-  const device::MemoryModel& memory = Runtime::get().memory(index_of(device));
+  const auto index = static_cast<c10::DeviceIndex>(device);
+  check_exists(index);  // the device becomes the current one for the call
+  check_device(index, Asks::kToWait);
+  const device::MemoryModel& memory = Runtime::get().memory(index);
   return {static_cast<std::int64_t>(memory.device_free()),
           static_cast<std::int64_t>(memory.total())};
 }
 
 void set_memory_fraction(std::int64_t device, double fraction) {
-  Runtime::get().memory(index_of(device)).set_fraction(fraction);
+  memory_of(device).set_fraction(fraction);
 }
 
 double get_memory_fraction(std::int64_t device) {
-  return Runtime::get().memory(index_of(device)).fraction();
+  return memory_of(device).fraction();
 }
 
 void reset_peak(std::int64_t device) {
-  Runtime::get().memory(index_of(device)).reset_peak();
+  memory_of(device).reset_peak();
 }
 
 void reset_accumulated(std::int64_t device) {
-  Runtime::get().memory(index_of(device)).reset_accumulated();
+  memory_of(device).reset_accumulated();
 }
 
 TORCH_LIBRARY(torchport, library) {

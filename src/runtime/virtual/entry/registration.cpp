@@ -48,6 +48,10 @@ const std::set<std::string>& taken_whole(DispatchKey cpu) {
       "aten::convolution_backward",
       "aten::copy_",
       "aten::mode.values",
+      // These have kernels on CUDA, whose wrappers check the devices.
+      "aten::_chunk_cat",
+      "aten::_chunk_cat.out",
+      "aten::split_with_sizes_copy.out",
   };
   if (cpu == DispatchKey::QuantizedCPU) return kQuantized;
   return cpu == DispatchKey::CPU ? kDense : kNone;

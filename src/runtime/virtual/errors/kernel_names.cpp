@@ -30,6 +30,8 @@ constexpr auto kNames = std::to_array<KernelName>({
     {"bmm", "baddbmm_cuda"},
     {"cdist", "cdist_cuda"},
     {"cdist_backward", "cdist_cuda_backward"},
+    {"clamp_max_scalar_cpu", "clamp_scalar_cuda"},
+    {"clamp_min_scalar_cpu", "clamp_scalar_cuda"},
     {"cross", "cross_cuda"},
     {"cumprod_out_cpu", "cumprod_cuda"},
     {"cumsum_out_cpu", "cumsum_cuda"},
@@ -59,6 +61,7 @@ constexpr auto kNames = std::to_array<KernelName>({
     {"max_all", "max_all_cuda"},
     {"maximum_cpu", "max_elementwise_cuda"},
     {"median_cpu", "median_out_impl"},
+    {"median_out", "median_out_impl"},
     {"min_all", "min_all_cuda"},
     {"minimum_cpu", "min_elementwise_cuda"},
     {"mode_cpu", "cuda_mode"},
@@ -85,7 +88,9 @@ constexpr auto kNames = std::to_array<KernelName>({
     {"topk_cpu", "topk_out_cuda"},
     {"trigamma", "trigamma_cuda"},
     {"tril", "triu_tril_cuda_template"},
+    {"tril_indices", "tril_indices_cuda"},
     {"triu", "triu_tril_cuda_template"},
+    {"triu_indices", "triu_indices_cuda"},
 });
 
 struct OperatorName {

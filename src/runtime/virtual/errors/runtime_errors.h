@@ -10,11 +10,14 @@ namespace torchport::vdev {
 enum class RuntimeError : std::uint16_t {
   kInvalidValue = 1,
   kMemoryAllocation = 2,
+  kMapBufferObjectFailed = 205,
   kInvalidResourceHandle = 400,
+  kIllegalState = 401,
   kNotReady = 600,
   kCaptureUnsupported = 900,
   kCaptureInvalidated = 901,
   kCaptureIsolation = 905,
+  kCaptureImplicit = 906,
   kCapturedEvent = 907,
 };
 

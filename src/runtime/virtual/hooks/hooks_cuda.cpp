@@ -1,10 +1,15 @@
 // Answers what ATen asks of CUDA. The class must have this name and be registered before `import
 // torch` looks for it: at::detail::getCUDAHooks() asks the registry once and keeps the answer.
+#include <array>
+#include <atomic>
+
 #include <ATen/detail/CUDAHooksInterface.h>
 #include <torch/version.h>
 
+#include "runtime/device/spec.h"
 #include "runtime/virtual/core/build_facts.h"
 #include "runtime/virtual/core/storage.h"
+#include "runtime/virtual/core/streams.h"
 #include "runtime/virtual/hooks/hooks.h"
 
 namespace at {
@@ -43,9 +48,12 @@ struct CUDAHooks final : vdev::Hooks<CUDAHooksInterface, c10::DeviceType::CUDA> 
   DeviceIndex current_device() const override { return getCurrentDevice(); }
   void deviceSynchronize(DeviceIndex) const override {}
   Allocator* getCUDADeviceAllocator() const override { return vdev::device_allocator(); }
-  int64_t cuFFTGetPlanCacheMaxSize(DeviceIndex) const override { return 4096; }
+  int64_t cuFFTGetPlanCacheMaxSize(DeviceIndex device) const override { return plans_of(device); }
   int64_t cuFFTGetPlanCacheSize(DeviceIndex) const override { return 0; }
-  void cuFFTSetPlanCacheMaxSize(DeviceIndex, int64_t) const override {}
+  void cuFFTSetPlanCacheMaxSize(DeviceIndex device, int64_t size) const override {
+    TORCH_CHECK(size >= 0, "cuFFT plan cache size must be non-negative, but got ", size);
+    plans_of(device) = size;
+  }
   void cuFFTClearPlanCache(DeviceIndex) const override {}
 
  private:
@@ -53,6 +61,15 @@ struct CUDAHooks final : vdev::Hooks<CUDAHooksInterface, c10::DeviceType::CUDA> 
   static constexpr int kVolta = 7;
   static constexpr int kAmpere = 8;
 
+  // How many plans each device may keep (CUFFT_DEFAULT_CACHE_SIZE). None is ever kept.
+  static std::atomic<int64_t>& plans_of(DeviceIndex device) {
+    static auto* const kept = [] {
+      auto* all = new std::array<std::atomic<int64_t>, torchport::device::kMaxDevices>();
+      for (auto& one : *all) one = 4096;
+      return all;
+    }();
+    return kept->at(static_cast<std::size_t>(device < 0 ? vdev::current_device() : device));
+  }
   static bool is_at_least(int major) {
     const auto* profile = vdev::Runtime::get().spec().profile;
     return is_here() && (profile == nullptr || profile->major >= major);

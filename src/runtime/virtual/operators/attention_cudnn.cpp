@@ -55,7 +55,10 @@ MaybeTensor whole_cudnn_bias(const MaybeTensor& bias, const Tensor& query, const
 }
 
 void check_cudnn(const Tensor& query, const Tensor& key, const Tensor& value) {
+  constexpr std::int64_t kMultiple = 8;
   const at::ScalarType type = query.scalar_type();
+  TORCH_CHECK(query.size(-1) % kMultiple == 0 && value.size(-1) % kMultiple == 0,
+              "cuDNN Frontend error: hidden_dim should be multiple of 8");
   TORCH_CHECK(type == at::kHalf || type == at::kBFloat16,
               "cuDNN attention only supports float16 and bfloat16, got ", type);
   TORCH_CHECK(key.scalar_type() == type && value.scalar_type() == type,

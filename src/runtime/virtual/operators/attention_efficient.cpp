@@ -140,6 +140,19 @@ Tensor efficient_heads_first(const Tensor& tensor, std::int64_t first, std::int6
   return tensor.narrow(1, first, count).transpose(1, 2);
 }
 
+// Writes the result for one part, (batch, head, step, element), to a tensor that has the steps
+// first.
+void write_heads(Aliases& aliases, const Tensor& to, std::int64_t first, std::int64_t count,
+                 Tensor result) {
+  if (first == 0 && count == to.size(1)) {
+    Tensor steps_first = result.transpose(1, 2);
+    result.reset();
+    aliases.take(to, std::move(steps_first));
+  } else {
+    efficient_heads_first(to, first, count).copy_(result);
+  }
+}
+
 // What the passes have in common, over aliases on the CPU.
 struct EfficientCall {
   EfficientCall(Aliases& aliases, const Tensor& given_query, const Tensor& given_key,
@@ -234,8 +247,8 @@ EfficientForward efficient_steps_forward(
   if (packed) to.zero_();
   for (const AttentionPart& part :
        efficient_parts(query, key, starts_of_query, starts_of_key, lengths)) {
-    const Attended attended = attend(call.of(part));
-    efficient_heads_first(to, part.query, part.queries).copy_(attended.output);
+    Attended attended = attend(call.of(part));
+    write_heads(aliases, to, part.query, part.queries, std::move(attended.output));
     if (with_logarithms)
       (packed ? rows.narrow(0, part.batch, 1) : rows)
           .narrow(2, 0, part.queries)
@@ -326,13 +339,13 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> efficient_steps_backward(
     for (const Tensor& to : {to_query, to_key, to_value}) to.zero_();
   for (const AttentionPart& part :
        efficient_parts(query, key, starts_of_query, starts_of_key, std::nullopt)) {
-    const AttentionGradients found = attend_backward(
+    AttentionGradients found = attend_backward(
         call.of(part), efficient_heads_first(from, part.query, part.queries),
         efficient_heads_first(out, part.query, part.queries),
         (packed ? rows.narrow(0, part.batch, 1) : rows).narrow(2, 0, part.queries), of_bias);
-    efficient_heads_first(to_query, part.query, part.queries).copy_(found.query);
-    efficient_heads_first(to_key, part.key, part.keys).copy_(found.key);
-    efficient_heads_first(to_value, part.key, part.keys).copy_(found.value);
+    write_heads(aliases, to_query, part.query, part.queries, std::move(found.query));
+    write_heads(aliases, to_key, part.key, part.keys, std::move(found.key));
+    write_heads(aliases, to_value, part.key, part.keys, std::move(found.value));
     if (of_bias) aliases.of(of_the_bias).copy_(found.bias);
   }
   return {gradients.query, gradients.key, gradients.value, of_the_bias};

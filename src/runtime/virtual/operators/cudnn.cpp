@@ -1,15 +1,19 @@
 // Implements cuDNN's own operators, which programs call by name and torch.jit puts into frozen
 // graphs. aten/src/ATen/native/cudnn says what each computes; other operators compute all of it,
 // too.
+#include <algorithm>
 #include <tuple>
 #include <vector>
 
+#include <ATen/TensorUtils.h>
 #include <ATen/ops/affine_grid_generator.h>
 #include <ATen/ops/affine_grid_generator_backward.h>
 #include <ATen/ops/convolution.h>
 #include <ATen/ops/grid_sampler_2d.h>
 #include <ATen/ops/grid_sampler_2d_backward.h>
 #include <ATen/ops/relu.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <torch/library.h>
 
 #include "runtime/virtual/operators/operator_groups.h"
@@ -24,6 +28,29 @@ using MaybeTensor = std::optional<Tensor>;
 
 // --- Convolutions
 
+// As check_args in aten/src/ATen/native/ConvUtils.h.
+void check_count(at::CheckedFrom from, IntArrayRef values, std::int64_t count, const char* name) {
+  const auto given = static_cast<std::int64_t>(values.size());
+  TORCH_CHECK(given == count, given > count ? "Too many " : "Not enough ", name, " values (", given,
+              ") supplied, expecting ", count, " (while checking arguments for ", from, ")");
+  TORCH_CHECK(std::all_of(values.begin(), values.end(), [](auto value) { return value >= 0; }),
+              name, " should be greater than zero but got (",
+              fmt::format("{}", fmt::join(values, ", ")), ") (while checking arguments for ", from,
+              ")");
+}
+
+// What each of them checks (cudnn/ConvShared.cpp).
+void check_convolved(at::CheckedFrom from, const Tensor& self, const Tensor& weight,
+                     IntArrayRef padding, IntArrayRef stride, IntArrayRef dilation) {
+  const at::TensorArg input{self, "input", 1};
+  const at::TensorArg kernel{weight, "weight", 2};
+  at::checkAllSameType(from, {input, kernel});
+  at::checkAllSameGPU(from, {input, kernel});
+  check_count(from, padding, self.dim() - 2, "padding");
+  check_count(from, stride, self.dim() - 2, "stride");
+  check_count(from, dilation, self.dim() - 2, "dilation");
+}
+
 Tensor convolution(const Tensor& self, const Tensor& weight, const MaybeTensor& bias,
                    IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation,
                    std::int64_t groups) {
@@ -34,12 +61,14 @@ Tensor convolution(const Tensor& self, const Tensor& weight, const MaybeTensor& 
 Tensor cudnn_convolution(const Tensor& self, const Tensor& weight, IntArrayRef padding,
                          IntArrayRef stride, IntArrayRef dilation, std::int64_t groups, bool, bool,
                          bool) {
+  check_convolved("cudnn_convolution", self, weight, padding, stride, dilation);
   return convolution(self, weight, {}, stride, padding, dilation, groups);
 }
 
 Tensor& cudnn_convolution_out(const Tensor& self, const Tensor& weight, IntArrayRef padding,
                               IntArrayRef stride, IntArrayRef dilation, std::int64_t groups, bool,
                               bool, bool, Tensor& out) {
+  check_convolved("cudnn_convolution", self, weight, padding, stride, dilation);
   const Tensor result = convolution(self, weight, {}, stride, padding, dilation, groups);
   return out.resize_(result.sizes()).copy_(result);
 }
@@ -47,6 +76,7 @@ Tensor& cudnn_convolution_out(const Tensor& self, const Tensor& weight, IntArray
 Tensor cudnn_convolution_transpose(const Tensor& self, const Tensor& weight, IntArrayRef padding,
                                    IntArrayRef output_padding, IntArrayRef stride,
                                    IntArrayRef dilation, std::int64_t groups, bool, bool, bool) {
+  check_convolved("cudnn_convolution_transpose", self, weight, padding, stride, dilation);
   return at::convolution(self, weight, {}, stride, padding, dilation, true, output_padding, groups);
 }
 

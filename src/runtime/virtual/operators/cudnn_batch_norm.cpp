@@ -10,6 +10,7 @@
 #include <torch/library.h>
 
 #include "runtime/virtual/operators/attention_call.h"
+#include "runtime/virtual/operators/cudnn_types.h"
 #include "runtime/virtual/operators/maybe_tensor.h"
 #include "runtime/virtual/operators/operator_groups.h"
 
@@ -61,6 +62,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> norm_forward(const Tensor& input, con
   check_types(kFrom, given, scale);
   at::checkAllSameType(kFrom, {scale, bias, mean, variance});
   check_norm(kFrom, given, {scale, bias, mean, variance});
+  check_described(input.scalar_type());
   auto [output, saved_mean, inverse] = at::native_batch_norm(
       input, weight, maybe_bias, maybe_mean, maybe_variance, training, momentum, epsilon);
   Tensor reserve = at::empty({0}, input.options().dtype(at::kByte));

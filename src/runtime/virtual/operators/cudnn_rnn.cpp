@@ -1,9 +1,9 @@
 // Implements cuDNN's operators of recurrent layers: aten/src/ATen/native/cudnn/RNN.cpp says what
 // they check, allocate and return. They compute what the CPU's layers compute.
 //
-// The forward pass of training records a graph of autograd over the CPU's tensors, which the backward
-// pass takes from the reserve. If it is not there, the backward pass runs the layer again; which elements
-// dropout kept is in the reserve, too.
+// The forward pass of training records a graph of autograd over the CPU's tensors, which the
+// backward pass takes from the reserve. If it is not there, the backward pass runs the layer again;
+// which elements dropout kept is in the reserve, too.
 #include "runtime/virtual/operators/cudnn_rnn.h"
 
 #include <array>
@@ -228,23 +228,24 @@ RnnForward rnn_forward(const Tensor& input, TensorList weights, std::int64_t eac
     for (const Tensor& result : pass.results) found.push_back(result.detach());
     keep_pass(aliases.of(reserve), std::move(pass));
   } else {
-    const Recurrent run = run_on_host(call, host, draw);
-    found = run.hidden;
-    found.insert(found.begin(), run.output);
+    Recurrent run = run_on_host(call, host, draw);
+    found = std::move(run.hidden);
+    found.insert(found.begin(), std::move(run.output));
   }
-  aliases.of(output).copy_(found[0]);
-  aliases.of(hy).copy_(found[1]);
-  if (cx.defined()) aliases.of(cy).copy_(found[2]);
+  aliases.take(aliases.of(output), std::move(found[0]));
+  aliases.take(aliases.of(hy), std::move(found[1]));
+  if (cx.defined()) aliases.take(aliases.of(cy), std::move(found[2]));
   if (call.is_transposed()) output.transpose_(0, 1);
   return {output, hy, cy, reserve, buffer};
 }
 
 // Writes the gradient of a leaf; 0 if there is none.
-void write_gradient(const Tensor& to, const Tensor& gradient) {
+void write_gradient(Aliases& aliases, const Tensor& to, Tensor gradient) {
+  const Tensor alias = aliases.of(to);
   if (gradient.defined())
-    to.copy_(gradient);
+    aliases.take(alias, std::move(gradient));
   else
-    to.zero_();
+    alias.zero_();
 }
 
 // The gradients of the weights, from those of matrices_in(), in the form of the weights. Where the
@@ -330,10 +331,10 @@ std::tuple<Tensor, Tensor, Tensor, OnHost> backward_of(const RnnCall& call, cons
     found = torch::autograd::grad(pass->results, leaves, gradients, keep, false, true);
   }
   auto next = found.begin();
-  if (wanted[0]) write_gradient(aliases.of(dx), *next++);
+  if (wanted[0]) write_gradient(aliases, dx, std::move(*next++));
   if (of_states) {
-    write_gradient(aliases.of(dhx), *next++);
-    if (cx.defined()) write_gradient(aliases.of(dcx), *next++);
+    write_gradient(aliases, dhx, std::move(*next++));
+    if (cx.defined()) write_gradient(aliases, dcx, std::move(*next++));
   }
   if (call.is_transposed()) dx.transpose_(0, 1);
   return {dx, dhx, dcx, OnHost(next, found.end())};

@@ -20,7 +20,9 @@ struct Kept {
   Name name = 0;
 };
 
-void drop(void* context) { delete static_cast<Kept*>(context); }
+void drop(void* context) {
+  delete static_cast<Kept*>(context);
+}
 
 std::uint8_t* end_of(const at::Tensor& reserve) {
   return reserve.mutable_data_ptr<std::uint8_t>() + reserve.numel() - sizeof(Name);

@@ -3,6 +3,8 @@
 // dimension are added up in a tree. A cumsum of 4096 bfloat16 numbers differs by some per cent.
 // Over the one dimension of a vector CUDA uses CUB, whose order depends on the device; here it is
 // that of a row.
+#include "runtime/virtual/operators/half_scans.h"
+
 #include <algorithm>
 #include <cstdint>
 #include <vector>
@@ -172,5 +174,9 @@ void put_half_scans(torch::Library& aten) {
 const OperatorGroup kHalfScans(&put_half_scans);
 
 }  // namespace
+
+Tensor sums_as_cuda(const Tensor& rows) {
+  return scanned<ScanOf::kSum>(rows, -1, rows.scalar_type());
+}
 
 }  // namespace torchport::vdev

@@ -2,6 +2,7 @@
 // pivoting, and the drivers of svd and lstsq.
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -15,16 +16,20 @@
 #include <ATen/ops/_linalg_svd.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/eye.h>
+#include <ATen/ops/isfinite.h>
 #include <ATen/ops/linalg_lstsq.h>
 #include <ATen/ops/linalg_solve_triangular.h>
 #include <ATen/ops/lu_unpack.h>
 #include <ATen/ops/matmul.h>
+#include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
 #include <torch/library.h>
 
 #include "runtime/virtual/core/runtime.h"
 #include "runtime/virtual/operators/choices.h"
 #include "runtime/virtual/operators/floating_types.h"
+#include "runtime/virtual/operators/linear_algebra_of_nan.h"
 #include "runtime/virtual/operators/operator_groups.h"
 
 namespace torchport::vdev {
@@ -38,7 +43,7 @@ using torch::jit::Stack;
 // --- LU without pivoting
 
 // Doolittle's method in place, for the columns of a column-major matrix. Returns the first column
-// (from 1) whose pivot is 0, or 0. What is divided by it becomes infinite or NaN.
+// (from 1) whose pivot is 0, or 0. Where it is, nothing is eliminated: so cuSOLVER's getrf does.
 template <class T>
 std::int32_t factor_columns(T* a, std::int64_t rows, std::int64_t columns, std::int64_t stride) {
   std::int32_t singular = 0;
@@ -46,7 +51,8 @@ std::int32_t factor_columns(T* a, std::int64_t rows, std::int64_t columns, std::
     T* const column = a + j * stride;
     const T pivot = column[j];
     if (pivot == T(0) && singular == 0) singular = static_cast<std::int32_t>(j) + 1;
-    for (std::int64_t i = j + 1; i < rows; ++i) column[i] /= pivot;
+    for (std::int64_t i = j + 1; i < rows; ++i)
+      column[i] = pivot == T(0) ? T(0) : column[i] / pivot;
     for (std::int64_t k = j + 1; k < columns; ++k) {
       T* const other = a + k * stride;
       const T factor = other[j];
@@ -158,39 +164,61 @@ void lu(Stack* stack) {
   push(stack, arguments, 2, {p, l, u});
 }
 
-template <Compute kCompute>
+template <Compute kCompute, Compute kWithPivots = nullptr>
 Compute without_pivots(const IValue* arguments) {
-  return arguments[1].toBool() ? nullptr : kCompute;
+  return arguments[1].toBool() ? kWithPivots : kCompute;
 }
 
 // --- Drivers
 
-// _linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None, ...)
-void svd(Stack* stack) {
-  constexpr std::size_t kArguments = 4;
-  const std::vector<IValue> arguments = torch::jit::pop(*stack, kArguments);
-  const auto [u, s, vh] =
-      at::_linalg_svd(arguments[0].toTensor(), arguments[1].toBool(), arguments[2].toBool());
-  push(stack, arguments, kArguments, {u, s, vh});
+// Which matrices of a batch have an element that is infinite or NaN.
+Tensor not_finite(const Tensor& a) {
+  return at::isfinite(a).all(-1).all(-1).logical_not();
 }
 
-void svd_out(Stack* stack) {
-  constexpr std::size_t kArguments = 7;
+// What gesvdj makes of matrices that are not finite, which LAPACK refuses: it finds no rotation and
+// no value.
+void set_svd_of_others(const Tensor& others, const Tensor& u, const Tensor& s, const Tensor& vh) {
+  s.masked_fill_(others.unsqueeze(-1), std::numeric_limits<double>::quiet_NaN());
+  if (u.numel() == 0) return;
+  const Tensor each = others.unsqueeze(-1).unsqueeze(-1);
+  u.copy_(at::where(each, at::eye(u.size(-2), u.size(-1), u.options()), u));
+  vh.copy_(at::where(each, at::eye(vh.size(-2), vh.size(-1), vh.options()).neg(), vh));
+}
+
+// _linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None, ...)
+template <std::size_t kArguments>
+void svd(Stack* stack) {
   const std::vector<IValue> arguments = torch::jit::pop(*stack, kArguments);
-  Tensor u = arguments[4].toTensor();
-  Tensor s = arguments[5].toTensor();
-  Tensor vh = arguments[6].toTensor();
-  at::_linalg_svd_out(u, s, vh, arguments[0].toTensor(), arguments[1].toBool(),
-                      arguments[2].toBool());
-  for (const Tensor& out : {u, s, vh}) stack->emplace_back(out);
+  Tensor a = arguments[0].toTensor();
+  const bool with_vectors = arguments[2].toBool();
+  const bool by_rotations = arguments[3].isNone() || arguments[3].toStringRef() == "gesvdj";
+  Tensor others;
+  if (by_rotations && a.dim() >= 2 && a.numel() > 0) others = not_finite(a);
+  const bool has_others = others.defined() && others.any().item<bool>();
+  if (has_others) a = a.masked_fill(others.unsqueeze(-1).unsqueeze(-1), 0);
+  std::tuple<Tensor, Tensor, Tensor> found;
+  auto& [u, s, vh] = found;
+  if constexpr (kArguments == 4) {
+    found = at::_linalg_svd(a, arguments[1].toBool(), with_vectors);
+  } else {
+    found = {arguments[4].toTensor(), arguments[5].toTensor(), arguments[6].toTensor()};
+    at::_linalg_svd_out(u, s, vh, a, arguments[1].toBool(), with_vectors);
+    // The adjoint is the conjugate of what is stored (svd_kernel in linalg/BatchLinearAlgebra.cpp).
+    if (with_vectors && vh.is_complex() && vh.numel() > 0) {
+      vh.conj_physical_();
+      vh._set_conj(!vh.is_conj());
+    }
+  }
+  if (has_others) set_svd_of_others(others, u, s, vh);
+  for (const Tensor& result : {u, s, vh}) stack->emplace_back(result);
 }
 
 // As svd_cusolver in BatchLinearAlgebraLib.cpp. LAPACK's results are as good as those of any of
 // cuSOLVER's drivers.
 template <Compute kCompute>
 Compute choose_svd(const IValue* arguments) {
-  if (arguments[3].isNone()) return nullptr;
-  const std::string_view driver = arguments[3].toStringRef();
+  const std::string_view driver = arguments[3].isNone() ? "gesvdj" : arguments[3].toStringView();
   TORCH_CHECK(driver == "gesvd" || driver == "gesvdj" || driver == "gesvda" ||
                   arguments[0].toTensor().numel() == 0,
               "torch.linalg.svd: unknown svd driver ", driver,
@@ -199,17 +227,38 @@ Compute choose_svd(const IValue* arguments) {
   return kCompute;
 }
 
+// Solutions for the matrices of a batch that are zero: substitution from the last row upwards
+// divides by 0.
+void divide_by_zeros(const Tensor& a, const Tensor& b, const Tensor& solution,
+                     const Tensor& residuals) {
+  const Tensor zero = a.ne(0).any(-1).any(-1).logical_not().unsqueeze(-1);
+  if (!zero.any().item<bool>()) return;
+  const bool has_vectors = solution.dim() < a.dim();
+  const Tensor x = has_vectors ? solution.unsqueeze(-1) : solution;
+  const std::int64_t last = a.size(-1) - 1;
+  x.masked_fill_(zero.unsqueeze(-1), std::numeric_limits<double>::quiet_NaN());
+  if (a.size(-2) > last) {
+    const Tensor row = (has_vectors ? b.unsqueeze(-1) : b).select(-2, last);
+    x.select(-2, last).copy_(at::where(zero, row.div(0), x.select(-2, last)));
+  }
+  if (residuals.numel() > 0) residuals.masked_fill_(zero, std::numeric_limits<double>::quiet_NaN());
+}
+
 // linalg_lstsq.out(Tensor self, Tensor b, float? rcond=None, *, str? driver=None, ...): CUDA has
-// one driver, for matrices of full rank, and finds no rank.
+// one driver, for matrices of full rank, and finds no rank. It divides by what is 0 then, where
+// LAPACK answers a matrix of zeros with zeros.
 void lstsq(Stack* stack) {
   constexpr std::size_t kArguments = 8;
   const std::vector<IValue> arguments = torch::jit::pop(*stack, kArguments);
+  const Tensor a = arguments[0].toTensor();
   Tensor solution = arguments[4].toTensor();
   Tensor residuals = arguments[5].toTensor();
   Tensor rank = arguments[6].toTensor();
   Tensor values = arguments[7].toTensor();
-  at::linalg_lstsq_out(solution, residuals, rank, values, arguments[0].toTensor(),
-                       arguments[1].toTensor(), arguments[2].toOptional<double>(), "gels");
+  at::linalg_lstsq_out(solution, residuals, rank, values, a, arguments[1].toTensor(),
+                       arguments[2].toOptional<double>(), "gels");
+  if (a.dim() >= 2 && a.numel() > 0)
+    divide_by_zeros(a, arguments[1].toTensor(), solution, residuals);
   for (const Tensor& out : {solution, residuals, rank, values}) stack->emplace_back(out);
 }
 
@@ -226,12 +275,13 @@ Compute choose_lstsq(const IValue* arguments) {
 
 void put_linear_algebra(torch::Library& aten) {
   if (Runtime::get().spec().kind != "cuda") return;
-  put_choice(aten, "linalg_lu_factor_ex", "", &without_pivots<&lu_factor<3>>);
-  put_choice(aten, "linalg_lu_factor_ex", "out", &without_pivots<&lu_factor<6>>);
+  put_choice(aten, "linalg_lu_factor_ex", "", &without_pivots<&lu_factor<3>, &lu_factor_of_nan>);
+  put_choice(aten, "linalg_lu_factor_ex", "out",
+             &without_pivots<&lu_factor<6>, &lu_factor_of_nan_out>);
   put_choice(aten, "linalg_lu", "", &without_pivots<&lu<2>>);
   put_choice(aten, "linalg_lu", "out", &without_pivots<&lu<5>>);
-  put_choice(aten, "_linalg_svd", "", &choose_svd<&svd>);
-  put_choice(aten, "_linalg_svd", "U", &choose_svd<&svd_out>);
+  put_choice(aten, "_linalg_svd", "", &choose_svd<&svd<4>>);
+  put_choice(aten, "_linalg_svd", "U", &choose_svd<&svd<7>>);
   put_choice(aten, "linalg_lstsq", "out", &choose_lstsq);
 }
 

@@ -3,8 +3,8 @@
 // Without replacement, and for one sample, ATen's own code draws exponential numbers on the device
 // and takes the largest quotients (aten/src/ATen/native/Distributions.cpp). Several samples with
 // replacement are numbers in the sums of the probabilities, of which each thread draws one
-// (aten/src/ATen/native/cuda/MultinomialKernel.cu). A GPU adds in another order than the loops
-// here, so that a number within a few roundings of a sum may belong to its neighbour there.
+// (aten/src/ATen/native/cuda/MultinomialKernel.cu). The sums of float32 and float64 have another
+// order here, so that a number within a few roundings of a sum may belong to its neighbour there.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -19,6 +19,7 @@
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/op_registration/adaption.h>
+#include <ATen/ops/cumsum.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/multinomial_native.h>
 #include <torch/library.h>
@@ -27,6 +28,7 @@
 #include "runtime/virtual/core/generator.h"
 #include "runtime/virtual/errors/bad_values.h"
 #include "runtime/virtual/errors/device_errors.h"
+#include "runtime/virtual/operators/half_scans.h"
 #include "runtime/virtual/operators/operator_groups.h"
 #include "runtime/virtual/operators/random_conversions.h"
 
@@ -40,43 +42,79 @@ namespace {
 using at::Tensor;
 using MaybeGenerator = std::optional<at::Generator>;
 
-// The probabilities of one distribution, each divided by their sum, and the sums up to each of
-// them.
+// The sum of a row in the type, as a block of threads adds it up (renormRowsL1 and
+// block_reduce.cuh): the threads, the warps, one warp of their sums. A sum of many float16 numbers
+// differs by some per cent from that of another order, and may be infinite.
 template <class T>
-struct Distribution {
-  std::vector<T> parts;
-  std::vector<T> sums;
+T sum_of_block(const std::vector<T>& row) {
+  constexpr std::size_t kWarp = 32;
+  constexpr std::size_t kMostThreads = 1024;
+  const std::size_t threads = std::min(kMostThreads, (row.size() + kWarp - 1) / kWarp * kWarp);
+  const auto warp_sum = [](T* lanes) {
+    for (std::size_t offset = kWarp / 2; offset > 0; offset /= 2) {
+      for (std::size_t lane = 0; lane < offset; ++lane)
+        lanes[lane] = lanes[lane] + lanes[lane + offset];
+    }
+    return lanes[0];
+  };
+  std::vector<T> sums(threads, static_cast<T>(0));
+  for (std::size_t i = 0; i < row.size(); ++i) sums[i % threads] = sums[i % threads] + row[i];
+  std::array<T, kWarp> warps;
+  warps.fill(static_cast<T>(0));
+  for (std::size_t first = 0; first < threads; first += kWarp)
+    warps[first / kWarp] = warp_sum(sums.data() + first);
+  return warp_sum(warps.data());
+}
 
-  // Raises c10::Error with the CPU's words for what is no distribution.
-  Distribution(const T* weights, std::int64_t stride, std::size_t count)
-      : parts(count), sums(count) {
-    auto total = static_cast<T>(0);
-    for (std::size_t i = 0; i < count; ++i) {
-      parts[i] = weights[static_cast<std::int64_t>(i) * stride];
-      TORCH_CHECK(parts[i] >= static_cast<T>(0),
-                  "invalid multinomial distribution (encountering probability entry < 0)");
-      TORCH_CHECK(std::isfinite(static_cast<double>(parts[i])),
-                  "invalid multinomial distribution (encountering probability entry = infinity or "
-                  "NaN)");
-      total = total + parts[i];
-    }
-    TORCH_CHECK(total > static_cast<T>(0),
-                "invalid multinomial distribution (sum of probabilities <= 0)");
-    auto sum = static_cast<T>(0);
-    for (std::size_t i = 0; i < count; ++i) {
-      parts[i] = parts[i] / total;
-      sums[i] = sum = sum + parts[i];
-    }
+// Writes the probabilities of a row divided by their sum. Raises c10::Error with the CPU's words
+// for what is no distribution.
+template <class T>
+void normalize_row(const T* weights, std::int64_t stride, std::int64_t count, T* parts) {
+  std::vector<T> row(static_cast<std::size_t>(count));
+  for (std::int64_t i = 0; i < count; ++i) {
+    const T weight = row[static_cast<std::size_t>(i)] = weights[i * stride];
+    TORCH_CHECK(weight >= static_cast<T>(0),
+                "invalid multinomial distribution (encountering probability entry < 0)");
+    TORCH_CHECK(std::isfinite(static_cast<double>(weight)),
+                "invalid multinomial distribution (encountering probability entry = infinity or "
+                "NaN)");
   }
+  const T total = sum_of_block(row);
+  TORCH_CHECK(total > static_cast<T>(0) && std::isfinite(static_cast<double>(total)),
+              "invalid multinomial distribution (sum of probabilities <= 0)");
+  for (std::int64_t i = 0; i < count; ++i) parts[i] = row[static_cast<std::size_t>(i)] / total;
+}
 
-  // The first category whose sum reaches `number`; never one without probability.
-  [[nodiscard]] std::int64_t at(T number) const {
-    auto found = std::lower_bound(sums.begin(), sums.end(), number) - sums.begin();
-    if (found == static_cast<std::ptrdiff_t>(sums.size())) --found;
-    while (found >= 1 && parts[static_cast<std::size_t>(found)] == static_cast<T>(0)) --found;
-    return found;
+// The probabilities of distributions, each divided by their sum, and the sums up to each of them.
+// Both are matrices of a distribution in each row.
+struct NormalizedRows {
+  Tensor parts;
+  Tensor sums;
+
+  explicit NormalizedRows(const Tensor& weights)
+      : parts(at::empty(weights.sizes(), weights.options())) {
+    AT_DISPATCH_FLOATING_TYPES_AND2(
+        at::kHalf, at::kBFloat16, weights.scalar_type(), "renormRows_cuda", [&] {
+          const auto* const from = weights.const_data_ptr<scalar_t>();
+          auto* const to = parts.mutable_data_ptr<scalar_t>();
+          at::parallel_for(0, weights.size(0), 1, [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t row = begin; row < end; ++row)
+              normalize_row(from + row * weights.stride(0), weights.stride(1), weights.size(1),
+                            to + row * weights.size(1));
+          });
+        });
+    sums = at::isReducedFloatingType(parts.scalar_type()) ? sums_as_cuda(parts) : parts.cumsum(1);
   }
 };
+
+// The first category whose sum reaches `number`; never one without probability.
+template <class T>
+std::int64_t category_at(const T* parts, const T* sums, std::int64_t count, T number) {
+  auto found = std::lower_bound(sums, sums + count, number) - sums;
+  if (found == count) --found;
+  while (found >= 1 && parts[found] == static_cast<T>(0)) --found;
+  return found;
+}
 
 // `weights` is a matrix of a distribution in each row, `samples` one of as many rows; both are
 // aliases.
@@ -91,19 +129,21 @@ void sample(const Tensor& weights, Tensor& samples, PhiloxGenerator& generator) 
   const auto rounds = static_cast<std::uint64_t>((rows - 1) / height + 1);
   const device::PhiloxPlace place = generator.reserve(rounds * kNumbers);
   auto* const results = samples.mutable_data_ptr<std::int64_t>();
+  const NormalizedRows distributions(weights);
+  const std::int64_t categories = weights.size(1);
   AT_DISPATCH_FLOATING_TYPES_AND2(
       at::kHalf, at::kBFloat16, weights.scalar_type(), "multinomial_kernel_cuda", [&] {
-        const auto* const all = weights.const_data_ptr<scalar_t>();
+        const auto* const parts = distributions.parts.const_data_ptr<scalar_t>();
+        const auto* const sums = distributions.sums.const_data_ptr<scalar_t>();
         at::parallel_for(0, rows, 1, [&](std::int64_t begin, std::int64_t end) {
           for (std::int64_t row = begin; row < end; ++row) {
-            const Distribution<scalar_t> distribution(all + row * weights.stride(0),
-                                                      weights.stride(1),
-                                                      static_cast<std::size_t>(weights.size(1)));
+            const auto round = static_cast<std::uint64_t>(row / height);
+            const std::int64_t at = row * categories;
             for (std::int64_t i = 0; i < count; ++i) {
               const auto thread = static_cast<std::uint64_t>(row % height * width + i);
-              const auto round = static_cast<std::uint64_t>(row / height);
               const float number = uniform_float(place.draw(thread, round)[0]);
-              results[row * count + i] = distribution.at(static_cast<scalar_t>(number));
+              results[row * count + i] =
+                  category_at(parts + at, sums + at, categories, static_cast<scalar_t>(number));
             }
           }
         });

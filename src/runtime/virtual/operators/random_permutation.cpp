@@ -17,8 +17,10 @@
 
 #include "runtime/virtual/core/alias.h"
 #include "runtime/virtual/core/generator.h"
+#include "runtime/virtual/core/kernel.h"
 #include "runtime/virtual/operators/operator_groups.h"
 #include "runtime/virtual/operators/random_integers.h"
+#include "runtime/virtual/operators/workspaces_of_sorts.h"
 
 namespace torchport::vdev {
 
@@ -117,6 +119,9 @@ Tensor& randperm_out(std::int64_t n, MaybeGenerator generator, Tensor& out) {
   if (n == 0) return out;
   constexpr int kIntBits = 32;
   const int bits = bits_of_keys(n);
+  const auto taken =
+      take_workspaces(bytes_of_permutation(n, static_cast<std::int64_t>(out.element_size()), bits),
+                      out.device().index());
   std::vector<Keyed> keyed = bits <= kIntBits ? draw_keys<std::int32_t>(n, bits, chosen)
                                               : draw_keys<std::int64_t>(n, bits, chosen);
   sort_by_key(keyed, bits);

@@ -7,6 +7,8 @@
 #include <ATen/TensorIterator.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/enum_tag.h>
+#include <ATen/ops/conj_physical.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/empty_strided.h>
 #include <c10/util/strides.h>
 
@@ -31,10 +33,46 @@ void make_contiguous(const IValue*, IValue* results) {
   (lay_out(results[kIndices]), ...);
 }
 
+// cuSOLVER returns V where LAPACK returns its adjoint. The third result is the conjugate of what is
+// stored (svd_kernel in linalg/BatchLinearAlgebra.cpp).
+void adjoin(const IValue* arguments, IValue* results) {
+  make_contiguous<2>(arguments, results);
+  Tensor adjoint = results[2].toTensor();
+  if (!adjoint.defined() || !adjoint.is_complex() || adjoint.numel() == 0 || adjoint.is_conj())
+    return;
+  adjoint = adjoint.conj_physical();
+  adjoint._set_conj(true);
+  results[2] = adjoint;
+}
+
 // Nonzero.cu writes the indices of each dimension side by side, and returns the transposed tensor.
 void transposed_indices(const IValue*, IValue* results) {
   const Tensor& indices = results[0].toTensor();
   results[0] = laid_out(indices, {1, std::max<std::int64_t>(indices.size(0), 1)});
+}
+
+// A result in the memory of as many elements as the input has.
+void put_in_memory_of(const Tensor& self, IValue& result) {
+  const Tensor& tensor = result.toTensor();
+  if (tensor.numel() == self.numel()) return;
+  Tensor whole = at::empty({self.numel()}, tensor.options());
+  result = whole.resize_(tensor.sizes()).copy_(tensor);
+}
+
+// compute_unique in UniqueCub.cu makes its results as large as the input, and resizes them.
+// _unique2(self, sorted, return_inverse, return_counts)
+void keep_memory_of_unique(const IValue* arguments, IValue* results) {
+  const Tensor& self = arguments[0].toTensor();
+  if (self.scalar_type() == at::kBool) return;
+  put_in_memory_of(self, results[0]);
+  if (arguments[3].toBool()) put_in_memory_of(self, results[2]);
+}
+
+// unique_consecutive(self, return_inverse, return_counts, dim)
+void keep_memory_of_consecutive(const IValue* arguments, IValue* results) {
+  if (!arguments[3].isNone()) return;
+  put_in_memory_of(arguments[0].toTensor(), results[0]);
+  if (arguments[2].toBool()) put_in_memory_of(arguments[0].toTensor(), results[2]);
 }
 
 // By the operator's name without its overload; in place and with out= the layout is that of the
@@ -44,8 +82,8 @@ const std::unordered_map<std::string_view, ResultRule>& result_rules() {
       {"aten::_fft_c2c", &lay_out_complex_transform},
       {"aten::_fft_c2r", &lay_out_transform_to_real},
       {"aten::_fft_r2c", &lay_out_transform_of_real},
-      // cuSOLVER returns V where LAPACK returns its adjoint (linalg_svd in BatchLinearAlgebra.cpp).
-      {"aten::_linalg_svd", &make_contiguous<2>},
+      {"aten::_linalg_svd", &adjoin},
+      {"aten::_unique2", &keep_memory_of_unique},
       // It is copied into a result without elements (linalg_eig_out there).
       {"aten::linalg_eig", &make_contiguous<1>},
       // MaxUnpooling.cu, ReflectionPad.cu, ReplicationPadding.cu: resize_() without a format, and
@@ -63,6 +101,7 @@ const std::unordered_map<std::string_view, ResultRule>& result_rules() {
       {"aten::replication_pad3d_backward", &make_contiguous<0>},
       // roll_cuda in TensorTransformations.cu
       {"aten::roll", &make_contiguous<0>},
+      {"aten::unique_consecutive", &keep_memory_of_consecutive},
   };
   return kRules;
 }

@@ -4,13 +4,11 @@
 // NVIDIA H200 (tests/fidelity): up to 32 elements are sorted by a network that does not keep the
 // order of equal ones, more of them by sorts that do; topk collects what is above the smallest of
 // its values in the order of the indices, then as many as it needs of those that equal it, and
-// sorts these; kthvalue gives the first index. The index of median is that of a race of threads.
+// sorts these; kthvalue gives the first index.
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstdint>
 #include <tuple>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -29,6 +27,7 @@
 #include "runtime/virtual/core/runtime.h"
 #include "runtime/virtual/operators/choices.h"
 #include "runtime/virtual/operators/operator_groups.h"
+#include "runtime/virtual/operators/rows.h"
 
 namespace torchport::vdev {
 
@@ -41,23 +40,6 @@ using c10::IValue;
 using torch::jit::Stack;
 
 constexpr std::size_t kNetworkSize = 32;
-constexpr std::int64_t kRowsOfTask = 64;
-
-template <class T>
-bool is_nan(T value) {
-  if constexpr (std::is_integral_v<T>) return false;
-  if constexpr (!std::is_integral_v<T>) return std::isnan(static_cast<double>(value));
-}
-
-// NaN is the largest number.
-template <class T>
-bool is_less(T a, T b) {
-  return (is_nan(b) && !is_nan(a)) || a < b;
-}
-template <class T>
-bool is_same(T a, T b) {
-  return a == b || (is_nan(a) && is_nan(b));
-}
 
 template <class T>
 struct Keyed {
@@ -119,17 +101,6 @@ void sort_row(T* keys, std::int64_t* indices, std::size_t count, bool descending
     keys[i] = all[i].key;
     indices[i] = all[i].index;
   }
-}
-
-// The tensor with the dimension at the end, as a matrix without gaps.
-Tensor rows_of(const Tensor& tensor, std::int64_t dim) {
-  return tensor.movedim(dim, -1).contiguous().view({-1, tensor.size(dim)});
-}
-
-// Writes a matrix that rows_of() made of a tensor back into it.
-void put_rows(const Tensor& tensor, std::int64_t dim, const Tensor& rows) {
-  const Tensor moved = tensor.movedim(dim, -1);
-  moved.copy_(rows.view(moved.sizes()));
 }
 
 // Sorts values and indices, whose elements belong together, along a dimension.

@@ -9,11 +9,13 @@
 #include <unordered_map>
 #include <vector>
 
+#include <ATen/Context.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/result_type.h>
 #include <c10/util/SmallVector.h>
 
 #include "runtime/virtual/core/runtime.h"
+#include "runtime/virtual/operators/type_checks.h"
 
 namespace torchport::vdev {
 
@@ -22,81 +24,6 @@ namespace {
 using at::ScalarType;
 using at::Tensor;
 using c10::IValue;
-
-// A kernel that has nothing to compute ends before it looks at the type.
-bool computes_nothing(const Tensor& tensor) {
-  return !tensor.defined() || tensor.numel() == 0;
-}
-
-[[noreturn]] void refuse_type(const char* kernel, ScalarType type) {
-  TORCH_CHECK_NOT_IMPLEMENTED(false, '"', kernel, "\" not implemented for '", c10::toString(type),
-                              "'");
-}
-
-// A text as an argument of a template.
-template <std::size_t kSize>
-struct Text {
-  constexpr Text(const char (&from)[kSize]) { std::copy_n(from, kSize, text); }
-  char text[kSize];
-};
-
-// Whether a type is one of these kinds: i for integers, u for uint8 alone, w for the wider ones
-// without a sign, b for bool, h for float16 and bfloat16, f for those of 8 bits, c for complex
-// numbers, x for complex32.
-bool holds(std::string_view kinds, ScalarType type) {
-  const auto has = [&](char kind) { return kinds.find(kind) != std::string_view::npos; };
-  switch (type) {
-    case ScalarType::Byte:
-      return has('i') || has('u');
-    case ScalarType::Char:
-    case ScalarType::Short:
-    case ScalarType::Int:
-    case ScalarType::Long:
-      return has('i');
-    case ScalarType::Bool:
-      return has('b');
-    case ScalarType::UInt16:
-    case ScalarType::UInt32:
-    case ScalarType::UInt64:
-      return has('w');
-    case ScalarType::ComplexFloat:
-    case ScalarType::ComplexDouble:
-      return has('c');
-    case ScalarType::ComplexHalf:
-      return has('x');
-    case ScalarType::Half:
-    case ScalarType::BFloat16:
-      return has('h');
-    case ScalarType::Float8_e4m3fn:
-    case ScalarType::Float8_e4m3fnuz:
-    case ScalarType::Float8_e5m2:
-    case ScalarType::Float8_e5m2fnuz:
-      return has('f');
-    default:
-      return false;
-  }
-}
-
-// Refuses the types of `kKinds` for the argument with this index.
-template <std::size_t kIndex, Text kKernel, Text kKinds>
-void check_type(const IValue* arguments) {
-  if (!arguments[kIndex].isTensor()) return;
-  const Tensor& tensor = arguments[kIndex].toTensor();
-  if (!computes_nothing(tensor) && holds(kKinds.text, tensor.scalar_type()))
-    refuse_type(kKernel.text, tensor.scalar_type());
-}
-
-// The same for the common type of the first two arguments.
-template <Text kKernel, Text kKinds>
-void check_common_type(const IValue* arguments) {
-  if (!arguments[0].isTensor() || !arguments[1].isTensor()) return;
-  const Tensor& self = arguments[0].toTensor();
-  const Tensor& other = arguments[1].toTensor();
-  if (computes_nothing(self) || computes_nothing(other)) return;
-  if (!holds(kKinds.text, self.scalar_type()) && !holds(kKinds.text, other.scalar_type())) return;
-  const ScalarType common = at::result_type(self, other);
-  if (holds(kKinds.text, common)) refuse_type(kKernel.text, common);
-}
 
 // aten::_convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding,
 // groups, benchmark, deterministic, cudnn_enabled, ...) of integers. cuDNN has types of its own for
@@ -122,14 +49,29 @@ void check_convolution(const IValue* arguments) {
   refuse_type(three || dilated ? "slow_conv_dilated<>" : "slow_conv2d_cuda", type);
 }
 
-// aten::scatter_reduce.two(self, dim, index, src, reduce): bool is for sums only, complex numbers
-// are for sums and means (ScatterGatherKernel.cu).
+// aten::scatter_reduce.two(self, dim, index, src, reduce): bool and complex numbers are for sums
+// only (ScatterGatherKernel.cu).
 void check_scatter_reduce(const IValue* arguments) {
   const Tensor& self = arguments[0].toTensor();
   const std::string_view reduce = arguments[4].toStringView();
   if (computes_nothing(self) || reduce == "sum") return;
-  if (holds("b", self.scalar_type()) || (reduce != "mean" && holds("c", self.scalar_type())))
+  if (holds("bc", self.scalar_type()))
     refuse_type("cuda_scatter_gather_base_kernel_func", self.scalar_type());
+}
+
+// aten::index_reduce(self, dim, index, source, reduce, *, include_self): a kernel of its own fills
+// what is not included (index_reduce_func_cuda_impl in Indexing.cu). It warns before it refuses what has
+// no order, and the host's kernel, which warns as well, does not come to it.
+void check_index_reduce(const IValue* arguments) {
+  if (at::globalContext().deterministicAlgorithms() &&
+      !at::globalContext().deterministicAlgorithmsWarnOnly()) {
+    TORCH_WARN_ONCE("index_reduce() is in beta and the API may change at any time.");
+  }
+  const Tensor& self = arguments[0].toTensor();
+  if (!holds("bcxwf", self.scalar_type())) return;
+  if (!arguments[5].toBool())
+    refuse_type("index_reduce_func_cuda_exclude_input_init", self.scalar_type());
+  if (!computes_nothing(self)) refuse_type("index_reduce", self.scalar_type());
 }
 
 // aten::median(self) and nanmedian: CUDA sorts the numbers, and takes one of those that are no NaN.
@@ -167,6 +109,20 @@ void check_lu(const IValue* arguments) {
               self.scalar_type());
 }
 
+// aten::_linalg_svd(A, full_matrices, compute_uv, *, driver): which function of cuSOLVER computes
+// it (svd_cusolver in BatchLinearAlgebraLib.cpp).
+void check_svd(const IValue* arguments) {
+  const Tensor& self = arguments[0].toTensor();
+  if (computes_nothing(self) || self.dim() < 2 || !holds("hfx", self.scalar_type())) return;
+  constexpr std::int64_t kLargestOfBatch = 32;
+  const std::string_view driver = arguments[3].isNone() ? "gesvdj" : arguments[3].toStringView();
+  if (driver == "gesvd") refuse_type("svd_cuda_gesvd", self.scalar_type());
+  if (driver == "gesvda") refuse_type("svd_cuda_gesvdaStridedBatched", self.scalar_type());
+  if (driver != "gesvdj") return;
+  const bool is_small = self.size(-2) <= kLargestOfBatch && self.size(-1) <= kLargestOfBatch;
+  refuse_type(is_small ? "svd_cuda_gesvdjBatched" : "svd_cuda_gesvdj", self.scalar_type());
+}
+
 // The type in which CUDA's norms add up (toAccumulateType in AccumulateType.cpp).
 void check_accumulated(const IValue* arguments) {
   if (!arguments[0].isTensor()) return;
@@ -193,6 +149,19 @@ void check_scaled(const IValue* arguments) {
   TORCH_CHECK(self.dim() != 2 || self.size(1) % 16 == 0,
               "Expected trailing dimension of mat1 to be divisible by 16 but got mat1 shape: (",
               self.size(0), "x", self.size(-1), ").");
+}
+
+// aten::_scaled_mm.out(..., *, out): cuBLASLt has no product with such a result.
+void check_scaled_out(const IValue* arguments) {
+  check_scaled(arguments);
+  constexpr std::size_t kOut = 8;
+  const ScalarType type = arguments[kOut].toTensor().scalar_type();
+  TORCH_CHECK(
+      holds("hf", type) || type == ScalarType::Float,
+      "CUDA error: CUBLAS_STATUS_NOT_SUPPORTED when calling `cublasLtMatmulAlgoGetHeuristic( "
+      "ltHandle, computeDesc.descriptor(), Adesc.descriptor(), Bdesc.descriptor(), "
+      "Cdesc.descriptor(), Ddesc.descriptor(), preference.descriptor(), 1, &heuristicResult, "
+      "&returnedResult)`");
 }
 
 // aten::_int_mm(self, mat2[, out]): what cuBLAS takes (_int_mm_out_cuda in Blas.cpp).
@@ -291,6 +260,7 @@ void check_nll_loss(const IValue* arguments) {
 // input's type.
 void check_layer_norm(const IValue* arguments) {
   check_accumulated(arguments);
+  check_type<0, "LayerNormKernelImpl", "f">(arguments);
   const Tensor& input = arguments[0].toTensor();
   if (computes_nothing(input) || !input.is_floating_point()) return;
   for (const std::size_t i : {2, 3}) {
@@ -299,6 +269,12 @@ void check_layer_norm(const IValue* arguments) {
     TORCH_CHECK(type == input.scalar_type(), "expected scalar type ", input.scalar_type(),
                 " but found ", type);
   }
+}
+
+// aten::_fused_rms_norm(input, ...): torch composes the norm of complex numbers of others.
+void check_rms_norm(const IValue* arguments) {
+  check_accumulated(arguments);
+  check_type<0, "LayerNormKernelImpl", "ibf">(arguments);
 }
 
 // aten::masked_fill(self, mask, value), as masked_fill__cuda in Indexing.cu.
@@ -346,10 +322,11 @@ void check_extreme_out(const IValue* arguments) {
               " and ", self.scalar_type(), ".");
 }
 
-// aten::median.dim(self, dim, ...) and nanmedian.dim (Sorting.cpp): MAX_TENSORINFO_DIMS.
+// aten::median.dim(self, dim, ...), nanmedian.dim, kthvalue and topk: TensorInfo of TensorInfo.cuh.
 void check_dimensions(const IValue* arguments) {
-  constexpr std::int64_t kMostDimensions = 25;
-  TORCH_CHECK(arguments[0].toTensor().dim() <= kMostDimensions,
+  constexpr std::int64_t kTooMany = 25;
+  const Tensor& self = arguments[0].toTensor();
+  TORCH_CHECK(computes_nothing(self) || self.dim() < kTooMany,
               "CUDA Tensors cannot have more than 25 dimensions");
 }
 
@@ -362,6 +339,21 @@ void check_mode_out(const IValue* arguments) {
   };
   check(arguments[3].toTensor(), "values");
   check(arguments[4].toTensor(), "indices");
+}
+
+// aten::native_batch_norm(input, weight, bias, running_mean, running_var, training, ...): without
+// training the deviations are those of the layer (batch_norm_cuda_out in Normalization.cu).
+void check_batch_norm(const IValue* arguments) {
+  check_accumulated(arguments);
+  if (!arguments[4].isTensor() || !arguments[5].isBool() || arguments[5].toBool()) return;
+  const Tensor& variance = arguments[4].toTensor();
+  if (variance.defined() && holds("ibcwf", variance.scalar_type()))
+    refuse_type("batch_norm_invert_std_cuda", variance.scalar_type());
+}
+
+void check_training_batch_norm(const IValue* arguments) {
+  check_batch_norm(arguments);
+  check_type<0, "batch_norm_stats_cuda", "f">(arguments);
 }
 
 // aten::native_batch_norm.out(input, weight, bias, running_mean, running_var, training, momentum,
@@ -410,7 +402,7 @@ const std::unordered_map<std::string_view, TypeCheck>& type_checks() {
       {"aten::igammac", &check_type<0, "igammac_cuda", "h">},
       {"aten::angle", &check_type<0, "angle_cuda", "h">},
       {"aten::histc", &check_histc},
-      {"aten::native_dropout_backward", &check_type<0, "masked_scale", "ib">},
+      {"aten::native_dropout_backward", &check_type<0, "masked_scale", "ibwfcx">},
       {"aten::roll", &check_type<0, "roll_cuda", "wf">},
       {"aten::bitwise_and", &check_common_type<"bitwise_and_cuda", "w">},
       {"aten::bitwise_and_", &check_common_type<"bitwise_and_cuda", "w">},
@@ -428,6 +420,7 @@ const std::unordered_map<std::string_view, TypeCheck>& type_checks() {
       {"aten::addcmul", &check_type<0, "addcmul_cuda", "x">},
       {"aten::addcmul_", &check_type<0, "addcmul_cuda", "x">},
       {"aten::minimum", &check_common_type<"minimum_cuda", "w">},
+      {"aten::fmin", &check_common_type<"minimum_cuda", "w">},
       {"aten::var", &check_type<0, "std_cuda", "f">},
       {"aten::std", &check_type<0, "std_cuda", "f">},
       {"aten::var_mean", &check_type<0, "std_cuda", "f">},
@@ -437,15 +430,22 @@ const std::unordered_map<std::string_view, TypeCheck>& type_checks() {
       {"aten::nanmedian.", &check_median<"index_cuda">},
       {"aten::linalg_lu", &check_lu},
       {"aten::linalg_lu_factor_ex", &check_lu},
-      {"aten::native_batch_norm", &check_accumulated},
-      {"aten::_native_batch_norm_legit", &check_accumulated},
+      {"aten::_linalg_svd", &check_svd},
+      {"aten::native_batch_norm", &check_training_batch_norm},
+      {"aten::_native_batch_norm_legit", &check_training_batch_norm},
       {"aten::native_layer_norm", &check_layer_norm},
+      {"aten::_fused_rms_norm", &check_rms_norm},
+      {"aten::_embedding_bag", &check_type<0, "embedding_bag_cuda", "ibwfcx">},
+      {"aten::_embedding_bag_forward_only", &check_type<0, "embedding_bag_cuda", "ibwfcx">},
+      {"aten::sort", &check_type<0, "sort", "wf">},
       {"aten::nan_to_num", &check_type<0, "nan_to_num", "x">},
       {"aten::signbit", &check_type<0, "signbit_cuda", "w">},
       {"aten::clamp_max", &check_common_type<"minimum_cuda", "w">},
       {"aten::clamp_max_", &check_common_type<"minimum_cuda", "w">},
       {"aten::linalg_matrix_exp", &check_type<0, "abs_cuda", "f">},
       {"aten::linalg_vector_norm", &check_vector_norm},
+      {"aten::index_reduce", &check_index_reduce},
+      {"aten::index_reduce_", &check_index_reduce},
       {"aten::index_select", &check_index_select},
       {"aten::index_select.out", &check_index_select_out},
       {"aten::nll_loss_forward", &check_nll_loss},
@@ -461,6 +461,8 @@ const std::unordered_map<std::string_view, TypeCheck>& type_checks() {
       {"aten::median.dim_values", &check_dimensions},
       {"aten::nanmedian.dim", &check_dimensions},
       {"aten::nanmedian.dim_values", &check_dimensions},
+      {"aten::kthvalue", &check_dimensions},
+      {"aten::topk", &check_dimensions},
       {"aten::mode.values", &check_mode_out},
       {"aten::native_batch_norm.out", &check_batch_norm_out},
       {"aten::_native_batch_norm_legit.out", &check_batch_norm_out},
@@ -468,6 +470,7 @@ const std::unordered_map<std::string_view, TypeCheck>& type_checks() {
       {"aten::scatter_reduce_", &check_scatter_reduce},
       {"aten::_int_mm", &check_int_product},
       {"aten::_scaled_mm", &check_scaled},
+      {"aten::_scaled_mm.out", &check_scaled_out},
       {"aten::_scaled_mm_v2", &check_scaled},
       {"aten::_fft_r2c", &check_fft},
       {"aten::_fft_c2c", &check_fft},

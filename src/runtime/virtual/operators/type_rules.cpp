@@ -44,6 +44,7 @@ const std::unordered_map<std::string_view, TypeSet>& widened_types() {
       {"aten::cosh", kComplex},
       {"aten::div", kComplex},
       {"aten::exp", kComplex},
+      {"aten::ldexp", kComplex},
       {"aten::lerp", kComplex},
       {"aten::log", kComplex},
       {"aten::logaddexp", kComplex},

@@ -9,6 +9,7 @@
 #include <ATen/ops/result_type.h>
 
 #include "runtime/virtual/core/runtime.h"
+#include "runtime/virtual/operators/workspaces_of_sorts.h"
 
 namespace torchport::vdev {
 
@@ -131,27 +132,70 @@ WorkspaceBlocks counts_of_means(const IValue* arguments) {
           bytes_for(source.numel(), source.scalar_type())};
 }
 
+// scatter_reduce(self, dim, index, src, reduce, ...) in TensorAdvancedIndexing.cpp: ones, how many
+// numbers each mean is of, and which have none
+WorkspaceBlocks counts_of_scattered_means(const IValue* arguments) {
+  if (arguments[4].toStringView() != "mean") return {};
+  const Tensor& self = arguments[0].toTensor();
+  const Tensor& source = arguments[3].toTensor();
+  return {bytes_for(source.numel(), source.scalar_type()),
+          bytes_for(self.numel(), self.scalar_type()), self.numel()};
+}
+
+// ldexp(self, other) in BinaryOps.cpp: the powers of two
+WorkspaceBlocks powers_of_two(const IValue* arguments) {
+  const Tensor& other = arguments[1].toTensor();
+  return {bytes_for(other.numel(), at::result_type(other, 2.0))};
+}
+
+// cholesky_inverse(self, upper) and _cholesky_solve_helper(self, A, upper) of
+// linalg/BatchLinearAlgebraLib.cpp: a copy of the matrices in columns, and whether it went well
+template <std::size_t kMatrices>
+WorkspaceBlocks copy_in_columns(const IValue* arguments) {
+  const Tensor& matrices = arguments[kMatrices].toTensor();
+  const auto batch = matrices.sizes().slice(0, matrices.dim() - 2);
+  if (c10::multiply_integers(batch) == 0) return {};
+  const std::int64_t information = bytes_for(1, at::kInt);
+  if (matrices.numel() == 0) return {information};
+  return {information, bytes_for(matrices.numel(), matrices.scalar_type())};
+}
+
 // By the name with its overload.
 const std::unordered_map<std::string_view, Workspace>& workspaces() {
   static const std::unordered_map<std::string_view, Workspace> kWorkspaces = {
+      {"aten::_cholesky_solve_helper", &copy_in_columns<1>},
       {"aten::_fft_c2r", &copy_of_input},
+      {"aten::_index_put_impl_", &bytes_of_index_put},
       {"aten::_softmax_backward_data", &product_with_output},
+      {"aten::_unique2", &bytes_of_unique},
       {"aten::binary_cross_entropy", &one_loss},
+      {"aten::cholesky_inverse", &copy_in_columns<0>},
       {"aten::count_nonzero.dim_IntList", &not_zero},
       {"aten::cumprod", &converted_for_scan},
       {"aten::cumsum", &converted_for_scan},
       {"aten::equal", &equal_elements},
       {"aten::huber_loss", &bytes_of_losses},
+      {"aten::index.Tensor", &bytes_of_masks},
       {"aten::index_reduce", &counts_of_means},
+      {"aten::ldexp.Tensor", &powers_of_two},
+      {"aten::masked_scatter_", &bytes_of_masked_scatter},
+      {"aten::masked_select", &bytes_of_selection},
       {"aten::mean.dim", &converted_for_reduction<3>},
+      {"aten::median", &bytes_of_median},
       {"aten::mse_loss", &bytes_of_losses},
+      {"aten::nanmedian", &bytes_of_median},
       {"aten::nansum", &converted_for_reduction<3>},
       {"aten::native_group_norm", &fused_parameters},
       {"aten::prod", &converted_for_reduction<1>},
       {"aten::prod.dim_int", &converted_for_reduction<3>},
       {"aten::renorm", &norms_and_factors},
+      {"aten::scatter_reduce.two", &counts_of_scattered_means},
+      {"aten::scatter_reduce_.two", &counts_of_scattered_means},
       {"aten::smooth_l1_loss", &bytes_of_losses},
+      {"aten::sort.stable", &bytes_of_sort},
+      {"aten::sort.values_stable", &bytes_of_sort},
       {"aten::sum.dim_IntList", &converted_for_reduction<3>},
+      {"aten::unique_consecutive", &bytes_of_unique_consecutive},
   };
   return kWorkspaces;
 }

@@ -15,7 +15,7 @@ namespace torchport::vdev {
 using Workspace = c10::SmallVector<std::int64_t, 2> (*)(const c10::IValue* arguments);
 
 // The workspace of an operator whose CPU kernel is under `cpu`; null if it takes none. What CUDA's
-// libraries (cuBLAS, cuDNN, cuSOLVER, CUB) take is not known. Thread safe.
+// libraries (cuBLAS, cuDNN, cuSOLVER) take is not known. Thread safe.
 [[nodiscard]] Workspace workspace_of(const c10::OperatorName& name, c10::DispatchKey cpu);
 
 }  // namespace torchport::vdev
