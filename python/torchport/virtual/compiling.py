@@ -155,7 +155,7 @@ def _partition_as_on_a_gpu(device: str) -> None:
         finally:
             utils.GPU_TYPES.remove(device)
 
-    scheduler.Scheduler.should_partition = should_partition
+    scheduler.Scheduler.should_partition = should_partition  # type: ignore[method-assign]
 
 
 def _is_written(argument_type: str) -> bool:
